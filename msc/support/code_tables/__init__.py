@@ -1,0 +1,1 @@
+"""Titles and explanations of the diagnostic codes, one module for each family of codes."""

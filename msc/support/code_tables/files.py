@@ -1,0 +1,36 @@
+"""MSC00xx: the front door, the command line and files."""
+
+from __future__ import annotations
+
+from msc.support.code_tables.entry import Code
+
+CODES: tuple[Code, ...] = (
+    Code(
+        "MSC0001",
+        "file cannot be read",
+        "The file does not exist, is a directory, or may not be read. Check the spelling of the path and its "
+        "permissions.",
+    ),
+    Code(
+        "MSC0002",
+        "file is too large",
+        "Source files are limited to 64 MiB: weights belong in the safetensors file that `ms.weights` names, "
+        "not in the text.",
+    ),
+    Code(
+        "MSC0003",
+        "file is not UTF-8 text",
+        "msc reads UTF-8. The position given is that of the first byte which is not valid UTF-8.",
+    ),
+    Code(
+        "MSC0004",
+        "file cannot be written",
+        "The directory does not exist, may not be written, or the disk is full. msc writes beside the target "
+        "and renames, so that the old file, if any, is untouched.",
+    ),
+    Code(
+        "MSC0005",
+        "unknown diagnostic code",
+        "`msc explain` knows the codes that msc prints, MSC0001 and on. `msc explain` without an argument lists them.",
+    ),
+)

@@ -1,0 +1,20 @@
+"""MSC09xx: internal errors, which are bugs in msc."""
+
+from __future__ import annotations
+
+from msc.support.code_tables.entry import Code
+
+CODES: tuple[Code, ...] = (
+    Code(
+        "MSC0900",
+        "internal error",
+        "A bug in msc, not in the model. `--debug` shows the traceback; please report it with the model and "
+        "the command.",
+    ),
+    Code(
+        "MSC0901",
+        "pass produced invalid IR",
+        "The program was valid before the pass named and is not after it: a bug in that pass. `msc opt "
+        "--print-ir-after PASS --verify-each=false` shows what it produced.",
+    ),
+)

@@ -1,0 +1,35 @@
+"""MSC04xx: passes and pipelines."""
+
+from __future__ import annotations
+
+from msc.support.code_tables.entry import Code
+
+CODES: tuple[Code, ...] = (
+    Code(
+        "MSC0400",
+        "pipeline cannot be parsed",
+        "A pipeline is a list such as `pass-a,pass-b{option=1 other=2,3}`. The caret marks where it stops being one.",
+    ),
+    Code(
+        "MSC0401",
+        "unknown pass",
+        "No pass has this name. `msc opt --show-passes` lists them; the help line gives the nearest name.",
+    ),
+    Code(
+        "MSC0402",
+        "bad pass option",
+        "The pass has no option of this name, or the option takes a value of another kind. The note lists the"
+        " options of the pass.",
+    ),
+    Code(
+        "MSC0403",
+        "patterns do not converge",
+        "A set of rewrite patterns still changed the program after its limit of rounds: two patterns undo "
+        "each other. This is a bug in the pass that is named.",
+    ),
+    Code(
+        "MSC0404",
+        "pass failed",
+        "The pass cannot be applied to this program; its message says why.",
+    ),
+)

@@ -1,0 +1,41 @@
+"""MSC02xx: shapes, dtypes and verification."""
+
+from __future__ import annotations
+
+from msc.support.code_tables.entry import Code
+
+CODES: tuple[Code, ...] = (
+    Code(
+        "MSC0200",
+        "operation is not valid",
+        "A rule of the operation marked is broken. The message states the rule.",
+    ),
+    Code(
+        "MSC0201",
+        "shape conflict",
+        "The shapes of the operands, the properties and the result do not fit together. The message gives the"
+        " shapes on both sides.",
+    ),
+    Code(
+        "MSC0202",
+        "dtype conflict",
+        "The operation does not take this element type, or operands that must have the same element type have"
+        " different ones. Insert an `ms.cast` where a conversion is meant.",
+    ),
+    Code(
+        "MSC0203",
+        "invalid property",
+        "A property has a value outside its range, such as a stride of 0 or an axis beyond the rank.",
+    ),
+    Code(
+        "MSC0204",
+        "value does not dominate its use",
+        "A value is used before the operation that defines it, or outside the region where it is defined.",
+    ),
+    Code(
+        "MSC0205",
+        "malformed structure",
+        "A block lacks its terminator, a region has the wrong number of blocks, or a symbol is not defined or"
+        " defined twice.",
+    ),
+)

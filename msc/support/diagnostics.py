@@ -1,0 +1,123 @@
+"""What a user is told when something is wrong: a code, a sentence, a place in the source, and advice.
+
+The form is rustc's: `error[MSC0201]: message`, ` --> file:line:column`, the source line with a caret, notes and help.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+_EXCERPT_WIDTH = 160
+"""A longer source line is cut to a window around the caret: a one-line file of a megabyte stays readable."""
+
+
+@dataclass(frozen=True)
+class Location:
+    """A place in a text file; `line` and `column` are 1-based and count code points."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{printable(self.file)}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One message to the user. `code` has an entry in `msc.support.codes`; `length` is the number of carets."""
+
+    code: str
+    message: str
+    location: Location | None = None
+    source_line: str | None = None
+    length: int = 1
+    notes: tuple[str, ...] = ()
+    help: str | None = None
+
+
+class MscError(Exception):
+    """A mistake of the user's, or a limit they met: the only exception that msc raises for either."""
+
+    diagnostics: tuple[Diagnostic, ...]
+
+    def __init__(self, *diagnostics: Diagnostic) -> None:
+        super().__init__(*diagnostics)
+        self.diagnostics = diagnostics
+
+    def __str__(self) -> str:
+        return render_all(self.diagnostics)
+
+
+def render_all(diagnostics: Iterable[Diagnostic]) -> str:
+    """All diagnostics as text, a blank line between two of them, no newline at the end."""
+    return "\n\n".join(render(diagnostic) for diagnostic in diagnostics)
+
+
+def render(diagnostic: Diagnostic) -> str:
+    """One diagnostic as text, without a newline at the end."""
+    lines = [f"error[{diagnostic.code}]: {printable(diagnostic.message)}"]
+    if diagnostic.location is not None:
+        lines.append(f" --> {diagnostic.location}")
+        if diagnostic.source_line is not None:
+            lines += _excerpt(diagnostic.location, diagnostic.source_line, diagnostic.length)
+    lines += [f"note: {printable(note)}" for note in diagnostic.notes]
+    if diagnostic.help is not None:
+        lines.append(f"help: {printable(diagnostic.help)}")
+    return "\n".join(lines)
+
+
+def printable(text: str) -> str:
+    """`text` with control and direction-changing characters escaped: a name in a model cannot drive the terminal."""
+    return "".join(c if c == "\n" or c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def near_match(name: str, candidates: Iterable[str]) -> str | None:
+    """The candidate most like `name`, or None when none is close: what "did you mean" proposes."""
+    from difflib import get_close_matches
+
+    by_lower = {candidate.lower(): candidate for candidate in sorted(candidates)}
+    found = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
+    return by_lower[found[0]] if found else None
+
+
+def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
+    """The help line that proposes the nearest candidate, or None: ready for `Diagnostic.help`."""
+    match = near_match(name, candidates)
+    return f"did you mean '{match}'?" if match is not None else None
+
+
+def _excerpt(location: Location, source_line: str, length: int) -> list[str]:
+    """The source line and the caret line below it, under a gutter that holds the line number."""
+    start = max(0, min(location.column - 1, len(source_line)))
+    window = _window(source_line, start)
+    text, before = source_line[window], source_line[window.start : start]
+    marked = source_line[start : min(start + max(1, length), window.stop)]
+    gutter = " " * len(str(location.line))
+    carets = "^" * max(1, _display_width(_one_line(marked)))
+    padding = " " * _display_width(_one_line(before))
+    return [f"{gutter} |", f"{location.line} | {_one_line(text)}".rstrip(), f"{gutter} | {padding}{carets}"]
+
+
+def _window(source_line: str, start: int) -> slice:
+    if len(source_line) <= _EXCERPT_WIDTH:
+        return slice(0, len(source_line))
+    first = max(0, start - _EXCERPT_WIDTH // 2)
+    return slice(first, min(len(source_line), first + _EXCERPT_WIDTH))
+
+
+def _one_line(text: str) -> str:
+    return printable(text.replace("\t", "    ").rstrip("\r\n"))
+
+
+def _display_width(text: str) -> int:
+    """Columns of a terminal that `text` takes: wide characters take two, combining ones none."""
+    return sum(_character_width(c) for c in text)
+
+
+def _character_width(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1

@@ -1,0 +1,85 @@
+"""Whole files or none: reading source text and writing results so that a failure leaves no partial file."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from msc.support.diagnostics import Diagnostic, Location, MscError
+
+MAXIMUM_SOURCE_BYTES = 64 << 20
+"""Source text is read whole; weights, which are larger, are not in it."""
+
+
+def read_source(path: Path) -> str:
+    """The text of a source file. Raises MSC0001 (unreadable), MSC0002 (too large) and MSC0003 (not UTF-8)."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAXIMUM_SOURCE_BYTES + 1)
+    except OSError as error:
+        raise MscError(Diagnostic("MSC0001", f"cannot read '{path}': {error.strerror}")) from error
+    return decode_source(data, str(path))
+
+
+def decode_source(data: bytes, name: str) -> str:
+    """`data` as text, with universal newlines. Raises MSC0002 (too large) and MSC0003 (not UTF-8)."""
+    if len(data) > MAXIMUM_SOURCE_BYTES:
+        message = f"'{name}' is larger than {MAXIMUM_SOURCE_BYTES >> 20} MiB"
+        raise MscError(Diagnostic("MSC0002", message, help="keep weights in a safetensors file, not in the text"))
+    try:
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        column = error.start - (data.rfind(b"\n", 0, error.start) + 1) + 1
+        message = f"'{name}' is not UTF-8 text: byte 0x{data[error.start]:02x} at offset {error.start}"
+        raise MscError(Diagnostic("MSC0003", message, Location(name, line, column))) from error
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write `text` as UTF-8, atomically. Raises MSC0004."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write `data` atomically: a reader sees the old file or the whole new one. Raises MSC0004."""
+    with replacing(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file open for writing that takes the place of `path` when the block ends well, and vanishes otherwise.
+
+    Raises MSC0004 when the directory or the disk does not allow it.
+    """
+    try:
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name[:64]}.", suffix=".tmp", dir=path.parent)
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        _give_default_mode(temporary)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+    finally:
+        with suppress(OSError):
+            os.unlink(temporary)
+
+
+def _give_default_mode(temporary: str) -> None:
+    """mkstemp makes files private; a result has the mode that `open` would have given it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    os.chmod(temporary, 0o666 & ~mask)
+
+
+def _cannot_write(path: Path, error: OSError) -> MscError:
+    return MscError(Diagnostic("MSC0004", f"cannot write '{path}': {error.strerror}"))

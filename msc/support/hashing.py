@@ -1,0 +1,23 @@
+"""Content hashes: the keys of caches and the digests of weights."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+
+def digest(parts: Iterable[bytes | str]) -> str:
+    """SHA-256 of the parts in hexadecimal; each part is length-prefixed, so ("ab", "c") differs from ("a", "bc")."""
+    state = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        state.update(len(data).to_bytes(8, "little"))
+        state.update(data)
+    return state.hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's bytes in hexadecimal. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
