@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -51,7 +51,7 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
+def replacing(path: Path) -> Generator[BinaryIO]:
     """A file open for writing that takes the place of `path` when the block ends well, and vanishes otherwise.
 
     Raises MSC0004 when the directory or the disk does not allow it.
@@ -75,7 +75,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def _give_default_mode(temporary: str) -> None:
-    """mkstemp makes files private; a result has the mode that `open` would have given it."""
+    """Give the mode that `open` would: mkstemp makes files private."""
     mask = os.umask(0)
     os.umask(mask)
     os.chmod(temporary, 0o666 & ~mask)

@@ -1,0 +1,54 @@
+"""The exceptions that operations raise when they are not valid; `msc.ir.verification` turns them into diagnostics.
+
+A plain `xdsl.utils.exceptions.VerifyException` is MSC0200; these carry a more telling code, and advice.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.utils.exceptions import VerifyException
+
+
+class CodedVerifyException(VerifyException):
+    """A broken rule with a code of its own; `help` is shown below the message."""
+
+    code: ClassVar[str] = "MSC0200"
+
+    def __init__(self, message: str, *, help: str | None = None) -> None:
+        super().__init__(message)
+        self.help = help
+
+
+class ShapeConflict(CodedVerifyException):
+    """Shapes of operands, properties or results do not fit together; the message gives the shapes on both sides."""
+
+    code = "MSC0201"
+
+
+class DtypeConflict(CodedVerifyException):
+    """An element type that the operation does not take, or two that should be equal and are not."""
+
+    code = "MSC0202"
+
+
+class InvalidAttribute(CodedVerifyException):
+    """A property with a value outside its range."""
+
+    code = "MSC0203"
+
+
+class InvalidStructure(CodedVerifyException):
+    """Blocks, regions, terminators or symbols that do not form a program."""
+
+    code = "MSC0205"
+
+
+def code_of(error: VerifyException) -> str:
+    """The diagnostic code of any verification failure."""
+    return error.code if isinstance(error, CodedVerifyException) else CodedVerifyException.code
+
+
+def help_of(error: VerifyException) -> str | None:
+    """The advice that comes with a verification failure, if any."""
+    return error.help if isinstance(error, CodedVerifyException) else None

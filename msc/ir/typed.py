@@ -1,0 +1,66 @@
+"""Typed narrowing: xDSL gives operands as `SSAValue[Attribute]`; these give the type that a rule relies on.
+
+Each raises DtypeConflict (MSC0202), an error of the program, when the value is of another kind.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerType, MemRefType, TensorType
+from xdsl.ir import Attribute, SSAValue
+from xdsl.utils.hints import isa
+
+from msc.ir.errors import DtypeConflict, ShapeConflict
+
+
+def tensor_type(value: SSAValue | Attribute) -> TensorType[Attribute]:
+    """The ranked tensor type of a value, or the type itself."""
+    candidate = _type(value)
+    if isa(candidate, TensorType[Attribute]):
+        return candidate
+    raise DtypeConflict(f"expected a ranked tensor, got {candidate}")
+
+
+def memref_type(value: SSAValue | Attribute) -> MemRefType[Attribute]:
+    """The memref type of a value, or the type itself."""
+    candidate = _type(value)
+    if isa(candidate, MemRefType[Attribute]):
+        return candidate
+    raise DtypeConflict(f"expected a memref, got {candidate}")
+
+
+def shaped_type(value: SSAValue | Attribute) -> TensorType[Attribute] | MemRefType[Attribute]:
+    """The tensor or memref type of a value, or the type itself."""
+    candidate = _type(value)
+    if isa(candidate, TensorType[Attribute]) or isa(candidate, MemRefType[Attribute]):
+        return candidate
+    raise DtypeConflict(f"expected a ranked tensor or a memref, got {candidate}")
+
+
+def shape(value: SSAValue | Attribute) -> tuple[int, ...]:
+    """The dimensions of a tensor or memref; a dynamic one is `DYNAMIC_INDEX`."""
+    return tuple(shaped_type(value).get_shape())
+
+
+def static_shape(value: SSAValue | Attribute) -> tuple[int, ...]:
+    """The dimensions of a tensor or memref, all known. Raises ShapeConflict when one is dynamic."""
+    dimensions = shape(value)
+    if DYNAMIC_INDEX in dimensions:
+        raise ShapeConflict(f"expected static dimensions, got {_type(value)}")
+    return dimensions
+
+
+def element_type(value: SSAValue | Attribute) -> Attribute:
+    """The element type of a tensor or memref."""
+    return shaped_type(value).get_element_type()
+
+
+def integer_type(value: SSAValue | Attribute) -> IntegerType | IndexType:
+    """The integer or index type of a scalar value, or the type itself."""
+    candidate = _type(value)
+    if isinstance(candidate, IntegerType | IndexType):
+        return candidate
+    raise DtypeConflict(f"expected an integer or an index, got {candidate}")
+
+
+def _type(value: SSAValue | Attribute) -> Attribute:
+    return value.type if isinstance(value, SSAValue) else value
