@@ -1,0 +1,1 @@
+"""Operations, types, verifiers and printing of every level. No passes live here."""

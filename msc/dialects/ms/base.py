@@ -1,0 +1,185 @@
+"""What every `ms` operation is: an inferred result type, one custom syntax, and for basic ones a compute definition.
+
+    %r = ms.conv2d %x, %w {pad_mode = "valid"} : (tensor<...>, tensor<...>) -> tensor<...>
+
+The type part may be left out; it is inferred, so operands must stand before the operation. Properties are written as
+plain values (`[2, 2]`, `1e-05`, `"valid"`, `true`); those that have their default value are not printed.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Self, cast
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, NoneType, TensorType
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue, SSAValues
+from xdsl.irdl import IRDLOperation, VarResultDef, traits_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from msc.dialects.element_types import dtype_name
+from msc.dialects.ms.properties import PlainValue, from_attribute, to_attribute
+from msc.dialects.ms.syntax import group_operands, parse_operation, print_operation
+from msc.ir.errors import DtypeConflict, InvalidAttribute, ShapeConflict
+from msc.poly.compute import Statement
+from msc.support.diagnostics import near_match
+
+
+class MsOp(IRDLOperation):
+    """Base of all `ms` operations. A subclass declares operands, properties and results as IRDL does, and `infer`."""
+
+    CHOICES: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """Legal words of the string properties."""
+
+    traits = traits_def(Pure())
+
+    def __init__(
+        self,
+        *operands: SSAValue | Operation | None,
+        result_types: Sequence[Attribute] | None = None,
+        **properties: PlainValue | None,
+    ):
+        """Build the operation; absent optional operands are None; result types are inferred unless given."""
+        attributes = {name: to_attribute(value) for name, value in properties.items() if value is not None}
+        self.initialise(operands, attributes, {}, result_types)
+
+    def initialise(
+        self,
+        operands: Sequence[SSAValue | Operation | None],
+        properties: Mapping[str, Attribute],
+        attributes: Mapping[str, Attribute],
+        result_types: Sequence[Attribute] | None,
+    ) -> None:
+        """What `__init__` and the parser share: build from attributes, then give the results their types."""
+        definition = self.get_irdl_definition()
+        IRDLOperation.__init__(
+            self,
+            operands=group_operands(definition, operands),
+            result_types=[() if isinstance(d, VarResultDef) else NoneType() for _, d in definition.results],
+            properties=dict(properties),
+            attributes=dict(attributes),
+        )
+        self.set_result_types(result_types if result_types is not None else self.infer())
+
+    def set_result_types(self, types: Sequence[Attribute]) -> None:
+        """Give the results new types in place, keeping their uses and name hints."""
+        old = tuple(self.results)
+        self.results = SSAValues(OpResult(type_, self, i) for i, type_ in enumerate(types))
+        for before, after in zip(old, self.results, strict=False):
+            after.name_hint = before.name_hint
+            before.replace_all_uses_with(after)
+
+    # What a subclass says about itself.
+
+    @abstractmethod
+    def infer(self) -> Sequence[TensorType[Attribute]]:
+        """Result types from operand types and properties; raises ShapeConflict, DtypeConflict or InvalidAttribute."""
+        raise TypeError(f"{self.name} does not say what its results are")
+
+    def verify_(self) -> None:
+        self._verify_choices()
+        for declared, inferred in zip(self.result_types, self.infer(), strict=True):
+            if not compatible(declared, inferred):
+                raise ShapeConflict(f"{self.name} is declared to give {declared}, but its operands give {inferred}")
+
+    def _verify_choices(self) -> None:
+        for name, words in self.CHOICES.items():
+            value = str(self.plain(name))
+            if value not in words:
+                near = near_match(value, words)
+                raise InvalidAttribute(
+                    f"{self.name}: {name} is {value!r}, not one of {', '.join(map(repr, words))}"
+                    + (f"; did you mean {near!r}?" if near else "")
+                )
+
+    # Reading operands and properties.
+
+    def tensor(self, index: int) -> TensorType[Attribute]:
+        """Type of operand `index`."""
+        type_ = self.operands[index].type
+        if not isinstance(type_, TensorType):
+            raise DtypeConflict(f"{self.name}: operand {index} is a {type_}, not a tensor")
+        return cast(TensorType[Attribute], type_)
+
+    def shape(self, index: int) -> tuple[int, ...]:
+        """Shape of operand `index`; -1 where unknown."""
+        return self.tensor(index).get_shape()
+
+    def dtype(self, index: int) -> str:
+        """Name of the element type of operand `index`: "f32", "i64", ..."""
+        element = self.tensor(index).element_type
+        name = dtype_name(element)
+        if name is None:
+            raise DtypeConflict(f"{self.name}: operand {index} has element type {element}, which msc does not compute on")
+        return name
+
+    def result_tensor(self, index: int = 0) -> TensorType[Attribute]:
+        """Type of result `index`."""
+        return cast(TensorType[Attribute], self.results[index].type)
+
+    def result_shape(self, index: int = 0) -> tuple[int, ...]:
+        return self.result_tensor(index).get_shape()
+
+    def result_dtype(self, index: int = 0) -> str:
+        return cast(str, dtype_name(self.result_tensor(index).element_type))
+
+    def plain(self, name: str) -> int | float | bool | str | tuple[int, ...] | tuple[float, ...] | Attribute | None:
+        """A property as a plain Python value; None if an optional one is absent."""
+        attribute = self.properties.get(name)
+        return None if attribute is None else from_attribute(attribute)
+
+    def ints(self, name: str) -> tuple[int, ...]:
+        """A list property as integers; empty if absent."""
+        return cast(tuple[int, ...], self.plain(name) or ())
+
+    def int_(self, name: str) -> int:
+        return cast(int, self.plain(name))
+
+    def real(self, name: str) -> float:
+        return cast(float, self.plain(name))
+
+    def flag(self, name: str) -> bool:
+        return cast(bool, self.plain(name))
+
+    def word(self, name: str) -> str:
+        return cast(str, self.plain(name))
+
+    # The one syntax.
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        written = parse_operation(parser, cls.get_irdl_definition())
+        op = cls.__new__(cls)
+        position = parser.pos
+        try:
+            op.initialise(written.operands, written.properties, written.attributes, written.result_types)
+        except (VerifyException, ValueError) as problem:
+            parser.raise_error(str(problem), position, position)
+        return op
+
+    def print(self, printer: Printer) -> None:
+        print_operation(printer, self)
+
+
+class BasicOp(MsOp):
+    """An operation that the scheduler understands: it states its computation."""
+
+    @abstractmethod
+    def compute(self) -> Sequence[Statement]:
+        """The statements that define every element of every result, in order; shapes must be static."""
+        raise TypeError(f"{self.name} does not say what it computes")
+
+
+def compatible(declared: Attribute, inferred: Attribute) -> bool:
+    """Whether a declared tensor type agrees with an inferred one; unknown dimensions agree with all."""
+    if not isinstance(declared, TensorType) or not isinstance(inferred, TensorType):
+        return declared == inferred
+    a, b = declared.get_shape(), inferred.get_shape()
+    return (
+        declared.element_type == inferred.element_type
+        and len(a) == len(b)
+        and all(x == y or DYNAMIC_INDEX in (x, y) for x, y in zip(a, b, strict=True))
+    )

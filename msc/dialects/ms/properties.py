@@ -1,0 +1,152 @@
+"""Properties of `ms` operations: how they are declared, and their plain-value syntax."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias, cast
+
+from xdsl.dialects.builtin import (
+    BoolAttr,
+    DenseArrayBase,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    f64,
+    i1,
+    i64,
+)
+from xdsl.ir import Attribute
+from xdsl.irdl import opt_prop_def, prop_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+
+PlainValue: TypeAlias = bool | int | float | str | Sequence[int] | Sequence[float] | Attribute
+
+IntsAttr: TypeAlias = DenseArrayBase[IntegerType]
+RealAttr: TypeAlias = FloatAttr
+
+
+def to_attribute(value: PlainValue) -> Attribute:
+    """The attribute of a plain value: integers are i64, floats f64, sequences dense arrays (empty ones of i64)."""
+    match value:
+        case Attribute():
+            return value
+        case bool():
+            return IntegerAttr.from_bool(value)
+        case int():
+            return IntegerAttr(value, i64)
+        case float():
+            return FloatAttr(value, f64)
+        case str():
+            return StringAttr(value)
+        case _:
+            return _array(value)
+
+
+def _array(values: Sequence[int] | Sequence[float]) -> Attribute:
+    if any(isinstance(v, float) for v in values):
+        return DenseArrayBase.from_list(f64, [float(v) for v in values])
+    return DenseArrayBase.from_list(i64, [int(v) for v in values])
+
+
+def from_attribute(attribute: Attribute) -> bool | int | float | str | tuple[int, ...] | tuple[float, ...] | Attribute:
+    """The inverse of `to_attribute`."""
+    match attribute:
+        case IntegerAttr() if attribute.type == i1:
+            return bool(attribute.value.data)
+        case IntegerAttr():
+            return attribute.value.data
+        case FloatAttr():
+            return attribute.value.data
+        case StringAttr():
+            return attribute.data
+        case DenseArrayBase():
+            return cast(tuple[int, ...] | tuple[float, ...], tuple(attribute.get_values()))
+        case _:
+            return attribute
+
+
+def ints_property(*default: int):
+    """A list of integers with a default."""
+    return prop_def(DenseArrayBase, default_value=DenseArrayBase.from_list(i64, list(default)))
+
+
+def required_ints():
+    """A list of integers that must be given."""
+    return prop_def(DenseArrayBase)
+
+
+def optional_ints():
+    """A list of integers that may be absent."""
+    return opt_prop_def(DenseArrayBase)
+
+
+def int_property(default: int):
+    """An integer with a default."""
+    return prop_def(IntegerAttr, default_value=IntegerAttr(default, i64))
+
+
+def flag_property(default: bool):
+    """A boolean with a default."""
+    return prop_def(BoolAttr, default_value=IntegerAttr.from_bool(default))
+
+
+def real_property(default: float):
+    """A number (f64) with a default."""
+    return prop_def(FloatAttr, default_value=FloatAttr(default, f64))
+
+
+def choice_property(default: str):
+    """One of the words that the operation's CHOICES names."""
+    return prop_def(StringAttr, default_value=StringAttr(default))
+
+
+def print_value(printer: Printer, value: Attribute) -> None:
+    """Print a property in the plain syntax that `parse_value` reads."""
+    match value:
+        case IntegerAttr() if value.type == i1:
+            printer.print_string("true" if value.value.data else "false")
+        case IntegerAttr() if value.type == i64:
+            printer.print_string(str(value.value.data))
+        case FloatAttr() if value.type == f64:
+            printer.print_string(_real(value.value.data))
+        case DenseArrayBase() if value.elt_type in (i64, f64):
+            texts = [_real(v) if isinstance(v, float) else str(v) for v in value.get_values()]
+            printer.print_string(f"[{', '.join(texts)}]")
+        case _:
+            printer.print_attribute(value)
+
+
+def _real(value: float) -> str:
+    """A float that reads back exactly and is recognisable as one; non-finite values are quoted words."""
+    if value != value or value in (float("inf"), float("-inf")):
+        return f'"{value}"'
+    text = repr(value)
+    mantissa, exponent_mark, exponent = text.partition("e")
+    if "." not in mantissa:
+        mantissa += ".0"
+    return mantissa + exponent_mark + exponent
+
+
+def parse_value(parser: Parser, expects_real: bool) -> Attribute:
+    """Read a property value: a list, a number, true/false, a string, or any attribute."""
+    if parser.parse_optional_punctuation("["):
+        return _parse_list(parser, expects_real)
+    if (boolean := parser.parse_optional_boolean()) is not None:
+        return IntegerAttr.from_bool(boolean)
+    if (number := parser.parse_optional_number()) is not None:
+        return to_attribute(float(number) if expects_real else number)
+    if (text := parser.parse_optional_str_literal()) is not None:
+        return FloatAttr(float(text), f64) if expects_real and text in ("inf", "-inf", "nan") else StringAttr(text)
+    return parser.parse_attribute()
+
+
+def _parse_list(parser: Parser, expects_real: bool) -> Attribute:
+    if parser.parse_optional_punctuation("]"):
+        return _array([])
+    values = [parser.parse_number()]
+    while parser.parse_optional_punctuation(","):
+        values.append(parser.parse_number())
+    parser.parse_punctuation("]")
+    return _array([float(v) for v in values] if expects_real else values)

@@ -1,0 +1,177 @@
+"""Constants and parameters: where the values come from that are not computed.
+
+Weights are never in the text. `ms.parameter` names a tensor of the module's safetensors file; with a region it is a
+derived parameter, computed once at compile time from other parameters, so that all work on weights is IR too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self, cast
+
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FlatSymbolRefAttr, StringAttr, SymbolNameConstraint, SymbolRefAttr, TensorType
+from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    opt_region_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import ConstantLike, IsolatedFromAbove, IsTerminator, Pure, SymbolOpInterface
+from xdsl.utils.exceptions import VerifyException
+
+from msc.dialects.ms.base import MsOp, compatible
+from msc.ir.errors import InvalidAttribute, ShapeConflict
+
+INLINE_CONSTANT_BYTES = 4096
+"""Larger data belongs into a parameter."""
+
+
+@irdl_op_definition
+class ConstantOp(MsOp):
+    """A small constant tensor in the text, at most 4 KB: `ms.constant dense<[1.0, 2.0]> : tensor<2xf32>`."""
+
+    name = "ms.constant"
+    value = prop_def(DenseIntOrFPElementsAttr)
+    result = result_def(TensorType)
+    traits = traits_def(Pure(), ConstantLike())
+
+    def infer(self) -> Sequence[TensorType[Attribute]]:
+        return (cast(TensorType[Attribute], self.value.type),)
+
+    def verify_(self) -> None:
+        super().verify_()
+        if len(self.value.data.data) > INLINE_CONSTANT_BYTES:
+            raise InvalidAttribute(
+                f"ms.constant holds {len(self.value.data.data)} bytes; above {INLINE_CONSTANT_BYTES} use ms.parameter"
+            )
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        value = parser.parse_attribute()
+        if not isinstance(value, DenseIntOrFPElementsAttr):
+            parser.raise_error("ms.constant needs a dense<...> : tensor<...> value")
+        attributes = parser.parse_optional_attr_dict()
+        op = cls(value=value)
+        op.attributes |= attributes
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_attribute(self.value)
+        if self.attributes:
+            printer.print_op_attributes(self.attributes)
+
+
+@irdl_op_definition
+class YieldOp(IRDLOperation):
+    """Ends the region of a derived parameter or of a kernel and gives its values."""
+
+    name = "ms.yield"
+    values = var_operand_def()
+    traits = traits_def(IsTerminator(), Pure())
+    assembly_format = "attr-dict ($values^ `:` type($values))?"
+
+    def __init__(self, *values: SSAValue):
+        super().__init__(operands=[values])
+
+
+@irdl_op_definition
+class ParameterOp(IRDLOperation):
+    """A named weight: `ms.parameter @fc.weight : tensor<10x84xf32>`; MindSpore's `Parameter`.
+
+    With ` = { ... ms.yield %v : ... }` it is derived: the region may use `ms.get_parameter`, constants and other ms ops.
+    """
+
+    name = "ms.parameter"
+    sym_name = prop_def(SymbolNameConstraint())
+    type = prop_def(TensorType)
+    initialiser = opt_region_def("single_block")
+    traits = traits_def(SymbolOpInterface(), IsolatedFromAbove())
+
+    def __init__(self, name: str, type_: TensorType[Attribute], initialiser: Region | None = None):
+        super().__init__(
+            properties={"sym_name": StringAttr(name), "type": type_},
+            regions=[[initialiser] if initialiser is not None else []],
+        )
+
+    @property
+    def symbol(self) -> str:
+        return cast(StringAttr, self.sym_name).data
+
+    def verify_(self) -> None:
+        if self.initialiser is None:
+            return
+        last = self.initialiser.block.last_op
+        if not isinstance(last, YieldOp) or len(last.values) != 1:
+            raise VerifyException("the region of a derived parameter ends with an ms.yield of one value")
+        if not compatible(self.type, last.values[0].type):
+            raise ShapeConflict(f"ms.parameter @{self.symbol} is a {self.type}, but its region gives a {last.values[0].type}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        name = parser.parse_symbol_name().data
+        parser.parse_punctuation(":")
+        type_ = parser.parse_type()
+        if not isinstance(type_, TensorType):
+            parser.raise_error("a parameter has a tensor type")
+        initialiser = parser.parse_region() if parser.parse_optional_punctuation("=") else None
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        op = cls(name, cast(TensorType[Attribute], type_), initialiser)
+        if attributes is not None:
+            op.attributes |= attributes.data
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_symbol_name(self.symbol)
+        printer.print_string(" : ")
+        printer.print_attribute(self.type)
+        if self.initialiser is not None:
+            printer.print_string(" = ")
+            printer.print_region(self.initialiser)
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+
+
+@irdl_op_definition
+class GetParameterOp(MsOp):
+    """The value of a parameter: `%w = ms.get_parameter @fc.weight : tensor<10x84xf32>`."""
+
+    name = "ms.get_parameter"
+    parameter = prop_def(SymbolRefAttr)
+    result = result_def(TensorType)
+
+    def __init__(self, name: str, type_: TensorType[Attribute]):
+        super().__init__(parameter=FlatSymbolRefAttr(name), result_types=[type_])
+
+    @property
+    def symbol(self) -> str:
+        return self.parameter.root_reference.data
+
+    def infer(self) -> Sequence[TensorType[Attribute]]:
+        return (self.result_tensor(),)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        name = parser.parse_symbol_name().data
+        parser.parse_punctuation(":")
+        type_ = parser.parse_type()
+        if not isinstance(type_, TensorType):
+            parser.raise_error("a parameter has a tensor type")
+        attributes = parser.parse_optional_attr_dict()
+        op = cls(name, cast(TensorType[Attribute], type_))
+        op.attributes |= attributes
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_symbol_name(self.symbol)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+        if self.attributes:
+            printer.print_op_attributes(self.attributes)

@@ -1,0 +1,186 @@
+"""The custom assembly that all `ms` operations share (see base.py for what it looks like)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import DenseArrayBase, FloatAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    OpDef,
+    OptOperandDef,
+    VarOperandDef,
+)
+from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.printer import Printer
+
+from msc.dialects.ms.properties import parse_value, print_value
+from msc.support.diagnostics import near_match
+
+SEGMENTS = "operandSegmentSizes"
+"""Property that says which optional operands are present, where their number alone does not."""
+
+
+@dataclass(frozen=True)
+class WrittenOperation:
+    """An operation as the text has it; `result_types` is None where the type part is left out."""
+
+    operands: Sequence[SSAValue | None]
+    properties: Mapping[str, Attribute]
+    attributes: Mapping[str, Attribute]
+    result_types: Sequence[Attribute] | None
+
+
+def parse_operation(parser: Parser, definition: OpDef) -> WrittenOperation:
+    """Read everything after the operation's name."""
+    operands = _parse_operand_list(parser)
+    properties, attributes = _parse_dictionary(parser, definition)
+    result_types = None
+    if parser.parse_optional_punctuation(":"):
+        position = parser.pos
+        inputs, result_types = _parse_function_type(parser)
+        if len(inputs) != len(operands):
+            parser.raise_error(f"{len(operands)} operands, but {len(inputs)} operand types", position, parser.pos)
+        values = [parser.resolve_operand(o, t) for o, t in zip(operands, inputs, strict=True)]
+    else:
+        values = [_resolve_defined(parser, operand) for operand in operands]
+    segments = properties.pop(SEGMENTS, None)
+    return WrittenOperation(_spread(values, segments), properties, attributes, result_types)
+
+
+def _parse_operand_list(parser: Parser) -> list[UnresolvedOperand]:
+    first = parser.parse_optional_unresolved_operand()
+    if first is None:
+        return []
+    operands = [first]
+    while parser.parse_optional_punctuation(","):
+        operands.append(parser.parse_unresolved_operand())
+    return operands
+
+
+def _parse_function_type(parser: Parser) -> tuple[Sequence[Attribute], Sequence[Attribute]]:
+    inputs = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
+    parser.parse_punctuation("->")
+    outputs = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
+    return inputs, outputs if outputs is not None else [parser.parse_type()]
+
+
+def _resolve_defined(parser: Parser, operand: UnresolvedOperand) -> SSAValue:
+    """The value of an operand written without a type: it must have been defined above."""
+    values = parser.ssa_values.get(operand.operand_name)
+    if values is None or operand.index >= len(values):
+        near = near_match(operand.operand_name, parser.ssa_values)
+        hint = f"; did you mean '%{near}'?" if near else ""
+        parser.raise_error(
+            f"'%{operand.operand_name}' is not defined above (an operand written without types must be){hint}", operand.span
+        )
+    return values[operand.index]
+
+
+def _parse_dictionary(parser: Parser, definition: OpDef) -> tuple[dict[str, Attribute], dict[str, Attribute]]:
+    """`{name = value, ...}`: names that the operation declares are properties; others must be dotted attributes."""
+    properties: dict[str, Attribute] = {}
+    attributes: dict[str, Attribute] = {}
+
+    def entry() -> None:
+        position = parser.pos
+        name = parser.parse_identifier_or_str_literal(" as the name of a property")
+        if name in properties or name in attributes:
+            parser.raise_error(f"property '{name}' is given twice", position, parser.pos)
+        if name not in definition.properties and "." not in name and name != SEGMENTS:
+            near = near_match(name, definition.properties)
+            known = ", ".join(n for n in definition.properties if n != SEGMENTS) or "none"
+            hint = f"did you mean '{near}'?" if near else f"its properties: {known}"
+            parser.raise_error(f"{definition.name} has no property '{name}'; {hint}", position, parser.pos)
+        parser.parse_punctuation("=")
+        value = parse_value(parser, _expects_real(definition, name))
+        (properties if name in definition.properties or name == SEGMENTS else attributes)[name] = value
+
+    parser.parse_optional_comma_separated_list(parser.Delimiter.BRACES, entry)
+    return properties, attributes
+
+
+def _expects_real(definition: OpDef, name: str) -> bool:
+    declared = definition.properties.get(name)
+    return declared is not None and declared.constr.get_bases() == {FloatAttr}
+
+
+def print_operation(printer: Printer, op: IRDLOperation) -> None:
+    """Print everything after the operation's name."""
+    if op.operands:
+        printer.print_string(" ")
+        printer.print_list(op.operands, printer.print_operand)
+    _print_dictionary(printer, op)
+    printer.print_string(" : ")
+    printer.print_operation_type(op)
+
+
+def _print_dictionary(printer: Printer, op: IRDLOperation) -> None:
+    entries = {**_shown_properties(op), **op.attributes}
+    if not entries:
+        return
+    printer.print_string(" {")
+    for i, (name, value) in enumerate(entries.items()):
+        printer.print_string(", " if i else "")
+        printer.print_identifier_or_string_literal(name)
+        printer.print_string(" = ")
+        print_value(printer, value)
+    printer.print_string("}")
+
+
+def _shown_properties(op: IRDLOperation) -> dict[str, Attribute]:
+    definition = op.get_irdl_definition()
+    shown = {
+        name: value
+        for name, value in op.properties.items()
+        if name != SEGMENTS and value != definition.properties[name].default_value
+    }
+    segments = op.properties.get(SEGMENTS)
+    if isinstance(segments, DenseArrayBase) and not _is_prefix(segments.get_values()):
+        shown[SEGMENTS] = segments
+    return shown
+
+
+def _is_prefix(segments: Sequence[int | float]) -> bool:
+    """Whether the absent optional operands all stand last, so that the number of operands says it all."""
+    present = [n > 0 for n in segments]
+    return present == sorted(present, reverse=True) and all(n <= 1 for n in segments[:-1])
+
+
+def _spread(values: Sequence[SSAValue], segments: Attribute | None) -> Sequence[SSAValue | None]:
+    """Put None where the segment sizes say that an optional operand is absent."""
+    if not isinstance(segments, DenseArrayBase):
+        return values
+    spread: list[SSAValue | None] = []
+    rest = iter(values)
+    for size in segments.get_values():
+        spread.extend([next(rest) for _ in range(int(size))] or [None])
+    return spread
+
+
+def group_operands(
+    definition: OpDef, operands: Sequence[SSAValue | Operation | None]
+) -> list[SSAValue | Operation | Sequence[SSAValue | Operation]]:
+    """Operands as IRDL wants them: one entry a declared operand, lists for optional and variadic ones.
+
+    At most the last declared operand is variadic; it takes all that is left.
+    """
+    grouped: list[SSAValue | Operation | Sequence[SSAValue | Operation]] = []
+    rest = list(operands)
+    for name, declared in definition.operands:
+        if isinstance(declared, OptOperandDef):
+            value = rest.pop(0) if rest else None
+            grouped.append([] if value is None else [value])
+        elif isinstance(declared, VarOperandDef):
+            grouped.append([value for value in rest if value is not None])
+            rest = []
+        else:
+            value = rest.pop(0) if rest else None
+            if value is None:
+                raise ValueError(f"{definition.name}: operand '{name}' is missing")
+            grouped.append(value)
+    if rest:
+        raise ValueError(f"{definition.name} takes at most {len(definition.operands)} operands, not {len(operands)}")
+    return grouped

@@ -1,0 +1,1 @@
+"""Polyhedral mathematics in plain Python over islpy. Knows no IR: affine maps are the only thing it shares with one."""

@@ -1,0 +1,105 @@
+"""The scalar bodies of compute definitions: a small expression tree, evaluated once per point of an iteration domain.
+
+    Scalar = Constant | Read | Index | Apply | Cast
+
+Element types are named as MLIR names them: "f16", "bf16", "f32", "f64", "i1", "i8" ... "i64", "ui8" ... "ui64".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from xdsl.ir.affine import AffineExpr, AffineMap
+
+# Name -> number of arguments. Arithmetic keeps its arguments' element type; comparisons give "i1".
+# max/min propagate NaN (IEEE 754-2019 maximum/minimum); `div` on integers truncates towards zero, as does `rem`;
+# `mod` follows the sign of the divisor (NumPy); `round` is half to even; and/or/xor/not are bitwise.
+UNARY = frozenset(
+    "neg abs sign not exp exp2 expm1 log log2 log1p sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh "
+    "atanh erf sigmoid softplus floor ceil round trunc isnan isinf".split()
+)
+COMPARISONS = frozenset("eq ne lt le gt ge".split())
+BINARY = frozenset("add sub mul div rem mod pow atan2 max min and or xor shl shr".split()) | COMPARISONS
+TERNARY = frozenset({"select"})
+ARITY: dict[str, int] = {name: 1 for name in UNARY} | {name: 2 for name in BINARY} | {name: 3 for name in TERNARY}
+BOOLEAN_RESULT = COMPARISONS | {"isnan", "isinf"}
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A literal of element type `dtype`; infinities and NaN are Python floats."""
+
+    value: float | int | bool
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Operand number `operand` at the index that `index` gives for the point.
+
+    `indirect` holds, for tensor dimensions whose index is data (gather), the scalar that computes it;
+    the map's result for such a dimension is ignored.
+    """
+
+    operand: int
+    index: AffineMap
+    dtype: str
+    indirect: tuple[tuple[int, Scalar], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """The value of an affine expression of the point, as "i64"."""
+
+    expr: AffineExpr
+    dtype: str = "i64"
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """A scalar operator of ARITY on arguments of one element type (`select`: an "i1" condition first)."""
+
+    op: str
+    args: tuple[Scalar, ...]
+
+    def __post_init__(self) -> None:
+        if ARITY.get(self.op) != len(self.args):
+            raise ValueError(f"scalar operator {self.op!r} with {len(self.args)} arguments")
+
+    @property
+    def dtype(self) -> str:
+        return "i1" if self.op in BOOLEAN_RESULT else self.args[-1].dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """Conversion of element type, as NumPy's `astype`: floats round to nearest even, float to integer truncates."""
+
+    arg: Scalar
+    dtype: str
+
+
+Scalar: TypeAlias = Constant | Read | Index | Apply | Cast
+
+
+def apply(op: str, *args: Scalar) -> Apply:
+    """`Apply` without the tuple."""
+    return Apply(op, args)
+
+
+def reads(scalar: Scalar) -> Iterator[Read]:
+    """Every read of a scalar, left to right, those inside indirect indices included."""
+    match scalar:
+        case Read():
+            for _, index in scalar.indirect:
+                yield from reads(index)
+            yield scalar
+        case Apply():
+            for arg in scalar.args:
+                yield from reads(arg)
+        case Cast():
+            yield from reads(scalar.arg)
+        case Constant() | Index():
+            return
