@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 HERE = Path(__file__).resolve().parent
 SAMPLES = ("mlp", "resnet_tiny", "attention")
@@ -58,7 +58,7 @@ def main() -> None:
         text = (HERE / sample / f"{sample}.mir").read_text(encoding="utf-8")
         tensors = {name: weights(name, shape) for name, shape in parameters(text).items()}
         path = HERE / sample / f"{sample}.safetensors"
-        save_file(tensors, path)
+        path.write_bytes(save(tensors))
         print(f"{path.relative_to(HERE)}: {len(tensors)} tensors, {sum(t.size for t in tensors.values())} values")
 
 

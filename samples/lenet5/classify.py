@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from safetensors.numpy import load_file
+from safetensors.numpy import load
 
 import msc
 
@@ -23,7 +23,7 @@ REQUIRED_ACCURACY = 0.97
 
 def load_digits() -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
     """Images f32 [N,1,1,32,32] in [0,1], one batch of one digit each, and labels [N]."""
-    tensors = load_file(HERE / "digits_test.safetensors")
+    tensors = load((HERE / "digits_test.safetensors").read_bytes())
     images = tensors["images"].astype(np.float32) / np.float32(255)
     return images[:, None], tensors["labels"]
 

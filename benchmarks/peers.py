@@ -1,0 +1,96 @@
+"""The engines that are measured, each behind one call without arguments: one inference on the given inputs.
+
+To add one: subclass ``Peer``, give its name and its package, write ``load``, and list it in ``PEERS``. An engine is
+imported only when it is loaded, so one that is not installed costs nothing and is reported as absent.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks.models import Array, Model
+
+Runner = Callable[[], Array]
+
+
+class Peer(ABC):
+    """One engine, called in one way."""
+
+    name: str
+    package: str
+    """The distribution whose version is reported."""
+    call: str
+    """What one timed call contains, for the report."""
+
+    def version(self) -> str | None:
+        """The installed version; None if the engine is not installed."""
+        try:
+            return importlib.metadata.version(self.package)
+        except importlib.metadata.PackageNotFoundError:
+            return None
+
+    @abstractmethod
+    def load(self, model: Model, inputs: Sequence[Array], threads: int) -> Runner:
+        """Compile or open the model for a number of threads; each call of the result infers once from ``inputs``."""
+
+
+class Msc(Peer):
+    name = "msc"
+    package = "msc"
+    call = "f(x), NumPy in and out"
+
+    def load(self, model: Model, inputs: Sequence[Array], threads: int) -> Runner:
+        compiled: Any = importlib.import_module("msc").compile(model.mir, threads=threads)
+        return lambda: compiled(*inputs)
+
+
+def _session(model: Model, threads: int) -> Any:
+    runtime: Any = importlib.import_module("onnxruntime")
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_ENABLE_ALL
+    return runtime.InferenceSession(model.onnx, options, providers=["CPUExecutionProvider"])
+
+
+class OnnxRuntime(Peer):
+    name = "ort"
+    package = "onnxruntime"
+    call = "session.run, NumPy in and out"
+
+    def load(self, model: Model, inputs: Sequence[Array], threads: int) -> Runner:
+        session = _session(model, threads)
+        names = list(model.inputs)
+        return lambda: session.run(None, dict(zip(names, inputs, strict=True)))[0]
+
+
+class OnnxRuntimeBound(Peer):
+    """Inputs and the result are bound once, so that a call moves no array across the language border."""
+
+    name = "ort-bound"
+    package = "onnxruntime"
+    call = "session.run_with_iobinding on arrays bound beforehand"
+
+    def load(self, model: Model, inputs: Sequence[Array], threads: int) -> Runner:
+        session = _session(model, threads)
+        binding = session.io_binding()
+        result = np.empty(model.result, np.float32)
+        for name, array in zip(model.inputs, inputs, strict=True):
+            binding.bind_input(name, "cpu", 0, np.float32, array.shape, array.ctypes.data)
+        output = session.get_outputs()[0].name
+        binding.bind_output(output, "cpu", 0, np.float32, result.shape, result.ctypes.data)
+
+        def run() -> Array:
+            session.run_with_iobinding(binding)
+            return result
+
+        return run
+
+
+PEERS: dict[str, Peer] = {peer.name: peer for peer in (Msc(), OnnxRuntime(), OnnxRuntimeBound())}
