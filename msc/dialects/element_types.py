@@ -49,3 +49,16 @@ def is_integer(dtype: str) -> bool:
 
 def is_signed(dtype: str) -> bool:
     return dtype in _FLOATS or (dtype in _INTEGERS and not dtype.startswith("u") and dtype != "i1")
+
+
+_NUMBERS = frozenset(ELEMENT_TYPES) - {"i1"}
+FAMILIES: dict[str, frozenset[str]] = {
+    "any": frozenset(ELEMENT_TYPES),
+    "a number": _NUMBERS,
+    "a float": frozenset(_FLOATS),
+    "an integer": _NUMBERS - frozenset(_FLOATS),
+    "a signed integer": frozenset(name for name in _INTEGERS if name[0] == "i" and name != "i1"),
+    "a signed number": frozenset(name for name in _NUMBERS if name[0] != "u"),
+    "a boolean": frozenset({"i1"}),
+}
+"""What an operand may be: families of element types, named as messages name them."""

@@ -12,16 +12,16 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Self, cast
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, NoneType, TensorType
+from xdsl.dialects.builtin import NoneType, TensorType
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue, SSAValues
 from xdsl.irdl import IRDLOperation, VarResultDef, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
-from xdsl.utils.exceptions import VerifyException
 
-from msc.dialects.element_types import dtype_name
-from msc.dialects.ms.properties import PlainValue, from_attribute, to_attribute
+from msc.dialects.element_types import ELEMENT_TYPES, FAMILIES, dtype_name
+from msc.dialects.ms.properties import Plain, PlainValue, conform, from_attribute, to_attribute
+from msc.dialects.ms.shapes import same_shape, shape_of, shape_text
 from msc.dialects.ms.syntax import group_operands, parse_operation, print_operation
 from msc.ir.errors import DtypeConflict, InvalidAttribute, ShapeConflict
 from msc.poly.compute import Statement
@@ -43,7 +43,12 @@ class MsOp(IRDLOperation):
         **properties: PlainValue | None,
     ):
         """Build the operation; absent optional operands are None; result types are inferred unless given."""
-        attributes = {name: to_attribute(value) for name, value in properties.items() if value is not None}
+        declared = self.get_irdl_definition().properties
+        attributes = {
+            name: conform(declared.get(name), to_attribute(value))
+            for name, value in properties.items()
+            if value is not None
+        }
         self.initialise(operands, attributes, {}, result_types)
 
     def initialise(
@@ -74,6 +79,11 @@ class MsOp(IRDLOperation):
 
     # What a subclass says about itself.
 
+    @property
+    def is_basic(self) -> bool:
+        """Whether the scheduler understands the operation as it stands; any other is expanded, or is a mere view."""
+        return False
+
     @abstractmethod
     def infer(self) -> Sequence[TensorType[Attribute]]:
         """Result types from operand types and properties; raises ShapeConflict, DtypeConflict or InvalidAttribute."""
@@ -81,7 +91,10 @@ class MsOp(IRDLOperation):
 
     def verify_(self) -> None:
         self._verify_choices()
-        for declared, inferred in zip(self.result_types, self.infer(), strict=True):
+        types = self.infer()
+        if len(types) != len(self.results):
+            raise ShapeConflict(f"{self.name} is declared with {len(self.results)} results, but gives {len(types)}")
+        for declared, inferred in zip(self.result_types, types, strict=True):
             if not compatible(declared, inferred):
                 raise ShapeConflict(f"{self.name} is declared to give {declared}, but its operands give {inferred}")
 
@@ -106,13 +119,50 @@ class MsOp(IRDLOperation):
 
     def shape(self, index: int) -> tuple[int, ...]:
         """Shape of operand `index`; -1 where unknown."""
-        return self.tensor(index).get_shape()
+        return shape_of(self.tensor(index))
+
+    def expect_rank(self, index: int, *ranks: int) -> tuple[int, ...]:
+        """Shape of operand `index`, which has one of `ranks`; raises ShapeConflict."""
+        shape = self.shape(index)
+        if len(shape) not in ranks:
+            wanted = " or ".join(map(str, ranks))
+            raise ShapeConflict(
+                f"{self.name}: operand {index} is {shape_text(shape)}, of rank {len(shape)}; it must be of rank {wanted}"
+            )
+        return shape
+
+    def expect_shape(self, index: int, shape: tuple[int, ...], what: str) -> None:
+        """Check that operand `index`, called `what`, has `shape`; raises ShapeConflict with both."""
+        if not same_shape(self.shape(index), shape):
+            raise ShapeConflict(
+                f"{self.name}: the {what} is {shape_text(self.shape(index))}, but {shape_text(self.shape(0))} "
+                f"needs {shape_text(shape)}"
+            )
+
+    def expect_dtype(self, index: int, family: str) -> str:
+        """Element type of operand `index`, which belongs to a family of FAMILIES; raises DtypeConflict."""
+        dtype = self.dtype(index)
+        if dtype not in FAMILIES[family]:
+            raise DtypeConflict(
+                f"{self.name}: operand {index} has element type {dtype}, but must be {family}: "
+                + ", ".join(sorted(FAMILIES[family]))
+            )
+        return dtype
+
+    def expect_one_dtype(self, family: str = "any") -> str:
+        """The element type that all operands share, of a family; raises DtypeConflict."""
+        dtypes = [self.dtype(i) for i in range(len(self.operands))]
+        if len(set(dtypes)) > 1:
+            raise DtypeConflict(
+                f"{self.name}: operands have element types {' and '.join(dtypes)}", help="convert one with ms.cast"
+            )
+        return self.expect_dtype(0, family)
 
     def dtype(self, index: int) -> str:
         """Name of the element type of operand `index`: "f32", "i64", ..."""
         element = self.tensor(index).element_type
         name = dtype_name(element)
-        if name is None:
+        if name not in ELEMENT_TYPES:
             raise DtypeConflict(f"{self.name}: operand {index} has element type {element}, which msc does not compute on")
         return name
 
@@ -121,12 +171,12 @@ class MsOp(IRDLOperation):
         return cast(TensorType[Attribute], self.results[index].type)
 
     def result_shape(self, index: int = 0) -> tuple[int, ...]:
-        return self.result_tensor(index).get_shape()
+        return shape_of(self.result_tensor(index))
 
     def result_dtype(self, index: int = 0) -> str:
         return cast(str, dtype_name(self.result_tensor(index).element_type))
 
-    def plain(self, name: str) -> int | float | bool | str | tuple[int, ...] | tuple[float, ...] | Attribute | None:
+    def plain(self, name: str) -> Plain | None:
         """A property as a plain Python value; None if an optional one is absent."""
         attribute = self.properties.get(name)
         return None if attribute is None else from_attribute(attribute)
@@ -153,11 +203,10 @@ class MsOp(IRDLOperation):
     def parse(cls, parser: Parser) -> Self:
         written = parse_operation(parser, cls.get_irdl_definition())
         op = cls.__new__(cls)
-        position = parser.pos
         try:
             op.initialise(written.operands, written.properties, written.attributes, written.result_types)
-        except (VerifyException, ValueError) as problem:
-            parser.raise_error(str(problem), position, position)
+        except ValueError as problem:
+            parser.raise_error(str(problem))
         return op
 
     def print(self, printer: Printer) -> None:
@@ -167,19 +216,24 @@ class MsOp(IRDLOperation):
 class BasicOp(MsOp):
     """An operation that the scheduler understands: it states its computation."""
 
+    @property
+    def is_basic(self) -> bool:
+        """True, unless a subclass needs some of its forms expanded first (padding, bias)."""
+        return True
+
     @abstractmethod
     def compute(self) -> Sequence[Statement]:
         """The statements that define every element of every result, in order; shapes must be static."""
         raise TypeError(f"{self.name} does not say what it computes")
 
 
+class ViewOp(MsOp):
+    """An operation that computes nothing: the result has the operand's bytes in the operand's order, another shape."""
+
+
 def compatible(declared: Attribute, inferred: Attribute) -> bool:
     """Whether a declared tensor type agrees with an inferred one; unknown dimensions agree with all."""
     if not isinstance(declared, TensorType) or not isinstance(inferred, TensorType):
         return declared == inferred
-    a, b = declared.get_shape(), inferred.get_shape()
-    return (
-        declared.element_type == inferred.element_type
-        and len(a) == len(b)
-        and all(x == y or DYNAMIC_INDEX in (x, y) for x, y in zip(a, b, strict=True))
-    )
+    a, b = cast(TensorType[Attribute], declared), cast(TensorType[Attribute], inferred)
+    return a.element_type == b.element_type and same_shape(shape_of(a), shape_of(b))

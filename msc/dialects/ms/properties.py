@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import (
     BoolAttr,
@@ -16,15 +16,13 @@ from xdsl.dialects.builtin import (
     i1,
     i64,
 )
-from xdsl.ir import Attribute
-from xdsl.irdl import opt_prop_def, prop_def
+from xdsl.ir import Attribute, TypeAttribute
+from xdsl.irdl import PropertyDef, base, opt_prop_def, prop_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
+Plain: TypeAlias = bool | int | float | str | tuple[int, ...] | tuple[float, ...] | Attribute
 PlainValue: TypeAlias = bool | int | float | str | Sequence[int] | Sequence[float] | Attribute
-
-IntsAttr: TypeAlias = DenseArrayBase[IntegerType]
-RealAttr: TypeAlias = FloatAttr
 
 
 def to_attribute(value: PlainValue) -> Attribute:
@@ -50,7 +48,11 @@ def _array(values: Sequence[int] | Sequence[float]) -> Attribute:
     return DenseArrayBase.from_list(i64, [int(v) for v in values])
 
 
-def from_attribute(attribute: Attribute) -> bool | int | float | str | tuple[int, ...] | tuple[float, ...] | Attribute:
+def _elements(array: DenseArrayBase[Any]) -> tuple[int, ...] | tuple[float, ...]:
+    return cast(tuple[int, ...] | tuple[float, ...], array.get_values())
+
+
+def from_attribute(attribute: Attribute) -> Plain:
     """The inverse of `to_attribute`."""
     match attribute:
         case IntegerAttr() if attribute.type == i1:
@@ -62,24 +64,37 @@ def from_attribute(attribute: Attribute) -> bool | int | float | str | tuple[int
         case StringAttr():
             return attribute.data
         case DenseArrayBase():
-            return cast(tuple[int, ...] | tuple[float, ...], tuple(attribute.get_values()))
+            return _elements(attribute)
         case _:
             return attribute
 
 
+_INTS = DenseArrayBase.constr(base(IntegerType))
+
+
 def ints_property(*default: int):
     """A list of integers with a default."""
-    return prop_def(DenseArrayBase, default_value=DenseArrayBase.from_list(i64, list(default)))
+    return prop_def(_INTS, default_value=DenseArrayBase.from_list(i64, list(default)))
 
 
 def required_ints():
     """A list of integers that must be given."""
-    return prop_def(DenseArrayBase)
+    return prop_def(_INTS)
 
 
-def optional_ints():
-    """A list of integers that may be absent."""
-    return opt_prop_def(DenseArrayBase)
+def required_int():
+    """An integer that must be given."""
+    return prop_def(IntegerAttr)
+
+
+def dtype_property():
+    """An element type that must be given: `dtype = f16`."""
+    return prop_def(TypeAttribute)
+
+
+def optional_real():
+    """A number (f64) that may be absent."""
+    return opt_prop_def(FloatAttr)
 
 
 def int_property(default: int):
@@ -102,6 +117,53 @@ def choice_property(default: str):
     return prop_def(StringAttr, default_value=StringAttr(default))
 
 
+def required_choice():
+    """One of the words that the operation's CHOICES names, which must be given."""
+    return prop_def(StringAttr)
+
+
+def expects_list(declared: PropertyDef) -> bool:
+    """Whether a declared property is a list of integers."""
+    return declared.constr.get_bases() == {DenseArrayBase}
+
+
+def expects_real(declared: PropertyDef) -> bool:
+    """Whether a declared property is a float."""
+    return declared.constr.get_bases() == {FloatAttr}
+
+
+_KINDS = (
+    ({DenseArrayBase}, "a list of integers"),
+    ({FloatAttr}, "a number"),
+    ({IntegerAttr}, "an integer"),
+    ({StringAttr}, "a quoted word"),
+)
+
+
+def kind_of(declared: PropertyDef) -> str:
+    """What a declared property takes, for messages."""
+    if declared.constr == BoolAttr.constr(i1):
+        return "true or false"
+    bases = declared.constr.get_bases()
+    return next((kind for of, kind in _KINDS if bases == of), "of the kind")
+
+
+def conform(declared: PropertyDef | None, value: Attribute) -> Attribute:
+    """A value as its property wants it: one integer stands for a list of it, and for the float of its size.
+
+    `stride = 2` is `stride = [2, 2]` where the default has two entries, and `axis = 1` is `axis = [1]`.
+    """
+    if declared is None or not isinstance(value, IntegerAttr) or value.type != i64:
+        return value
+    if expects_real(declared):
+        return FloatAttr(float(value.value.data), f64)
+    if not expects_list(declared):
+        return value
+    default = declared.default_value
+    length = len(default) if isinstance(default, DenseArrayBase) else 1
+    return to_attribute([value.value.data] * max(length, 1))
+
+
 def print_value(printer: Printer, value: Attribute) -> None:
     """Print a property in the plain syntax that `parse_value` reads."""
     match value:
@@ -112,7 +174,7 @@ def print_value(printer: Printer, value: Attribute) -> None:
         case FloatAttr() if value.type == f64:
             printer.print_string(_real(value.value.data))
         case DenseArrayBase() if value.elt_type in (i64, f64):
-            texts = [_real(v) if isinstance(v, float) else str(v) for v in value.get_values()]
+            texts = [_real(v) if isinstance(v, float) else str(v) for v in _elements(value)]
             printer.print_string(f"[{', '.join(texts)}]")
         case _:
             printer.print_attribute(value)

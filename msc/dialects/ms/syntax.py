@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import DenseArrayBase, FloatAttr
+from xdsl.dialects.builtin import DenseArrayBase
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
+    ConstraintContext,
     IRDLOperation,
     OpDef,
     OptOperandDef,
+    OptPropertyDef,
+    PropertyDef,
     VarOperandDef,
 )
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
 
-from msc.dialects.ms.properties import parse_value, print_value
+from msc.dialects.ms.properties import conform, expects_real, kind_of, parse_value, print_value
 from msc.support.diagnostics import near_match
 
 SEGMENTS = "operandSegmentSizes"
@@ -79,32 +83,59 @@ def _resolve_defined(parser: Parser, operand: UnresolvedOperand) -> SSAValue:
     return values[operand.index]
 
 
-def _parse_dictionary(parser: Parser, definition: OpDef) -> tuple[dict[str, Attribute], dict[str, Attribute]]:
+@dataclass
+class _Dictionary:
     """`{name = value, ...}`: names that the operation declares are properties; others must be dotted attributes."""
-    properties: dict[str, Attribute] = {}
-    attributes: dict[str, Attribute] = {}
 
-    def entry() -> None:
-        position = parser.pos
-        name = parser.parse_identifier_or_str_literal(" as the name of a property")
-        if name in properties or name in attributes:
-            parser.raise_error(f"property '{name}' is given twice", position, parser.pos)
-        if name not in definition.properties and "." not in name and name != SEGMENTS:
-            near = near_match(name, definition.properties)
-            known = ", ".join(n for n in definition.properties if n != SEGMENTS) or "none"
-            hint = f"did you mean '{near}'?" if near else f"its properties: {known}"
-            parser.raise_error(f"{definition.name} has no property '{name}'; {hint}", position, parser.pos)
-        parser.parse_punctuation("=")
-        value = parse_value(parser, _expects_real(definition, name))
-        (properties if name in definition.properties or name == SEGMENTS else attributes)[name] = value
+    parser: Parser
+    definition: OpDef
+    properties: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
+    attributes: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
 
-    parser.parse_optional_comma_separated_list(parser.Delimiter.BRACES, entry)
-    return properties, attributes
+    def parse(self) -> None:
+        position = self.parser.pos
+        self.parser.parse_optional_comma_separated_list(self.parser.Delimiter.BRACES, self._entry)
+        for name, declared in self.definition.properties.items():
+            required = not isinstance(declared, OptPropertyDef) and declared.default_value is None
+            if required and name not in self.properties:
+                self.parser.raise_error(f"{self.definition.name} needs property '{name}'", position, self.parser.pos)
+
+    def _entry(self) -> None:
+        position = self.parser.pos
+        name = self.parser.parse_identifier_or_str_literal(" as the name of a property")
+        if name in self.properties or name in self.attributes:
+            self.parser.raise_error(f"property '{name}' is given twice", position, self.parser.pos)
+        declared = self.definition.properties.get(name)
+        if declared is None and "." not in name and name != SEGMENTS:
+            self.parser.raise_error(self._unknown(name), position, self.parser.pos)
+        self.parser.parse_punctuation("=")
+        if declared is None:
+            value = parse_value(self.parser, expects_real=False)
+            (self.properties if name == SEGMENTS else self.attributes)[name] = value
+        else:
+            self.properties[name] = self._value(name, declared)
+
+    def _unknown(self, name: str) -> str:
+        near = near_match(name, self.definition.properties)
+        known = ", ".join(n for n in self.definition.properties if n != SEGMENTS) or "none"
+        hint = f"did you mean '{near}'?" if near else f"its properties: {known}"
+        return f"{self.definition.name} has no property '{name}'; {hint}"
+
+    def _value(self, name: str, declared: PropertyDef) -> Attribute:
+        position = self.parser.pos
+        value = conform(declared, parse_value(self.parser, expects_real(declared)))
+        try:
+            declared.constr.verify(value, ConstraintContext())
+        except VerifyException:
+            message = f"{self.definition.name}: {value} is not {kind_of(declared)}, which property '{name}' takes"
+            self.parser.raise_error(message, position, self.parser.pos)
+        return value
 
 
-def _expects_real(definition: OpDef, name: str) -> bool:
-    declared = definition.properties.get(name)
-    return declared is not None and declared.constr.get_bases() == {FloatAttr}
+def _parse_dictionary(parser: Parser, definition: OpDef) -> tuple[dict[str, Attribute], dict[str, Attribute]]:
+    dictionary = _Dictionary(parser, definition)
+    dictionary.parse()
+    return dictionary.properties, dictionary.attributes
 
 
 def print_operation(printer: Printer, op: IRDLOperation) -> None:

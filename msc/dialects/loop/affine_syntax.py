@@ -1,0 +1,140 @@
+"""Affine expressions over SSA index values, written in place: `%h * 2 + %kh - 1`, `(%i floordiv 4) mod 3`.
+
+    expr   ::= term (('+' | '-') term)*
+    term   ::= factor (('*' | 'floordiv' | 'ceildiv' | 'mod') integer)*
+    factor ::= integer | '-' factor | %value | '(' expr ')'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import (
+    AffineBinaryOpExpr,
+    AffineBinaryOpKind,
+    AffineConstantExpr,
+    AffineDimExpr,
+    AffineExpr,
+    AffineMap,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+
+_SUM, _PRODUCT, _ATOM = 0, 1, 2
+_KEYWORDS = {
+    AffineBinaryOpKind.Mul: "*",
+    AffineBinaryOpKind.FloorDiv: "floordiv",
+    AffineBinaryOpKind.CeilDiv: "ceildiv",
+    AffineBinaryOpKind.Mod: "mod",
+}
+
+
+def affine_tokens(expr: AffineExpr, level: int = _SUM) -> Iterator[str | int]:
+    """The expression as text pieces, dimensions as their positions; parentheses only where precedence asks for them."""
+    match expr:
+        case AffineConstantExpr():
+            yield str(expr.value)
+        case AffineDimExpr():
+            yield expr.position
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Add, lhs, rhs):
+            yield from _parenthesised(_sum_tokens(lhs, rhs), level > _SUM)
+        case AffineBinaryOpExpr(kind, lhs, rhs):
+            yield from _parenthesised(_product_tokens(_KEYWORDS[kind], lhs, rhs), level > _PRODUCT)
+        case _:
+            raise ValueError(f"affine expression {expr} has symbols")
+
+
+def _sum_tokens(lhs: AffineExpr, rhs: AffineExpr) -> Iterator[str | int]:
+    yield from affine_tokens(lhs)
+    match rhs:
+        case AffineConstantExpr() if rhs.value < 0:
+            yield f" - {-rhs.value}"
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Mul, factor, AffineConstantExpr(-1)):
+            yield " - "
+            yield from affine_tokens(factor, _PRODUCT)
+        case _:
+            yield " + "
+            yield from affine_tokens(rhs, _PRODUCT)
+
+
+def _product_tokens(keyword: str, lhs: AffineExpr, rhs: AffineExpr) -> Iterator[str | int]:
+    yield from affine_tokens(lhs, _PRODUCT)
+    yield f" {keyword} "
+    yield from affine_tokens(rhs, _ATOM)
+
+
+def _parenthesised(tokens: Iterator[str | int], needed: bool) -> Iterator[str | int]:
+    if needed:
+        yield "("
+    yield from tokens
+    if needed:
+        yield ")"
+
+
+def print_affine(printer: Printer, expr: AffineExpr, values: Sequence[SSAValue]) -> None:
+    """Print an expression whose dimensions stand for `values`."""
+    for token in affine_tokens(expr):
+        if isinstance(token, int):
+            printer.print_operand(values[token])
+        else:
+            printer.print_string(token)
+
+
+@dataclass
+class AffineReader:
+    """Reads expressions and numbers the values they use: dimension k of every expression is `values[k]`."""
+
+    parser: Parser
+    values: list[SSAValue] = field(default_factory=list[SSAValue])
+
+    def map(self, exprs: Sequence[AffineExpr]) -> AffineMap:
+        """The map of the expressions read so far."""
+        return AffineMap(len(self.values), 0, tuple(exprs))
+
+    def index_list(self) -> list[AffineExpr]:
+        """`[expr, expr, ...]`"""
+        return self.parser.parse_comma_separated_list(self.parser.Delimiter.SQUARE, self.expression)
+
+    def expression(self) -> AffineExpr:
+        total = self._term()
+        while True:
+            if self.parser.parse_optional_punctuation("+"):
+                total = total + self._term()
+            elif self.parser.parse_optional_punctuation("-"):
+                total = total + self._term() * -1
+            else:
+                return total
+
+    def _term(self) -> AffineExpr:
+        value = self._factor()
+        while True:
+            if self.parser.parse_optional_punctuation("*"):
+                value = value * self.parser.parse_integer(allow_boolean=False)
+            elif self.parser.parse_optional_keyword("floordiv"):
+                value = value // self.parser.parse_integer(allow_boolean=False)
+            elif self.parser.parse_optional_keyword("ceildiv"):
+                value = value.ceil_div(self.parser.parse_integer(allow_boolean=False))
+            elif self.parser.parse_optional_keyword("mod"):
+                value = value % self.parser.parse_integer(allow_boolean=False)
+            else:
+                return value
+
+    def _factor(self) -> AffineExpr:
+        if self.parser.parse_optional_punctuation("("):
+            value = self.expression()
+            self.parser.parse_punctuation(")")
+            return value
+        if self.parser.parse_optional_punctuation("-"):
+            return self._factor() * -1
+        if (number := self.parser.parse_optional_integer(allow_boolean=False)) is not None:
+            return AffineExpr.constant(number)
+        operand = self.parser.parse_unresolved_operand("expected an integer, an index value or '('")
+        return AffineExpr.dimension(self._position(self.parser.resolve_operand(operand, IndexType())))
+
+    def _position(self, value: SSAValue) -> int:
+        if value not in self.values:
+            self.values.append(value)
+        return self.values.index(value)
