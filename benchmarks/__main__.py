@@ -13,8 +13,10 @@ from benchmarks.measure import Plan, interleaved, quiet
 from benchmarks.models import MODELS, Array, Model
 from benchmarks.peers import PEERS, Peer, Runner
 from benchmarks.report import ModelResult, PeerResult, show, show_machine, write
+from msc.support.diagnostics import MscError
 
 RESULTS = Path(__file__).resolve().parent / "results"
+DEFAULT_PEERS = "msc,ort,ort-bound"
 TOLERANCE = 1e-4
 """Largest accepted difference of two engines, relative to the largest magnitude in the result."""
 
@@ -44,9 +46,16 @@ def _difference(name: str, result: Array, expected: Array) -> float:
     return difference
 
 
+def _load(peer: Peer, model: Model, inputs: list[Array], threads: int) -> Runner:
+    try:
+        return peer.load(model, inputs, threads)
+    except MscError as error:
+        raise click.ClickException(str(error)) from error
+
+
 def _measure(model: Model, peers: list[Peer], threads: int, plan: Plan) -> ModelResult:
     inputs = model.example()
-    runners: dict[str, Runner] = {peer.name: peer.load(model, inputs, threads) for peer in peers}
+    runners = {peer.name: _load(peer, model, inputs, threads) for peer in peers}
     expected = np.array(runners[peers[0].name]())
     differences = {name: _difference(name, run(), expected) for name, run in runners.items()}
     seconds = interleaved(runners, plan)
@@ -69,7 +78,9 @@ def _machine(console: Console) -> Machine | None:
 
 @click.command(epilog="Example: python -m benchmarks lenet5 mlp --peers msc,ort --rounds 50")
 @click.argument("models", nargs=-1, required=True, type=click.Choice(list(MODELS)))
-@click.option("--peers", default=",".join(PEERS), show_default=True, help="Engines; the first is the ratios' base.")
+@click.option(
+    "--peers", default=DEFAULT_PEERS, show_default=True, help=f"Of: {', '.join(PEERS)}; first = base of the ratios."
+)
 @click.option("--threads", default=1, show_default=True, type=click.IntRange(1), help="Threads for every engine.")
 @click.option("--rounds", default=30, show_default=True, type=click.IntRange(1), help="Turns of each engine.")
 @click.option("--pin/--no-pin", default=True, show_default=True, help="Keep the process on THREADS CPUs.")

@@ -30,16 +30,22 @@ class Model(ABC):
 
     @abstractmethod
     def nodes(self, graph: OnnxGraph) -> str:
-        """Append the network to the ONNX graph; the name of its result."""
+        """Append the network to the ONNX graph, the node of the result last; its name."""
 
     @property
     def mir(self) -> Path:
         return SAMPLES / self.name / f"{self.name}.mir"
 
     @cached_property
-    def onnx(self) -> bytes:
+    def graph(self) -> OnnxGraph:
+        """The network over its weights; the last node gives the result."""
         graph = OnnxGraph(load(self.mir.with_suffix(".safetensors").read_bytes()))
-        return graph.finish(self.name, self.inputs, self.nodes(graph), self.result)
+        self.nodes(graph)
+        return graph
+
+    @cached_property
+    def onnx(self) -> bytes:
+        return self.graph.finish(self.name, self.inputs, self.result)
 
     @cached_property
     def multiply_adds(self) -> int:

@@ -33,10 +33,10 @@ class OnnxGraph:
         self.weights[name] = np.asarray(value, dtype=np.float32)
         return name
 
-    def finish(self, name: str, inputs: Mapping[str, Sequence[int]], result: str, shape: Sequence[int]) -> bytes:
-        """The checked model as bytes: f32 inputs by name and shape, and one f32 result."""
+    def finish(self, name: str, inputs: Mapping[str, Sequence[int]], shape: Sequence[int]) -> bytes:
+        """The checked model as bytes: f32 inputs by name and shape, and the last node's f32 result."""
         values = [helper.make_tensor_value_info(key, onnx.TensorProto.FLOAT, size) for key, size in inputs.items()]
-        output = helper.make_tensor_value_info(result, onnx.TensorProto.FLOAT, shape)
+        output = helper.make_tensor_value_info(self.nodes[-1].output[0], onnx.TensorProto.FLOAT, shape)
         data = [numpy_helper.from_array(value, key) for key, value in self.weights.items()]
         graph = helper.make_graph(self.nodes, name, values, [output], data)
         opsets = [helper.make_opsetid("", OPSET)]

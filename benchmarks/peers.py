@@ -93,4 +93,42 @@ class OnnxRuntimeBound(Peer):
         return run
 
 
-PEERS: dict[str, Peer] = {peer.name: peer for peer in (Msc(), OnnxRuntime(), OnnxRuntimeBound())}
+def _torch_module(model: Model, threads: int) -> Any:
+    torch: Any = importlib.import_module("torch")
+    torch.set_num_threads(threads)
+    return importlib.import_module("benchmarks.torch_graph").torch_module(model.graph, list(model.inputs))
+
+
+def _torch_runner(module: Any, inputs: Sequence[Array]) -> Runner:
+    torch: Any = importlib.import_module("torch")
+    tensors = [torch.from_numpy(array) for array in inputs]
+
+    def run() -> Array:
+        with torch.inference_mode():
+            return module(*tensors).numpy()
+
+    return run
+
+
+class Torch(Peer):
+    name = "torch"
+    package = "torch"
+    call = "eager module(x) on tensors, under inference_mode"
+
+    def load(self, model: Model, inputs: Sequence[Array], threads: int) -> Runner:
+        return _torch_runner(_torch_module(model, threads), inputs)
+
+
+class TorchCompile(Peer):
+    name = "torch-compile"
+    package = "torch"
+    call = "torch.compile(module)(x) on tensors, default mode, under inference_mode"
+
+    def load(self, model: Model, inputs: Sequence[Array], threads: int) -> Runner:
+        torch: Any = importlib.import_module("torch")
+        return _torch_runner(torch.compile(_torch_module(model, threads)), inputs)
+
+
+_ALL = (Msc(), OnnxRuntime(), OnnxRuntimeBound(), Torch(), TorchCompile())
+
+PEERS: dict[str, Peer] = {peer.name: peer for peer in _ALL}
