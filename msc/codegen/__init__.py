@@ -1,0 +1,1 @@
+"""Scheduled loops to text: one package per target language. No optimisation happens here."""

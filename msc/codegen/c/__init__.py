@@ -1,0 +1,1 @@
+"""Scheduled loops to C11 with GCC/Clang vector extensions."""

@@ -1,0 +1,113 @@
+"""Which functions exist, with what error, and the C text of a set of them in dependency order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from msc.codegen.c.vector_math.error_function import ERROR_FUNCTION
+from msc.codegen.c.vector_math.exponential import EXPONENTIAL, EXPONENTIAL_PARTS
+from msc.codegen.c.vector_math.libm import has_libm_form, libm_bound, libm_lanes, libm_scalar, libm_vector_type
+from msc.codegen.c.vector_math.logarithm import LOGARITHM, LOGARITHM_PARTS
+from msc.codegen.c.vector_math.power import POWER, POWER_PARTS
+from msc.codegen.c.vector_math.primitives import PRIMITIVES
+from msc.codegen.c.vector_math.rounding import ROUNDING
+from msc.codegen.c.vector_math.template import VECTOR_LANES, ErrorBound, Template, VectorFunction, scalar_form
+from msc.codegen.c.vector_math.trigonometric import TRIGONOMETRIC, TRIGONOMETRIC_PARTS
+
+VECTOR_FUNCTIONS: Mapping[str, VectorFunction] = {
+    **EXPONENTIAL, **LOGARITHM, **ERROR_FUNCTION, **TRIGONOMETRIC, **POWER, **ROUNDING,
+}  # fmt: skip
+"""The f32 functions that have a branch-free vector form, by name."""
+
+_TEMPLATES: Mapping[str, Template] = {
+    **PRIMITIVES, **EXPONENTIAL_PARTS, **LOGARITHM_PARTS, **TRIGONOMETRIC_PARTS, **POWER_PARTS,
+    **{name: function.template for name, function in VECTOR_FUNCTIONS.items()},
+}  # fmt: skip
+
+_F64_LANES = (2, 4, 8, 16)
+_PROLOGUE = """/* Always inline: no vector is passed in a call, so the calling convention of wide vectors that -Wpsabi is about is moot. */
+#ifndef MSC_INLINE
+#define MSC_INLINE static inline __attribute__((always_inline))
+#pragma GCC diagnostic ignored "-Wpsabi"
+#endif
+"""
+
+Use = tuple[str, str, int]
+
+
+def supported(name: str, dtype: str) -> bool:
+    """Whether ``msc_<name>_<dtype>`` and its vector forms can be defined."""
+    return is_vectorised(name, dtype) or has_libm_form(name, dtype)
+
+
+def is_vectorised(name: str, dtype: str) -> bool:
+    """Whether the vector form is more than a loop over libm calls."""
+    return dtype == "f32" and name in VECTOR_FUNCTIONS
+
+
+def error_bound(name: str, dtype: str) -> ErrorBound:
+    """The stated error of the function. ValueError if it is not supported."""
+    _require(name, dtype, 1)
+    return VECTOR_FUNCTIONS[name].bound if is_vectorised(name, dtype) else libm_bound(name)
+
+
+def definitions(uses: Iterable[Use]) -> str:
+    """C text that defines ``msc_<name>_<dtype>x<lanes>`` (``msc_<name>_<dtype>`` for one lane) for every use.
+
+    The text includes the headers and vector types it needs, defines each function once, and does not depend on the
+    order of ``uses``. Lanes: 1, 4, 8, 16 for f32; 1, 2, 4, 8, 16 for f64. ValueError if a use is not supported.
+    """
+    emission = _Emission()
+    for name, dtype, lanes in sorted(set(uses)):
+        _require(name, dtype, lanes)
+        emission.define(name, dtype, lanes)
+    return emission.text()
+
+
+def _require(name: str, dtype: str, lanes: int) -> None:
+    widths = VECTOR_LANES if dtype == "f32" else _F64_LANES
+    if not supported(name, dtype) or lanes not in (1, *widths):
+        raise ValueError(f"no C vector math for {name} on {dtype} in {lanes} lanes")
+
+
+@dataclass
+class _Emission:
+    """The pieces emitted so far, in order, keyed so that each appears once."""
+
+    pieces: dict[str, str] = field(default_factory=dict[str, str])
+    headers: set[str] = field(default_factory=set[str])
+
+    def define(self, name: str, dtype: str, lanes: int) -> None:
+        """Add one function and what it needs."""
+        if not is_vectorised(name, dtype):
+            self._libm(name, dtype, lanes)
+            return
+        self._template(name, max(lanes, VECTOR_LANES[0]))
+        if lanes == 1:
+            self.pieces[name] = scalar_form(name, VECTOR_FUNCTIONS[name].arity)
+
+    def text(self) -> str:
+        """Headers, then the pieces."""
+        includes = "".join(f"#include <{header}>\n" for header in sorted(self.headers))
+        return "\n".join(self._sections(includes)) if self.pieces else ""
+
+    def _sections(self, includes: str) -> Iterator[str]:
+        yield includes
+        yield _PROLOGUE
+        yield from self.pieces.values()
+
+    def _template(self, name: str, lanes: int) -> None:
+        template = _TEMPLATES[name]
+        for required in template.requires:
+            self._template(required, lanes)
+        self.headers.update(template.headers)
+        key = f"{name}x{lanes}" if "@" in template.text else name
+        self.pieces.setdefault(key, template.instantiate(lanes))
+
+    def _libm(self, name: str, dtype: str, lanes: int) -> None:
+        self.headers.add("math.h")
+        self.pieces.setdefault(f"{name}_{dtype}", libm_scalar(name, dtype))
+        if lanes > 1:
+            self.pieces.setdefault(f"{dtype}x{lanes}", libm_vector_type(dtype, lanes))
+            self.pieces[f"{name}_{dtype}x{lanes}"] = libm_lanes(name, dtype, lanes)

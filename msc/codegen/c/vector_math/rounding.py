@@ -1,0 +1,49 @@
+"""floor, ceil, trunc, rint for f32: exact, by adding 2^23, beyond which every f32 is an integer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msc.codegen.c.vector_math.template import ErrorBound, Template, VectorFunction
+
+_RINT_TEXT = """
+/* To nearest, ties to even. */
+MSC_INLINE f32x@ msc_rint_f32x@(f32x@ x)
+{
+    const f32x@ a = msc_abs_f32x@(x);
+    const f32x@ nearest = msc_withsign_f32x@((a + 0x1p23f) - 0x1p23f, x);
+    return msc_select_f32x@(a < 0x1p23f, nearest, x);
+}
+"""
+
+_DIRECTED_TEXT = """
+MSC_INLINE f32x@ msc_{name}_f32x@(f32x@ x)
+{{
+    const f32x@ nearest = msc_rint_f32x@(x);
+    const f32x@ one = msc_splat_f32x@(1.0f);
+    const f32x@ rounded = msc_select_f32x@(nearest {wrong} x, nearest {step} one, nearest);
+    return msc_withsign_f32x@(msc_abs_f32x@(rounded), x);
+}}
+"""
+
+_TRUNC_TEXT = """
+MSC_INLINE f32x@ msc_trunc_f32x@(f32x@ x)
+{
+    return msc_withsign_f32x@(msc_floor_f32x@(msc_abs_f32x@(x)), x);
+}
+"""
+
+
+def _directed(name: str, wrong: str, step: str) -> VectorFunction:
+    """The floor or ceil template: the nearest integer, moved by one when it is on the wrong side."""
+    return VectorFunction(
+        Template(_DIRECTED_TEXT.format(name=name, wrong=wrong, step=step), ("rint", "splat")), ErrorBound(0)
+    )
+
+
+ROUNDING: Mapping[str, VectorFunction] = {
+    "rint": VectorFunction(Template(_RINT_TEXT, ("select", "abs", "withsign")), ErrorBound(0)),
+    "floor": _directed("floor", ">", "-"),
+    "ceil": _directed("ceil", "<", "+"),
+    "trunc": VectorFunction(Template(_TRUNC_TEXT, ("floor",)), ErrorBound(0)),
+}
