@@ -1,0 +1,59 @@
+"""The benchmark framework: its models compute what they should, its figures are what they say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from benchmarks.__main__ import main
+from benchmarks.measure import Plan, Spread, interleaved, ratios
+from benchmarks.models import MODELS, Array
+from benchmarks.peers import Runner
+
+pytest.importorskip("onnxruntime")
+
+
+def test_a_spread_is_the_median_and_its_quartiles() -> None:
+    assert Spread.of([5.0, 1.0, 3.0, 2.0, 4.0]) == Spread(2.0, 3.0, 4.0)
+
+
+def test_a_ratio_is_taken_inside_each_round() -> None:
+    assert ratios([2.0, 20.0, 200.0], [1.0, 10.0, 100.0]) == Spread(2.0, 2.0, 2.0)
+
+
+def test_every_engine_takes_a_turn_in_every_round() -> None:
+    calls = {"a": 0, "b": 0}
+
+    def runner(name: str) -> Runner:
+        def run() -> Array:
+            calls[name] += 1
+            return np.zeros(1, np.float32)
+
+        return run
+
+    times = interleaved({name: runner(name) for name in calls}, Plan(rounds=3, seconds_per_turn=1e-5))
+    assert {name: len(seconds) for name, seconds in times.items()} == {"a": 3, "b": 3}
+    assert min(calls.values()) >= 3 * 10
+
+
+def test_multiply_adds_of_lenet5() -> None:
+    convolutions = 6 * 28 * 28 * 25 + 16 * 10 * 10 * 150
+    assert MODELS["lenet5"].multiply_adds == convolutions + 400 * 120 + 120 * 84 + 84 * 10
+
+
+def test_the_command_measures_and_writes_json(tmp_path: Path) -> None:
+    path = tmp_path / "out" / "result.json"
+    result = CliRunner().invoke(main, ["lenet5", "--peers", "ort,ort-bound", "--rounds", "2", "--json", str(path)])
+    assert result.exit_code == 0, result.output
+    peers = json.loads(path.read_text())["results"][0]["peers"]
+    assert [(peer["name"], len(peer["seconds"])) for peer in peers] == [("ort", 2), ("ort-bound", 2)]
+
+
+def test_an_unknown_engine_is_named() -> None:
+    result = CliRunner().invoke(main, ["lenet5", "--peers", "orrt"])
+    assert result.exit_code == 2
+    assert "unknown engine 'orrt'" in result.output
