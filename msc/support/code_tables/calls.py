@@ -4,4 +4,24 @@ from __future__ import annotations
 
 from msc.support.code_tables.entry import Code
 
-CODES: tuple[Code, ...] = ()
+CODES: tuple[Code, ...] = (
+    Code("MSC0601", "missing input", "Each input of the model needs one value, by name or in order."),
+    Code("MSC0602", "unknown input", "The model has no input of this name; `msc inspect` lists its inputs."),
+    Code("MSC0603", "input has another shape", "The message gives the declared shape and the one of the value given."),
+    Code(
+        "MSC0604",
+        "input has another element type",
+        "msc converts no input silently. Convert the array, or put an `ms.cast` into the model.",
+    ),
+    Code("MSC0605", "no such function", "The module has no function of the name to call; models start at `@main`."),
+    Code(
+        "MSC0610",
+        "index outside its dimension",
+        "An index given as data, as to `ms.gather`, is outside the dimension that it counts along.",
+    ),
+    Code(
+        "MSC0611",
+        "operation cannot be executed",
+        "The interpreter has no meaning for this operation at this stage of the compilation.",
+    ),
+)

@@ -1,0 +1,56 @@
+"""Operations with regions, and calls: how control moves at the graph and the kernel stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from xdsl.dialects import func, scf
+from xdsl.ir import Operation, SSAValue
+
+if TYPE_CHECKING:
+    from msc.interp.graph import Evaluator
+
+Scope: TypeAlias = Mapping[SSAValue, Any]
+Handler: TypeAlias = Callable[["Evaluator", Operation, Sequence[Any], Scope], tuple[Any, ...]]
+
+
+def _if(evaluator: Evaluator, op: Operation, operands: Sequence[Any], scope: Scope) -> tuple[Any, ...]:
+    branch = op.regions[0 if bool(operands[0]) else 1]
+    return evaluator.run_block(branch.block, (), scope) if branch.blocks else ()
+
+
+def _for(evaluator: Evaluator, op: Operation, operands: Sequence[Any], scope: Scope) -> tuple[Any, ...]:
+    lower, upper, step = map(int, operands[:3])
+    carried = tuple(operands[3:])
+    for i in range(lower, upper, step):
+        carried = evaluator.run_block(op.regions[0].block, (i, *carried), scope)
+    return carried
+
+
+def _while(evaluator: Evaluator, op: Operation, operands: Sequence[Any], scope: Scope) -> tuple[Any, ...]:
+    loop = cast(scf.WhileOp, op)
+    carried = tuple(operands)
+    while True:
+        condition, *values = evaluator.run_block(loop.before_region.block, carried, scope)
+        if not bool(condition):
+            return tuple(values)
+        carried = evaluator.run_block(loop.after_region.block, values, scope)
+
+
+def _call(evaluator: Evaluator, op: Operation, operands: Sequence[Any], scope: Scope) -> tuple[Any, ...]:
+    callee = evaluator.function(cast(func.CallOp, op).callee.string_value())
+    return evaluator.run_block(callee.body.block, operands, {})
+
+
+def _kernel(evaluator: Evaluator, op: Operation, operands: Sequence[Any], scope: Scope) -> tuple[Any, ...]:
+    return evaluator.run_block(op.regions[0].block, operands, {})
+
+
+CONTROL: Mapping[str, Handler] = {
+    "scf.if": _if,
+    "scf.for": _for,
+    "scf.while": _while,
+    "func.call": _call,
+    "gk.kernel": _kernel,
+}

@@ -1,0 +1,71 @@
+"""Convolutions of any number of spatial dimensions: windows unfolded to a matrix, then one product a batch element."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from msc.dialects.ms.base import MsOp
+from msc.interp.arrays import Array, is_integer_array, tensor_dtype
+from msc.interp.meanings.windows import Windows, padded, windows_of
+from msc.interp.registry import meaning
+
+
+@meaning("conv1d", "conv2d", "conv3d")
+def _convolution(op: MsOp, x: Array, weight: Array, bias: Array | None = None) -> Array:
+    """X [N, C, ...], weight [O, C / group, ...], bias [O] (cross-correlation, as in every framework)."""
+    windows = windows_of(op, weight.shape[2:])
+    wide = tensor_dtype(op.result_tensor()) if is_integer_array(x) else x.dtype
+    image = padded(x.astype(wide, copy=False), windows.pads(op, x.shape[2:]))
+    y = convolve(image, weight.astype(wide, copy=False), windows, op.int_("group"))
+    return y if bias is None else y + _along_channels(bias, y.ndim)
+
+
+def convolve(image: Array, weight: Array, windows: Windows, group: int) -> Array:
+    """Valid convolution; one batch element at a time bounds the memory of the unfolded matrix."""
+    counts = windows.counts(image.shape[2:])
+    rows = weight.reshape(group, weight.shape[0] // group, math.prod(weight.shape[1:]))
+    y = np.empty((image.shape[0], weight.shape[0], *counts), image.dtype)
+    for n, element in enumerate(image):
+        columns = _unfold(element, windows, counts)
+        y[n] = np.matmul(rows, columns.reshape(group, rows.shape[2], math.prod(counts))).reshape(y.shape[1:])
+    return y
+
+
+def _unfold(element: Array, windows: Windows, counts: Sequence[int]) -> Array:
+    """The matrix [C, kernel..., windows...] of one batch element [C, ...]; a pointwise kernel needs no copy."""
+    columns = np.empty((element.shape[0], *windows.kernel, *counts), element.dtype)
+    for place, view in windows.offsets(element, counts):
+        columns[(slice(None), *place)] = view
+    return columns
+
+
+@meaning("conv1d_transpose", "conv2d_transpose", "conv3d_transpose", "conv_transpose")
+def _transposed(op: MsOp, x: Array, weight: Array, bias: Array | None = None) -> Array:
+    """The gradient of convolution to its input: x [N, C, ...], weight [C, O / group, ...]; overlaps add up."""
+    windows = windows_of(op, weight.shape[2:])
+    group = op.int_("group")
+    counts = op.result_shape()[2:]
+    pads = op.ints("pad") or (0,) * (2 * len(counts))
+    reach = [(n - 1) * s + e for n, s, e in zip(x.shape[2:], windows.stride, windows.extents(), strict=True)]
+    sizes = [max(r, pads[2 * i] + counts[i]) for i, r in enumerate(reach)]
+    y = np.zeros((x.shape[0], group * weight.shape[1], *sizes), x.dtype)
+    _scatter(y, x, weight, windows, group)
+    inside = tuple(slice(pads[2 * i], pads[2 * i] + n) for i, n in enumerate(counts))
+    y = y[(slice(None), slice(None), *inside)]
+    return y if bias is None else y + _along_channels(bias, y.ndim)
+
+
+def _scatter(y: Array, x: Array, weight: Array, windows: Windows, group: int) -> None:
+    positions = x.shape[2:]
+    data = x.reshape(x.shape[0], group, x.shape[1] // group, math.prod(positions))
+    taps = weight.reshape(group, weight.shape[0] // group, *weight.shape[1:])
+    for place, view in windows.offsets(y, positions):
+        tap = taps[(..., *place)]
+        view += np.matmul(np.swapaxes(tap, 1, 2), data).reshape(view.shape)
+
+
+def _along_channels(values: Array, rank: int) -> Array:
+    return values.reshape((-1,) + (1,) * (rank - 2))

@@ -1,0 +1,84 @@
+"""Operations whose elements are chosen by indices, and tensors made of indices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from msc.dialects.ms.base import MsOp
+from msc.interp.arrays import Array, dense_array, tensor_dtype
+from msc.interp.registry import meaning
+from msc.support.diagnostics import Diagnostic, MscError
+
+
+@meaning("constant")
+def _constant(op: MsOp) -> Array:
+    from msc.dialects.ms.structure import ConstantOp
+
+    assert isinstance(op, ConstantOp)
+    return dense_array(op.value)
+
+
+@meaning("gather")
+def _gather(op: MsOp, x: Array, indices: Array) -> Array:
+    """Slices of `x` along `axis`; the indices' shape takes the place of that axis. Negative ones count from the end."""
+    axis = op.int_("axis")
+    return np.take(x, _checked(op, indices, x.shape[axis]), axis)
+
+
+@meaning("gather_elements", "gather_d")
+def _gather_elements(op: MsOp, x: Array, indices: Array) -> Array:
+    """y[i, j, ...] = x[i, indices[i, j, ...], ...] along `axis`; the indices may be smaller than x elsewhere."""
+    axis = op.int_("axis") % x.ndim
+    places: list[Array] = [*np.indices(indices.shape, sparse=True)]
+    places[axis] = _checked(op, indices, x.shape[axis])
+    return x[tuple(places)]
+
+
+def _checked(op: MsOp, indices: Array, size: int) -> Array:
+    """Indices counted from the front. Raises MSC0610 for one outside the dimension."""
+    wide = indices.astype(np.int64)
+    outside = (wide < -size) | (wide >= size)
+    if outside.any():
+        message = f"{op.name}: index {wide[outside].flat[0]} is outside a dimension of size {size}"
+        raise MscError(Diagnostic("MSC0610", message))
+    return np.where(wide < 0, wide + size, wide)
+
+
+@meaning("one_hot")
+def _one_hot(op: MsOp, indices: Array) -> Array:
+    """`on_value` where the position along the new axis is the index, `off_value` elsewhere, as for indices outside."""
+    axis, depth = op.int_("axis"), op.int_("depth")
+    places = np.expand_dims(indices.astype(np.int64), axis)
+    shape = [1] * places.ndim
+    shape[axis] = depth
+    dtype = tensor_dtype(op.result_tensor())
+    on, off = (np.asarray(op.plain(name)).astype(dtype) for name in ("on_value", "off_value"))
+    return np.where(places == np.arange(depth).reshape(shape), on, off)
+
+
+@meaning("iota")
+def _iota(op: MsOp) -> Array:
+    """Every element is its own index along `axis`."""
+    shape = op.ints("shape")
+    axis = op.int_("axis") % max(len(shape), 1)
+    line = np.arange(shape[axis]).reshape([-1 if i == axis else 1 for i in range(len(shape))])
+    return np.broadcast_to(line, shape)
+
+
+@meaning("tril")
+def _tril(op: MsOp, x: Array) -> Array:
+    return np.tril(x, op.int_("diagonal"))
+
+
+@meaning("triu")
+def _triu(op: MsOp, x: Array) -> Array:
+    return np.triu(x, op.int_("diagonal"))
+
+
+@meaning("resize_nearest")
+def _resize_nearest(op: MsOp, x: Array) -> Array:
+    """Nearest neighbour by floor(i * size / new size) in the last dimensions (ONNX: asymmetric, floor)."""
+    sizes = op.ints("size")
+    for axis, new in enumerate(sizes, x.ndim - len(sizes)):
+        x = np.take(x, np.arange(new) * x.shape[axis] // new, axis)
+    return x

@@ -1,0 +1,69 @@
+"""Normalisations: (x - mean) / sqrt(variance + epsilon), over different axes, then a learned scale and offset."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from msc.dialects.ms.base import MsOp
+from msc.interp.arrays import Array
+from msc.interp.registry import meaning
+
+
+@meaning("batch_norm")
+def _batch_norm(op: MsOp, x: Array, scale: Array, offset: Array, mean: Array, variance: Array) -> Array:
+    """Inference: statistics are given, one number a channel (axis 1)."""
+    scale, offset, mean, variance = (_along_channels(v, x.ndim) for v in (scale, offset, mean, variance))
+    return (x - mean) / np.sqrt(variance + op.real("epsilon")) * scale + offset
+
+
+@meaning("layer_norm")
+def _layer_norm(op: MsOp, x: Array, gamma: Array | None = None, beta: Array | None = None) -> Array:
+    first = op.int_("begin_norm_axis") % x.ndim
+    return _affine(normalised(x, tuple(range(first, x.ndim)), op.real("epsilon")), gamma, beta)
+
+
+@meaning("group_norm")
+def _group_norm(op: MsOp, x: Array, gamma: Array | None = None, beta: Array | None = None) -> Array:
+    grouped = x.reshape(x.shape[0], op.int_("num_groups"), -1)
+    y = normalised(grouped, (2,), op.real("epsilon")).reshape(x.shape)
+    return _affine_channels(y, gamma, beta)
+
+
+@meaning("instance_norm")
+def _instance_norm(op: MsOp, x: Array, gamma: Array | None = None, beta: Array | None = None) -> Array:
+    return _affine_channels(normalised(x, tuple(range(2, x.ndim)), op.real("epsilon")), gamma, beta)
+
+
+@meaning("rms_norm")
+def _rms_norm(op: MsOp, x: Array, gamma: Array | None = None) -> Array:
+    """X / sqrt(mean(x^2) + epsilon) over the axes that gamma has: the last one, if there is none."""
+    axes = tuple(range(x.ndim - (1 if gamma is None else gamma.ndim), x.ndim))
+    return _affine(x / np.sqrt(np.mean(x * x, axis=axes, keepdims=True) + op.real("epsilon")), gamma, None)
+
+
+@meaning("l2_normalize")
+def _l2_normalize(op: MsOp, x: Array) -> Array:
+    """X / sqrt(max(sum(x^2), epsilon)) along `axis` (MindSpore L2Normalize)."""
+    axis = op.plain("axis")
+    axes = axis if isinstance(axis, int) else op.ints("axis")
+    return x / np.sqrt(np.maximum(np.sum(x * x, axis=axes, keepdims=True), op.real("epsilon")))
+
+
+def normalised(x: Array, axes: tuple[int, ...], epsilon: float) -> Array:
+    """Zero mean and unit (biased) variance over `axes`."""
+    centred = x - x.mean(axis=axes, keepdims=True)
+    return centred / np.sqrt(np.mean(centred * centred, axis=axes, keepdims=True) + epsilon)
+
+
+def _affine(y: Array, gamma: Array | None, beta: Array | None) -> Array:
+    scaled = y if gamma is None else y * gamma
+    return scaled if beta is None else scaled + beta
+
+
+def _affine_channels(y: Array, gamma: Array | None, beta: Array | None) -> Array:
+    per_channel = [None if v is None else _along_channels(v, y.ndim) for v in (gamma, beta)]
+    return _affine(y, *per_channel)
+
+
+def _along_channels(values: Array, rank: int) -> Array:
+    return values.reshape((-1,) + (1,) * (rank - 2))

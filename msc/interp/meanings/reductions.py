@@ -1,0 +1,72 @@
+"""Reductions over axes, and what selects or accumulates along one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from msc.dialects.ms.base import MsOp
+from msc.interp.arrays import Array, dtype_text
+from msc.interp.registry import meaning
+from msc.poly.compute import Combine, identity
+
+
+def reduction_axes(op: MsOp, rank: int) -> tuple[int, ...]:
+    """The axes that a reduction names, counted from the front; none named means all."""
+    return tuple(axis % rank for axis in op.ints("axis")) or tuple(range(rank))
+
+
+def _reduction(function: np.ufunc, combine: Combine) -> Callable[[MsOp, Array], Array]:
+    """A reduction in the operand's own element type, so integers wrap; of nothing it is the neutral element."""
+
+    def reduce(op: MsOp, x: Array) -> Array:
+        neutral: Any = identity(combine, dtype_text(x.dtype))
+        return function.reduce(
+            x, axis=reduction_axes(op, x.ndim), keepdims=op.flag("keep_dims"), dtype=x.dtype, initial=neutral
+        )
+
+    return reduce
+
+
+meaning("reduce_sum")(_reduction(np.add, "add"))
+meaning("reduce_prod")(_reduction(np.multiply, "mul"))
+meaning("reduce_max")(_reduction(np.maximum, "max"))
+meaning("reduce_min")(_reduction(np.minimum, "min"))
+meaning("reduce_all")(_reduction(np.logical_and, "and"))
+meaning("reduce_any")(_reduction(np.logical_or, "or"))
+
+
+@meaning("reduce_mean")
+def _reduce_mean(op: MsOp, x: Array) -> Array:
+    return x.mean(axis=reduction_axes(op, x.ndim), keepdims=op.flag("keep_dims"))
+
+
+@meaning("argmax")
+def _argmax(op: MsOp, x: Array) -> Array:
+    return _arg(np.argmax, op, x)
+
+
+@meaning("argmin")
+def _argmin(op: MsOp, x: Array) -> Array:
+    return _arg(np.argmin, op, x)
+
+
+def _arg(function: Callable[..., Any], op: MsOp, x: Array) -> Array:
+    """The first position of the extreme, or with `select_last` the last one."""
+    axis, keep = op.int_("axis"), op.flag("keep_dims")
+    if not op.flag("select_last"):
+        return function(x, axis=axis, keepdims=keep)
+    return x.shape[axis] - 1 - function(np.flip(x, axis), axis=axis, keepdims=keep)
+
+
+@meaning("cumsum")
+def _cumsum(op: MsOp, x: Array) -> Array:
+    axis, reverse = op.int_("axis"), op.flag("reverse")
+    ordered = np.flip(x, axis) if reverse else x
+    total = np.cumsum(ordered, axis=axis, dtype=x.dtype)
+    if op.flag("exclusive"):
+        total = np.roll(total, 1, axis)
+        total[tuple(0 if i == axis % x.ndim else slice(None) for i in range(x.ndim))] = 0
+    return np.flip(total, axis) if reverse else total

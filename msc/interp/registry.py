@@ -1,0 +1,68 @@
+"""The table of meanings: operation name -> the NumPy function that says what it computes.
+
+A meaning takes the operation (for its properties) and one array an operand, and gives one array, or a tuple for
+several results. What all have in common is here: 16-bit floats are computed in f32 and rounded once an operation,
+results get the element type that the operation declares, and IEEE exceptions are not warnings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from msc.dialects.ms.base import MsOp
+from msc.interp.arrays import BFLOAT16, Array, tensor_dtype
+
+Meaning: TypeAlias = Callable[..., "Array | tuple[Array, ...]"]
+
+_FAMILIES = (
+    "elementwise",
+    "activations",
+    "reductions",
+    "linear",
+    "convolution",
+    "pooling",
+    "normalisation",
+    "movement",
+    "indexing",
+)
+_MEANINGS: dict[str, Meaning] = {}
+
+
+def meaning(*names: str) -> Callable[[Meaning], Meaning]:
+    """Declare the meaning of `ms.<name>` for each name."""
+
+    def register(function: Meaning) -> Meaning:
+        for name in names:
+            if _MEANINGS.setdefault(f"ms.{name}", function) is not function:
+                raise ValueError(f"ms.{name} has two meanings")
+        return function
+
+    return register
+
+
+def meanings() -> Mapping[str, Meaning]:
+    """Every meaning by operation name."""
+    for family in _FAMILIES:
+        import_module(f"msc.interp.meanings.{family}")
+    return _MEANINGS
+
+
+def evaluate_op(op: MsOp, *arrays: Array) -> tuple[Array, ...]:
+    """The results of one operation on arrays; KeyError if it has no meaning."""
+    function = meanings()[op.name]
+    with np.errstate(all="ignore"):
+        results = function(op, *map(_widened, arrays))
+        values = results if isinstance(results, tuple) else (results,)
+        return tuple(_rounded(value, tensor_dtype(op.result_tensor(i))) for i, value in enumerate(values))
+
+
+def _widened(array: Array) -> Array:
+    return array.astype(np.float32) if array.dtype in (np.float16, BFLOAT16) else array
+
+
+def _rounded(value: Array, dtype: np.dtype[Any]) -> Array:
+    return np.asarray(value).astype(dtype, copy=False)
