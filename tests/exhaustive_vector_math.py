@@ -87,10 +87,12 @@ def main() -> int:
     """Measure the functions named on the command line."""
     one_argument = [name for name, function in VECTOR_FUNCTIONS.items() if function.arity == 1]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", default=one_argument, choices=one_argument, metavar="FUNCTION")
+    parser.add_argument("names", nargs="*", default=one_argument, metavar="FUNCTION")
     parser.add_argument("--step", type=int, default=1)
     parser.add_argument("--cflags", default="-O2 -march=native -ffp-contract=fast")
     arguments = parser.parse_args()
+    if unknown := [name for name in arguments.names if name not in one_argument]:
+        parser.error(f"not a function of one argument: {', '.join(unknown)}")
     failed = False
     with tempfile.TemporaryDirectory() as folder:
         for name in arguments.names:
