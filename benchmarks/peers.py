@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import subprocess
+import sys
+import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -129,6 +133,54 @@ class TorchCompile(Peer):
         return _torch_runner(torch.compile(_torch_module(model, threads)), inputs)
 
 
-_ALL = (Msc(), OnnxRuntime(), OnnxRuntimeBound(), Torch(), TorchCompile())
+class OpenVino(Peer):
+    """In f32 as the others: by default OpenVINO computes in bf16 where the CPU can."""
+
+    name = "openvino"
+    package = "openvino"
+    call = "request.infer(x) without copies, f32"
+
+    def load(self, model: Model, inputs: Sequence[Array], threads: int) -> Runner:
+        core: Any = importlib.import_module("openvino").Core()
+        options = {
+            "INFERENCE_NUM_THREADS": threads,
+            "PERFORMANCE_HINT": "LATENCY",
+            "INFERENCE_PRECISION_HINT": "f32",
+        }
+        request = core.compile_model(core.read_model(model=model.onnx), "CPU", options).create_infer_request()
+        values = list(inputs)
+        return lambda: request.infer(values, share_inputs=True, share_outputs=True)[0]
+
+
+class Iree(Peer):
+    """``local-sync`` runs in the calling thread; with more threads ``local-task`` takes as many workers."""
+
+    name = "iree"
+    package = "iree-base-compiler"
+    call = "module.main(x).to_host(), x on the device, -O3 for the host CPU"
+
+    def load(self, model: Model, inputs: Sequence[Array], threads: int) -> Runner:
+        runtime: Any = importlib.import_module("iree.runtime")
+        runtime.flags.parse_flags(f"--task_topology_max_group_count={threads}")
+        config = runtime.Config("local-sync" if threads == 1 else "local-task")
+        context = runtime.SystemContext(config=config)
+        context.add_vm_module(runtime.VmModule.copy_buffer(context.instance, _iree_binary(model)))
+        function = context.modules.module[model.name]
+        values = [runtime.asdevicearray(config.device, array) for array in inputs]
+        return lambda: function(*values).to_host()
+
+
+def _iree_binary(model: Model) -> bytes:
+    tools: Any = importlib.import_module("iree.compiler.tools")
+    with tempfile.TemporaryDirectory() as folder:
+        source, imported = Path(folder) / "model.onnx", Path(folder) / "model.mlir"
+        source.write_bytes(model.onnx)
+        importer = [sys.executable, "-m", "iree.compiler.tools.import_onnx", str(source), "-o", str(imported)]
+        subprocess.run(importer, check=True)
+        options = ["--iree-llvmcpu-target-cpu=host", "--iree-opt-level=O3"]
+        return tools.compile_file(str(imported), input_type="onnx", target_backends=["llvm-cpu"], extra_args=options)
+
+
+_ALL = (Msc(), OnnxRuntime(), OnnxRuntimeBound(), Torch(), TorchCompile(), OpenVino(), Iree())
 
 PEERS: dict[str, Peer] = {peer.name: peer for peer in _ALL}
