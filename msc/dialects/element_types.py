@@ -25,7 +25,10 @@ _INTEGERS: dict[str, Attribute] = {
 }
 ELEMENT_TYPES: dict[str, Attribute] = {**_FLOATS, **_INTEGERS}
 _NAMES = {attribute: name for name, attribute in ELEMENT_TYPES.items()}
-BYTES = {name: 8 if name.endswith("64") else 4 if name.endswith("32") else 2 if name.endswith("16") else 1 for name in ELEMENT_TYPES}
+BYTES = {
+    name: 8 if name.endswith("64") else 4 if name.endswith("32") else 2 if name.endswith("16") else 1
+    for name in ELEMENT_TYPES
+}
 
 
 def dtype_name(element_type: Attribute) -> str | None:

@@ -163,7 +163,9 @@ class MsOp(IRDLOperation):
         element = self.tensor(index).element_type
         name = dtype_name(element)
         if name not in ELEMENT_TYPES:
-            raise DtypeConflict(f"{self.name}: operand {index} has element type {element}, which msc does not compute on")
+            raise DtypeConflict(
+                f"{self.name}: operand {index} has element type {element}, which msc does not compute on"
+            )
         return name
 
     def result_tensor(self, index: int = 0) -> TensorType[Attribute]:

@@ -1,33 +1,21 @@
-"""Element-wise operations with NumPy broadcasting."""
+"""Element-wise operations with NumPy broadcasting: their bases, and those of them that are of no one family."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
-from msc.dialects.element_types import element_type
+from msc.dialects.element_types import ELEMENT_TYPES, dtype_name
 from msc.dialects.ms.base import BasicOp
-from msc.ir.errors import DtypeConflict, ShapeConflict
+from msc.dialects.ms.properties import dtype_property
+from msc.dialects.ms.shapes import broadcast_shapes, tensor_type
+from msc.ir.errors import DtypeConflict, InvalidAttribute
 from msc.poly.compute import Statement, affine_map, broadcast_map, dims
-from msc.poly.scalar import Apply, Read, Scalar, apply
-
-
-def broadcast_shapes(op: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """NumPy's broadcast of shapes; -1 (unknown) yields to a known size. Raises ShapeConflict naming both shapes."""
-    rank = max(map(len, shapes))
-    result: list[int] = []
-    for axis in range(-rank, 0):
-        sizes = {shape[axis] for shape in shapes if len(shape) >= -axis} - {1}
-        known = sizes - {-1}
-        if len(known) > 1:
-            text = " and ".join("x".join(map(str, shape)) or "scalar" for shape in shapes)
-            raise ShapeConflict(f"{op}: shapes {text} do not broadcast: sizes {' and '.join(map(str, sorted(known)))} meet")
-        result.append(known.pop() if known else -1 if sizes else 1)
-    return tuple(result)
+from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar, apply
 
 
 def pointwise_statement(shape: tuple[int, ...], body: Scalar) -> Statement:
@@ -35,18 +23,29 @@ def pointwise_statement(shape: tuple[int, ...], body: Scalar) -> Statement:
     return Statement(shape, tuple(f"i{k}" for k in range(len(shape))), affine_map(len(shape), dims(len(shape))), body)
 
 
+def constant(value: float, dtype: str) -> Constant:
+    """A literal in the Python type that belongs to its element type."""
+    if dtype == "i1":
+        return Constant(bool(value), dtype)
+    return Constant(float(value), dtype) if dtype[0] in "fb" else Constant(int(value), dtype)
+
+
+def operand_read(op: BasicOp, index: int, shape: tuple[int, ...]) -> Read:
+    """The read of operand `index`, broadcast, at a point of a tensor of `shape`."""
+    return Read(index, broadcast_map(op.shape(index), shape), op.dtype(index))
+
+
 class ElementwiseOp(BasicOp):
     """Base: all operands broadcast against each other; `SCALAR` names the scalar operator."""
 
     SCALAR: ClassVar[str]
     DTYPES: ClassVar[str] = "any"
+    """The family of element types of the operands."""
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
-        dtypes = [self.dtype(i) for i in range(len(self.operands))]
-        if len(set(dtypes)) > 1:
-            raise DtypeConflict(f"{self.name}: operands have element types {' and '.join(dtypes)}; cast one (ms.cast)")
+        dtype = self.expect_one_dtype(self.DTYPES)
         shape = broadcast_shapes(self.name, *(self.shape(i) for i in range(len(self.operands))))
-        return (TensorType(element_type(self.result_type_for(dtypes[0])), shape),)
+        return (tensor_type(self.result_type_for(dtype), shape),)
 
     def result_type_for(self, dtype: str) -> str:
         """Element type of the result for operands of element type `dtype`."""
@@ -58,7 +57,7 @@ class ElementwiseOp(BasicOp):
 
     def compute(self) -> Sequence[Statement]:
         shape = self.result_shape()
-        args = [Read(i, broadcast_map(self.shape(i), shape), self.dtype(i)) for i in range(len(self.operands))]
+        args = [operand_read(self, i, shape) for i in range(len(self.operands))]
         return (pointwise_statement(shape, self.scalar(*args)),)
 
 
@@ -78,16 +77,64 @@ class BinaryOp(ElementwiseOp):
 
 
 @irdl_op_definition
-class AddOp(BinaryOp):
-    """Sum, with broadcasting. MindSpore Add, ONNX Add."""
+class IdentityOp(UnaryOp):
+    """The tensor itself, of any element type. MindSpore Identity, ONNX Identity."""
 
-    name = "ms.add"
-    SCALAR: ClassVar[str] = "add"
+    name = "ms.identity"
+
+    def scalar(self, *args: Scalar) -> Scalar:
+        return args[0]
 
 
 @irdl_op_definition
-class ExpOp(UnaryOp):
-    """e to the x. MindSpore Exp, ONNX Exp."""
+class CastOp(UnaryOp):
+    """Conversion to another element type: `{dtype = f16}`; any to any, same shape.
 
-    name = "ms.exp"
-    SCALAR: ClassVar[str] = "exp"
+    Floats round to nearest even, float to integer truncates, integers wrap, a number is true unless it is zero.
+    MindSpore Cast, ONNX Cast.
+    """
+
+    name = "ms.cast"
+    target = dtype_property()
+
+    def result_type_for(self, dtype: str) -> str:
+        return named_dtype(self.name, self.plain("dtype"))
+
+    def scalar(self, *args: Scalar) -> Scalar:
+        return Cast(args[0], self.result_dtype())
+
+
+@irdl_op_definition
+class SelectOp(BasicOp):
+    """Elements of `a` where `condition` (i1) is true, of `b` elsewhere; all three broadcast; a and b of one element type.
+
+    MindSpore Select, ONNX Where.
+    """
+
+    name = "ms.select"
+    condition = operand_def(TensorType)
+    a = operand_def(TensorType)
+    b = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    def infer(self) -> Sequence[TensorType[Attribute]]:
+        self.expect_dtype(0, "a boolean")
+        if self.dtype(1) != self.dtype(2):
+            raise DtypeConflict(
+                f"ms.select: operands have element types {self.dtype(1)} and {self.dtype(2)}",
+                help="convert one with ms.cast",
+            )
+        shape = broadcast_shapes(self.name, self.shape(0), self.shape(1), self.shape(2))
+        return (tensor_type(self.dtype(1), shape),)
+
+    def compute(self) -> Sequence[Statement]:
+        shape = self.result_shape()
+        return (pointwise_statement(shape, apply("select", *(operand_read(self, i, shape) for i in range(3)))),)
+
+
+def named_dtype(op: str, value: object) -> str:
+    """The name of an element type that is a property. Raises InvalidAttribute if msc does not compute on it."""
+    name = dtype_name(cast(Attribute, value)) if isinstance(value, Attribute) else None
+    if name not in ELEMENT_TYPES:
+        raise InvalidAttribute(f"{op}: dtype is {value}, not one of {', '.join(ELEMENT_TYPES)}")
+    return cast(str, name)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import (
+    I64,
     BoolAttr,
     DenseArrayBase,
     FloatAttr,
@@ -77,29 +78,29 @@ def ints_property(*default: int):
     return prop_def(_INTS, default_value=DenseArrayBase.from_list(i64, list(default)))
 
 
-def required_ints():
-    """A list of integers that must be given."""
-    return prop_def(_INTS)
+def required_ints(name: str | None = None):
+    """A list of integers that must be given; `name` is the property's where the field has another."""
+    return prop_def(_INTS, prop_name=name)
 
 
 def required_int():
     """An integer that must be given."""
-    return prop_def(IntegerAttr)
+    return prop_def(IntegerAttr[I64])
 
 
 def dtype_property():
     """An element type that must be given: `dtype = f16`."""
-    return prop_def(TypeAttribute)
+    return prop_def(TypeAttribute, prop_name="dtype")
 
 
-def optional_real():
-    """A number (f64) that may be absent."""
-    return opt_prop_def(FloatAttr)
+def optional_real(name: str | None = None):
+    """A number (f64) that may be absent; `name` is the property's where the field has another."""
+    return opt_prop_def(FloatAttr, prop_name=name)
 
 
 def int_property(default: int):
     """An integer with a default."""
-    return prop_def(IntegerAttr, default_value=IntegerAttr(default, i64))
+    return prop_def(IntegerAttr[I64], default_value=IntegerAttr(default, i64))
 
 
 def flag_property(default: bool):
@@ -142,7 +143,7 @@ _KINDS = (
 
 def kind_of(declared: PropertyDef) -> str:
     """What a declared property takes, for messages."""
-    if declared.constr == BoolAttr.constr(i1):
+    if isinstance(declared.default_value, IntegerAttr) and declared.default_value.type == i1:
         return "true or false"
     bases = declared.constr.get_bases()
     return next((kind for of, kind in _KINDS if bases == of), "of the kind")

@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self, cast
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FlatSymbolRefAttr, StringAttr, SymbolNameConstraint, SymbolRefAttr, TensorType
+from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
+    FlatSymbolRefAttr,
+    StringAttr,
+    SymbolNameConstraint,
+    SymbolRefAttr,
+    TensorType,
+)
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -111,7 +118,9 @@ class ParameterOp(IRDLOperation):
         if not isinstance(last, YieldOp) or len(last.values) != 1:
             raise VerifyException("the region of a derived parameter ends with an ms.yield of one value")
         if not compatible(self.type, last.values[0].type):
-            raise ShapeConflict(f"ms.parameter @{self.symbol} is a {self.type}, but its region gives a {last.values[0].type}")
+            raise ShapeConflict(
+                f"ms.parameter @{self.symbol} is a {self.type}, but its region gives a {last.values[0].type}"
+            )
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:

@@ -78,7 +78,8 @@ def _resolve_defined(parser: Parser, operand: UnresolvedOperand) -> SSAValue:
         near = near_match(operand.operand_name, parser.ssa_values)
         hint = f"; did you mean '%{near}'?" if near else ""
         parser.raise_error(
-            f"'%{operand.operand_name}' is not defined above (an operand written without types must be){hint}", operand.span
+            f"'%{operand.operand_name}' is not defined above (an operand written without types must be){hint}",
+            operand.span,
         )
     return values[operand.index]
 

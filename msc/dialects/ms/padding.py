@@ -1,0 +1,115 @@
+"""Adding elements: around a tensor and between its elements. Basic: each part is a statement over a box of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from typing import ClassVar
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute
+from xdsl.ir.affine import AffineExpr
+from xdsl.irdl import irdl_op_definition, operand_def, result_def
+
+from msc.dialects.ms.base import BasicOp
+from msc.dialects.ms.elementwise import constant, pointwise_statement
+from msc.dialects.ms.movement import copy_statement
+from msc.dialects.ms.properties import choice_property, real_property, required_ints
+from msc.dialects.ms.shapes import UNKNOWN, shape_text, tensor_type
+from msc.ir.errors import InvalidAttribute, ShapeConflict
+from msc.poly.compute import Statement, dims
+
+Part = tuple[int, int, int, int]
+"""A part of one axis: extent, first place in the result, factor and offset of the place in the operand."""
+
+
+@irdl_op_definition
+class PadOp(BasicOp):
+    """Elements added around x; `pad` has the number before each axis, then the number after each.
+
+    `mode`: "constant" (`value`, rounded to the element type), "edge" (the nearest element), "reflect" (mirrored, the edge
+    not repeated; fewer than the axis has) or "wrap" (from the other end; at most as many as the axis has).
+    MindSpore Pad and MirrorPad, ONNX Pad.
+    """
+
+    name = "ms.pad"
+    x = operand_def(TensorType)
+    pad = required_ints()
+    mode = choice_property("constant")
+    value = real_property(0.0)
+    result = result_def(TensorType)
+    CHOICES: ClassVar[Mapping[str, tuple[str, ...]]] = {"mode": ("constant", "edge", "reflect", "wrap")}
+
+    def amounts(self) -> tuple[tuple[int, int], ...]:
+        """Begin and end padding of each axis. Raises InvalidAttribute."""
+        pad, rank = self.ints("pad"), len(self.shape(0))
+        if len(pad) != 2 * rank or any(p < 0 for p in pad):
+            text = ", ".join(map(str, pad))
+            raise InvalidAttribute(
+                f"ms.pad: pad [{text}] must have {2 * rank} entries of 0 or more: before each of the {rank} axes, then after"
+            )
+        return tuple(zip(pad[:rank], pad[rank:], strict=True))
+
+    def infer(self) -> Sequence[TensorType[Attribute]]:
+        shape, amounts = self.shape(0), self.amounts()
+        for axis, (n, most) in enumerate(zip(shape, map(max, amounts), strict=True)):
+            limit = {"edge": most if n else 0, "reflect": n - 1, "wrap": n}.get(self.word("mode"), most)
+            if UNKNOWN != n and most > max(limit, 0):
+                raise ShapeConflict(
+                    f"ms.pad: {most} elements beside axis {axis} of {shape_text(shape)}; mode {self.word('mode')!r} "
+                    f"has {max(limit, 0)} at most"
+                )
+        sizes = zip(shape, amounts, strict=True)
+        return (tensor_type(self.dtype(0), [n if n == UNKNOWN else n + b + e for n, (b, e) in sizes]),)
+
+    def compute(self) -> Sequence[Statement]:
+        if self.word("mode") == "constant":
+            fill = pointwise_statement(self.result_shape(), constant(self.real("value"), self.dtype(0)))
+            return (fill, self._copy([(n, b, 1, 0) for n, (b, _) in zip(self.shape(0), self.amounts(), strict=True)]))
+        axes = [list(self._parts(n, b, e)) for n, (b, e) in zip(self.shape(0), self.amounts(), strict=True)]
+        return [self._copy(parts) for parts in product(*axes)]
+
+    def _parts(self, n: int, begin: int, end: int) -> Iterator[Part]:
+        """The parts of one axis that are not empty: the operand itself, what is before, what is after."""
+        sources = {
+            "edge": ((0, 0), (0, n - 1)),
+            "reflect": ((-1, begin), (-1, n - 2)),
+            "wrap": ((1, n - begin), (1, 0)),
+        }
+        before, after = sources[self.word("mode")]
+        parts = (n, begin, 1, 0), (begin, 0, *before), (end, begin + n, *after)
+        return (part for part in parts if part[0])
+
+    def _copy(self, parts: Sequence[Part]) -> Statement:
+        d = dims(len(parts))
+        write = [e + place for e, (_, place, _, _) in zip(d, parts, strict=True)]
+        read = [_source(e, factor, offset) for e, (_, _, factor, offset) in zip(d, parts, strict=True)]
+        return copy_statement([extent for extent, *_ in parts], write, read, self.dtype(0))
+
+
+def _source(e: AffineExpr, factor: int, offset: int) -> AffineExpr | int:
+    return e * factor + offset if factor else offset
+
+
+@irdl_op_definition
+class DilateOp(BasicOp):
+    """`interior` zeros between neighbours along each axis. What transposed convolution expands to; MindSpore Dilation."""
+
+    name = "ms.dilate"
+    x = operand_def(TensorType)
+    interior = required_ints()
+    result = result_def(TensorType)
+
+    def infer(self) -> Sequence[TensorType[Attribute]]:
+        shape, interior = self.shape(0), self.ints("interior")
+        if len(interior) != len(shape) or any(i < 0 for i in interior):
+            text = ", ".join(map(str, interior))
+            raise InvalidAttribute(f"ms.dilate: interior [{text}] must have {len(shape)} entries of 0 or more")
+        sizes = [n if n == UNKNOWN else max((n - 1) * (i + 1) + 1, 0) for n, i in zip(shape, interior, strict=True)]
+        return (tensor_type(self.dtype(0), sizes),)
+
+    def compute(self) -> Sequence[Statement]:
+        fill = pointwise_statement(self.result_shape(), constant(0, self.dtype(0)))
+        d = dims(len(self.shape(0)))
+        write = [e * (i + 1) for e, i in zip(d, self.ints("interior"), strict=True)]
+        return fill, copy_statement(self.shape(0), write, d, self.dtype(0))

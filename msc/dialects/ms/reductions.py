@@ -1,0 +1,170 @@
+"""Reductions over axes (an empty `axis` means all), and what selects or accumulates along one axis.
+
+`keep_dims` leaves reduced axes with size 1. The element type stays, so integers wrap; reducing nothing gives the
+neutral element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute
+from xdsl.irdl import irdl_op_definition, operand_def, result_def
+
+from msc.dialects.ms.base import BasicOp, MsOp
+from msc.dialects.ms.properties import flag_property, int_property, ints_property
+from msc.dialects.ms.shapes import Shape, normal_axes, normal_axis, tensor_type
+from msc.ir.errors import ShapeConflict
+from msc.poly.compute import Combine, Statement, affine_map, dims
+from msc.poly.scalar import Read
+
+
+def reduced_axes(op: MsOp) -> tuple[int, ...]:
+    """The axes that an operation's `axis` list names, counted from the front and sorted; all if it is empty."""
+    rank = len(op.shape(0))
+    return tuple(sorted(normal_axes(op.name, op.ints("axis"), rank))) or tuple(range(rank))
+
+
+def reduced_shape(op: MsOp, axes: Sequence[int]) -> Shape:
+    """The operand's shape without `axes`, or with size 1 there if `keep_dims`."""
+    keep = op.flag("keep_dims")
+    return tuple(1 if i in axes else n for i, n in enumerate(op.shape(0)) if keep or i not in axes)
+
+
+class ReductionOp(BasicOp):
+    """Base of basic reductions: `COMBINE` is the combiner."""
+
+    COMBINE: ClassVar[Combine]
+    DTYPES: ClassVar[str] = "a number"
+
+    x = operand_def(TensorType)
+    axis = ints_property()
+    keep_dims = flag_property(False)
+    result = result_def(TensorType)
+
+    def infer(self) -> Sequence[TensorType[Attribute]]:
+        return (tensor_type(self.expect_dtype(0, self.DTYPES), reduced_shape(self, reduced_axes(self))),)
+
+    def compute(self) -> Sequence[Statement]:
+        shape, axes, keep = self.shape(0), reduced_axes(self), self.flag("keep_dims")
+        d = dims(len(shape))
+        write = [0 if i in axes else d[i] for i in range(len(shape)) if keep or i not in axes]
+        names = tuple(f"r{i}" if i in axes else f"i{i}" for i in range(len(shape)))
+        body = Read(0, affine_map(len(shape), d), self.dtype(0))
+        return (Statement(shape, names, affine_map(len(shape), write), body, self.COMBINE),)
+
+
+@irdl_op_definition
+class ReduceSumOp(ReductionOp):
+    """Sum. MindSpore ReduceSum, ONNX ReduceSum."""
+
+    name = "ms.reduce_sum"
+    COMBINE: ClassVar[Combine] = "add"
+
+
+@irdl_op_definition
+class ReduceProdOp(ReductionOp):
+    """Product. MindSpore ReduceProd, ONNX ReduceProd."""
+
+    name = "ms.reduce_prod"
+    COMBINE: ClassVar[Combine] = "mul"
+
+
+@irdl_op_definition
+class ReduceMaxOp(ReductionOp):
+    """Largest element, NaN if there is one. MindSpore ReduceMax, ONNX ReduceMax."""
+
+    name = "ms.reduce_max"
+    COMBINE: ClassVar[Combine] = "max"
+
+
+@irdl_op_definition
+class ReduceMinOp(ReductionOp):
+    """Smallest element, NaN if there is one. MindSpore ReduceMin, ONNX ReduceMin."""
+
+    name = "ms.reduce_min"
+    COMBINE: ClassVar[Combine] = "min"
+
+
+@irdl_op_definition
+class ReduceAllOp(ReductionOp):
+    """Whether all are true. MindSpore ReduceAll."""
+
+    name = "ms.reduce_all"
+    COMBINE: ClassVar[Combine] = "and"
+    DTYPES: ClassVar[str] = "a boolean"
+
+
+@irdl_op_definition
+class ReduceAnyOp(ReductionOp):
+    """Whether any is true. MindSpore ReduceAny."""
+
+    name = "ms.reduce_any"
+    COMBINE: ClassVar[Combine] = "or"
+    DTYPES: ClassVar[str] = "a boolean"
+
+
+@irdl_op_definition
+class ReduceMeanOp(MsOp):
+    """Arithmetic mean over `axis`, of floats. Composite. MindSpore ReduceMean, ONNX ReduceMean."""
+
+    name = "ms.reduce_mean"
+    x = operand_def(TensorType)
+    axis = ints_property()
+    keep_dims = flag_property(False)
+    result = result_def(TensorType)
+
+    def infer(self) -> Sequence[TensorType[Attribute]]:
+        return (tensor_type(self.expect_dtype(0, "a float"), reduced_shape(self, reduced_axes(self))),)
+
+
+class ArgExtremeOp(MsOp):
+    """Base: where along `axis` the extreme stands, as i64: the first place or, with `select_last`, the last one."""
+
+    x = operand_def(TensorType)
+    axis = int_property(-1)
+    keep_dims = flag_property(False)
+    select_last = flag_property(False)
+    result = result_def(TensorType)
+
+    def infer(self) -> Sequence[TensorType[Attribute]]:
+        self.expect_dtype(0, "a number")
+        axis = normal_axis(self.name, self.int_("axis"), len(self.shape(0)))
+        if self.shape(0)[axis] == 0:
+            raise ShapeConflict(f"{self.name}: axis {axis} is empty, there is nothing to choose from")
+        return (tensor_type("i64", reduced_shape(self, (axis,))),)
+
+
+@irdl_op_definition
+class ArgmaxOp(ArgExtremeOp):
+    """Position of the largest element along `axis`; the first NaN counts as the largest. MindSpore Argmax, ONNX ArgMax."""
+
+    name = "ms.argmax"
+
+
+@irdl_op_definition
+class ArgminOp(ArgExtremeOp):
+    """Position of the smallest element along `axis`; the first NaN counts as the smallest. MindSpore Argmin, ONNX ArgMin."""
+
+    name = "ms.argmin"
+
+
+@irdl_op_definition
+class CumsumOp(MsOp):
+    """Sums of the elements up to each one along `axis`; without itself if `exclusive`; from the end if `reverse`.
+
+    Any number type, same shape; composite, since its domain is a triangle. MindSpore CumSum, ONNX CumSum.
+    """
+
+    name = "ms.cumsum"
+    x = operand_def(TensorType)
+    axis = int_property(-1)
+    exclusive = flag_property(False)
+    reverse = flag_property(False)
+    result = result_def(TensorType)
+
+    def infer(self) -> Sequence[TensorType[Attribute]]:
+        normal_axis(self.name, self.int_("axis"), len(self.shape(0)))
+        return (tensor_type(self.expect_dtype(0, "a number"), self.shape(0)),)
