@@ -49,8 +49,8 @@ def _difference(name: str, result: Array, expected: Array) -> float:
 def _load(peer: Peer, model: Model, inputs: list[Array], threads: int) -> Runner:
     try:
         return peer.load(model, inputs, threads)
-    except MscError as error:
-        raise click.ClickException(str(error)) from error
+    except (MscError, ImportError) as error:
+        raise click.ClickException(f"{peer.name}: {error}") from error
 
 
 def _measure(model: Model, peers: list[Peer], threads: int, plan: Plan) -> ModelResult:
@@ -88,12 +88,13 @@ def _machine(console: Console) -> Machine | None:
 def main(models: tuple[str, ...], peers: str, threads: int, rounds: int, pin: bool, path: Path | None) -> None:
     """Latency of MODELS (batch 1) under several engines, interleaved in one process, results compared first."""
     console = Console()
+    plan = Plan(rounds, seconds_between_turns=0.03 if threads > 1 else 0.0)
     chosen = _chosen_peers(peers, console)
     with quiet(threads, pin=pin):
         machine = _machine(console)
         results: list[ModelResult] = []
         for name in models:
-            results.append(_measure(MODELS[name], chosen, threads, Plan(rounds=rounds)))
+            results.append(_measure(MODELS[name], chosen, threads, plan))
             show(results[-1], machine, console)
     path = path or RESULTS / f"{'-'.join(models)}.json"
     write(results, machine, path)

@@ -23,6 +23,8 @@ class Plan:
 
     rounds: int = 30
     seconds_per_turn: float = 0.02
+    seconds_between_turns: float = 0.0
+    """With several threads: for the workers of the engine before, which may spin for a while before they sleep."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,7 @@ def interleaved(runners: Mapping[str, Runner], plan: Plan) -> dict[str, list[flo
     for round_number in range(plan.rounds):
         first = round_number % len(names)
         for name in names[first:] + names[:first]:
+            time.sleep(plan.seconds_between_turns)
             medians[name].append(_turn(runners[name], calls[name]))
     return medians
 
