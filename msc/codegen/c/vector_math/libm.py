@@ -45,7 +45,7 @@ def libm_scalar(name: str, dtype: str) -> str:
     arguments = _arguments(name)
     body = COMPOSED.get(name, f"    return {name}{suffix}({', '.join(arguments)});")
     parameters = ", ".join(f"{ctype} {a}" for a in arguments)
-    return f"static inline {ctype} msc_{name}_{dtype}({parameters})\n{{\n{body}\n}}\n"
+    return f"MSC_INLINE {ctype} msc_{name}_{dtype}({parameters})\n{{\n{body}\n}}\n"
 
 
 def libm_lanes(name: str, dtype: str, lanes: int) -> str:

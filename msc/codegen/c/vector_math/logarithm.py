@@ -23,10 +23,9 @@ _LOG_REDUCED = f"""
 MSC_INLINE f32x@ msc_log_reduced_f32x@(f32x@ f, f32x@ k)
 {{
 {horner("p", "f", _LOG)}
-    const f32x@ square = f * f;
-    f32x@ y = square * f * p - k * 2.1219444e-4f;
-    y = y - 0.5f * square;
-    return (y + f) + k * 0.693359375f;
+    f32x@ y = f * f * (f * p - 0.5f) + f;
+    y = y - k * 2.1219444e-4f;
+    return y + k * 0.693359375f;
 }}
 """
 
@@ -59,8 +58,8 @@ MSC_INLINE f32x@ msc_log2_f32x@(f32x@ x)
 {{
 {_SPLIT}
 {horner("p", "f", _LOG2)}
-    const f32x@ y = f * f * p + f * 0.44269504f;
-    return msc_log_edges_f32x@(x, (y + f) + k);
+    const f32x@ y = f * (f * p + 0.44269504f) + f;
+    return msc_log_edges_f32x@(x, y + k);
 }}
 """
 

@@ -5,9 +5,9 @@ A template is plain C in which ``@`` stands for the lane count and ``@h`` for ha
 are written by hand: the scalar form is lane 0 of the four-lane form, which makes a loop tail agree bit for bit with its
 main loop whatever the compiler contracts.
 
-Two rules keep that agreement when calls are inlined under ``-ffp-contract=fast``. The first thing that happens to an
-argument and the last thing that happens to a result is never a product or a sum that an FMA could swallow: it is a
-select, a bit operation or a division.
+Two rules keep that agreement when calls are inlined under ``-ffp-contract=fast``. No sum adds two products, which leaves
+the compiler no choice of which one to fuse. And the first thing that happens to an argument and the last thing that
+happens to a result is nothing that an FMA could swallow: a select, a bit operation, a division, or a sum of two sums.
 """
 
 from __future__ import annotations
@@ -74,4 +74,4 @@ def scalar_form(name: str, arity: int) -> str:
     arguments = ("x", "y")[:arity]
     parameters = ", ".join(f"float {a}" for a in arguments)
     vectors = ", ".join(f"(f32x4){{{a}}}" for a in arguments)
-    return f"static inline float msc_{name}_f32({parameters})\n{{\n    return msc_{name}_f32x4({vectors})[0];\n}}\n"
+    return f"MSC_INLINE float msc_{name}_f32({parameters})\n{{\n    return msc_{name}_f32x4({vectors})[0];\n}}\n"

@@ -84,7 +84,7 @@ MSC_INLINE f32x@ msc_sin_quadrant_f32x@(f32x@ r, i32x@ quadrant)
 {horner("sine", "square", _SIN)}
     sine = r * square * sine + r;
 {horner("cosine", "square", _COS)}
-    cosine = square * square * cosine - 0.5f * square + 1.0f;
+    cosine = square * (square * cosine - 0.5f) + 1.0f;
     const f32x@ y = msc_select_f32x@((quadrant & 1) != 0, cosine, sine);
     return (f32x@)((u32x@)y ^ ((u32x@)(quadrant & 2) << 30));
 }}
