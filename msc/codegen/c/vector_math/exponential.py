@@ -3,7 +3,7 @@
 All reduce x = n ln 2 + r with |r| <= ln 2 / 2, n by the round-to-integer constant 1.5 * 2^23, and ln 2 split in two so
 that the product with n is exact (Cody and Waite, 1980). Coefficients: minimax fits of relative error, by Lawson's
 reweighted least squares on 1500 Chebyshev nodes in extended precision, each coefficient rounded to f32 from the lowest
-power up and the remaining ones refitted.
+power up and the remaining ones refitted; ``tools/fit_vector_math.py`` derives them again.
 """
 
 from __future__ import annotations

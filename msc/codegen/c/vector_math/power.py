@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from msc.codegen.c.vector_math.template import ErrorBound, Template, VectorFunction, horner
 
 _LOG2 = (
-    2.88539008177785, 0.9617966941134622, 0.5770779423203866,
-    0.41220925743908526, 0.31990547193636015, 0.2829035853803222,
+    2.88539008177785, 0.9617966941134632, 0.5770779423201167,
+    0.41220925746253656, 0.31990547111030476, 0.28290359556597855,
 )  # fmt: skip
 """2 atanh(s) / (s ln 2) in s^2 for |s| <= 0.1716; relative error 2^-45.1."""
 

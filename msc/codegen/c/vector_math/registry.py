@@ -26,7 +26,7 @@ _TEMPLATES: Mapping[str, Template] = {
 }  # fmt: skip
 
 _F64_LANES = (2, 4, 8, 16)
-_PROLOGUE = """/* Always inline: no vector is passed in a call, so the calling convention of wide vectors that -Wpsabi is about is moot. */
+_PROLOGUE = """/* Always inline: no vector is ever passed in a call, which is what -Wpsabi warns about. */
 #ifndef MSC_INLINE
 #define MSC_INLINE static inline __attribute__((always_inline, unused))
 #pragma GCC diagnostic ignored "-Wpsabi"

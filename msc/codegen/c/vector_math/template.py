@@ -5,9 +5,9 @@ A template is plain C in which ``@`` stands for the lane count and ``@h`` for ha
 are written by hand: the scalar form is lane 0 of the four-lane form, which makes a loop tail agree bit for bit with its
 main loop whatever the compiler contracts.
 
-Two rules keep that agreement when calls are inlined under ``-ffp-contract=fast``. No sum adds two products, which leaves
-the compiler no choice of which one to fuse. And the first thing that happens to an argument and the last thing that
-happens to a result is nothing that an FMA could swallow: a select, a bit operation, a division, or a sum of two sums.
+Two rules keep that agreement when calls are inlined under ``-ffp-contract=fast``. No sum adds two products, which
+leaves the compiler no choice of which one to fuse. And the first thing that happens to an argument and the last thing
+that happens to a result is nothing that an FMA could swallow: a select, a bit operation, a division, a sum of two sums.
 """
 
 from __future__ import annotations
