@@ -13,7 +13,7 @@ from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.structure import GetParameterOp, ParameterOp
 from msc.interp.arrays import Array, fits, shape_fits, type_text
 from msc.interp.control import CONTROL
-from msc.interp.inputs import arranged_inputs
+from msc.interp.inputs import arguments, arranged, declared
 from msc.interp.liveness import last_uses
 from msc.interp.registry import evaluate_op
 from msc.interp.scalars import SCALARS
@@ -43,7 +43,8 @@ def evaluate(
     """
     evaluator = Evaluator(module, weights, observer)
     function = evaluator.function(entry)
-    return evaluator.run_block(function.body.block, arranged_inputs(function, inputs), {})
+    given = arranged([declared(*argument) for argument in arguments(function)], inputs)
+    return evaluator.run_block(function.body.block, given, {})
 
 
 def evaluate_parameter(module: ModuleOp, name: str, weights: WeightSource) -> Array:

@@ -1,42 +1,78 @@
-"""Checking the inputs of an evaluation against the function's arguments."""
+"""Checking the inputs of an evaluation against what the entry function declares."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from xdsl.dialects.builtin import DictionaryAttr, StringAttr
+import numpy as np
+from xdsl.dialects.builtin import DYNAMIC_INDEX, StringAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, BlockArgument
 
-from msc.interp.arrays import Array, dtype_text, shape_fits, tensor_dtype, type_text
-from msc.ir.typed import tensor_type
+from msc.interp.arrays import Array, dtype_text, element_dtype, numpy_dtype, type_text
+from msc.ir.typed import shaped_type
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 
 NAME_ATTRIBUTE = "ms.name"
 """The argument attribute that gives an input its public name."""
 
-
-def input_names(function: FuncOp) -> tuple[str, ...]:
-    """The public names of a function's arguments: `ms.name`, or the argument's own name, or its number."""
-    attributes = function.arg_attrs.data if function.arg_attrs is not None else ()
-    given = [_name(dictionary) for dictionary in attributes] or [None] * len(function.args)
-    return tuple(name or arg.name_hint or str(arg.index) for name, arg in zip(given, function.args, strict=True))
+DTYPE_ATTRIBUTE = "ms.dtype"
+"""The argument attribute that names the public element type where the argument's own has no sign."""
 
 
-def _name(attributes: DictionaryAttr) -> str | None:
-    name = attributes.data.get(NAME_ATTRIBUTE)
-    return name.data if isinstance(name, StringAttr) else None
+@dataclass(frozen=True)
+class Declared:
+    """What an argument takes: an array of `dtype` and `shape`, in which -1 is any size."""
+
+    name: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+    @property
+    def type_text(self) -> str:
+        """The type as the IR writes it."""
+        return f"tensor<{''.join('?x' if n == -1 else f'{n}x' for n in self.shape)}{dtype_text(self.dtype)}>"
+
+    def check(self, array: Array) -> None:
+        """Raises MSC0603 for another shape, MSC0604 for another element type."""
+        if len(self.shape) != array.ndim or any(n not in (-1, m) for n, m in zip(self.shape, array.shape, strict=True)):
+            message = f"input '{self.name}' is a {self.type_text}, but the value given is a {type_text(array)}"
+            raise MscError(Diagnostic("MSC0603", message))
+        if array.dtype != self.dtype:
+            wanted, given = dtype_text(self.dtype), dtype_text(array.dtype)
+            message = f"input '{self.name}' has element type {wanted}, but the value given has {given}"
+            raise MscError(Diagnostic("MSC0604", message, help=f"convert it: array.astype('{self.dtype.name}')"))
 
 
-def arranged_inputs(function: FuncOp, inputs: Mapping[str, Array] | Sequence[Array]) -> tuple[Array, ...]:
-    """The inputs in the order of the arguments, checked. Raises MSC0601 to MSC0604."""
-    names = input_names(function)
-    ordered = _by_name(names, inputs) if isinstance(inputs, Mapping) else tuple(inputs)
-    if len(ordered) != len(names):
-        message = f"the model takes {len(names)} inputs ({', '.join(names)}), but {len(ordered)} are given"
+def arguments(function: FuncOp) -> Iterator[tuple[BlockArgument, Mapping[str, Attribute]]]:
+    """Each argument of a function with its attributes."""
+    given = [d.data for d in function.arg_attrs.data] if function.arg_attrs is not None else []
+    for i, argument in enumerate(function.args):
+        yield argument, given[i] if given else {}
+
+
+def declared(argument: BlockArgument, attributes: Mapping[str, Attribute]) -> Declared:
+    """What an argument takes; its name is `ms.name`, or its own name, or its number."""
+    type_ = shaped_type(argument)
+    name, dtype = attributes.get(NAME_ATTRIBUTE), attributes.get(DTYPE_ATTRIBUTE)
+    return Declared(
+        name.data if isinstance(name, StringAttr) else argument.name_hint or str(argument.index),
+        numpy_dtype(dtype.data) if isinstance(dtype, StringAttr) else element_dtype(type_.get_element_type()),
+        tuple(-1 if n == DYNAMIC_INDEX else n for n in type_.get_shape()),
+    )
+
+
+def arranged(expected: Sequence[Declared], inputs: Mapping[str, Array] | Sequence[Array]) -> tuple[Array, ...]:
+    """The inputs in order, checked. Raises MSC0601 to MSC0604."""
+    ordered = _by_name([d.name for d in expected], inputs) if isinstance(inputs, Mapping) else tuple(inputs)
+    if len(ordered) != len(expected):
+        names = ", ".join(d.name for d in expected)
+        message = f"the model takes {len(expected)} inputs ({names}), but {len(ordered)} are given"
         raise MscError(Diagnostic("MSC0601", message))
-    for name, argument, array in zip(names, function.args, ordered, strict=True):
-        _check(name, argument.type, array)
+    for declaration, array in zip(expected, ordered, strict=True):
+        declaration.check(array)
     return ordered
 
 
@@ -49,17 +85,3 @@ def _by_name(names: Sequence[str], inputs: Mapping[str, Array]) -> tuple[Array, 
     if missing:
         raise MscError(Diagnostic("MSC0601", f"no value is given for input {', '.join(map(repr, missing))}"))
     return tuple(inputs[name] for name in names)
-
-
-def _check(name: str, declared: Attribute, array: Array) -> None:
-    type_ = tensor_type(declared)
-    if not shape_fits(array, type_):
-        raise MscError(
-            Diagnostic("MSC0603", f"input '{name}' is a {type_}, but the value given is a {type_text(array)}")
-        )
-    if array.dtype != tensor_dtype(type_):
-        wanted = dtype_text(tensor_dtype(type_))
-        message = f"input '{name}' has element type {wanted}, but the value given has {dtype_text(array.dtype)}"
-        raise MscError(
-            Diagnostic("MSC0604", message, help=f"convert it: array.astype(numpy.{tensor_dtype(type_).name})")
-        )

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IndexType, IntegerAttr, VectorType
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IndexType, IntegerAttr, VectorType, i1
 from xdsl.ir import Attribute, Operation
 
 from msc.interp.arrays import element_dtype
@@ -81,8 +81,7 @@ def _compare_floats(op: Operation, a: Any, b: Any) -> Any:
 def _select(op: Operation, condition: Any, a: Any, b: Any) -> Any:
     if np.ndim(condition) == 0:
         return a if condition else b
-    chosen: Any = np.where(condition, a, b)
-    return chosen
+    return cast(Any, np.where(condition, a, b))
 
 
 def _convert(op: Operation, x: Any) -> Any:
@@ -91,6 +90,16 @@ def _convert(op: Operation, x: Any) -> Any:
     if isinstance(type_, IndexType):
         return int(x)
     return np.asarray(x).astype(element_dtype(type_))[()]
+
+
+def _convert_signed(op: Operation, x: Any) -> Any:
+    """As `_convert`; the one bit of an i1 is its sign."""
+    return _convert(op, -np.asarray(x, np.int8)[()] if np.asarray(x).dtype == np.bool_ else x)
+
+
+def _truncate(op: Operation, x: Any) -> Any:
+    """To fewer bits; an i1 keeps the last one, where NumPy would ask for not zero."""
+    return _convert(op, x & 1 if element_of(op.results[0].type) == i1 else x)
 
 
 def _convert_unsigned(op: Operation, x: Any) -> Any:
@@ -259,7 +268,7 @@ _MATH: dict[str, Callable[..., Any]] = {
     "isfinite": np.isfinite,
 }
 
-_CONVERSIONS = ("extf", "truncf", "extsi", "trunci", "sitofp", "fptosi", "index_cast")
+_CONVERSIONS = ("extf", "truncf", "fptosi", "index_cast")
 
 SCALARS: Mapping[str, Scalar] = {
     "arith.constant": _constant,
@@ -277,6 +286,9 @@ SCALARS: Mapping[str, Scalar] = {
     "arith.maxui": _unsigned_result(np.maximum),
     "arith.minui": _unsigned_result(np.minimum),
     "arith.bitcast": _bitcast,
+    "arith.extsi": _convert_signed,
+    "arith.sitofp": _convert_signed,
+    "arith.trunci": _truncate,
     "arith.extui": _convert_unsigned,
     "arith.uitofp": _convert_unsigned,
     "arith.index_castui": _convert_unsigned,

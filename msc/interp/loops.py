@@ -1,0 +1,119 @@
+"""Running modules at the loop stage: the entry function's roles, its workspace and its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, BlockArgument
+
+from msc.dialects.ms.structure import ParameterOp
+from msc.interp.arrays import Array, element_dtype
+from msc.interp.graph import evaluate_parameter
+from msc.interp.inputs import arguments, arranged, declared
+from msc.interp.loop_memory import fresh, fresh_bytes
+from msc.interp.loop_translation import translate
+from msc.interp.weights import WeightSource
+from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+
+ROLE_ATTRIBUTE = "ms.role"
+"""What an argument of the entry function is: "input", "output", "workspace" or "weights"."""
+
+OFFSET_ATTRIBUTE = "loop.offset"
+"""Where a parameter's bytes lie in the weights."""
+
+KernelObserver: TypeAlias = Callable[[str, tuple[Any, ...]], None]
+"""Called after every call of a function, with its name and its arguments, of which outputs are written by then."""
+
+
+class LoopProgram:
+    """The functions of a loop-stage module as Python callables on arrays, translated when they are first called."""
+
+    def __init__(self, module: ModuleOp, observer: KernelObserver | None = None) -> None:
+        self.functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
+        self._observer = observer
+        self._translated: dict[str, Callable[..., tuple[Any, ...]]] = {}
+
+    def function(self, name: str) -> FuncOp:
+        """The function of a name. Raises MSC0605."""
+        if name not in self.functions:
+            message = f"the module has no function @{name}"
+            raise MscError(Diagnostic("MSC0605", message, help=did_you_mean(name, self.functions)))
+        return self.functions[name]
+
+    def run(self, name: str, *values: Any) -> tuple[Any, ...]:
+        """Call a function on arrays, which it may write. Raises MSC0605, MSC0610 and MSC0611."""
+        if name not in self._translated:
+            self._translated[name] = translate(self.function(name), self._call)
+        with np.errstate(all="ignore"):
+            return self._translated[name](*values)
+
+    def _call(self, name: str, *values: Any) -> tuple[Any, ...]:
+        results = self.run(name, *values)
+        if self._observer is not None:
+            self._observer(name, values)
+        return results
+
+
+def evaluate_loops(
+    module: ModuleOp,
+    inputs: Mapping[str, Array] | Sequence[Array],
+    weights: WeightSource,
+    *,
+    observer: KernelObserver | None = None,
+    entry: str = "main",
+) -> tuple[Array, ...]:
+    """The outputs of the entry function of a loop-stage module, in order; fresh memory is poisoned.
+
+    Raises MSC0601 to MSC0605 for a call that does not fit, MSC0303 and MSC0304 for weights that do not, MSC0610 for an
+    access outside its buffer and MSC0611 for an operation that this stage does not have.
+    """
+    program = LoopProgram(module, observer)
+    expected = list(arguments(program.function(entry)))
+    given = iter(arranged([declared(*a) for a in expected if _role(a[1]) == "input"], inputs))
+    values = [_value(module, argument, attributes, given, weights) for argument, attributes in expected]
+    program.run(entry, *values)
+    return tuple(_public(v, *a) for v, a in zip(values, expected, strict=True) if _role(a[1]) == "output")
+
+
+def _role(attributes: Mapping[str, Attribute]) -> str:
+    role = attributes.get(ROLE_ATTRIBUTE)
+    return role.data if isinstance(role, StringAttr) else "input"
+
+
+def _value(
+    module: ModuleOp,
+    argument: BlockArgument,
+    attributes: Mapping[str, Attribute],
+    inputs: Any,
+    weights: WeightSource,
+) -> Array:
+    type_ = cast("MemRefType[Attribute]", argument.type)
+    dtype = element_dtype(type_.element_type)
+    match _role(attributes):
+        case "weights":
+            return packed_weights(module, type_.get_shape()[0], weights)
+        case "output":
+            return fresh(type_.get_shape(), dtype)
+        case "workspace":
+            return fresh_bytes(type_.get_shape()[0])
+        case _:
+            return np.array(next(inputs), order="C").view(dtype)
+
+
+def _public(value: Array, argument: BlockArgument, attributes: Mapping[str, Attribute]) -> Array:
+    return value.view(declared(argument, attributes).dtype)
+
+
+def packed_weights(module: ModuleOp, size: int, weights: WeightSource) -> Array:
+    """The bytes (i8) of the compile-time data section: every parameter that has a place in it, at that place."""
+    data = np.zeros(size, np.int8)
+    for op in module.ops:
+        offset = op.attributes.get(OFFSET_ATTRIBUTE)
+        if isinstance(op, ParameterOp) and isinstance(offset, IntegerAttr):
+            value = np.ascontiguousarray(evaluate_parameter(module, op.symbol, weights))
+            data[offset.value.data :][: value.nbytes] = value.reshape(-1).view(np.int8)
+    return data
