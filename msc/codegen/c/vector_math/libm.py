@@ -48,7 +48,7 @@ def libm_scalar(name: str, dtype: str) -> str:
     return f"MSC_INLINE {ctype} msc_{name}_{dtype}({parameters})\n{{\n{body}\n}}\n"
 
 
-def libm_lanes(name: str, dtype: str, lanes: int) -> str:
+def lane_loop(name: str, dtype: str, lanes: int) -> str:
     """C text of ``msc_<name>_<dtype>x<lanes>``: a loop over the scalar form."""
     vector = f"{dtype}x{lanes}"
     arguments = _arguments(name)
@@ -61,7 +61,7 @@ def libm_lanes(name: str, dtype: str, lanes: int) -> str:
     )
 
 
-def libm_vector_type(dtype: str, lanes: int) -> str:
+def vector_type(dtype: str, lanes: int) -> str:
     """C text of the vector type alone."""
     ctype, _, size = _C_TYPES[dtype]
     return f"typedef {ctype} {dtype}x{lanes} __attribute__((vector_size({size} * {lanes})));\n"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from msc.codegen.c.vector_math.error_function import ERROR_FUNCTION
 from msc.codegen.c.vector_math.exponential import EXPONENTIAL, EXPONENTIAL_PARTS
-from msc.codegen.c.vector_math.libm import has_libm_form, libm_bound, libm_lanes, libm_scalar, libm_vector_type
+from msc.codegen.c.vector_math.libm import has_libm_form, lane_loop, libm_bound, libm_scalar, vector_type
 from msc.codegen.c.vector_math.logarithm import LOGARITHM, LOGARITHM_PARTS
 from msc.codegen.c.vector_math.power import POWER, POWER_PARTS
 from msc.codegen.c.vector_math.primitives import PRIMITIVES
@@ -25,7 +25,7 @@ _TEMPLATES: Mapping[str, Template] = {
     **{name: function.template for name, function in VECTOR_FUNCTIONS.items()},
 }  # fmt: skip
 
-_F64_LANES = (2, 4, 8, 16)
+_LANES = (1, 2, *VECTOR_LANES)
 _PROLOGUE = """/* Always inline: no vector is ever passed in a call, which is what -Wpsabi warns about. */
 #ifndef MSC_INLINE
 #define MSC_INLINE static inline __attribute__((always_inline, unused))
@@ -56,7 +56,7 @@ def definitions(uses: Iterable[Use]) -> str:
     """C text that defines ``msc_<name>_<dtype>x<lanes>`` (``msc_<name>_<dtype>`` for one lane) for every use.
 
     The text includes the headers and vector types it needs, defines each function once, and does not depend on the
-    order of ``uses``. Lanes: 1, 4, 8, 16 for f32; 1, 2, 4, 8, 16 for f64. ValueError if a use is not supported.
+    order of ``uses``. Lanes are a power of two up to 64. ValueError if a use is not supported.
     """
     emission = _Emission()
     for name, dtype, lanes in sorted(set(uses)):
@@ -66,8 +66,7 @@ def definitions(uses: Iterable[Use]) -> str:
 
 
 def _require(name: str, dtype: str, lanes: int) -> None:
-    widths = VECTOR_LANES if dtype == "f32" else _F64_LANES
-    if not supported(name, dtype) or lanes not in (1, *widths):
+    if not supported(name, dtype) or lanes not in _LANES:
         raise ValueError(f"no C vector math for {name} on {dtype} in {lanes} lanes")
 
 
@@ -80,12 +79,13 @@ class _Emission:
 
     def define(self, name: str, dtype: str, lanes: int) -> None:
         """Add one function and what it needs."""
-        if not is_vectorised(name, dtype):
-            self._libm(name, dtype, lanes)
+        if is_vectorised(name, dtype) and lanes in VECTOR_LANES:
+            self._template(name, lanes)
             return
-        self._template(name, max(lanes, VECTOR_LANES[0]))
-        if lanes == 1:
-            self.pieces[name] = scalar_form(name, VECTOR_FUNCTIONS[name].arity)
+        self._scalar(name, dtype)
+        if lanes > 1:
+            self.pieces.setdefault(f"{dtype}x{lanes}", vector_type(dtype, lanes))
+            self.pieces[f"{name}_{dtype}x{lanes}"] = lane_loop(name, dtype, lanes)
 
     def text(self) -> str:
         """Headers, then the pieces."""
@@ -105,9 +105,10 @@ class _Emission:
         key = f"{name}x{lanes}" if "@" in template.text else name
         self.pieces.setdefault(key, template.instantiate(lanes))
 
-    def _libm(self, name: str, dtype: str, lanes: int) -> None:
-        self.headers.add("math.h")
-        self.pieces.setdefault(f"{name}_{dtype}", libm_scalar(name, dtype))
-        if lanes > 1:
-            self.pieces.setdefault(f"{dtype}x{lanes}", libm_vector_type(dtype, lanes))
-            self.pieces[f"{name}_{dtype}x{lanes}"] = libm_lanes(name, dtype, lanes)
+    def _scalar(self, name: str, dtype: str) -> None:
+        if is_vectorised(name, dtype):
+            self._template(name, VECTOR_LANES[0])
+            self.pieces.setdefault(f"{name}_{dtype}", scalar_form(name, VECTOR_FUNCTIONS[name].arity))
+        else:
+            self.headers.add("math.h")
+            self.pieces.setdefault(f"{name}_{dtype}", libm_scalar(name, dtype))

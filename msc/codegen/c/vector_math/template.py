@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-VECTOR_LANES = (4, 8, 16)
+VECTOR_LANES = (4, 8, 16, 32, 64)
 """Lane counts that f32 templates may be instantiated for."""
 
 
