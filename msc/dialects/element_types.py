@@ -42,6 +42,7 @@ def element_type(name: str) -> Attribute:
 
 
 def is_float(dtype: str) -> bool:
+    """Floats of any width."""
     return dtype in _FLOATS
 
 
@@ -51,6 +52,7 @@ def is_integer(dtype: str) -> bool:
 
 
 def is_signed(dtype: str) -> bool:
+    """Floats and signed integers."""
     return dtype in _FLOATS or (dtype in _INTEGERS and not dtype.startswith("u") and dtype != "i1")
 
 

@@ -58,6 +58,19 @@ from msc.dialects.ms.elementwise import (
     IdentityOp,
     SelectOp,
 )
+from msc.dialects.ms.images import (
+    DepthToSpaceOp,
+    ResizeNearestOp,
+    SpaceToDepthOp,
+)
+from msc.dialects.ms.indexing import (
+    GatherElementsOp,
+    GatherOp,
+    IotaOp,
+    OneHotOp,
+    TrilOp,
+    TriuOp,
+)
 from msc.dialects.ms.linear import (
     BatchMatmulOp,
     DenseOp,
@@ -116,27 +129,32 @@ from msc.dialects.ms.structure import (
     ParameterOp,
     YieldOp,
 )
+from msc.dialects.ms.transposed_convolution import (
+    Conv1dTransposeOp,
+    Conv2dTransposeOp,
+    Conv3dTransposeOp,
+)
 from msc.dialects.ms.unary import (
     AbsOp,
-    AcosOp,
     AcoshOp,
-    AsinOp,
+    AcosOp,
     AsinhOp,
-    AtanOp,
+    AsinOp,
     AtanhOp,
+    AtanOp,
     BitwiseNotOp,
     CeilOp,
-    CosOp,
     CoshOp,
+    CosOp,
     ErfOp,
-    ExpOp,
     Expm1Op,
+    ExpOp,
     FloorOp,
     IsInfOp,
     IsNanOp,
     Log1pOp,
-    LogOp,
     LogicalNotOp,
+    LogOp,
     NegOp,
     ReciprocalOp,
     ReluOp,
@@ -144,13 +162,13 @@ from msc.dialects.ms.unary import (
     RsqrtOp,
     SigmoidOp,
     SignOp,
-    SinOp,
     SinhOp,
+    SinOp,
     SoftplusOp,
     SqrtOp,
     SquareOp,
-    TanOp,
     TanhOp,
+    TanOp,
     TruncOp,
 )
 from msc.dialects.ms.views import (
@@ -259,6 +277,9 @@ OPERATIONS = (
     Conv1dOp,
     Conv2dOp,
     Conv3dOp,
+    Conv1dTransposeOp,
+    Conv2dTransposeOp,
+    Conv3dTransposeOp,
     GlobalAvgPoolOp,
     GlobalMaxPoolOp,
     MaxPool1dOp,
@@ -290,6 +311,15 @@ OPERATIONS = (
     ReverseOp,
     PadOp,
     DilateOp,
+    GatherOp,
+    GatherElementsOp,
+    OneHotOp,
+    IotaOp,
+    TrilOp,
+    TriuOp,
+    ResizeNearestOp,
+    DepthToSpaceOp,
+    SpaceToDepthOp,
 )
 """Every operation, by family."""
 

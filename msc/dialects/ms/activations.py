@@ -120,8 +120,8 @@ class HardSigmoidOp(ActivationOp):
 class PreluOp(MsOp):
     """x for x >= 0, slope * x elsewhere.
 
-    A slope of rank 1 has one element, or one a channel (axis 1 of x); of another rank, it broadcasts to x. Both floats of
-    one type. MindSpore PReLU, ONNX PRelu.
+    A slope of rank 1 has one element, or one a channel (axis 1 of x); of another rank, it broadcasts to x.
+    Both floats of one type. MindSpore PReLU, ONNX PRelu.
     """
 
     name = "ms.prelu"
@@ -179,6 +179,6 @@ class SoftmaxOp(AlongAxisOp):
 
 @irdl_op_definition
 class LogSoftmaxOp(AlongAxisOp):
-    """The logarithm of the softmax along `axis`: x - max - log sum e^(x - max). MindSpore LogSoftmax, ONNX LogSoftmax."""
+    """The logarithm of the softmax along `axis`: x - max - log sum e^(x - max). MindSpore, ONNX LogSoftmax."""
 
     name = "ms.log_softmax"

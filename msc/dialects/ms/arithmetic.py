@@ -1,4 +1,4 @@
-"""Basic arithmetic on two tensors, with NumPy broadcasting; both operands have one element type, which is the result's."""
+"""Basic arithmetic on two tensors of one element type, which is the result's, with NumPy broadcasting."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ class MsOp(IRDLOperation):
         if len(shape) not in ranks:
             wanted = " or ".join(map(str, ranks))
             raise ShapeConflict(
-                f"{self.name}: operand {index} is {shape_text(shape)}, of rank {len(shape)}; it must be of rank {wanted}"
+                f"{self.name}: operand {index} is {shape_text(shape)}, of rank {len(shape)}; the rank must be {wanted}"
             )
         return shape
 

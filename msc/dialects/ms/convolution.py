@@ -137,7 +137,10 @@ class Conv2dOp(ConvolutionOp):
 
 @irdl_op_definition
 class Conv3dOp(ConvolutionOp):
-    """Convolution of volumes: x `[n, ic, d, h, w]`, weight `[oc, ic / group, kd, kh, kw]`. MindSpore Conv3D, ONNX Conv."""
+    """Convolution of volumes: x `[n, ic, d, h, w]`, weight `[oc, ic / group, kd, kh, kw]`.
+
+    MindSpore Conv3D, ONNX Conv.
+    """
 
     name = "ms.conv3d"
     SPATIAL: ClassVar[int] = 3

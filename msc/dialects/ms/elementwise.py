@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
@@ -106,9 +106,9 @@ class CastOp(UnaryOp):
 
 @irdl_op_definition
 class SelectOp(BasicOp):
-    """Elements of `a` where `condition` (i1) is true, of `b` elsewhere; all three broadcast; a and b of one element type.
+    """Elements of `a` where `condition` (i1) is true, of `b` elsewhere.
 
-    MindSpore Select, ONNX Where.
+    All three broadcast; a and b have one element type. MindSpore Select, ONNX Where.
     """
 
     name = "ms.select"
@@ -134,7 +134,7 @@ class SelectOp(BasicOp):
 
 def named_dtype(op: str, value: object) -> str:
     """The name of an element type that is a property. Raises InvalidAttribute if msc does not compute on it."""
-    name = dtype_name(cast(Attribute, value)) if isinstance(value, Attribute) else None
-    if name not in ELEMENT_TYPES:
+    name = dtype_name(value) if isinstance(value, Attribute) else None
+    if name is None or name not in ELEMENT_TYPES:
         raise InvalidAttribute(f"{op}: dtype is {value}, not one of {', '.join(ELEMENT_TYPES)}")
-    return cast(str, name)
+    return name

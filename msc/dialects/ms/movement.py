@@ -99,7 +99,7 @@ class BroadcastToOp(BasicOp):
 
 @irdl_op_definition
 class ConcatOp(BasicOp):
-    """One or more tensors joined along `axis`; their other axes and element types agree. MindSpore Concat, ONNX Concat."""
+    """One or more tensors joined along `axis`; their other axes and element types agree. MindSpore, ONNX Concat."""
 
     name = "ms.concat"
     inputs = var_operand_def(TensorType)
@@ -220,8 +220,8 @@ class SplitOp(BasicOp):
 class SliceOp(BasicOp):
     """Elements from `begin` up to but without `end`, every `strides`-th, in each axis: Python's `x[begin:end:stride]`.
 
-    One entry an axis; no `strides` are all 1. Negative places count from the end, and what lies outside is cut off; so with
-    a negative stride an `end` below -size includes the first element. MindSpore StridedSlice, ONNX Slice.
+    One entry an axis; no `strides` are all 1. Negative places count from the end, and what lies outside is cut off; so
+    with a negative stride an `end` below -size includes the first element. MindSpore StridedSlice, ONNX Slice.
     """
 
     name = "ms.slice"
@@ -237,7 +237,7 @@ class SliceOp(BasicOp):
         lists = self.ints("begin"), self.ints("end"), self.ints("strides") or (1,) * len(shape)
         if any(len(entries) != len(shape) for entries in lists) or 0 in lists[2]:
             raise InvalidAttribute(
-                f"ms.slice: begin, end and strides must have an entry for each of the {len(shape)} axes, and no stride be 0"
+                f"ms.slice: begin, end and strides must have {len(shape)} entries each, and no stride may be 0"
             )
         entries = zip(shape, *lists, strict=True)
         return tuple(None if n == UNKNOWN else range(*slice(*place).indices(n)) for n, *place in entries)
@@ -254,7 +254,7 @@ class SliceOp(BasicOp):
 
 @irdl_op_definition
 class TileOp(BasicOp):
-    """x repeated `multiples` times along each axis; more entries than x has axes add axes in front. MindSpore Tile, ONNX Tile."""
+    """x repeated `multiples` times along each axis; more entries than axes add axes in front. MindSpore, ONNX Tile."""
 
     name = "ms.tile"
     x = operand_def(TensorType)
@@ -265,9 +265,8 @@ class TileOp(BasicOp):
         """The shape of x with axes of size 1 in front, as many as `multiples` has. Raises InvalidAttribute."""
         shape, multiples = self.shape(0), self.ints("multiples")
         if len(multiples) < len(shape) or any(m < 0 for m in multiples):
-            raise InvalidAttribute(
-                f"ms.tile: multiples [{', '.join(map(str, multiples))}] must have {len(shape)} entries or more, none negative"
-            )
+            text = ", ".join(map(str, multiples))
+            raise InvalidAttribute(f"ms.tile: multiples [{text}] must have {len(shape)} entries or more, none negative")
         return (1,) * (len(multiples) - len(shape)) + shape
 
     def infer(self) -> Sequence[TensorType[Attribute]]:

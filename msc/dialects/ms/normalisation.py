@@ -103,7 +103,8 @@ class RmsNormOp(NormalisationOp):
 class GroupNormOp(NormalisationOp):
     """Normalisation over the spatial axes and over groups of channels, then gamma and beta, one of each a channel.
 
-    `num_groups` divides the channels of x `[n, c, ...]`. MindSpore GroupNorm, ONNX GroupNormalization (Wu and He, 2018).
+    `num_groups` divides the channels of x `[n, c, ...]`.
+    MindSpore GroupNorm, ONNX GroupNormalization (Wu and He, 2018).
     """
 
     name = "ms.group_norm"

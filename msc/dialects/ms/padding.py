@@ -27,8 +27,8 @@ Part = tuple[int, int, int, int]
 class PadOp(BasicOp):
     """Elements added around x; `pad` has the number before each axis, then the number after each.
 
-    `mode`: "constant" (`value`, rounded to the element type), "edge" (the nearest element), "reflect" (mirrored, the edge
-    not repeated; fewer than the axis has) or "wrap" (from the other end; at most as many as the axis has).
+    `mode`: "constant" (`value`, rounded to the element type), "edge" (the nearest element), "reflect" (mirrored, the
+    edge not repeated; fewer than the axis has) or "wrap" (from the other end; at most as many as the axis has).
     MindSpore Pad and MirrorPad, ONNX Pad.
     """
 
@@ -46,7 +46,7 @@ class PadOp(BasicOp):
         if len(pad) != 2 * rank or any(p < 0 for p in pad):
             text = ", ".join(map(str, pad))
             raise InvalidAttribute(
-                f"ms.pad: pad [{text}] must have {2 * rank} entries of 0 or more: before each of the {rank} axes, then after"
+                f"ms.pad: pad [{text}] must have {2 * rank} entries of 0 or more: before each axis, then after"
             )
         return tuple(zip(pad[:rank], pad[rank:], strict=True))
 
@@ -54,7 +54,7 @@ class PadOp(BasicOp):
         shape, amounts = self.shape(0), self.amounts()
         for axis, (n, most) in enumerate(zip(shape, map(max, amounts), strict=True)):
             limit = {"edge": most if n else 0, "reflect": n - 1, "wrap": n}.get(self.word("mode"), most)
-            if UNKNOWN != n and most > max(limit, 0):
+            if n != UNKNOWN and most > max(limit, 0):
                 raise ShapeConflict(
                     f"ms.pad: {most} elements beside axis {axis} of {shape_text(shape)}; mode {self.word('mode')!r} "
                     f"has {max(limit, 0)} at most"
@@ -93,7 +93,7 @@ def _source(e: AffineExpr, factor: int, offset: int) -> AffineExpr | int:
 
 @irdl_op_definition
 class DilateOp(BasicOp):
-    """`interior` zeros between neighbours along each axis. What transposed convolution expands to; MindSpore Dilation."""
+    """`interior` zeros between neighbours along each axis. What transposed convolution expands to."""
 
     name = "ms.dilate"
     x = operand_def(TensorType)

@@ -135,7 +135,10 @@ class GlobalMaxPoolOp(GlobalPoolOp):
 
 @irdl_op_definition
 class MaxPool1dOp(MaxPoolOp):
-    """Largest element of each window: x `[n, c, w]`, `kernel_size` of 1 entry. MindSpore MaxPool1d, ONNX MaxPool."""
+    """Largest element of each window: x `[n, c, w]`, `kernel_size` of 1 entry.
+
+    MindSpore MaxPool1d, ONNX MaxPool.
+    """
 
     name = "ms.max_pool1d"
     SPATIAL: ClassVar[int] = 1
@@ -146,7 +149,10 @@ class MaxPool1dOp(MaxPoolOp):
 
 @irdl_op_definition
 class MaxPool2dOp(MaxPoolOp):
-    """Largest element of each window: x `[n, c, h, w]`, `kernel_size` of 2 entries. MindSpore MaxPool, ONNX MaxPool."""
+    """Largest element of each window: x `[n, c, h, w]`, `kernel_size` of 2 entries.
+
+    MindSpore MaxPool, ONNX MaxPool.
+    """
 
     name = "ms.max_pool2d"
     SPATIAL: ClassVar[int] = 2
@@ -157,7 +163,10 @@ class MaxPool2dOp(MaxPoolOp):
 
 @irdl_op_definition
 class MaxPool3dOp(MaxPoolOp):
-    """Largest element of each window: x `[n, c, d, h, w]`, `kernel_size` of 3 entries. MindSpore MaxPool3D, ONNX MaxPool."""
+    """Largest element of each window: x `[n, c, d, h, w]`, `kernel_size` of 3 entries.
+
+    MindSpore MaxPool3D, ONNX MaxPool.
+    """
 
     name = "ms.max_pool3d"
     SPATIAL: ClassVar[int] = 3
@@ -168,7 +177,10 @@ class MaxPool3dOp(MaxPoolOp):
 
 @irdl_op_definition
 class AvgPool1dOp(AvgPoolOp):
-    """Mean of each window: x `[n, c, w]`, `kernel_size` of 1 entry. MindSpore AvgPool1d, ONNX AveragePool."""
+    """Mean of each window: x `[n, c, w]`, `kernel_size` of 1 entry.
+
+    MindSpore AvgPool1d, ONNX AveragePool.
+    """
 
     name = "ms.avg_pool1d"
     SPATIAL: ClassVar[int] = 1
@@ -179,7 +191,10 @@ class AvgPool1dOp(AvgPoolOp):
 
 @irdl_op_definition
 class AvgPool2dOp(AvgPoolOp):
-    """Mean of each window: x `[n, c, h, w]`, `kernel_size` of 2 entries. MindSpore AvgPool, ONNX AveragePool."""
+    """Mean of each window: x `[n, c, h, w]`, `kernel_size` of 2 entries.
+
+    MindSpore AvgPool, ONNX AveragePool.
+    """
 
     name = "ms.avg_pool2d"
     SPATIAL: ClassVar[int] = 2
@@ -190,7 +205,10 @@ class AvgPool2dOp(AvgPoolOp):
 
 @irdl_op_definition
 class AvgPool3dOp(AvgPoolOp):
-    """Mean of each window: x `[n, c, d, h, w]`, `kernel_size` of 3 entries. MindSpore AvgPool3D, ONNX AveragePool."""
+    """Mean of each window: x `[n, c, d, h, w]`, `kernel_size` of 3 entries.
+
+    MindSpore AvgPool3D, ONNX AveragePool.
+    """
 
     name = "ms.avg_pool3d"
     SPATIAL: ClassVar[int] = 3
@@ -201,7 +219,10 @@ class AvgPool3dOp(AvgPoolOp):
 
 @irdl_op_definition
 class SumPool1dOp(SumPoolOp):
-    """Sum of each window: x `[n, c, w]`, `kernel_size` of 1 entry. What average pooling expands to."""
+    """Sum of each window: x `[n, c, w]`, `kernel_size` of 1 entry.
+
+    What average pooling expands to.
+    """
 
     name = "ms.sum_pool1d"
     SPATIAL: ClassVar[int] = 1
@@ -212,7 +233,10 @@ class SumPool1dOp(SumPoolOp):
 
 @irdl_op_definition
 class SumPool2dOp(SumPoolOp):
-    """Sum of each window: x `[n, c, h, w]`, `kernel_size` of 2 entries. What average pooling expands to."""
+    """Sum of each window: x `[n, c, h, w]`, `kernel_size` of 2 entries.
+
+    What average pooling expands to.
+    """
 
     name = "ms.sum_pool2d"
     SPATIAL: ClassVar[int] = 2
@@ -223,7 +247,10 @@ class SumPool2dOp(SumPoolOp):
 
 @irdl_op_definition
 class SumPool3dOp(SumPoolOp):
-    """Sum of each window: x `[n, c, d, h, w]`, `kernel_size` of 3 entries. What average pooling expands to."""
+    """Sum of each window: x `[n, c, d, h, w]`, `kernel_size` of 3 entries.
+
+    What average pooling expands to.
+    """
 
     name = "ms.sum_pool3d"
     SPATIAL: ClassVar[int] = 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, TypeAlias, cast
 
@@ -143,7 +144,7 @@ _KINDS = (
 
 def kind_of(declared: PropertyDef) -> str:
     """What a declared property takes, for messages."""
-    if isinstance(declared.default_value, IntegerAttr) and declared.default_value.type == i1:
+    if declared.default_value in (IntegerAttr.from_bool(False), IntegerAttr.from_bool(True)):
         return "true or false"
     bases = declared.constr.get_bases()
     return next((kind for of, kind in _KINDS if bases == of), "of the kind")
@@ -154,15 +155,15 @@ def conform(declared: PropertyDef | None, value: Attribute) -> Attribute:
 
     `stride = 2` is `stride = [2, 2]` where the default has two entries, and `axis = 1` is `axis = [1]`.
     """
-    if declared is None or not isinstance(value, IntegerAttr) or value.type != i64:
+    number = from_attribute(value)
+    if declared is None or isinstance(number, bool) or not isinstance(number, int):
         return value
     if expects_real(declared):
-        return FloatAttr(float(value.value.data), f64)
+        return FloatAttr(float(number), f64)
     if not expects_list(declared):
         return value
-    default = declared.default_value
-    length = len(default) if isinstance(default, DenseArrayBase) else 1
-    return to_attribute([value.value.data] * max(length, 1))
+    default = () if declared.default_value is None else from_attribute(declared.default_value)
+    return to_attribute([number] * max(len(default) if isinstance(default, tuple) else 0, 1))
 
 
 def print_value(printer: Printer, value: Attribute) -> None:
@@ -198,18 +199,38 @@ def parse_value(parser: Parser, expects_real: bool) -> Attribute:
         return _parse_list(parser, expects_real)
     if (boolean := parser.parse_optional_boolean()) is not None:
         return IntegerAttr.from_bool(boolean)
-    if (number := parser.parse_optional_number()) is not None:
+    if (number := _parse_optional_number(parser)) is not None:
         return to_attribute(float(number) if expects_real else number)
     if (text := parser.parse_optional_str_literal()) is not None:
         return FloatAttr(float(text), f64) if expects_real and text in ("inf", "-inf", "nan") else StringAttr(text)
     return parser.parse_attribute()
 
 
+_SHORT_EXPONENT = re.compile(r"-?[0-9]+[eE]([-+]?[0-9]+)")
+"""A float without a point, `1e-05`: Python writes it, MLIR's lexer takes it for three tokens or more."""
+
+
+def _parse_optional_number(parser: Parser) -> int | float | None:
+    text = _SHORT_EXPONENT.match(parser.lexer.input.content, parser.pos)
+    if text is None:
+        return parser.parse_optional_number()
+    parser.parse_integer()
+    if len(parser.parse_identifier()) == 1:
+        parser.parse_optional_punctuation("+")
+        parser.parse_integer()
+    return float(text[0])
+
+
+def _parse_number(parser: Parser) -> int | float:
+    number = _parse_optional_number(parser)
+    return parser.parse_number() if number is None else number
+
+
 def _parse_list(parser: Parser, expects_real: bool) -> Attribute:
     if parser.parse_optional_punctuation("]"):
         return _array([])
-    values = [parser.parse_number()]
+    values = [_parse_number(parser)]
     while parser.parse_optional_punctuation(","):
-        values.append(parser.parse_number())
+        values.append(_parse_number(parser))
     parser.parse_punctuation("]")
     return _array([float(v) for v in values] if expects_real else values)

@@ -139,14 +139,14 @@ class ArgExtremeOp(MsOp):
 
 @irdl_op_definition
 class ArgmaxOp(ArgExtremeOp):
-    """Position of the largest element along `axis`; the first NaN counts as the largest. MindSpore Argmax, ONNX ArgMax."""
+    """Position of the largest element along `axis`; the first NaN counts as such. MindSpore Argmax, ONNX ArgMax."""
 
     name = "ms.argmax"
 
 
 @irdl_op_definition
 class ArgminOp(ArgExtremeOp):
-    """Position of the smallest element along `axis`; the first NaN counts as the smallest. MindSpore Argmin, ONNX ArgMin."""
+    """Position of the smallest element along `axis`; the first NaN counts as such. MindSpore Argmin, ONNX ArgMin."""
 
     name = "ms.argmin"
 

@@ -77,7 +77,7 @@ def normal_axis(op: str, axis: int, rank: int, name: str = "axis") -> int:
 
 
 def normal_axes(op: str, axes: Sequence[int], rank: int, name: str = "axis") -> tuple[int, ...]:
-    """Axes counted from the front, in the order given. Raises InvalidAttribute if one is out of range or twice there."""
+    """Axes counted from the front, in the order given. Raises InvalidAttribute if out of range or given twice."""
     result = tuple(normal_axis(op, axis, rank, name) for axis in axes)
     if len(set(result)) != len(result):
         raise InvalidAttribute(f"{op}: {name} [{', '.join(map(str, axes))}] names an axis twice")

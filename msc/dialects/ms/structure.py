@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Self, cast
 
 from xdsl.dialects.builtin import (
+    AnyDenseElement,
     DenseIntOrFPElementsAttr,
-    FlatSymbolRefAttr,
     StringAttr,
     SymbolNameConstraint,
     SymbolRefAttr,
@@ -31,6 +31,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import ConstantLike, IsolatedFromAbove, IsTerminator, Pure, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.hints import isa
 
 from msc.dialects.ms.base import MsOp, compatible
 from msc.ir.errors import InvalidAttribute, ShapeConflict
@@ -44,7 +45,7 @@ class ConstantOp(MsOp):
     """A small constant tensor in the text, at most 4 KB: `ms.constant dense<[1.0, 2.0]> : tensor<2xf32>`."""
 
     name = "ms.constant"
-    value = prop_def(DenseIntOrFPElementsAttr)
+    value = prop_def(DenseIntOrFPElementsAttr[AnyDenseElement])
     result = result_def(TensorType)
     traits = traits_def(Pure(), ConstantLike())
 
@@ -61,7 +62,7 @@ class ConstantOp(MsOp):
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         value = parser.parse_attribute()
-        if not isinstance(value, DenseIntOrFPElementsAttr):
+        if not isa(value, DenseIntOrFPElementsAttr[AnyDenseElement]):
             parser.raise_error("ms.constant needs a dense<...> : tensor<...> value")
         attributes = parser.parse_optional_attr_dict()
         op = cls(value=value)
@@ -92,7 +93,7 @@ class YieldOp(IRDLOperation):
 class ParameterOp(IRDLOperation):
     """A named weight: `ms.parameter @fc.weight : tensor<10x84xf32>`; MindSpore's `Parameter`.
 
-    With ` = { ... ms.yield %v : ... }` it is derived: the region may use `ms.get_parameter`, constants and other ms ops.
+    With ` = { ... ms.yield %v : ... }` it is derived: its region may use `ms.get_parameter` and other ms ops.
     """
 
     name = "ms.parameter"
@@ -109,7 +110,7 @@ class ParameterOp(IRDLOperation):
 
     @property
     def symbol(self) -> str:
-        return cast(StringAttr, self.sym_name).data
+        return self.sym_name.data
 
     def verify_(self) -> None:
         if self.initialiser is None:
@@ -156,7 +157,7 @@ class GetParameterOp(MsOp):
     result = result_def(TensorType)
 
     def __init__(self, name: str, type_: TensorType[Attribute]):
-        super().__init__(parameter=FlatSymbolRefAttr(name), result_types=[type_])
+        super().__init__(parameter=SymbolRefAttr(name), result_types=[type_])
 
     @property
     def symbol(self) -> str:

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import DenseArrayBase
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
-    ConstraintContext,
     IRDLOperation,
     OpDef,
     OptOperandDef,
     OptPropertyDef,
     PropertyDef,
     VarOperandDef,
+    VerificationContext,
 )
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
@@ -126,7 +126,7 @@ class _Dictionary:
         position = self.parser.pos
         value = conform(declared, parse_value(self.parser, expects_real(declared)))
         try:
-            declared.constr.verify(value, ConstraintContext())
+            declared.constr.verify(value, VerificationContext())
         except VerifyException:
             message = f"{self.definition.name}: {value} is not {kind_of(declared)}, which property '{name}' takes"
             self.parser.raise_error(message, position, self.parser.pos)

@@ -1,4 +1,4 @@
-"""Basic element-wise operations on one tensor; the result has its shape and, unless said otherwise, its element type."""
+"""Basic element-wise operations on one tensor; the result has its shape and, if not said otherwise, element type."""
 
 from __future__ import annotations
 

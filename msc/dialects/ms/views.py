@@ -25,7 +25,7 @@ from msc.ir.errors import InvalidAttribute, ShapeConflict
 
 @irdl_op_definition
 class ReshapeOp(ViewOp):
-    """Another shape of as many elements; one entry of `shape` may be -1: what is left. MindSpore Reshape, ONNX Reshape."""
+    """Another shape of as many elements; one entry of `shape` may be -1: what is left. MindSpore, ONNX Reshape."""
 
     name = "ms.reshape"
     x = operand_def(TensorType)
@@ -37,7 +37,7 @@ class ReshapeOp(ViewOp):
 
 
 def resolved_shape(op: str, old: Shape, new: Sequence[int]) -> Shape:
-    """The shape that a reshape to `new`, in which one entry may be -1, gives. Raises ShapeConflict, InvalidAttribute."""
+    """The shape that a reshape to `new` (one entry may be -1) gives. Raises ShapeConflict, InvalidAttribute."""
     if new.count(-1) > 1 or any(size < -1 for size in new):
         raise InvalidAttribute(f"{op}: shape [{', '.join(map(str, new))}] may have one -1, and no other negative entry")
     total, rest = product(old), product([size for size in new if size != -1])
@@ -52,7 +52,7 @@ def resolved_shape(op: str, old: Shape, new: Sequence[int]) -> Shape:
 
 @irdl_op_definition
 class FlattenOp(ViewOp):
-    """A matrix: the axes before `axis` (counted from the front or the end; default 1) are its rows, the others its columns.
+    """A matrix: the axes before `axis` (default 1; negative ones count from the end) are its rows, the others columns.
 
     MindSpore Flatten, ONNX Flatten.
     """
@@ -92,9 +92,7 @@ class SqueezeOp(ViewOp):
 
     def _all_of_size_one(self, shape: Shape) -> tuple[int, ...]:
         if not known(shape):
-            raise ShapeConflict(
-                f"ms.squeeze: which axes of {shape_text(shape)} have size 1 is not known; list them in axis"
-            )
+            raise ShapeConflict(f"ms.squeeze: which axes of {shape_text(shape)} have size 1 is not known; give axis")
         return tuple(i for i, n in enumerate(shape) if n == 1)
 
 

@@ -72,7 +72,8 @@ class WindowOp(MsOp):
         """The window along each spatial axis. Raises InvalidAttribute."""
         lists = {name: self.ints(name) for name in ("stride", "dilation")} | {"kernel_size": tuple(self.kernel())}
         for name, values in lists.items():
-            if len(values) != self.SPATIAL or any(v < 1 and v != UNKNOWN for v in values):
+            least = UNKNOWN if name == "kernel_size" and "kernel_size" not in self.properties else 1
+            if len(values) != self.SPATIAL or any(v < least or v == 0 for v in values):
                 text = ", ".join(map(str, values))
                 raise InvalidAttribute(f"{self.name}: {name} [{text}] must have {self.SPATIAL} entries of 1 or more")
         return tuple(map(Window, lists["kernel_size"], lists["stride"], lists["dilation"]))
@@ -104,7 +105,7 @@ class WindowOp(MsOp):
         if len(pad) != 2 * self.SPATIAL or any(p < 0 for p in pad):
             text = ", ".join(map(str, pad))
             raise InvalidAttribute(
-                f"{self.name}: pad [{text}] must have {2 * self.SPATIAL} entries of 0 or more: begin and end of each axis"
+                f"{self.name}: pad [{text}] must have {2 * self.SPATIAL} entries of 0 or more, two an axis"
             )
         return tuple(zip(pad[0::2], pad[1::2], strict=True))
 
