@@ -9,7 +9,7 @@ import numpy as np
 
 from msc.dialects.ms.base import MsOp
 from msc.interp.arrays import Array, is_integer_array, tensor_dtype
-from msc.interp.meanings.windows import Windows, padded, windows_of
+from msc.interp.meanings.windows import Pads, Windows, padded, windows_of
 from msc.interp.registry import meaning
 
 
@@ -42,20 +42,28 @@ def _unfold(element: Array, windows: Windows, counts: Sequence[int]) -> Array:
     return columns
 
 
-@meaning("conv1d_transpose", "conv2d_transpose", "conv3d_transpose", "conv_transpose")
+@meaning("conv1d_transpose", "conv2d_transpose", "conv3d_transpose")
 def _transposed(op: MsOp, x: Array, weight: Array, bias: Array | None = None) -> Array:
     """The gradient of convolution to its input: x [N, C, ...], weight [C, O / group, ...]; overlaps add up."""
     windows = windows_of(op, weight.shape[2:])
     group = op.int_("group")
-    counts = op.result_shape()[2:]
-    pads = op.ints("pad") or (0,) * (2 * len(counts))
     reach = [(n - 1) * s + e for n, s, e in zip(x.shape[2:], windows.stride, windows.extents(), strict=True)]
-    sizes = [max(r, pads[2 * i] + counts[i]) for i, r in enumerate(reach)]
+    margins = _margins(op, windows)
+    sizes = [r + max(0, -end) for r, (_, end) in zip(reach, margins, strict=True)]
     y = np.zeros((x.shape[0], group * weight.shape[1], *sizes), x.dtype)
     _scatter(y, x, weight, windows, group)
-    inside = tuple(slice(pads[2 * i], pads[2 * i] + n) for i, n in enumerate(counts))
+    inside = tuple(slice(begin, n - max(0, end)) for n, (begin, end) in zip(sizes, margins, strict=True))
     y = y[(slice(None), slice(None), *inside)]
     return y if bias is None else y + _along_channels(bias, y.ndim)
+
+
+def _margins(op: MsOp, windows: Windows) -> Pads:
+    """What is cut off before and after each spatial dimension; less than 0 after it: what is added."""
+    if op.word("pad_mode") == "same":
+        spare = [e - s for e, s in zip(windows.extents(), windows.stride, strict=True)]
+        return tuple((max(n, 0) // 2, n - max(n, 0) // 2) for n in spare)
+    pad, more = op.ints("pad"), op.ints("output_padding")
+    return tuple((begin, end - extra) for begin, end, extra in zip(pad[0::2], pad[1::2], more, strict=True))
 
 
 def _scatter(y: Array, x: Array, weight: Array, windows: Windows, group: int) -> None:

@@ -25,7 +25,7 @@ def _gather(op: MsOp, x: Array, indices: Array) -> Array:
     return np.take(x, _checked(op, indices, x.shape[axis]), axis)
 
 
-@meaning("gather_elements", "gather_d")
+@meaning("gather_elements")
 def _gather_elements(op: MsOp, x: Array, indices: Array) -> Array:
     """y[i, j, ...] = x[i, indices[i, j, ...], ...] along `axis`; the indices may be smaller than x elsewhere."""
     axis = op.int_("axis") % x.ndim

@@ -33,7 +33,7 @@ def _squeeze(op: MsOp, x: Array) -> Array:
 
 @meaning("expand_dims")
 def _expand_dims(op: MsOp, x: Array) -> Array:
-    return np.expand_dims(x, axes_of(op))
+    return np.expand_dims(x, op.ints("axis"))
 
 
 @meaning("transpose")
@@ -79,7 +79,7 @@ def _tile(op: MsOp, x: Array) -> Array:
 
 @meaning("reverse")
 def _reverse(op: MsOp, x: Array) -> Array:
-    return np.flip(x, axes_of(op))
+    return np.flip(x, op.ints("axis"))
 
 
 @meaning("pad")
@@ -89,7 +89,7 @@ def _pad(op: MsOp, x: Array) -> Array:
     widths = list(zip(pad[: x.ndim], pad[x.ndim :], strict=True))
     mode = op.word("mode")
     if mode == "constant":
-        return np.pad(x, widths, constant_values=x.dtype.type(op.real("value")))
+        return np.pad(x, widths, constant_values=np.asarray(op.real("value")).astype(x.dtype)[()])
     return np.pad(x, widths, mode=cast(Literal["edge", "reflect", "wrap"], mode))
 
 
@@ -107,7 +107,7 @@ def _depth_to_space(op: MsOp, x: Array) -> Array:
     """[N, C b b, H, W] -> [N, C, H b, W b]; in mode "DCR" the place in the block varies slower than C, else faster."""
     n, c, h, w = x.shape
     b = op.int_("block_size")
-    if _mode(op) == "CRD":
+    if op.word("mode") == "CRD":
         return x.reshape(n, c // b**2, b, b, h, w).transpose(0, 1, 4, 2, 5, 3).reshape(n, c // b**2, h * b, w * b)
     return x.reshape(n, b, b, c // b**2, h, w).transpose(0, 3, 4, 1, 5, 2).reshape(n, c // b**2, h * b, w * b)
 
@@ -118,15 +118,5 @@ def _space_to_depth(op: MsOp, x: Array) -> Array:
     n, c, h, w = x.shape
     b = op.int_("block_size")
     blocks = x.reshape(n, c, h // b, b, w // b, b)
-    order = (0, 1, 3, 5, 2, 4) if _mode(op) == "CRD" else (0, 3, 5, 1, 2, 4)
+    order = (0, 1, 3, 5, 2, 4) if op.word("mode") == "CRD" else (0, 3, 5, 1, 2, 4)
     return blocks.transpose(order).reshape(n, c * b**2, h // b, w // b)
-
-
-def _mode(op: MsOp) -> str:
-    return str(op.plain("mode") or "DCR").upper()
-
-
-def axes_of(op: MsOp) -> tuple[int, ...]:
-    """The property `axis`, one number or several."""
-    axis = op.plain("axis")
-    return (axis,) if isinstance(axis, int) else op.ints("axis")

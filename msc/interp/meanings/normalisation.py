@@ -44,9 +44,7 @@ def _rms_norm(op: MsOp, x: Array, gamma: Array | None = None) -> Array:
 @meaning("l2_normalize")
 def _l2_normalize(op: MsOp, x: Array) -> Array:
     """X / sqrt(max(sum(x^2), epsilon)) along `axis` (MindSpore L2Normalize)."""
-    axis = op.plain("axis")
-    axes = axis if isinstance(axis, int) else op.ints("axis")
-    return x / np.sqrt(np.maximum(np.sum(x * x, axis=axes, keepdims=True), op.real("epsilon")))
+    return x / np.sqrt(np.maximum(np.sum(x * x, axis=op.ints("axis"), keepdims=True), op.real("epsilon")))
 
 
 def normalised(x: Array, axes: tuple[int, ...], epsilon: float) -> Array:

@@ -28,10 +28,11 @@ def _plan(op: MsOp, spatial: Sequence[int]) -> _Plan:
     windows = windows_of(op, op.ints("kernel_size"))
     pads = windows.pads(op, spatial)
     sizes = [n + before + after for n, (before, after) in zip(spatial, pads, strict=True)]
-    counts = windows.counts(sizes, ceil="ceil_mode" in op.properties and op.flag("ceil_mode"))
-    starts = zip(counts, windows.stride, spatial, pads, strict=True)
-    # A window that would start in the end padding is dropped (PyTorch, ONNX).
-    counts = tuple(c - 1 if c > 1 and (c - 1) * s >= n + pad[0] else c for c, s, n, pad in starts)
+    counts = windows.counts(sizes)
+    if op.flag("ceil_mode") and op.word("pad_mode") != "same":
+        # A window that would start in the end padding is dropped (PyTorch, ONNX).
+        starts = zip(windows.counts(sizes, ceil=True), windows.stride, spatial, pads, strict=True)
+        counts = tuple(c - 1 if (c - 1) * s >= n + pad[0] else c for c, s, n, pad in starts)
     needs = zip(counts, windows.stride, windows.extents(), sizes, strict=True)
     return _Plan(windows, counts, pads, tuple((0, max((c - 1) * s + e - n, 0)) for c, s, e, n in needs))
 
