@@ -1,0 +1,212 @@
+"""Pass `bufferize`: the entry function on tensors becomes one on buffers that calls the kernels' functions.
+
+Before: @main takes and returns tensors; its operations are gk.kernel (each with attribute `gk.function`: the function
+that `convert-gk-to-loop` made of it), views, ms.get_parameter, ms.constant, func.return, and scf.if/for/while around
+them. After: @main takes a memref for every input and every output (`ms.role`; `ms.dtype` where the element type is
+unsigned, as memrefs are signless) and returns nothing. A kernel is a func.call on memref.alloc buffers, a view is a
+memref.reinterpret_cast, a parameter is a memref.get_global of its symbol, a constant is a derived parameter.
+A result is computed directly in the output's buffer where that is possible, and copied into it (memref.copy) where not:
+an output that is an input or a parameter, or that is returned twice.
+`plan-memory` then gives every buffer its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects import arith, func, memref, scf, tensor
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FunctionType,
+    IndexType,
+    ModuleOp,
+    StringAttr,
+    SymbolRefAttr,
+)
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from msc.dialects.element_types import dtype_name
+from msc.dialects.gk import KernelOp
+from msc.dialects.ms.base import ViewOp
+from msc.dialects.ms.structure import ConstantOp, GetParameterOp
+from msc.ir.typed import static_shape, tensor_type
+from msc.lowering.buffer_types import buffer_type, storage_type
+from msc.lowering.bufferize_control_flow import bufferize_for, bufferize_if, bufferize_while
+from msc.lowering.bufferizer import Bufferizer
+from msc.lowering.constant_parameters import ConstantParameters
+from msc.lowering.destinations import direct_destinations
+from msc.lowering.failure import refuse
+from msc.lowering.kernel_signature import KernelSignature, kernel_signatures
+
+ENTRY = "main"
+FUNCTION = "gk.function"
+
+
+@dataclass(frozen=True)
+class BufferizePass(ModulePass):
+    """See the module's description."""
+
+    name = "bufferize"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Bufferize @main. Raises MSC0404 for an operation that the contract does not name."""
+        for function in list(op.body.block.ops):
+            if isinstance(function, func.FuncOp) and function.sym_name.data == ENTRY:
+                _Entry(op, function).replace()
+
+
+@dataclass
+class _Entry:
+    """The entry function on its way from tensors to buffers."""
+
+    module: ModuleOp
+    function: func.FuncOp
+    block: Block = field(default_factory=Block)
+    kernels: dict[str, KernelSignature] = field(init=False)
+    constants: ConstantParameters = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.kernels = dict(kernel_signatures(self.module))
+        self.constants = ConstantParameters(self.module)
+
+    def replace(self) -> None:
+        """Put the bufferized function in the place of the old one."""
+        source = self.function.body.block
+        results = source.last_op
+        if not isinstance(results, func.ReturnOp):
+            raise refuse("bufferize", self.function, "the entry function does not end with func.return")
+        state = Bufferizer(self._handlers())
+        outputs = self._arguments(state, results.arguments)
+        state.destinations |= direct_destinations(source, zip(results.arguments, outputs, strict=True))
+        with state.inside(self.block):
+            state.translate(source)
+            state.move(results.arguments, outputs)
+            state.emit(func.ReturnOp())
+        self._install()
+
+    def _arguments(self, state: Bufferizer, results: Sequence[SSAValue]) -> list[SSAValue]:
+        """Give the new block its arguments; returns those of the outputs."""
+        for argument in self.function.body.block.args:
+            state.values[argument] = self._argument(argument.type, argument.name_hint)
+        return [self._argument(v.type, _name_of(a)) for v, a in zip(results, self._result_attributes(), strict=True)]
+
+    def _argument(self, type_: Attribute, hint: str | None) -> SSAValue:
+        value = self.block.insert_arg(buffer_type(tensor_type(type_)), len(self.block.args))
+        value.name_hint = hint if hint is not None and SSAValue.is_valid_name(hint) else None
+        return value
+
+    def _install(self) -> None:
+        old = self.function
+        inputs, outputs = old.function_type.inputs.data, old.function_type.outputs.data
+        attributes = [
+            *_with_role(self._argument_attributes(), inputs, "input"),
+            *_with_role(self._result_attributes(), outputs, "output"),
+        ]
+        new = func.FuncOp(
+            ENTRY,
+            FunctionType.from_lists(self.block.arg_types, []),
+            Region(self.block),
+            old.sym_visibility,
+            arg_attrs=ArrayAttr(attributes),
+        )
+        new.attributes |= old.attributes
+        new.location = old.location
+        self.module.body.block.insert_op_before(new, old)
+        self.module.body.block.erase_op(old)
+
+    def _argument_attributes(self) -> list[DictionaryAttr]:
+        given = self.function.arg_attrs
+        return list(given) if given is not None else [DictionaryAttr({})] * len(self.function.function_type.inputs)
+
+    def _result_attributes(self) -> list[DictionaryAttr]:
+        given = self.function.res_attrs
+        return list(given) if given is not None else [DictionaryAttr({})] * len(self.function.function_type.outputs)
+
+    def _handlers(self) -> dict[type[Operation], Callable[[Bufferizer, Operation], None]]:
+        return {
+            KernelOp: self._kernel,
+            ViewOp: _view,
+            GetParameterOp: _parameter,
+            ConstantOp: self._constant,
+            tensor.ExtractOp: _extract,
+            tensor.FromElementsOp: _from_elements,
+            scf.IfOp: bufferize_if,
+            scf.ForOp: bufferize_for,
+            scf.WhileOp: bufferize_while,
+        }
+
+    def _kernel(self, state: Bufferizer, op: Operation) -> None:
+        signature, name = self._signature(op)
+        inputs = state.buffers(op.operands)
+        outputs = [state.result_buffer(result) for result in op.results]
+        temporaries = [state.new_buffer(type_, "scratch") for type_ in signature.temporary_types]
+        arguments = [*inputs, *outputs, *temporaries]
+        if tuple(a.type for a in arguments) != signature.types:
+            raise refuse("bufferize", op, f"@{name} does not take the inputs and outputs of its kernel")
+        state.emit(func.CallOp(name, arguments, []))
+
+    def _signature(self, op: Operation) -> tuple[KernelSignature, str]:
+        symbol = op.attributes.get(FUNCTION)
+        name = symbol.string_value() if isinstance(symbol, SymbolRefAttr) else ""
+        if name not in self.kernels:
+            raise refuse("bufferize", op, f"the kernel has no function ({FUNCTION}); convert-gk-to-loop makes it")
+        return self.kernels[name], name
+
+    def _constant(self, state: Bufferizer, op: Operation) -> None:
+        if isinstance(op, ConstantOp):
+            _global(state, op.result, self.constants.symbol(op))
+
+
+def _view(state: Bufferizer, op: Operation) -> None:
+    (result,) = op.results
+    type_ = buffer_type(tensor_type(result))
+    state.values[result] = state.view(state.values[op.operands[0]], type_, result.name_hint)
+
+
+def _parameter(state: Bufferizer, op: Operation) -> None:
+    if isinstance(op, GetParameterOp):
+        _global(state, op.result, op.symbol)
+
+
+def _global(state: Bufferizer, result: SSAValue, symbol: str) -> None:
+    buffer = state.emit(memref.GetGlobalOp(symbol, buffer_type(tensor_type(result)))).memref
+    buffer.name_hint = result.name_hint
+    state.values[result] = buffer
+
+
+def _extract(state: Bufferizer, op: Operation) -> None:
+    source, *indices = state.buffers(op.operands)
+    load = state.emit(memref.LoadOp.get(source, indices))
+    state.values[op.results[0]] = load.res
+
+
+def _from_elements(state: Bufferizer, op: Operation) -> None:
+    target = state.result_buffer(op.results[0])
+    places = np.ndindex(*static_shape(target))
+    for value, place in zip(state.buffers(op.operands), places, strict=True):
+        indices = [state.emit(arith.ConstantOp.from_int_and_width(i, IndexType())).result for i in place]
+        state.emit(memref.StoreOp.get(value, target, indices))
+
+
+def _name_of(attributes: DictionaryAttr) -> str | None:
+    name = attributes.data.get("ms.name")
+    return name.data if isinstance(name, StringAttr) else None
+
+
+def _with_role(given: Sequence[DictionaryAttr], types: Sequence[Attribute], role: str) -> list[DictionaryAttr]:
+    return [
+        DictionaryAttr({**attributes.data, "ms.role": StringAttr(role), **_unsigned(type_)})
+        for attributes, type_ in zip(given, types, strict=True)
+    ]
+
+
+def _unsigned(type_: Attribute) -> dict[str, Attribute]:
+    """The element type that the signless buffer does not tell."""
+    element = tensor_type(type_).element_type
+    name = dtype_name(element)
+    return {} if storage_type(element) == element or name is None else {"ms.dtype": StringAttr(name)}
