@@ -67,6 +67,7 @@ class MsOp(IRDLOperation):
             properties=dict(properties),
             attributes=dict(attributes),
         )
+        self._verify_choices()
         self.set_result_types(result_types if result_types is not None else self.infer())
 
     def set_result_types(self, types: Sequence[Attribute]) -> None:
@@ -205,10 +206,7 @@ class MsOp(IRDLOperation):
     def parse(cls, parser: Parser) -> Self:
         written = parse_operation(parser, cls.get_irdl_definition())
         op = cls.__new__(cls)
-        try:
-            op.initialise(written.operands, written.properties, written.attributes, written.result_types)
-        except ValueError as problem:
-            parser.raise_error(str(problem))
+        op.initialise(written.operands, written.properties, written.attributes, written.result_types)
         return op
 
     def print(self, printer: Printer) -> None:

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
 from msc.dialects.ms.base import BasicOp, MsOp
-from msc.dialects.ms.properties import choice_property, flag_property, ints_property, required_ints
+from msc.dialects.ms.properties import choice_property, flag_property, ints_property
 from msc.dialects.ms.shapes import UNKNOWN, shape_text, tensor_type
 from msc.dialects.ms.windows import WindowOp
 from msc.ir.errors import InvalidAttribute, ShapeConflict
@@ -27,7 +27,6 @@ class PoolingOp(WindowOp):
     DTYPES: ClassVar[str] = "a number"
 
     x = operand_def(TensorType)
-    kernel_size = required_ints()
     pad_mode = choice_property("valid")
     ceil_mode = flag_property(False)
     result = result_def(TensorType)
@@ -142,6 +141,7 @@ class MaxPool1dOp(MaxPoolOp):
 
     name = "ms.max_pool1d"
     SPATIAL: ClassVar[int] = 1
+    kernel_size = ints_property(1)
     pad = ints_property(0, 0)
     stride = ints_property(1)
     dilation = ints_property(1)
@@ -156,6 +156,7 @@ class MaxPool2dOp(MaxPoolOp):
 
     name = "ms.max_pool2d"
     SPATIAL: ClassVar[int] = 2
+    kernel_size = ints_property(1, 1)
     pad = ints_property(0, 0, 0, 0)
     stride = ints_property(1, 1)
     dilation = ints_property(1, 1)
@@ -170,6 +171,7 @@ class MaxPool3dOp(MaxPoolOp):
 
     name = "ms.max_pool3d"
     SPATIAL: ClassVar[int] = 3
+    kernel_size = ints_property(1, 1, 1)
     pad = ints_property(0, 0, 0, 0, 0, 0)
     stride = ints_property(1, 1, 1)
     dilation = ints_property(1, 1, 1)
@@ -184,6 +186,7 @@ class AvgPool1dOp(AvgPoolOp):
 
     name = "ms.avg_pool1d"
     SPATIAL: ClassVar[int] = 1
+    kernel_size = ints_property(1)
     pad = ints_property(0, 0)
     stride = ints_property(1)
     dilation = ints_property(1)
@@ -198,6 +201,7 @@ class AvgPool2dOp(AvgPoolOp):
 
     name = "ms.avg_pool2d"
     SPATIAL: ClassVar[int] = 2
+    kernel_size = ints_property(1, 1)
     pad = ints_property(0, 0, 0, 0)
     stride = ints_property(1, 1)
     dilation = ints_property(1, 1)
@@ -212,6 +216,7 @@ class AvgPool3dOp(AvgPoolOp):
 
     name = "ms.avg_pool3d"
     SPATIAL: ClassVar[int] = 3
+    kernel_size = ints_property(1, 1, 1)
     pad = ints_property(0, 0, 0, 0, 0, 0)
     stride = ints_property(1, 1, 1)
     dilation = ints_property(1, 1, 1)
@@ -226,6 +231,7 @@ class SumPool1dOp(SumPoolOp):
 
     name = "ms.sum_pool1d"
     SPATIAL: ClassVar[int] = 1
+    kernel_size = ints_property(1)
     pad = ints_property(0, 0)
     stride = ints_property(1)
     dilation = ints_property(1)
@@ -240,6 +246,7 @@ class SumPool2dOp(SumPoolOp):
 
     name = "ms.sum_pool2d"
     SPATIAL: ClassVar[int] = 2
+    kernel_size = ints_property(1, 1)
     pad = ints_property(0, 0, 0, 0)
     stride = ints_property(1, 1)
     dilation = ints_property(1, 1)
@@ -254,6 +261,7 @@ class SumPool3dOp(SumPoolOp):
 
     name = "ms.sum_pool3d"
     SPATIAL: ClassVar[int] = 3
+    kernel_size = ints_property(1, 1, 1)
     pad = ints_property(0, 0, 0, 0, 0, 0)
     stride = ints_property(1, 1, 1)
     dilation = ints_property(1, 1, 1)

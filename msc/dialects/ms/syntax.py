@@ -21,6 +21,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from msc.dialects.ms.properties import conform, expects_real, kind_of, parse_value, print_value
+from msc.ir.errors import CodedVerifyException, InvalidAttribute
 from msc.support.diagnostics import near_match
 
 SEGMENTS = "operandSegmentSizes"
@@ -94,12 +95,11 @@ class _Dictionary:
     attributes: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
 
     def parse(self) -> None:
-        position = self.parser.pos
         self.parser.parse_optional_comma_separated_list(self.parser.Delimiter.BRACES, self._entry)
         for name, declared in self.definition.properties.items():
             required = not isinstance(declared, OptPropertyDef) and declared.default_value is None
             if required and name not in self.properties:
-                self.parser.raise_error(f"{self.definition.name} needs property '{name}'", position, self.parser.pos)
+                raise InvalidAttribute(f"{self.definition.name} needs property '{name}'")
 
     def _entry(self) -> None:
         position = self.parser.pos
@@ -211,8 +211,10 @@ def group_operands(
         else:
             value = rest.pop(0) if rest else None
             if value is None:
-                raise ValueError(f"{definition.name}: operand '{name}' is missing")
+                raise CodedVerifyException(f"{definition.name}: operand '{name}' is missing")
             grouped.append(value)
     if rest:
-        raise ValueError(f"{definition.name} takes at most {len(definition.operands)} operands, not {len(operands)}")
+        raise CodedVerifyException(
+            f"{definition.name} takes at most {len(definition.operands)} operands, not {len(operands)}"
+        )
     return grouped
