@@ -1,1 +1,8 @@
-"""Scheduled loops to C11 with GCC/Clang vector extensions."""
+"""Loop-stage modules to readable C11 with GCC/Clang vector types."""
+
+from __future__ import annotations
+
+from msc.codegen.c.emit import emit_c
+from msc.codegen.c.options import COptions
+
+__all__ = ["COptions", "emit_c"]

@@ -15,6 +15,11 @@ CODES: tuple[Code, ...] = (
     ),
     Code("MSC0605", "no such function", "The module has no function of the name to call; models start at `@main`."),
     Code(
+        "MSC0606",
+        "the compiled model reported an error",
+        "The generated C returned an error code: a pointer was null or misaligned, or its weights were not set.",
+    ),
+    Code(
         "MSC0610",
         "index outside its dimension",
         "An index given as data, as to `ms.gather`, is outside the dimension that it counts along.",

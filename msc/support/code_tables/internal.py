@@ -17,4 +17,10 @@ CODES: tuple[Code, ...] = (
         "The program was valid before the pass named and is not after it: a bug in that pass. `msc opt "
         "--print-ir-after PASS --verify-each=false` shows what it produced.",
     ),
+    Code(
+        "MSC0905",
+        "no C form",
+        "The loop stage holds an operation or a type that the C generator has no text for. A verified loop-stage "
+        "module has none: a bug in msc, unless the stage file was edited by hand.",
+    ),
 )

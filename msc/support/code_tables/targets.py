@@ -4,4 +4,34 @@ from __future__ import annotations
 
 from msc.support.code_tables.entry import Code
 
-CODES: tuple[Code, ...] = ()
+CODES: tuple[Code, ...] = (
+    Code(
+        "MSC0501",
+        "unknown CPU target",
+        "`--march` names a CPU that msc does not know. `native` is this machine, `generic` runs on every machine of "
+        "its architecture.",
+    ),
+    Code(
+        "MSC0502",
+        "no C compiler",
+        "Building an artifact needs gcc or clang. msc looks at $CC, then for cc, gcc and clang on the PATH. "
+        "`msc doctor` shows what it finds; `--emit c` works without one.",
+    ),
+    Code(
+        "MSC0503",
+        "the C compiler failed",
+        "The C compiler rejected generated C, or could not run. Rejected C is a bug in msc: the files are kept where "
+        "the message says, to be sent with a report.",
+    ),
+    Code(
+        "MSC0504",
+        "not an artifact of msc",
+        "The file is not a shared library built by msc for this machine, or it was built by an incompatible version: "
+        "compile the model again.",
+    ),
+    Code(
+        "MSC0505",
+        "weights of the wrong size",
+        "The bytes given for a model's weights do not fill the layout that its C expects.",
+    ),
+)

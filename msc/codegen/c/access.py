@@ -1,0 +1,107 @@
+"""Loads and stores: `x[n][h * 2 + kh][w]`, and vectors through `load_f32x16(&x[n][h][w])`.
+
+Buffers are dense, so lanes that step along any dimensions lie at one constant distance in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from msc.codegen.c.affine import Index
+from msc.codegen.c.arithmetic import resize_mask, vector_text
+from msc.codegen.c.prelude import Prelude
+from msc.codegen.c.types import BufferType, CType, memory_name
+from msc.codegen.c.values import Precedence, Value
+
+
+def element(name: str, buffer: BufferType, indices: Sequence[Index]) -> str:
+    """The element as an lvalue; a rank-0 parameter is an array of one, and the name says so: `x[0]`."""
+    return name + "".join(f"[{index.value.text}]" for index in indices)
+
+
+def lane_distance(buffer: BufferType, lanes: Sequence[int]) -> int:
+    """Elements between two lanes."""
+    return sum(step * stride for step, stride in zip(lanes, buffer.strides, strict=True))
+
+
+def load_scalar(text: str, base: str) -> Value:
+    """An element; any byte that is not 0 is true."""
+    if base == "i1":
+        return Value(f"{text} != 0", CType("i1"), Precedence.EQUALITY, reads=True)
+    return Value(text, CType(base), reads=True)
+
+
+def load_vector(prelude: Prelude, text: str, type_: CType, distance: int) -> Value:
+    """Lanes `distance` elements apart from the element on; equal lanes stay scalar."""
+    if distance == 0:
+        return replace(load_scalar(text, type_.base), type=type_, splat=True)
+    stored = _stored(type_)
+    prelude.type_name(stored)
+    value = Value(_vector_load(prelude, text, stored, distance), type_, reads=True)
+    return _as_mask(prelude, value) if type_.base == "i1" else value
+
+
+def _vector_load(prelude: Prelude, text: str, stored: CType, distance: int) -> str:
+    if distance == 1:
+        return f"{prelude.function('load', stored)}(&{text})"
+    if distance == 2:
+        return f"{prelude.function('load_even', stored)}(&{text})"
+    return f"{prelude.function('load_strided', stored)}(&{text}, {distance})"
+
+
+def _as_mask(prelude: Prelude, value: Value) -> Value:
+    mask = CType("i8", value.type.lanes, True)
+    prelude.type_name(mask)
+    return replace(value, text=f"{value.text} != 0", type=mask, precedence=Precedence.EQUALITY)
+
+
+def _stored(type_: CType) -> CType:
+    """The vector type as it lies in memory."""
+    return CType({"i1": "u8", "bf16": "u16"}.get(type_.base, type_.base), type_.lanes)
+
+
+def store_scalar(text: str, value: Value) -> str:
+    """The statement that stores an element; `x += e` where that is the same sum."""
+    start = f"{text} + "
+    if value.precedence is Precedence.SUM and value.text.startswith(start) and _is_term(value.text[len(start) :]):
+        return f"{text} += {value.text[len(start):]};"
+    return f"{text} = {value.text};"
+
+
+def _is_term(text: str) -> bool:
+    """Whether the text has no sum outside of brackets: `x + a + b` is not `x += a + b`."""
+    depth = 0
+    for position, character in enumerate(text):
+        depth += (character in "([{") - (character in ")]}")
+        if depth == 0 and text[position : position + 3] in (" + ", " - "):
+            return False
+    return depth == 0
+
+
+def store_vector(prelude: Prelude, text: str, base: str, value: Value, distance: int) -> str:
+    """The statement that stores lanes `distance` elements apart."""
+    lanes = value.type.lanes
+    value = _to_memory(prelude, value, base)
+    stored = _stored(CType(base, lanes))
+    prelude.type_name(stored)
+    if distance == 1:
+        return f"{prelude.function('store', stored)}(&{text}, {value.text});"
+    return f"{prelude.function('store_strided', stored)}(&{text}, {distance}, {value.text});"
+
+
+def _to_memory(prelude: Prelude, value: Value, base: str) -> Value:
+    if base != "i1":
+        return vector_text(prelude, value)
+    if value.splat:
+        return vector_text(prelude, replace(value, type=CType("u8", value.type.lanes)))
+    mask = resize_mask(prelude, value, 8)
+    bytes_ = CType("u8", mask.type.lanes)
+    return Value(f"({prelude.type_name(bytes_)})({mask.at(Precedence.UNARY)} & 1)", bytes_)
+
+
+def declare_array(name: str, buffer: BufferType) -> str:
+    """A local buffer, aligned as the widest vector; of rank 0 it is a variable."""
+    if not buffer.shape:
+        return f"{memory_name(buffer.base)} {name};"
+    return f"_Alignas(64) {memory_name(buffer.base)} {buffer.declarator(name)};"

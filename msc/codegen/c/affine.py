@@ -1,0 +1,158 @@
+"""Affine expressions as C: sums in the order of the IR, constants folded, divisions plain where the sign is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
+
+from msc.codegen.c.types import CType, no_c_form
+from msc.codegen.c.values import Precedence, Value
+
+INDEX = CType("index")
+
+
+@dataclass(frozen=True)
+class Index:
+    """An index value: its C expression and the range it is known to lie in; equal ends are a constant."""
+
+    value: Value
+    low: int | None = None
+    high: int | None = None
+
+    @property
+    def constant(self) -> int | None:
+        return self.low if self.low is not None and self.low == self.high else None
+
+
+def constant_index(number: int) -> Index:
+    """A known index."""
+    precedence = Precedence.PRIMARY if number >= 0 else Precedence.UNARY
+    return Index(Value(str(number), INDEX, precedence), number, number)
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """`terms` (text, coefficient) in order, and a constant."""
+
+    terms: tuple[tuple[Index, int], ...]
+    constant: int = 0
+
+
+def affine_index(expr: AffineExpr, dims: Sequence[Index], helpers: set[str]) -> Index:
+    """The expression over the given index values; names of prelude functions that its text needs go to `helpers`."""
+    return _render(_linear(expr, dims, helpers))
+
+
+def _linear(expr: AffineExpr, dims: Sequence[Index], helpers: set[str]) -> _Sum:
+    match expr:
+        case AffineConstantExpr():
+            return _Sum((), expr.value)
+        case AffineDimExpr():
+            return _atom(dims[expr.position])
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Add, lhs, rhs):
+            return _add(_linear(lhs, dims, helpers), _linear(rhs, dims, helpers))
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Mul, lhs, rhs):
+            return _multiply(_linear(lhs, dims, helpers), _linear(rhs, dims, helpers))
+        case AffineBinaryOpExpr(kind, lhs, rhs):
+            divisor = affine_index(rhs, dims, helpers).constant
+            if divisor is None or divisor < 1:
+                raise no_c_form(f"the affine expression {expr}")
+            return _atom(_divide(kind, affine_index(lhs, dims, helpers), divisor, helpers))
+        case _:
+            raise no_c_form(f"the affine expression {expr}")
+
+
+def _atom(index: Index) -> _Sum:
+    return _Sum((), index.constant) if index.constant is not None else _Sum(((index, 1),))
+
+
+def _add(a: _Sum, b: _Sum) -> _Sum:
+    coefficients: dict[str, int] = {}
+    atoms: dict[str, Index] = {}
+    for index, coefficient in (*a.terms, *b.terms):
+        atoms[index.value.text] = index
+        coefficients[index.value.text] = coefficients.get(index.value.text, 0) + coefficient
+    terms = tuple((atoms[text], c) for text, c in coefficients.items() if c)
+    return _Sum(terms, a.constant + b.constant)
+
+
+def _multiply(a: _Sum, b: _Sum) -> _Sum:
+    if a.terms and b.terms:
+        raise no_c_form("a product of two index values in an affine expression")
+    linear, factor = (a, b.constant) if not b.terms else (b, a.constant)
+    return _Sum(tuple((i, c * factor) for i, c in linear.terms if c * factor), linear.constant * factor)
+
+
+def _render(total: _Sum) -> Index:
+    if not total.terms:
+        return constant_index(total.constant)
+    ordered = sorted(total.terms, key=lambda term: term[1] < 0)
+    text, precedence = _product(ordered[0][0].value, ordered[0][1])
+    for index, coefficient in ordered[1:]:
+        piece, _ = _product(index.value, abs(coefficient), Precedence.PRODUCT)
+        text, precedence = f"{text} {'-' if coefficient < 0 else '+'} {piece}", Precedence.SUM
+    if total.constant:
+        sign = "-" if total.constant < 0 else "+"
+        text, precedence = f"{text} {sign} {abs(total.constant)}", Precedence.SUM
+    reads = any(index.value.reads for index, _ in total.terms)
+    low, high = _range(total)
+    return Index(Value(text, INDEX, precedence, reads=reads), low, high)
+
+
+def _product(value: Value, coefficient: int, least: Precedence = Precedence.SUM) -> tuple[str, Precedence]:
+    if coefficient == 1:
+        return value.at(least), max(value.precedence, least)
+    if coefficient == -1:
+        return f"-{value.at(Precedence.PRIMARY)}", Precedence.UNARY
+    return f"{value.at(Precedence.PRODUCT)} * {coefficient}", Precedence.PRODUCT
+
+
+def _range(total: _Sum) -> tuple[int | None, int | None]:
+    low: int | None = total.constant
+    high: int | None = total.constant
+    for index, c in total.terms:
+        least, most = (index.low, index.high) if c > 0 else (index.high, index.low)
+        low = None if low is None or least is None else low + least * c
+        high = None if high is None or most is None else high + most * c
+    return low, high
+
+
+def _divide(kind: AffineBinaryOpKind, dividend: Index, divisor: int, helpers: set[str]) -> Index:
+    if dividend.constant is not None:
+        return constant_index(_fold(kind, dividend.constant, divisor))
+    if kind is AffineBinaryOpKind.CeilDiv:
+        text = f"{dividend.value.at(Precedence.SUM)} + {divisor - 1}"
+        shifted = Index(Value(text, INDEX, Precedence.SUM, reads=dividend.value.reads), *_shift(dividend, divisor - 1))
+        return _divide(AffineBinaryOpKind.FloorDiv, shifted, divisor, helpers)
+    low, high = _divided_range(kind, dividend, divisor)
+    plain = dividend.low is not None and dividend.low >= 0
+    return Index(_division_text(kind, dividend.value, divisor, plain, helpers), low, high)
+
+
+def _division_text(kind: AffineBinaryOpKind, dividend: Value, divisor: int, plain: bool, helpers: set[str]) -> Value:
+    floor = kind is AffineBinaryOpKind.FloorDiv
+    if plain:
+        text = f"{dividend.at(Precedence.PRODUCT)} {'/' if floor else '%'} {divisor}"
+        return Value(text, INDEX, Precedence.PRODUCT, reads=dividend.reads)
+    function = "msc_floor_div" if floor else "msc_floor_mod"
+    helpers.add("floor_div")
+    return Value(f"{function}({dividend.text}, {divisor})", INDEX, reads=dividend.reads)
+
+
+def _shift(index: Index, by: int) -> tuple[int | None, int | None]:
+    return (None if index.low is None else index.low + by, None if index.high is None else index.high + by)
+
+
+def _divided_range(kind: AffineBinaryOpKind, dividend: Index, divisor: int) -> tuple[int | None, int | None]:
+    if kind is AffineBinaryOpKind.Mod:
+        return 0, divisor - 1
+    low = None if dividend.low is None else dividend.low // divisor
+    return low, None if dividend.high is None else dividend.high // divisor
+
+
+def _fold(kind: AffineBinaryOpKind, dividend: int, divisor: int) -> int:
+    if kind is AffineBinaryOpKind.Mod:
+        return dividend % divisor
+    return dividend // divisor if kind is AffineBinaryOpKind.FloorDiv else -(-dividend // divisor)

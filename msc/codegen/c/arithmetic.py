@@ -1,0 +1,332 @@
+"""`arith` and `math` operations as C expressions, the same text for scalars and vectors wherever C allows.
+
+A splat operand of a vector operation stays a scalar: GCC's vector types accept `scalar * vector`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import cast as typed
+
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Operation
+
+from msc.codegen.c.prelude import Prelude
+from msc.codegen.c.types import CType, no_c_form
+from msc.codegen.c.values import Precedence, Value, call, cast
+
+Rule = Callable[[Prelude, Operation, Sequence[Value]], Value]
+
+
+def vector_text(prelude: Prelude, value: Value) -> Value:
+    """The value as text that C sees as a vector: a splat is spread."""
+    if not value.splat:
+        return value
+    if value.text in ("0.0f", "0.0", "0"):
+        return replace(value, text=f"({prelude.type_name(value.type)}){{0}}", splat=False)
+    name = prelude.function("splat", value.type)
+    return Value(f"{name}({value.text})", value.type, reads=value.reads, ordered=value.ordered)
+
+
+def infix(operator: str, precedence: Precedence, a: Value, b: Value, type_: CType) -> Value:
+    """`a operator b`; both splats give a splat."""
+    nested = precedence if precedence in (Precedence.SUM, Precedence.PRODUCT) else Precedence.UNARY
+    right = Precedence(nested + 1)
+    text = f"{a.at(nested)} {operator} {b.at(right)}"
+    return Value(text, type_, precedence, type_.is_vector and a.splat and b.splat, a.reads or b.reads)
+
+
+def _shape(operands: Sequence[Value]) -> CType:
+    """The vector type of the operands if one is a vector, else the type of the first."""
+    return next((v.type for v in operands if v.type.is_vector), operands[0].type)
+
+
+def _float(operator: str, precedence: Precedence) -> Rule:
+    return lambda prelude, op, operands: infix(operator, precedence, *operands, _shape(operands))
+
+
+def _integer(operator: str, precedence: Precedence) -> Rule:
+    """Wrapping: computed on unsigned integers. Indices never overflow, so they stay as they are."""
+
+    def rule(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+        type_ = _shape(operands)
+        if type_.base == "index" and not type_.is_vector:
+            return infix(operator, precedence, *operands, type_)
+        a, b = (_to_unsigned(prelude, v) for v in operands)
+        prelude.type_name(type_)
+        return cast(type_, replace(infix(operator, precedence, a, b, type_.unsigned)))
+
+    return rule
+
+
+def _to_unsigned(prelude: Prelude, value: Value) -> Value:
+    scalar_or_vector = value.scalar if value.splat else value
+    unsigned = scalar_or_vector.type.unsigned
+    prelude.type_name(unsigned)
+    return replace(cast(unsigned, scalar_or_vector), type=value.type.unsigned, splat=value.splat)
+
+
+def _bitwise(operator: str, precedence: Precedence) -> Rule:
+    def rule(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+        if operator == "^" and operands[1].text == "true":
+            return _not(operands[0])
+        type_ = _shape(operands)
+        if type_.is_vector:
+            operands = [_spread_mask(prelude, vector_text(prelude, v), type_) for v in operands]
+        return infix(operator, precedence, *operands, type_)
+
+    return rule
+
+
+def _spread_mask(prelude: Prelude, value: Value, type_: CType) -> Value:
+    return resize_mask(prelude, value, type_.bits) if type_.mask else value
+
+
+def _function(name: str) -> Rule:
+    """An inline function of the prelude; vectors of integers go lane by lane where there is no vector form."""
+
+    def rule(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+        type_ = _shape(operands)
+        if type_.is_vector and all(v.splat for v in operands):
+            scalar = call(prelude.function(name, type_.element), type_.element, *(v.scalar for v in operands))
+            return replace(scalar, type=type_, splat=True)
+        if type_.is_vector:
+            operands = [vector_text(prelude, v) for v in operands]
+        return call(prelude.function(name, type_), type_, *operands)
+
+    return rule
+
+
+def _scalars_only(name: str, operator: str | None = None) -> Rule:
+    """Integer division and shifts: scalar functions, or the plain operator where a constant makes it safe."""
+    function = _function(name)
+
+    def rule(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+        if _shape(operands).is_vector and not all(v.splat for v in operands):
+            raise no_c_form(f"{op.name} on vectors")
+        if operator and operands[1].ordered and operands[1].text.isdigit() and int(operands[1].text) > 0:
+            return infix(operator, Precedence.PRODUCT, *operands, _shape(operands))
+        return function(prelude, op, operands)
+
+    return rule
+
+
+def _extremum(name: str) -> Rule:
+    """maximumf and minimumf: NaN if either operand is; -0.0 and 0.0 are equal, as in NumPy and ONNX."""
+
+    def rule(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+        a, b = operands
+        if a.ordered:
+            a, b = b, a
+        return _function(f"{name}_number" if b.ordered else name)(prelude, op, [a, b])
+
+    return rule
+
+
+def _number_extremum(relation: str) -> Rule:
+    """maxnumf and minnumf: the other operand if one is NaN."""
+
+    def rule(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+        a, b = operands
+        keep = infix(relation, Precedence.RELATION, a, b, _mask(_shape(operands)))
+        lost = infix("!=", Precedence.EQUALITY, b, b, _mask(_shape(operands)))
+        return select(prelude, infix("|", Precedence.OR, keep, lost, keep.type), a, b)
+
+    return rule
+
+
+def _mask(type_: CType) -> CType:
+    return CType(f"i{type_.bits}", type_.lanes, True) if type_.is_vector else CType("i1")
+
+
+def _negate(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+    value = operands[0]
+    return replace(value, text=f"-{value.at(Precedence.PRIMARY)}", precedence=Precedence.UNARY)
+
+
+def _absolute(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+    value = operands[0]
+    if value.is_vector_text:
+        prelude.type_name(value.type.unsigned)
+        return call(prelude.function("abs", value.type), value.type, value)
+    prelude.headers.add("math.h")
+    return replace(value, text=f"{'fabs' if value.type.base == 'f64' else 'fabsf'}({value.text})", precedence=Precedence.PRIMARY)
+
+
+def _copysign(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+    type_ = _shape(operands)
+    if type_.is_vector:
+        return call(prelude.function("copysign", type_), type_, *(vector_text(prelude, v) for v in operands))
+    prelude.headers.add("math.h")
+    return call("copysign" if type_.base == "f64" else "copysignf", type_, *operands)
+
+
+def _multiply_add(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+    """`a * b + c`, which -ffp-contract=fast makes one instruction wherever the machine has it."""
+    a, b, c = operands
+    type_ = _shape(operands)
+    product = infix("*", Precedence.PRODUCT, a, b, type_ if type_.is_vector else a.type)
+    product = replace(product, splat=a.splat and b.splat)
+    return infix("+", Precedence.SUM, product, c, type_)
+
+
+def select(prelude: Prelude, mask: Value, a: Value, b: Value) -> Value:
+    """`mask ? a : b`; a scalar condition chooses whole vectors."""
+    type_ = _shape([a, b])
+    if not mask.is_vector_text:
+        return _conditional(prelude, mask, a, b, type_)
+    mask = resize_mask(prelude, mask, type_.bits)
+    function = prelude.function("select", type_)
+    return call(function, type_, mask, vector_text(prelude, a), vector_text(prelude, b))
+
+
+def _conditional(prelude: Prelude, condition: Value, a: Value, b: Value, type_: CType) -> Value:
+    if type_.is_vector and not (a.splat and b.splat):
+        a, b = vector_text(prelude, a), vector_text(prelude, b)
+    up = Precedence(Precedence.CONDITIONAL + 1)
+    text = f"{condition.at(up)} ? {a.at(up)} : {b.at(up)}"
+    reads = condition.reads or a.reads or b.reads
+    return Value(text, type_, Precedence.CONDITIONAL, a.splat and b.splat, reads)
+
+
+def resize_mask(prelude: Prelude, mask: Value, bits: int) -> Value:
+    """A mask with lanes of another width."""
+    if mask.type.bits == bits:
+        return mask
+    wanted = CType(f"i{bits}", mask.type.lanes, True)
+    text = f"__builtin_convertvector({mask.text}, {prelude.type_name(wanted)})"
+    return Value(text, wanted, reads=mask.reads)
+
+
+_INTEGER_RELATIONS = {0: "==", 1: "!=", 2: "<", 3: "<=", 4: ">", 5: ">=", 6: "<", 7: "<=", 8: ">", 9: ">="}
+
+
+def _compare_integers(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+    predicate = _predicate(op)
+    type_ = _shape(operands)
+    if predicate >= 6:
+        operands = [_to_unsigned(prelude, v) for v in operands]
+    return _comparison(prelude, _INTEGER_RELATIONS[predicate], *operands, type_)
+
+
+def _comparison(prelude: Prelude, relation: str, a: Value, b: Value, type_: CType) -> Value:
+    precedence = Precedence.EQUALITY if relation in ("==", "!=") else Precedence.RELATION
+    mask = _mask(type_)
+    prelude.type_name(mask)
+    if type_.is_vector and a.splat and b.splat:
+        a = vector_text(prelude, a)
+    return infix(relation, precedence, a, b, mask)
+
+
+_FLOAT_RELATIONS: Mapping[int, tuple[str, bool]] = {
+    1: ("==", False), 2: (">", False), 3: (">=", False), 4: ("<", False), 5: ("<=", False),
+    9: ("<=", True), 10: ("<", True), 11: (">=", True), 12: (">", True), 13: ("!=", False),
+}  # fmt: skip
+"""The C relation of a predicate, and whether it is that relation's negation: `ugt` is not `<=`."""
+
+
+def _compare_floats(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+    predicate, type_ = _predicate(op), _shape(operands)
+    a, b = operands
+    if predicate in _FLOAT_RELATIONS:
+        relation, negated = _FLOAT_RELATIONS[predicate]
+        result = _comparison(prelude, relation, a, b, type_)
+        return _not(result) if negated else result
+    return _compound_comparison(prelude, predicate, a, b, type_)
+
+
+def _compound_comparison(prelude: Prelude, predicate: int, a: Value, b: Value, type_: CType) -> Value:
+    def both(first: tuple[str, Value, Value], operator: str, second: tuple[str, Value, Value]) -> Value:
+        left, right = (_comparison(prelude, r, x, y, type_) for r, x, y in (first, second))
+        precedence = Precedence.AND if operator == "&" else Precedence.OR
+        return infix(operator, precedence, left, right, left.type)
+
+    match predicate:
+        case 6:
+            return both(("<", a, b), "|", (">", a, b))
+        case 7:
+            return both(("==", a, a), "&", ("==", b, b))
+        case 8:
+            return _not(both(("<", a, b), "|", (">", a, b)))
+        case 14:
+            return both(("!=", a, a), "|", ("!=", b, b))
+        case _:
+            return _always(prelude, predicate == 15, _mask(type_))
+
+
+def _always(prelude: Prelude, truth: bool, mask: CType) -> Value:
+    if not mask.is_vector:
+        prelude.headers.add("stdbool.h")
+        return Value("true" if truth else "false", mask)
+    zero = Value(f"({prelude.type_name(mask)}){{0}}", mask)
+    return _not(zero) if truth else zero
+
+
+def _not(value: Value) -> Value:
+    sign = "~" if value.type.is_vector else "!"
+    return replace(value, text=f"{sign}{value.at(Precedence.UNARY)}", precedence=Precedence.UNARY)
+
+
+def _predicate(op: Operation) -> int:
+    return typed(IntegerAttr, op.properties["predicate"]).value.data
+
+
+def _select(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+    return select(prelude, *operands)
+
+
+_MATH_NAMES = {"powf": "pow", "roundeven": "rint"}
+_MATH = """acos acosh asin asinh atan atanh atan2 cbrt ceil cos cosh erf exp exp2 expm1 floor log log10 log1p log2 powf
+    roundeven rsqrt sin sinh sqrt tan tanh trunc""".split()
+
+
+def _math(name: str) -> Rule:
+    """A function of the vector math library."""
+
+    def rule(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+        type_ = _shape(operands)
+        splat = type_.is_vector and all(v.splat for v in operands)
+        target = type_.element if splat else type_
+        function = prelude.math_function(_MATH_NAMES.get(name, name), target)
+        if function is None:
+            raise no_c_form(f"{op.name} on {type_.base}")
+        arguments = operands if splat or not type_.is_vector else [vector_text(prelude, v) for v in operands]
+        return replace(call(function, type_, *arguments), splat=splat)
+
+    return rule
+
+
+RULES: Mapping[str, Rule] = {
+    "arith.addf": _float("+", Precedence.SUM),
+    "arith.subf": _float("-", Precedence.SUM),
+    "arith.mulf": _float("*", Precedence.PRODUCT),
+    "arith.divf": _float("/", Precedence.PRODUCT),
+    "arith.negf": _negate,
+    "arith.maximumf": _extremum("max"),
+    "arith.minimumf": _extremum("min"),
+    "arith.maxnumf": _number_extremum(">"),
+    "arith.minnumf": _number_extremum("<"),
+    "arith.cmpf": _compare_floats,
+    "arith.cmpi": _compare_integers,
+    "arith.select": _select,
+    "arith.addi": _integer("+", Precedence.SUM),
+    "arith.subi": _integer("-", Precedence.SUM),
+    "arith.muli": _integer("*", Precedence.PRODUCT),
+    "arith.andi": _bitwise("&", Precedence.AND),
+    "arith.ori": _bitwise("|", Precedence.OR),
+    "arith.xori": _bitwise("^", Precedence.XOR),
+    "arith.divsi": _scalars_only("div", "/"),
+    "arith.remsi": _scalars_only("rem", "%"),
+    "arith.divui": _scalars_only("divu"),
+    "arith.remui": _scalars_only("remu"),
+    "arith.shli": _scalars_only("shl"),
+    "arith.shrsi": _scalars_only("shrs"),
+    "arith.shrui": _scalars_only("shru"),
+    "math.absf": _absolute,
+    "math.copysign": _copysign,
+    "math.fma": _multiply_add,
+    "vector.fma": _multiply_add,
+    **{f"math.{name}": _math(name) for name in _MATH},
+}
+"""By operation name."""

@@ -1,0 +1,228 @@
+"""The body of a kernel: scheduled loops to C statements.
+
+A value used once, in the block that computes it, becomes part of the expression that uses it, if that stays readable
+and no write lies between. Everything else gets a name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from xdsl.dialects import arith, func, memref
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir.affine import AffineExpr
+
+from msc.codegen.c import access
+from msc.codegen.c.affine import INDEX, Index, affine_index, constant_index
+from msc.codegen.c.arithmetic import RULES
+from msc.codegen.c.conversions import CONVERSIONS
+from msc.codegen.c.lines import Lines
+from msc.codegen.c.literals import constant
+from msc.codegen.c.loops import LoopHead, parallel_nest
+from msc.codegen.c.names import Scope
+from msc.codegen.c.prelude import Prelude
+from msc.codegen.c.types import BufferType, buffer_type, no_c_form, value_type
+from msc.codegen.c.values import Value
+from msc.dialects.loop import AccessOp, ApplyOp, ForOp, LoadOp, LoopKind, StoreOp
+
+_INLINE_LIMIT = 88
+"""Characters; a longer expression gets a name."""
+
+
+@dataclass
+class Body:
+    """Emits one function's statements into `lines`."""
+
+    prelude: Prelude
+    threads: int
+    lines: Lines = field(default_factory=lambda: Lines(1))
+    scope: Scope = field(default_factory=Scope)
+    values: dict[SSAValue, Value] = field(default_factory=dict[SSAValue, Value])
+    ranges: dict[SSAValue, Index] = field(default_factory=dict[SSAValue, Index])
+    buffers: dict[SSAValue, tuple[str, BufferType]] = field(default_factory=dict[SSAValue, tuple[str, BufferType]])
+    pending: dict[SSAValue, Value] = field(default_factory=dict[SSAValue, Value])
+    dead: set[SSAValue] = field(default_factory=set[SSAValue])
+
+    def block(self, block: Block) -> None:
+        """All operations of a block, in order."""
+        for op in block.ops:
+            self._operation(op)
+
+    def _operation(self, op: Operation) -> None:
+        match op:
+            case ForOp():
+                self._write_pending()
+                self._loop(op)
+            case StoreOp():
+                self._store(op)
+            case memref.StoreOp():
+                self._plain_store(op)
+            case memref.AllocaOp():
+                self._array(op)
+            case func.ReturnOp():
+                return
+            case _:
+                self._compute(op)
+
+    def _compute(self, op: Operation) -> None:
+        if len(op.results) != 1:
+            raise no_c_form(f"the operation {op.name}")
+        result = op.results[0]
+        if result in self.dead:
+            return
+        if isinstance(op, ApplyOp):
+            self._apply(op)
+            return
+        value = self._expression(op)
+        if isinstance(op, arith.ConstantOp):
+            self._bind_constant(op, value)
+        elif self._reads_better_inline(result, value):
+            self.pending[result] = value
+        else:
+            self._name(result, value)
+
+    def _expression(self, op: Operation) -> Value:
+        match op:
+            case arith.ConstantOp():
+                return constant(op, self.prelude)
+            case LoadOp():
+                return self._load(op)
+            case memref.LoadOp():
+                return access.load_scalar(self._plain_element(op.memref, op.indices), self._buffer(op.memref)[1].base)
+            case _:
+                rule = RULES.get(op.name) or CONVERSIONS.get(op.name)
+                if rule is None:
+                    raise no_c_form(f"the operation {op.name}")
+                return rule(self.prelude, op, [self._use(operand) for operand in op.operands])
+
+    def _bind_constant(self, op: arith.ConstantOp, value: Value) -> None:
+        if value.type == INDEX:
+            self.ranges[op.result] = constant_index(int(value.text))
+        self.values[op.result] = value
+
+    def _reads_better_inline(self, result: SSAValue, value: Value) -> bool:
+        uses = list(result.uses)
+        if len(uses) != 1 or len(value.text) > _INLINE_LIMIT:
+            return False
+        return uses[0].operation.parent is result.owner.parent if isinstance(result.owner, Operation) else False
+
+    def _use(self, value: SSAValue) -> Value:
+        """The expression of a value, which must be used now if it is pending."""
+        if value in self.pending:
+            return self.pending.pop(value)
+        if value in self.ranges:
+            return self.ranges[value].value
+        if value not in self.values:
+            raise no_c_form(f"a value of type {value.type} here")
+        return self.values[value]
+
+    def _name(self, result: SSAValue, value: Value) -> None:
+        """Give the value a name: `const float v = ...;`."""
+        type_ = value.type.element if value.splat else value.type
+        name = self.scope.fresh(result.name_hint or "v")
+        self.lines.add(f"const {self.prelude.type_name(type_)} {name} = {value.text};")
+        self.values[result] = replace(value, text=name, precedence=Value(name, type_).precedence, reads=False)
+
+    def _write_pending(self) -> None:
+        """Name what was read from memory and is not used yet: a write, or a loop, follows."""
+        for result in [r for r, value in self.pending.items() if value.reads]:
+            self._name(result, self.pending.pop(result))
+
+    # --- indices -------------------------------------------------------------------------------------------------
+
+    def _apply(self, op: ApplyOp) -> None:
+        index = self._affine(op.map.data.results, op.values)[0]
+        if index.constant is not None or sum(1 for _ in op.result.uses) == 1 and len(index.value.text) < 24:
+            self.ranges[op.result] = index
+            return
+        name = self.scope.fresh(op.result.name_hint or "index")
+        self.lines.add(f"const int64_t {name} = {index.value.text};")
+        self.ranges[op.result] = Index(Value(name, INDEX), index.low, index.high)
+
+    def _affine(self, exprs: Sequence[AffineExpr], values: Sequence[SSAValue]) -> list[Index]:
+        dims = [self._index(value) for value in values]
+        return [affine_index(expr, dims, self.prelude.plain) for expr in exprs]
+
+    def _index(self, value: SSAValue) -> Index:
+        return self.ranges[value] if value in self.ranges else Index(self._use(value))
+
+    # --- buffers -------------------------------------------------------------------------------------------------
+
+    def bind_parameter(self, value: SSAValue, name: str) -> None:
+        """Make a memref argument known by its C name; of rank 0 it is an array of one."""
+        type_ = buffer_type(value.type)
+        self.buffers[value] = name if type_.shape else f"{name}[0]", type_
+
+    def _buffer(self, value: SSAValue) -> tuple[str, BufferType]:
+        return self.buffers[value]
+
+    def _array(self, op: memref.AllocaOp) -> None:
+        name = self.scope.fresh(op.memref.name_hint or "local")
+        self.buffers[op.memref] = name, buffer_type(op.memref.type)
+        self.lines.add(access.declare_array(name, self.buffers[op.memref][1]))
+
+    def _element(self, op: AccessOp) -> str:
+        name, buffer = self._buffer(op.buffer)
+        return access.element(name, buffer, self._affine(op.map.results, op.indices))
+
+    def _plain_element(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> str:
+        name, type_ = self._buffer(buffer)
+        return access.element(name, type_, [self._index(i) for i in indices])
+
+    def _load(self, op: LoadOp) -> Value:
+        _, buffer = self._buffer(op.buffer)
+        type_ = value_type(op.result.type)
+        text = self._element(op)
+        if not type_.is_vector:
+            return access.load_scalar(text, buffer.base)
+        return access.load_vector(self.prelude, text, type_, access.lane_distance(buffer, op.lane_steps))
+
+    def _store(self, op: StoreOp) -> None:
+        _, buffer = self._buffer(op.buffer)
+        value, text = self._use(op.value), self._element(op)
+        self._write_pending()
+        if not value.type.is_vector:
+            self.lines.add(access.store_scalar(text, value))
+            return
+        distance = access.lane_distance(buffer, op.lane_steps)
+        self.lines.add(access.store_vector(self.prelude, text, buffer.base, value, distance))
+
+    def _plain_store(self, op: memref.StoreOp) -> None:
+        value, text = self._use(op.value), self._plain_element(op.memref, op.indices)
+        self._write_pending()
+        self.lines.add(access.store_scalar(text, value))
+
+    # --- loops ---------------------------------------------------------------------------------------------------
+
+    def _loop(self, op: ForOp) -> None:
+        trips = op.constant_range
+        if trips is not None and len(trips) == 0:
+            return
+        if trips is not None and len(trips) == 1:
+            self.ranges[op.variable] = constant_index(trips[0])
+            self.block(op.body.block)
+            return
+        self._pragma(op, trips)
+        self._emit_loop(op)
+
+    def _emit_loop(self, op: ForOp) -> None:
+        lower = self._affine(op.lower.data.results, op.values)
+        upper = self._affine(op.upper.data.results, op.values)
+        self.scope.enter()
+        name = self.scope.fresh(op.label.data if op.label is not None else op.variable.name_hint or "i", "i")
+        head = LoopHead(name, lower, upper, op.step.value.data)
+        self.ranges[op.variable] = head.variable
+        with self.lines.braces(head.text(self.prelude)):
+            self.block(op.body.block)
+        self.scope.leave()
+
+    def _pragma(self, op: ForOp, trips: range | None) -> None:
+        if op.kind.data is LoopKind.UNROLL and trips is not None:
+            self.prelude.plain |= {"pragma", "pragma_unroll"}
+            self.lines.add(f"MSC_UNROLL({len(trips)})")
+        elif op.kind.data is LoopKind.PARALLEL and self.threads != 1:
+            clauses = parallel_nest(op, self.threads)
+            if clauses is not None:
+                self.prelude.plain |= {"pragma", "pragma_parallel"}
+                self.lines.add(f"MSC_PARALLEL_FOR({clauses})")

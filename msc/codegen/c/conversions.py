@@ -1,0 +1,229 @@
+"""Conversions between element types, and between scalars and vectors.
+
+Values that a conversion cannot represent: integers wrap; floats to narrow integers go through a wider one and wrap, as
+NumPy does; f32 to bf16 rounds to nearest even.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import cast as typed
+
+from xdsl.dialects.vector import CombiningKindAttr, ReductionOp
+from xdsl.ir import Operation
+
+from msc.codegen.c.arithmetic import Rule, infix, select, vector_text
+from msc.codegen.c.prelude import Prelude
+from msc.codegen.c.types import CType, no_c_form, value_type
+from msc.codegen.c.values import Precedence, Value, call, cast
+
+Conversion = Callable[[Prelude, Value, CType], Value]
+
+
+def _conversion(convert: Conversion) -> Rule:
+    """A rule from a conversion of one value to a type; a splat is converted as the scalar that it is."""
+
+    def rule(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+        value, declared = operands[0], value_type(op.results[0].type)
+        target = CType(declared.base, value.type.lanes)
+        if value.splat:
+            return replace(convert(prelude, value.scalar, target.element), type=target, splat=True)
+        prelude.type_name(target)
+        return convert(prelude, value, target)
+
+    return rule
+
+
+def convert(prelude: Prelude, value: Value, target: CType) -> Value:
+    """C's own conversion, lane by lane for vectors."""
+    if not value.type.is_vector:
+        prelude.type_name(target)
+        return cast(target, value)
+    text = f"__builtin_convertvector({value.text}, {prelude.type_name(target)})"
+    return Value(text, target, reads=value.reads)
+
+
+def _extend_float(prelude: Prelude, value: Value, target: CType) -> Value:
+    if value.type.base == "bf16":
+        value = _widen_bf16(prelude, value)
+    return value if value.type.base == target.base else convert(prelude, value, target)
+
+
+def _widen_bf16(prelude: Prelude, value: Value) -> Value:
+    single = CType("f32", value.type.lanes)
+    _declare_bf16(prelude, single)
+    return call(prelude.function("from_bf16", single), single, value)
+
+
+def _truncate_float(prelude: Prelude, value: Value, target: CType) -> Value:
+    if target.base != "bf16":
+        return convert(prelude, value, target)
+    single = CType("f32", value.type.lanes)
+    if value.type.base != "f32":
+        value = convert(prelude, value, single)
+    _declare_bf16(prelude, single)
+    return call(prelude.function("bf16_from", single), target, value)
+
+
+def _declare_bf16(prelude: Prelude, single: CType) -> None:
+    for base in ("f32", "u32", "u16"):
+        prelude.type_name(replace(single, base=base))
+
+
+def _to_unsigned(prelude: Prelude, value: Value) -> Value:
+    prelude.type_name(value.type.unsigned)
+    return cast(value.type.unsigned, value)
+
+
+def _boolean_bits(prelude: Prelude, value: Value) -> Value:
+    """A boolean as an integer 0 or 1 of the mask's width."""
+    if not value.type.is_vector:
+        return cast(CType("i32"), value)
+    plain = replace(value.type, mask=False)
+    return Value(f"{value.at(Precedence.UNARY)} & 1", plain, Precedence.AND, reads=value.reads)
+
+
+def _is_boolean(value: Value) -> bool:
+    return value.type.mask or value.type.base == "i1"
+
+
+def _unsigned_to_float(prelude: Prelude, value: Value, target: CType) -> Value:
+    source = _boolean_bits(prelude, value) if _is_boolean(value) else _to_unsigned(prelude, value)
+    return _number_to_float(prelude, source, target)
+
+
+def _signed_to_float(prelude: Prelude, value: Value, target: CType) -> Value:
+    if value.type.base == "i1":
+        bits = _boolean_bits(prelude, value)
+        value = Value(f"-{bits.at(Precedence.PRIMARY)}", CType("i32"), Precedence.UNARY, reads=value.reads)
+    return _number_to_float(prelude, value, target)
+
+
+def _number_to_float(prelude: Prelude, value: Value, target: CType) -> Value:
+    if target.base != "bf16":
+        return convert(prelude, value, target)
+    return _truncate_float(prelude, convert(prelude, value, replace(target, base="f32")), target)
+
+
+def _float_to_signed(prelude: Prelude, value: Value, target: CType) -> Value:
+    if value.type.base == "bf16":
+        value = _widen_bf16(prelude, value)
+    if target.bits < 32:
+        value = convert(prelude, value, replace(target, base="i32"))
+    return convert(prelude, value, target)
+
+
+def _float_to_unsigned(prelude: Prelude, value: Value, target: CType) -> Value:
+    if target.bits == 64:
+        wide = convert(prelude, value, replace(target, base="u64"))
+        return cast(target, wide)
+    if value.type.base == "bf16":
+        value = _widen_bf16(prelude, value)
+    wide = convert(prelude, value, replace(target, base="i64" if target.bits == 32 else "i32"))
+    return convert(prelude, wide, target)
+
+
+def _extend_signed(prelude: Prelude, value: Value, target: CType) -> Value:
+    if value.type.base == "i1":
+        value = _boolean_bits(prelude, value)
+        value = Value(f"-{value.at(Precedence.PRIMARY)}", CType("i32"), Precedence.UNARY, reads=value.reads)
+    return convert(prelude, value, target)
+
+
+def _extend_unsigned(prelude: Prelude, value: Value, target: CType) -> Value:
+    if _is_boolean(value):
+        return convert(prelude, _boolean_bits(prelude, value), target)
+    return convert(prelude, _to_unsigned(prelude, value), target)
+
+
+def _truncate_integer(prelude: Prelude, value: Value, target: CType) -> Value:
+    if target.base != "i1":
+        return convert(prelude, value, target)
+    if not value.type.is_vector:
+        return Value(f"({value.at(Precedence.UNARY)} & 1) != 0", target, Precedence.EQUALITY, reads=value.reads)
+    mask = replace(value.type, mask=True)
+    return Value(f"-({value.at(Precedence.UNARY)} & 1)", mask, Precedence.UNARY, reads=value.reads)
+
+
+def _index_cast_unsigned(prelude: Prelude, value: Value, target: CType) -> Value:
+    return convert(prelude, _to_unsigned(prelude, value), target)
+
+
+def _bit_cast(prelude: Prelude, value: Value, target: CType) -> Value:
+    prelude.type_name(target)
+    if value.type.is_vector or not (value.type.is_float or target.is_float):
+        return cast(target, value)
+    text = f"((union {{ {value.type.name} from; {target.name} to; }}){{{value.text}}}).to"
+    return Value(text, target, reads=value.reads)
+
+
+def _broadcast(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+    value, type_ = operands[0], value_type(op.results[0].type)
+    return value if value.type.is_vector else replace(value, type=type_, splat=True)
+
+
+_INFIX_KINDS = {
+    "add": ("+", Precedence.SUM), "mul": ("*", Precedence.PRODUCT),
+    "and": ("&", Precedence.AND), "or": ("|", Precedence.OR), "xor": ("^", Precedence.XOR),
+}  # fmt: skip
+_EXTREMUM_KINDS = {"maximumf": "max", "minimumf": "min"}
+
+
+def _reduction(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+    """All lanes combined in one named order, then with the accumulator if there is one."""
+    kind = _reduction_kind(op)
+    vector = vector_text(prelude, operands[0])
+    name = _EXTREMUM_KINDS.get(kind, kind)
+    total = call(prelude.function(f"reduce_{name}", vector.type), vector.type.element, vector)
+    return total if len(operands) == 1 else _accumulate(prelude, kind, operands[1], total)
+
+
+def _reduction_kind(op: Operation) -> str:
+    name = str(typed(CombiningKindAttr, typed(ReductionOp, op).kind).data)
+    if name not in (*_INFIX_KINDS, *_EXTREMUM_KINDS):
+        raise no_c_form(f"vector.reduction <{name}>")
+    return name
+
+
+def _accumulate(prelude: Prelude, kind: str, accumulator: Value, total: Value) -> Value:
+    if kind in _EXTREMUM_KINDS:
+        return call(prelude.function(_EXTREMUM_KINDS[kind], total.type), total.type, accumulator, total)
+    return infix(*_INFIX_KINDS[kind], accumulator, total, total.type)
+
+
+def _integer_extremum(relation: str, unsigned: bool) -> Rule:
+    def rule(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+        a, b = operands
+        vector = a if a.type.is_vector else b
+        if vector.type.is_vector:
+            a, b = vector_text(prelude, a), vector_text(prelude, b)
+        left, right = (_to_unsigned(prelude, a), _to_unsigned(prelude, b)) if unsigned else (a, b)
+        mask = CType(f"i{a.type.bits}", a.type.lanes, True) if a.type.is_vector else CType("i1")
+        prelude.type_name(mask)
+        return select(prelude, infix(relation, Precedence.RELATION, left, right, mask), a, b)
+
+    return rule
+
+
+CONVERSIONS: Mapping[str, Rule] = {
+    "arith.extf": _conversion(_extend_float),
+    "arith.truncf": _conversion(_truncate_float),
+    "arith.sitofp": _conversion(_signed_to_float),
+    "arith.uitofp": _conversion(_unsigned_to_float),
+    "arith.fptosi": _conversion(_float_to_signed),
+    "arith.fptoui": _conversion(_float_to_unsigned),
+    "arith.extsi": _conversion(_extend_signed),
+    "arith.extui": _conversion(_extend_unsigned),
+    "arith.trunci": _conversion(_truncate_integer),
+    "arith.index_cast": _conversion(convert),
+    "arith.index_castui": _conversion(_index_cast_unsigned),
+    "arith.bitcast": _conversion(_bit_cast),
+    "vector.broadcast": _broadcast,
+    "vector.reduction": _reduction,
+    "arith.maxsi": _integer_extremum(">", False),
+    "arith.minsi": _integer_extremum("<", False),
+    "arith.maxui": _integer_extremum(">", True),
+    "arith.minui": _integer_extremum("<", True),
+}
+"""By operation name."""

@@ -1,0 +1,25 @@
+"""Values that nothing observable depends on: C compilers warn of unused names, so they are not emitted."""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith, func, memref
+from xdsl.ir import Operation, SSAValue
+
+from msc.dialects.loop import ForOp, StoreOp
+
+_EFFECTS = (StoreOp, memref.StoreOp, memref.CopyOp, ForOp, func.ReturnOp, func.CallOp)
+
+
+def dead_values(function: Operation) -> set[SSAValue]:
+    """Results used by nothing, or only by operations whose results are dead themselves."""
+    dead: set[SSAValue] = set()
+    for op in reversed(list(function.walk())):
+        if not isinstance(op, _EFFECTS):
+            dead.update(r for r in op.results if all(_is_dead_use(use.operation, dead) for use in r.uses))
+    return dead
+
+
+def _is_dead_use(user: Operation, dead: set[SSAValue]) -> bool:
+    if isinstance(user, _EFFECTS) or isinstance(user, arith.ConstantOp):
+        return False
+    return bool(user.results) and all(result in dead for result in user.results)

@@ -1,0 +1,163 @@
+"""The entry function: `int model_run(const float *image, float *logits, void *workspace)`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from msc.codegen.c.kernels import Kernel, wrap_prototype
+from msc.codegen.c.lines import Lines
+from msc.codegen.c.names import Scope
+from msc.codegen.c.plan import Call, Place, Plan
+from msc.codegen.c.types import memory_name
+from msc.runtime.program import ALIGNMENT, Signature, TensorSpec
+
+_API_TYPES = {
+    "f32": "float", "f64": "double", "f16": "uint16_t", "bf16": "uint16_t", "i1": "uint8_t",
+    **{f"{sign}i{bits}": f"{'u' if sign else ''}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+}  # fmt: skip
+"""C types of the signature; f16 and bf16 are bits, so that any C and C++ compiler reads the header."""
+
+
+def api_parameters(signature: Signature) -> list[str]:
+    """Declarations of the tensors and the workspace, in the order of the call."""
+    inputs = [f"const {_API_TYPES[t.dtype]} *{t.c_name}" for t in signature.inputs]
+    outputs = [f"{_API_TYPES[t.dtype]} *{t.c_name}" for t in signature.outputs]
+    return [*inputs, *outputs, "void *workspace"]
+
+
+def run_prototype(signature: Signature, suffix: str = "run", more: Sequence[str] = ()) -> str:
+    """The prototype without its semicolon."""
+    return wrap_prototype(f"int {signature.name}_{suffix}(", [*api_parameters(signature), *more])
+
+
+@dataclass
+class EntryEmitter:
+    """Emits `<name>_run`, and `<name>_profile`, which is the same with a clock around every call."""
+
+    plan: Plan
+    signature: Signature
+    kernels: Mapping[str, Kernel]
+    scope: Scope = field(default_factory=Scope)
+    names: dict[Place, str] = field(default_factory=dict[Place, str])
+
+    def run(self) -> str:
+        """`<name>_run`."""
+        lines = Lines()
+        self._open(lines, run_prototype(self.signature), profiled=False)
+        for call in self.plan.calls:
+            lines.add(self._call(call))
+        return self._close(lines)
+
+    def profile(self) -> str:
+        """`<name>_profile`: adds the seconds of call k to `seconds[k]`."""
+        lines = Lines()
+        self._open(lines, run_prototype(self.signature, "profile", ["double *seconds"]), profiled=True)
+        lines.add("double start = msc_now();")
+        for position, call in enumerate(self.plan.calls):
+            lines.add(self._call(call))
+            lines.add(f"start = msc_lap(start, &seconds[{position}]);")
+        return self._close(lines)
+
+    def _open(self, lines: Lines, prototype: str, profiled: bool) -> None:
+        for line in prototype.split("\n"):
+            lines.add(line)
+        lines.add("{")
+        lines.depth = 1
+        self._start_scope(profiled)
+        self._checks(lines)
+        self._bases(lines)
+        self._views(lines)
+        lines.add("")
+
+    def _close(self, lines: Lines) -> str:
+        lines.add(f"return {self.signature.name.upper()}_OK;")
+        lines.depth = 0
+        lines.add("}")
+        return lines.text()
+
+    def _start_scope(self, profiled: bool) -> None:
+        tensors = [t.c_name for t in (*self.signature.inputs, *self.signature.outputs)]
+        fixed = {"workspace", "memory", "weights", "start", "seconds"} if profiled else {"workspace", "memory", "weights"}
+        self.scope = Scope([{*tensors, *fixed, *(k.name for k in self.kernels.values())}])
+        self.names = {}
+
+    def _checks(self, lines: Lines) -> None:
+        macro = self.signature.name.upper()
+        pointers = [t.c_name for t in (*self.signature.inputs, *self.signature.outputs) if t.elements]
+        if self.plan.workspace_bytes:
+            pointers.append("workspace")
+        if pointers:
+            lines.add(f"if ({' || '.join(f'!{p}' for p in pointers)})")
+            lines.add(f"    return {macro}_ERROR_NULL;")
+        if self.plan.workspace_bytes:
+            lines.add(f"if ((uintptr_t)workspace % {ALIGNMENT} != 0)")
+            lines.add(f"    return {macro}_ERROR_ALIGNMENT;")
+
+    def _bases(self, lines: Lines) -> None:
+        name = self.signature.name
+        if self.plan.weights_bytes:
+            lines.add(f"const unsigned char *const weights = {name}_weights_address();")
+            lines.add("if (!weights)")
+            lines.add(f"    return {name.upper()}_ERROR_WEIGHTS;")
+        if self._uses("weights") is False and self.plan.weights_bytes:
+            lines.add("(void)weights;")
+        if self._uses("workspace"):
+            lines.add("unsigned char *const memory = workspace;")
+        elif not self.plan.workspace_bytes:
+            lines.add("(void)workspace;")
+
+    def _uses(self, role: str) -> bool:
+        return any(place.role == role for call in self.plan.calls for place in call.places)
+
+    def _views(self, lines: Lines) -> None:
+        """Names for every part of the workspace and the weights that a call uses, in order of use."""
+        for place in dict.fromkeys(p for call in self.plan.calls for p in call.places):
+            if place.role in ("input", "output"):
+                continue
+            name = self.names[place] = self.scope.fresh(self._hint(place), "t")
+            base = f"memory + {place.offset}" if place.role == "workspace" else f"(void *)(weights + {place.offset})"
+            shape = "".join(f"[{size}]" for size in place.buffer.shape)
+            lines.add(f"void *const {name} = {base}; /* {memory_name(place.buffer.base)}{shape} */")
+
+    def _hint(self, place: Place) -> str:
+        if place.role == "weights":
+            for slot in self.plan.slots:
+                if slot.offset == place.offset:
+                    return slot.symbol
+        return self.plan.names.get(place, "") or ("w" if place.role == "weights" else "t")
+
+    def _call(self, call: Call) -> str:
+        if call.kernel is None:
+            source, target = (self._argument(place) for place in call.places)
+            return f"memmove({target}, {source}, {call.places[0].buffer.bytes});"
+        kernel = self.kernels[call.kernel]
+        arguments = [self._argument(place) for place in call.places]
+        return wrap_prototype(f"{kernel.name}(", arguments, ");").replace("\n", "\n    ")
+
+    def _argument(self, place: Place) -> str:
+        if place in self.names:
+            return self.names[place]
+        tensor = self._tensor(place)
+        same = memory_name(place.buffer.base) == _API_TYPES[tensor.dtype] and len(place.buffer.shape) <= 1
+        return tensor.c_name if same else f"(void *){tensor.c_name}"
+
+    def _tensor(self, place: Place) -> TensorSpec:
+        return (self.signature.inputs if place.role == "input" else self.signature.outputs)[place.root]
+
+
+PROFILE_CLOCK = """static double msc_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Adds the time since start to total; the next start. */
+static double msc_lap(double start, double *total)
+{
+    const double now = msc_now();
+    *total += now - start;
+    return now;
+}
+"""

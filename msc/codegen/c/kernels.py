@@ -1,0 +1,102 @@
+"""Kernel functions as C: a comment on where they come from, a prototype that says who aliases whom, and the body."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast as typed
+
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
+
+from msc.codegen.c.body import Body
+from msc.codegen.c.dead_code import dead_values
+from msc.codegen.c.names import Scope, comment_text
+from msc.codegen.c.prelude import Prelude
+from msc.codegen.c.types import BufferType, buffer_type, memory_name
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A buffer that a kernel takes; a `written` one is an output or scratch, an `aliased` one may overlap another."""
+
+    name: str
+    buffer: BufferType
+    written: bool
+    aliased: bool
+
+    @property
+    def declaration(self) -> str:
+        """As it stands in the prototype."""
+        declarator = self.buffer.declarator(self.name, "" if self.aliased else "restrict")
+        return f"{'' if self.written else 'const '}{memory_name(self.buffer.base)} {declarator}"
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel function's C name, parameters and text."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    text: str
+
+    @property
+    def prototype(self) -> str:
+        return f"void {self.name}({', '.join(p.declaration for p in self.parameters)})"
+
+
+def emit_kernel(
+    function: FuncOp, name: str, aliased: frozenset[int], prelude: Prelude, threads: int, static: bool
+) -> Kernel:
+    """The C of one kernel; `aliased` are the positions of parameters that overlap others in some call."""
+    body = Body(prelude, threads, dead=dead_values(function))
+    parameters = _parameters(function, body.scope, aliased)
+    for argument, parameter in zip(function.body.block.args, parameters, strict=True):
+        body.bind_parameter(argument, parameter.name)
+    body.block(function.body.block)
+    head = wrap_prototype(f"{'static ' if static else ''}void {name}(", [p.declaration for p in parameters])
+    return Kernel(name, parameters, f"{_comment(function)}{head}\n{{\n{body.lines.text()}}}\n")
+
+
+def _parameters(function: FuncOp, scope: Scope, aliased: frozenset[int]) -> tuple[Parameter, ...]:
+    arguments = function.body.block.args
+    outputs, temporaries = (_count(function, name) for name in ("loop.outputs", "loop.temporaries"))
+    first_written = len(arguments) - outputs - temporaries
+    return tuple(
+        Parameter(scope.fresh(a.name_hint or "x", "x"), buffer_type(a.type), position >= first_written, position in aliased)
+        for position, a in enumerate(arguments)
+    )
+
+
+def _count(function: FuncOp, name: str) -> int:
+    attribute = function.attributes.get(name)
+    return typed(IntegerAttr, attribute).value.data if isinstance(attribute, IntegerAttr) else 0
+
+
+def wrap_prototype(head: str, items: Sequence[str], tail: str = ")") -> str:
+    """A prototype or call on one line if it fits, else its items on lines under the parenthesis."""
+    line = f"{head}{', '.join(items) or 'void'}{tail}"
+    if len(line) <= 110:
+        return line
+    indent = " " * len(head) if len(head) < 40 else "        "
+    return head + f",\n{indent}".join(items) + tail
+
+
+def _comment(function: FuncOp) -> str:
+    lines = [comment_text(text) for text in _strings(function.attributes.get("loop.origin"))]
+    schedule = [comment_text(text) for text in _strings(function.attributes.get("loop.schedule"))]
+    if schedule:
+        lines.append(f"schedule: {', '.join(schedule)}")
+    if not lines:
+        return ""
+    if len(lines) == 1:
+        return f"/* {lines[0]} */\n"
+    return "/* " + "\n   ".join(lines) + " */\n"
+
+
+def _strings(attribute: Attribute | None) -> list[str]:
+    if not isinstance(attribute, ArrayAttr):
+        return []
+    items = typed(ArrayAttr[Attribute], attribute)
+    return [item.data for item in items if isinstance(item, StringAttr)]

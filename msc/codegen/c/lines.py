@@ -1,0 +1,35 @@
+"""Indented C text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Lines:
+    """Lines of C under construction."""
+
+    depth: int = 0
+    lines: list[str] = field(default_factory=list[str])
+
+    def add(self, text: str) -> None:
+        """A line at the current depth."""
+        self.lines.append("    " * self.depth + text if text else "")
+
+    def directive(self, text: str) -> None:
+        """A line that belongs to the next statement."""
+        self.add(text)
+
+    @contextmanager
+    def braces(self, head: str) -> Iterator[None]:
+        """`head {`, a deeper block, `}`."""
+        self.add(f"{head} {{")
+        self.depth += 1
+        yield
+        self.depth -= 1
+        self.add("}")
+
+    def text(self) -> str:
+        return "\n".join(self.lines) + "\n"

@@ -1,0 +1,89 @@
+"""Names and text in C: identifiers of our own making, comments and string literals that nothing can escape from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+_KEYWORDS = """
+    auto break case char const continue default do double else enum extern float for goto if inline int long register
+    restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
+    alignas alignof bool constexpr false nullptr static_assert thread_local true typeof typeof_unqual
+    asm and and_eq bitand bitor catch class compl const_cast delete dynamic_cast explicit export friend mutable
+    namespace new not not_eq operator or or_eq private protected public reinterpret_cast static_cast template this
+    throw try typeid typename using virtual wchar_t xor xor_eq
+"""
+_LIBRARY = """
+    NULL INFINITY NAN main memcpy memset errno stdin stdout stderr signbit isnan isinf unix linux i386 near far I
+    fabs fabsf fma fmaf sqrt sqrtf exp log pow sin cos tan floor ceil trunc rint rintf copysign copysignf abs labs
+    y0 y1 yn j0 j1 jn gamma lgamma index
+"""
+RESERVED = frozenset((_KEYWORDS + _LIBRARY).split())
+"""C and C++ keywords, and names of the C library that a local variable would hide (`-Wshadow` names `y1` and `index`)."""
+
+_MAXIMUM_LENGTH = 48
+_MAXIMUM_COMMENT = 400
+_OUR_PREFIX = re.compile(r"(msc|load|store|splat|select|[a-z]+[0-9]+x[0-9]+)(_|$)")
+
+
+def identifier(text: str, default: str = "v") -> str:
+    """`text` as a C identifier: ASCII, not a keyword, not a name that generated code uses itself."""
+    name = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_")[:_MAXIMUM_LENGTH].rstrip("_")
+    if not name:
+        return default
+    if name[0].isdigit():
+        name = f"{default}{name}"
+    return f"{name}_" if name in RESERVED or name.isupper() and len(name) > 3 or _OUR_PREFIX.match(name) else name
+
+
+def module_identifier(text: str) -> str:
+    """The prefix of a model's exported symbols: a C identifier, "model" if nothing of `text` is left."""
+    return identifier(text, "model")
+
+
+def comment_text(text: str) -> str:
+    """`text` for the inside of a `/* */` comment: printable ASCII, one line, capped, never `*/` or `/*` or `??/`."""
+    plain = "".join(c if " " <= c <= "~" else "?" for c in text)
+    plain = plain.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?").replace("\\", "/")
+    return plain if len(plain) <= _MAXIMUM_COMMENT else plain[: _MAXIMUM_COMMENT - 3] + "..."
+
+
+def string_literal(text: str) -> str:
+    """A C string literal of `text` in UTF-8; every byte that is not plain is an octal escape."""
+    return '"' + "".join(_character(byte) for byte in text.encode("utf-8", "replace")) + '"'
+
+
+def _character(byte: int) -> str:
+    character = chr(byte)
+    if character in '"\\?':
+        return f"\\{character}"
+    return character if " " <= character <= "~" else f"\\{byte:03o}"
+
+
+def unique(name: str, taken: Iterable[str] | set[str]) -> str:
+    """`name`, or `name_2`, `name_3`, ... : the first that is not taken."""
+    names = taken if isinstance(taken, set) else set(taken)
+    candidate, number = name, 2
+    while candidate in names:
+        candidate, number = f"{name}_{number}", number + 1
+    return candidate
+
+
+@dataclass
+class Scope:
+    """Names visible at a point of a function: blocks nest, siblings may use a name again."""
+
+    frames: list[set[str]] = field(default_factory=lambda: [set[str]()])
+
+    def fresh(self, hint: str, default: str = "v") -> str:
+        """A new name like `hint`, visible until the block ends."""
+        name = unique(identifier(hint, default), set[str]().union(*self.frames))
+        self.frames[-1].add(name)
+        return name
+
+    def enter(self) -> None:
+        self.frames.append(set())
+
+    def leave(self) -> None:
+        self.frames.pop()

@@ -1,0 +1,22 @@
+"""What a user chooses about the C that is generated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from msc.targets.cpu import CpuTarget, cpu_target
+
+
+@dataclass(frozen=True)
+class COptions:
+    """`name` replaces the module's name; `threads` 1 is no OpenMP at all, 0 is as many as OpenMP chooses.
+
+    `export_kernels` makes kernels callable from outside (msc verify); `profile` adds a table of kernels with timers
+    (msc bench).
+    """
+
+    target: CpuTarget = cpu_target("generic")
+    name: str | None = None
+    threads: int = 1
+    export_kernels: bool = False
+    profile: bool = False

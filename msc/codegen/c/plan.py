@@ -1,0 +1,162 @@
+"""The entry function read: which buffers exist, where they lie, which kernels are called on them in what order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import cast as typed
+
+from xdsl.dialects import arith, func, memref
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+
+from msc.codegen.c.types import BufferType, buffer_type, no_c_form
+from msc.dialects.ms.structure import ParameterOp
+from msc.runtime.program import TensorSpec, WeightSlot
+
+ROLES = ("input", "output", "workspace", "weights")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Memory: a tensor of the signature (`root` is its position), or bytes of the workspace or the weights."""
+
+    role: str
+    root: int
+    offset: int
+    buffer: BufferType
+
+    def overlaps(self, other: Place) -> bool:
+        """Whether the two share a byte."""
+        if (self.role, self.root) != (other.role, other.root):
+            return False
+        return self.offset < other.offset + other.buffer.bytes and other.offset < self.offset + self.buffer.bytes
+
+
+@dataclass(frozen=True)
+class Call:
+    """A kernel call or, with no `kernel`, a copy from the first place to the second."""
+
+    kernel: str | None
+    places: tuple[Place, ...]
+
+
+@dataclass
+class Plan:
+    """What the entry function does."""
+
+    inputs: list[TensorSpec] = field(default_factory=list[TensorSpec])
+    outputs: list[TensorSpec] = field(default_factory=list[TensorSpec])
+    workspace_bytes: int = 0
+    weights_bytes: int = 0
+    calls: list[Call] = field(default_factory=list[Call])
+    slots: list[WeightSlot] = field(default_factory=list[WeightSlot])
+    names: dict[Place, str] = field(default_factory=dict[Place, str])
+
+    def aliased(self, kernel: str) -> frozenset[int]:
+        """Positions of a kernel's parameters that share memory with another one in some call."""
+        return frozenset(
+            position
+            for call in self.calls
+            if call.kernel == kernel
+            for position, place in enumerate(call.places)
+            if any(place.overlaps(other) for k, other in enumerate(call.places) if k != position)
+        )
+
+
+def read_plan(module: ModuleOp) -> Plan:
+    """The plan of a loop-stage module. Raises MSC0905 when @main is missing or holds anything but views and calls."""
+    main = entry_function(module)
+    plan = Plan(slots=list(_slots(module)))
+    places = dict(_arguments(main, plan))
+    constants: dict[SSAValue, int] = {}
+    for op in main.body.block.ops:
+        _read(op, plan, places, constants)
+    return plan
+
+
+def entry_function(module: ModuleOp) -> func.FuncOp:
+    """@main."""
+    for op in module.ops:
+        if isinstance(op, func.FuncOp) and op.sym_name.data == "main" and len(op.body.blocks) == 1:
+            return op
+    raise no_c_form("a module without a function @main")
+
+
+def _slots(module: ModuleOp) -> Iterator[WeightSlot]:
+    for op in module.ops:
+        offset = op.attributes.get("loop.offset")
+        if isinstance(op, ParameterOp) and isinstance(offset, IntegerAttr):
+            yield WeightSlot(op.symbol, offset.value.data, _dtype(op.type.element_type), tuple(op.type.get_shape()))
+
+
+def _dtype(type_: Attribute) -> str:
+    name = str(type_)
+    return name if not name.startswith("si") else name[1:]
+
+
+def _arguments(main: func.FuncOp, plan: Plan) -> Iterator[tuple[SSAValue, Place]]:
+    for argument, attributes in zip(main.body.block.args, _argument_attributes(main), strict=True):
+        yield argument, _argument(argument, attributes, plan)
+
+
+def _argument_attributes(main: func.FuncOp) -> list[DictionaryAttr]:
+    if main.arg_attrs is None:
+        return [DictionaryAttr({}) for _ in main.body.block.args]
+    return list(main.arg_attrs)
+
+
+def _argument(argument: BlockArgument, attributes: DictionaryAttr, plan: Plan) -> Place:
+    role, buffer = _text(attributes, "ms.role"), buffer_type(argument.type)
+    match role:
+        case "workspace":
+            plan.workspace_bytes = buffer.bytes
+        case "weights":
+            plan.weights_bytes = buffer.bytes
+        case "input" | "output":
+            tensors = plan.inputs if role == "input" else plan.outputs
+            name = _text(attributes, "ms.name") or argument.name_hint or f"{role}{len(tensors)}"
+            dtype = _text(attributes, "ms.dtype") or buffer.base
+            tensors.append(TensorSpec(name, "", dtype, buffer.shape))
+            return Place(role, len(tensors) - 1, 0, buffer)
+        case _:
+            raise no_c_form(f"an argument of @main without ms.role (one of {', '.join(ROLES)})")
+    return Place(role, 0, 0, buffer)
+
+
+def _text(attributes: DictionaryAttr, name: str) -> str | None:
+    attribute = attributes.data.get(name)
+    return attribute.data if isinstance(attribute, StringAttr) else None
+
+
+_RENAMES = (memref.ReinterpretCastOp, memref.CastOp, memref.ExpandShapeOp, memref.CollapseShapeOp)
+
+
+def _read(op: Operation, plan: Plan, places: dict[SSAValue, Place], constants: dict[SSAValue, int]) -> None:
+    match op:
+        case arith.ConstantOp() if isinstance(op.value, IntegerAttr):
+            constants[op.result] = typed(IntegerAttr, op.value).value.data
+        case memref.ViewOp():
+            _view(op, plan, places, constants)
+        case func.CallOp():
+            plan.calls.append(Call(op.callee.root_reference.data, tuple(places[a] for a in op.arguments)))
+        case memref.CopyOp():
+            plan.calls.append(Call(None, (places[op.source], places[op.destination])))
+        case func.ReturnOp():
+            return
+        case _ if isinstance(op, _RENAMES):
+            base = places[op.operands[0]]
+            places[op.results[0]] = Place(base.role, base.root, base.offset, buffer_type(op.results[0].type))
+        case _:
+            raise no_c_form(f"{op.name} in @main")
+
+
+def _view(op: memref.ViewOp, plan: Plan, places: dict[SSAValue, Place], constants: dict[SSAValue, int]) -> None:
+    base, shift = places[op.source], constants.get(op.byte_shift)
+    if shift is None or op.sizes:
+        raise no_c_form("a memref.view whose offset is not constant")
+    place = Place(base.role, base.root, base.offset + shift, buffer_type(op.result.type))
+    if place.offset + place.buffer.bytes > base.offset + base.buffer.bytes:
+        raise no_c_form(f"a memref.view past the end of the {base.role}")
+    places[op.result] = place
+    plan.names.setdefault(place, op.result.name_hint or "")

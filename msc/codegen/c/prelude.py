@@ -1,0 +1,110 @@
+"""What generated C needs before its first kernel: headers, vector types, and small inline functions, each on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from msc.codegen.c.prelude_text import PLAIN, TEMPLATES, Template
+from msc.codegen.c.types import CType, memory_name
+from msc.codegen.c.vector_math import definitions, supported
+
+_ELEMENT_SPELLING = {"index": "int64_t", "i1": "uint8_t"}
+
+
+@dataclass
+class Prelude:
+    """Collects needs while kernels are emitted; its text depends on the set of them only, not on their order."""
+
+    plain: set[str] = field(default_factory=set[str])
+    headers: set[str] = field(default_factory=lambda: {"stddef.h", "stdint.h"})
+    types: set[CType] = field(default_factory=set[CType])
+    functions: dict[tuple[str, str, int], CType] = field(default_factory=dict[tuple[str, str, int], CType])
+    math: set[tuple[str, str, int]] = field(default_factory=set[tuple[str, str, int]])
+
+    def type_name(self, type_: CType) -> str:
+        """The C name of a type, declared if it is a vector."""
+        if type_.is_vector:
+            self.types.add(CType(type_.base, type_.lanes))
+        elif type_.base == "i1":
+            self.headers.add("stdbool.h")
+        return type_.name
+
+    def function(self, name: str, type_: CType) -> str:
+        """The C name of the inline function `name` on a type; it and what it builds on will be defined."""
+        key = (name, type_.base, type_.lanes)
+        if key not in self.functions:
+            template = TEMPLATES[name]
+            self.functions[key] = type_
+            self._require(template, type_)
+        return f"{name}_{type_.name if type_.is_vector else type_.base}"
+
+    def math_function(self, name: str, type_: CType) -> str | None:
+        """The C name of a vector math function, or None if there is none for the type."""
+        if not supported(name, type_.base):
+            return None
+        self.math.add((name, type_.base, max(type_.lanes, 1)))
+        self.type_name(type_)
+        return f"msc_{name}_{type_.name if type_.is_vector else type_.base}"
+
+    def _require(self, template: Template, type_: CType) -> None:
+        self.headers.update(template.headers)
+        for kind in ("{v}", "{i}", "{u}", "{h}"):
+            if type_.is_vector and kind in template.text:
+                self.types.add(_related(kind, type_))
+        for other in template.requires:
+            self.function(other, type_)
+        for other in template.requires_half:
+            if type_.lanes > 2:
+                self.function(other, CType(type_.base, type_.lanes // 2))
+
+    def text(self) -> str:
+        """Headers, types and functions as C text, ending in an empty line."""
+        functions = [self._function_text(key) for key in self._ordered()]
+        math = definitions(self.math)
+        sections = [*self._headers(), *self._pragmas(), *self._typedefs(), *self._plain(), *functions]
+        return "\n".join(section for section in (*sections, math) if section)
+
+    def _headers(self) -> Iterator[str]:
+        yield "".join(f"#include <{header}>\n" for header in sorted(self.headers))
+
+    def _pragmas(self) -> Iterator[str]:
+        if self.types or self.math:
+            yield PLAIN["psabi"]
+
+    def _plain(self) -> Iterator[str]:
+        yield from (PLAIN[name] for name in sorted(self.plain))
+
+    def _typedefs(self) -> Iterator[str]:
+        lines = [_typedef(t) for t in sorted(self.types, key=lambda t: (t.base, t.lanes))]
+        yield "".join(lines)
+
+    def _ordered(self) -> list[tuple[str, str, int]]:
+        """Callees first: by the order of the templates, halves before wholes."""
+        order = list(TEMPLATES)
+        return sorted(self.functions, key=lambda key: (order.index(key[0]), key[1], key[2]))
+
+    def _function_text(self, key: tuple[str, str, int]) -> str:
+        return TEMPLATES[key[0]].instantiate(self.functions[key])
+
+
+def _typedef(type_: CType) -> str:
+    element, size = memory_name(type_.base), type_.bits // 8
+    total = size * type_.lanes
+    unaligned = f"__attribute__((vector_size({total}), aligned({size}), may_alias))"
+    return (
+        f"typedef {element} {type_.name} __attribute__((vector_size({total})));\n"
+        f"typedef {element} {type_.name}_u {unaligned}; /* in memory: aligned as an element */\n"
+    )
+
+
+def _related(kind: str, type_: CType) -> CType:
+    match kind:
+        case "{i}":
+            return type_.signed
+        case "{u}":
+            return type_.unsigned
+        case "{h}":
+            return CType(type_.base, type_.lanes // 2) if type_.lanes > 2 else type_
+        case _:
+            return type_

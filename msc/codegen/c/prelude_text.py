@@ -1,0 +1,320 @@
+"""The inline functions of generated C as templates over a type: `{v}` the type, `{e}` its element, `{n}` its lanes.
+
+`{i}` and `{u}` are the signed and unsigned integer types of the same shape (masks are `{i}`), `{h}` the vector of half
+the lanes, `{f}` the suffix of the function's own name, `{hf}` the suffix for the half.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from msc.codegen.c.types import CType, memory_name
+
+
+@dataclass(frozen=True)
+class Template:
+    """C text over a type; `requires` are other templates at the same type, `requires_half` at half the lanes."""
+
+    text: str
+    requires: tuple[str, ...] = ()
+    requires_half: tuple[str, ...] = ()
+    headers: tuple[str, ...] = ()
+    scalar_text: str | None = None
+    pair_text: str | None = None
+
+    def instantiate(self, type_: CType) -> str:
+        """The text for a type: `scalar_text` for scalars and `pair_text` for two lanes, where they are given."""
+        text = self.text
+        if not type_.is_vector and self.scalar_text is not None:
+            text = self.scalar_text
+        elif type_.lanes == 2 and self.pair_text is not None:
+            text = self.pair_text
+        for mark, replacement in _substitutions(type_):
+            text = text.replace(mark, replacement)
+        return text.strip("\n") + "\n"
+
+
+def _substitutions(type_: CType) -> list[tuple[str, str]]:
+    half, lanes = CType(type_.base, type_.lanes // 2), type_.lanes
+    lanes_from = ", ".join(f"p[{k} * stride]" for k in range(lanes))
+    low, high = _list(range(lanes // 2)), _list(range(lanes // 2, lanes))
+    even = _list([*range(0, lanes, 2), *range(lanes + 1, 2 * lanes, 2)])
+    scatter = "\n".join(f"    p[{k} * stride] = v[{k}];" for k in range(lanes))
+    return [
+        ("{v}", type_.name), ("{e}", memory_name(type_.base)), ("{n}", str(lanes)), ("{bits}", str(type_.bits)),
+        ("{i}", type_.signed.name), ("{u}", type_.unsigned.name), ("{h}", half.name if lanes > 2 else type_.name),
+        ("{f}", type_.name if type_.is_vector else type_.base), ("{hf}", half.name),
+        ("{strided}", lanes_from), ("{scatter}", scatter), ("{low}", low), ("{high}", high), ("{even}", even),
+        ("{min}", f"INT{type_.bits}_MIN"), ("{ue}", CType(type_.unsigned.base).name),
+    ]  # fmt: skip
+
+
+def _list(numbers: range | list[int]) -> str:
+    return ", ".join(str(n) for n in numbers)
+
+
+_LOAD = """
+static inline {v} load_{f}(const {e} *p)
+{
+    return *(const {v}_u *)p;
+}
+"""
+_STORE = """
+static inline void store_{f}({e} *p, {v} v)
+{
+    *({v}_u *)p = v;
+}
+"""
+_LOAD_EVEN = """
+/* p[0], p[2], p[4], ...; reads nothing after the last of them. */
+static inline {v} load_even_{f}(const {e} *p)
+{
+    return __builtin_shufflevector(load_{f}(p), load_{f}(p + {n} - 1), {even});
+}
+"""
+_LOAD_STRIDED = """
+static inline {v} load_strided_{f}(const {e} *p, int64_t stride)
+{
+    return ({v}){{strided}};
+}
+"""
+_STORE_STRIDED = """
+static inline void store_strided_{f}({e} *p, int64_t stride, {v} v)
+{
+{scatter}
+}
+"""
+_SPLAT = """
+static inline {v} splat_{f}({e} value)
+{
+    return value - ({v}){0};
+}
+"""
+_SELECT = """
+/* mask ? a : b, lane by lane; a mask is what a vector comparison gives. */
+static inline {v} select_{f}({i} mask, {v} a, {v} b)
+{
+    return ({v})((mask & ({i})a) | (~mask & ({i})b));
+}
+"""
+
+
+def _extremum(name: str, relation: str) -> Template:
+    """max or min of floats, NaN if either is NaN. Whatever is unordered fails the comparison and leaves a."""
+    return Template(
+        f"static inline {{v}} {name}_{{f}}({{v}} a, {{v}} b)\n{{\n"
+        f"    return select_{{f}}((b {relation} a) | (b != b), b, a);\n}}\n",
+        ("select",),
+        scalar_text=f"static inline {{v}} {name}_{{f}}({{v}} a, {{v}} b)\n{{\n"
+        f"    return b {relation} a || b != b ? b : a;\n}}\n",
+    )
+
+
+def _extremum_with_number(name: str, relation: str) -> Template:
+    """The same where b is known not to be NaN: one instruction."""
+    return Template(
+        f"/* b is a number; NaN in a stays. */\nstatic inline {{v}} {name}_number_{{f}}({{v}} a, {{v}} b)\n{{\n"
+        f"    return select_{{f}}(b {relation} a, b, a);\n}}\n",
+        ("select",),
+        scalar_text=f"/* b is a number; NaN in a stays. */\n"
+        f"static inline {{v}} {name}_number_{{f}}({{v}} a, {{v}} b)\n{{\n    return b {relation} a ? b : a;\n}}\n",
+    )
+
+
+def _reduction(name: str, combine: str, function: str | None = None) -> Template:
+    """Halves are combined until two lanes are left: log2(lanes) steps, one fixed order on every machine."""
+    return Template(
+        f"static inline {{e}} reduce_{name}_{{f}}({{v}} v)\n{{\n"
+        f"    const {{h}} low = __builtin_shufflevector(v, v, {{low}});\n"
+        f"    const {{h}} high = __builtin_shufflevector(v, v, {{high}});\n"
+        f"    return reduce_{name}_{{hf}}({combine.format(a='low', b='high', hf='{hf}')});\n}}\n",
+        requires_half=(f"reduce_{name}", *([function] if function else [])),
+        pair_text=f"static inline {{e}} reduce_{name}_{{f}}({{v}} v)\n{{\n    return {_pair(combine, function)};\n}}\n",
+    )
+
+
+def _pair(combine: str, function: str | None) -> str:
+    if function is None:
+        return combine.format(a="v[0]", b="v[1]")
+    relation = ">" if function == "max" else "<"
+    return f"v[1] {relation} v[0] || v[1] != v[1] ? v[1] : v[0]"
+
+
+_DIVISION = """
+/* Defined for every pair: x / 0 is 0, and the one quotient that overflows wraps. */
+static inline {v} div_{f}({v} a, {v} b)
+{
+    if (b == 0)
+        return 0;
+    return b == -1 ? ({v})(0 - ({ue})a) : ({v})(a / b);
+}
+"""
+_REMAINDER = """
+/* Defined for every pair: x % 0 is 0. */
+static inline {v} rem_{f}({v} a, {v} b)
+{
+    return b == 0 || b == -1 ? ({v})0 : ({v})(a % b);
+}
+"""
+_UNSIGNED_DIVISION = """
+/* x / 0 is 0. */
+static inline {v} divu_{f}({v} a, {v} b)
+{
+    return b == 0 ? ({v})0 : ({v})(({ue})a / ({ue})b);
+}
+"""
+_UNSIGNED_REMAINDER = """
+/* x % 0 is 0. */
+static inline {v} remu_{f}({v} a, {v} b)
+{
+    return b == 0 ? ({v})0 : ({v})(({ue})a % ({ue})b);
+}
+"""
+_LANE_BY_LANE = """
+static inline {v} %s_{f}({v} a, {v} b)
+{
+    {v} r;
+    for (int lane = 0; lane < {n}; ++lane)
+        r[lane] = %s(a[lane], b[lane]);
+    return r;
+}
+"""
+_SHIFTS = {
+    "shl": ("({v})(({ue})a << b)", "0"),
+    "shru": ("({v})(({ue})a >> b)", "0"),
+    "shrs": ("({v})(a >> b)", "({v})(a < 0 ? -1 : 0)"),
+}
+_ABS = """
+static inline {v} abs_{f}({v} x)
+{
+    return ({v})(({u})x & (({u}){0} + (({ue})-1 >> 1)));
+}
+"""
+_COPYSIGN = """
+static inline {v} copysign_{f}({v} magnitude, {v} sign)
+{
+    const {u} bit = ({u}){0} + (({ue})1 << ({bits} - 1));
+    return ({v})((({u})magnitude & ~bit) | (({u})sign & bit));
+}
+"""
+_BF16_TO_F32 = """
+static inline f32x{n} from_bf16_f32x{n}(u16x{n} x)
+{
+    return (f32x{n})(__builtin_convertvector(x, u32x{n}) << 16);
+}
+"""
+_BF16_TO_F32_SCALAR = """
+static inline float from_bf16_f32(uint16_t x)
+{
+    const uint32_t bits = (uint32_t)x << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+"""
+_F32_TO_BF16 = """
+/* To nearest, ties to even; NaN stays NaN. */
+static inline u16x{n} bf16_from_f32x{n}(f32x{n} value)
+{
+    const u32x{n} bits = (u32x{n})value;
+    const u32x{n} rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+    const u32x{n} quiet = (bits >> 16) | 0x40u;
+    const u32x{n} nan = (u32x{n})(value != value);
+    return __builtin_convertvector((nan & quiet) | (~nan & rounded), u16x{n});
+}
+"""
+_F32_TO_BF16_SCALAR = """
+/* To nearest, ties to even; NaN stays NaN. */
+static inline uint16_t bf16_from_f32(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if (value != value)
+        return (uint16_t)(bits >> 16 | 0x40u);
+    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+"""
+
+
+def _shift(name: str) -> Template:
+    inside, outside = _SHIFTS[name]
+    return Template(
+        f"/* A shift by the width or more leaves no bit of a. */\nstatic inline {{v}} {name}_{{f}}({{v}} a, {{v}} b)\n"
+        f"{{\n    return b >= 0 && b < {{bits}} ? {inside} : {outside};\n}}\n"
+    )
+
+
+TEMPLATES: Mapping[str, Template] = {
+    "load": Template(_LOAD),
+    "store": Template(_STORE),
+    "load_even": Template(_LOAD_EVEN, ("load",)),
+    "load_strided": Template(_LOAD_STRIDED),
+    "store_strided": Template(_STORE_STRIDED),
+    "splat": Template(_SPLAT),
+    "select": Template(_SELECT),
+    "abs": Template(_ABS),
+    "copysign": Template(_COPYSIGN),
+    "max": _extremum("max", ">"),
+    "min": _extremum("min", "<"),
+    "max_number": _extremum_with_number("max", ">"),
+    "min_number": _extremum_with_number("min", "<"),
+    "reduce_add": _reduction("add", "{a} + {b}"),
+    "reduce_mul": _reduction("mul", "{a} * {b}"),
+    "reduce_and": _reduction("and", "{a} & {b}"),
+    "reduce_or": _reduction("or", "{a} | {b}"),
+    "reduce_xor": _reduction("xor", "{a} ^ {b}"),
+    "reduce_max": _reduction("max", "max_{hf}({a}, {b})", "max"),
+    "reduce_min": _reduction("min", "min_{hf}({a}, {b})", "min"),
+    "div": Template(_DIVISION),
+    "rem": Template(_REMAINDER),
+    "divu": Template(_UNSIGNED_DIVISION),
+    "remu": Template(_UNSIGNED_REMAINDER),
+    **{name: _shift(name) for name in _SHIFTS},
+    "bf16_from": Template(_F32_TO_BF16, headers=("string.h",), scalar_text=_F32_TO_BF16_SCALAR),
+    "from_bf16": Template(_BF16_TO_F32, headers=("string.h",), scalar_text=_BF16_TO_F32_SCALAR),
+}
+"""By name, callees before callers."""
+
+PLAIN: Mapping[str, str] = {
+    "psabi": """/* Vectors wider than the machine's are split; they only pass between functions of this file that are inlined. */
+#pragma GCC diagnostic ignored "-Wpsabi"
+""",
+    "floor_div": """/* Quotient and remainder rounded towards minus infinity; b > 0. */
+static inline int64_t msc_floor_div(int64_t a, int64_t b)
+{
+    return a >= 0 ? a / b : -((b - 1 - a) / b);
+}
+
+static inline int64_t msc_floor_mod(int64_t a, int64_t b)
+{
+    return a - msc_floor_div(a, b) * b;
+}
+""",
+    "bounds": """static inline int64_t msc_min(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t msc_max(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+""",
+    "pragma": """#define MSC_PRAGMA(text) _Pragma(#text)
+""",
+    "pragma_parallel": """#if defined(_OPENMP) && !defined(MSC_NO_OPENMP)
+#define MSC_PARALLEL_FOR(clauses) MSC_PRAGMA(omp parallel for clauses)
+#else
+#define MSC_PARALLEL_FOR(clauses)
+#endif
+""",
+    "pragma_unroll": """/* The next loop has n iterations, and its counter selects registers: it must be unrolled whole. */
+#if defined(__clang__)
+#define MSC_UNROLL(n) MSC_PRAGMA(clang loop unroll(full))
+#else
+#define MSC_UNROLL(n) MSC_PRAGMA(GCC unroll n)
+#endif
+""",
+}
+"""Text that does not depend on a type, by name; emitted in the order of the names."""

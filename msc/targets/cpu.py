@@ -1,0 +1,82 @@
+"""CPUs as the scheduler and the C compiler see them: vector width, registers, caches, flags."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+from msc.targets.detection import detect_caches, detect_cores, detect_flags, detect_machine
+
+_KIB, _MIB = 1 << 10, 1 << 20
+
+
+@dataclass(frozen=True)
+class CpuTarget:
+    """A CPU: `march` are compiler flags, sizes are in bytes, `vector_registers` are the architectural ones."""
+
+    name: str
+    march: tuple[str, ...]
+    vector_bytes: int
+    vector_registers: int
+    l1: int = 32 * _KIB
+    l2: int = 512 * _KIB
+    l3: int = 8 * _MIB
+    cores: int = 1
+    fma: bool = False
+
+    def lanes(self, element_bytes: int) -> int:
+        """Elements in one vector register."""
+        return self.vector_bytes // element_bytes
+
+
+_PLAIN = (
+    CpuTarget("generic", (), 16, 16),
+    CpuTarget("x86-64-v2", ("-march=x86-64-v2",), 16, 16),
+    CpuTarget("x86-64-v3", ("-march=x86-64-v3",), 32, 16, fma=True),
+    CpuTarget("x86-64-v4", ("-march=x86-64-v4", "-mprefer-vector-width=512"), 64, 32, 32 * _KIB, _MIB, fma=True),
+    CpuTarget("armv8-a", ("-march=armv8-a",), 16, 32, 32 * _KIB, fma=True),
+)
+_NAMED: Mapping[str, CpuTarget] = {target.name: target for target in _PLAIN}
+_ALIASES = {"neon": "armv8-a", "armv8": "armv8-a"}
+
+
+def target_names() -> tuple[str, ...]:
+    """Every name that `cpu_target` knows."""
+    return (*_NAMED, *_ALIASES, "native")
+
+
+def cpu_target(name: str) -> CpuTarget:
+    """The target of a name, `native` being this machine. Raises MSC0501 for an unknown name."""
+    if name == "native":
+        return native()
+    found = _NAMED.get(_ALIASES.get(name, name))
+    if found is None:
+        message = f"unknown CPU target '{name}'; known: {', '.join(target_names())}"
+        raise MscError(Diagnostic("MSC0501", message, help=did_you_mean(name, target_names())))
+    return found
+
+
+def native() -> CpuTarget:
+    """This machine: vector width from its CPU flags, cache sizes as the kernel reports them."""
+    l1, l2, l3 = detect_caches()
+    base = _base(detect_machine(), detect_flags())
+    march = ("-march=native", *base.march[1:]) if base.march[:1] != ("-march=armv8-a",) else ("-mcpu=native",)
+    measured = {key: size for key, size in (("l1", l1), ("l2", l2), ("l3", l3)) if size}
+    return replace(base, name="native", march=march, cores=detect_cores(), **measured)
+
+
+_V3 = frozenset({"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe"})
+_V4 = _V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
+_X86: tuple[tuple[Callable[[frozenset[str]], bool], str], ...] = (
+    (lambda flags: flags >= _V4, "x86-64-v4"),
+    (lambda flags: flags >= _V3, "x86-64-v3"),
+    (lambda flags: flags >= {"sse4_1", "sse4_2", "ssse3"}, "x86-64-v2"),
+)
+
+
+def _base(machine: str, flags: frozenset[str]) -> CpuTarget:
+    if machine in ("aarch64", "arm64"):
+        return _NAMED["armv8-a"]
+    name = next((name for has, name in _X86 if has(flags)), "generic")
+    return _NAMED[name]
