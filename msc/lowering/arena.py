@@ -1,0 +1,156 @@
+"""Static memory planning: places for buffers of known sizes and lifetimes in one arena. Plain Python.
+
+Two buffers may share bytes if they are never live at the same time. Minimising the arena is dynamic storage allocation,
+which is NP-hard; the heuristics here are those of the field (greedy by size: Pisarchyk and Lee, "Efficient Memory
+Management for Deep Neural Net Inference", 2020; best-fit with the lowest gap), and the best result is taken. The most
+bytes live at one time are a lower bound, reached in most networks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+ALIGNMENT = 64
+"""Bytes: a cache line, and the widest vector."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The steps at which a buffer is live, both ends included."""
+
+    first: int
+    last: int
+
+    def __post_init__(self) -> None:
+        if self.last < self.first:
+            raise ValueError(f"the interval {self.first}..{self.last} is empty")
+
+    def meets(self, other: Interval) -> bool:
+        """Whether both are live at some step."""
+        return self.first <= other.last and other.first <= self.last
+
+    def __str__(self) -> str:
+        return f"{self.first}..{self.last}"
+
+
+@dataclass(frozen=True)
+class Demand:
+    """A buffer that needs a place: its bytes, and when it is live."""
+
+    bytes: int
+    live: Interval
+
+
+@dataclass(frozen=True)
+class Arena:
+    """A plan: the offset of each demand, the bytes of the whole, and by which strategy."""
+
+    offsets: tuple[int, ...]
+    bytes: int
+    strategy: str
+
+
+def aligned(size: int, alignment: int = ALIGNMENT) -> int:
+    """The next multiple of `alignment`."""
+    return -(-size // alignment) * alignment
+
+
+def lower_bound(demands: Sequence[Demand], alignment: int = ALIGNMENT) -> int:
+    """The most bytes live at one step, each buffer rounded up to the alignment; no plan takes less."""
+    changes: dict[int, int] = {}
+    for demand in demands:
+        size = aligned(demand.bytes, alignment)
+        changes[demand.live.first] = changes.get(demand.live.first, 0) + size
+        changes[demand.live.last + 1] = changes.get(demand.live.last + 1, 0) - size
+    live = most = 0
+    for step in sorted(changes):
+        live += changes[step]
+        most = max(most, live)
+    return most
+
+
+def plan_arena(demands: Sequence[Demand], alignment: int = ALIGNMENT) -> Arena:
+    """The smallest arena that the strategies find; the first of equals, so that plans are reproducible."""
+    bound = lower_bound(demands, alignment)
+    best: Arena | None = None
+    for name, order, choose in _STRATEGIES:
+        plan = _place(demands, name, order, choose, alignment)
+        best = plan if best is None or plan.bytes < best.bytes else best
+        if best.bytes == bound:
+            break
+    return best if best is not None else Arena((), 0, "none")
+
+
+def overlaps(demands: Sequence[Demand], offsets: Sequence[int]) -> Iterable[tuple[int, int]]:
+    """Pairs of demands that share bytes while both are live: a plan is right if there are none."""
+    for j, b in enumerate(demands):
+        for i, a in enumerate(demands[:j]):
+            apart = offsets[i] + a.bytes <= offsets[j] or offsets[j] + b.bytes <= offsets[i]
+            if not apart and a.bytes and b.bytes and a.live.meets(b.live):
+                yield i, j
+
+
+_Gap = tuple[int, int | None]
+"""Where a free stretch begins, and its bytes; None for the open end."""
+
+
+def _first_fit(gaps: Sequence[_Gap]) -> int:
+    return gaps[0][0]
+
+
+def _best_fit(gaps: Sequence[_Gap]) -> int:
+    """The tightest gap; the open end only if there is no other."""
+    return min(gaps, key=lambda gap: (gap[1] is None, gap[1] or 0))[0]
+
+
+def _place(
+    demands: Sequence[Demand],
+    name: str,
+    order: Callable[[Demand], tuple[int, ...]],
+    choose: Callable[[Sequence[_Gap]], int],
+    alignment: int,
+) -> Arena:
+    offsets = [0] * len(demands)
+    placed: list[int] = []
+    for index in sorted(range(len(demands)), key=lambda i: (*order(demands[i]), i)):
+        demand = demands[index]
+        if not demand.bytes:
+            continue
+        rivals = sorted((offsets[i], demands[i].bytes) for i in placed if demands[i].live.meets(demand.live))
+        offsets[index] = choose(_gaps(rivals, demand.bytes, alignment))
+        placed.append(index)
+    total = max((offset + d.bytes for offset, d in zip(offsets, demands, strict=True)), default=0)
+    return Arena(tuple(offsets), aligned(total, alignment), name)
+
+
+def _gaps(rivals: Sequence[tuple[int, int]], size: int, alignment: int) -> list[_Gap]:
+    """The stretches between `rivals`, (offset, bytes) in order of offset, that hold `size` bytes; the last is open."""
+    gaps: list[_Gap] = []
+    free = 0
+    for offset, taken in rivals:
+        if offset - free >= size:
+            gaps.append((free, offset - free))
+        free = max(free, aligned(offset + taken, alignment))
+    return [*gaps, (free, None)]
+
+
+def _by_size(demand: Demand) -> tuple[int, ...]:
+    return -demand.bytes, demand.live.first
+
+
+def _by_time(demand: Demand) -> tuple[int, ...]:
+    return demand.live.first, -demand.bytes
+
+
+def _by_area(demand: Demand) -> tuple[int, ...]:
+    """Bytes times steps."""
+    return -demand.bytes * (demand.live.last - demand.live.first + 1), demand.live.first
+
+
+_STRATEGIES = (
+    ("largest first, best fit", _by_size, _best_fit),
+    ("earliest first, first fit", _by_time, _first_fit),
+    ("largest area first, best fit", _by_area, _best_fit),
+    ("largest first, first fit", _by_size, _first_fit),
+)

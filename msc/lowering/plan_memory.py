@@ -1,0 +1,188 @@
+"""Pass `plan-memory`: every buffer of the entry function gets a constant place.
+
+Before: `bufferize`'s @main, with memref.alloc for intermediates and memref.get_global for parameters.
+After: @main has two more arguments, `%workspace: memref<Nxi8>` and `%weights: memref<Mxi8>` (`ms.role`), and its
+buffers are memref.view at constant offsets, multiples of 64, into them. A parameter that lies in the weights has its
+offset as attribute `loop.offset`; parameters follow in the order of their first use, those that nothing needs are gone.
+A kernel's function has `loop.aliased`, pairs (output, input) that get the same place at some call: those may not be
+`restrict`.
+Buffers that are not live at the same time share bytes, and an output takes the place of an input that dies where the
+kernel allows it (`loop.in_place`). Option `print` writes the plan to standard error.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, func, memref
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FunctionType,
+    IndexType,
+    MemRefType,
+    ModuleOp,
+    StringAttr,
+    i8,
+)
+from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from msc.ir.typed import memref_type
+from msc.lowering.arena import Arena, Demand, lower_bound, plan_arena
+from msc.lowering.buffer_liveness import BufferLiveness
+from msc.lowering.buffer_types import byte_size
+from msc.lowering.in_place import SharedPlaces
+from msc.lowering.kernel_signature import ALIASED, kernel_signatures, pairs_attribute
+from msc.lowering.memory_report import MemoryPlan, PlannedBuffer
+from msc.lowering.weights_layout import lay_out_weights
+
+ENTRY = "main"
+_PURE_VIEWS = (memref.ReinterpretCastOp, memref.GetGlobalOp, memref.AllocOp)
+
+
+@dataclass(frozen=True)
+class PlanMemoryPass(ModulePass):
+    """See the module's description."""
+
+    name = "plan-memory"
+    print: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Plan @main."""
+        plan = plan_memory(op)
+        if self.print and plan is not None:
+            sys.stderr.write(str(plan))
+
+
+def plan_memory(module: ModuleOp) -> MemoryPlan | None:
+    """Plan @main in place and say what was decided; None if there is no @main."""
+    functions = (op for op in module.body.block.ops if isinstance(op, func.FuncOp))
+    entry = next((f for f in functions if f.sym_name.data == ENTRY), None)
+    return None if entry is None else _Planner(module, entry).plan()
+
+
+class _Planner:
+    def __init__(self, module: ModuleOp, function: func.FuncOp) -> None:
+        self.module, self.function = module, function
+        self._constants: dict[int, arith.ConstantOp] = {}
+
+    def plan(self) -> MemoryPlan:
+        _erase_unused(self.function)
+        liveness = BufferLiveness.of(self.function)
+        shared = SharedPlaces(liveness, kernel_signatures(self.module))
+        leaders = list(shared.live)
+        demands = [Demand(byte_size(leader.memref), shared.live[leader]) for leader in leaders]
+        arena = plan_arena(demands)
+        offsets = dict(zip(leaders, arena.offsets, strict=True))
+        globals_ = [op for op in self.function.walk() if isinstance(op, memref.GetGlobalOp)]
+        weights = lay_out_weights(self.module, [op.name_.string_value() for op in globals_])
+        report = self._report(liveness, shared, offsets, arena, lower_bound(demands), weights.bytes)
+        self._mark_aliased(shared)
+        self._install(shared, offsets, arena.bytes)
+        self._install_weights(globals_, weights.offsets, weights.bytes)
+        self._update_signature()
+        return report
+
+    def _report(
+        self,
+        liveness: BufferLiveness,
+        shared: SharedPlaces,
+        offsets: Mapping[memref.AllocOp, int],
+        arena: Arena,
+        bound: int,
+        weights: int,
+    ) -> MemoryPlan:
+        names = _distinct_names(liveness.intervals)
+        buffers = tuple(
+            PlannedBuffer(
+                names[op],
+                byte_size(op.memref),
+                offsets[shared.leader(op)],
+                live,
+                names[shared.predecessor[op]] if op in shared.predecessor else None,
+            )
+            for op, live in liveness.intervals.items()
+        )
+        steps = tuple(map(_step_text, liveness.steps))
+        return MemoryPlan(ENTRY, buffers, steps, arena.bytes, bound, weights, arena.strategy)
+
+    def _mark_aliased(self, shared: SharedPlaces) -> None:
+        for op in self.module.body.block.ops:
+            if isinstance(op, func.FuncOp) and op.sym_name.data in shared.used:
+                op.attributes[ALIASED] = pairs_attribute(sorted(shared.used[op.sym_name.data]))
+
+    def _install(self, shared: SharedPlaces, offsets: Mapping[memref.AllocOp, int], size: int) -> None:
+        workspace = self._new_argument("workspace", size)
+        for allocation in shared.liveness.intervals:
+            self._replace(allocation, allocation.memref, workspace, offsets[shared.leader(allocation)])
+
+    def _install_weights(self, globals_: list[memref.GetGlobalOp], offsets: Mapping[str, int], size: int) -> None:
+        weights = self._new_argument("weights", size)
+        for op in globals_:
+            self._replace(op, op.memref, weights, offsets[op.name_.string_value()])
+
+    def _replace(self, op: Operation, old: SSAValue, source: SSAValue, offset: int) -> None:
+        view = memref.ViewOp(source, self._constant(offset), [], memref_type(old))
+        view.location = op.location
+        block = op.parent_block()
+        if block is None:
+            raise ValueError("an operation of a function is in a block")
+        block.insert_op_before(view, op)
+        view.result.name_hint = old.name_hint
+        old.replace_all_uses_with(view.result)
+        block.erase_op(op)
+
+    def _constant(self, offset: int) -> SSAValue:
+        """The offset as a value, defined once at the function's beginning."""
+        if offset not in self._constants:
+            constant = arith.ConstantOp.from_int_and_width(offset, IndexType())
+            constant.result.name_hint = f"at{offset}"
+            self._insert_constant(constant)
+            self._constants[offset] = constant
+        return self._constants[offset].result
+
+    def _insert_constant(self, constant: Operation) -> None:
+        block = self.function.body.block
+        if self._constants:
+            block.insert_op_after(constant, next(reversed(self._constants.values())))
+        else:
+            block.insert_op_before(constant, next(iter(block.ops)))
+
+    def _new_argument(self, role: str, size: int) -> BlockArgument:
+        block = self.function.body.block
+        argument = block.insert_arg(MemRefType(i8, [size]), len(block.args))
+        argument.name_hint = role
+        return argument
+
+    def _update_signature(self) -> None:
+        block = self.function.body.block
+        given = list(self.function.arg_attrs) if self.function.arg_attrs is not None else []
+        given += [DictionaryAttr({})] * (len(block.args) - 2 - len(given))
+        roles = [DictionaryAttr({"ms.role": StringAttr(role)}) for role in ("workspace", "weights")]
+        self.function.arg_attrs = ArrayAttr([*given, *roles])
+        self.function.function_type = FunctionType.from_lists(block.arg_types, [])
+
+
+def _erase_unused(function: func.FuncOp) -> None:
+    """Erase views and buffers that nothing uses, users before what they use."""
+    for op in reversed(list(function.walk())):
+        block = op.parent_block()
+        if isinstance(op, _PURE_VIEWS) and not op.results[0].uses and block is not None:
+            block.erase_op(op)
+
+
+def _distinct_names(allocations: Iterable[memref.AllocOp]) -> dict[memref.AllocOp, str]:
+    """The buffers' names in the text, with a number where there is none or it is taken."""
+    names: dict[memref.AllocOp, str] = {}
+    for i, op in enumerate(allocations):
+        hint = op.memref.name_hint
+        names[op] = f"%{hint}" if hint is not None and f"%{hint}" not in names.values() else f"%{hint or 't'}_{i}"
+    return names
+
+
+def _step_text(op: Operation) -> str:
+    return op.callee.string_value() if isinstance(op, func.CallOp) else op.name
