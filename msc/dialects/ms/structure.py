@@ -12,12 +12,13 @@ from typing import Self, cast
 from xdsl.dialects.builtin import (
     AnyDenseElement,
     DenseIntOrFPElementsAttr,
+    ModuleOp,
     StringAttr,
     SymbolNameConstraint,
     SymbolRefAttr,
     TensorType,
 )
-from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -34,7 +35,8 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
 from msc.dialects.ms.base import MsOp, compatible
-from msc.ir.errors import InvalidAttribute, ShapeConflict
+from msc.ir.errors import InvalidAttribute, InvalidStructure, ShapeConflict
+from msc.support.diagnostics import did_you_mean
 
 INLINE_CONSTANT_BYTES = 4096
 """Larger data belongs into a parameter."""
@@ -122,6 +124,8 @@ class ParameterOp(IRDLOperation):
             raise ShapeConflict(
                 f"ms.parameter @{self.symbol} is a {self.type}, but its region gives a {last.values[0].type}"
             )
+        if self.symbol in _sources(self):
+            raise InvalidStructure(f"ms.parameter @{self.symbol} is computed from itself")
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -166,6 +170,18 @@ class GetParameterOp(MsOp):
     def infer(self) -> Sequence[TensorType[Attribute]]:
         return (self.result_tensor(),)
 
+    def verify_(self) -> None:
+        super().verify_()
+        module = _enclosing_module(self)
+        if module is None:
+            return
+        declared = _find_parameter(module, self.symbol)
+        if declared is None:
+            near = did_you_mean(self.symbol, _parameters(module))
+            raise InvalidStructure(f"there is no parameter @{self.symbol}", help=near)
+        if declared.type != self.result.type:
+            raise ShapeConflict(f"parameter @{self.symbol} is a {declared.type}, not a {self.result.type}")
+
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         name = parser.parse_symbol_name().data
@@ -185,3 +201,39 @@ class GetParameterOp(MsOp):
         printer.print_attribute(self.result.type)
         if self.attributes:
             printer.print_op_attributes(self.attributes)
+
+
+def _enclosing_module(op: Operation) -> ModuleOp | None:
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, ModuleOp):
+        parent = parent.parent_op()
+    return parent
+
+
+def _find_parameter(module: ModuleOp, name: str) -> ParameterOp | None:
+    """The parameter of a name, without a table of all: it is asked once an operation, and most stand at the front."""
+    return next((op for op in module.ops if isinstance(op, ParameterOp) and op.symbol == name), None)
+
+
+def _parameters(module: ModuleOp) -> dict[str, ParameterOp]:
+    return {op.symbol: op for op in module.ops if isinstance(op, ParameterOp)}
+
+
+def _sources(parameter: ParameterOp) -> set[str]:
+    """The names of all parameters that a derived one is computed from, directly or through others."""
+    module = _enclosing_module(parameter)
+    declared = {} if module is None else _parameters(module)
+    names: set[str] = set()
+    pending = _read_by(parameter)
+    while pending:
+        name = pending.pop()
+        if name not in names:
+            names.add(name)
+            pending += _read_by(declared[name]) if name in declared else []
+    return names
+
+
+def _read_by(parameter: ParameterOp) -> list[str]:
+    """The parameters that a derived one reads itself."""
+    region = parameter.initialiser
+    return [] if region is None else [op.symbol for op in region.walk() if isinstance(op, GetParameterOp)]

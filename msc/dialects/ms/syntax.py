@@ -98,7 +98,7 @@ class _Dictionary:
         self.parser.parse_optional_comma_separated_list(self.parser.Delimiter.BRACES, self._entry)
         for name, declared in self.definition.properties.items():
             required = not isinstance(declared, OptPropertyDef) and declared.default_value is None
-            if required and name not in self.properties:
+            if required and name not in self.properties and name != SEGMENTS:
                 raise InvalidAttribute(f"{self.definition.name} needs property '{name}'")
 
     def _entry(self) -> None:
