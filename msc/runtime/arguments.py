@@ -1,0 +1,96 @@
+"""Inputs of a call checked against a signature: names, shapes, dtypes, layout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msc.runtime.program import TensorSpec
+from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+
+Array = NDArray[np.generic]
+
+_DTYPES = {
+    "f16": "float16", "bf16": "uint16", "f32": "float32", "f64": "float64", "i1": "bool",
+    **{f"{sign}i{bits}": f"{'u' if sign else ''}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+}  # fmt: skip
+
+
+def numpy_dtype(dtype: str) -> np.dtype[np.generic]:
+    """The NumPy dtype of a tensor; bf16, which NumPy lacks, is passed as its bits in uint16."""
+    return np.dtype(_DTYPES[dtype])
+
+
+class Checker:
+    """Checks the inputs of calls; built once a model, so that a right call costs little."""
+
+    def __init__(self, inputs: Sequence[TensorSpec]) -> None:
+        self._inputs = tuple(inputs)
+        self._expected = tuple((t.shape, numpy_dtype(t.dtype)) for t in inputs)
+
+    def check(self, arrays: tuple[Array, ...], named: Mapping[str, Array]) -> Sequence[Array]:
+        """The inputs in order, C-contiguous; copied only when they are not. Raises MSC0601 to MSC0604."""
+        if named or len(arrays) != len(self._expected):
+            arrays = self._arrange(arrays, named)
+        for array, (shape, dtype) in zip(arrays, self._expected, strict=True):
+            # Identity is the usual case and quicker than equality, which decides all others.
+            if type(array) is not np.ndarray or array.shape != shape or (array.dtype is not dtype and array.dtype != dtype):
+                return self._explain(arrays)
+            if not array.flags.c_contiguous:
+                return self._contiguous(arrays)
+        return arrays
+
+    def _contiguous(self, arrays: tuple[Array, ...]) -> Sequence[Array]:
+        self._explain(arrays)
+        return [np.ascontiguousarray(a).reshape(t.shape) for a, t in zip(arrays, self._inputs, strict=True)]
+
+    def _explain(self, arrays: Sequence[object]) -> Sequence[Array]:
+        """Anything that is not plainly right: array-likes of the right shape and dtype pass, the rest is explained."""
+        converted = [self._convert(a, t) for a, t in zip(arrays, self._inputs, strict=True)]
+        problems = [p for a, t in zip(converted, self._inputs, strict=True) for p in _problems(a, t)]
+        if problems:
+            raise MscError(*problems)
+        return converted
+
+    def _convert(self, array: object, tensor: TensorSpec) -> Array:
+        converted: Array = np.asarray(array)
+        exact = not isinstance(array, np.ndarray | np.generic) and converted.dtype != numpy_dtype(tensor.dtype)
+        if exact and converted.shape == tensor.shape and np.can_cast(converted.dtype, numpy_dtype(tensor.dtype), "same_kind"):
+            converted = converted.astype(numpy_dtype(tensor.dtype))
+        return np.ascontiguousarray(converted).reshape(converted.shape)
+
+    def _arrange(self, arrays: tuple[Array, ...], named: Mapping[str, Array]) -> tuple[Array, ...]:
+        names = [t.name for t in self._inputs]
+        for name in named:
+            if name not in names:
+                message = f"the model has no input '{name}'; its inputs are {', '.join(names) or 'none'}"
+                raise MscError(Diagnostic("MSC0602", message, help=did_you_mean(name, names)))
+        if len(arrays) > len(names):
+            raise MscError(Diagnostic("MSC0602", f"the model takes {len(names)} inputs ({', '.join(names)}), got {len(arrays)}"))
+        twice = [name for name in names[: len(arrays)] if name in named]
+        if twice:
+            raise MscError(Diagnostic("MSC0602", f"input '{twice[0]}' is given twice, in order and by name"))
+        missing = [name for name in names[len(arrays) :] if name not in named]
+        if missing:
+            raise MscError(Diagnostic("MSC0601", f"missing input{'s'[: len(missing) > 1]}: {', '.join(missing)}"))
+        return (*arrays, *(named[name] for name in names[len(arrays) :]))
+
+
+def _problems(array: Array, tensor: TensorSpec) -> list[Diagnostic]:
+    if array.dtype != numpy_dtype(tensor.dtype):
+        wanted = numpy_dtype(tensor.dtype)
+        message = f"input '{tensor.name}' has dtype {array.dtype}, expected {wanted} ({tensor.dtype})"
+        return [Diagnostic("MSC0604", message, help=f"pass array.astype('{wanted}')")]
+    if array.shape == tensor.shape:
+        return []
+    return [Diagnostic("MSC0603", _shape_message(array.shape, tensor))]
+
+
+def _shape_message(shape: tuple[int, ...], tensor: TensorSpec) -> str:
+    start = f"input '{tensor.name}' has shape {list(shape)}, expected {list(tensor.shape)}"
+    if len(shape) != len(tensor.shape):
+        return f"{start}: rank {len(shape)} instead of {len(tensor.shape)}"
+    wrong = next(k for k, (got, wanted) in enumerate(zip(shape, tensor.shape, strict=True)) if got != wanted)
+    return f"{start}: dimension {wrong} is {shape[wrong]} instead of {tensor.shape[wrong]}"

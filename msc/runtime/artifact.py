@@ -1,0 +1,126 @@
+"""Artifacts loaded and called: NumPy arrays in, NumPy arrays out, nothing copied that is already as the model wants it.
+
+An artifact is code: loading one runs it, so load only what you built or trust.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msc.runtime.arguments import Checker, numpy_dtype
+from msc.runtime.interface import CALLS_SYMBOL, PROFILE_SYMBOL, RUN_SYMBOL, SIGNATURE_SYMBOL
+from msc.runtime.program import ALIGNMENT, Signature
+from msc.support.diagnostics import Diagnostic, MscError
+
+Array = NDArray[np.generic]
+
+_ERRORS = {1: "a pointer was null", 2: "a pointer was misaligned", 3: "the weights were not set"}
+
+
+class _Workspace(threading.local):
+    """Scratch memory and the array of pointers, one of each for every thread: calls in threads do not meet."""
+
+    def __init__(self, nbytes: int, tensors: int) -> None:
+        self.memory = np.empty(nbytes + ALIGNMENT, np.uint8)
+        start = self.memory.ctypes.data
+        self.address = ctypes.c_void_p(start + -start % ALIGNMENT)
+        self.pointers = (ctypes.c_void_p * max(tensors, 1))()
+
+
+class CompiledModel:
+    """A compiled model, callable with arrays in the order of its inputs, or by name. May be called from many threads."""
+
+    def __init__(self, library: ctypes.CDLL, signature: Signature, path: Path | None = None) -> None:
+        self.signature = signature
+        self.path = path
+        self._library = library
+        self._run = _function(library, RUN_SYMBOL)
+        self._checker = Checker(signature.inputs)
+        self._outputs = tuple((t.shape, numpy_dtype(t.dtype)) for t in signature.outputs)
+        self._local = _Workspace(signature.workspace_bytes, len(signature.inputs) + len(signature.outputs))
+
+    def __call__(self, *arrays: Array, **named: Array) -> Array | tuple[Array, ...]:
+        """The model's outputs: an array, or a tuple for several.
+
+        Raises MSC0601 and MSC0602 (which inputs), MSC0603 (shape), MSC0604 (dtype).
+        """
+        inputs = self._checker.check(arrays, named)
+        outputs = [np.empty(shape, dtype) for shape, dtype in self._outputs]
+        self.call_into(inputs, outputs)
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def call_into(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Run on arrays already checked: C-contiguous, of the right shapes and dtypes."""
+        local = self._local
+        pointers = local.pointers
+        position = 0
+        for array in inputs:
+            pointers[position] = array.ctypes.data
+            position += 1
+        for array in outputs:
+            pointers[position] = array.ctypes.data
+            position += 1
+        status = self._run(pointers, local.address)
+        if status:
+            raise _reported(status)
+
+    @property
+    def calls(self) -> tuple[str, ...]:
+        """Names of the kernel calls, if the model was built for profiling; else none."""
+        if not hasattr(self._library, CALLS_SYMBOL):
+            return ()
+        names = _function(self._library, CALLS_SYMBOL, ctypes.POINTER(ctypes.c_char_p))()
+        return tuple(_until_null(names))
+
+    def profile(self, inputs: Sequence[Array], seconds: NDArray[np.float64]) -> tuple[Array, ...]:
+        """One call that adds each kernel call's time to `seconds`; needs a model built for profiling."""
+        checked = self._checker.check(tuple(inputs), {})
+        outputs = [np.empty(shape, dtype) for shape, dtype in self._outputs]
+        local = self._local
+        local.pointers[:] = [array.ctypes.data for array in (*checked, *outputs)] or [0]
+        run = _function(self._library, PROFILE_SYMBOL)
+        status = run(local.pointers, local.address, ctypes.c_void_p(seconds.ctypes.data))
+        if status:
+            raise _reported(status)
+        return tuple(outputs)
+
+
+def _until_null(names: object) -> list[str]:
+    pointer = cast("ctypes._Pointer[ctypes.c_char_p]", names)
+    found = list[str]()
+    while (name := pointer[len(found)]) is not None:
+        found.append(cast(bytes, name).decode())
+    return found
+
+
+def _reported(status: int) -> MscError:
+    meaning = _ERRORS.get(status, f"error {status}")
+    return MscError(Diagnostic("MSC0606", f"the compiled model returned an error: {meaning}"))
+
+
+def _function(library: ctypes.CDLL, name: str, result: type | None = ctypes.c_int) -> Callable[..., int]:
+    function = library[name]
+    function.restype = result
+    return cast(Callable[..., int], function)
+
+
+def load(path: Path | str) -> CompiledModel:
+    """Load a shared library that msc built. Raises MSC0504 when it is something else, MSC0001 when it is not there."""
+    file = Path(path).resolve()
+    if not file.is_file():
+        raise MscError(Diagnostic("MSC0001", f"cannot read '{path}': no such file"))
+    try:
+        library = ctypes.CDLL(str(file))
+        text = cast(bytes, cast(object, _function(library, SIGNATURE_SYMBOL, ctypes.c_char_p)()))
+        signature = Signature.from_json(text.decode())
+    except (OSError, AttributeError, ValueError) as error:
+        message = f"'{path}' is not an artifact that this msc can load"
+        raise MscError(Diagnostic("MSC0504", message, notes=(str(error)[:300],))) from error
+    return CompiledModel(library, signature, file)

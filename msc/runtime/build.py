@@ -1,0 +1,145 @@
+"""Generated C to an object, a shared library or a program, by the system's C compiler."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from msc.runtime.flags import BUILD_FLAGS, SANITIZER_FLAGS
+from msc.runtime.interface import artifact_text
+from msc.runtime.program import CProgram
+from msc.runtime.program_text import main_text, table_text
+from msc.runtime.toolchain import Toolchain, find_toolchain
+from msc.runtime.weights import weights_assembly, write_weights
+from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.files import replacing
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Kind = Literal["so", "o", "exe"]
+
+_MESSAGE_LINES = 12
+
+
+@dataclass(frozen=True)
+class BuildOptions:
+    """`flags` are added after msc's own; `sanitize` builds with AddressSanitizer and UBSan."""
+
+    flags: tuple[str, ...] = ()
+    sanitize: bool = False
+    toolchain: Toolchain | None = None
+
+    def compiler(self) -> Toolchain:
+        return self.toolchain or find_toolchain()
+
+
+def build(
+    program: CProgram,
+    weights: Mapping[str, NDArray[np.generic]],
+    kind: Kind,
+    out: Path,
+    options: BuildOptions | None = None,
+) -> Path:
+    """Build `out`, which appears whole or not at all. `weights` maps parameter names to their data.
+
+    Raises MSC0502 (no compiler), MSC0503 (it failed), MSC0505 (weights), MSC0004 (cannot write).
+    """
+    chosen = options or BuildOptions()
+    folder = Path(tempfile.mkdtemp(prefix="msc-build-"))
+    try:
+        write_sources(program, weights, folder, kind)
+        _compile(program, kind, folder, chosen)
+    except MscError as error:
+        if all(d.code != "MSC0503" for d in error.diagnostics):
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+    place(folder / "result", out, executable=kind != "o")
+    shutil.rmtree(folder, ignore_errors=True)
+    return out
+
+
+def write_sources(program: CProgram, weights: Mapping[str, NDArray[np.generic]], folder: Path, kind: Kind) -> None:
+    """The files that are compiled, in `folder`: C, header, weights and, by kind, the part that calls the model."""
+    name = program.name
+    texts = {f"{name}.c": program.source, f"{name}.h": program.header}
+    if kind == "so":
+        texts["artifact.c"] = artifact_text(program)
+    if kind == "exe":
+        texts |= {"main.c": main_text(), "model_table.h": table_text(program)}
+    if program.signature.weights_bytes:
+        texts[f"{name}_weights.S"] = weights_assembly(program)
+        with (folder / f"{name}_weights.bin").open("wb") as file:
+            write_weights(program, weights, file)
+    for file_name, text in texts.items():
+        (folder / file_name).write_text(text, encoding="utf-8")
+
+
+def compile_flags(program: CProgram, options: BuildOptions) -> tuple[str, ...]:
+    """Everything that decides what the compiler makes of the C."""
+    openmp = ("-fopenmp",) if program.signature.threads != 1 and options.compiler().supports_openmp else ()
+    sanitize = SANITIZER_FLAGS if options.sanitize else ()
+    return (*BUILD_FLAGS, *program.march, *openmp, *sanitize, *options.flags)
+
+
+def _compile(program: CProgram, kind: Kind, folder: Path, options: BuildOptions) -> None:
+    flags = compile_flags(program, options)
+    sources = sorted(path.name for path in folder.iterdir() if path.suffix in (".c", ".S"))
+    match kind:
+        case "so":
+            _run(options, folder, [*flags, "-fPIC", "-shared", "-o", "result", *sources, "-lm"])
+        case "exe":
+            _run(options, folder, [*flags, "-o", "result", *sources, "-lm"])
+        case "o":
+            objects = [f"part{k}.o" for k in range(len(sources))]
+            for source, part in zip(sources, objects, strict=True):
+                _run(options, folder, [*flags, "-fPIC", "-c", "-o", part, source])
+            _run(options, folder, ["-r", "-nostdlib", "-o", "result", *objects])
+
+
+def _run(options: BuildOptions, folder: Path, arguments: Sequence[str]) -> None:
+    compiler = options.compiler()
+    try:
+        result = compiler.run(arguments, folder)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise _failed(compiler, arguments, folder, str(error)) from error
+    if result.returncode != 0:
+        raise _failed(compiler, arguments, folder, result.stderr or f"exit status {result.returncode}")
+    if not (folder / arguments[arguments.index("-o") + 1]).is_file():
+        raise _failed(compiler, arguments, folder, "it reported success and wrote nothing")
+
+
+def _failed(compiler: Toolchain, arguments: Sequence[str], folder: Path, text: str) -> MscError:
+    with suppress(OSError):
+        (folder / "compiler-output.txt").write_text(text, encoding="utf-8")
+    lines = text.strip().splitlines()[:_MESSAGE_LINES]
+    return MscError(
+        Diagnostic(
+            "MSC0503",
+            f"the C compiler failed: {compiler.version}",
+            notes=(*lines, f"the command was: {' '.join((*compiler.command, *arguments))}", f"its files are in {folder}"),
+            help="generated C should always compile: please report this with those files",
+        )
+    )
+
+
+def place(source: Path, out: Path, executable: bool) -> None:
+    """Copy a finished file to where it was asked for, atomically."""
+    with replacing(out) as target, source.open("rb") as file:
+        shutil.copyfileobj(file, target, 1 << 20)
+    if executable:
+        with suppress(OSError):
+            out.chmod(out.stat().st_mode | 0o111 & ~_umask_of(out))
+
+
+def _umask_of(path: Path) -> int:
+    """Who may not read the file may not execute it either."""
+    mode = path.stat().st_mode
+    return 0o111 & ~(mode >> 2)

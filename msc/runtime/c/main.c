@@ -1,0 +1,179 @@
+/* Runs the model on inputs from .npy files, or on made-up ones, and prints what comes out.
+
+     program [NAME=FILE.npy ...]
+
+   Reads NumPy's format, version 1 to 3, C order, little-endian. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model_table.h"
+
+#define TENSORS (MODEL_INPUTS + MODEL_OUTPUTS)
+
+static int fail(const char *what, const char *name)
+{
+    fprintf(stderr, "%s: %s: %s\n", MODEL_NAME, what, name);
+    return 1;
+}
+
+/* Memory aligned for vectors; never of size 0. */
+static void *allocate(size_t bytes)
+{
+    return aligned_alloc(MODEL_ALIGNMENT, (bytes / MODEL_ALIGNMENT + 1) * MODEL_ALIGNMENT);
+}
+
+/* NumPy's name of a type; bf16, which NumPy lacks, is stored as its bits. */
+static const char *npy_type(const char *dtype)
+{
+    static const char *const names[][2] = {
+        {"f16", "f2"}, {"bf16", "u2"}, {"f32", "f4"}, {"f64", "f8"},  {"i1", "b1"},   {"i8", "i1"},   {"i16", "i2"},
+        {"i32", "i4"}, {"i64", "i8"},  {"ui8", "u1"}, {"ui16", "u2"}, {"ui32", "u4"}, {"ui64", "u8"},
+    };
+    for (size_t k = 0; k < sizeof names / sizeof *names; ++k)
+        if (strcmp(names[k][0], dtype) == 0)
+            return names[k][1];
+    return "?";
+}
+
+/* Whether the header's 'shape': (2, 3) is the tensor's. */
+static int same_shape(const char *header, const struct model_tensor *tensor)
+{
+    const char *p = strstr(header, "'shape': (");
+    if (!p)
+        return 0;
+    p += strlen("'shape': (");
+    for (int k = 0; k < tensor->rank; ++k) {
+        char *end;
+        if (strtoumax(p, &end, 10) != tensor->shape[k] || end == p)
+            return 0;
+        p = end + strspn(end, ", ");
+    }
+    return *p == ')';
+}
+
+static int right_header(const char *header, const struct model_tensor *tensor)
+{
+    const char *descr = strstr(header, "'descr': '");
+    return descr && strncmp(descr + strlen("'descr': '") + 1, npy_type(tensor->dtype), 2) == 0 &&
+           descr[strlen("'descr': '")] != '>' && strstr(header, "'fortran_order': False") && same_shape(header, tensor);
+}
+
+static int read_npy(const char *path, const struct model_tensor *tensor, void *data)
+{
+    unsigned char magic[12];
+    static char header[4096];
+    int read = 0;
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return 0;
+    if (fread(magic, 1, 10, file) == 10 && memcmp(magic, "\x93NUMPY", 6) == 0 &&
+        (magic[6] == 1 || fread(magic + 10, 1, 2, file) == 2)) {
+        size_t length = magic[8] + 256u * magic[9];
+        if (magic[6] > 1)
+            length += 65536u * magic[10] + 16777216u * magic[11];
+        if (length < sizeof header && fread(header, 1, length, file) == length) {
+            header[length] = 0;
+            read = right_header(header, tensor) &&
+                   fread(data, tensor->element_bytes, tensor->elements, file) == tensor->elements;
+        }
+    }
+    fclose(file);
+    return read;
+}
+
+/* Numbers in [0, 1) for f32 and f64, small integers for the rest; the same on every machine. */
+static void make_up(const struct model_tensor *tensor, void *data)
+{
+    uint32_t state = 1;
+    for (size_t k = 0; k < tensor->elements; ++k) {
+        state = state * 1664525u + 1013904223u;
+        const double unit = (state >> 8) / 16777216.0;
+        unsigned char *const element = (unsigned char *)data + k * tensor->element_bytes;
+        if (strcmp(tensor->dtype, "f32") == 0) {
+            const float value = (float)unit;
+            memcpy(element, &value, sizeof value);
+        } else if (strcmp(tensor->dtype, "f64") == 0) {
+            memcpy(element, &unit, sizeof unit);
+        } else {
+            memset(element, 0, tensor->element_bytes);
+            if (tensor->dtype[0] != 'f' && tensor->dtype[0] != 'b')
+                element[0] = (unsigned char)(state >> 31);
+        }
+    }
+}
+
+/* One element as a number; f16 and bf16 as their bits. */
+static double number(const struct model_tensor *tensor, const void *data, size_t k)
+{
+    const char *const type = tensor->dtype;
+    if (strcmp(type, "f32") == 0)
+        return ((const float *)data)[k];
+    if (strcmp(type, "f64") == 0)
+        return ((const double *)data)[k];
+    switch (tensor->element_bytes) {
+    case 1:
+        return type[0] == 'u' || strcmp(type, "i1") == 0 ? ((const uint8_t *)data)[k] : ((const int8_t *)data)[k];
+    case 2:
+        return type[0] == 'i' ? ((const int16_t *)data)[k] : ((const uint16_t *)data)[k];
+    case 4:
+        return type[0] == 'u' ? (double)((const uint32_t *)data)[k] : (double)((const int32_t *)data)[k];
+    default:
+        return type[0] == 'u' ? (double)((const uint64_t *)data)[k] : (double)((const int64_t *)data)[k];
+    }
+}
+
+static void print_summary(const struct model_tensor *tensor, const void *data)
+{
+    printf("%s %s [", tensor->name, tensor->dtype);
+    for (int k = 0; k < tensor->rank; ++k)
+        printf("%s%zu", k ? ", " : "", tensor->shape[k]);
+    printf("]:");
+    for (size_t k = 0; k < tensor->elements && k < 16; ++k)
+        printf(" %.9g", number(tensor, data, k));
+    printf("%s\n", tensor->elements > 16 ? " ..." : "");
+}
+
+static int fill_inputs(int argc, char **argv, void *const *tensors)
+{
+    for (int k = 0; k < MODEL_INPUTS; ++k)
+        make_up(&model_tensors[k], tensors[k]);
+    for (int k = 1; k < argc; ++k) {
+        const char *const equals = strchr(argv[k], '=');
+        int found = 0;
+        for (int t = 0; equals && t < MODEL_INPUTS; ++t) {
+            const char *const name = model_tensors[t].name;
+            if (strlen(name) != (size_t)(equals - argv[k]) || strncmp(name, argv[k], strlen(name)) != 0)
+                continue;
+            found = 1;
+            if (!read_npy(equals + 1, &model_tensors[t], tensors[t]))
+                return fail("not a .npy file of this input's type and shape", argv[k]);
+        }
+        if (!found)
+            return fail("expected INPUT=FILE.npy", argv[k]);
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    void *tensors[TENSORS + 1];
+    void *const workspace = allocate(MODEL_WORKSPACE_BYTES);
+    int status = workspace ? 0 : fail("out of memory", "workspace");
+    for (int k = 0; k < TENSORS; ++k) {
+        tensors[k] = allocate(model_tensors[k].element_bytes * model_tensors[k].elements);
+        if (!tensors[k])
+            status = fail("out of memory", model_tensors[k].name);
+    }
+    if (!status)
+        status = fill_inputs(argc, argv, tensors);
+    if (!status && model_run(tensors, workspace))
+        status = fail("the model reported an error", MODEL_NAME);
+    for (int k = MODEL_INPUTS; !status && k < TENSORS; ++k)
+        print_summary(&model_tensors[k], tensors[k]);
+    for (int k = 0; k < TENSORS; ++k)
+        free(tensors[k]);
+    free(workspace);
+    return status;
+}

@@ -1,0 +1,103 @@
+"""The system's C compiler: which one, which version, what it accepts."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from msc.support.diagnostics import Diagnostic, MscError
+
+_CANDIDATES = ("cc", "gcc", "clang")
+_VERSION_TIMEOUT = 20
+COMPILE_TIMEOUT = 1800
+"""Seconds after which a C compiler is taken to hang."""
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """A C compiler: the command with its own first arguments (`ccache gcc`), and its version line."""
+
+    command: tuple[str, ...]
+    version: str
+
+    @property
+    def is_clang(self) -> bool:
+        return "clang" in self.version.lower()
+
+    @property
+    def supports_openmp(self) -> bool:
+        """Whether a program that uses OpenMP compiles and links."""
+        return _links(self.command, ("-fopenmp",))
+
+    def run(self, arguments: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
+        """Run the compiler in `folder`. OSError and TimeoutExpired come through."""
+        return _run((*self.command, *arguments), folder, COMPILE_TIMEOUT)
+
+
+def find_toolchain() -> Toolchain:
+    """$CC, else cc, gcc, clang on the PATH. Raises MSC0502 when there is none that runs."""
+    return _find(os.environ.get("CC", ""), os.environ.get("PATH", ""))
+
+
+@lru_cache(maxsize=8)
+def _find(wanted: str, path: str) -> Toolchain:
+    """Cached by what it depends on: the environment's CC and PATH."""
+    named = tuple(shlex.split(wanted))
+    for command in ((named,) if named else tuple((name,) for name in _CANDIDATES)):
+        version = _version(command, path)
+        if version is not None:
+            return Toolchain(command, version)
+    raise _no_compiler(wanted)
+
+
+def _version(command: tuple[str, ...], path: str) -> str | None:
+    if shutil.which(command[0], path=path) is None:
+        return None
+    try:
+        result = _run((*command, "--version"), None, _VERSION_TIMEOUT)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    lines = result.stdout.splitlines()
+    return lines[0].strip() if result.returncode == 0 and lines else None
+
+
+def _no_compiler(wanted: str) -> MscError:
+    looked = f"$CC is '{wanted}', which does not run" if wanted else f"none of {', '.join(_CANDIDATES)} is on the PATH"
+    return MscError(
+        Diagnostic(
+            "MSC0502",
+            f"no C compiler: {looked}",
+            help="install one, say `sudo apt-get install gcc`, or name one: `CC=/path/to/gcc msc ...`",
+        )
+    )
+
+
+def _links(command: tuple[str, ...], flags: tuple[str, ...]) -> bool:
+    try:
+        result = _run((*command, *flags, "-x", "c", "-", "-o", "/dev/null"), None, _VERSION_TIMEOUT, "int main(void) { return 0; }\n")
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return result.returncode == 0
+
+
+def _run(
+    command: Sequence[str], folder: Path | None, timeout: float, text: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """No shell, no terminal, messages in English."""
+    return subprocess.run(
+        list(command),
+        cwd=folder,
+        input=text,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=timeout,
+        check=False,
+        env={**os.environ, "LC_ALL": "C"},
+    )
