@@ -8,6 +8,7 @@ results get the element type that the operation declares, and IEEE exceptions ar
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import import_module
 from typing import Any, TypeAlias
 
@@ -46,9 +47,15 @@ def meaning(*names: str) -> Callable[[Meaning], Meaning]:
 
 def meanings() -> Mapping[str, Meaning]:
     """Every meaning by operation name."""
+    _load_families()
+    return _MEANINGS
+
+
+@cache
+def _load_families() -> None:
+    """Import the modules that declare meanings: not before one is asked for, as they declare them with this module."""
     for family in _FAMILIES:
         import_module(f"msc.interp.meanings.{family}")
-    return _MEANINGS
 
 
 def evaluate_op(op: MsOp, *arrays: Array) -> tuple[Array, ...]:
