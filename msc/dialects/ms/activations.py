@@ -10,6 +10,7 @@ from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
 from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.elementwise import check_representable
 from msc.dialects.ms.properties import choice_property, int_property, optional_real, real_property
 from msc.dialects.ms.shapes import broadcast_shapes, normal_axis, same_shape, same_size, shape_text, tensor_type
 from msc.ir.errors import InvalidAttribute, ShapeConflict
@@ -155,7 +156,10 @@ class ClipOp(MsOp):
     result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
-        return (tensor_type(self.expect_dtype(0, "a number"), self.shape(0)),)
+        dtype = self.expect_dtype(0, "a number")
+        check_representable(self, "min", dtype)
+        check_representable(self, "max", dtype)
+        return (tensor_type(dtype, self.shape(0)),)
 
 
 class AlongAxisOp(MsOp):

@@ -10,11 +10,11 @@ from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
 from msc.dialects.element_types import ELEMENT_TYPES, dtype_name
-from msc.dialects.ms.base import BasicOp
+from msc.dialects.ms.base import BasicOp, MsOp
 from msc.dialects.ms.properties import dtype_property
 from msc.dialects.ms.shapes import broadcast_shapes, tensor_type
 from msc.ir.errors import DtypeConflict, InvalidAttribute
-from msc.poly.compute import Statement, affine_map, broadcast_map, dims
+from msc.poly.compute import Statement, affine_map, broadcast_map, dims, integer_range
 from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar, apply
 
 
@@ -28,6 +28,16 @@ def constant(value: float, dtype: str) -> Constant:
     if dtype == "i1":
         return Constant(bool(value), dtype)
     return Constant(float(value), dtype) if dtype[0] in "fb" else Constant(int(value), dtype)
+
+
+def check_representable(op: MsOp, name: str, dtype: str) -> None:
+    """Raise InvalidAttribute if the real property `name` is not a value of an integer element type or of i1."""
+    value = op.plain(name)
+    if dtype[0] in "fb" or not isinstance(value, float):
+        return
+    low, high = (0, 1) if dtype == "i1" else integer_range(dtype)
+    if not value.is_integer() or not low <= value <= high:
+        raise InvalidAttribute(f"{op.name}: {name} is {value}, which is not a value of element type {dtype}")
 
 
 def operand_read(op: BasicOp, index: int, shape: tuple[int, ...]) -> Read:

@@ -10,7 +10,7 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
 from msc.dialects.ms.base import BasicOp
-from msc.dialects.ms.elementwise import constant, named_dtype, pointwise_statement
+from msc.dialects.ms.elementwise import check_representable, constant, named_dtype, pointwise_statement
 from msc.dialects.ms.properties import dtype_property, int_property, real_property, required_int, required_ints
 from msc.dialects.ms.shapes import normal_axis, shape_text, tensor_type
 from msc.ir.errors import InvalidAttribute, ShapeConflict
@@ -126,6 +126,8 @@ class OneHotOp(BasicOp):
         if depth < 0:
             raise InvalidAttribute(f"ms.one_hot: depth is {depth}; it must not be negative")
         dtype = named_dtype(self.name, self.plain("dtype"))
+        check_representable(self, "on_value", dtype)
+        check_representable(self, "off_value", dtype)
         return (tensor_type(dtype, (*shape[:axis], depth, *shape[axis:])),)
 
     def compute(self) -> Sequence[Statement]:

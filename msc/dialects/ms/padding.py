@@ -12,7 +12,7 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
 from msc.dialects.ms.base import BasicOp
-from msc.dialects.ms.elementwise import constant, pointwise_statement
+from msc.dialects.ms.elementwise import check_representable, constant, pointwise_statement
 from msc.dialects.ms.movement import copy_statement
 from msc.dialects.ms.properties import choice_property, real_property, required_ints
 from msc.dialects.ms.shapes import UNKNOWN, shape_text, tensor_type
@@ -51,6 +51,7 @@ class PadOp(BasicOp):
         return tuple(zip(pad[:rank], pad[rank:], strict=True))
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
+        check_representable(self, "value", self.dtype(0))
         shape, amounts = self.shape(0), self.amounts()
         for axis, (n, most) in enumerate(zip(shape, map(max, amounts), strict=True)):
             limit = {"edge": most if n else 0, "reflect": n - 1, "wrap": n}.get(self.word("mode"), most)

@@ -114,6 +114,8 @@ class GlobalPoolOp(MsOp):
         shape = self.shape(0)
         if len(shape) < 3:
             raise ShapeConflict(f"{self.name}: operand 0 is {shape_text(shape)}, which has no spatial axes")
+        if 0 in shape[2:]:
+            raise ShapeConflict(f"{self.name}: operand 0 is {shape_text(shape)}, which has nothing to pool")
         return (tensor_type(self.expect_dtype(0, self.DTYPES), (*shape[:2], *(1 for _ in shape[2:]))),)
 
 

@@ -59,8 +59,8 @@ class TransposedConvolutionOp(WeightedWindowOp):
         """The spatial sizes of the output. Raises ShapeConflict if the padding leaves none."""
         axes = zip(self.spatial(), self.windows(), self.padding(), self.added_at_end(), strict=True)
         sizes = tuple(self._size(*axis) for axis in axes)
-        if any(size < 1 and size != UNKNOWN for size in sizes):
-            raise ShapeConflict(f"{self.name}: the padding leaves an output of {shape_text(sizes)} only")
+        if 0 in self.spatial() or any(size < 1 and size != UNKNOWN for size in sizes):
+            raise ShapeConflict(f"{self.name}: x of {shape_text(self.shape(0))} without the padding leaves no output")
         return sizes
 
     def _size(self, length: int, window: Window, padding: tuple[int, int], more: int) -> int:
