@@ -1,4 +1,4 @@
-"""The exceptions that operations raise when they are not valid; `msc.ir.verification` turns them into diagnostics.
+"""The exceptions that operations raise while they are parsed and verified, with the code of the diagnostic they become.
 
 A plain `xdsl.utils.exceptions.VerifyException` is MSC0200; these carry a more telling code, and advice.
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.exceptions import ParseError, VerifyException
+from xdsl.utils.lexer import Span
 
 
 class CodedVerifyException(VerifyException):
@@ -52,3 +53,12 @@ def code_of(error: VerifyException) -> str:
 def help_of(error: VerifyException) -> str | None:
     """The advice that comes with a verification failure, if any."""
     return error.help if isinstance(error, CodedVerifyException) else None
+
+
+class CodedParseError(ParseError):
+    """A syntax error with a code of its own, at `span`; the parser of an operation raises it where it knows more."""
+
+    def __init__(self, span: Span, message: str, code: str = "MSC0100", help: str | None = None) -> None:
+        super().__init__(span, message)
+        self.code = code
+        self.help = help

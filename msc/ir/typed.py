@@ -5,7 +5,7 @@ Each raises DtypeConflict (MSC0202), an error of the program, when the value is 
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerType, MemRefType, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerType, MemRefType, Signedness, TensorType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.hints import isa
 
@@ -54,10 +54,10 @@ def element_type(value: SSAValue | Attribute) -> Attribute:
     return shaped_type(value).get_element_type()
 
 
-def integer_type(value: SSAValue | Attribute) -> IntegerType | IndexType:
+def integer_type(value: SSAValue | Attribute) -> IntegerType[int, Signedness] | IndexType:
     """The integer or index type of a scalar value, or the type itself."""
     candidate = _type(value)
-    if isinstance(candidate, IntegerType | IndexType):
+    if isa(candidate, IntegerType[int, Signedness] | IndexType):
         return candidate
     raise DtypeConflict(f"expected an integer or an index, got {candidate}")
 

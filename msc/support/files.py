@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from msc.support.diagnostics import Diagnostic, Location, MscError
 
-MAXIMUM_SOURCE_BYTES = 64 << 20
+MAXIMUM_SOURCE_BYTES = 16 << 20
 """Source text is read whole; weights, which are larger, are not in it."""
 
 

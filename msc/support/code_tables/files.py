@@ -14,7 +14,7 @@ CODES: tuple[Code, ...] = (
     Code(
         "MSC0002",
         "file is too large",
-        "Source files are limited to 64 MiB: weights belong in the safetensors file that `ms.weights` names, "
+        "Source files are limited to 16 MiB: weights belong in the safetensors file that `ms.weights` names, "
         "not in the text.",
     ),
     Code(

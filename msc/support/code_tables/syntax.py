@@ -52,7 +52,8 @@ CODES: tuple[Code, ...] = (
     Code(
         "MSC0108",
         "too many elements in a literal",
-        "A dense literal may have 1048576 elements. Put larger data in the safetensors file and declare an "
+        "A dense literal may have 65536 elements written out, and 1048576 as one repeated value "
+        "or in hexadecimal. Put larger data in the safetensors file and declare an "
         "`ms.parameter`.",
     ),
     Code(

@@ -38,4 +38,9 @@ CODES: tuple[Code, ...] = (
         "A block lacks its terminator, a region has the wrong number of blocks, or a symbol is not defined or"
         " defined twice.",
     ),
+    Code(
+        "MSC0206",
+        "tensor too large",
+        "A tensor or buffer may have 2^40 elements. Check its dimensions: one is likely mistyped.",
+    ),
 )

@@ -1,0 +1,167 @@
+"""`verify_module`: every broken rule of a module at once, each with its place, and without the module printed into it.
+
+xDSL's verifier stops at the first error, prints the whole module into it and does not check dominance.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, ModuleOp, TensorType
+from xdsl.ir import Attribute, BlockArgument, Operation, Region, SSAValue
+from xdsl.traits import IsTerminator, NoTerminator
+from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.hints import isa
+
+from msc.ir.dominance import dominance_violations
+from msc.ir.errors import (
+    CodedVerifyException,
+    DtypeConflict,
+    InvalidAttribute,
+    InvalidStructure,
+    ShapeConflict,
+    code_of,
+    help_of,
+)
+from msc.ir.locations import SourceText, source_location
+from msc.support.diagnostics import Diagnostic, Location, MscError
+
+__all__ = [
+    "CodedVerifyException",
+    "DtypeConflict",
+    "InvalidAttribute",
+    "InvalidStructure",
+    "ShapeConflict",
+    "module_diagnostics",
+    "verify_module",
+]
+
+_MAXIMUM_ELEMENTS = 1 << 40
+"""A tensor beyond this fits no machine; the bound keeps all sizes in bytes far from overflowing 64 bits."""
+
+_MAXIMUM_DIAGNOSTICS = 64
+"""A systematic mistake in a large model repeats; the first ones tell."""
+
+
+def verify_module(module: ModuleOp, sources: Mapping[str, str] | None = None) -> None:
+    """Raise one MscError with a diagnostic for every broken rule in `module`; `sources` maps file names to texts."""
+    diagnostics = module_diagnostics(module, sources)
+    if diagnostics:
+        raise MscError(*diagnostics)
+
+
+def module_diagnostics(module: ModuleOp, sources: Mapping[str, str] | None = None) -> tuple[Diagnostic, ...]:
+    """The broken rules of `module`, in textual order of the operations; dominance after all else."""
+    reporter = _Reporter(sources or {})
+    found: list[Diagnostic] = []
+    for op, error in _violations(module):
+        found.append(reporter.diagnostic(op, error))
+        if len(found) == _MAXIMUM_DIAGNOSTICS:
+            break
+    return tuple(found)
+
+
+def _violations(module: ModuleOp) -> Iterator[tuple[Operation, VerifyException]]:
+    for op in module.walk():
+        for check in (_check_structure, _check_sizes, _check_own_rules):
+            error = check(op)
+            if error is not None:
+                yield op, error
+                break
+    for op, operand in dominance_violations(module):
+        yield op, _NotDominated(f"{_name(operand)} is used before it is defined, or outside its region")
+
+
+class _NotDominated(CodedVerifyException):
+    code = "MSC0204"
+
+
+class _TooLarge(CodedVerifyException):
+    code = "MSC0206"
+
+
+def _check_own_rules(op: Operation) -> VerifyException | None:
+    """The rules of the operation's definition: IRDL constraints, traits and its own `verify_`."""
+    try:
+        op.verify_()
+    except VerifyException as error:
+        return error
+    return None
+
+
+def _check_structure(op: Operation) -> VerifyException | None:
+    return _check_successors(op) or next(filter(None, (_check_region(op, region) for region in op.regions)), None)
+
+
+def _check_successors(op: Operation) -> VerifyException | None:
+    if not op.successors:
+        return None
+    if op.parent is None or op.parent.last_op is not op:
+        return InvalidStructure("an operation with successors must be the last of its block")
+    if any(successor.parent is not op.parent.parent for successor in op.successors):
+        return InvalidStructure("a successor must be a block of the same region")
+    return None
+
+
+def _check_region(op: Operation, region: Region) -> VerifyException | None:
+    """Each block ends with a terminator, unless the operation says that its single block has none."""
+    blocks = list(region.blocks)
+    if len(blocks) == 1 and op.has_trait(NoTerminator):
+        return None
+    for block in blocks:
+        last = block.last_op
+        if last is None:
+            return InvalidStructure("a block is empty; it must end with a terminator")
+        if not last.has_trait(IsTerminator, value_if_unregistered=True):
+            return InvalidStructure(f"a block ends with '{last.name}', which is not a terminator")
+    return None
+
+
+def _check_sizes(op: Operation) -> VerifyException | None:
+    arguments = [argument for region in op.regions for block in region.blocks for argument in block.args]
+    for value in (*op.results, *arguments):
+        if _elements(value.type) > _MAXIMUM_ELEMENTS:
+            return _TooLarge(f"{value.type} has more than 2^40 elements")
+    return None
+
+
+def _elements(type: Attribute) -> int:
+    if isa(type, TensorType[Attribute]) or isa(type, MemRefType[Attribute]):
+        return math.prod(1 if extent == DYNAMIC_INDEX else extent for extent in type.get_shape())
+    return 1
+
+
+def _name(value: SSAValue) -> str:
+    if value.name_hint is not None:
+        return f"'%{value.name_hint}'"
+    return "a block argument" if isinstance(value, BlockArgument) else f"a result of '{_owner_name(value)}'"
+
+
+def _owner_name(value: SSAValue) -> str:
+    return value.owner.name if isinstance(value.owner, Operation) else "a block"
+
+
+class _Reporter:
+    """Finds the text that an operation was read from."""
+
+    def __init__(self, sources: Mapping[str, str]) -> None:
+        self._sources = {name: SourceText(text, name) for name, text in sources.items()}
+
+    def diagnostic(self, op: Operation, error: VerifyException) -> Diagnostic:
+        location = source_location(op)
+        line = None if location is None else self._line(location)
+        length = 1 if line is None or location is None else _name_length(line, location.column)
+        message = f"'{op.name}': {str(error).strip()}"
+        return Diagnostic(code_of(error), message, location, line, length, help=help_of(error))
+
+    def _line(self, location: Location) -> str | None:
+        source = self._sources.get(location.file)
+        return None if source is None else source.lines.line(location.line)
+
+
+def _name_length(line: str, column: int) -> int:
+    """The length of the operation's name that starts at a 1-based column."""
+    rest = line[column - 1 :]
+    stop = next((i for i, c in enumerate(rest) if not (c.isalnum() or c in '_."$')), len(rest))
+    return max(1, stop)
