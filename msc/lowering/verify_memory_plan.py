@@ -3,8 +3,8 @@
 The program is run on an abstract memory that knows, for every buffer, whether its bytes are still what was last written
 into it: writing a buffer spoils all others that overlap it. Checked at every step: what is read is whole; outputs and
 scratch of a call overlap nothing else of the call, except where the kernel allows it (`loop.in_place`); inputs and
-weights are never written; every view lies in its space, at a multiple of 64. Branches are both followed, and what follows holds
-only what both left; a loop's body is followed from what its first and its later iterations find. Changes nothing.
+weights are never written; every view lies in its space, at a multiple of 64. Branches are both followed; after them
+only what both left whole is. A loop's body is followed from what its first and its later iterations find. Changes nothing.
 Raises MSC0404 at the first operation that breaks a rule.
 """
 

@@ -1,0 +1,174 @@
+"""Pass `convert-loop-to-scf`: the loop stage in upstream dialects only, in a form that MLIR itself reads.
+
+Before: a loop-stage module. After: builtin, func, scf, arith, math, memref and vector; its generic form parses and
+verifies in MLIR (`iree-opt --verify-each`). What upstream cannot say, and what becomes of it:
+- a loop's kind (parallel, unroll) and label: plain scf.for, since the kinds are advice to the C compiler that change no
+  result;
+- bounds that are the largest or smallest of several expressions: arith.maxsi, arith.minsi;
+- lanes that do not lie side by side: element loads with vector.insert (xDSL has no vector.from_elements) and stores;
+  lanes that are all equal: one load and vector.broadcast;
+- memref.alloca in a loop: at the beginning of its function, because upstream frees it only when the function returns;
+- ms.parameter: gone if its bytes come from %weights, an uninitialised memref.global if the program is not planned yet;
+- attributes of our dialects (ms.name, loop.schedule, ...): gone, MLIR refuses attributes of dialects it does not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, func, memref, scf, vector
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, UnitAttr, VectorType
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.utils.hints import isa
+
+from msc.dialects import loop
+from msc.dialects.ms.structure import ParameterOp
+from msc.ir.rewriting import apply_patterns
+from msc.ir.typed import tensor_type
+from msc.lowering.affine_to_arith import Emit, expand_affine, index_constant
+from msc.lowering.buffer_types import buffer_type
+
+_OWN_DIALECTS = ("ms.", "gk.", "loop.")
+
+
+@dataclass(frozen=True)
+class ConvertLoopToScfPass(ModulePass):
+    """See the module's description."""
+
+    name = "convert-loop-to-scf"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Convert every function of the module."""
+        patterns: list[RewritePattern] = [_ConvertLoad(), _ConvertStore(), _ConvertApply(), _ConvertFor()]
+        apply_patterns(op, patterns, owner=self.name)
+        _convert_parameters(op)
+        for function in [f for f in op.walk() if isinstance(f, func.FuncOp)]:
+            _hoist_allocations(function)
+        for inner in op.walk():
+            _drop_own_attributes(inner)
+
+
+def _inserting(rewriter: PatternRewriter) -> Emit:
+    """Insert before the operation that is being rewritten."""
+
+    def emit(op: Operation) -> SSAValue:
+        rewriter.insert(op)
+        return op.results[0]
+
+    return emit
+
+
+class _ConvertFor(RewritePattern):
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: loop.ForOp, rewriter: PatternRewriter, /) -> None:
+        emit = _inserting(rewriter)
+        lower = _extreme(emit, op.lower.data, op.values, arith.MaxSIOp)
+        upper = _extreme(emit, op.upper.data, op.values, arith.MinSIOp)
+        step = index_constant(emit, op.step.value.data)
+        body = rewriter.move_region_contents_to_new_regions(op.body)
+        body.block.add_op(scf.YieldOp())
+        rewriter.replace(op, scf.ForOp(lower, upper, step, [], body), [])
+
+
+def _extreme(
+    emit: Emit, bound: AffineMap, values: Sequence[SSAValue], combine: Callable[[SSAValue, SSAValue], Operation]
+) -> SSAValue:
+    first, *others = [expand_affine(emit, expr, values) for expr in bound.results]
+    for other in others:
+        first = emit(combine(first, other))
+    return first
+
+
+class _ConvertApply(RewritePattern):
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: loop.ApplyOp, rewriter: PatternRewriter, /) -> None:
+        value = expand_affine(_inserting(rewriter), op.map.data.results[0], op.values)
+        rewriter.replace(op, [], [value])
+
+
+class _ConvertLoad(RewritePattern):
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: loop.LoadOp, rewriter: PatternRewriter, /) -> None:
+        emit, type_ = _inserting(rewriter), op.result.type
+        if not isa(type_, VectorType[Attribute]):
+            rewriter.replace(op, memref.LoadOp.get(op.source, _lane(emit, op, 0)))
+        elif not any(op.lane_steps):
+            element = emit(memref.LoadOp.get(op.source, _lane(emit, op, 0)))
+            rewriter.replace(op, vector.BroadcastOp(element, type_))
+        elif _is_contiguous(op):
+            rewriter.replace(op, vector.LoadOp(op.source, _lane(emit, op, 0), type_))
+        else:
+            rewriter.replace(op, [], [_gather(emit, op, type_)])
+
+
+def _gather(emit: Emit, op: loop.LoadOp, type_: VectorType[Attribute]) -> SSAValue:
+    first, *others = [emit(memref.LoadOp.get(op.source, _lane(emit, op, k))) for k in range(type_.get_shape()[0])]
+    result = emit(vector.BroadcastOp(first, type_))
+    for k, element in enumerate(others, start=1):
+        result = emit(vector.InsertOp(element, result, [k]))
+    return result
+
+
+class _ConvertStore(RewritePattern):
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: loop.StoreOp, rewriter: PatternRewriter, /) -> None:
+        emit, type_ = _inserting(rewriter), op.value.type
+        if not isa(type_, VectorType[Attribute]):
+            rewriter.replace(op, memref.StoreOp.get(op.value, op.target, _lane(emit, op, 0)))
+        elif _is_contiguous(op):
+            rewriter.replace(op, vector.StoreOp(op.value, op.target, _lane(emit, op, 0)))
+        else:
+            for k in range(type_.get_shape()[0]):
+                element = emit(vector.ExtractOp(op.value, [k], type_.element_type))
+                rewriter.insert(memref.StoreOp.get(element, op.target, _lane(emit, op, k)))
+            rewriter.erase(op)
+
+
+def _is_contiguous(op: loop.AccessOp) -> bool:
+    steps = op.lane_steps
+    return bool(steps) and steps[-1] == 1 and not any(steps[:-1])
+
+
+def _lane(emit: Emit, op: loop.AccessOp, lane: int) -> list[SSAValue]:
+    """The indices of a lane."""
+    exprs = [_moved(expr, step * lane) for expr, step in zip(op.map.results, op.lane_steps, strict=True)]
+    return [expand_affine(emit, expr, op.indices) for expr in exprs]
+
+
+def _moved(expr: AffineExpr, distance: int) -> AffineExpr:
+    return expr + distance if distance else expr
+
+
+def _convert_parameters(module: ModuleOp) -> None:
+    used = {op.name_.string_value() for op in module.walk() if isinstance(op, memref.GetGlobalOp)}
+    for op in [op for op in module.body.block.ops if isinstance(op, ParameterOp)]:
+        if op.symbol in used:
+            type_ = buffer_type(tensor_type(op.type))
+            module.body.block.insert_op_before(memref.GlobalOp.get(StringAttr(op.symbol), type_, UnitAttr()), op)
+        module.body.block.erase_op(op)
+
+
+def _hoist_allocations(function: func.FuncOp) -> None:
+    block = function.body.block
+    for op in [op for op in function.walk() if isinstance(op, memref.AllocaOp)]:
+        op.detach()
+        block.insert_op_before(op, next(iter(block.ops)))
+
+
+def _drop_own_attributes(op: Operation) -> None:
+    op.attributes = {name: value for name, value in op.attributes.items() if not name.startswith(_OWN_DIALECTS)}
+    if isinstance(op, func.FuncOp):
+        op.arg_attrs = _without_own(op.arg_attrs)
+        op.res_attrs = _without_own(op.res_attrs)
+
+
+def _without_own(attributes: ArrayAttr[DictionaryAttr] | None) -> ArrayAttr[DictionaryAttr] | None:
+    if attributes is None:
+        return None
+    kept = [{n: v for n, v in a.data.items() if not n.startswith(_OWN_DIALECTS)} for a in attributes]
+    return ArrayAttr([DictionaryAttr(a) for a in kept]) if any(kept) else None
