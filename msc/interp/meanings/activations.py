@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from msc.dialects.element_types import is_integer
 from msc.dialects.ms.base import MsOp
-from msc.interp.arrays import Array, dtype_text
+from msc.interp.arrays import Array
 from msc.interp.meanings.elementwise import erf, sigmoid, softplus
 from msc.interp.registry import meaning
-from msc.poly.compute import integer_range
 
 SELU_ALPHA = 1.6732632423543772
 SELU_SCALE = 1.0507009873554805
@@ -88,16 +85,8 @@ def _prelu(op: MsOp, x: Array, slope: Array) -> Array:
 def _clip(op: MsOp, x: Array) -> Array:
     low, high = op.plain("min"), op.plain("max")
     if isinstance(low, int | float):
-        x = np.maximum(x, _bound(low, x.dtype))
-    return np.minimum(x, _bound(high, x.dtype)) if isinstance(high, int | float) else x
-
-
-def _bound(value: float, dtype: np.dtype[Any]) -> Any:
-    """A bound in the element type; beyond the range of integers it bounds nothing."""
-    if not is_integer(dtype_text(dtype)):
-        return dtype.type(value)
-    low, high = integer_range(dtype_text(dtype))
-    return dtype.type(low if value < low else high if value > high else int(value))
+        x = np.maximum(x, x.dtype.type(low))
+    return np.minimum(x, x.dtype.type(high)) if isinstance(high, int | float) else x
 
 
 @meaning("softmax")
