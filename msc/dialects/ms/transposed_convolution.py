@@ -59,14 +59,14 @@ class TransposedConvolutionOp(WeightedWindowOp):
         """The spatial sizes of the output. Raises ShapeConflict if the padding leaves none."""
         axes = zip(self.spatial(), self.windows(), self.padding(), self.added_at_end(), strict=True)
         sizes = tuple(self._size(*axis) for axis in axes)
-        if 0 in self.spatial() or any(size < 1 and size != UNKNOWN for size in sizes):
+        if 0 in self.spatial() or 0 in sizes:
             raise ShapeConflict(f"{self.name}: x of {shape_text(self.shape(0))} without the padding leaves no output")
         return sizes
 
     def _size(self, length: int, window: Window, padding: tuple[int, int], more: int) -> int:
         if not known((length, window.size)):
             return UNKNOWN
-        return (length - 1) * window.stride + window.span - sum(padding) + more
+        return max((length - 1) * window.stride + window.span - sum(padding) + more, 0)
 
     def _check_output_padding(self) -> None:
         more = self.ints("output_padding")

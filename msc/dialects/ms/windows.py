@@ -117,6 +117,8 @@ class WindowOp(MsOp):
     def output_spatial(self, ceil: bool = False) -> Shape:
         """The spatial sizes of the output. Raises ShapeConflict if a window does not fit into the padded input."""
         windows, sizes = self.windows(), self.spatial()
+        if 0 in sizes:
+            raise ShapeConflict(f"{self.name}: operand 0 is {shape_text(self.shape(0))}, which has no elements")
         if self.word("pad_mode") == "same":
             return tuple(n if n == UNKNOWN else -(-n // w.stride) for n, w in zip(sizes, windows, strict=True))
         padding = self.padding()

@@ -62,6 +62,13 @@ ERRORS: list[tuple[str, str, str, str]] = [
     ("ms.slice %0 {begin = [0], end = [2], strides = [0]}", "4xf32", PROPERTIES, "no stride may be 0"),
     ("ms.pad %0 {pad = [1, 0], value = 300.0}", "4xi8", PROPERTIES, "value is 300.0, which is not a value of element"),
     ("ms.clip %0 {max = 0.5}", "4xi8", PROPERTIES, "max is 0.5, which is not a value of element type i8"),
+    ("ms.conv1d %0, %1", "1x2x0xf32 3x2x1xf32", SHAPES, "has no elements"),
+    (
+        'ms.conv1d_transpose %0, %1 {pad_mode = "pad", pad = [2, 3]}',
+        "1x2x3xf32 2x2x2xf32",
+        SHAPES,
+        "leaves no output",
+    ),
     ("ms.global_max_pool %0", "2x3x0xf32", SHAPES, "nothing to pool"),
     ("ms.pad %0 {pad = [-1, 0]}", "4xf32", PROPERTIES, "pad [-1, 0] must have 2 entries of 0 or more"),
     ('ms.pad %0 {pad = [4, 0], mode = "reflect"}', "4xf32", SHAPES, "has 3 at most"),

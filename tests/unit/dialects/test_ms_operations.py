@@ -58,7 +58,7 @@ def generic(module: ModuleOp) -> str:
 
 def random_array(rng: np.random.Generator, dtype: np.dtype[Any], shape: Sequence[int]) -> Array:
     """Floats around 0, small places as i64, and other integers without 0, which division excludes."""
-    if dtype.kind == "f":
+    if not np.issubdtype(dtype, np.integer) and dtype.kind != "b":
         return rng.uniform(-2, 2, shape).astype(dtype)
     if dtype.kind == "b":
         return rng.integers(0, 2, shape).astype(dtype)
@@ -89,7 +89,7 @@ def log_one_plus_exp(x: Array) -> Array:
 
 
 def divide(a: Array, b: Array) -> Array:
-    return a / b if a.dtype.kind == "f" else np.trunc(a / b)
+    return np.trunc(a / b) if np.issubdtype(a.dtype, np.integer) else a / b
 
 
 SCALARS: dict[str, Callable[..., Any]] = {
