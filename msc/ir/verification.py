@@ -152,7 +152,8 @@ class _Reporter:
         location = source_location(op)
         line = None if location is None else self._line(location)
         length = 1 if line is None or location is None else _name_length(line, location.column)
-        message = f"'{op.name}': {str(error).strip()}"
+        text = str(error).strip()
+        message = text if text.startswith(op.name) else f"'{op.name}': {text}"
         return Diagnostic(code_of(error), message, location, line, length, help=help_of(error))
 
     def _line(self, location: Location) -> str | None:
