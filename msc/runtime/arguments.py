@@ -13,13 +13,17 @@ from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 Array = NDArray[np.generic]
 
 _DTYPES = {
-    "f16": "float16", "bf16": "uint16", "f32": "float32", "f64": "float64", "i1": "bool",
+    "f16": "float16", "f32": "float32", "f64": "float64", "i1": "bool",
     **{f"{sign}i{bits}": f"{'u' if sign else ''}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
 }  # fmt: skip
 
 
 def numpy_dtype(dtype: str) -> np.dtype[np.generic]:
-    """The NumPy dtype of a tensor; bf16, which NumPy lacks, is passed as its bits in uint16."""
+    """The NumPy dtype of a tensor; bf16, which NumPy lacks, is that of ml_dtypes."""
+    if dtype == "bf16":
+        import ml_dtypes
+
+        return np.dtype(ml_dtypes.bfloat16)
     return np.dtype(_DTYPES[dtype])
 
 

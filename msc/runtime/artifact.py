@@ -21,6 +21,9 @@ from msc.support.diagnostics import Diagnostic, MscError
 
 Array = NDArray[np.generic]
 
+_addressof = ctypes.addressof
+_from_buffer = ctypes.c_char.from_buffer
+
 _ERRORS = {1: "a pointer was null", 2: "a pointer was misaligned", 3: "the weights were not set"}
 
 
@@ -62,10 +65,10 @@ class CompiledModel:
         pointers = local.pointers
         position = 0
         for array in inputs:
-            pointers[position] = array.ctypes.data
+            pointers[position] = _address(array)
             position += 1
         for array in outputs:
-            pointers[position] = array.ctypes.data
+            pointers[position] = _address(array)
             position += 1
         status = self._run(pointers, local.address)
         if status:
@@ -84,12 +87,20 @@ class CompiledModel:
         checked = self._checker.check(tuple(inputs), {})
         outputs = [np.empty(shape, dtype) for shape, dtype in self._outputs]
         local = self._local
-        local.pointers[:] = [array.ctypes.data for array in (*checked, *outputs)] or [0]
+        local.pointers[:] = [_address(array) for array in (*checked, *outputs)] or [0]
         run = _function(self._library, PROFILE_SYMBOL)
         status = run(local.pointers, local.address, ctypes.c_void_p(seconds.ctypes.data))
         if status:
             raise _reported(status)
         return tuple(outputs)
+
+
+def _address(array: Array) -> int:
+    """Where the data lies. The buffer protocol is three times quicker than `array.ctypes`; it refuses what is read-only."""
+    try:
+        return _addressof(_from_buffer(array))
+    except (TypeError, ValueError):
+        return array.ctypes.data
 
 
 def _until_null(names: object) -> list[str]:

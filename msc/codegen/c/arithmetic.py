@@ -184,7 +184,7 @@ def select(prelude: Prelude, mask: Value, a: Value, b: Value) -> Value:
 def _conditional(prelude: Prelude, condition: Value, a: Value, b: Value, type_: CType) -> Value:
     if type_.is_vector and not (a.splat and b.splat):
         a, b = vector_text(prelude, a), vector_text(prelude, b)
-    up = Precedence(Precedence.CONDITIONAL + 1)
+    up = Precedence.OR
     text = f"{condition.at(up)} ? {a.at(up)} : {b.at(up)}"
     reads = condition.reads or a.reads or b.reads
     return Value(text, type_, Precedence.CONDITIONAL, a.splat and b.splat, reads)
@@ -279,6 +279,7 @@ def _select(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value
 _MATH_NAMES = {"powf": "pow", "roundeven": "rint"}
 _MATH = """acos acosh asin asinh atan atanh atan2 cbrt ceil cos cosh erf exp exp2 expm1 floor log log10 log1p log2 powf
     roundeven rsqrt sin sinh sqrt tan tanh trunc""".split()
+"""Without `round`: its ties go away from zero, which no lowering asks for."""
 
 
 def _math(name: str) -> Rule:

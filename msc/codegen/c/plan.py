@@ -107,7 +107,7 @@ def _argument_attributes(main: func.FuncOp) -> list[DictionaryAttr]:
 
 
 def _argument(argument: BlockArgument, attributes: DictionaryAttr, plan: Plan) -> Place:
-    role, buffer = _text(attributes, "ms.role"), buffer_type(argument.type)
+    role, buffer = _text(attributes, "ms.role") or "input", buffer_type(argument.type)
     match role:
         case "workspace":
             plan.workspace_bytes = buffer.bytes
@@ -120,7 +120,7 @@ def _argument(argument: BlockArgument, attributes: DictionaryAttr, plan: Plan) -
             tensors.append(TensorSpec(name, "", dtype, buffer.shape))
             return Place(role, len(tensors) - 1, 0, buffer)
         case _:
-            raise no_c_form(f"an argument of @main without ms.role (one of {', '.join(ROLES)})")
+            raise no_c_form(f"an argument of @main whose ms.role is not one of {', '.join(ROLES)}")
     return Place(role, 0, 0, buffer)
 
 
