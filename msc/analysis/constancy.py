@@ -1,0 +1,49 @@
+"""Which values do not depend on the inputs of a function: parameters, constants, and what is computed of them alone."""
+
+from __future__ import annotations
+
+from xdsl.ir import OpResult, SSAValue
+
+from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.structure import ConstantOp
+from msc.interp.arrays import dense_array
+
+
+def is_constant(value: SSAValue) -> bool:
+    """Whether a value depends on parameters and constants alone."""
+    return Constancy().of(value)
+
+
+class Constancy:
+    """The answers for many values: each operation is asked once, as long as the IR does not change."""
+
+    def __init__(self) -> None:
+        self._known: dict[MsOp, bool] = {}
+
+    def of(self, value: SSAValue) -> bool:
+        """Whether a value depends on parameters and constants alone."""
+        if not isinstance(value, OpResult) or not isinstance(value.op, MsOp):
+            return False
+        return self._of_operation(value.op)
+
+    def _of_operation(self, op: MsOp) -> bool:
+        pending = [op]
+        while pending:
+            top = pending[-1]
+            inner = [v.op for v in top.operands if isinstance(v, OpResult) and isinstance(v.op, MsOp)]
+            unknown = [o for o in inner if o not in self._known]
+            if top not in self._known and unknown:
+                pending.extend(unknown)
+                continue
+            self._known[top] = len(inner) == len(top.operands) and all(self._known[o] for o in inner)
+            pending.pop()
+        return self._known[op]
+
+
+def splat_of(value: SSAValue) -> object | None:
+    """The one element (a NumPy scalar) that a constant has everywhere; None for other values."""
+    if not isinstance(value, OpResult) or not isinstance(value.op, ConstantOp):
+        return None
+    array = dense_array(value.op.value)
+    flat = array.reshape(-1)
+    return flat[0] if flat.size and flat.tobytes() == flat[:1].tobytes() * flat.size else None

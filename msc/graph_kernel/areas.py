@@ -1,0 +1,125 @@
+"""Areas: the sets of operations that clustering grows, one becoming one kernel each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+
+from msc.analysis.patterns import AreaPattern, Pattern, pattern_of
+from msc.dialects.ms.base import BasicOp
+from msc.dialects.ms.shapes import Shape, shape_of
+from msc.dialects.ms.structure import ConstantOp
+from msc.ir.typed import tensor_type
+
+
+@dataclass(eq=False)
+class Area:
+    """Operations in the order of the block, their dominant pattern, and the operation that it comes from.
+
+    `own` and `reach` are sets of operations as bits: those of the area, and those that depend on it.
+    """
+
+    ops: list[Operation]
+    pattern: AreaPattern
+    anchor: Operation
+    fusible: bool
+    own: int
+    reach: int
+    reasons: list[str] = field(default_factory=list[str])
+
+    @property
+    def kind(self) -> Pattern:
+        return self.pattern.pattern
+
+    @property
+    def domain(self) -> Shape:
+        return self.pattern.domain
+
+    @property
+    def is_elementwise(self) -> bool:
+        """Whether there is nothing in it but elementwise operations and broadcasts."""
+        return self.kind in (Pattern.ELEMENTWISE, Pattern.BROADCAST)
+
+    @property
+    def first(self) -> int:
+        """The place of the first operation in the block."""
+        return (self.own & -self.own).bit_length()
+
+
+def result_shapes(area: Area) -> Iterator[Shape]:
+    """The shapes of what the operations of an area compute."""
+    for op in area.ops:
+        for result in op.results:
+            yield shape_of(tensor_type(result))
+
+
+def used_values(op: Operation) -> Sequence[SSAValue]:
+    """The values that an operation uses, those used in its regions included."""
+    return [value for inner in op.walk() for value in inner.operands] if op.regions else op.operands
+
+
+class AreaGraph:
+    """The areas of one block, and which depends on which: MindSpore's reach table keeps it free of cycles.
+
+    Constants belong to no area: each kernel takes copies of them.
+    """
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+        self._positions = {op: i for i, op in enumerate(block.ops)}
+        self._area_of: dict[Operation, Area] = {}
+        for op in reversed(list(block.ops)):
+            if not isinstance(op, ConstantOp):
+                self._add(op)
+
+    def _add(self, op: Operation) -> None:
+        found = pattern_of(op)
+        fusible = isinstance(op, BasicOp) and found.pattern != Pattern.RESHAPE and op.is_basic
+        reach = 0
+        for user in self._users_of([op]):
+            reach |= user.own | user.reach
+        self._area_of[op] = Area([op], found, op, fusible, 1 << self._positions[op], reach)
+
+    def areas(self) -> list[Area]:
+        """All areas, by their first operation."""
+        return sorted(dict.fromkeys(self._area_of.values()), key=lambda area: area.first)
+
+    def area_of(self, op: Operation) -> Area:
+        """The area that an operation belongs to now."""
+        return self._area_of[op]
+
+    def owner(self, value: SSAValue) -> Area | None:
+        """The area that computes a value, if any does."""
+        return self._area_of.get(value.op) if isinstance(value, OpResult) else None
+
+    def producers(self, area: Area) -> list[Area]:
+        """The other areas whose values an area uses, in the order of use."""
+        owners = (self.owner(value) for op in area.ops for value in used_values(op))
+        return [a for a in dict.fromkeys(owners) if a is not None and a is not area]
+
+    def users(self, area: Area) -> list[Area]:
+        """The other areas that use values of an area."""
+        return [user for user in self._users_of(area.ops) if user is not area]
+
+    def _users_of(self, ops: Iterable[Operation]) -> list[Area]:
+        uses = (use.operation for op in ops for result in op.results for use in result.uses)
+        users = (self.block.find_ancestor_op_in_block(op) for op in uses)
+        return list(dict.fromkeys(self._area_of[op] for op in users if op is not None))
+
+    def has_detour(self, producer: Area, consumer: Area) -> bool:
+        """Whether the consumer also depends on the producer through a third area: merging would make a cycle."""
+        return any(user is not consumer and user.reach & consumer.own for user in self.users(producer))
+
+    def merge(self, producer: Area, consumer: Area, pattern: AreaPattern, anchor: Operation) -> Area:
+        """Replace two areas by one of a pattern."""
+        ops = sorted((*producer.ops, *consumer.ops), key=self._positions.__getitem__)
+        own, reach = producer.own | consumer.own, (producer.reach | consumer.reach)
+        merged = Area(ops, pattern, anchor, True, own, reach & ~own, [*producer.reasons, *consumer.reasons])
+        for op in ops:
+            self._area_of[op] = merged
+        for area in dict.fromkeys(self._area_of.values()):
+            if area is not merged and area.reach & own:
+                area.reach |= own | merged.reach
+        return merged

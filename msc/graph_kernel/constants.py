@@ -1,0 +1,36 @@
+"""Making `ms.constant` operations from numbers and arrays."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+from xdsl.dialects.builtin import AnyFloat, BytesAttr, DenseIntOrFPElementsAttr, IntegerType, TensorType
+
+from msc.dialects.element_types import is_float
+from msc.dialects.ms.shapes import tensor_type
+from msc.dialects.ms.structure import ConstantOp
+from msc.interp.arrays import Array, dtype_text, numpy_dtype
+from msc.poly.compute import integer_range
+
+
+def constant_of(array: Array) -> ConstantOp:
+    """The constant with the elements, shape and element type of an array."""
+    type_ = cast(TensorType[AnyFloat | IntegerType], tensor_type(dtype_text(array.dtype), array.shape))
+    data = BytesAttr(np.ascontiguousarray(array).tobytes())
+    return ConstantOp(value=DenseIntOrFPElementsAttr(type_, data))
+
+
+def scalar_constant(value: float, dtype: str) -> ConstantOp:
+    """A constant of rank 0; integers take the nearest value that the element type has."""
+    return constant_of(np.array(representable(value, dtype), numpy_dtype(dtype)))
+
+
+def representable(value: float, dtype: str) -> float | int | bool:
+    """A number as an element type has it: truncated and clamped for integers, as it is for floats."""
+    if is_float(dtype):
+        return float(value)
+    if dtype == "i1":
+        return bool(value)
+    low, high = integer_range(dtype)
+    return low if value <= low else high if value >= high else int(value)

@@ -1,0 +1,76 @@
+"""Pass `fold-batch-norm`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+
+from msc.analysis.constancy import is_constant
+from msc.dialects.ms.arithmetic import AddOp, MulOp
+from msc.dialects.ms.convolution import ConvolutionOp, WeightedWindowOp
+from msc.dialects.ms.linear import DenseOp
+from msc.dialects.ms.normalisation import BatchNormOp
+from msc.dialects.ms.properties import PlainValue
+from msc.graph_kernel.expanders.emitter import Emitter
+from msc.graph_kernel.expanders.normalisation import scale_and_shift
+from msc.ir.rewriting import apply_patterns
+
+
+@dataclass(frozen=True)
+class FoldBatchNorm(ModulePass):
+    """Fold batch normalisation into the weight and bias of the convolution or dense layer before it.
+
+    Takes: a graph with `ms.batch_norm` whose four statistics are parameters, after a layer with a parameter as weight
+    whose result nothing else uses. Gives: the layer with weight * scale and (bias - mean) * scale + offset, where scale
+    is gamma / sqrt(variance + epsilon), written as operations on parameters, which `hoist-parameters` moves to compile
+    time. Other batch normalisations stay for `expand-composites`. Keeps: locations. Results differ by rounding.
+    Run it before `expand-composites`, which separates the bias from the layer.
+    Example: `ms.batch_norm (ms.conv2d %x, %w), ...` becomes `ms.conv2d %x, %scaled, %shift`.
+    """
+
+    name = "fold-batch-norm"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        apply_patterns(op, [_Fold()], owner=self.name)
+
+
+class _Fold(RewritePattern):
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        if not isinstance(op, BatchNormOp) or not isinstance(op.x, OpResult):
+            return
+        layer = op.x.op
+        if not isinstance(layer, ConvolutionOp | DenseOp) or not _folds(op, layer):
+            return
+        emit = Emitter(op)
+        scale, shift = scale_and_shift(op, emit)
+        weight = emit(MulOp, layer.weight, _along_outputs(scale, layer, emit))
+        bias = shift if layer.bias is None else emit(AddOp, emit(MulOp, layer.bias, scale), shift)
+        value = emit(type(layer), layer.operands[0], weight, bias, **_properties(layer))
+        emit.ops[-1].location = layer.location
+        rewriter.replace(op, emit.ops, [value])
+        rewriter.erase(layer)
+
+
+def _folds(norm: BatchNormOp, layer: ConvolutionOp | DenseOp) -> bool:
+    """Whether all but the input is constant, nothing else uses the layer's result, and its axis 1 is the outputs."""
+    constants: tuple[SSAValue, ...] = (*norm.operands[1:], *layer.operands[1:])
+    if isinstance(layer, DenseOp) and len(layer.shape(0)) != 2:
+        return False
+    return layer.result.has_one_use() and all(map(is_constant, constants))
+
+
+def _along_outputs(scale: SSAValue, layer: ConvolutionOp | DenseOp, emit: Emitter) -> SSAValue:
+    """One factor an output channel, as it broadcasts to the weight, whose first axis that is."""
+    return emit.reshape(scale, (*emit.shape(scale), *(1 for _ in layer.shape(1)[1:])))
+
+
+def _properties(layer: ConvolutionOp | DenseOp) -> dict[str, PlainValue]:
+    if not isinstance(layer, WeightedWindowOp):
+        return {}
+    lists: dict[str, PlainValue] = {name: layer.ints(name) for name in ("pad", "stride", "dilation")}
+    return lists | {"pad_mode": layer.word("pad_mode"), "group": layer.int_("group")}
