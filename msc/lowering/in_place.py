@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from xdsl.dialects import func, memref
@@ -25,7 +25,6 @@ class SharedPlaces:
     liveness: BufferLiveness
     kernels: Mapping[str, KernelSignature]
     live: dict[memref.AllocOp, Interval] = field(init=False)
-    used: dict[str, set[tuple[int, int]]] = field(default_factory=dict[str, set[tuple[int, int]]])
     predecessor: dict[memref.AllocOp, memref.AllocOp] = field(default_factory=dict[memref.AllocOp, memref.AllocOp])
     _leader: dict[memref.AllocOp, memref.AllocOp] = field(init=False)
 
@@ -53,8 +52,6 @@ class SharedPlaces:
             if self._fits(output, input_, step) and self._is_safe(call, signature, pair[0], input_):
                 self.predecessor[output] = _allocation(call.arguments[pair[1]]) or input_
                 self._merge(output, input_)
-                pairs = self.used.setdefault(call.callee.string_value(), set())
-                pairs.update(self._shared_pairs(call, signature, input_))
 
     def _group(self, argument: SSAValue) -> memref.AllocOp | None:
         allocation = _allocation(argument)
@@ -72,15 +69,6 @@ class SharedPlaces:
     def _merge(self, output: memref.AllocOp, input_: memref.AllocOp) -> None:
         self._leader[output] = input_
         self.live[input_] = Interval(self.live[input_].first, self.live.pop(output).last)
-
-    def _shared_pairs(
-        self, call: func.CallOp, signature: KernelSignature, group: memref.AllocOp
-    ) -> Iterator[tuple[int, int]]:
-        for i in range(signature.inputs):
-            if self._group(call.arguments[i]) is group:
-                for j, position in enumerate(signature.output_range):
-                    if self._group(call.arguments[position]) is group:
-                        yield j, i
 
 
 def _allocation(argument: SSAValue) -> memref.AllocOp | None:

@@ -13,7 +13,7 @@ from xdsl.utils.hints import isa
 from msc.ir.locations import source_location
 from msc.support.diagnostics import Diagnostic, MscError
 
-OUTPUTS, TEMPORARIES, IN_PLACE, ALIASED = "loop.outputs", "loop.temporaries", "loop.in_place", "loop.aliased"
+OUTPUTS, TEMPORARIES, IN_PLACE = "loop.outputs", "loop.temporaries", "loop.in_place"
 
 
 @dataclass(frozen=True)
@@ -60,16 +60,11 @@ def kernel_signatures(module: ModuleOp) -> Mapping[str, KernelSignature]:
 
 
 def argument_pairs(attribute: Attribute | None) -> list[tuple[int, int]]:
-    """The pairs in `[array<i64: 0, 1>, ...]`, the value of `loop.in_place` and of `loop.aliased`."""
+    """The pairs in `[array<i64: 0, 1>, ...]`, the value of `loop.in_place`."""
     if not isa(attribute, ArrayAttr[DenseArrayBase[IntegerType]]):
         return []
     rows = [list(row.get_values()) for row in attribute]
     return [(row[0], row[1]) for row in rows if len(row) == 2]
-
-
-def pairs_attribute(pairs: list[tuple[int, int]]) -> ArrayAttr[Attribute]:
-    """The attribute that `argument_pairs` reads."""
-    return ArrayAttr([DenseArrayBase.from_list(i64, list(pair)) for pair in pairs])
 
 
 def _count(function: func.FuncOp, name: str) -> int:

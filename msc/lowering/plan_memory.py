@@ -4,8 +4,6 @@ Before: `bufferize`'s @main, with memref.alloc for intermediates and memref.get_
 After: @main has two more arguments, `%workspace: memref<Nxi8>` and `%weights: memref<Mxi8>` (`ms.role`), and its
 buffers are memref.view at constant offsets, multiples of 64, into them. A parameter that lies in the weights has its
 offset as attribute `loop.offset`; parameters follow in the order of their first use, those that nothing needs are gone.
-A kernel's function has `loop.aliased`, pairs (output, input) that get the same place at some call: those may not be
-`restrict`.
 Buffers that are not live at the same time share bytes, and an output takes the place of an input that dies where the
 kernel allows it (`loop.in_place`). Option `print` writes the plan to standard error.
 """
@@ -36,7 +34,7 @@ from msc.lowering.arena import Arena, Demand, lower_bound, plan_arena
 from msc.lowering.buffer_liveness import BufferLiveness
 from msc.lowering.buffer_types import byte_size
 from msc.lowering.in_place import SharedPlaces
-from msc.lowering.kernel_signature import ALIASED, kernel_signatures, pairs_attribute
+from msc.lowering.kernel_signature import kernel_signatures
 from msc.lowering.memory_report import MemoryPlan, PlannedBuffer
 from msc.lowering.weights_layout import lay_out_weights
 
@@ -81,7 +79,6 @@ class _Planner:
         globals_ = [op for op in self.function.walk() if isinstance(op, memref.GetGlobalOp)]
         weights = lay_out_weights(self.module, [op.name_.string_value() for op in globals_])
         report = self._report(liveness, shared, offsets, arena, lower_bound(demands), weights.bytes)
-        self._mark_aliased(shared)
         self._install(shared, offsets, arena.bytes)
         self._install_weights(globals_, weights.offsets, weights.bytes)
         self._update_signature()
@@ -109,11 +106,6 @@ class _Planner:
         )
         steps = tuple(map(_step_text, liveness.steps))
         return MemoryPlan(ENTRY, buffers, steps, arena.bytes, bound, weights, arena.strategy)
-
-    def _mark_aliased(self, shared: SharedPlaces) -> None:
-        for op in self.module.body.block.ops:
-            if isinstance(op, func.FuncOp) and op.sym_name.data in shared.used:
-                op.attributes[ALIASED] = pairs_attribute(sorted(shared.used[op.sym_name.data]))
 
     def _install(self, shared: SharedPlaces, offsets: Mapping[memref.AllocOp, int], size: int) -> None:
         workspace = self._new_argument("workspace", size)

@@ -4,8 +4,8 @@ The program is run on an abstract memory that knows, for every buffer, whether i
 into it: writing a buffer spoils all others that overlap it. Checked at every step: what is read is whole; outputs and
 scratch of a call overlap nothing else of the call, except where the kernel allows it (`loop.in_place`); inputs and
 weights are never written; every view lies in its space, at a multiple of 64. Branches are both followed; after them
-only what both left whole is. A loop's body is followed from what its first and its later iterations find. Changes nothing.
-Raises MSC0404 at the first operation that breaks a rule.
+only what both left whole is. A loop's body is followed from what its first and its later iterations find.
+Changes nothing. Raises MSC0404 at the first operation that breaks a rule.
 """
 
 from __future__ import annotations

@@ -1,0 +1,152 @@
+"""Pass `verify-loop-stage`: check that a module is a complete loop-stage program. Changes nothing.
+
+Checked are the closed list of operations (MSC0902), and what the code generator relies on (MSC0404):
+- the module holds parameters, kernels' functions and @main; functions return nothing and take buffers of known shape;
+- a kernel writes its outputs, temporaries and local arrays, never its inputs;
+- a local array (memref.alloca) has a known shape, and those of a function fit on a thread's stack;
+- only an outermost loop is parallel; an unrolled loop has a constant number of iterations; no loop is of kind vector,
+  as `vectorize` has made vectors of those or, with its reason, ordinary loops;
+- @main has inputs, outputs, workspace and weights, in this order, and calls functions that the module has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import func, memref
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, ModuleOp, StringAttr
+from xdsl.ir import Attribute, BlockArgument, Operation
+from xdsl.passes import ModulePass
+from xdsl.utils.hints import isa
+
+from msc.dialects import loop
+from msc.ir.locations import source_location
+from msc.lowering.buffer_types import byte_size
+from msc.lowering.kernel_signature import KernelSignature, kernel_signatures
+from msc.lowering.loop_stage_operations import ENTRY, KERNEL, TOP_LEVEL
+from msc.support.diagnostics import Diagnostic, MscError
+
+ENTRY_NAME = "main"
+STACK_BYTES = 1 << 18
+"""Most that the local arrays of one function take; the stacks of threads hold 512 KiB at least (macOS)."""
+
+_ROLES = ("input", "output", "workspace", "weights")
+
+
+@dataclass(frozen=True)
+class VerifyLoopStagePass(ModulePass):
+    """See the module's description."""
+
+    name = "verify-loop-stage"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Check the module; all that is wrong is reported at once."""
+        found = tuple(loop_stage_diagnostics(op))
+        if found:
+            raise MscError(*found)
+
+
+def loop_stage_diagnostics(module: ModuleOp) -> Iterator[Diagnostic]:
+    """Everything in which a module is not a complete loop-stage program."""
+    kernels = kernel_signatures(module)
+    for op in module.body.block.ops:
+        if op.name not in TOP_LEVEL:
+            yield _illegal(op, "directly in the module")
+        elif isinstance(op, func.FuncOp) and op.sym_name.data in kernels:
+            yield from _check_kernel(op, kernels[op.sym_name.data])
+        elif isinstance(op, func.FuncOp) and op.sym_name.data == ENTRY_NAME:
+            yield from _check_entry(op, frozenset(kernels))
+        elif isinstance(op, func.FuncOp):
+            yield _wrong(op, f"@{op.sym_name.data} is neither the entry function nor a kernel's (loop.outputs)")
+
+
+def _check_kernel(function: func.FuncOp, signature: KernelSignature) -> Iterator[Diagnostic]:
+    yield from _check_operations(function, KERNEL, "in a kernel's function")
+    yield from _check_arguments(function)
+    inputs = function.body.block.args[: signature.inputs]
+    for op in _inside(function):
+        match op:
+            case loop.ForOp():
+                yield from _check_loop(op)
+            case loop.StoreOp() | memref.StoreOp():
+                yield from _check_store(op, inputs)
+            case _:
+                pass
+    yield from _check_stack(function)
+
+
+def _check_operations(function: func.FuncOp, legal: frozenset[str], place: str) -> Iterator[Diagnostic]:
+    for op in _inside(function):
+        if op.name not in legal:
+            yield _illegal(op, place)
+
+
+def _check_arguments(function: func.FuncOp) -> Iterator[Diagnostic]:
+    for position, type_ in enumerate(function.function_type.inputs):
+        if not _is_static_buffer(type_):
+            yield _wrong(function, f"argument {position} is no memref of known shape but {type_}")
+    if function.function_type.outputs.data:
+        yield _wrong(function, f"@{function.sym_name.data} returns values; results are written into buffers")
+
+
+def _is_static_buffer(type_: Attribute) -> bool:
+    return isa(type_, MemRefType[Attribute]) and DYNAMIC_INDEX not in type_.get_shape()
+
+
+def _check_loop(op: loop.ForOp) -> Iterator[Diagnostic]:
+    kind = op.kind.data
+    if kind is loop.LoopKind.PARALLEL and isinstance(op.parent_op(), loop.ForOp):
+        yield _wrong(op, "a parallel loop stands inside another loop")
+    if kind is loop.LoopKind.UNROLL and op.constant_range is None:
+        yield _wrong(op, "an unrolled loop has no constant number of iterations")
+    if kind is loop.LoopKind.VECTOR:
+        yield _wrong(op, "a loop of kind vector is left; vectorize comes before")
+
+
+def _check_store(op: loop.StoreOp | memref.StoreOp, inputs: Sequence[BlockArgument]) -> Iterator[Diagnostic]:
+    target = op.target if isinstance(op, loop.StoreOp) else op.memref
+    if isinstance(target, BlockArgument) and target in inputs:
+        yield _wrong(op, f"argument {target.index} is an input, but is written")
+
+
+def _check_stack(function: func.FuncOp) -> Iterator[Diagnostic]:
+    arrays = [op for op in _inside(function) if isinstance(op, memref.AllocaOp)]
+    for op in arrays:
+        if not _is_static_buffer(op.memref.type):
+            yield _wrong(op, "a local array has no known shape")
+            return
+    total = sum(byte_size(op.memref) for op in arrays)
+    if total > STACK_BYTES:
+        yield _wrong(function, f"the local arrays take {total} bytes; at most {STACK_BYTES} fit on a stack")
+
+
+def _check_entry(function: func.FuncOp, kernels: frozenset[str]) -> Iterator[Diagnostic]:
+    yield from _check_operations(function, ENTRY, "in the entry function")
+    yield from _check_arguments(function)
+    yield from _check_roles(function)
+    for op in _inside(function):
+        if isinstance(op, func.CallOp) and op.callee.string_value() not in kernels:
+            yield _wrong(op, f"@{op.callee.string_value()} is no kernel's function of this module")
+
+
+def _check_roles(function: func.FuncOp) -> Iterator[Diagnostic]:
+    given = [a.data.get("ms.role") for a in function.arg_attrs or ()]
+    roles = [role.data if isinstance(role, StringAttr) else "" for role in given]
+    known = [_ROLES.index(role) for role in roles if role in _ROLES]
+    counted = [roles.count(role) for role in ("workspace", "weights")]
+    if len(known) != len(function.body.block.args) or known != sorted(known) or counted != [1, 1]:
+        yield _wrong(function, "the arguments' ms.role are not inputs, outputs, one workspace and the weights")
+
+
+def _inside(function: func.FuncOp) -> Iterator[Operation]:
+    return (op for op in function.walk() if op is not function)
+
+
+def _illegal(op: Operation, place: str) -> Diagnostic:
+    return Diagnostic("MSC0902", f"'{op.name}' is not an operation of the loop stage {place}", source_location(op))
+
+
+def _wrong(op: Operation, message: str) -> Diagnostic:
+    return Diagnostic("MSC0404", f"{VerifyLoopStagePass.name}: {message}", source_location(op))
