@@ -6,10 +6,11 @@ Every name in the source is a number of our own with a letter before it; nothing
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
 
 import numpy as np
-from xdsl.dialects import func, memref, scf
+from xdsl.dialects import func, memref, scf, vector
 from xdsl.dialects.builtin import IndexType, VectorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -17,6 +18,7 @@ from xdsl.ir.affine import AffineMap
 from xdsl.utils.hints import isa
 
 from msc.dialects.loop import AccessOp, ApplyOp, ForOp, LoadOp, StoreOp
+from msc.interp.arrays import Array
 from msc.interp.intervals import Interval, interval
 from msc.interp.loop_access import Access, affine_text, lane_numbers
 from msc.interp.loop_operations import OPERATIONS
@@ -38,23 +40,36 @@ _OPERATORS = {
 _OPEN_LOOPS = 16
 """Python compiles at most 20 loops inside each other in one function; deeper ones go to a function of their own."""
 
-Call = Callable[..., tuple[Any, ...]]
+Call: TypeAlias = Callable[..., tuple[Any, ...]]
 
 
-def translate(function: FuncOp, call: Call) -> Callable[..., tuple[Any, ...]]:
-    """The function as a Python callable on arrays and scalars; `call(name, *values)` calls another one.
+@dataclass(frozen=True)
+class Surroundings:
+    """What a function refers to by name: other functions and parameters."""
+
+    call: Call
+    parameter: Callable[[str], Array]
+
+
+def translate(function: FuncOp, surroundings: Surroundings) -> Call:
+    """The function as a Python callable on arrays and scalars.
 
     Raises MSC0611 for an operation that the loop stage does not have.
     """
-    translation = _Translation(function, call)
+    translation = _Translation(function, surroundings)
     namespace = translation.namespace
     exec(compile(translation.source, "<loop stage>", "exec"), namespace)
-    return cast("Callable[..., tuple[Any, ...]]", namespace["f"])
+    return cast(Call, namespace["f"])
 
 
 class _Translation:
-    def __init__(self, function: FuncOp, call: Call) -> None:
-        self.namespace: dict[str, Any] = {"call": call, "full": np.full, "outside": _outside}
+    def __init__(self, function: FuncOp, surroundings: Surroundings) -> None:
+        self.namespace: dict[str, Any] = {
+            "call": surroundings.call,
+            "parameter": surroundings.parameter,
+            "full": np.full,
+            "outside": _outside,
+        }
         self._names: dict[SSAValue, str] = {}
         self._ranges: dict[SSAValue, Interval] = {}
         self._lines: list[str] = []
@@ -106,6 +121,13 @@ class _Translation:
                 self._access(op)
             case memref.LoadOp() | memref.StoreOp():
                 self._plain_access(op)
+            case vector.LoadOp():
+                self._vector_access(op, op.base, op.indices, op.result)
+            case vector.StoreOp():
+                self._vector_access(op, op.base, op.indices, op.vector)
+            case memref.GetGlobalOp():
+                symbol = self._bind(op.name_.string_value())
+                self._line(f"{self._name(op.memref)} = parameter({symbol})")
             case ApplyOp():
                 self._line(f"{self._name(op.result)} = {affine_text(op.map.data.results[0], operands)}")
                 known = [self._ranges.get(v) for v in op.operands]
@@ -195,6 +217,18 @@ class _Translation:
             self._line(f"{element} = {self._name(op.value)}")
         else:
             self._line(f"{self._name(op.res)} = {element}")
+
+    def _vector_access(
+        self, op: vector.LoadOp | vector.StoreOp, buffer: SSAValue, indices: Sequence[SSAValue], value: SSAValue
+    ) -> None:
+        steps = (*[0] * (len(indices) - 1), 1)
+        map_ = AffineMap.identity(len(indices))
+        access = Access.of(buffer, map_, indices, self._names, self._ranges, _lanes(value), steps)
+        element = f"{self._check(op, access, buffer)}[{access.vector_index('')}]"
+        if isinstance(op, vector.StoreOp):
+            self._line(f"{element} = {self._name(value)}")
+        else:
+            self._line(f"{self._name(value)} = {element}.copy()")
 
     def _check(self, op: Operation, access: Access, buffer: SSAValue) -> str:
         name = self._name(buffer)

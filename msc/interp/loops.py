@@ -15,7 +15,7 @@ from msc.interp.arrays import Array, element_dtype
 from msc.interp.graph import evaluate_parameter
 from msc.interp.inputs import arguments, arranged, declared
 from msc.interp.loop_memory import fresh, fresh_bytes
-from msc.interp.loop_translation import translate
+from msc.interp.loop_translation import Surroundings, translate
 from msc.interp.weights import WeightSource
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 
@@ -32,10 +32,15 @@ KernelObserver: TypeAlias = Callable[[str, tuple[Any, ...]], None]
 class LoopProgram:
     """The functions of a loop-stage module as Python callables on arrays, translated when they are first called."""
 
-    def __init__(self, module: ModuleOp, observer: KernelObserver | None = None) -> None:
+    def __init__(
+        self, module: ModuleOp, weights: WeightSource | None = None, observer: KernelObserver | None = None
+    ) -> None:
         self.functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
+        self._module = module
+        self._weights = weights or {}
         self._observer = observer
         self._translated: dict[str, Callable[..., tuple[Any, ...]]] = {}
+        self._parameters: dict[str, Array] = {}
 
     def function(self, name: str) -> FuncOp:
         """The function of a name. Raises MSC0605."""
@@ -47,9 +52,17 @@ class LoopProgram:
     def run(self, name: str, *values: Any) -> tuple[Any, ...]:
         """Call a function on arrays, which it may write. Raises MSC0605, MSC0610 and MSC0611."""
         if name not in self._translated:
-            self._translated[name] = translate(self.function(name), self._call)
+            self._translated[name] = translate(self.function(name), Surroundings(self._call, self._parameter))
         with np.errstate(all="ignore"):
             return self._translated[name](*values)
+
+    def _parameter(self, name: str) -> Array:
+        """The value of a parameter as a buffer; unsigned elements have no sign in buffers."""
+        if name not in self._parameters:
+            value = np.ascontiguousarray(evaluate_parameter(self._module, name, self._weights))
+            kind = value.dtype.kind
+            self._parameters[name] = value.view(f"i{value.dtype.itemsize}") if kind == "u" else value
+        return self._parameters[name]
 
     def _call(self, name: str, *values: Any) -> tuple[Any, ...]:
         results = self.run(name, *values)
@@ -71,7 +84,7 @@ def evaluate_loops(
     Raises MSC0601 to MSC0605 for a call that does not fit, MSC0303 and MSC0304 for weights that do not, MSC0610 for an
     access outside its buffer and MSC0611 for an operation that this stage does not have.
     """
-    program = LoopProgram(module, observer)
+    program = LoopProgram(module, weights, observer)
     expected = list(arguments(program.function(entry)))
     given = iter(arranged([declared(*a) for a in expected if _role(a[1]) == "input"], inputs))
     values = [_value(module, argument, attributes, given, weights) for argument, attributes in expected]

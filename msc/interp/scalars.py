@@ -194,6 +194,18 @@ def _floordiv(a: Any, b: Any) -> Any:
     return a // b
 
 
+def _ceildiv(a: Any, b: Any) -> Any:
+    return -(-a // b)
+
+
+def _largest(a: Any, b: Any) -> Any:
+    return max(a, b) if isinstance(a, int) else np.maximum(a, b)
+
+
+def _smallest(a: Any, b: Any) -> Any:
+    return min(a, b) if isinstance(a, int) else np.minimum(a, b)
+
+
 def _mod(a: Any, b: Any) -> Any:
     return a % b
 
@@ -223,8 +235,9 @@ _ARITH: dict[str, Callable[..., Any]] = {
     "ori": _or_,
     "xori": _xor,
     "floordivsi": _floordiv,
-    "maxsi": np.maximum,
-    "minsi": np.minimum,
+    "ceildivsi": _ceildiv,
+    "maxsi": _largest,
+    "minsi": _smallest,
     "maximumf": np.maximum,
     "minimumf": np.minimum,
     "maxnumf": np.fmax,

@@ -311,6 +311,40 @@ def test_loops_nest_deeper_than_python_allows(module_of: Parse) -> None:
     assert y[0] == 4
 
 
+def test_upstream_vectors_and_index_arithmetic(module_of: Parse) -> None:
+    text = function(
+        "%x: memref<3x8xf32>, %y: memref<3x8xf32>",
+        """%c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        %c2 = arith.constant 2 : index
+        %c3 = arith.constant 3 : index
+        scf.for %i = %c0 to %c3 step %c1 {
+          %n = arith.subi %i, %c2 : index
+          %m = arith.maxsi %n, %c0 : index
+          %h = arith.ceildivsi %i, %c2 : index
+          %v = vector.load %x[%i, %h] : memref<3x8xf32>, vector<4xf32>
+          vector.store %v, %y[%m, %i] : memref<3x8xf32>, vector<4xf32>
+        }""",
+    )
+    x, y = np.arange(24, dtype=np.float32).reshape(3, 8), np.zeros((3, 8), np.float32)
+    call(module_of(text), x, y)
+    expected = np.zeros((3, 8), np.float32)
+    for i in range(3):
+        expected[max(i - 2, 0), i : i + 4] = x[i, -(-i // 2) :][:4]
+    np.testing.assert_array_equal(y, expected)
+
+
+def test_buffers_of_parameters_before_memory_is_planned(module_of: Parse) -> None:
+    text = """builtin.module {
+      ms.parameter @w : tensor<2xui8>
+      func.func @main(%y: memref<2xi8> {ms.role = "output", ms.dtype = "ui8"}) {
+        %w = memref.get_global @w : memref<2xi8>
+        "memref.copy"(%w, %y) : (memref<2xi8>, memref<2xi8>) -> ()
+        func.return } }"""
+    w = np.array([200, 1], np.uint8)
+    np.testing.assert_array_equal(evaluate_loops(module_of(text), [], {"w": w})[0], w)
+
+
 def test_an_operation_of_another_stage_is_an_error(module_of: Parse) -> None:
     text = function("%x: tensor<2xf32>", "%r = ms.exp %x : (tensor<2xf32>) -> tensor<2xf32>")
     with pytest.raises(MscError, match=r"MSC0611.*ms\.exp cannot be executed at the loop stage"):
