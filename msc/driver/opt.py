@@ -1,0 +1,136 @@
+"""The pass driver behind `msc opt` and `msc-opt`: reads modules, runs a pipeline over them, prints them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
+from typing import NoReturn
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.printer import Printer
+
+from msc.driver.pass_manager import PassManager
+from msc.driver.pipeline import build_pipeline
+from msc.driver.registry import PASSES, new_context
+from msc.ir.reading import parse_module
+from msc.ir.verification import verify_module
+from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+from msc.support.files import decode_source, read_source, write_text
+
+SPLIT_MARKER = "// -----"
+"""The line between two modules of one file under --split-input-file, as in MLIR."""
+
+
+@dataclass(frozen=True)
+class OptOptions:
+    """The options of `msc opt`; `print_after` holds pass names, or `all`, or `changed`."""
+
+    pipeline: str = ""
+    generic: bool = False
+    debuginfo: bool = False
+    verify_each: bool = True
+    print_after: frozenset[str] = field(default_factory=frozenset[str])
+    split_input_file: bool = False
+    verify_diagnostics: bool = False
+
+
+def run_opt(file: str, options: OptOptions) -> str:
+    """What `msc opt` prints for `file` (`-` is the standard input). Raises one MscError for all parts that fail."""
+    _check_print_after(options.print_after)
+    build_pipeline(options.pipeline)
+    text, name = _read(file)
+    outputs: list[str] = []
+    failures: list[Diagnostic] = []
+    for part in _parts(text, options.split_input_file):
+        try:
+            outputs.append(_run_part(part, name, options))
+        except MscError as error:
+            failures += error.diagnostics
+            outputs.append(f"{error}\n")
+    if failures and not options.verify_diagnostics:
+        raise MscError(*failures)
+    return f"\n{SPLIT_MARKER}\n\n".join(outputs)
+
+
+def format_module(module: ModuleOp, *, generic: bool = False, debuginfo: bool = False) -> str:
+    """The text of a module, with a newline at its end."""
+    stream = StringIO()
+    Printer(stream, print_generic_format=generic, print_debuginfo=debuginfo).print_op(module)
+    return stream.getvalue() + "\n"
+
+
+def _run_part(text: str, name: str, options: OptOptions) -> str:
+    sources = {name: text}
+    context = new_context()
+    module = parse_module(context, text, name)
+    if options.verify_each:
+        verify_module(module, sources)
+    dump = _Dump(options, format_module(module, generic=options.generic)) if options.print_after else None
+    PassManager(context, sources, options.verify_each, dump).run(module, build_pipeline(options.pipeline))
+    return format_module(module, generic=options.generic, debuginfo=options.debuginfo)
+
+
+class _Dump:
+    """Prints the module to standard error after the passes that were asked for."""
+
+    def __init__(self, options: OptOptions, before: str) -> None:
+        self._options = options
+        self._before = before
+
+    def __call__(self, name: str, module: ModuleOp, seconds: float) -> None:
+        del seconds
+        text = format_module(module, generic=self._options.generic, debuginfo=self._options.debuginfo)
+        wanted = self._options.print_after
+        changed = text != self._before
+        self._before = text
+        if wanted & {"all", name} or ("changed" in wanted and changed):
+            print(f"// -----// IR after {name} //----- //\n{text}", file=sys.stderr)
+
+
+def _check_print_after(names: frozenset[str]) -> None:
+    known = {*PASSES, "all", "changed"}
+    for name in sorted(names - known):
+        message = f"--print-ir-after: there is no pass '{name}'"
+        raise MscError(Diagnostic("MSC0401", message, help=did_you_mean(name, known)))
+
+
+def _read(file: str) -> tuple[str, str]:
+    if file == "-":
+        return decode_source(sys.stdin.buffer.read(), "<stdin>"), "<stdin>"
+    return read_source(Path(file)), file
+
+
+def _parts(text: str, split: bool) -> Iterator[str]:
+    """The modules of a file; blank lines stand for what came before, so that line numbers are the file's."""
+    if not split:
+        yield text
+        return
+    lines_before = 0
+    for part in f"\n{text}".split(f"\n{SPLIT_MARKER}"):
+        rest_of_marker = part if lines_before == 0 else part.partition("\n")[2]
+        body = rest_of_marker.removeprefix("\n") if lines_before == 0 else rest_of_marker
+        yield "\n" * lines_before + body
+        lines_before += body.count("\n") + 2
+
+
+def print_result(text: str, output: str | None) -> None:
+    """Write to the file `output`, atomically, or to the standard output."""
+    if output is None or output == "-":
+        sys.stdout.write(text)
+        return
+    write_text(Path(output), text)
+
+
+def main() -> NoReturn:
+    """The program `msc-opt`: the same as `msc opt`."""
+    from msc.driver.front import run_program
+    from msc.driver.verbs.opt import command
+
+    run_program(command, "msc-opt")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""The dialects and passes there are, by name, each imported when it is first used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import Builtin
+from xdsl.ir import Dialect
+from xdsl.passes import ModulePass
+
+DIALECTS: dict[str, str] = {
+    "ms": "msc.dialects.ms:MS",
+    "gk": "msc.dialects.gk:GK",
+    "loop": "msc.dialects.loop:LOOP",
+    "affine": "xdsl.dialects.affine:Affine",
+    "arith": "xdsl.dialects.arith:Arith",
+    "cf": "xdsl.dialects.cf:Cf",
+    "func": "xdsl.dialects.func:Func",
+    "math": "xdsl.dialects.math:Math",
+    "memref": "xdsl.dialects.memref:MemRef",
+    "scf": "xdsl.dialects.scf:Scf",
+    "tensor": "xdsl.dialects.tensor:Tensor",
+    "vector": "xdsl.dialects.vector:Vector",
+}
+"""Dialect name -> "module:attribute"; `builtin` is always loaded."""
+
+PASSES: dict[str, str] = {
+    "bufferize": "msc.lowering.bufferize:BufferizePass",
+    "canonicalize": "xdsl.transforms.canonicalize:CanonicalizePass",
+    "cluster-kernels": "msc.graph_kernel.cluster_kernels:ClusterKernels",
+    "convert-loop-to-scf": "msc.lowering.convert_loop_to_scf:ConvertLoopToScfPass",
+    "cse": "xdsl.transforms.common_subexpression_elimination:CommonSubexpressionElimination",
+    "dce": "xdsl.transforms.dead_code_elimination:DeadCodeElimination",
+    "expand-composites": "msc.graph_kernel.expand_composites:ExpandComposites",
+    "plan-memory": "msc.lowering.plan_memory:PlanMemoryPass",
+    "verify-memory-plan": "msc.lowering.verify_memory_plan:VerifyMemoryPlanPass",
+}
+"""Pass name on the command line -> "module:class"; the class's `name` is the same."""
+
+
+def new_context() -> Context:
+    """A context that knows every dialect and has loaded only `builtin`."""
+    context = Context()
+    context.load_dialect(Builtin)
+    for name, target in DIALECTS.items():
+        context.register_dialect(name, _dialect_factory(target))
+    return context
+
+
+def load_pass(name: str) -> type[ModulePass]:
+    """The class of a pass. Raises KeyError when there is none of this name."""
+    loaded = _load(PASSES[name])
+    assert isinstance(loaded, type), PASSES[name]
+    assert issubclass(loaded, ModulePass), PASSES[name]
+    return loaded
+
+
+def _dialect_factory(target: str) -> Callable[[], Dialect]:
+    def load() -> Dialect:
+        dialect = _load(target)
+        assert isinstance(dialect, Dialect), target
+        return dialect
+
+    return load
+
+
+def _load(target: str) -> object:
+    module, _, attribute = target.partition(":")
+    return getattr(import_module(module), attribute)

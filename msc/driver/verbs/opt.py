@@ -1,0 +1,57 @@
+"""`msc opt`: run passes over a module; the tool that lit tests use."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command(name="opt")
+@click.argument("file", default="-")
+@click.option("-p", "--passes", "pipeline", default="", metavar="PIPELINE", help="e.g. 'pass-a,pass-b{option=1}'.")
+@click.option("-o", "--output", metavar="FILE", help="Write there instead of to the standard output.")
+@click.option("--generic", is_flag=True, help="Print the generic form, which upstream MLIR reads.")
+@click.option("--debuginfo", is_flag=True, help="Print the location of each operation.")
+@click.option("--print-ir-after", multiple=True, metavar="PASS|all|changed", help="Print the module to stderr then.")
+@click.option("--verify-each/--no-verify-each", default=True, help="Verify after reading and after every pass.")
+@click.option("--split-input-file", is_flag=True, help="Modules are separated by lines '// -----'.")
+@click.option("--verify-diagnostics", is_flag=True, help="Print errors among the results and exit 0, for tests.")
+@click.option("--show-passes", is_flag=True, help="List the passes with their options.")
+@click.option("--show-dialects", is_flag=True, help="List the dialects.")
+def command(
+    file: str,
+    pipeline: str,
+    output: str | None,
+    generic: bool,
+    debuginfo: bool,
+    print_ir_after: tuple[str, ...],
+    verify_each: bool,
+    split_input_file: bool,
+    verify_diagnostics: bool,
+    show_passes: bool,
+    show_dialects: bool,
+) -> None:
+    """Run PIPELINE over the module in FILE ('-' is the standard input) and print the result.
+
+    Example: msc opt lenet5.mir -p 'expand-composites,canonicalize' --print-ir-after changed
+    """
+    if show_passes or show_dialects:
+        click.echo(_listing(show_passes))
+        return
+    from msc.driver.opt import OptOptions, print_result, run_opt
+
+    options = OptOptions(
+        pipeline, generic, debuginfo, verify_each, frozenset(print_ir_after), split_input_file, verify_diagnostics
+    )
+    print_result(run_opt(file, options), output)
+
+
+def _listing(passes: bool) -> str:
+    from msc.driver.registry import DIALECTS, PASSES
+
+    return "\n".join(map(_pass_line, sorted(PASSES)) if passes else sorted(DIALECTS))
+
+
+def _pass_line(name: str) -> str:
+    from msc.driver.pipeline import pass_summary
+
+    return pass_summary(name)
