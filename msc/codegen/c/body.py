@@ -43,6 +43,7 @@ class Body:
     buffers: dict[SSAValue, tuple[str, BufferType]] = field(default_factory=dict[SSAValue, tuple[str, BufferType]])
     pending: dict[SSAValue, Value] = field(default_factory=dict[SSAValue, Value])
     dead: set[SSAValue] = field(default_factory=set[SSAValue])
+    touched: set[SSAValue] = field(default_factory=set[SSAValue])
 
     def block(self, block: Block) -> None:
         """All operations of a block, in order."""
@@ -155,6 +156,7 @@ class Body:
         self.buffers[value] = name if type_.shape else f"{name}[0]", type_
 
     def _buffer(self, value: SSAValue) -> tuple[str, BufferType]:
+        self.touched.add(value)
         return self.buffers[value]
 
     def _array(self, op: memref.AllocaOp) -> None:

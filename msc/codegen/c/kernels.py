@@ -55,8 +55,10 @@ def emit_kernel(
     for argument, parameter in zip(function.body.block.args, parameters, strict=True):
         body.bind_parameter(argument, parameter.name)
     body.block(function.body.block)
+    arguments = zip(function.body.block.args, parameters, strict=True)
+    unused = "".join(f"    (void){p.name};\n" for a, p in arguments if a not in body.touched)
     head = wrap_prototype(f"{'static ' if static else ''}void {name}(", [p.declaration for p in parameters])
-    return Kernel(name, parameters, f"{_comment(function)}{head}\n{{\n{body.lines.text()}}}\n")
+    return Kernel(name, parameters, f"{_comment(function)}{head}\n{{\n{unused}{body.lines.text()}}}\n")
 
 
 def _parameters(function: FuncOp, scope: Scope, aliased: frozenset[int]) -> tuple[Parameter, ...]:

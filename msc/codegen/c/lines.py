@@ -18,10 +18,6 @@ class Lines:
         """A line at the current depth."""
         self.lines.append("    " * self.depth + text if text else "")
 
-    def directive(self, text: str) -> None:
-        """A line that belongs to the next statement."""
-        self.add(text)
-
     @contextmanager
     def braces(self, head: str) -> Iterator[None]:
         """`head {`, a deeper block, `}`."""
@@ -32,4 +28,4 @@ class Lines:
         self.add("}")
 
     def text(self) -> str:
-        return "\n".join(self.lines) + "\n"
+        return "".join(f"{line}\n" for line in self.lines)
