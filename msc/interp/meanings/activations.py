@@ -9,6 +9,7 @@ import numpy as np
 from msc.dialects.ms.base import MsOp
 from msc.interp.arrays import Array
 from msc.interp.meanings.elementwise import erf, sigmoid, softplus
+from msc.interp.meanings.reductions import largest
 from msc.interp.registry import meaning
 
 SELU_ALPHA = 1.6732632423543772
@@ -92,12 +93,12 @@ def _clip(op: MsOp, x: Array) -> Array:
 @meaning("softmax")
 def _softmax(op: MsOp, x: Array) -> Array:
     axis = op.int_("axis")
-    powers = np.exp(x - x.max(axis=axis, keepdims=True))
+    powers = np.exp(x - largest(x, (axis,)))
     return powers / powers.sum(axis=axis, keepdims=True)
 
 
 @meaning("log_softmax")
 def _log_softmax(op: MsOp, x: Array) -> Array:
     axis = op.int_("axis")
-    shifted = x - x.max(axis=axis, keepdims=True)
+    shifted = x - largest(x, (axis,))
     return shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))

@@ -22,7 +22,7 @@ def _flatten(op: MsOp, x: Array) -> Array:
     """Two dimensions: those before `axis`, and the rest."""
     axis = op.int_("axis")
     front = math.prod(x.shape[: axis + x.ndim if axis < 0 else axis])
-    return x.reshape(front, x.size // front if front else math.prod(x.shape[axis:]))
+    return x.reshape(front, math.prod(x.shape[len(x.shape) + axis if axis < 0 else axis :]))
 
 
 @meaning("squeeze")

@@ -6,14 +6,15 @@ import numpy as np
 
 from msc.dialects.ms.base import MsOp
 from msc.interp.arrays import Array
+from msc.interp.meanings.reductions import mean
 from msc.interp.registry import meaning
 
 
 @meaning("batch_norm")
-def _batch_norm(op: MsOp, x: Array, scale: Array, offset: Array, mean: Array, variance: Array) -> Array:
+def _batch_norm(op: MsOp, x: Array, scale: Array, offset: Array, centre: Array, variance: Array) -> Array:
     """Inference: statistics are given, one number a channel (axis 1)."""
-    scale, offset, mean, variance = (_along_channels(v, x.ndim) for v in (scale, offset, mean, variance))
-    return (x - mean) / np.sqrt(variance + op.real("epsilon")) * scale + offset
+    scale, offset, centre, variance = (_along_channels(v, x.ndim) for v in (scale, offset, centre, variance))
+    return (x - centre) / np.sqrt(variance + op.real("epsilon")) * scale + offset
 
 
 @meaning("layer_norm")
@@ -38,7 +39,7 @@ def _instance_norm(op: MsOp, x: Array, gamma: Array | None = None, beta: Array |
 def _rms_norm(op: MsOp, x: Array, gamma: Array | None = None) -> Array:
     """X / sqrt(mean(x^2) + epsilon) over the axes that gamma has: the last one, if there is none."""
     axes = tuple(range(x.ndim - (1 if gamma is None else gamma.ndim), x.ndim))
-    return _affine(x / np.sqrt(np.mean(x * x, axis=axes, keepdims=True) + op.real("epsilon")), gamma, None)
+    return _affine(x / np.sqrt(mean(x * x, axes, keepdims=True) + op.real("epsilon")), gamma, None)
 
 
 @meaning("l2_normalize")
@@ -49,8 +50,8 @@ def _l2_normalize(op: MsOp, x: Array) -> Array:
 
 def normalised(x: Array, axes: tuple[int, ...], epsilon: float) -> Array:
     """Zero mean and unit (biased) variance over `axes`."""
-    centred = x - x.mean(axis=axes, keepdims=True)
-    return centred / np.sqrt(np.mean(centred * centred, axis=axes, keepdims=True) + epsilon)
+    centred = x - mean(x, axes, keepdims=True)
+    return centred / np.sqrt(mean(centred * centred, axes, keepdims=True) + epsilon)
 
 
 def _affine(y: Array, gamma: Array | None, beta: Array | None) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 
 from msc.dialects.ms.base import MsOp
 from msc.interp.arrays import Array, dtype_text
+from msc.interp.meanings.reductions import largest, mean
 from msc.interp.meanings.windows import Pads, Windows, padded, windows_of
 from msc.interp.registry import meaning
 from msc.poly.compute import identity
@@ -69,9 +70,9 @@ def _avg_pool(op: MsOp, x: Array) -> Array:
 
 @meaning("global_avg_pool")
 def _global_avg_pool(op: MsOp, x: Array) -> Array:
-    return x.mean(axis=tuple(range(2, x.ndim)), keepdims=True)
+    return mean(x, tuple(range(2, x.ndim)), keepdims=True)
 
 
 @meaning("global_max_pool")
 def _global_max_pool(op: MsOp, x: Array) -> Array:
-    return x.max(axis=tuple(range(2, x.ndim)), keepdims=True)
+    return largest(x, tuple(range(2, x.ndim)))

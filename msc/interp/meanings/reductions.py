@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -40,7 +41,19 @@ meaning("reduce_any")(_reduction(np.logical_or, "or"))
 
 @meaning("reduce_mean")
 def _reduce_mean(op: MsOp, x: Array) -> Array:
-    return x.mean(axis=reduction_axes(op, x.ndim), keepdims=op.flag("keep_dims"))
+    return mean(x, reduction_axes(op, x.ndim), keepdims=op.flag("keep_dims"))
+
+
+def mean(x: Array, axes: tuple[int, ...], *, keepdims: bool) -> Array:
+    """The sum by the number of elements; NaN of none."""
+    total: Array = x.sum(axis=axes, keepdims=keepdims, dtype=x.dtype)
+    return total / x.dtype.type(math.prod(x.shape[axis] for axis in axes))
+
+
+def largest(x: Array, axes: tuple[int, ...]) -> Array:
+    """The largest element over `axes`, which stay with size 1; the smallest possible value of none."""
+    neutral: Any = identity("max", dtype_text(x.dtype))
+    return np.maximum.reduce(x, axis=axes, keepdims=True, initial=neutral)
 
 
 @meaning("argmax")

@@ -53,6 +53,29 @@ def test_no_warning_leaks(run: Run) -> None:
         run("cast", extremes, dtype=element_type("i8"))
 
 
+EMPTY: list[tuple[str, tuple[int, ...], dict[str, Any], tuple[int, ...]]] = [
+    ("reduce_mean", (2, 0), {"axis": [1]}, (2,)),
+    ("softmax", (2, 0), {}, (2, 0)),
+    ("log_softmax", (0, 3), {}, (0, 3)),
+    ("flatten", (0, 3, 2), {"axis": 1}, (0, 6)),
+    ("flatten", (3, 0, 2), {"axis": -1}, (0, 2)),
+    ("cumsum", (2, 0), {}, (2, 0)),
+    ("l2_normalize", (0, 3), {}, (0, 3)),
+    ("max_pool1d", (0, 2, 4), {"kernel_size": [2]}, (0, 2, 3)),
+    ("slice", (4,), {"begin": [3], "end": [1]}, (0,)),
+    ("tile", (4,), {"multiples": [0]}, (0,)),
+]
+
+
+@pytest.mark.parametrize(("name", "shape", "properties", "expected"), EMPTY)
+def test_empty_tensors(
+    run: Run, name: str, shape: tuple[int, ...], properties: dict[str, Any], expected: tuple[int, ...]
+) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert run(name, np.zeros(shape, np.float32), **properties).shape == expected
+
+
 @pytest.mark.parametrize("name", "f16 bf16 f32 f64 i1 i8 i16 i32 i64 ui8 ui16 ui32 ui64".split())
 def test_names_of_element_types_go_both_ways(name: str) -> None:
     assert dtype_text(numpy_dtype(name)) == name
