@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.structure import ConstantOp
 from msc.interp.arrays import Array, dense_array, tensor_dtype
 from msc.interp.registry import meaning
+from msc.ir.locations import source_location
 from msc.support.diagnostics import Diagnostic, MscError
 
 
 @meaning("constant")
 def _constant(op: MsOp) -> Array:
-    from msc.dialects.ms.structure import ConstantOp
-
-    assert isinstance(op, ConstantOp)
-    return dense_array(op.value)
+    return dense_array(cast(ConstantOp, op).value)
 
 
 @meaning("gather")
@@ -40,7 +41,7 @@ def _checked(op: MsOp, indices: Array, size: int) -> Array:
     outside = (wide < -size) | (wide >= size)
     if outside.any():
         message = f"{op.name}: index {wide[outside].flat[0]} is outside a dimension of size {size}"
-        raise MscError(Diagnostic("MSC0610", message))
+        raise MscError(Diagnostic("MSC0610", message, source_location(op)))
     return np.where(wide < 0, wide + size, wide)
 
 
