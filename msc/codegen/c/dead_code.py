@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from xdsl.dialects import arith, func, memref
+from xdsl.dialects import arith, func, memref, scf
 from xdsl.ir import Operation, SSAValue
 
 from msc.dialects.loop import ForOp, StoreOp
 
-_EFFECTS = (StoreOp, memref.StoreOp, memref.CopyOp, ForOp, func.ReturnOp, func.CallOp)
+_EFFECTS = (
+    StoreOp,
+    memref.StoreOp,
+    memref.CopyOp,
+    ForOp,
+    func.ReturnOp,
+    func.CallOp,
+    scf.IfOp,
+    scf.ForOp,
+    scf.WhileOp,
+    scf.YieldOp,
+    scf.ConditionOp,
+)
 
 
 def dead_values(function: Operation) -> set[SSAValue]:

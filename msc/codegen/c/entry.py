@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from xdsl.dialects import memref
+from xdsl.dialects.func import FuncOp
+
+from msc.codegen.c.control_flow import EntryBody
+from msc.codegen.c.dead_code import dead_values
 from msc.codegen.c.kernels import Kernel, wrap_prototype
 from msc.codegen.c.lines import Lines
 from msc.codegen.c.names import Scope
 from msc.codegen.c.plan import Call, Place, Plan
+from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.types import memory_name
 from msc.runtime.program import ALIGNMENT, Signature, TensorSpec
 
@@ -35,9 +41,11 @@ def run_prototype(signature: Signature, suffix: str = "run", more: Sequence[str]
 class EntryEmitter:
     """Emits `<name>_run`, and `<name>_profile`, which is the same with a clock around every call."""
 
+    main: FuncOp
     plan: Plan
     signature: Signature
     kernels: Mapping[str, Kernel]
+    prelude: Prelude
     scope: Scope = field(default_factory=Scope)
     names: dict[Place, str] = field(default_factory=dict[Place, str])
 
@@ -45,8 +53,7 @@ class EntryEmitter:
         """`<name>_run`."""
         lines = Lines()
         self._open(lines, run_prototype(self.signature), profiled=False)
-        for call in self.plan.calls:
-            lines.add(self._call(call))
+        self._statements(lines, self._call)
         return self._close(lines)
 
     def profile(self) -> str:
@@ -54,10 +61,17 @@ class EntryEmitter:
         lines = Lines()
         self._open(lines, run_prototype(self.signature, "profile", ["double *seconds"]), profiled=True)
         lines.add("double start = msc_now();")
-        for position, call in enumerate(self.plan.calls):
-            lines.add(self._call(call))
-            lines.add(f"start = msc_lap(start, &seconds[{position}]);")
+        positions = iter(range(len(self.plan.calls)))
+        self._statements(lines, lambda call: f"{self._call(call)}\nstart = msc_lap(start, &seconds[{next(positions)}]);")
         return self._close(lines)
+
+    def _statements(self, lines: Lines, call: Callable[[Call], str]) -> None:
+        calls = iter(self.plan.calls)
+        body = EntryBody(self.prelude, 1, lines, self.scope, dead=dead_values(self.main), call=lambda: call(next(calls)))
+        for value, place in self.plan.places.items():
+            if place.role in ("input", "output") or place in self.names:
+                body.bind_place(value, self._argument(place), place)
+        body.block(self.main.body.block)
 
     def _open(self, lines: Lines, prototype: str, profiled: bool) -> None:
         for line in prototype.split("\n"):
@@ -108,11 +122,19 @@ class EntryEmitter:
             lines.add("(void)workspace;")
 
     def _uses(self, role: str) -> bool:
-        return any(place.role == role for call in self.plan.calls for place in call.places)
+        return any(place.role == role for place in self._used())
+
+    def _used(self) -> Iterator[Place]:
+        """Places that calls take or that scalars are read from, in order."""
+        for call in self.plan.calls:
+            yield from call.places
+        for op in self.main.body.walk():
+            if isinstance(op, memref.LoadOp | memref.StoreOp):
+                yield self.plan.places[op.memref]
 
     def _views(self, lines: Lines) -> None:
         """Names for every part of the workspace and the weights that a call uses, in order of use."""
-        for place in dict.fromkeys(p for call in self.plan.calls for p in call.places):
+        for place in dict.fromkeys(self._used()):
             if place.role in ("input", "output"):
                 continue
             name = self.names[place] = self.scope.fresh(self._hint(place), "t")
@@ -133,7 +155,7 @@ class EntryEmitter:
             return f"memmove({target}, {source}, {call.places[0].buffer.bytes});"
         kernel = self.kernels[call.kernel]
         arguments = [self._argument(place) for place in call.places]
-        return wrap_prototype(f"{kernel.name}(", arguments, ");").replace("\n", "\n    ")
+        return wrap_prototype(f"{kernel.name}(", arguments, ");")
 
     def _argument(self, place: Place) -> str:
         if place in self.names:

@@ -15,8 +15,9 @@ class Lines:
     lines: list[str] = field(default_factory=list[str])
 
     def add(self, text: str) -> None:
-        """A line at the current depth."""
-        self.lines.append("    " * self.depth + text if text else "")
+        """A line, or several, at the current depth."""
+        for line in text.split("\n"):
+            self.lines.append("    " * self.depth + line if line else "")
 
     @contextmanager
     def braces(self, head: str) -> Iterator[None]:

@@ -52,6 +52,7 @@ class Plan:
     calls: list[Call] = field(default_factory=list[Call])
     slots: list[WeightSlot] = field(default_factory=list[WeightSlot])
     names: dict[Place, str] = field(default_factory=dict[Place, str])
+    places: dict[SSAValue, Place] = field(default_factory=dict[SSAValue, Place])
 
     def aliased(self, kernel: str) -> frozenset[int]:
         """Positions of a kernel's parameters that share memory with another one in some call."""
@@ -68,10 +69,10 @@ def read_plan(module: ModuleOp) -> Plan:
     """The plan of a loop-stage module. Raises MSC0905 when @main is missing or holds anything but views and calls."""
     main = entry_function(module)
     plan = Plan(slots=list(_slots(module)))
-    places = dict(_arguments(main, plan))
+    plan.places.update(_arguments(main, plan))
     constants: dict[SSAValue, int] = {}
-    for op in main.body.block.ops:
-        _read(op, plan, places, constants)
+    for op in main.body.walk():
+        _read(op, plan, constants)
     return plan
 
 
@@ -129,34 +130,37 @@ def _text(attributes: DictionaryAttr, name: str) -> str | None:
     return attribute.data if isinstance(attribute, StringAttr) else None
 
 
-_RENAMES = (memref.ReinterpretCastOp, memref.CastOp, memref.ExpandShapeOp, memref.CollapseShapeOp)
+RENAMES = (memref.ReinterpretCastOp, memref.CastOp, memref.ExpandShapeOp, memref.CollapseShapeOp)
+"""Operations whose result is their first operand with another shape."""
 
 
-def _read(op: Operation, plan: Plan, places: dict[SSAValue, Place], constants: dict[SSAValue, int]) -> None:
+def _read(op: Operation, plan: Plan, constants: dict[SSAValue, int]) -> None:
+    """Note what an operation says of memory; scalars and control flow around calls say nothing."""
+    places = plan.places
     match op:
         case arith.ConstantOp() if isinstance(op.value, IntegerAttr):
             constants[op.result] = typed(IntegerAttr, op.value).value.data
         case memref.ViewOp():
-            _view(op, plan, places, constants)
+            _view(op, plan, constants)
         case func.CallOp():
             plan.calls.append(Call(op.callee.root_reference.data, tuple(places[a] for a in op.arguments)))
         case memref.CopyOp():
             plan.calls.append(Call(None, (places[op.source], places[op.destination])))
-        case func.ReturnOp():
-            return
-        case _ if isinstance(op, _RENAMES):
+        case memref.AllocOp() | memref.AllocaOp() | memref.GetGlobalOp():
+            raise no_c_form(f"{op.name} in @main")
+        case _ if isinstance(op, RENAMES):
             base = places[op.operands[0]]
             places[op.results[0]] = Place(base.role, base.root, base.offset, buffer_type(op.results[0].type))
         case _:
-            raise no_c_form(f"{op.name} in @main")
+            return
 
 
-def _view(op: memref.ViewOp, plan: Plan, places: dict[SSAValue, Place], constants: dict[SSAValue, int]) -> None:
-    base, shift = places[op.source], constants.get(op.byte_shift)
+def _view(op: memref.ViewOp, plan: Plan, constants: dict[SSAValue, int]) -> None:
+    base, shift = plan.places[op.source], constants.get(op.byte_shift)
     if shift is None or op.sizes:
         raise no_c_form("a memref.view whose offset is not constant")
     place = Place(base.role, base.root, base.offset + shift, buffer_type(op.result.type))
     if place.offset + place.buffer.bytes > base.offset + base.buffer.bytes:
         raise no_c_form(f"a memref.view past the end of the {base.role}")
-    places[op.result] = place
+    plan.places[op.result] = place
     plan.names.setdefault(place, op.result.name_hint or "")

@@ -286,3 +286,55 @@ def test_targets() -> None:
         cpu_target("x86_64-v3")
     assert cpu_target("native").vector_bytes in (16, 32, 64)
     assert cpu_target("x86-64-v4").lanes(4) == 16
+
+
+CONTROL_FLOW = """builtin.module {
+  func.func @add(%x: memref<4xf32>, %y: memref<4xf32>, %z: memref<4xf32>) attributes {loop.outputs = 1 : i64} {
+    loop.for %i = 0 to 4 "i" {
+      %a = loop.load %x[%i] : memref<4xf32>
+      %b = loop.load %y[%i] : memref<4xf32>
+      %c = arith.addf %a, %b : f32
+      loop.store %c, %z[%i] : f32, memref<4xf32>
+    }
+    func.return
+  }
+  func.func @main(%x: memref<4xf32> {ms.role = "input"}, %n: memref<i64> {ms.role = "input"}, %p: memref<i1> {ms.role = "input"},
+                  %y: memref<4xf32> {ms.role = "output"}, %w: memref<64xi8> {ms.role = "workspace"}) {
+    %o = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %two = arith.constant 2 : i64
+    %t = memref.view %w[%o][] : memref<64xi8> to memref<4xf32>
+    "memref.copy"(%x, %t) : (memref<4xf32>, memref<4xf32>) -> ()
+    %count = memref.load %n[] : memref<i64>
+    %trips = arith.index_cast %count : i64 to index
+    scf.for %i = %o to %trips step %one {
+      func.call @add(%t, %x, %t) : (memref<4xf32>, memref<4xf32>, memref<4xf32>) -> ()
+    }
+    %twice, %last = scf.while (%k = %count, %j = %two) : (i64, i64) -> (i64, i64) {
+      %go = arith.cmpi sgt, %k, %two : i64
+      scf.condition(%go) %k, %j : i64, i64
+    } do {
+    ^bb0(%k: i64, %j: i64):
+      %less = arith.subi %k, %two : i64
+      func.call @add(%t, %t, %t) : (memref<4xf32>, memref<4xf32>, memref<4xf32>) -> ()
+      scf.yield %less, %k : i64, i64
+    }
+    %cond = memref.load %p[] : memref<i1>
+    %small = arith.cmpi slt, %last, %count : i64
+    %both = arith.andi %cond, %small : i1
+    scf.if %both {
+      func.call @add(%t, %x, %y) : (memref<4xf32>, memref<4xf32>, memref<4xf32>) -> ()
+    } else {
+      "memref.copy"(%t, %y) : (memref<4xf32>, memref<4xf32>) -> ()
+    }
+    func.return
+  }
+}"""
+
+
+@pytest.mark.parametrize("count", [0, 3, 8])
+@pytest.mark.parametrize("flag", [True, False])
+def test_control_flow_around_kernels(compiled: Compile, module_of: Parse, count: int, flag: bool) -> None:
+    module = module_of(CONTROL_FLOW)
+    arrays = np.arange(4, dtype=np.float32), np.array(count), np.array(flag)
+    same_as_interpreter(compiled(module, profile=True), module, *arrays)
