@@ -29,12 +29,18 @@ DIALECTS: dict[str, str] = {
 PASSES: dict[str, str] = {
     "bufferize": "msc.lowering.bufferize:BufferizePass",
     "canonicalize": "xdsl.transforms.canonicalize:CanonicalizePass",
+    "canonicalize-ms": "msc.graph_kernel.canonicalize_ms:CanonicalizeMs",
     "cluster-kernels": "msc.graph_kernel.cluster_kernels:ClusterKernels",
     "convert-loop-to-scf": "msc.lowering.convert_loop_to_scf:ConvertLoopToScfPass",
     "cse": "xdsl.transforms.common_subexpression_elimination:CommonSubexpressionElimination",
     "dce": "xdsl.transforms.dead_code_elimination:DeadCodeElimination",
     "expand-composites": "msc.graph_kernel.expand_composites:ExpandComposites",
+    "fold-batch-norm": "msc.graph_kernel.fold_batch_norm:FoldBatchNorm",
+    "hoist-parameters": "msc.graph_kernel.hoist_parameters:HoistParameters",
+    "infer-shapes": "msc.graph_kernel.infer_shapes:InferShapes",
+    "outline-constants": "msc.graph_kernel.outline_constants:OutlineConstants",
     "plan-memory": "msc.lowering.plan_memory:PlanMemoryPass",
+    "sink-views": "msc.graph_kernel.sink_views:SinkViews",
     "verify-memory-plan": "msc.lowering.verify_memory_plan:VerifyMemoryPlanPass",
 }
 """Pass name on the command line -> "module:class"; the class's `name` is the same."""
