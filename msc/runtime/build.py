@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from msc.runtime.flags import BUILD_FLAGS, SANITIZER_FLAGS
 from msc.runtime.interface import artifact_text
 from msc.runtime.program import CProgram
-from msc.runtime.program_text import main_text, table_text
+from msc.runtime.program_text import main_text, table_text, tensor_text
 from msc.runtime.toolchain import Toolchain, find_toolchain
 from msc.runtime.weights import weights_assembly, write_weights
 from msc.support.diagnostics import Diagnostic, MscError
@@ -73,7 +73,7 @@ def write_sources(program: CProgram, weights: Mapping[str, NDArray[np.generic]],
     if kind == "so":
         texts["artifact.c"] = artifact_text(program)
     if kind == "exe":
-        texts |= {"main.c": main_text(), "model_table.h": table_text(program)}
+        texts |= {"main.c": main_text(), "model_table.h": table_text(program), "tensor.h": tensor_text()}
     if program.signature.weights_bytes:
         texts[f"{name}_weights.S"] = weights_assembly(program)
         with (folder / f"{name}_weights.bin").open("wb") as file:

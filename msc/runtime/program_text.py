@@ -68,6 +68,16 @@ def main_text() -> str:
     return _resource("main.c")
 
 
+def tensor_text() -> str:
+    """`tensor.h`, which both programs include."""
+    return _resource("tensor.h")
+
+
+def selftest_text(relative: float, absolute: float) -> str:
+    """The program that compares the model's outputs with stored ones."""
+    return _resource("selftest.c").replace("@RELATIVE@", repr(relative)).replace("@ABSOLUTE@", repr(absolute))
+
+
 def _resource(name: str) -> str:
     return (files("msc.runtime") / "c" / name).read_text(encoding="utf-8")
 

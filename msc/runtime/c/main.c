@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "model_table.h"
+#include "tensor.h"
 
 #define TENSORS (MODEL_INPUTS + MODEL_OUTPUTS)
 
@@ -16,12 +17,6 @@ static int fail(const char *what, const char *name)
 {
     fprintf(stderr, "%s: %s: %s\n", MODEL_NAME, what, name);
     return 1;
-}
-
-/* Memory aligned for vectors; never of size 0. */
-static void *allocate(size_t bytes)
-{
-    return aligned_alloc(MODEL_ALIGNMENT, (bytes / MODEL_ALIGNMENT + 1) * MODEL_ALIGNMENT);
 }
 
 /* NumPy's name of a type; bf16, which NumPy lacks, is stored as its bits. */
@@ -104,26 +99,6 @@ static void make_up(const struct model_tensor *tensor, void *data)
     }
 }
 
-/* One element as a number; f16 and bf16 as their bits. */
-static double number(const struct model_tensor *tensor, const void *data, size_t k)
-{
-    const char *const type = tensor->dtype;
-    if (strcmp(type, "f32") == 0)
-        return ((const float *)data)[k];
-    if (strcmp(type, "f64") == 0)
-        return ((const double *)data)[k];
-    switch (tensor->element_bytes) {
-    case 1:
-        return type[0] == 'u' || strcmp(type, "i1") == 0 ? ((const uint8_t *)data)[k] : ((const int8_t *)data)[k];
-    case 2:
-        return type[0] == 'i' ? ((const int16_t *)data)[k] : ((const uint16_t *)data)[k];
-    case 4:
-        return type[0] == 'u' ? (double)((const uint32_t *)data)[k] : (double)((const int32_t *)data)[k];
-    default:
-        return type[0] == 'u' ? (double)((const uint64_t *)data)[k] : (double)((const int64_t *)data)[k];
-    }
-}
-
 static void print_summary(const struct model_tensor *tensor, const void *data)
 {
     printf("%s %s [", tensor->name, tensor->dtype);
@@ -131,7 +106,7 @@ static void print_summary(const struct model_tensor *tensor, const void *data)
         printf("%s%zu", k ? ", " : "", tensor->shape[k]);
     printf("]:");
     for (size_t k = 0; k < tensor->elements && k < 16; ++k)
-        printf(" %.9g", number(tensor, data, k));
+        printf(" %.9g", tensor_number(tensor, data, k));
     printf("%s\n", tensor->elements > 16 ? " ..." : "");
 }
 
@@ -159,10 +134,10 @@ static int fill_inputs(int argc, char **argv, void *const *tensors)
 int main(int argc, char **argv)
 {
     void *tensors[TENSORS + 1];
-    void *const workspace = allocate(MODEL_WORKSPACE_BYTES);
+    void *const workspace = tensor_allocate(MODEL_WORKSPACE_BYTES);
     int status = workspace ? 0 : fail("out of memory", "workspace");
     for (int k = 0; k < TENSORS; ++k) {
-        tensors[k] = allocate(model_tensors[k].element_bytes * model_tensors[k].elements);
+        tensors[k] = tensor_allocate(model_tensors[k].element_bytes * model_tensors[k].elements);
         if (!tensors[k])
             status = fail("out of memory", model_tensors[k].name);
     }

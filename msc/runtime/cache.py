@@ -1,0 +1,200 @@
+"""A content-addressed cache of built artifacts, private to the user.
+
+An entry is the shared library with a trailer after its end, which loaders ignore: magic, key, length and SHA-256 of
+what stands before. Whatever does not match is a miss and is removed. The key covers everything that decides the bytes:
+C text, weights, compiler version, flags, the machine's features, msc's version. Nothing is ever unpickled; an entry is
+code, so the folder must belong to the user and be writable by nobody else, or the cache is off.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msc.runtime.build import BuildOptions, build, compile_flags
+from msc.runtime.program import CProgram
+from msc.support.diagnostics import MscError
+from msc.support.files import replacing
+from msc.support.hashing import digest
+from msc.targets.detection import detect_flags, detect_machine
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MAXIMUM_BYTES = 1 << 30
+"""The least recently used entries go when the cache is larger than this."""
+
+_MAGIC = b"msc artifact 1\n\0"
+_TRAILER_BYTES = len(_MAGIC) + 32 + 8 + 32
+_SUFFIX = ".so"
+
+
+def cache_folder() -> Path:
+    """`$XDG_CACHE_HOME/msc`, else `~/.cache/msc`; a relative XDG_CACHE_HOME does not count, as its standard says."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "msc"
+
+
+def artifact_key(program: CProgram, weights: Mapping[str, NDArray[np.generic]], options: BuildOptions) -> str:
+    """The key of what `build` would make of a program."""
+    compiler = options.compiler()
+    state = hashlib.sha256()
+    for slot in sorted(program.weights, key=lambda s: (s.offset, s.symbol)):
+        state.update(f"{slot.symbol} {slot.offset} {slot.dtype} {slot.shape}\n".encode())
+        if slot.symbol in weights:
+            state.update(_raw(weights[slot.symbol]))
+    parts = (program.source, program.header, state.hexdigest(), *compiler.command, compiler.version)
+    machine = (detect_machine(), " ".join(sorted(detect_flags())))
+    return digest((*parts, *machine, *compile_flags(program, options), program.signature.msc_version))
+
+
+def _raw(array: NDArray[np.generic]) -> memoryview:
+    import numpy as np
+
+    flat = np.ascontiguousarray(array).reshape(-1)
+    return memoryview(flat.view(np.uint8)) if flat.size else memoryview(b"")
+
+
+def build_cached(
+    program: CProgram,
+    weights: Mapping[str, NDArray[np.generic]],
+    folder: Path,
+    options: BuildOptions | None = None,
+    cache: Cache | None = None,
+) -> Path:
+    """A shared library of the program: from the cache, or built in `folder` and put into the cache.
+
+    Trouble with the cache never fails a build. Raises what `build` raises.
+    """
+    chosen = options or BuildOptions()
+    store = cache if cache is not None else open_cache()
+    key = artifact_key(program, weights, chosen)
+    found = store.get(key) if store is not None else None
+    if found is not None:
+        return found
+    built = build(program, weights, "so", folder / f"{program.name}.so", chosen)
+    return (store.put(key, built) if store is not None else None) or built
+
+
+@dataclass(frozen=True)
+class Cache:
+    """The entries of a folder that only this user can write."""
+
+    folder: Path
+    maximum_bytes: int = MAXIMUM_BYTES
+
+    def get(self, key: str) -> Path | None:
+        """The entry of a key, checked; None if there is none. A damaged entry is removed."""
+        path = self._path(key)
+        try:
+            valid = _is_valid(path, key)
+        except OSError:
+            return None
+        if not valid:
+            with suppress(OSError):
+                path.unlink()
+            return None
+        with suppress(OSError):
+            os.utime(path)
+        return path
+
+    def put(self, key: str, artifact: Path) -> Path | None:
+        """Copy a built artifact into the cache; None when that fails."""
+        path = self._path(key)
+        try:
+            with replacing(path) as target, artifact.open("rb") as source:
+                shutil.copyfileobj(source, target, 1 << 20)
+                target.write(_trailer(key, artifact))
+        except (OSError, MscError):
+            return None
+        self._evict(keep=path)
+        return path
+
+    def clear(self) -> int:
+        """Remove every entry; how many there were."""
+        entries = self._entries()
+        for path, _, _ in entries:
+            with suppress(OSError):
+                path.unlink()
+        return len(entries)
+
+    def _path(self, key: str) -> Path:
+        return self.folder / f"{key}{_SUFFIX}"
+
+    def _entries(self) -> list[tuple[Path, int, float]]:
+        """Path, size and last use of every entry."""
+        found = list[tuple[Path, int, float]]()
+        for path in self.folder.glob(f"*{_SUFFIX}"):
+            with suppress(OSError):
+                status = path.lstat()
+                found.append((path, status.st_size, status.st_mtime))
+        return found
+
+    def _evict(self, keep: Path) -> None:
+        entries = sorted(self._entries(), key=lambda entry: entry[2])
+        total = sum(size for _, size, _ in entries)
+        for path, size, _ in entries:
+            if total <= self.maximum_bytes:
+                return
+            if path != keep:
+                with suppress(OSError):
+                    path.unlink()
+                total -= size
+
+
+def open_cache(folder: Path | None = None) -> Cache | None:
+    """The user's cache, or None when its folder cannot be made or is not theirs alone."""
+    path = folder or cache_folder()
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return Cache(path) if _is_private(path) else None
+    except OSError:
+        return None
+
+
+def _is_private(folder: Path) -> bool:
+    """A real folder, ours, that nobody else may write."""
+    status = folder.lstat()
+    ours = not hasattr(os, "getuid") or status.st_uid == os.getuid()
+    return stat.S_ISDIR(status.st_mode) and ours and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _trailer(key: str, artifact: Path) -> bytes:
+    size = artifact.stat().st_size
+    with artifact.open("rb") as file:
+        checksum = _checksum(file.fileno(), size)
+    return _MAGIC + bytes.fromhex(key) + size.to_bytes(8, "little") + checksum
+
+
+def _is_valid(path: Path, key: str) -> bool:
+    """Raises OSError when the entry is not there or is no plain file."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    try:
+        status = os.fstat(descriptor)
+        size = status.st_size - _TRAILER_BYTES
+        if not stat.S_ISREG(status.st_mode) or size < 0:
+            return False
+        trailer = os.pread(descriptor, _TRAILER_BYTES, size)
+        expected = _MAGIC + bytes.fromhex(key) + size.to_bytes(8, "little")
+        return trailer.startswith(expected) and trailer[len(expected) :] == _checksum(descriptor, size)
+    finally:
+        os.close(descriptor)
+
+
+def _checksum(descriptor: int, size: int) -> bytes:
+    state, position = hashlib.sha256(), 0
+    while position < size:
+        block = os.pread(descriptor, min(1 << 20, size - position), position)
+        if not block:
+            break
+        state.update(block)
+        position += len(block)
+    return state.digest()

@@ -1,0 +1,148 @@
+"""Building: compilers that are missing or broken, weights, programs, bundles."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from msc.runtime.artifact import load
+from msc.runtime.build import BuildOptions, build
+from msc.runtime.bundle import Golden, write_bundle
+from msc.runtime.flags import WARNING_FLAGS
+from msc.runtime.program import CProgram
+from msc.runtime.timing import measure, summary
+from msc.runtime.toolchain import find_toolchain
+from msc.support.diagnostics import MscError
+
+Weights = dict[str, np.ndarray[tuple[int], np.dtype[np.float32]]]
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+N = np.array([10], np.int32)
+Y = X * np.array([1, 2, 3], np.float32) + np.float32(10)
+GOLDEN = Golden([X, N], [Y, np.array(Y.sum(), np.float64)])
+
+
+def script(path: Path, text: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_no_compiler(monkeypatch: pytest.MonkeyPatch, program: CProgram, weights: Weights, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
+    with pytest.raises(MscError, match=r"MSC0502(.|\n)*help: install one"):
+        build(program, weights, "so", tmp_path / "x.so")
+    monkeypatch.setenv("CC", "no-such-compiler -m32")
+    with pytest.raises(MscError, match="MSC0502.*no-such-compiler"):
+        find_toolchain()
+
+
+@pytest.mark.parametrize("behaviour", ["exit 3", "exit 0", "kill -SEGV $$", "head -c 1000000 /dev/zero >&2; exit 1"])
+def test_a_broken_compiler(
+    monkeypatch: pytest.MonkeyPatch, program: CProgram, weights: Weights, tmp_path: Path, behaviour: str
+) -> None:
+    """Whatever it does, the outcome is MSC0503 and nothing at the place of the result."""
+    compiler = script(tmp_path / "cc", f'[ "$1" = --version ] && echo "fake 1.0" && exit 0\n{behaviour}')
+    monkeypatch.setenv("CC", str(compiler))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with pytest.raises(MscError, match=r"MSC0503(.|\n)*its files are in"):
+        build(program, weights, "so", tmp_path / "x.so")
+    assert not (tmp_path / "x.so").exists()
+
+
+def test_rejected_c_shows_the_compiler_s_words(
+    program_of: Callable[[str], CProgram], weights: Weights, tmp_path: Path
+) -> None:
+    with pytest.raises(MscError, match=r"MSC0503(.|\n)*unknown_name"):
+        build(program_of("int f(void) { return unknown_name; }"), weights, "so", tmp_path / "x.so")
+
+
+@pytest.mark.parametrize("bad", [{}, {"w": np.zeros(2, np.float32)}])
+def test_weights_that_do_not_fit(program: CProgram, tmp_path: Path, bad: Weights) -> None:
+    with pytest.raises(MscError, match="MSC0505.*'w' needs 12 bytes"):
+        build(program, bad, "so", tmp_path / "x.so")
+
+
+def test_nowhere_to_write(program: CProgram, weights: Weights, tmp_path: Path) -> None:
+    with pytest.raises(MscError, match="MSC0004"):
+        build(program, weights, "so", tmp_path / "none" / "x.so")
+
+
+def test_names_that_look_like_options(program: CProgram, weights: Weights, tmp_path: Path) -> None:
+    np.testing.assert_array_equal(load(build(program, weights, "so", tmp_path / "-o; touch x.so"))(X, N)[0], Y)
+
+
+def test_object_links_into_a_c_program(program: CProgram, weights: Weights, tmp_path: Path) -> None:
+    build(program, weights, "o", tmp_path / "scale.o")
+    (tmp_path / "scale.h").write_text(program.header)
+    (tmp_path / "use.c").write_text(
+        """#include <stdio.h>
+        #include "scale.h"
+        int main(void) {
+            float x[6] = {0, 1, 2, 3, 4, 5}, y[6]; int32_t n = 10; double sum; _Alignas(64) char w[64];
+            if (scale_run(x, &n, y, &sum, w)) return 1;
+            printf("%g", sum);
+        }"""
+    )
+    command = [*find_toolchain().command, "use.c", "scale.o", "-o", "use"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    assert float(subprocess.check_output([tmp_path / "use"])) == Y.sum()
+
+
+def test_program_reads_npy_files(program: CProgram, weights: Weights, tmp_path: Path) -> None:
+    path = build(program, weights, "exe", tmp_path / "scale", BuildOptions(flags=WARNING_FLAGS))
+    assert path.stat().st_mode & stat.S_IXUSR
+    np.save(tmp_path / "x.npy", X)
+    np.save(tmp_path / "n.npy", N)
+    output = subprocess.check_output([path, f"x={tmp_path}/x.npy", f"n={tmp_path}/n.npy"], text=True)
+    assert output == "y f32 [2, 3]: 10 12 16 13 18 25\nsum f64 []: 94\n"
+
+
+@pytest.mark.parametrize("array", [X.T, X.astype(np.float64), np.asfortranarray(X), X[:1]])
+def test_program_refuses_other_arrays(
+    program: CProgram, weights: Weights, tmp_path: Path, array: np.ndarray[tuple[int, ...], np.dtype[np.float32]]
+) -> None:
+    path = build(program, weights, "exe", tmp_path / "scale")
+    np.save(tmp_path / "x.npy", array)
+    result = subprocess.run([path, f"x={tmp_path}/x.npy"], capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert "not a .npy file of this input's type and shape" in result.stderr
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_bundle_builds_and_tests_itself(program: CProgram, weights: Weights, tmp_path: Path, compiler: str) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no {compiler}")
+    folder = write_bundle(program, weights, GOLDEN, tmp_path / "bundle")
+    write_bundle(program, weights, GOLDEN, folder)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert set(manifest["files"]) == {path.name for path in folder.iterdir()}
+    subprocess.run(["make", f"CC={compiler} -Wall -Wextra -Werror"], cwd=folder, check=True, capture_output=True)
+    assert subprocess.check_output(["./selftest"], cwd=folder, text=True) == "PASS: scale\n"
+    golden = bytearray((folder / "golden.bin").read_bytes())
+    golden[-14] ^= 0x40
+    (folder / "golden.bin").write_bytes(golden)
+    result = subprocess.run(["./selftest"], cwd=folder, text=True, capture_output=True, check=False)
+    assert result.returncode == 1
+    assert result.stdout.startswith("FAIL: scale: output y, element 4 is 18")
+
+
+def test_bundle_takes_no_other_folder(program: CProgram, weights: Weights, tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(MscError, match="MSC0004.*holds other files"):
+        write_bundle(program, weights, GOLDEN, tmp_path)
+    assert os.listdir(tmp_path) == ["thesis.txt"]
+
+
+def test_timing() -> None:
+    timing = summary([3.0, 1.0, 2.0, 4.0])
+    assert (timing.minimum, timing.median, timing.percentile(100)) == (1, 2, 4)
+    assert len(measure(lambda: None, seconds=0, least=7).samples) == 7

@@ -1,0 +1,124 @@
+"""Calls of compiled models: what they take, what they say of what they do not take, threads, cost."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from msc.runtime.artifact import CompiledModel, load
+from msc.runtime.program import Signature
+from msc.support.diagnostics import MscError
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+N = np.array([10], np.int32)
+
+
+def expected(x: NDArray[np.float32], n: int) -> NDArray[np.float32]:
+    return (x * np.array([1, 2, 3], np.float32) + np.float32(n)).astype(np.float32)
+
+
+def test_several_outputs_are_a_tuple(model: CompiledModel) -> None:
+    y, total = model(X, N)
+    np.testing.assert_array_equal(y, expected(X, 10))
+    assert total.shape == ()
+    assert float(total) == expected(X, 10).sum()
+
+
+def test_inputs_by_name_and_in_order(model: CompiledModel) -> None:
+    np.testing.assert_array_equal(model(n=N, x=X)[0], expected(X, 10))
+    np.testing.assert_array_equal(model(X, n=N)[0], expected(X, 10))
+
+
+def test_any_memory_layout_and_read_only_inputs(model: CompiledModel) -> None:
+    wide = np.zeros((2, 6), np.float32)
+    wide[:, ::2] = X
+    np.testing.assert_array_equal(model(wide[:, ::2], N)[0], expected(X, 10))
+    np.testing.assert_array_equal(model(np.asfortranarray(X), N)[0], expected(X, 10))
+    fixed = X.copy()
+    fixed.flags.writeable = False
+    np.testing.assert_array_equal(model(fixed, N)[0], expected(X, 10))
+
+
+def test_lists_of_the_right_kind(model: CompiledModel) -> None:
+    np.testing.assert_array_equal(model(X.tolist(), [10])[0], expected(X, 10))  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "named", "message"),
+    [
+        ((X,), {}, r"MSC0601.*missing input: n"),
+        ((), {}, r"MSC0601.*missing inputs: x, n"),
+        ((X, N, N), {}, r"MSC0602.*takes 2 inputs"),
+        ((X,), {"m": N}, r"MSC0602.*no input 'm'"),
+        ((X, N), {"x": X}, r"MSC0602.*'x' is given twice"),
+        ((X.T, N), {}, r"MSC0603.*'x' has shape \[3, 2\], expected \[2, 3\]: dimension 0 is 3 instead of 2"),
+        ((X[0], N), {}, r"MSC0603.*rank 1 instead of 2"),
+        ((X.astype(np.float64), N), {}, r"MSC0604.*'x' has dtype float64, expected float32"),
+        ((X, np.array([1.5])), {}, r"MSC0604.*'n' has dtype float64, expected int32"),
+    ],
+)
+def test_wrong_inputs(model: CompiledModel, arrays: Any, named: Any, message: str) -> None:
+    with pytest.raises(MscError, match=message):
+        model(*arrays, **named)
+
+
+def test_all_wrong_inputs_are_named_at_once(model: CompiledModel) -> None:
+    with pytest.raises(MscError) as caught:
+        model(X.T, np.array([1.5]))
+    assert [d.code for d in caught.value.diagnostics] == ["MSC0603", "MSC0604"]
+
+
+def test_threads_do_not_meet(model: CompiledModel) -> None:
+    wrong = list[int]()
+
+    def work(seed: int) -> None:
+        x = np.full((2, 3), seed, np.float32)
+        n = np.array([seed], np.int32)
+        for _ in range(500):
+            y, total = model(x, n)
+            if not (y == expected(x, seed)).all() or float(total) != expected(x, seed).sum():
+                wrong.append(seed)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_a_call_costs_microseconds(model: CompiledModel) -> None:
+    """About 3 on an idle machine; the bound leaves room for a busy one."""
+    best = 1.0
+    for _ in range(20):
+        start = time.perf_counter()
+        for _ in range(200):
+            model(X, N)
+        best = min(best, (time.perf_counter() - start) / 200)
+    assert best < 50e-6
+
+
+@pytest.mark.parametrize("content", [b"", b"not a library", b"\x7fELF" + bytes(100)])
+def test_what_is_no_artifact(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "x.so"
+    path.write_bytes(content)
+    with pytest.raises(MscError, match="MSC0504"):
+        load(path)
+    with pytest.raises(MscError, match="MSC0001"):
+        load(tmp_path / "none.so")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format":2}', '{"format":1,"name":3}'])
+def test_what_is_no_signature(text: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011
+        Signature.from_json(text)
+
+
+def test_signatures_survive_json(model: CompiledModel) -> None:
+    assert Signature.from_json(model.signature.to_json()) == model.signature
