@@ -1,0 +1,123 @@
+"""Iteration domains, access relations and dependences of a kernel, as isl objects.
+
+Statement k is the tuple `Sk`, array k the tuple `Ak`. Dependences are exact: isl's flow analysis on the access relations in
+program order, statements one after the other, each over its box.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import islpy as isl
+from xdsl.ir.affine import (
+    AffineBinaryOpExpr,
+    AffineBinaryOpKind,
+    AffineConstantExpr,
+    AffineDimExpr,
+    AffineExpr,
+)
+
+from msc.poly.model import KernelModel, KernelStatement
+
+
+@dataclass(frozen=True)
+class Dependences:
+    """What a schedule must respect: `order` holds flow, anti and output dependences; `flow` only values that are read."""
+
+    domain: isl.UnionSet
+    order: isl.UnionMap
+    flow: isl.UnionMap
+
+
+def isl_expr(expr: AffineExpr) -> str:
+    """An affine expression in isl's syntax; dimension k is `dk`."""
+    match expr:
+        case AffineConstantExpr():
+            return str(expr.value)
+        case AffineDimExpr():
+            return f"d{expr.position}"
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Add, lhs, rhs):
+            return f"({isl_expr(lhs)} + {isl_expr(rhs)})"
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Mul, lhs, rhs):
+            return f"({isl_expr(lhs)} * {isl_expr(rhs)})"
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Mod, lhs, rhs):
+            return f"(({isl_expr(lhs)}) mod {isl_expr(rhs)})"
+        case AffineBinaryOpExpr(AffineBinaryOpKind.FloorDiv, lhs, rhs):
+            return f"floor(({isl_expr(lhs)}) / {isl_expr(rhs)})"
+        case _:
+            raise ValueError(f"{expr} has no isl form")
+
+
+def tuple_of(index: int, rank: int) -> str:
+    """`Sk[d0, d1, ...]`"""
+    return f"S{index}[{', '.join(f'd{i}' for i in range(rank))}]"
+
+
+def domain_of(index: int, statement: KernelStatement) -> str:
+    """The iteration domain of a statement, as isl text without braces."""
+    box = " and ".join(f"0 <= d{i} < {extent}" for i, extent in enumerate(statement.extents))
+    return tuple_of(index, len(statement.extents)) + (f" : {box}" if box else "")
+
+
+def domain(model: KernelModel) -> isl.UnionSet:
+    """All iteration domains."""
+    return isl.UnionSet("{ " + "; ".join(domain_of(i, s) for i, s in enumerate(model.statements)) + " }")
+
+
+def dependences(model: KernelModel) -> Dependences:
+    """Dependences of the kernel in its program order."""
+    instances = domain(model)
+    reads = _union(_reads(model)).intersect_domain(instances)
+    writes = _union(_writes(model)).intersect_domain(instances)
+    order = _program_order(model).intersect_domain(instances)
+    flow = _flow(reads, writes, order)
+    output = _flow(writes, writes, order)
+    anti = _anti(writes, reads, order)
+    return Dependences(instances, flow.union(output).union(anti).coalesce(), flow)
+
+
+def _flow(sinks: isl.UnionMap, sources: isl.UnionMap, order: isl.UnionMap) -> isl.UnionMap:
+    access = isl.UnionAccessInfo.from_sink(sinks).set_must_source(sources).set_schedule_map(order)
+    result = access.compute_flow()
+    return result.get_must_dependence().union(result.get_may_dependence())
+
+
+def _anti(sinks: isl.UnionMap, sources: isl.UnionMap, order: isl.UnionMap) -> isl.UnionMap:
+    access = isl.UnionAccessInfo.from_sink(sinks).set_may_source(sources).set_kill(sinks).set_schedule_map(order)
+    return access.compute_flow().get_may_dependence()
+
+
+def _reads(model: KernelModel) -> Iterable[str]:
+    for index, statement in enumerate(model.statements):
+        source = tuple_of(index, len(statement.extents))
+        whole = set(statement.whole_reads())
+        accesses = statement.accesses() if statement.combine else statement.accesses()[1:]
+        for array, map_ in accesses:
+            if array in whole:
+                rank = len(model.arrays[array].shape)
+                free = ", ".join(f"a{i}" for i in range(rank))
+                bounds = " and ".join(f"0 <= a{i} < {n}" for i, n in enumerate(model.arrays[array].shape))
+                yield f"{source} -> A{array}[{free}] : {bounds or 'true'}"
+            else:
+                yield f"{source} -> A{array}[{', '.join(map(isl_expr, map_.results))}]"
+
+
+def _writes(model: KernelModel) -> Iterable[str]:
+    for index, statement in enumerate(model.statements):
+        target = ", ".join(map(isl_expr, statement.write.results))
+        yield f"{tuple_of(index, len(statement.extents))} -> A{statement.target}[{target}]"
+
+
+def _union(maps: Iterable[str]) -> isl.UnionMap:
+    return isl.UnionMap("{ " + "; ".join(maps) + " }")
+
+
+def _program_order(model: KernelModel) -> isl.UnionMap:
+    depth = max((len(s.extents) for s in model.statements), default=0)
+    maps: list[str] = []
+    for index, statement in enumerate(model.statements):
+        rank = len(statement.extents)
+        time = [str(index), *(f"d{i}" for i in range(rank)), *["0"] * (depth - rank)]
+        maps.append(f"{tuple_of(index, rank)} -> [{', '.join(time)}]")
+    return _union(maps)

@@ -1,0 +1,118 @@
+"""A kernel as the polyhedral model sees it: arrays, and statements over boxes that read and write them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from xdsl.ir.affine import AffineMap
+
+from msc.poly.compute import Combine, Statement, affine_map, dims, identity
+from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar, reads
+
+ArrayKind: TypeAlias = Literal["input", "output", "internal"]
+
+
+@dataclass(frozen=True)
+class Array:
+    """A tensor that the kernel touches; `internal` ones exist only inside it."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    kind: ArrayKind
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Row-major strides in elements."""
+        return tuple(math.prod(self.shape[i + 1 :]) for i in range(len(self.shape)))
+
+
+@dataclass(frozen=True)
+class KernelStatement:
+    """A statement of the kernel; reads in `body` and `target` are positions in the kernel's arrays.
+
+    `combine` is None for a plain write, else the statement updates what it writes.
+    """
+
+    extents: tuple[int, ...]
+    names: tuple[str, ...]
+    target: int
+    write: AffineMap
+    body: Scalar
+    combine: Combine | None
+    operation: int
+
+    @property
+    def points(self) -> int:
+        return math.prod(self.extents)
+
+    @property
+    def reduced(self) -> tuple[int, ...]:
+        """Dimensions that the write map does not use."""
+        used = self.write.used_dims()
+        return tuple(d for d in range(len(self.extents)) if d not in used) if self.combine else ()
+
+    def accesses(self) -> tuple[tuple[int, AffineMap], ...]:
+        """Every (array, index map): the write first, then the reads."""
+        return ((self.target, self.write), *((r.operand, r.index) for r in reads(self.body)))
+
+    def whole_reads(self) -> tuple[int, ...]:
+        """Arrays read at an index that is data: any element of them may be meant."""
+        return tuple(r.operand for r in reads(self.body) if r.indirect)
+
+
+@dataclass(frozen=True)
+class KernelModel:
+    """Arrays and statements in program order. `operations` name what the statements came from, for reports."""
+
+    arrays: tuple[Array, ...]
+    statements: tuple[KernelStatement, ...]
+    operations: tuple[str, ...]
+
+    @property
+    def points(self) -> int:
+        return sum(s.points for s in self.statements)
+
+
+def statements_of(
+    compute: Sequence[Statement], operands: Sequence[int], results: Sequence[int], operation: int, dtypes: Sequence[str]
+) -> list[KernelStatement]:
+    """A basic operation's statements on the kernel's arrays; a reduction becomes an initialisation and an update."""
+    statements: list[KernelStatement] = []
+    for statement in compute:
+        body = renumber(statement.body, operands)
+        target = results[statement.result]
+        if statement.combine is not None and not statement.accumulate:
+            statements.append(_initialisation(statement, target, operation, dtypes[statement.result]))
+        statements.append(
+            KernelStatement(statement.extents, statement.names, target, statement.write, body, statement.combine, operation)
+        )
+    return statements
+
+
+def _initialisation(statement: Statement, target: int, operation: int, dtype: str) -> KernelStatement:
+    assert statement.combine is not None
+    kept = [d for d in range(len(statement.extents)) if d not in statement.reduced]
+    position = {d: i for i, d in enumerate(kept)}
+    inner = dims(len(kept))
+    replacement = [inner[position[d]] if d in position else affine_map(0, [0]).results[0] for d in range(len(statement.extents))]
+    write = affine_map(len(kept), [r.replace_dims_and_symbols(replacement, []) for r in statement.write.results])
+    neutral = Constant(identity(statement.combine, dtype), dtype)
+    names = tuple(statement.names[d] for d in kept)
+    return KernelStatement(tuple(statement.extents[d] for d in kept), names, target, write, neutral, None, operation)
+
+
+def renumber(scalar: Scalar, operands: Sequence[int]) -> Scalar:
+    """The scalar with operand k read from array `operands[k]`."""
+    match scalar:
+        case Read():
+            indirect = tuple((d, renumber(index, operands)) for d, index in scalar.indirect)
+            return replace(scalar, operand=operands[scalar.operand], indirect=indirect)
+        case Apply():
+            return Apply(scalar.op, tuple(renumber(arg, operands) for arg in scalar.args))
+        case Cast():
+            return Cast(renumber(scalar.arg, operands), scalar.dtype)
+        case _:
+            return scalar

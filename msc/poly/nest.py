@@ -1,0 +1,135 @@
+"""The loop nest that isl generates for a schedule tree, as plain data.
+
+Index expressions are affine over the enclosing loops' variables: dimension k is the k-th enclosing loop that is not degenerate,
+counted from outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import islpy as isl
+from xdsl.ir.affine import AffineConstantExpr, AffineExpr
+
+from msc.poly.tree import BODY_MARK
+
+
+@dataclass(frozen=True)
+class Loop:
+    """`for (x = lower; x < upper; x += step)`; `kind` is sequential, parallel, vector or unroll."""
+
+    name: str
+    kind: str
+    lower: AffineExpr
+    upper: AffineExpr
+    step: int
+    body: tuple[Nest, ...]
+
+
+@dataclass(frozen=True)
+class Body:
+    """Where the buffers live that are local to one iteration of the loops around."""
+
+    inside: tuple[Nest, ...]
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A statement, executed at the point that `index` gives."""
+
+    statement: int
+    index: tuple[AffineExpr, ...]
+
+
+Nest: TypeAlias = Loop | Body | Instance
+
+
+class UnsupportedNest(Exception):
+    """isl generated a construct that msc's schedules should never ask for (a guard, a non-unit condition)."""
+
+
+def generate(schedule: isl.Schedule) -> tuple[Nest, ...]:
+    """isl's AST of a schedule as a nest."""
+    build = isl.AstBuild.alloc(schedule.get_ctx())
+    return _nests(build.node_from_schedule(schedule), {}, 0, None)
+
+
+def _nests(node: isl.AstNode, variables: dict[str, AffineExpr], depth: int, mark: str | None) -> tuple[Nest, ...]:
+    kind = node.get_type()
+    if kind == isl.ast_node_type.block:
+        children = node.block_get_children()
+        return tuple(
+            nest for i in range(children.n_ast_node()) for nest in _nests(children.get_ast_node(i), variables, depth, mark)
+        )
+    if kind == isl.ast_node_type.mark:
+        name = node.mark_get_id().get_name()
+        inner = node.mark_get_node()
+        if name == BODY_MARK:
+            return (Body(_nests(inner, variables, depth, None)),)
+        return _nests(inner, variables, depth, name)
+    if kind == isl.ast_node_type.for_:
+        return _loop(node, variables, depth, mark or "sequential:i")
+    if kind == isl.ast_node_type.user:
+        return (_instance(node.user_get_expr(), variables),)
+    raise UnsupportedNest(f"isl generated {node.to_C_str()}")
+
+
+def _loop(node: isl.AstNode, variables: dict[str, AffineExpr], depth: int, mark: str) -> tuple[Nest, ...]:
+    kind, _, name = mark.partition(":")
+    iterator = node.for_get_iterator().id_get_id().get_name()
+    lower = _affine(node.for_get_init(), variables)
+    if node.for_is_degenerate():
+        return _nests(node.for_get_body(), {**variables, iterator: lower}, depth, None)
+    upper = _upper(node.for_get_cond(), variables)
+    step = _affine(node.for_get_inc(), variables)
+    if not isinstance(step, AffineConstantExpr):
+        raise UnsupportedNest(f"isl generated a loop of step {step}")
+    inner = {**variables, iterator: AffineExpr.dimension(depth)}
+    return (Loop(name, kind, lower, upper, step.value, _nests(node.for_get_body(), inner, depth + 1, None)),)
+
+
+def _upper(condition: isl.AstExpr, variables: dict[str, AffineExpr]) -> AffineExpr:
+    operation = condition.op_get_type()
+    bound = _affine(condition.op_get_arg(1), variables)
+    if operation == isl.ast_expr_op_type.le:
+        return bound + 1
+    if operation == isl.ast_expr_op_type.lt:
+        return bound
+    raise UnsupportedNest(f"isl generated the loop condition {condition.to_C_str()}")
+
+
+def _instance(call: isl.AstExpr, variables: dict[str, AffineExpr]) -> Instance:
+    arguments = [call.op_get_arg(i) for i in range(call.op_get_n_arg())]
+    statement = int(arguments[0].id_get_id().get_name().removeprefix("S"))
+    return Instance(statement, tuple(_affine(a, variables) for a in arguments[1:]))
+
+
+def _affine(expr: isl.AstExpr, variables: dict[str, AffineExpr]) -> AffineExpr:
+    kind = expr.get_type()
+    if kind == isl.ast_expr_type.int:
+        return AffineExpr.constant(expr.int_get_val().to_python())
+    if kind == isl.ast_expr_type.id:
+        return variables[expr.id_get_id().get_name()]
+    arguments = [_affine(expr.op_get_arg(i), variables) for i in range(expr.op_get_n_arg())]
+    return _operation(expr, arguments)
+
+
+def _operation(expr: isl.AstExpr, arguments: Sequence[AffineExpr]) -> AffineExpr:
+    operation = expr.op_get_type()
+    types = isl.ast_expr_op_type
+    if operation == types.minus:
+        return arguments[0] * -1
+    left, right = arguments
+    if operation == types.add:
+        return left + right
+    if operation == types.sub:
+        return left + right * -1
+    if operation == types.mul:
+        return right * left.value if isinstance(left, AffineConstantExpr) else left * right
+    if operation in (types.fdiv_q, types.pdiv_q, types.div):
+        return left // right
+    if operation == types.pdiv_r:
+        return left % right
+    raise UnsupportedNest(f"isl generated the expression {expr.to_C_str()}")

@@ -1,0 +1,122 @@
+"""Which loops statements can share: isl computes a schedule, and we keep what it proves free of dependences.
+
+isl's scheduler (Pluto-like: proximity for fusion, coincidence for parallelism) is asked to schedule all statements as one component
+(`whole_component`), which makes its outermost band hold the loops that all of them share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import islpy as isl
+
+from msc.poly.dependences import Dependences
+from msc.poly.model import KernelModel
+
+MAX_OPERATIONS = 20_000_000
+"""isl's own work limit for one kernel (about a second); beyond it the caller falls back to a plain schedule."""
+
+
+class ScheduleLimit(Exception):
+    """isl gave up: the kernel is too complicated for its operation limit."""
+
+
+@dataclass(frozen=True)
+class SharedLoop:
+    """One dimension of every statement, aligned: `dims[k]` of statement k; `coincident` if it carries no dependence."""
+
+    dims: Mapping[int, int]
+    coincident: bool
+
+
+def shared_loops(model: KernelModel, deps: Dependences, statements: Sequence[int]) -> list[SharedLoop]:
+    """The outermost loops that `statements` can share one to one, in isl's order."""
+    schedule = _compute(deps)
+    node = schedule.get_root().child(0)
+    if node.get_type() != isl.schedule_node_type.band:
+        return []
+    loops: list[SharedLoop] = []
+    partial = node.band_get_partial_schedule()
+    for position in range(node.band_n_member()):
+        dims = _aligned_dims(partial.get_union_pw_aff(position))
+        if set(dims) != set(statements):
+            break
+        loops.append(SharedLoop(dims, bool(node.band_member_get_coincident(position))))
+    return loops
+
+
+def _compute(deps: Dependences) -> isl.Schedule:
+    context = deps.domain.get_ctx()
+    context.set_schedule_whole_component(1)
+    context.set_schedule_maximize_coincidence(1)
+    context.reset_operations()
+    context.set_max_operations(MAX_OPERATIONS)
+    try:
+        constraints = (
+            isl.ScheduleConstraints.on_domain(deps.domain)
+            .set_validity(deps.order)
+            .set_proximity(deps.flow)
+            .set_coincidence(deps.order)
+        )
+        return constraints.compute_schedule()
+    except isl.Error as error:
+        raise ScheduleLimit(str(error)) from error
+    finally:
+        context.set_max_operations(0)
+
+
+def _aligned_dims(row: isl.UnionPwAff) -> dict[int, int]:
+    """Statement -> dimension where the row is exactly that dimension; other statements are left out."""
+    dims: dict[int, int] = {}
+
+    def visit(piecewise: isl.PwAff) -> None:
+        statement = int(piecewise.get_tuple_id(isl.dim_type.in_).get_name().removeprefix("S"))
+        dimension = _single_dimension(piecewise)
+        if dimension is not None:
+            dims[statement] = dimension
+
+    row.get_pw_aff_list().foreach(visit)
+    return dims
+
+
+def _single_dimension(piecewise: isl.PwAff) -> int | None:
+    if not piecewise.isa_aff():
+        return None
+    aff = piecewise.as_aff()
+    if aff.dim(isl.dim_type.div) or not aff.get_constant_val().is_zero():
+        return None
+    coefficients = [aff.get_coefficient_val(isl.dim_type.in_, k) for k in range(aff.dim(isl.dim_type.in_))]
+    used = [k for k, value in enumerate(coefficients) if not value.is_zero()]
+    return used[0] if len(used) == 1 and coefficients[used[0]].is_one() else None
+
+
+def restricted(deps: Dependences, statements: Sequence[int], fixed: Sequence[SharedLoop]) -> Dependences:
+    """The dependences among `statements` inside one iteration of the `fixed` loops."""
+    texts = [f"S{s}[{', '.join(f'd{i}' for i in range(_rank(deps, s)))}]" for s in statements]
+    kept = isl.UnionSet("{ " + "; ".join(texts) + " }")
+    domain = deps.domain.intersect(kept)
+    order = deps.order.intersect_domain(kept).intersect_range(kept)
+    flow = deps.flow.intersect_domain(kept).intersect_range(kept)
+    for loop in fixed:
+        row = isl.MultiUnionPwAff(loop_row(loop.dims, {s: _rank(deps, s) for s in statements})) if statements else None
+        if row is not None:
+            order = order.eq_at_multi_union_pw_aff(row)
+            flow = flow.eq_at_multi_union_pw_aff(row)
+    return Dependences(domain, order, flow)
+
+
+def loop_row(dims: Mapping[int, int], ranks: Mapping[int, int], expr: str = "{d}") -> str:
+    """isl text of a schedule row over the statements of `ranks`; `{d}` in `expr` stands for each one's dimension."""
+    pieces = [
+        f"S{s}[{', '.join(f'd{i}' for i in range(rank))}] -> [({expr.replace('{d}', f'd{dims[s]}')})]"
+        for s, rank in ranks.items()
+        if s in dims
+    ]
+    return "[{ " + "; ".join(pieces) + " }]"
+
+
+def _rank(deps: Dependences, statement: int) -> int:
+    ranks: dict[str, int] = {}
+    deps.domain.foreach_set(lambda s: ranks.__setitem__(s.get_tuple_name(), s.dim(isl.dim_type.set)))
+    return ranks[f"S{statement}"]

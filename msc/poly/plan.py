@@ -1,0 +1,105 @@
+"""A scheduling plan: the decisions for one kernel, as readable lines. Everything else about a schedule follows from it.
+
+    oc tile 6 parallel: S0.1 S1.1 S2.1 S3.1      a member of the outer band: dimension 1 of each statement
+    ow tile 28 vector: S0.3 S1.3 S2.3 S3.3       tiles are moved below the inner loops, as point loops
+    do S0                                        then groups of statements, in order;
+    do S1 over ic: S1.4, kh: S1.5, kw: S1.6      each under inner loops of its own
+    do S2 S3
+
+Members of the band share an iteration among all statements and carry no dependence. A tile of 1 makes a plain loop; a tile of
+the whole extent leaves only the point loop. At most one loop of a statement is `vector`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Member:
+    """A loop shared by statements: `dims[k]` is the dimension of statement k that it runs over."""
+
+    name: str
+    extent: int
+    dims: Mapping[int, int]
+    tile: int = 1
+    vector: bool = False
+    parallel: bool = False
+
+
+@dataclass(frozen=True)
+class Group:
+    """Statements that run together, innermost, under `inner` loops."""
+
+    statements: tuple[int, ...]
+    inner: tuple[Member, ...] = ()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The decisions for one kernel."""
+
+    band: tuple[Member, ...]
+    groups: tuple[Group, ...]
+
+    @property
+    def points(self) -> tuple[Member, ...]:
+        """Band members with a point loop, in nesting order: the vector one is innermost."""
+        tiled = [m for m in self.band if m.tile > 1]
+        return tuple(sorted(tiled, key=lambda m: m.vector))
+
+
+def to_lines(plan: Plan) -> list[str]:
+    """The plan as text, a line a decision."""
+    return [*(_member_line(m) for m in plan.band), *(_group_line(g) for g in plan.groups)]
+
+
+def _member_line(member: Member) -> str:
+    words = [member.name, f"extent {member.extent}"]
+    if member.tile > 1:
+        words.append(f"tile {member.tile}")
+    words += ["parallel"] * member.parallel + ["vector"] * member.vector
+    return f"{' '.join(words)}: {_dims_text(member)}"
+
+
+def _dims_text(member: Member) -> str:
+    return " ".join(f"S{s}.{d}" for s, d in sorted(member.dims.items()))
+
+
+def _group_line(group: Group) -> str:
+    text = "do " + " ".join(f"S{s}" for s in group.statements)
+    if group.inner:
+        text += " over " + ", ".join(_member_line(m) for m in group.inner)
+    return text
+
+
+_MEMBER = re.compile(r"^(\w+) extent (\d+)(?: tile (\d+))?( parallel)?( vector)?: ([S\d. ]*)$")
+
+
+def from_lines(lines: Sequence[str]) -> Plan:
+    """The inverse of `to_lines`; raises ValueError naming the line that is not one."""
+    band: list[Member] = []
+    groups: list[Group] = []
+    for line in lines:
+        if line.startswith("do "):
+            groups.append(_read_group(line))
+        else:
+            band.append(_read_member(line))
+    return Plan(tuple(band), tuple(groups))
+
+
+def _read_group(line: str) -> Group:
+    statements, _, loops = line.removeprefix("do ").partition(" over ")
+    inner = tuple(_read_member(text) for text in loops.split(", ")) if loops else ()
+    return Group(tuple(int(word.removeprefix("S")) for word in statements.split()), inner)
+
+
+def _read_member(text: str) -> Member:
+    match = _MEMBER.match(text)
+    if match is None:
+        raise ValueError(f"not a line of a schedule: {text!r}")
+    name, extent, tile, parallel, vector, dims = match.groups()
+    pairs = (word.removeprefix("S").split(".") for word in dims.split())
+    return Member(name, int(extent), {int(s): int(d) for s, d in pairs}, int(tile or 1), bool(vector), bool(parallel))

@@ -1,0 +1,173 @@
+"""From a plan to an isl schedule tree, and the proof that the tree respects the dependences.
+
+The tree, top down: for each member of the band a tile loop (with a sequence of two parts in front where the tile does not divide
+the extent, so that every loop has constant bounds and no guard is ever needed); the mark `body`, where local buffers live; a sequence of
+the groups; in each the inner loops, then the point loops of the tiles, then a sequence of the statements.
+Loops are announced by marks `kind:name`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import islpy as isl
+
+from msc.poly.dependences import Dependences, tuple_of
+from msc.poly.model import KernelModel
+from msc.poly.outer_band import loop_row
+from msc.poly.plan import Group, Member, Plan
+
+BODY_MARK = "body"
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The range [low, high) of a member's extent, cut into tiles of `tile`."""
+
+    low: int
+    high: int
+    tile: int
+
+
+class _TreeBuilder:
+    """Inserts a plan below a schedule node. Every method returns a node at the depth it was given."""
+
+    def __init__(self, model: KernelModel, plan: Plan):
+        self._plan = plan
+        self._ranks = {i: len(s.extents) for i, s in enumerate(model.statements)}
+
+    def band(self, node: isl.ScheduleNode, members: Sequence[Member], parts: Mapping[str, _Part]) -> isl.ScheduleNode:
+        if not members:
+            return self._body(node, parts)
+        member, rest = members[0], members[1:]
+        ranges = _parts(member)
+        if len(ranges) == 1:
+            return self._tile_loop(node, member, ranges[0], rest, parts)
+        filters = [self._range_filter(member, part) for part in ranges]
+        return self._sequence(
+            node, filters, lambda child, k: self._tile_loop(child, member, ranges[k], rest, parts)
+        )
+
+    def _tile_loop(
+        self, node: isl.ScheduleNode, member: Member, part: _Part, rest: Sequence[Member], parts: Mapping[str, _Part]
+    ) -> isl.ScheduleNode:
+        inner = {**parts, member.name: part}
+        if part.high - part.low == part.tile:
+            return self.band(node, rest, inner)
+        row = f"floor(({{d}} - {part.low})/{part.tile})" if part.tile > 1 else f"{{d}} - {part.low}"
+        kind = "parallel" if member.parallel else "vector" if member.vector and part.tile == 1 else "sequential"
+        return self._loop(node, f"{kind}:{member.name}", member, row, lambda child: self.band(child, rest, inner))
+
+    def _body(self, node: isl.ScheduleNode, parts: Mapping[str, _Part]) -> isl.ScheduleNode:
+        depth = node.get_tree_depth()
+        marked = node.insert_mark(isl.Id(BODY_MARK, context=node.get_ctx())).child(0)
+        groups = self._plan.groups
+        filters = [self._statement_filter(g.statements) for g in groups]
+        built = self._sequence(marked, filters, lambda child, k: self._group(child, groups[k], groups[k].inner, parts))
+        return _back_to(built, depth)
+
+    def _group(
+        self, node: isl.ScheduleNode, group: Group, inner: Sequence[Member], parts: Mapping[str, _Part]
+    ) -> isl.ScheduleNode:
+        if inner:
+            kind = "vector" if inner[0].vector else "sequential"
+            return self._loop(
+                node, f"{kind}:{inner[0].name}", inner[0], "{d}", lambda child: self._group(child, group, inner[1:], parts)
+            )
+        return self._points(node, group, self._plan.points, parts)
+
+    def _points(
+        self, node: isl.ScheduleNode, group: Group, members: Sequence[Member], parts: Mapping[str, _Part]
+    ) -> isl.ScheduleNode:
+        if not members:
+            filters = [self._statement_filter((s,)) for s in group.statements]
+            return self._sequence(node, filters, lambda child, _: child)
+        member, part = members[0], parts[members[0].name]
+        if part.tile == 1:
+            return self._points(node, group, members[1:], parts)
+        row = f"{{d}} - {part.low} - {part.tile}*floor(({{d}} - {part.low})/{part.tile})"
+        kind = "vector" if member.vector else "unroll"
+        return self._loop(
+            node, f"{kind}:{member.name}", member, row, lambda child: self._points(child, group, members[1:], parts)
+        )
+
+    def _loop(
+        self,
+        node: isl.ScheduleNode,
+        mark: str,
+        member: Member,
+        row: str,
+        below: Callable[[isl.ScheduleNode], isl.ScheduleNode],
+    ) -> isl.ScheduleNode:
+        depth = node.get_tree_depth()
+        present = {s: self._ranks[s] for s in member.dims}
+        band = node.insert_partial_schedule(isl.MultiUnionPwAff(loop_row(member.dims, present, row)))
+        marked = band.insert_mark(isl.Id(mark, context=node.get_ctx()))
+        return _back_to(below(marked.child(0).child(0)), depth)
+
+    def _sequence(
+        self,
+        node: isl.ScheduleNode,
+        filters: Sequence[isl.UnionSet],
+        below: Callable[[isl.ScheduleNode, int], isl.ScheduleNode],
+    ) -> isl.ScheduleNode:
+        if len(filters) == 1:
+            return below(node, 0)
+        depth = node.get_tree_depth()
+        listed = isl.UnionSetList.alloc(node.get_ctx(), len(filters))
+        for instances in filters:
+            listed = listed.add(instances)
+        node = node.insert_sequence(listed)
+        for k in range(len(filters)):
+            node = _back_to(below(node.child(k).child(0), k), depth)
+        return node
+
+    def _range_filter(self, member: Member, part: _Part) -> isl.UnionSet:
+        pieces = [
+            f"{tuple_of(s, rank)} : {part.low} <= d{member.dims[s]} < {part.high}" for s, rank in self._ranks.items()
+        ]
+        return isl.UnionSet("{ " + "; ".join(pieces) + " }")
+
+    def _statement_filter(self, statements: Sequence[int]) -> isl.UnionSet:
+        return isl.UnionSet("{ " + "; ".join(tuple_of(s, self._ranks[s]) for s in statements) + " }")
+
+
+def _parts(member: Member) -> list[_Part]:
+    """The member's extent as whole tiles and, where they do not fill it, a rest that is one smaller tile."""
+    whole = member.extent - member.extent % member.tile
+    parts = [_Part(0, whole, member.tile)] if whole else []
+    if whole < member.extent:
+        parts.append(_Part(whole, member.extent, member.extent - whole))
+    return parts
+
+
+def _back_to(node: isl.ScheduleNode, depth: int) -> isl.ScheduleNode:
+    """The ancestor of `node` at tree depth `depth`."""
+    distance = node.get_tree_depth() - depth
+    return node.ancestor(distance) if distance else node
+
+
+def schedule_tree(model: KernelModel, deps: Dependences, plan: Plan) -> isl.Schedule:
+    """The schedule tree of a plan."""
+    root = isl.Schedule.from_domain(deps.domain).get_root().child(0)
+    return _TreeBuilder(model, plan).band(root, plan.band, {}).get_schedule()
+
+
+def violated(schedule: isl.Schedule, deps: Dependences) -> isl.UnionMap:
+    """The dependences whose source does not run before their sink; empty for a legal schedule."""
+    time = schedule.get_map()
+    in_time = deps.order.apply_domain(time).apply_range(time)
+    backwards: list[isl.Map] = []
+    in_time.foreach_map(lambda m: backwards.append(m.subtract(isl.Map.lex_lt(m.get_space().domain()))))
+    broken = isl.UnionMap.empty(deps.order.get_space())
+    for pairs in backwards:
+        broken = broken.union(isl.UnionMap.from_map(pairs))
+    return broken
+
+
+def carried(member: Member, deps: Dependences, model: KernelModel) -> isl.UnionMap:
+    """The dependences between different iterations of a loop that all statements share."""
+    ranks = {s: len(statement.extents) for s, statement in enumerate(model.statements)}
+    row = isl.MultiUnionPwAff(loop_row(member.dims, ranks))
+    return deps.order.subtract(deps.order.eq_at_multi_union_pw_aff(row))
