@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -45,8 +45,9 @@ class ClusterKernels(ModulePass):
 
     def _cluster(self, block: Block) -> None:
         graph, limits = AreaGraph(block), Limits(self.max_operations, self.max_reductions)
-        while self.fuse and _grow(graph, limits):
-            pass
+        for broadcasts in (False, True) if self.fuse else ():
+            while _grow(graph, replace(limits, broadcasts=broadcasts)):
+                pass
         _record_refusals(graph, limits)
         build_kernels(graph)
 

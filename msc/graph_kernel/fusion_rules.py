@@ -20,10 +20,14 @@ from msc.ir.typed import tensor_type
 
 @dataclass(frozen=True)
 class Limits:
-    """How large an area may grow: operations, and reductions among them."""
+    """How large an area may grow: operations, reductions among them, and whether it may hold several shapes.
+
+    Broadcasts inside come last: taken early, they keep their consumer from joining reductions over its rows.
+    """
 
     operations: int = 200
     reductions: int = 20
+    broadcasts: bool = True
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,8 @@ def decide(graph: AreaGraph, producer: Area, consumer: Area, limits: Limits) -> 
     decision = _by_pattern(graph, producer, consumer)
     if decision.merged is None:
         return decision
+    if not limits.broadcasts and decision.merged.pattern == Pattern.BROADCAST and producer.domain != consumer.domain:
+        return Decision(None, "broadcasts inside a kernel come last")
     if len(producer.ops) + len(consumer.ops) > limits.operations:
         return Decision(None, f"the kernel would have more than {limits.operations} operations")
     if decision.merged.pattern == Pattern.ROWS and _reductions(producer, consumer) > limits.reductions:

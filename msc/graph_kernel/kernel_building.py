@@ -57,7 +57,10 @@ def _topological(graph: AreaGraph) -> list[Area]:
 
 
 def _as_operation(area: Area) -> Operation:
-    return _kernel(area) if area.fusible else area.ops[0]
+    if area.fusible:
+        return _kernel(area)
+    area.anchor.attributes.pop(ORIGIN, None)
+    return area.anchor
 
 
 def _kernel(area: Area) -> KernelOp:
