@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from msc.runtime.program import TensorSpec
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 
-Array = NDArray[np.generic]
+Array: TypeAlias = NDArray[Any]
 
 _DTYPES = {
     "f16": "float16", "f32": "float32", "f64": "float64", "i1": "bool",
@@ -40,7 +41,11 @@ class Checker:
             arrays = self._arrange(arrays, named)
         for array, (shape, dtype) in zip(arrays, self._expected, strict=True):
             # Identity is the usual case and quicker than equality, which decides all others.
-            if type(array) is not np.ndarray or array.shape != shape or (array.dtype is not dtype and array.dtype != dtype):
+            if (
+                type(array) is not np.ndarray
+                or array.shape != shape
+                or (array.dtype is not dtype and array.dtype != dtype)
+            ):
                 return self._explain(arrays)
             if not array.flags.c_contiguous:
                 return self._contiguous(arrays)
@@ -61,7 +66,11 @@ class Checker:
     def _convert(self, array: object, tensor: TensorSpec) -> Array:
         converted: Array = np.asarray(array)
         exact = not isinstance(array, np.ndarray | np.generic) and converted.dtype != numpy_dtype(tensor.dtype)
-        if exact and converted.shape == tensor.shape and np.can_cast(converted.dtype, numpy_dtype(tensor.dtype), "same_kind"):
+        if (
+            exact
+            and converted.shape == tensor.shape
+            and np.can_cast(converted.dtype, numpy_dtype(tensor.dtype), "same_kind")
+        ):
             converted = converted.astype(numpy_dtype(tensor.dtype))
         return np.ascontiguousarray(converted).reshape(converted.shape)
 
@@ -72,7 +81,9 @@ class Checker:
                 message = f"the model has no input '{name}'; its inputs are {', '.join(names) or 'none'}"
                 raise MscError(Diagnostic("MSC0602", message, help=did_you_mean(name, names)))
         if len(arrays) > len(names):
-            raise MscError(Diagnostic("MSC0602", f"the model takes {len(names)} inputs ({', '.join(names)}), got {len(arrays)}"))
+            raise MscError(
+                Diagnostic("MSC0602", f"the model takes {len(names)} inputs ({', '.join(names)}), got {len(arrays)}")
+            )
         twice = [name for name in names[: len(arrays)] if name in named]
         if twice:
             raise MscError(Diagnostic("MSC0602", f"input '{twice[0]}' is given twice, in order and by name"))

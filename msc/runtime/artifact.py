@@ -9,7 +9,7 @@ import ctypes
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,10 @@ from msc.runtime.interface import CALLS_SYMBOL, PROFILE_SYMBOL, RUN_SYMBOL, SIGN
 from msc.runtime.program import ALIGNMENT, Signature
 from msc.support.diagnostics import Diagnostic, MscError
 
-Array = NDArray[np.generic]
+Array: TypeAlias = NDArray[Any]
 
 _addressof = ctypes.addressof
-_from_buffer = ctypes.c_char.from_buffer
+_from_buffer = cast(Callable[[Array], ctypes.c_char], ctypes.c_char.from_buffer)
 
 _ERRORS = {1: "a pointer was null", 2: "a pointer was misaligned", 3: "the weights were not set"}
 
@@ -38,7 +38,7 @@ class _Workspace(threading.local):
 
 
 class CompiledModel:
-    """A compiled model, callable with arrays in the order of its inputs, or by name. May be called from many threads."""
+    """A compiled model, callable with arrays in the order of its inputs, or by name; safe to call from many threads."""
 
     def __init__(self, library: ctypes.CDLL, signature: Signature, path: Path | None = None) -> None:
         self.signature = signature
@@ -96,7 +96,7 @@ class CompiledModel:
 
 
 def _address(array: Array) -> int:
-    """Where the data lies. The buffer protocol is three times quicker than `array.ctypes`; it refuses what is read-only."""
+    """Where the data lies. The buffer protocol is quicker than `array.ctypes`, but refuses read-only arrays."""
     try:
         return _addressof(_from_buffer(array))
     except (TypeError, ValueError):
@@ -104,10 +104,10 @@ def _address(array: Array) -> int:
 
 
 def _until_null(names: object) -> list[str]:
-    pointer = cast("ctypes._Pointer[ctypes.c_char_p]", names)
+    pointer = cast(Sequence[bytes | None], names)
     found = list[str]()
     while (name := pointer[len(found)]) is not None:
-        found.append(cast(bytes, name).decode())
+        found.append(name.decode())
     return found
 
 

@@ -124,7 +124,11 @@ def _failed(compiler: Toolchain, arguments: Sequence[str], folder: Path, text: s
         Diagnostic(
             "MSC0503",
             f"the C compiler failed: {compiler.version}",
-            notes=(*lines, f"the command was: {' '.join((*compiler.command, *arguments))}", f"its files are in {folder}"),
+            notes=(
+                *lines,
+                f"the command was: {' '.join((*compiler.command, *arguments))}",
+                f"its files are in {folder}",
+            ),
             help="generated C should always compile: please report this with those files",
         )
     )

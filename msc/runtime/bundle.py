@@ -34,9 +34,7 @@ class Golden:
     absolute: float = 1e-5
 
 
-def write_bundle(
-    program: CProgram, weights: Mapping[str, NDArray[np.generic]], golden: Golden, folder: Path
-) -> Path:
+def write_bundle(program: CProgram, weights: Mapping[str, NDArray[np.generic]], golden: Golden, folder: Path) -> Path:
     """Write the bundle; an earlier bundle at `folder` is replaced, any other content is an error.
 
     Raises MSC0004 (cannot write there) and MSC0505 (weights or golden data do not fit).

@@ -60,7 +60,7 @@ def _raw(array: NDArray[np.generic]) -> memoryview:
     import numpy as np
 
     flat = np.ascontiguousarray(array).reshape(-1)
-    return memoryview(flat.view(np.uint8)) if flat.size else memoryview(b"")
+    return flat.view(np.uint8).data if flat.size else memoryview(b"")
 
 
 def build_cached(

@@ -1,12 +1,14 @@
 """Flags that generated C is built with, each a decision.
 
--std=c11              The generated text is C11 with GCC's vector types, which clang has too.
--O3                   Full unrolling and vectorising of the scalar loops that the scheduler left; -O2 of GCC does neither enough.
--ffp-contract=fast    a*b+c becomes one fused multiply-add: one rounding instead of two. The one relaxation of arithmetic.
--fno-math-errno       sqrt and friends need not set errno, which nothing reads: values do not change, calls become instructions.
--fno-trapping-math    Nobody unmasks floating-point exceptions: a value may be computed and not used. Values do not change.
--Wno-psabi            GCC notes that vectors wider than the machine's are passed differently since 4.x: they only pass
-                      between functions of one file.
+-std=c11: the generated text is C11 with GCC's vector types, which clang has too.
+-O3: full unrolling, and vectorising of the scalar loops that the scheduler left; GCC's -O2 does neither enough.
+-ffp-contract=fast: a*b+c becomes one fused multiply-add, one rounding instead of two. The one relaxation of arithmetic.
+-fno-math-errno: sqrt and friends need not set errno, which nothing reads. Values do not change, calls become
+instructions.
+-fno-trapping-math: nobody unmasks floating-point exceptions, so a value may be computed and not used. Values do not
+change.
+-Wno-psabi: GCC notes that vectors wider than the machine's are passed differently than once; they only pass between
+functions of one file.
 Never -ffast-math: it assumes away NaN, infinities and the order of sums.
 """
 

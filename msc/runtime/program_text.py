@@ -59,7 +59,9 @@ def _row(tensor: TensorSpec) -> str:
 
 def c_string(text: str) -> str:
     """A C string literal: JSON's escapes are C's, once everything outside ASCII is an octal escape."""
-    plain = "".join(chr(b) if 32 <= b < 127 and b not in b'"\\?' else f"\\{b:03o}" for b in text.encode("utf-8", "replace"))
+    plain = "".join(
+        chr(b) if 32 <= b < 127 and b not in b'"\\?' else f"\\{b:03o}" for b in text.encode("utf-8", "replace")
+    )
     return f'"{plain}"'
 
 

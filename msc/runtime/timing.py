@@ -33,7 +33,9 @@ class Timing:
         return {"samples": len(self.samples), "minimum": self.minimum, **percentiles}
 
 
-def measure(call: Callable[[], object], *, warm_up: int = 3, seconds: float = 1.0, least: int = 10, most: int = 100_000) -> Timing:
+def measure(
+    call: Callable[[], object], *, warm_up: int = 3, seconds: float = 1.0, least: int = 10, most: int = 100_000
+) -> Timing:
     """Call again and again for `seconds`, at least `least` and at most `most` times; the warm-up does not count."""
     for _ in range(warm_up):
         call()

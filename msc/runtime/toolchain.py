@@ -49,7 +49,7 @@ def find_toolchain() -> Toolchain:
 def _find(wanted: str, path: str) -> Toolchain:
     """Cached by what it depends on: the environment's CC and PATH."""
     named = tuple(shlex.split(wanted))
-    for command in ((named,) if named else tuple((name,) for name in _CANDIDATES)):
+    for command in (named,) if named else tuple((name,) for name in _CANDIDATES):
         version = _version(command, path)
         if version is not None:
             return Toolchain(command, version)
@@ -80,7 +80,12 @@ def _no_compiler(wanted: str) -> MscError:
 
 def _links(command: tuple[str, ...], flags: tuple[str, ...]) -> bool:
     try:
-        result = _run((*command, *flags, "-x", "c", "-", "-o", "/dev/null"), None, _VERSION_TIMEOUT, "int main(void) { return 0; }\n")
+        result = _run(
+            (*command, *flags, "-x", "c", "-", "-o", "/dev/null"),
+            None,
+            _VERSION_TIMEOUT,
+            "int main(void) { return 0; }\n",
+        )
     except (OSError, subprocess.TimeoutExpired):
         return False
     return result.returncode == 0

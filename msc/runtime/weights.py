@@ -47,7 +47,7 @@ def _bytes(slot: WeightSlot, arrays: Arrays) -> memoryview:
         message = f"parameter '{slot.symbol}' needs {slot.bytes} bytes ({slot.dtype} {list(slot.shape)}), got {got}"
         raise MscError(Diagnostic("MSC0505", message))
     flat = np.ascontiguousarray(array).reshape(-1)
-    return memoryview(flat.view(np.uint8)) if flat.size else memoryview(b"")
+    return flat.view(np.uint8).data if flat.size else memoryview(b"")
 
 
 _ASSEMBLY = """/* The weights of {name}: the bytes of {name}_weights.bin, read-only, in ELF and Mach-O. */

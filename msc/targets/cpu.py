@@ -58,7 +58,7 @@ def cpu_target(name: str) -> CpuTarget:
 
 
 def native() -> CpuTarget:
-    """This machine: vector width from its CPU flags, cache sizes as the kernel reports them."""
+    """The machine msc runs on: vector width from its CPU flags, cache sizes as the kernel reports them."""
     l1, l2, l3 = detect_caches()
     base = _base(detect_machine(), detect_flags())
     march = ("-march=native", *base.march[1:]) if base.march[:1] != ("-march=armv8-a",) else ("-mcpu=native",)

@@ -65,7 +65,7 @@ def store_scalar(text: str, value: Value) -> str:
     """The statement that stores an element; `x += e` where that is the same sum."""
     start = f"{text} + "
     if value.precedence is Precedence.SUM and value.text.startswith(start) and _is_term(value.text[len(start) :]):
-        return f"{text} += {value.text[len(start):]};"
+        return f"{text} += {value.text[len(start) :]};"
     return f"{text} = {value.text};"
 
 

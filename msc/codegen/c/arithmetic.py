@@ -43,7 +43,7 @@ def _shape(operands: Sequence[Value]) -> CType:
 
 
 def _float(operator: str, precedence: Precedence) -> Rule:
-    return lambda prelude, op, operands: infix(operator, precedence, *operands, _shape(operands))
+    return lambda prelude, op, operands: infix(operator, precedence, operands[0], operands[1], _shape(operands))
 
 
 def _integer(operator: str, precedence: Precedence) -> Rule:
@@ -52,10 +52,10 @@ def _integer(operator: str, precedence: Precedence) -> Rule:
     def rule(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
         type_ = _shape(operands)
         if type_.base == "index" and not type_.is_vector:
-            return infix(operator, precedence, *operands, type_)
+            return infix(operator, precedence, operands[0], operands[1], type_)
         a, b = (_to_unsigned(prelude, v) for v in operands)
         prelude.type_name(type_)
-        return cast(type_, replace(infix(operator, precedence, a, b, type_.unsigned)))
+        return cast(type_, infix(operator, precedence, a, b, type_.unsigned))
 
     return rule
 
@@ -74,7 +74,7 @@ def _bitwise(operator: str, precedence: Precedence) -> Rule:
         type_ = _shape(operands)
         if type_.is_vector:
             operands = [_spread_mask(prelude, vector_text(prelude, v), type_) for v in operands]
-        return infix(operator, precedence, *operands, type_)
+        return infix(operator, precedence, operands[0], operands[1], type_)
 
     return rule
 
@@ -106,14 +106,14 @@ def _scalars_only(name: str, operator: str | None = None) -> Rule:
         if _shape(operands).is_vector and not all(v.splat for v in operands):
             raise no_c_form(f"{op.name} on vectors")
         if operator and operands[1].ordered and operands[1].text.isdigit() and int(operands[1].text) > 0:
-            return infix(operator, Precedence.PRODUCT, *operands, _shape(operands))
+            return infix(operator, Precedence.PRODUCT, operands[0], operands[1], _shape(operands))
         return function(prelude, op, operands)
 
     return rule
 
 
 def _extremum(name: str) -> Rule:
-    """maximumf and minimumf: NaN if either operand is; -0.0 and 0.0 are equal, as in NumPy and ONNX."""
+    """Maximumf and minimumf: NaN if either operand is; -0.0 and 0.0 are equal, as in NumPy and ONNX."""
 
     def rule(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
         a, b = operands
@@ -125,7 +125,7 @@ def _extremum(name: str) -> Rule:
 
 
 def _number_extremum(relation: str) -> Rule:
-    """maxnumf and minnumf: the other operand if one is NaN."""
+    """Maxnumf and minnumf: the other operand if one is NaN."""
 
     def rule(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
         a, b = operands
@@ -151,7 +151,9 @@ def _absolute(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Val
         prelude.type_name(value.type.unsigned)
         return call(prelude.function("abs", value.type), value.type, value)
     prelude.headers.add("math.h")
-    return replace(value, text=f"{'fabs' if value.type.base == 'f64' else 'fabsf'}({value.text})", precedence=Precedence.PRIMARY)
+    return replace(
+        value, text=f"{'fabs' if value.type.base == 'f64' else 'fabsf'}({value.text})", precedence=Precedence.PRIMARY
+    )
 
 
 def _copysign(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
@@ -207,7 +209,7 @@ def _compare_integers(prelude: Prelude, op: Operation, operands: Sequence[Value]
     type_ = _shape(operands)
     if predicate >= 6:
         operands = [_to_unsigned(prelude, v) for v in operands]
-    return _comparison(prelude, _INTEGER_RELATIONS[predicate], *operands, type_)
+    return _comparison(prelude, _INTEGER_RELATIONS[predicate], operands[0], operands[1], type_)
 
 
 def _comparison(prelude: Prelude, relation: str, a: Value, b: Value, type_: CType) -> Value:

@@ -134,7 +134,7 @@ class Body:
 
     def _apply(self, op: ApplyOp) -> None:
         index = self._affine(op.map.data.results, op.values)[0]
-        if index.constant is not None or sum(1 for _ in op.result.uses) == 1 and len(index.value.text) < 24:
+        if index.constant is not None or (sum(1 for _ in op.result.uses) == 1 and len(index.value.text) < 24):
             self.ranges[op.result] = index
             return
         name = self.scope.fresh(op.result.name_hint or "index")

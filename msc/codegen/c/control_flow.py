@@ -63,7 +63,9 @@ class EntryBody(Body):
 
     def _counted(self, op: scf.ForOp) -> None:
         lower, upper, step = (self._use(v).text for v in (op.lb, op.ub, op.step))
-        carried = [self._declare(result, self._use(start)) for result, start in zip(op.results, op.iter_args, strict=True)]
+        carried = [
+            self._declare(result, self._use(start)) for result, start in zip(op.results, op.iter_args, strict=True)
+        ]
         self._write_pending()
         body = op.body.block
         name = self.scope.fresh(body.args[0].name_hint or "i", "i")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import cast as typed
 
-from xdsl.dialects.vector import CombiningKindAttr, ReductionOp
+from xdsl.dialects.vector import ReductionOp
 from xdsl.ir import Operation
 
 from msc.codegen.c.arithmetic import Rule, infix, select, vector_text
@@ -180,7 +180,7 @@ def _reduction(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Va
 
 
 def _reduction_kind(op: Operation) -> str:
-    name = str(typed(CombiningKindAttr, typed(ReductionOp, op).kind).data)
+    name = str(typed(ReductionOp, op).kind.data)
     if name not in (*_INFIX_KINDS, *_EXTREMUM_KINDS):
         raise no_c_form(f"vector.reduction <{name}>")
     return name

@@ -32,6 +32,6 @@ def dead_values(function: Operation) -> set[SSAValue]:
 
 
 def _is_dead_use(user: Operation, dead: set[SSAValue]) -> bool:
-    if isinstance(user, _EFFECTS) or isinstance(user, arith.ConstantOp):
+    if isinstance(user, (*_EFFECTS, arith.ConstantOp)):
         return False
     return bool(user.results) and all(result in dead for result in user.results)

@@ -62,12 +62,16 @@ class EntryEmitter:
         self._open(lines, run_prototype(self.signature, "profile", ["double *seconds"]), profiled=True)
         lines.add("double start = msc_now();")
         positions = iter(range(len(self.plan.calls)))
-        self._statements(lines, lambda call: f"{self._call(call)}\nstart = msc_lap(start, &seconds[{next(positions)}]);")
+        self._statements(
+            lines, lambda call: f"{self._call(call)}\nstart = msc_lap(start, &seconds[{next(positions)}]);"
+        )
         return self._close(lines)
 
     def _statements(self, lines: Lines, call: Callable[[Call], str]) -> None:
         calls = iter(self.plan.calls)
-        body = EntryBody(self.prelude, 1, lines, self.scope, dead=dead_values(self.main), call=lambda: call(next(calls)))
+        body = EntryBody(
+            self.prelude, 1, lines, self.scope, dead=dead_values(self.main), call=lambda: call(next(calls))
+        )
         for value, place in self.plan.places.items():
             if place.role in ("input", "output") or place in self.names:
                 body.bind_place(value, self._argument(place), place)
@@ -92,7 +96,9 @@ class EntryEmitter:
 
     def _start_scope(self, profiled: bool) -> None:
         tensors = [t.c_name for t in (*self.signature.inputs, *self.signature.outputs)]
-        fixed = {"workspace", "memory", "weights", "start", "seconds"} if profiled else {"workspace", "memory", "weights"}
+        fixed = (
+            {"workspace", "memory", "weights", "start", "seconds"} if profiled else {"workspace", "memory", "weights"}
+        )
         self.scope = Scope([{*tensors, *fixed, *(k.name for k in self.kernels.values())}])
         self.names = {}
 

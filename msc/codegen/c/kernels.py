@@ -66,7 +66,9 @@ def _parameters(function: FuncOp, scope: Scope, aliased: frozenset[int]) -> tupl
     outputs, temporaries = (_count(function, name) for name in ("loop.outputs", "loop.temporaries"))
     first_written = len(arguments) - outputs - temporaries
     return tuple(
-        Parameter(scope.fresh(a.name_hint or "x", "x"), buffer_type(a.type), position >= first_written, position in aliased)
+        Parameter(
+            scope.fresh(a.name_hint or "x", "x"), buffer_type(a.type), position >= first_written, position in aliased
+        )
         for position, a in enumerate(arguments)
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -20,7 +20,7 @@ class Lines:
             self.lines.append("    " * self.depth + line if line else "")
 
     @contextmanager
-    def braces(self, head: str) -> Iterator[None]:
+    def braces(self, head: str) -> Generator[None]:
         """`head {`, a deeper block, `}`."""
         self.add(f"{head} {{")
         self.depth += 1

@@ -36,9 +36,9 @@ def _splat(number: float, type_: CType, prelude: Prelude) -> Value:
 def _numbers(attribute: Attribute) -> Sequence[float]:
     match attribute:
         case IntegerAttr():
-            return [cast(IntegerAttr, attribute).value.data]
+            return [attribute.value.data]
         case FloatAttr():
-            return [cast(FloatAttr, attribute).value.data]
+            return [attribute.value.data]
         case DenseIntOrFPElementsAttr():
             return list(cast(Sequence[float], attribute.get_values()))
         case _:

@@ -20,7 +20,7 @@ _LIBRARY = """
     y0 y1 yn j0 j1 jn gamma lgamma index
 """
 RESERVED = frozenset((_KEYWORDS + _LIBRARY).split())
-"""C and C++ keywords, and names of the C library that a local variable would hide (`-Wshadow` names `y1` and `index`)."""
+"""C and C++ keywords, and names of the C library that a local variable would hide."""
 
 _MAXIMUM_LENGTH = 48
 _MAXIMUM_COMMENT = 400
@@ -34,7 +34,7 @@ def identifier(text: str, default: str = "v") -> str:
         return default
     if name[0].isdigit():
         name = f"{default}{name}"
-    return f"{name}_" if name in RESERVED or name.isupper() and len(name) > 3 or _OUR_PREFIX.match(name) else name
+    return f"{name}_" if name in RESERVED or (name.isupper() and len(name) > 3) or _OUR_PREFIX.match(name) else name
 
 
 def module_identifier(text: str) -> str:

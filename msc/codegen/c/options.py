@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from msc.targets.cpu import CpuTarget, cpu_target
 
@@ -15,7 +15,7 @@ class COptions:
     (msc bench).
     """
 
-    target: CpuTarget = cpu_target("generic")
+    target: CpuTarget = field(default_factory=lambda: cpu_target("generic"))
     name: str | None = None
     threads: int = 1
     export_kernels: bool = False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import cast as typed
 
 from xdsl.dialects import arith, func, memref
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
@@ -139,7 +138,7 @@ def _read(op: Operation, plan: Plan, constants: dict[SSAValue, int]) -> None:
     places = plan.places
     match op:
         case arith.ConstantOp() if isinstance(op.value, IntegerAttr):
-            constants[op.result] = typed(IntegerAttr, op.value).value.data
+            constants[op.result] = op.value.value.data
         case memref.ViewOp():
             _view(op, plan, constants)
         case func.CallOp():

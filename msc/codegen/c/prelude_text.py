@@ -101,7 +101,7 @@ static inline {v} select_{f}({i} mask, {v} a, {v} b)
 
 
 def _extremum(name: str, relation: str) -> Template:
-    """max or min of floats, NaN if either is NaN. Whatever is unordered fails the comparison and leaves a."""
+    """Max or min of floats, NaN if either is NaN. Whatever is unordered fails the comparison and leaves a."""
     return Template(
         f"static inline {{v}} {name}_{{f}}({{v}} a, {{v}} b)\n{{\n"
         f"    return select_{{f}}((b {relation} a) | (b != b), b, a);\n}}\n",
@@ -277,7 +277,7 @@ TEMPLATES: Mapping[str, Template] = {
 """By name, callees before callers."""
 
 PLAIN: Mapping[str, str] = {
-    "psabi": """/* Vectors wider than the machine's are split; they only pass between functions of this file that are inlined. */
+    "psabi": """/* About passing wide vectors to functions: here only functions of this file do, all of them inlined. */
 #pragma GCC diagnostic ignored "-Wpsabi"
 """,
     "floor_div": """/* Quotient and remainder rounded towards minus infinity; b > 0. */
@@ -309,7 +309,7 @@ static inline int64_t msc_max(int64_t a, int64_t b)
 #define MSC_PARALLEL_FOR(clauses)
 #endif
 """,
-    "pragma_unroll": """/* The next loop has n iterations, and its counter selects registers: it must be unrolled whole. */
+    "pragma_unroll": """/* The next loop has n iterations, and its counter selects registers: it is unrolled whole. */
 #if defined(__clang__)
 #define MSC_UNROLL(n) MSC_PRAGMA(clang loop unroll(full))
 #else

@@ -29,7 +29,7 @@ _BITS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64, "index": 64, "i1": 8}
 
 @dataclass(frozen=True)
 class CType:
-    """A scalar (`lanes` 0) or vector type. A `mask` is a vector of integers, each lane 0 or -1: a vector of booleans."""
+    """A scalar (`lanes` 0) or vector type. A `mask` is a vector of booleans: integers, each lane 0 or -1."""
 
     base: str
     lanes: int = 0

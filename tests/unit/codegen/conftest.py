@@ -33,7 +33,11 @@ Parse = Callable[[str], ModuleOp]
 
 class Compile(Protocol):
     def __call__(
-        self, module: ModuleOp | CProgram, weights: Mapping[str, NDArray[Any]] = ..., sanitize: bool = ..., **options: Any
+        self,
+        module: ModuleOp | CProgram,
+        weights: Mapping[str, NDArray[Any]] = ...,
+        sanitize: bool = ...,
+        **options: Any,
     ) -> CompiledModel: ...
 
 
@@ -51,10 +55,15 @@ def compiled(tmp_path: Path) -> Compile:
     count = iter(range(1000))
 
     def compile_(
-        module: ModuleOp | CProgram, weights: Mapping[str, NDArray[Any]] | None = None, sanitize: bool = False, **options: Any
+        module: ModuleOp | CProgram,
+        weights: Mapping[str, NDArray[Any]] | None = None,
+        sanitize: bool = False,
+        **options: Any,
     ) -> CompiledModel:
         march = options.pop("march", "native")
-        program = module if isinstance(module, CProgram) else emit_c(module, COptions(target=cpu_target(march), **options))
+        program = (
+            module if isinstance(module, CProgram) else emit_c(module, COptions(target=cpu_target(march), **options))
+        )
         path = tmp_path / f"model{next(count)}.so"
         build(program, weights or {}, "so", path, BuildOptions(flags=WARNING_FLAGS, sanitize=sanitize))
         return load(path)

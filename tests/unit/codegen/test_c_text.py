@@ -27,7 +27,9 @@ Compile = Callable[..., CompiledModel]
 CONV2D = Path(__file__).parents[2] / "lit" / "codegen" / "c" / "conv2d.mir"
 
 
-def module_text(kernel: str, main: str, call: str, name: str = "test", attributes: str = "{loop.outputs = 1 : i64}") -> str:
+def module_text(
+    kernel: str, main: str, call: str, name: str = "test", attributes: str = "{loop.outputs = 1 : i64}"
+) -> str:
     """A module of one kernel `@k` and an entry function that calls it."""
     signature, body = kernel.split("|")
     return f"""builtin.module @{name} {{
@@ -87,8 +89,14 @@ HOSTILE = "*/ int evil(void) { return 1; } /* \\\\ ??/ \\n #include <evil.h>"
 
 
 def test_no_string_of_a_model_escapes_into_c(compiled: Compile, module_of: Parse) -> None:
-    attributes = f'{{loop.outputs = 1 : i64, loop.origin = ["{HOSTILE}"], loop.schedule = ["{HOSTILE}", "{"x" * 5000}"]}}'
-    text = COPY.replace("{loop.outputs = 1 : i64}", attributes).replace('"x"', f'"{HOSTILE}"').replace('"i"', f'"{HOSTILE}"')
+    attributes = (
+        f'{{loop.outputs = 1 : i64, loop.origin = ["{HOSTILE}"], loop.schedule = ["{HOSTILE}", "{"x" * 5000}"]}}'
+    )
+    text = (
+        COPY.replace("{loop.outputs = 1 : i64}", attributes)
+        .replace('"x"', f'"{HOSTILE}"')
+        .replace('"i"', f'"{HOSTILE}"')
+    )
     module = module_of(text.replace("@test", f'@"{HOSTILE}"'))
     program = emit_c(module)
     for c in (program.source, program.header):
@@ -101,7 +109,9 @@ def test_no_string_of_a_model_escapes_into_c(compiled: Compile, module_of: Parse
     np.testing.assert_array_equal(model(np.arange(8, dtype=np.float32)), np.arange(8))
 
 
-@pytest.mark.parametrize("name", ["int", "workspace", "weights", "y", "f32x4", "load_f32x4", "X", "2", "名", "main", "EOF"])
+@pytest.mark.parametrize(
+    "name", ["int", "workspace", "weights", "y", "f32x4", "load_f32x4", "X", "2", "名", "main", "EOF"]
+)
 def test_any_name_of_a_tensor_compiles(compiled: Compile, module_of: Parse, name: str) -> None:
     model = compiled(module_of(COPY.replace('"x"', f'"{name}"').replace("%x", "%int").replace('"i"', f'"{name}"')))
     np.testing.assert_array_equal(model(np.ones(8, np.float32)), np.ones(8))
@@ -227,7 +237,8 @@ def test_scalars_empty_tensors_and_booleans(compiled: Compile, module_of: Parse)
           %r = arith.andi %p, %n : i1
           loop.store %r, %y[%i] : i1, memref<3xi1>
         }""",
-        """%x: memref<f32> {ms.role = "input"}, %e: memref<0x4xf32> {ms.role = "input"}, %b: memref<3xi1> {ms.role = "input"},
+        """%x: memref<f32> {ms.role = "input"}, %e: memref<0x4xf32> {ms.role = "input"},
+           %b: memref<3xi1> {ms.role = "input"},
            %y: memref<3xi1> {ms.role = "output"}""",
         "func.call @k(%x, %e, %b, %y) : (memref<f32>, memref<0x4xf32>, memref<3xi1>, memref<3xi1>) -> ()",
     )
@@ -272,9 +283,9 @@ def test_sanitizers_see_an_access_outside_a_buffer(module_of: Parse, tmp_path: P
 
 
 def test_an_operation_without_c_form_is_an_error(module_of: Parse) -> None:
-    text = COPY.replace("loop.store %a", "%r = math.ctpop %n : i32\n %q = arith.sitofp %r : i32 to f32 loop.store %q").replace(
-        "loop.for", "%n = arith.constant 3 : i32 loop.for"
-    )
+    text = COPY.replace(
+        "loop.store %a", "%r = math.ctpop %n : i32\n %q = arith.sitofp %r : i32 to f32 loop.store %q"
+    ).replace("loop.for", "%n = arith.constant 3 : i32 loop.for")
     with pytest.raises(MscError, match=r"MSC0905.*math.ctpop"):
         emit_c(module_of(text))
     with pytest.raises(MscError, match=r"MSC0905.*@main"):
@@ -298,7 +309,8 @@ CONTROL_FLOW = """builtin.module {
     }
     func.return
   }
-  func.func @main(%x: memref<4xf32> {ms.role = "input"}, %n: memref<i64> {ms.role = "input"}, %p: memref<i1> {ms.role = "input"},
+  func.func @main(%x: memref<4xf32> {ms.role = "input"}, %n: memref<i64> {ms.role = "input"},
+                  %p: memref<i1> {ms.role = "input"},
                   %y: memref<4xf32> {ms.role = "output"}, %w: memref<64xi8> {ms.role = "workspace"}) {
     %o = arith.constant 0 : index
     %one = arith.constant 1 : index

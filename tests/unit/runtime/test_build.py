@@ -41,7 +41,7 @@ def test_no_compiler(monkeypatch: pytest.MonkeyPatch, program: CProgram, weights
     with pytest.raises(MscError, match=r"MSC0502(.|\n)*help: install one"):
         build(program, weights, "so", tmp_path / "x.so")
     monkeypatch.setenv("CC", "no-such-compiler -m32")
-    with pytest.raises(MscError, match="MSC0502.*no-such-compiler"):
+    with pytest.raises(MscError, match=r"MSC0502.*no-such-compiler"):
         find_toolchain()
 
 
@@ -67,7 +67,7 @@ def test_rejected_c_shows_the_compiler_s_words(
 
 @pytest.mark.parametrize("bad", [{}, {"w": np.zeros(2, np.float32)}])
 def test_weights_that_do_not_fit(program: CProgram, tmp_path: Path, bad: Weights) -> None:
-    with pytest.raises(MscError, match="MSC0505.*'w' needs 12 bytes"):
+    with pytest.raises(MscError, match=r"MSC0505.*'w' needs 12 bytes"):
         build(program, bad, "so", tmp_path / "x.so")
 
 
@@ -137,7 +137,7 @@ def test_bundle_builds_and_tests_itself(program: CProgram, weights: Weights, tmp
 
 def test_bundle_takes_no_other_folder(program: CProgram, weights: Weights, tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
-    with pytest.raises(MscError, match="MSC0004.*holds other files"):
+    with pytest.raises(MscError, match=r"MSC0004.*holds other files"):
         write_bundle(program, weights, GOLDEN, tmp_path)
     assert os.listdir(tmp_path) == ["thesis.txt"]
 

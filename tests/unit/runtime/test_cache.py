@@ -38,7 +38,11 @@ def test_a_second_build_is_a_hit_and_still_runs(
     cache: Cache, program: CProgram, weights: Weights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = build_cached(program, weights, tmp_path, cache=cache)
-    monkeypatch.setattr(cache_module, "build", lambda *_: pytest.fail("built again"))
+
+    def build_again(*_: object) -> None:
+        pytest.fail("built again")
+
+    monkeypatch.setattr(cache_module, "build", build_again)
     second = build_cached(program, weights, tmp_path, cache=cache)
     assert first == second
     y, _ = load(second)(np.ones((2, 3), np.float32), np.zeros(1, np.int32))

@@ -1,0 +1,45 @@
+import re
+from pathlib import Path
+
+import msc
+from msc.support.codes import CODES
+from msc.support.code_tables import calls, files, importing, internal, passes, syntax, targets, verification, weights
+
+USED = re.compile(r'"(MSC\d{4})"')
+TABLES = (files, syntax, verification, weights, passes, targets, calls, importing, internal)
+FAMILIES = ("00", "01", "02", "03", "04", "05", "06", "07", "09")
+
+
+def used_codes() -> set[str]:
+    paths = [path for path in Path(msc.__file__).parent.rglob("*.py") if "code_tables" not in path.parts]
+    return {code for path in paths for code in USED.findall(path.read_text("utf-8"))}
+
+
+def tested_codes() -> set[str]:
+    tests = Path(__file__).parents[2]
+    paths = [*tests.rglob("*.py"), *tests.rglob("*.mir")]
+    return {code for path in paths for code in re.findall(r"MSC\d{4}", path.read_text("utf-8"))}
+
+
+def test_every_code_that_is_used_is_explained() -> None:
+    assert used_codes() <= CODES.keys()
+
+
+def test_every_explained_code_is_used() -> None:
+    assert CODES.keys() <= used_codes()
+
+
+def test_every_code_has_a_test() -> None:
+    assert not sorted(used_codes() - tested_codes())
+
+
+def test_codes_are_unique_and_in_their_family() -> None:
+    assert len(CODES) == sum(len(table.CODES) for table in TABLES)
+    for family, table in zip(FAMILIES, TABLES, strict=True):
+        assert all(entry.code.startswith(f"MSC{family}") for entry in table.CODES)
+
+
+def test_entries_are_sentences() -> None:
+    for entry in CODES.values():
+        assert entry.title
+        assert entry.explanation.endswith(".")

@@ -1,0 +1,41 @@
+"""Rules about the files themselves: length, names, unfinished work; and what importing msc costs."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("msc", "tests", "samples", "benchmarks")
+MAXIMUM_LINES = 400
+FORBIDDEN_NAMES = {"util", "utils", "helper", "helpers", "misc", "common"}
+UNFINISHED = re.compile(r"\b(TO" + r"DO|FIX" + r"ME)\b|except Exc" + r"eption\b|except\s*:")
+HEAVY = {"xdsl", "numpy", "islpy", "onnx", "click", "rich"}
+
+
+def sources() -> Iterator[Path]:
+    for folder in FOLDERS:
+        yield from sorted((ROOT / folder).rglob("*.py"))
+
+
+def test_files_are_short() -> None:
+    long = [f"{path}: {n}" for path in sources() if (n := len(path.read_text("utf-8").splitlines())) >= MAXIMUM_LINES]
+    assert not long
+
+
+def test_names_say_something() -> None:
+    assert not [path for path in sources() if FORBIDDEN_NAMES & {path.stem, *path.relative_to(ROOT).parts}]
+
+
+def test_nothing_is_unfinished() -> None:
+    assert not [path for path in sources() if UNFINISHED.search(path.read_text("utf-8"))]
+
+
+@pytest.mark.parametrize("statement", ["import msc", "import msc; msc.MscError"])
+def test_importing_msc_loads_nothing_heavy(statement: str) -> None:
+    code = f"import sys; {statement}; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not HEAVY & set(loaded)

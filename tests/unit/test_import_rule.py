@@ -1,0 +1,72 @@
+"""The packages of msc import only from strictly lower levels, and from themselves."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import msc
+
+PACKAGE = Path(msc.__file__).parent
+LEVELS: dict[str, int] = {
+    "support": 0,
+    "ir": 1,
+    "poly": 1,
+    "targets": 1,
+    "dialects": 2,
+    "analysis": 3,
+    "interp": 3,
+    "frontend": 3,
+    "runtime": 3,
+    "sim": 3,
+    "nn": 4,
+    "importers": 4,
+    "graph_kernel": 4,
+    "schedule": 4,
+    "lowering": 4,
+    "codegen": 4,
+    "autodiff": 4,
+    "quant": 4,
+    "parallel": 4,
+    "driver": 5,
+}
+"""The thin public modules beside them (`msc.ops`, `msc.context`, ...) may import anything, and nothing imports them."""
+
+
+def imported_packages(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                modules = [alias.name for alias in names]
+            case ast.ImportFrom(module="msc", names=names):
+                modules = [f"msc.{alias.name}" for alias in names]
+            case ast.ImportFrom(module=str(module), level=0):
+                modules = [module]
+            case _:
+                continue
+        for module in modules:
+            parts = module.split(".")
+            if parts[0] == "msc" and len(parts) > 1:
+                yield parts[1], node.lineno
+
+
+def test_every_package_has_a_level() -> None:
+    packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert packages <= LEVELS.keys()
+
+
+def test_packages_import_only_from_lower_levels() -> None:
+    wrong: list[str] = []
+    for name, level in LEVELS.items():
+        for path in sorted((PACKAGE / name).rglob("*.py")):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            for imported, line in imported_packages(tree):
+                lower = LEVELS.get(imported, -1 if imported.startswith("__") else 99) < level
+                if imported != name and not lower:
+                    wrong.append(f"{path.relative_to(PACKAGE)}:{line} imports msc.{imported}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_imports_are_absolute() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            assert not (isinstance(node, ast.ImportFrom) and node.level), path
