@@ -41,6 +41,7 @@ PASSES: dict[str, str] = {
     "outline-constants": "msc.graph_kernel.outline_constants:OutlineConstants",
     "plan-memory": "msc.lowering.plan_memory:PlanMemoryPass",
     "sink-views": "msc.graph_kernel.sink_views:SinkViews",
+    "verify-loop-stage": "msc.lowering.verify_loop_stage:VerifyLoopStagePass",
     "verify-memory-plan": "msc.lowering.verify_memory_plan:VerifyMemoryPlanPass",
 }
 """Pass name on the command line -> "module:class"; the class's `name` is the same."""

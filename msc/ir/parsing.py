@@ -6,6 +6,7 @@ Overridden methods with a leading underscore belong to the pinned xDSL release; 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
@@ -17,13 +18,14 @@ from xdsl.dialects.builtin import (
     DenseResourceAttr,
     FileLineColLoc,
     IntAttr,
+    LocationAttr,
     RankedStructure,
     StringAttr,
 )
-from xdsl.ir import AttributeInvT, Operation, SSAValue
+from xdsl.ir import AttributeInvT, Block, Operation, SSAValue
 from xdsl.parser import Parser, ParserState, UnresolvedOperand
 from xdsl.traits import IsolatedFromAbove
-from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Input, Span
 
 from msc.ir.errors import CodedParseError, code_of, help_of
@@ -32,6 +34,7 @@ from msc.ir.limits import MAXIMUM_ELEMENTS, MAXIMUM_WRITTEN_ELEMENTS
 from msc.ir.locations import SourceText
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean, near_match
 
+_LITERAL_MISMATCH = re.compile(r"Shape mismatch|Hex string|Expected at least one element")
 _NO_RESOURCES = "resources hold data in the text; declare an `ms.parameter` and keep its data in the safetensors file"
 
 
@@ -46,6 +49,7 @@ class SourceParser(Parser):
         self._first_uses: dict[str, Span] = {}
         self._names_defined: list[str] = []
         self._elements_left = 0
+        self._location_end = -1
         self._parser_state = ParserState(SafeLexer(Input(source.text, source.name)))
 
     # Operations: where they start, what they are called
@@ -59,12 +63,18 @@ class SourceParser(Parser):
             # Types that are inferred while parsing conflict: xDSL knows no place for this.
             raise CodedParseError(self._operation_span(), str(error), code_of(error), help_of(error)) from error
         start = self._operation_starts.pop()
-        if op.location == UNKNOWN_LOC:
+        if op.location == UNKNOWN_LOC and self._location_end != self.pos:
             line, column = self.source.lines.position(start)
             op.location = FileLineColLoc(self._file, IntAttr(line), IntAttr(column))
         if op.has_trait(IsolatedFromAbove, value_if_unregistered=False):
             self._require_defined(self.forward_ssa_references.keys() - pending)
         return op
+
+    def parse_optional_location(self) -> LocationAttr | None:
+        location = super().parse_optional_location()
+        if location is not None:
+            self._location_end = self.pos
+        return location
 
     def _parse_op_result_list(self) -> list[tuple[Span, int]]:
         results = super()._parse_op_result_list()
@@ -101,6 +111,14 @@ class SourceParser(Parser):
         scopes = tuple(f"{scope}." for scope in self._parser_state.dialect_stack)
         return full | {name.partition(".")[2] for name in full if name.startswith(scopes)}
 
+    def _parse_block(self) -> Block:
+        """A block; xDSL raises a bare KeyError for the second definition of one that was used before its first."""
+        name = self._current_token.span.text[1:]
+        known = self.blocks.get(name)
+        if known is not None and known[1] is None and name not in self.forward_block_references:
+            raise CodedParseError(self._current_token.span, f"re-declaration of block '{name}'", "MSC0105")
+        return super()._parse_block()
+
     # Values: the place of a use that nothing defines
 
     def resolve_operand(self, operand: UnresolvedOperand, type: AttributeInvT) -> SSAValue[AttributeInvT]:
@@ -132,7 +150,14 @@ class SourceParser(Parser):
         self._elements_left = MAXIMUM_WRITTEN_ELEMENTS
         if type is not None:
             self._check_element_count(type.get_shape(), self.pos)
-        return super().parse_dense_int_or_fp_elements_attr(type)
+        start = self.pos
+        try:
+            return super().parse_dense_int_or_fp_elements_attr(type)
+        except ParseError as error:
+            if not _LITERAL_MISMATCH.match(error.msg):
+                raise
+            # xDSL finds this after the literal and its type, and points at the token that follows.
+            raise CodedParseError(Span(start, self.pos, self.lexer.input), error.msg, "MSC0112") from error
 
     def _parse_dense_literal_type(self) -> RankedStructure[AnyDenseElement]:
         start = self.pos

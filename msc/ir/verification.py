@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from itertools import groupby
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, ModuleOp, TensorType
 from xdsl.ir import Attribute, BlockArgument, Operation, Region, SSAValue
@@ -69,7 +70,8 @@ def _violations(module: ModuleOp) -> Iterator[tuple[Operation, VerifyException]]
             if error is not None:
                 yield op, error
                 break
-    for op, operand in dominance_violations(module):
+    for op, operands in groupby(dominance_violations(module), key=lambda violation: violation[0]):
+        operand = next(operands)[1]
         yield op, _NotDominated(f"{_name(operand)} is used before it is defined, or outside its region")
 
 

@@ -23,7 +23,7 @@ def command(code: str | None) -> None:
 
 def explain_code(code: str) -> str:
     """Title and explanation of a code, in any case, with or without `MSC`. Raises MSC0005 when there is none."""
-    name = code.upper() if code.upper().startswith("MSC") else f"MSC{code}"
+    name = code.upper() if code.upper().startswith("MSC") else f"MSC{code.zfill(4)}"
     if name not in CODES:
         raise MscError(Diagnostic("MSC0005", f"there is no code '{code}'", help=did_you_mean(name, CODES)))
     entry = CODES[name]

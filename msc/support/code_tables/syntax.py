@@ -68,12 +68,6 @@ CODES: tuple[Code, ...] = (
         "The operation has no property of this name. The help line gives the nearest name.",
     ),
     Code(
-        "MSC0111",
-        "property value of the wrong kind",
-        "The property exists, but takes a value of another kind (an integer, a list of integers, a string, "
-        "true or false).",
-    ),
-    Code(
         "MSC0112",
         "dense literals do not fit their type",
         "The number of elements, their nesting or their kind does not agree with the tensor type of the literal.",

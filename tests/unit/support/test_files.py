@@ -19,11 +19,16 @@ def test_written_text_is_read_back(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "a.mir").stat().st_mode) & 0o400
 
 
-def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
-    write_bytes(tmp_path / "a", b"old")
-    with pytest.raises(ZeroDivisionError), replacing(tmp_path / "a") as file:
+def fail_while_writing(path: Path) -> None:
+    with replacing(path) as file:
         file.write(b"new")
         raise ZeroDivisionError
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
+    write_bytes(tmp_path / "a", b"old")
+    with pytest.raises(ZeroDivisionError):
+        fail_while_writing(tmp_path / "a")
     assert (tmp_path / "a").read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["a"]
 

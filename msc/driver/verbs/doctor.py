@@ -1,0 +1,112 @@
+"""`msc doctor`: what msc needs on this machine, whether it is there, and how to get it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from msc.support.diagnostics import MscError
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing checked: what was found, and the command that mends it when it is not as needed."""
+
+    subject: str
+    found: str
+    remedy: str | None = None
+
+    def __str__(self) -> str:
+        mark = "ok  " if self.remedy is None else "FAIL"
+        line = f"{mark} {self.subject:<12} {self.found}"
+        return line if self.remedy is None else f"{line}\n     {'':<12} fix: {self.remedy}"
+
+
+@click.command(name="doctor")
+def command() -> int:
+    """Check Python, the packages, the C compiler, OpenMP, the CPU and the cache folder; exit 1 if something is missing.
+
+    Example: msc doctor
+    """
+    findings = tuple(examine())
+    click.echo("\n".join(map(str, findings)))
+    return 0 if all(finding.remedy is None for finding in findings) else 1
+
+
+def examine() -> Iterator[Finding]:
+    """All findings, in the order in which they are shown."""
+    yield Finding("python", f"{platform.python_version()} at {sys.executable}")
+    for package in ("msc", "xdsl", "numpy", "islpy", "safetensors"):
+        yield _package(package, required=True)
+    for package in ("onnx", "onnxruntime"):
+        yield _package(package, required=False)
+    yield from _compiler()
+    yield _cpu()
+    yield _cache_folder()
+
+
+def _package(name: str, *, required: bool) -> Finding:
+    try:
+        return Finding(name, importlib.metadata.version(name))
+    except importlib.metadata.PackageNotFoundError:
+        remedy = f"{sys.executable} -m pip install {name}"
+        return (
+            Finding(name, "not installed", remedy) if required else Finding(name, f"not installed (optional: {remedy})")
+        )
+
+
+def _compiler() -> Iterator[Finding]:
+    from msc.runtime.toolchain import find_toolchain
+
+    try:
+        toolchain = find_toolchain()
+    except MscError as error:
+        diagnostic = error.diagnostics[0]
+        yield Finding("C compiler", diagnostic.message, diagnostic.help)
+        return
+    yield Finding("C compiler", f"{' '.join(toolchain.command)}: {toolchain.version}")
+    missing = "does not link: models run on one thread (optional: sudo apt-get install libgomp1)"
+    yield Finding("OpenMP", "available" if toolchain.supports_openmp else missing)
+
+
+def _cpu() -> Finding:
+    from msc.targets.cpu import native
+
+    cpu = native()
+    simd = f"{cpu.vector_bytes * 8}-bit vectors{', FMA' if cpu.fma else ''}"
+    return Finding("CPU", f"{platform.machine()}, {simd}, {cpu.cores} cores, flags {' '.join(cpu.march) or 'none'}")
+
+
+def cache_folder() -> Path:
+    """Where compiled models are kept: $MSC_CACHE_DIR, else `msc` in the user's cache folder."""
+    chosen = os.environ.get("MSC_CACHE_DIR")
+    return Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "msc"
+
+
+def _cache_folder() -> Finding:
+    """Writable, or creatable: the nearest folder above that exists decides."""
+    folder = cache_folder()
+    nearest = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    return _writing(folder, nearest, nearest.stat().st_uid == os.getuid() or nearest != folder)
+
+
+def _writing(folder: Path, nearest: Path, owned: bool) -> Finding:
+    if not owned:
+        return _unusable(f"{folder} belongs to another user")
+    try:
+        with tempfile.TemporaryFile(dir=nearest):
+            return Finding("cache", f"{folder} (writable)")
+    except OSError as error:
+        return _unusable(f"{folder}: {error.strerror}")
+
+
+def _unusable(problem: str) -> Finding:
+    return Finding("cache", problem, "export MSC_CACHE_DIR=$HOME/.msc-cache")
