@@ -16,6 +16,7 @@ from xdsl.passes import ModulePass
 
 from msc.dialects.gk import GK
 from msc.dialects.ms import MS
+from msc.dialects.ms.structure import ParameterOp
 from msc.interp import evaluate
 from msc.interp.inputs import arguments, declared
 from msc.ir.dominance import dominance_violations
@@ -77,12 +78,8 @@ def results(module: ModuleOp, inputs: Sequence[Array], weights: dict[str, Array]
     return evaluate(module, inputs, weights or {})
 
 
-def random_weights(module: ModuleOp, seed: int = 1) -> dict[str, Array]:
+def random_weights(module: ModuleOp, seed: int = 7) -> dict[str, Array]:
     """Values for all parameters that are not derived; positive, so that they serve as variances."""
     rng = np.random.default_rng(seed)
-    stored = [op for op in module.ops if op.name == "ms.parameter" and not op.regions[0:1] or _is_stored(op)]
-    return {op.symbol: rng.random(op.type.get_shape(), np.float32) + 0.5 for op in stored}  # pyright: ignore
-
-
-def _is_stored(op: Any) -> bool:
-    return op.name == "ms.parameter" and op.initialiser is None
+    stored = [op for op in module.ops if isinstance(op, ParameterOp) and op.initialiser is None]
+    return {op.symbol: rng.random(op.type.get_shape(), np.float32) + 0.5 for op in stored}

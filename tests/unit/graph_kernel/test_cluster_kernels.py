@@ -98,7 +98,10 @@ def test_vector_of_another_axis_stays_out_of_rows() -> None:
     """A row value and a vector along the row have one shape here: only the first belongs to the kernel."""
     module = clustered(
         "%x: tensor<8x8xf32>, %v: tensor<8xf32>",
-        "%w = ms.exp %v\n%a = ms.mul %x, %w\n%b = ms.reduce_sum %a {axis = [1], keep_dims = true}\n%y = ms.div %a, %b",
+        (
+            "%w = ms.exp %v\n%a = ms.mul %x, %w\n%b = ms.reduce_sum %a {axis = [1], keep_dims = true}\n"
+            "%y = ms.div %a, %b"
+        ),
     )
     assert labels(module) == ["exp", "mul_reduce_sum_div"]
 
@@ -108,7 +111,11 @@ def test_no_cycle_through_a_third_kernel() -> None:
     assert labels(module) == ["exp", "matmul_add"]
     module = clustered(
         f"{M}, %w: tensor<16x16xf32>",
-        "%a = ms.matmul %x, %w\n%r = ms.relu %a\n%p = ms.matmul %r, %w\n%q = ms.transpose %p {perm = [1, 0]}\n%t = ms.transpose %q {perm = [1, 0]}\n%y = ms.add %r, %t",
+        (
+            "%a = ms.matmul %x, %w\n%r = ms.relu %a\n%p = ms.matmul %r, %w\n"
+            "%q = ms.transpose %p {perm = [1, 0]}\n%t = ms.transpose %q {perm = [1, 0]}\n"
+            "%y = ms.add %r, %t"
+        ),
     )
     assert labels(module) == ["matmul_relu", "matmul", "transpose", "transpose_add"]
     assert "refused ms.transpose: another kernel stands between the two" not in reasons(kernels(module)[0])

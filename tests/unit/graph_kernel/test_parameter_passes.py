@@ -12,7 +12,7 @@ from msc.graph_kernel.expand_composites import ExpandComposites
 from msc.graph_kernel.fold_batch_norm import FoldBatchNorm
 from msc.graph_kernel.hoist_parameters import HoistParameters
 from msc.graph_kernel.outline_constants import OutlineConstants
-from tests.unit.graph_kernel.graphs import function, main_of, random_inputs, results, run
+from tests.unit.graph_kernel.graphs import function, main_of, random_inputs, random_weights, results, run
 
 
 def parameters(**shapes: str) -> str:
@@ -26,9 +26,7 @@ def gets(**shapes: str) -> str:
 def checked(module: ModuleOp, *passes: ModulePass, tolerance: float = 0) -> ModuleOp:
     """The module after passes, which computes the same."""
     after = run(module, *passes)
-    inputs, rng = random_inputs(module), np.random.default_rng(7)
-    stored = [op for op in module.ops if isinstance(op, ParameterOp)]
-    weights = {op.symbol: rng.random(op.type.get_shape(), np.float32) + 0.5 for op in stored}
+    inputs, weights = random_inputs(module), random_weights(module)
     (expected,), (actual,) = results(module, inputs, weights), results(after, inputs, weights)
     np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
     return after
@@ -43,7 +41,7 @@ def symbols(module: ModuleOp) -> list[str]:
     return [op.symbol for op in module.ops if isinstance(op, ParameterOp)]
 
 
-NORM = {name: "6xf32" for name in ("s", "o", "m", "v")}
+NORM = dict.fromkeys(("s", "o", "m", "v"), "6xf32")
 LAYERS = [
     ("%x: tensor<2x3x5x5xf32>", {"w": "6x3x3x3xf32"}, "ms.conv2d %x, %w {stride = [2, 1]}"),
     ("%x: tensor<2x3x5x5xf32>", {"w": "6x3x3x3xf32", "b": "6xf32"}, 'ms.conv2d %x, %w, %b {pad_mode = "same"}'),
@@ -67,7 +65,10 @@ def test_batch_norm_stays_where_the_layer_has_other_users_or_its_statistics_vary
     body = f"{gets(**shapes)}%a = ms.dense %x, %w\n{norm}\n%y = ms.add %n, %a"
     module = checked(function("%x: tensor<2x3xf32>", body, parameters(**shapes)), FoldBatchNorm())
     assert names(module) == ["ms.dense", "ms.batch_norm", "ms.add"]
-    body = f"{gets(w='6x3xf32', o='6xf32', m='6xf32', v='6xf32')}%a = ms.dense %x, %w\n%y = ms.batch_norm %a, %s, %o, %m, %v"
+    body = (
+        f"{gets(w='6x3xf32', o='6xf32', m='6xf32', v='6xf32')}%a = ms.dense %x, %w\n"
+        "%y = ms.batch_norm %a, %s, %o, %m, %v"
+    )
     module = checked(function("%x: tensor<2x3xf32>, %s: tensor<6xf32>", body, parameters(**shapes)), FoldBatchNorm())
     assert names(module) == ["ms.dense", "ms.batch_norm"]
 
@@ -95,7 +96,10 @@ def test_hoisting_is_idempotent_and_builds_on_derived_parameters() -> None:
 
 
 def test_splats_and_what_repeats_them_are_not_stored() -> None:
-    body = "%c = ms.constant dense<2.0> : tensor<f32>\n%b = ms.broadcast_to %c {shape = [4, 3]}\n%i = ms.iota {shape = [4, 3], dtype = f32}\n%s = ms.add %i, %b\n%y = ms.mul %x, %s"
+    body = (
+        "%c = ms.constant dense<2.0> : tensor<f32>\n%b = ms.broadcast_to %c {shape = [4, 3]}\n"
+        "%i = ms.iota {shape = [4, 3], dtype = f32}\n%s = ms.add %i, %b\n%y = ms.mul %x, %s"
+    )
     module = checked(function("%x: tensor<4x3xf32>", body), HoistParameters())
     assert symbols(module) == ["constant.add"]
     body = "%i = ms.iota {shape = [4, 3], dtype = f32}\n%y = ms.mul %x, %i"
@@ -111,7 +115,8 @@ def test_a_function_of_parameters_alone() -> None:
 def test_outlining() -> None:
     body = (
         "%c = ms.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32>\n%s = ms.constant dense<2.0> : tensor<4x3xf32>\n"
-        "%r = ms.reshape %s {shape = [3, 4]}\n%t = ms.transpose %r\n%a = ms.add %x, %c\n%b = ms.mul %a, %s\n%y = ms.sub %b, %t"
+        "%r = ms.reshape %s {shape = [3, 4]}\n%t = ms.transpose %r\n%a = ms.add %x, %c\n"
+        "%b = ms.mul %a, %s\n%y = ms.sub %b, %t"
     )
     module = checked(function("%x: tensor<4x3xf32>", body), OutlineConstants())
     assert symbols(module) == ["constant", "constant.1"]
