@@ -281,7 +281,6 @@ def _select(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value
 _MATH_NAMES = {"powf": "pow", "roundeven": "rint"}
 _MATH = """acos acosh asin asinh atan atanh atan2 cbrt ceil cos cosh erf exp exp2 expm1 floor log log10 log1p log2 powf
     roundeven rsqrt sin sinh sqrt tan tanh trunc""".split()
-"""Without `round`: its ties go away from zero, which no lowering asks for."""
 
 
 def _math(name: str) -> Rule:
@@ -323,10 +322,14 @@ RULES: Mapping[str, Rule] = {
     "arith.remsi": _scalars_only("rem", "%"),
     "arith.divui": _scalars_only("divu"),
     "arith.remui": _scalars_only("remu"),
+    "arith.floordivsi": _scalars_only("floordiv"),
+    "arith.ceildivsi": _scalars_only("ceildiv"),
     "arith.shli": _scalars_only("shl"),
     "arith.shrsi": _scalars_only("shrs"),
     "arith.shrui": _scalars_only("shru"),
     "math.absf": _absolute,
+    "math.absi": _function("absi"),
+    "math.round": _function("round"),
     "math.copysign": _copysign,
     "math.fma": _multiply_add,
     "vector.fma": _multiply_add,

@@ -171,13 +171,50 @@ static inline {v} remu_{f}({v} a, {v} b)
     return b == 0 ? ({v})0 : ({v})(({ue})a % ({ue})b);
 }
 """
-_LANE_BY_LANE = """
-static inline {v} %s_{f}({v} a, {v} b)
+_FLOOR_DIVISION = """
+/* Rounded towards minus infinity. */
+static inline {v} floordiv_{f}({v} a, {v} b)
+{
+    const {v} q = div_{f}(a, b);
+    return rem_{f}(a, b) != 0 && (a < 0) != (b < 0) ? ({v})(q - 1) : q;
+}
+"""
+_CEIL_DIVISION = """
+/* Rounded towards plus infinity. */
+static inline {v} ceildiv_{f}({v} a, {v} b)
+{
+    const {v} q = div_{f}(a, b);
+    return rem_{f}(a, b) != 0 && (a < 0) == (b < 0) ? ({v})(q + 1) : q;
+}
+"""
+_ABSI = """
+/* The absolute value; that of the least integer wraps to itself. */
+static inline {v} absi_{f}({v} x)
+{
+    const {u} sign = ({u})(x < 0);
+    return ({v})((({u})x ^ sign) - sign);
+}
+"""
+_ABSI_SCALAR = """
+/* The absolute value; that of the least integer wraps to itself. */
+static inline {v} absi_{f}({v} x)
+{
+    return x < 0 ? ({v})(0 - ({ue})x) : x;
+}
+"""
+_ROUND = """
+static inline {v} round_{f}({v} x)
 {
     {v} r;
     for (int lane = 0; lane < {n}; ++lane)
-        r[lane] = %s(a[lane], b[lane]);
+        r[lane] = ({e})round(x[lane]);
     return r;
+}
+"""
+_ROUND_SCALAR = """
+static inline {v} round_{f}({v} x)
+{
+    return ({v})round(x);
 }
 """
 _SHIFTS = {
@@ -268,6 +305,10 @@ TEMPLATES: Mapping[str, Template] = {
     "reduce_min": _reduction("min", "min_{hf}({a}, {b})", "min"),
     "div": Template(_DIVISION),
     "rem": Template(_REMAINDER),
+    "floordiv": Template(_FLOOR_DIVISION, ("div", "rem")),
+    "ceildiv": Template(_CEIL_DIVISION, ("div", "rem")),
+    "absi": Template(_ABSI, scalar_text=_ABSI_SCALAR),
+    "round": Template(_ROUND, headers=("math.h",), scalar_text=_ROUND_SCALAR),
     "divu": Template(_UNSIGNED_DIVISION),
     "remu": Template(_UNSIGNED_REMAINDER),
     **{name: _shift(name) for name in _SHIFTS},

@@ -10,8 +10,11 @@ import pytest
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
+from msc.codegen.c.arithmetic import RULES
+from msc.codegen.c.conversions import CONVERSIONS
 from msc.interp import evaluate_loops
 from msc.interp.arrays import numpy_dtype
+from msc.lowering.loop_stage_operations import KERNEL
 from msc.runtime.artifact import CompiledModel
 
 Parse = Callable[[str], ModuleOp]
@@ -132,9 +135,8 @@ def test_integer_comparison(compiled: Compile, module_of: Parse, rng: np.random.
 
 
 @pytest.mark.parametrize("cast", CASTS.replace("\n", " ").split(","))
-def test_casts(
-    compiled: Compile, module_of: Parse, rng: np.random.Generator, name: str, source: str, target: str
-) -> None:
+def test_casts(compiled: Compile, module_of: Parse, rng: np.random.Generator, cast: str) -> None:
+    name, source, target = cast.split()
     array = values(source, rng)
     if name.startswith("fpto"):
         array = np.where(np.isfinite(array), array, 3).astype(array.dtype)
@@ -216,3 +218,34 @@ def test_strided_lanes(compiled: Compile, module_of: Parse, rng: np.random.Gener
       }}
     }}"""
     check(compiled, module_of, text, [rng.standard_normal(64).astype(np.float32)])
+
+
+def test_every_operation_of_the_stage_has_a_c_form() -> None:
+    structural = {"arith.constant", "memref.alloca", "memref.load", "memref.store", "func.return"}
+    loops = {"loop.for", "loop.load", "loop.store", "loop.apply"}
+    assert not KERNEL - structural - loops - set(RULES) - set(CONVERSIONS)
+
+
+@pytest.mark.parametrize("name", ["floordivsi", "ceildivsi"])
+def test_directed_divisions(compiled: Compile, module_of: Parse, rng: np.random.Generator, name: str) -> None:
+    second = values("i32", rng, 1)
+    second = np.where(second == 0, 3, second).astype(np.int32)
+    text = elementwise(["i32", "i32"], "i32", f"%r = arith.{name} %a, %b : i32")
+    check(compiled, module_of, text, [values("i32", rng) | 1, second])
+
+
+@pytest.mark.parametrize("dtype", ["i32", "i8"])
+@pytest.mark.parametrize("lanes", [1, LANES])
+def test_absi(compiled: Compile, module_of: Parse, rng: np.random.Generator, dtype: str, lanes: int) -> None:
+    vector = dtype if lanes == 1 else f"vector<{lanes}x{dtype}>"
+    text = elementwise([dtype], dtype, f"%r = math.absi %a : {vector}", lanes)
+    check(compiled, module_of, text, [values(dtype, rng)])
+
+
+@pytest.mark.parametrize("lanes", [1, LANES])
+def test_round_takes_ties_away_from_zero(compiled: Compile, module_of: Parse, lanes: int) -> None:
+    array = np.resize(np.array([0.5, -0.5, 2.5, 0.49999997, -1.2, 8388609, np.inf], np.float32), N)
+    vector = "f32" if lanes == 1 else f"vector<{lanes}xf32>"
+    text = elementwise(["f32"], "f32", f"%r = math.round %a : {vector}", lanes)
+    expected = np.copysign(np.floor(np.abs(array.astype(np.float64)) + 0.5), array)
+    np.testing.assert_array_equal(compiled(module_of(text))(array), expected.astype(np.float32))
