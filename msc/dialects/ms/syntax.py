@@ -146,7 +146,7 @@ def print_operation(printer: Printer, op: IRDLOperation) -> None:
         printer.print_list(op.operands, printer.print_operand)
     _print_dictionary(printer, op)
     printer.print_string(" : ")
-    printer.print_operation_type(op)
+    printer.print_function_type(op.operand_types, op.result_types)
 
 
 def _print_dictionary(printer: Printer, op: IRDLOperation) -> None:
