@@ -5,8 +5,6 @@ from __future__ import annotations
 from xdsl.ir import OpResult, SSAValue
 
 from msc.dialects.ms.base import MsOp
-from msc.dialects.ms.structure import ConstantOp
-from msc.interp.arrays import dense_array
 
 
 def is_constant(value: SSAValue) -> bool:
@@ -38,12 +36,3 @@ class Constancy:
             self._known[top] = len(inner) == len(top.operands) and all(self._known[o] for o in inner)
             pending.pop()
         return self._known[op]
-
-
-def splat_of(value: SSAValue) -> object | None:
-    """The one element (a NumPy scalar) that a constant has everywhere; None for other values."""
-    if not isinstance(value, OpResult) or not isinstance(value.op, ConstantOp):
-        return None
-    array = dense_array(value.op.value)
-    flat = array.reshape(-1)
-    return flat[0] if flat.size and flat.tobytes() == flat[:1].tobytes() * flat.size else None

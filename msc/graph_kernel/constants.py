@@ -1,4 +1,4 @@
-"""Making `ms.constant` operations from numbers and arrays."""
+"""Making `ms.constant` operations from numbers and arrays, and reading them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from typing import cast
 
 import numpy as np
 from xdsl.dialects.builtin import AnyFloat, BytesAttr, DenseIntOrFPElementsAttr, IntegerType, TensorType
+from xdsl.ir import OpResult, SSAValue
 
 from msc.dialects.element_types import is_float
 from msc.dialects.ms.shapes import tensor_type
 from msc.dialects.ms.structure import ConstantOp
-from msc.interp.arrays import Array, dtype_text, numpy_dtype
+from msc.interp.arrays import Array, dense_array, dtype_text, numpy_dtype
 from msc.poly.compute import integer_range
 
 
@@ -34,3 +35,12 @@ def representable(value: float, dtype: str) -> float | int | bool:
         return bool(value)
     low, high = integer_range(dtype)
     return low if value <= low else high if value >= high else int(value)
+
+
+def splat_of(value: SSAValue) -> object | None:
+    """The one element (a NumPy scalar) that a constant has everywhere; None for other values."""
+    if not isinstance(value, OpResult) or not isinstance(value.op, ConstantOp):
+        return None
+    array = dense_array(value.op.value)
+    flat = array.reshape(-1)
+    return flat[0] if flat.size and flat.tobytes() == flat[:1].tobytes() * flat.size else None

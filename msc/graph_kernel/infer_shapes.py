@@ -11,6 +11,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.scf import IfOp
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 from xdsl.utils.hints import isa
 
 from msc.dialects.element_types import dtype_name
@@ -83,7 +84,8 @@ def _follow_branches(op: IfOp) -> None:
 
 def _set_types(op: Operation, types: Sequence[Attribute]) -> None:
     for result, type_ in zip(op.results, types, strict=True):
-        result._type = type_  # pyright: ignore[reportPrivateUsage]
+        if result.type != type_:
+            Rewriter.replace_value_with_new_type(result, type_)
 
 
 def _update_signature(function: FuncOp) -> None:

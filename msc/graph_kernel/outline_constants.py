@@ -9,9 +9,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
-from msc.analysis.constancy import splat_of
 from msc.dialects.ms.base import BasicOp
 from msc.dialects.ms.structure import ConstantOp
+from msc.graph_kernel.constants import splat_of
 from msc.graph_kernel.parameters import DerivedParameters, erase_unused
 
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from xdsl.ir import OpResult, SSAValue
 
-from msc.analysis.constancy import splat_of
 from msc.dialects.element_types import is_float
 from msc.dialects.ms.arithmetic import AddOp, DivOp, FloorDivOp, MulOp, PowOp, SubOp
 from msc.dialects.ms.base import MsOp
@@ -30,6 +29,7 @@ from msc.dialects.ms.unary import (
     SquareOp,
     TruncOp,
 )
+from msc.graph_kernel.constants import splat_of
 from msc.graph_kernel.expanders.emitter import Emitter
 from msc.graph_kernel.simplifications.registry import simplification
 

@@ -6,9 +6,10 @@ import pytest
 from xdsl.ir import Operation
 
 from msc.analysis.bytes import bytes_read, bytes_written, traffic
-from msc.analysis.constancy import is_constant, splat_of
+from msc.analysis.constancy import is_constant
 from msc.analysis.flops import flops
 from msc.analysis.patterns import AreaPattern, Pattern, pattern_of
+from msc.graph_kernel.constants import splat_of
 from tests.unit.graph_kernel.graphs import function, main_of
 
 X = "%x: tensor<2x6x7x5xf32>"

@@ -64,7 +64,7 @@ def test_branches() -> None:
 def test_conflict() -> None:
     module = read(OPEN)
     main = main_of(module)
-    main.args[0]._type = main.args[1].type  # pyright: ignore[reportPrivateUsage]
+    main.args[0]._type = main.args[1].type
     with pytest.raises(MscError, match="MSC0201"):
         InferShapes().apply(context(), module)
 
