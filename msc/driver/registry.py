@@ -40,6 +40,7 @@ PASSES: dict[str, str] = {
     "infer-shapes": "msc.graph_kernel.infer_shapes:InferShapes",
     "outline-constants": "msc.graph_kernel.outline_constants:OutlineConstants",
     "plan-memory": "msc.lowering.plan_memory:PlanMemoryPass",
+    "schedule-kernels": "msc.schedule.schedule_kernels:ScheduleKernels",
     "sink-views": "msc.graph_kernel.sink_views:SinkViews",
     "verify-loop-stage": "msc.lowering.verify_loop_stage:VerifyLoopStagePass",
     "verify-memory-plan": "msc.lowering.verify_memory_plan:VerifyMemoryPlanPass",

@@ -49,7 +49,7 @@ FUNCTION = "gk.function"
 
 @dataclass(frozen=True)
 class BufferizePass(ModulePass):
-    """See the module's description."""
+    """Move the entry function from tensors to buffers."""
 
     name = "bufferize"
 
@@ -182,6 +182,7 @@ def _global(state: Bufferizer, result: SSAValue, symbol: str) -> None:
 def _extract(state: Bufferizer, op: Operation) -> None:
     source, *indices = state.buffers(op.operands)
     load = state.emit(memref.LoadOp.get(source, indices))
+    load.res.name_hint = op.results[0].name_hint
     state.values[op.results[0]] = load.res
 
 

@@ -38,7 +38,7 @@ _OWN_DIALECTS = ("ms.", "gk.", "loop.")
 
 @dataclass(frozen=True)
 class ConvertLoopToScfPass(ModulePass):
-    """See the module's description."""
+    """Convert the loop stage to upstream dialects, in a form that MLIR reads."""
 
     name = "convert-loop-to-scf"
 

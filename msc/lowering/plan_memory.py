@@ -44,7 +44,7 @@ _PURE_VIEWS = (memref.ReinterpretCastOp, memref.GetGlobalOp, memref.AllocOp)
 
 @dataclass(frozen=True)
 class PlanMemoryPass(ModulePass):
-    """See the module's description."""
+    """Give every buffer of the entry function a constant place in the workspace or the weights."""
 
     name = "plan-memory"
     print: bool = False
@@ -79,6 +79,8 @@ class _Planner:
         globals_ = [op for op in self.function.walk() if isinstance(op, memref.GetGlobalOp)]
         weights = lay_out_weights(self.module, [op.name_.string_value() for op in globals_])
         report = self._report(liveness, shared, offsets, arena, lower_bound(demands), weights.bytes)
+        for offset in sorted({*offsets.values(), *weights.offsets.values()}):
+            self._constant(offset)
         self._install(shared, offsets, arena.bytes)
         self._install_weights(globals_, weights.offsets, weights.bytes)
         self._update_signature()

@@ -37,7 +37,7 @@ _ROLES = ("input", "output", "workspace", "weights")
 
 @dataclass(frozen=True)
 class VerifyLoopStagePass(ModulePass):
-    """See the module's description."""
+    """Check that a module is a complete loop-stage program."""
 
     name = "verify-loop-stage"
 

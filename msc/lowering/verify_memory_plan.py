@@ -30,7 +30,7 @@ ENTRY = "main"
 
 @dataclass(frozen=True)
 class VerifyMemoryPlanPass(ModulePass):
-    """See the module's description."""
+    """Check that no live buffer is overwritten, by following the bytes."""
 
     name = "verify-memory-plan"
 

@@ -274,13 +274,6 @@ def parse(text: str) -> ModuleOp:
     return module
 
 
-class NoWeights:
-    """A weight source without weights: all parameters of these programs are derived."""
-
-    def array(self, name: str) -> np.ndarray:
-        raise KeyError(name)
-
-
 INPUTS = (
     np.array([1.0, -2.0, 3.0, -4.0], np.float32),
     np.array([0.25, 8.0, -1.0, 2.0], np.float32),
@@ -291,15 +284,15 @@ INPUTS = (
 @settings(max_examples=100, deadline=None)
 @given(programs())
 def test_buffers_hold_what_the_tensors_are(text: str) -> None:
-    expected = evaluate(parse(text), INPUTS, NoWeights())
+    expected = evaluate(parse(text), INPUTS, {})
     module = parse(text)
     BufferizePass().apply(Context(), module)
     verify_module(module)
-    np.testing.assert_array_equal(evaluate_loops(module, INPUTS, NoWeights()), expected)
+    np.testing.assert_array_equal(evaluate_loops(module, INPUTS, {}), expected)
     plan = plan_memory(module)
     verify_module(module)
     assert plan is not None
     assert plan.lower_bound <= plan.workspace_bytes <= plan.bytes_without_reuse
     VerifyMemoryPlanPass().apply(Context(), module)
     VerifyLoopStagePass().apply(Context(), module)
-    np.testing.assert_array_equal(evaluate_loops(module, INPUTS, NoWeights()), expected)
+    np.testing.assert_array_equal(evaluate_loops(module, INPUTS, {}), expected)
