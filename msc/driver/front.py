@@ -23,7 +23,6 @@ def run_program(command: click.Command, name: str) -> NoReturn:
         status: object = command.main(arguments, prog_name=name, standalone_mode=False)
         sys.stdout.flush()
         sys.exit(status if isinstance(status, int) else 0)
-    raise AssertionError("unreachable: sys.exit raises")
 
 
 class _Reporting:

@@ -5,19 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from io import StringIO
 from pathlib import Path
 from typing import NoReturn
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.printer import Printer
 
-from msc.driver.pass_manager import PassManager
+from msc.driver.ir_dump import IrDump, check_print_after, format_module
+from msc.driver.pass_manager import AfterPass, PassManager
 from msc.driver.pipeline import build_pipeline
-from msc.driver.registry import PASSES, new_context
+from msc.driver.registry import new_context
 from msc.ir.reading import parse_module
 from msc.ir.verification import verify_module
-from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.files import decode_source, read_source, write_text
 
 SPLIT_MARKER = "// -----"
@@ -39,7 +38,7 @@ class OptOptions:
 
 def run_opt(file: str, options: OptOptions) -> str:
     """What `msc opt` prints for `file` (`-` is the standard input). Raises one MscError for all parts that fail."""
-    _check_print_after(options.print_after)
+    check_print_after(options.print_after)
     build_pipeline(options.pipeline)
     text, name = _read(file)
     outputs: list[str] = []
@@ -55,46 +54,25 @@ def run_opt(file: str, options: OptOptions) -> str:
     return f"\n{SPLIT_MARKER}\n\n".join(outputs)
 
 
-def format_module(module: ModuleOp, *, generic: bool = False, debuginfo: bool = False) -> str:
-    """The text of a module, with a newline at its end."""
-    stream = StringIO()
-    Printer(stream, print_generic_format=generic, print_debuginfo=debuginfo).print_op(module)
-    return stream.getvalue() + "\n"
-
-
 def _run_part(text: str, name: str, options: OptOptions) -> str:
     sources = {name: text}
     context = new_context()
     module = parse_module(context, text, name)
     if options.verify_each:
         verify_module(module, sources)
-    dump = _Dump(options, format_module(module, generic=options.generic)) if options.print_after else None
-    PassManager(context, sources, options.verify_each, dump).run(module, build_pipeline(options.pipeline))
+    after = _printing(options, module) if options.print_after else None
+    PassManager(context, sources, options.verify_each, after).run(module, build_pipeline(options.pipeline))
     return format_module(module, generic=options.generic, debuginfo=options.debuginfo)
 
 
-class _Dump:
-    """Prints the module to standard error after the passes that were asked for."""
+def _printing(options: OptOptions, module: ModuleOp) -> AfterPass:
+    dump = IrDump(options.print_after, module, generic=options.generic, debuginfo=options.debuginfo)
 
-    def __init__(self, options: OptOptions, before: str) -> None:
-        self._options = options
-        self._before = before
-
-    def __call__(self, name: str, module: ModuleOp, seconds: float) -> None:
+    def after(name: str, module: ModuleOp, seconds: float) -> None:
         del seconds
-        text = format_module(module, generic=self._options.generic, debuginfo=self._options.debuginfo)
-        wanted = self._options.print_after
-        changed = text != self._before
-        self._before = text
-        if wanted & {"all", name} or ("changed" in wanted and changed):
-            print(f"// -----// IR after {name} //----- //\n{text}", file=sys.stderr)
+        dump(name, module)
 
-
-def _check_print_after(names: frozenset[str]) -> None:
-    known = {*PASSES, "all", "changed"}
-    for name in sorted(names - known):
-        message = f"--print-ir-after: there is no pass '{name}'"
-        raise MscError(Diagnostic("MSC0401", message, help=did_you_mean(name, known)))
+    return after
 
 
 def _read(file: str) -> tuple[str, str]:

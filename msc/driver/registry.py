@@ -53,7 +53,7 @@ def new_context() -> Context:
     context = Context()
     context.load_dialect(Builtin)
     for name, target in DIALECTS.items():
-        context.register_dialect(name, _dialect_factory(target))
+        context.register_dialect(name, dialect_factory(target))
     return context
 
 
@@ -65,7 +65,9 @@ def load_pass(name: str) -> type[ModulePass]:
     return loaded
 
 
-def _dialect_factory(target: str) -> Callable[[], Dialect]:
+def dialect_factory(target: str) -> Callable[[], Dialect]:
+    """What imports the dialect at "module:attribute" when it is called."""
+
     def load() -> Dialect:
         dialect = _load(target)
         assert isinstance(dialect, Dialect), target

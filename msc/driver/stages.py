@@ -2,26 +2,149 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from string import Template
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage: `extension` names its files, `legal` says what may stand in it, `made_by` what makes it."""
+    """One stage: `extension` names its files, `contents` says what it is for people, `made_by` what makes it.
+
+    `legal` is the closed list of operations that may stand in it (`ms.*` is a whole dialect); `passes` make it of the
+    stage before. A pass may name options of the compilation as `$march` and `$threads`.
+    """
 
     name: str
     extension: str
-    legal: str
+    contents: str
     made_by: str
+    legal: tuple[str, ...] = ()
+    passes: tuple[str, ...] = ()
 
+    @property
+    def is_text_of_ir(self) -> bool:
+        """Whether a file of this stage is IR, which `msc` reads and goes on from."""
+        return bool(self.legal)
+
+    def pipeline(self, settings: Mapping[str, object]) -> tuple[str, ...]:
+        """The passes with the settings of a compilation filled in."""
+        return tuple(Template(text).substitute(settings) for text in self.passes)
+
+
+_CONTROL = ("builtin.module", "func.func", "func.call", "func.return", "scf.*", "arith.*", "tensor.extract")
+_GRAPH = (*_CONTROL, "ms.*")
 
 STAGES: tuple[Stage, ...] = (
-    Stage("graph", ".mir", "ms ops on tensors, func, scf", "frontend, importers, by hand"),
-    Stage("opt", ".opt.mir", "the same", "graph passes"),
-    Stage("gk", ".gk.mir", "gk.kernel regions of basic ms ops, and the dataflow between them", "graph_kernel"),
-    Stage("loop", ".loop.mir", "scheduled loop nests on memrefs, vector, arith, math", "schedule, lowering"),
+    Stage("graph", ".mir", "ms ops on tensors, func, scf", "frontend, importers, by hand", _GRAPH),
+    Stage(
+        "opt",
+        ".opt.mir",
+        "the same, after graph passes",
+        "graph_kernel",
+        _GRAPH,
+        (
+            "infer-shapes",
+            "canonicalize-ms",
+            "cse",
+            "dce",
+            "fold-batch-norm",
+            "canonicalize-ms",
+            "hoist-parameters",
+            "dce",
+        ),
+    ),
+    Stage(
+        "gk",
+        ".gk.mir",
+        "gk.kernel regions of basic ms ops, and the dataflow between them",
+        "graph_kernel",
+        (*_GRAPH, "gk.kernel", "gk.yield"),
+        (
+            "expand-composites",
+            "canonicalize-ms",
+            "cse",
+            "dce",
+            "sink-views",
+            "hoist-parameters",
+            "outline-constants",
+            "cluster-kernels",
+        ),
+    ),
+    Stage(
+        "loop",
+        ".loop.mir",
+        "scheduled loop nests on memrefs, vector, arith, math",
+        "schedule, lowering",
+        (
+            *("builtin.module", "ms.parameter", "func.func", "func.call", "func.return"),
+            *("loop.*", "arith.*", "math.*", "vector.*", "memref.*", "scf.*"),
+        ),
+        (
+            "schedule-kernels{target=$march threads=$threads}",
+            "convert-gk-to-loop",
+            "vectorize",
+            "bufferize",
+            "plan-memory",
+            "verify-memory-plan",
+            "verify-loop-stage",
+        ),
+    ),
     Stage("c", ".c .h", "C11, with libc, libm and optionally OpenMP", "codegen/c"),
     Stage("davinci", ".dv.mir .dv.c", "queue instructions on GM, L1, L0A, L0B, L0C, UB", "lowering, codegen/davinci"),
     Stage("artifact", ".so .o", "what the system's C compiler builds", "runtime"),
 )
 """In the order in which a model goes through them."""
+
+IR_STAGES: tuple[Stage, ...] = tuple(stage for stage in STAGES if stage.is_text_of_ir)
+"""The stages that are modules; compilation may start and stop at each."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """Of two passes in one compilation, `before` runs before every run of `after`."""
+
+    before: str
+    after: str
+    reason: str
+
+
+ORDER: tuple[Order, ...] = (
+    Order("infer-shapes", "expand-composites", "expanders compute sizes, which must be known"),
+    Order("fold-batch-norm", "expand-composites", "an expanded batch norm is no longer recognised"),
+    Order("expand-composites", "sink-views", "views come from expanders, and only basic operations are moved"),
+    Order("expand-composites", "outline-constants", "expanders make constants"),
+    Order("expand-composites", "cluster-kernels", "a kernel holds basic operations only"),
+    Order("sink-views", "cluster-kernels", "a view between two operations keeps them in two kernels"),
+    Order("hoist-parameters", "cluster-kernels", "work on weights inside a kernel would be done in every call"),
+    Order("outline-constants", "cluster-kernels", "kernels copy splat constants; all others must be parameters"),
+    Order("cluster-kernels", "schedule-kernels", "a schedule belongs to a kernel"),
+    Order("schedule-kernels", "convert-gk-to-loop", "the loops of a kernel are those of its schedule"),
+    Order("convert-gk-to-loop", "vectorize", "vectors are made of loops of kind vector"),
+    Order("convert-gk-to-loop", "bufferize", "the entry function calls the kernels' functions"),
+    Order("bufferize", "plan-memory", "a plan gives buffers their places"),
+    Order("vectorize", "plan-memory", "vectorising may give a kernel temporaries, which the plan must place"),
+    Order("plan-memory", "verify-memory-plan", "the plan is what is verified"),
+    Order("plan-memory", "verify-loop-stage", "a complete loop stage has its memory planned"),
+)
+"""Why the passes stand in this order; a test checks the table against it."""
+
+
+def order_violations(passes: Sequence[str], order: Sequence[Order] = ORDER) -> tuple[str, ...]:
+    """What is wrong with the order of passes, given as specs: the first run of each counts, later ones clean up."""
+    names = [spec.partition("{")[0] for spec in passes]
+    return tuple(
+        f"{rule.before} must run before {rule.after}: {rule.reason}"
+        for rule in order
+        if rule.after in names and (rule.before not in names or names.index(rule.before) > names.index(rule.after))
+    )
+
+
+STAGE: Mapping[str, Stage] = {stage.name: stage for stage in STAGES}
+"""Stages by name."""
+
+
+def stage_of_file(name: str) -> Stage | None:
+    """The IR stage whose extension a file name has: the longest that fits; None for any other file."""
+    fitting = [stage for stage in IR_STAGES if name.endswith(stage.extension)]
+    return max(fitting, key=lambda stage: len(stage.extension), default=None)

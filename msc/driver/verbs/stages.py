@@ -18,5 +18,5 @@ def command() -> None:
 
     table = Table("stage", "file", "legal in it", "made by", box=None)
     for stage in STAGES:
-        table.add_row(stage.name, stage.extension, stage.legal, stage.made_by)
+        table.add_row(stage.name, stage.extension, stage.contents, stage.made_by)
     Console().print(table)

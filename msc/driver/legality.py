@@ -1,0 +1,65 @@
+"""Checks between stages: only operations of the stage's closed list, in the places where they belong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from msc.dialects.gk import KernelOp
+from msc.dialects.ms.base import BasicOp, MsOp, ViewOp
+from msc.dialects.ms.structure import ConstantOp, GetParameterOp, ParameterOp
+from msc.driver.stages import Stage
+from msc.ir.locations import source_location
+from msc.lowering.verify_loop_stage import loop_stage_diagnostics
+from msc.support.diagnostics import Diagnostic, MscError
+
+
+def check_stage(module: ModuleOp, stage: Stage) -> None:
+    """Raises one MscError with an MSC0902 for every operation that is not of `stage`."""
+    found = (*_unlisted(module, stage), *_misplaced(module, stage))
+    if found:
+        raise MscError(*found)
+
+
+def _unlisted(module: ModuleOp, stage: Stage) -> Iterator[Diagnostic]:
+    for op in _outside_initialisers(module):
+        if op.name not in stage.legal and f"{op.name.partition('.')[0]}.*" not in stage.legal:
+            yield _illegal(op, stage, "")
+
+
+def _outside_initialisers(module: ModuleOp) -> Iterator[Operation]:
+    """All operations but those in the regions of derived parameters, which are `ms` until the very end."""
+    yield module
+    for op in module.ops:
+        yield from (op,) if isinstance(op, ParameterOp) else op.walk()
+
+
+def _misplaced(module: ModuleOp, stage: Stage) -> Iterator[Diagnostic]:
+    match stage.name:
+        case "gk":
+            for function in module.ops:
+                if isinstance(function, FuncOp):
+                    yield from _misplaced_around_kernels(function, stage)
+        case "loop":
+            yield from loop_stage_diagnostics(module)
+        case _:
+            return
+
+
+def _misplaced_around_kernels(function: FuncOp, stage: Stage) -> Iterator[Diagnostic]:
+    for op in function.walk():
+        if not isinstance(op, MsOp):
+            continue
+        if isinstance(op.parent_op(), KernelOp):
+            if not (isinstance(op, BasicOp) and op.is_basic) and not isinstance(op, ConstantOp):
+                yield _illegal(op, stage, " inside a kernel, which holds basic operations")
+        elif not isinstance(op, ViewOp | GetParameterOp | ConstantOp):
+            yield _illegal(op, stage, " outside kernels, where only views and parameters stand")
+
+
+def _illegal(op: Operation, stage: Stage, place: str) -> Diagnostic:
+    message = f"'{op.name}' is not an operation of stage '{stage.name}'{place}"
+    return Diagnostic("MSC0902", message, source_location(op))

@@ -1,0 +1,100 @@
+"""What a user chooses about a compilation. Imports nothing heavy: the cache is asked before any compiler is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+
+from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+
+TARGETS = ("cpu", "ascend910b1", "ascend310p3")
+"""What `--target` takes; all but `cpu` are planned."""
+
+DEFAULT_MEMORY = 4 << 30
+"""Bytes that a model may need, all told, unless `--max-memory` says otherwise."""
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+@dataclass(frozen=True)
+class CompileOptions:
+    """Everything that decides what a model is compiled to: one value of this, one model, one sequence of bytes.
+
+    `march` names a CPU of `msc.targets`, `threads` is 0 for as many as OpenMP chooses, `dims` gives sizes to dimensions
+    that the model leaves open, `memory` limits the bytes of weights, workspace, inputs and outputs together, `weights`
+    is the folder of the weights where it is not that of the model, `start` names the stage of a file whose extension
+    does not.
+    """
+
+    target: str = "cpu"
+    march: str = "native"
+    threads: int = 1
+    dims: Mapping[str, int] = field(default_factory=dict[str, int])
+    memory: int = DEFAULT_MEMORY
+    weights: Path | None = None
+    start: str | None = None
+    name: str | None = None
+    profile: bool = False
+    export_kernels: bool = False
+
+    def __post_init__(self) -> None:
+        """Raises MSC0506 for a target that is not there and MSC0008 for a number out of range."""
+        if self.target != "cpu":
+            raise MscError(_no_target(self.target))
+        if not 0 <= self.threads <= 1024:
+            raise MscError(Diagnostic("MSC0008", f"threads is {self.threads}; it is 0 (automatic) to 1024"))
+        for name, size in self.dims.items():
+            if size < 1:
+                raise MscError(Diagnostic("MSC0008", f"dimension '{name}' is {size}; a size is at least 1"))
+
+    def key(self) -> str:
+        """The options as text: equal for equal options."""
+        return "\n".join(f"{f.name}={_plain(getattr(self, f.name))}" for f in fields(self))
+
+
+def _plain(value: object) -> str:
+    return repr(sorted(value.items())) if isinstance(value, Mapping) else repr(value)
+
+
+def _no_target(name: str) -> Diagnostic:
+    if name in TARGETS:
+        return Diagnostic("MSC0506", f"target '{name}' is not available yet", help="the target that is: cpu")
+    return Diagnostic("MSC0506", f"there is no target '{name}'", help=did_you_mean(name, TARGETS) or "the target is cpu")
+
+
+@dataclass(frozen=True)
+class Reporting:
+    """What a user sees of a compilation on the way. None of it changes the result.
+
+    `print_after` holds names of passes, or `all`, or `changed`; `dump` is the folder for the text of every stage;
+    `verify_each` verifies after every pass and not after every stage alone; `save_temps` keeps the compiler's files.
+    """
+
+    print_after: frozenset[str] = frozenset()
+    dump: Path | None = None
+    verify_each: bool = False
+    save_temps: Path | None = None
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether a result from the cache shows all there is to see."""
+        return not self.print_after and self.dump is None and self.save_temps is None
+
+
+def parse_size(text: str) -> int:
+    """Bytes from `1073741824`, `512M` or `4G`. Raises MSC0008."""
+    number, unit = text.strip().upper().removesuffix("IB").removesuffix("B"), ""
+    if number and number[-1] in "KMG":
+        number, unit = number[:-1], number[-1]
+    if not (number.isascii() and number.isdigit() and len(number) < 16):
+        raise MscError(Diagnostic("MSC0008", f"'{text}' is not a size; write 512M or 4G"))
+    return int(number) * _UNITS[unit]
+
+
+def size_text(count: int) -> str:
+    """A number of bytes for people: `3.2 MiB`."""
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if count >= unit:
+            return f"{count / unit:.1f} {name}"
+    return f"{count} bytes"
