@@ -14,7 +14,7 @@ from msc.dialects.ms.base import BasicOp
 from msc.ir.errors import InvalidStructure
 from msc.ir.locations import source_location
 from msc.ir.typed import tensor_type
-from msc.poly.model import Array, ArrayKind, KernelModel, KernelStatement, statements_of
+from msc.poly.model import Array, ArrayKind, KernelModel, KernelStatement, statements_of, with_accumulators
 from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar
 
 
@@ -37,7 +37,7 @@ def kernel_model(kernel: gk.KernelOp) -> KernelModel:
             operations.append(f"{op.name} at {location}" if location else op.name)
         elif not isinstance(op, ms.ConstantOp | gk.YieldOp):
             raise InvalidStructure(f"gk.kernel: {op.name} is not a basic operation")
-    return KernelModel(arrays, tuple(statements), tuple(operations))
+    return with_accumulators(KernelModel(arrays, tuple(statements), tuple(operations)))
 
 
 def output_positions(kernel: gk.KernelOp) -> tuple[int, ...]:

@@ -104,6 +104,49 @@ def _initialisation(statement: Statement, target: int, operation: int, dtype: st
     return KernelStatement(tuple(statement.extents[d] for d in kept), names, target, write, neutral, None, operation)
 
 
+def with_accumulators(model: KernelModel) -> KernelModel:
+    """Reductions into outputs or narrow floats go through internal accumulators, copied out at their end.
+
+    So accumulators can live in registers, and sums of f16 and bf16 are kept in f32 and rounded once.
+    """
+    for target in sorted({s.target for s in model.statements if s.combine}):
+        array = model.arrays[target]
+        if array.kind == "output" or array.dtype in ("f16", "bf16"):
+            model = _through_accumulator(model, target)
+    return model
+
+
+def _through_accumulator(model: KernelModel, target: int) -> KernelModel:
+    array = model.arrays[target]
+    dtype = "f32" if array.dtype in ("f16", "bf16") else array.dtype
+    accumulator = len(model.arrays)
+    statements: list[KernelStatement] = []
+    last = max(i for i, s in enumerate(model.statements) if s.target == target)
+    for number, statement in enumerate(model.statements):
+        if statement.target == target:
+            body = statement.body if statement.body.dtype == dtype else _as(statement.body, dtype)
+            statements.append(replace(statement, target=accumulator, body=body))
+        else:
+            statements.append(statement)
+        if number == last:
+            statements.append(_copy_out(statement, array, dtype, accumulator, target))
+    arrays = (*model.arrays, Array(array.shape, dtype, "internal"))
+    return KernelModel(arrays, tuple(statements), model.operations)
+
+
+def _as(body: Scalar, dtype: str) -> Scalar:
+    return Constant(body.value, dtype) if isinstance(body, Constant) else Cast(body, dtype)
+
+
+def _copy_out(update: KernelStatement, array: Array, dtype: str, source: int, target: int) -> KernelStatement:
+    rank = len(array.shape)
+    here = affine_map(rank, dims(rank))
+    read: Scalar = Read(source, here, dtype)
+    body = read if dtype == array.dtype else Cast(read, array.dtype)
+    names = tuple(f"i{k}" for k in range(rank))
+    return KernelStatement(array.shape, names, target, here, body, None, update.operation)
+
+
 def renumber(scalar: Scalar, operands: Sequence[int]) -> Scalar:
     """The scalar with operand k read from array `operands[k]`."""
     match scalar:

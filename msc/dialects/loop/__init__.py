@@ -2,8 +2,8 @@
 
 from xdsl.ir import Dialect
 
-from msc.dialects.loop.ops import AccessOp, ApplyOp, ForOp, LoadOp, LoopKind, LoopKindAttr, StoreOp
+from msc.dialects.loop.ops import AccessOp, ApplyOp, ForOp, LanesOp, LoadOp, LoopKind, LoopKindAttr, StoreOp
 
-LOOP = Dialect("loop", [ForOp, LoadOp, StoreOp, ApplyOp], [LoopKindAttr])
+LOOP = Dialect("loop", [ForOp, LoadOp, StoreOp, ApplyOp, LanesOp], [LoopKindAttr])
 
-__all__ = ["LOOP", "AccessOp", "ApplyOp", "ForOp", "LoadOp", "LoopKind", "LoopKindAttr", "StoreOp"]
+__all__ = ["LOOP", "AccessOp", "ApplyOp", "ForOp", "LanesOp", "LoadOp", "LoopKind", "LoopKindAttr", "StoreOp"]

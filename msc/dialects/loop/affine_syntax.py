@@ -1,8 +1,8 @@
 """Affine expressions over SSA index values, written in place: `%h * 2 + %kh - 1`, `(%i floordiv 4) mod 3`.
 
-    expr   ::= term (('+' | '-') term)*
-    term   ::= factor (('*' | 'floordiv' | 'ceildiv' | 'mod') integer)*
-    factor ::= integer | '-' factor | %value | '(' expr ')'
+expr   ::= term (('+' | '-') term)*
+term   ::= factor (('*' | 'floordiv' | 'ceildiv' | 'mod') integer)*
+factor ::= integer | '-' factor | %value | '(' expr ')'
 """
 
 from __future__ import annotations

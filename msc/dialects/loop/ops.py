@@ -29,6 +29,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SpacedOp
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.irdl import (
     IRDLOperation,
+    ParsePropInAttrDict,
     irdl_attr_definition,
     irdl_op_definition,
     operand_def,
@@ -388,3 +389,29 @@ class ApplyOp(IRDLOperation):
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         print_affine(printer, self.map.data.results[0], self.values)
+
+
+@irdl_op_definition
+class LanesOp(IRDLOperation):
+    """An upstream operation, lane by lane, that xDSL's dialects lack or do not take on vectors.
+
+    `loop.lanes "arith.cmpf" %a, %b {predicate = 4 : i64} : (vector<8xf32>, vector<8xf32>) -> vector<8xi1>`; on scalars too.
+    """
+
+    name = "loop.lanes"
+    arguments = var_operand_def()
+    operation = prop_def(StringAttr)
+    predicate = opt_prop_def(IntegerAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$operation $arguments attr-dict `:` functional-type(operands, results)"
+
+    def __init__(
+        self, operation: str, arguments: Sequence[SSAValue], result_type: Attribute, predicate: IntegerAttr | None = None
+    ):
+        super().__init__(
+            operands=[list(arguments)],
+            properties={"operation": StringAttr(operation), "predicate": predicate},
+            result_types=[result_type],
+        )

@@ -32,4 +32,10 @@ CODES: tuple[Code, ...] = (
         "pass failed",
         "The pass cannot be applied to this program; its message says why.",
     ),
+    Code(
+        "MSC0408",
+        "illegal schedule",
+        "A kernel carries a schedule that somebody wrote (attribute gk.schedule), and isl finds that it runs a value's"
+        " use before its computation, or that the text is not a schedule. Remove the attribute to have one chosen.",
+    ),
 )

@@ -1,0 +1,316 @@
+"""Scalar bodies of compute definitions as upstream `arith` and `math` operations.
+
+Values of f16 and bf16 are computed in f32: a read extends, a write rounds. Unsigned integers are signless here; the operations carry
+the signedness. Integer division never traps: a division by zero gives zero, as the interpreter has it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from xdsl.dialects import arith
+from xdsl.dialects import math as maths
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from msc.dialects.element_types import element_type, is_float, is_signed
+from msc.dialects.loop import LanesOp
+from msc.poly.scalar import COMPARISONS, Apply, Cast, Constant, Index, Read, Scalar
+
+Binary: TypeAlias = Callable[[SSAValue, SSAValue], Operation]
+Unary: TypeAlias = Callable[[SSAValue], Operation]
+
+_FLOAT_BINARY: Mapping[str, Binary] = {
+    "add": arith.AddfOp,
+    "sub": arith.SubfOp,
+    "mul": arith.MulfOp,
+    "div": arith.DivfOp,
+    "max": arith.MaximumfOp,
+    "min": arith.MinimumfOp,
+    "pow": maths.PowFOp,
+    "atan2": maths.Atan2Op,
+}
+_FLOAT_UNARY: Mapping[str, Unary] = {
+    "neg": arith.NegfOp,
+    "abs": maths.AbsFOp,
+    "round": maths.RoundEvenOp,
+    "exp": maths.ExpOp,
+    "exp2": maths.Exp2Op,
+    "expm1": maths.ExpM1Op,
+    "log": maths.LogOp,
+    "log2": maths.Log2Op,
+    "log1p": maths.Log1pOp,
+    "sqrt": maths.SqrtOp,
+    "rsqrt": maths.RsqrtOp,
+    "sin": maths.SinOp,
+    "cos": maths.CosOp,
+    "tan": maths.TanOp,
+    "asin": maths.AsinOp,
+    "acos": maths.AcosOp,
+    "atan": maths.AtanOp,
+    "sinh": maths.SinhOp,
+    "cosh": maths.CoshOp,
+    "tanh": maths.TanhOp,
+    "asinh": maths.AsinhOp,
+    "acosh": maths.AcoshOp,
+    "atanh": maths.AtanhOp,
+    "erf": maths.ErfOp,
+    "floor": maths.FloorOp,
+    "ceil": maths.CeilOp,
+    "trunc": maths.TruncOp,
+}
+_INTEGER_BINARY: Mapping[str, Binary] = {
+    "add": arith.AddiOp,
+    "sub": arith.SubiOp,
+    "mul": arith.MuliOp,
+    "and": arith.AndIOp,
+    "or": arith.OrIOp,
+    "xor": arith.XOrIOp,
+    "pow": maths.IPowIOp,
+}
+_BY_SIGN: Mapping[tuple[str, bool], Binary] = {
+    ("max", True): arith.MaxSIOp,
+    ("max", False): arith.MaxUIOp,
+    ("min", True): arith.MinSIOp,
+    ("min", False): arith.MinUIOp,
+    ("shr", True): arith.ShRSIOp,
+    ("shr", False): arith.ShRUIOp,
+    ("shl", True): arith.ShLIOp,
+    ("shl", False): arith.ShLIOp,
+    ("div", True): arith.DivSIOp,
+    ("div", False): arith.DivUIOp,
+    ("rem", True): arith.RemSIOp,
+    ("rem", False): arith.RemUIOp,
+}
+_FLOAT_PREDICATES = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
+
+
+def compute_type(dtype: str) -> Attribute:
+    """The type that values of an element type have while they are computed on."""
+    if dtype in ("f16", "bf16"):
+        return element_type("f32")
+    return storage_type(dtype)
+
+
+def storage_type(dtype: str) -> Attribute:
+    """The type that elements have in memory: unsigned integers are signless."""
+    return element_type(dtype.removeprefix("u")) if dtype.startswith("u") else element_type(dtype)
+
+
+class BodyEmitter:
+    """Emits scalar trees; `insert` places an operation and `load` gives the value of a read."""
+
+    def __init__(self, insert: Callable[[Operation], Operation], load: Callable[[Read], SSAValue], index: Callable[[Index], SSAValue]):
+        self._insert = insert
+        self._load = load
+        self._index = index
+
+    def emit(self, scalar: Scalar) -> SSAValue:
+        """The value of a scalar, of its compute type."""
+        match scalar:
+            case Constant():
+                return self.constant(scalar.value, scalar.dtype)
+            case Read():
+                return self._load(scalar)
+            case Index():
+                return self._index(scalar)
+            case Cast():
+                return self.cast(self.emit(scalar.arg), scalar.arg.dtype, scalar.dtype)
+            case Apply():
+                return self.apply(scalar.op, [self.emit(a) for a in scalar.args], scalar.args[-1].dtype)
+
+    def constant(self, value: float | int | bool, dtype: str) -> SSAValue:
+        type_ = compute_type(dtype)
+        if isinstance(type_, IntegerType):
+            return self._put(arith.ConstantOp(IntegerAttr(_wrapped(int(value), type_.width.data), type_)))
+        return self._put(arith.ConstantOp(FloatAttr(float(value), type_)))  # pyright: ignore[reportArgumentType]
+
+    def apply(self, op: str, args: list[SSAValue], dtype: str) -> SSAValue:
+        """One scalar operator on arguments of element type `dtype`."""
+        if op == "select":
+            return self._put(arith.SelectOp(args[0], args[1], args[2]))
+        if op in COMPARISONS:
+            return self._compare(op, args[0], args[1], dtype)
+        return self._float(op, args, dtype) if is_float(dtype) else self._integer(op, args, dtype)
+
+    def _compare(self, op: str, lhs: SSAValue, rhs: SSAValue, dtype: str) -> SSAValue:
+        if is_float(dtype):
+            return self._put(arith.CmpfOp(lhs, rhs, _FLOAT_PREDICATES[op]))
+        sign = "" if op in ("eq", "ne") else "s" if is_signed(dtype) else "u"
+        return self._put(arith.CmpiOp(lhs, rhs, sign + op))
+
+    def _float(self, op: str, args: list[SSAValue], dtype: str) -> SSAValue:
+        if op in _FLOAT_BINARY:
+            return self._put(_FLOAT_BINARY[op](args[0], args[1]))
+        if op in _FLOAT_UNARY:
+            return self._put(_FLOAT_UNARY[op](args[0]))
+        return {
+            "rem": self._float_remainder,
+            "mod": self._float_modulo,
+            "sign": self._float_sign,
+            "sigmoid": self._sigmoid,
+            "softplus": self._softplus,
+            "isnan": self._is_nan,
+            "isinf": self._is_inf,
+        }[op](args, dtype)
+
+    def _float_remainder(self, args: list[SSAValue], dtype: str) -> SSAValue:
+        return self._put(LanesOp("arith.remf", args, args[0].type))
+
+    def _float_modulo(self, args: list[SSAValue], dtype: str) -> SSAValue:
+        """The remainder moved to the divisor's sign (NumPy)."""
+        remainder = self._float_remainder(args, dtype)
+        return self._to_sign_of_divisor(remainder, args[1], dtype)
+
+    def _to_sign_of_divisor(self, remainder: SSAValue, divisor: SSAValue, dtype: str) -> SSAValue:
+        zero = self.constant(0, dtype)
+        nonzero = self._compare("ne", remainder, zero, dtype)
+        negative = self._compare("lt", remainder, zero, dtype)
+        other = self._compare("lt", divisor, zero, dtype)
+        differs = self._put(arith.XOrIOp(negative, other))
+        moves = self._put(arith.AndIOp(nonzero, differs))
+        moved = self.apply("add", [remainder, divisor], dtype)
+        kept = self._put(LanesOp("math.copysign", [remainder, divisor], remainder.type)) if is_float(dtype) else remainder
+        settled = self._put(arith.SelectOp(nonzero, remainder, kept))
+        return self._put(arith.SelectOp(moves, moved, settled))
+
+    def _float_sign(self, args: list[SSAValue], dtype: str) -> SSAValue:
+        """-1, 0 or 1; NaN and the sign of zero stay."""
+        zero = self.constant(0.0, dtype)
+        above = self._compare("gt", args[0], zero, dtype)
+        below = self._compare("lt", args[0], zero, dtype)
+        inner = self._put(arith.SelectOp(below, self.constant(-1.0, dtype), args[0]))
+        return self._put(arith.SelectOp(above, self.constant(1.0, dtype), inner))
+
+    def _sigmoid(self, args: list[SSAValue], dtype: str) -> SSAValue:
+        one = self.constant(1.0, dtype)
+        exponential = self._put(maths.ExpOp(self._put(arith.NegfOp(args[0]))))
+        return self._put(arith.DivfOp(one, self._put(arith.AddfOp(one, exponential))))
+
+    def _softplus(self, args: list[SSAValue], dtype: str) -> SSAValue:
+        """max(x, 0) + log1p(exp(-|x|)): no overflow."""
+        positive = self._put(arith.MaximumfOp(args[0], self.constant(0.0, dtype)))
+        exponential = self._put(maths.ExpOp(self._put(arith.NegfOp(self._put(maths.AbsFOp(args[0]))))))
+        return self._put(arith.AddfOp(positive, self._put(maths.Log1pOp(exponential))))
+
+    def _is_nan(self, args: list[SSAValue], dtype: str) -> SSAValue:
+        return self._put(arith.CmpfOp(args[0], args[0], "uno"))
+
+    def _is_inf(self, args: list[SSAValue], dtype: str) -> SSAValue:
+        infinity = self.constant(math.inf, dtype)
+        return self._put(arith.CmpfOp(self._put(maths.AbsFOp(args[0])), infinity, "oeq"))
+
+    def _integer(self, op: str, args: list[SSAValue], dtype: str) -> SSAValue:
+        if op in ("div", "rem", "mod"):
+            return self._division(op, args, dtype)
+        if op in ("shl", "shr"):
+            return self._shift(op, args, dtype)
+        if op in _INTEGER_BINARY:
+            return self._put(_INTEGER_BINARY[op](args[0], args[1]))
+        if (op, is_signed(dtype)) in _BY_SIGN:
+            return self._put(_BY_SIGN[op, is_signed(dtype)](args[0], args[1]))
+        return self._integer_unary(op, args[0], dtype)
+
+    def _integer_unary(self, op: str, value: SSAValue, dtype: str) -> SSAValue:
+        zero = self.constant(0, dtype)
+        if op == "not":
+            return self._put(arith.XOrIOp(value, self.constant(-1, dtype)))
+        negated = self._put(arith.SubiOp(zero, value))
+        if op == "neg":
+            return negated
+        negative = self._compare("lt", value, zero, dtype)
+        if op == "abs":
+            return self._put(arith.SelectOp(negative, negated, value))
+        one = self.constant(1, dtype)
+        positive = self._put(arith.SelectOp(self._compare("gt", value, zero, dtype), one, zero))
+        return self._put(arith.SelectOp(negative, self.constant(-1, dtype), positive))
+
+    def _division(self, op: str, args: list[SSAValue], dtype: str) -> SSAValue:
+        """Division by zero gives zero; the one overflow (lowest / -1) wraps, because -1 is divided by negation."""
+        value, divisor = args
+        zero, one = self.constant(0, dtype), self.constant(1, dtype)
+        is_zero = self._compare("eq", divisor, zero, dtype)
+        unsafe = is_zero
+        if is_signed(dtype):
+            is_minus_one = self._compare("eq", divisor, self.constant(-1, dtype), dtype)
+            unsafe = self._put(arith.OrIOp(is_zero, is_minus_one))
+        safe = self._put(arith.SelectOp(unsafe, one, divisor))
+        raw = self._put(_BY_SIGN["div" if op == "div" else "rem", is_signed(dtype)](value, safe))
+        if op == "div" and is_signed(dtype):
+            negated = self._put(arith.SubiOp(zero, value))
+            raw = self._put(arith.SelectOp(unsafe, negated, raw))
+        result = self._put(arith.SelectOp(is_zero, zero, raw))
+        return self._to_sign_of_divisor(result, divisor, dtype) if op == "mod" and is_signed(dtype) else result
+
+    def _shift(self, op: str, args: list[SSAValue], dtype: str) -> SSAValue:
+        """A shift by the width or more gives what shifting bit by bit gives: zero, or the sign."""
+        width = int(dtype.lstrip("ui"))
+        last = self.constant(width - 1, dtype)
+        too_far = self._put(arith.CmpiOp(args[1], last, "ugt"))
+        amount = self._put(arith.SelectOp(too_far, last, args[1]))
+        shifted = self._put(_BY_SIGN[op, is_signed(dtype)](args[0], amount))
+        if op == "shr" and is_signed(dtype):
+            return shifted
+        return self._put(arith.SelectOp(too_far, self.constant(0, dtype), shifted))
+
+    def cast(self, value: SSAValue, source: str, target: str) -> SSAValue:
+        """Conversion between element types, on values of their compute types."""
+        if source == target:
+            return value
+        if is_float(source):
+            return self._cast_float(value, source, target)
+        if target == "i1":
+            return self._compare("ne", value, self.constant(0, source), source)
+        if is_float(target):
+            convert = arith.SIToFPOp if is_signed(source) else arith.UIToFPOp
+            return self.round_to(self._put(convert(value, compute_type(target))), target)
+        return self._resize(value, source, target)
+
+    def _cast_float(self, value: SSAValue, source: str, target: str) -> SSAValue:
+        if target == "i1":
+            return self._compare("ne", value, self.constant(0.0, source), source)
+        if not is_float(target):
+            convert = arith.FPToSIOp if is_signed(target) else arith.FPToUIOp
+            return self._put(convert(value, compute_type(target)))
+        return self.round_to(self._resize_float(value, compute_type(target)), target)
+
+    def _resize_float(self, value: SSAValue, type_: Attribute) -> SSAValue:
+        if value.type == type_:
+            return value
+        wider = value.type == element_type("f32")
+        return self._put(arith.ExtFOp(value, type_) if wider else arith.TruncFOp(value, type_))  # pyright: ignore[reportArgumentType]
+
+    def _resize(self, value: SSAValue, source: str, target: str) -> SSAValue:
+        type_ = compute_type(target)
+        have, want = int(source.lstrip("ui")), int(target.lstrip("ui"))
+        if have == want:
+            return value
+        if have > want:
+            return self._put(arith.TruncIOp(value, type_))  # pyright: ignore[reportArgumentType]
+        extend = arith.ExtSIOp if is_signed(source) else arith.ExtUIOp
+        return self._put(extend(value, type_))  # pyright: ignore[reportArgumentType]
+
+    def round_to(self, value: SSAValue, dtype: str) -> SSAValue:
+        """A computed value rounded to the precision of its element type, still of its compute type."""
+        return self.from_storage(self.to_storage(value, dtype), dtype)
+
+    def to_storage(self, value: SSAValue, dtype: str) -> SSAValue:
+        """A computed value as it is stored."""
+        type_ = storage_type(dtype)
+        return value if value.type == type_ else self._put(arith.TruncFOp(value, type_))  # pyright: ignore[reportArgumentType]
+
+    def from_storage(self, value: SSAValue, dtype: str) -> SSAValue:
+        """A stored value as it is computed on."""
+        type_ = compute_type(dtype)
+        return value if value.type == type_ else self._put(arith.ExtFOp(value, type_))  # pyright: ignore[reportArgumentType]
+
+    def _put(self, op: Operation) -> SSAValue:
+        return self._insert(op).results[0]
+
+
+def _wrapped(value: int, width: int) -> int:
+    """An integer as the signless attribute of a width holds it."""
+    value &= (1 << width) - 1
+    return value - (1 << width) if width > 1 and value >> (width - 1) else value

@@ -1,0 +1,1 @@
+"""The auto-scheduler: isl says what is legal, this package decides."""

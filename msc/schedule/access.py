@@ -1,0 +1,100 @@
+"""What one loop over a dimension costs in memory accesses: strides, and vector operations per statement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
+
+from msc.poly.model import KernelModel, KernelStatement
+from msc.poly.scalar import Apply, Cast, Read, Scalar, reads
+from msc.targets.cpu import CpuTarget
+
+IRREGULAR = 1 << 40
+"""The stride of an index that is not linear in the dimension."""
+
+
+def coefficient(expr: AffineExpr, dim: int) -> int:
+    """How much the expression grows with dimension `dim`; IRREGULAR where that is not constant."""
+    match expr:
+        case AffineConstantExpr():
+            return 0
+        case AffineDimExpr():
+            return int(expr.position == dim)
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Add, lhs, rhs):
+            return _saturated(coefficient(lhs, dim) + coefficient(rhs, dim))
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Mul, lhs, AffineConstantExpr(value=factor)):
+            return _saturated(coefficient(lhs, dim) * factor)
+        case AffineBinaryOpExpr(_, lhs, rhs):
+            return IRREGULAR if coefficient(lhs, dim) or coefficient(rhs, dim) else 0
+        case _:
+            return IRREGULAR
+
+
+def _saturated(value: int) -> int:
+    return IRREGULAR if abs(value) >= IRREGULAR // 2 else value
+
+
+def strides(model: KernelModel, statement: KernelStatement, dim: int) -> tuple[int, ...]:
+    """The distance in elements between neighbours along `dim`, for each access of the statement."""
+    return tuple(_stride(model, array, map_.results, dim) for array, map_ in statement.accesses())
+
+
+def _stride(model: KernelModel, array: int, index: tuple[AffineExpr, ...], dim: int) -> int:
+    per_axis = model.arrays[array].strides
+    return _saturated(sum(coefficient(e, dim) * s for e, s in zip(index, per_axis, strict=True)))
+
+
+def pieces(extent: int, lanes: int) -> int:
+    """Vector operations for `extent` elements: whole vectors, then halves, quarters, ... for the rest."""
+    return extent // lanes + (extent % lanes).bit_count()
+
+
+@dataclass(frozen=True)
+class VectorCost:
+    """Estimated vector instructions of a kernel with one choice of vector dimension."""
+
+    operations: float
+
+
+def lanes_of(model: KernelModel, target: CpuTarget) -> int:
+    """Elements a vector holds, by the widest type computed on in the kernel (narrow floats compute as f32)."""
+    return max(1, target.vector_bytes // max((_compute_bytes(a.dtype) for a in model.arrays), default=4))
+
+
+def _compute_bytes(dtype: str) -> int:
+    return 8 if dtype.endswith("64") else 4
+
+
+def access_cost(stride: int, lanes: int) -> float:
+    """Instructions to load or store one vector whose lanes are `stride` elements apart."""
+    if stride == 0:
+        return 0.5
+    return 1.0 if stride == 1 else lanes * 1.0
+
+
+def statement_cost(model: KernelModel, statement: KernelStatement, dim: int, lanes: int) -> float:
+    """Vector instructions of one statement when its lanes run along `dim`."""
+    extent = statement.extents[dim]
+    per_vector = sum(access_cost(s, lanes) for s in strides(model, statement, dim)) + _arithmetic(statement.body)
+    return statement.points / max(extent, 1) * pieces(extent, lanes) * per_vector
+
+
+def scalar_cost(statement: KernelStatement) -> float:
+    """Instructions of one statement, an element at a time."""
+    return statement.points * (len(statement.accesses()) + _arithmetic(statement.body))
+
+
+def _arithmetic(scalar: Scalar) -> float:
+    match scalar:
+        case Apply():
+            return 1 + sum(map(_arithmetic, scalar.args))
+        case Cast():
+            return 1 + _arithmetic(scalar.arg)
+        case _:
+            return 0
+
+
+def vectorisable(statement: KernelStatement) -> bool:
+    """Whether every index of the statement is affine: data-dependent ones run an element at a time."""
+    return not any(isinstance(r, Read) and r.indirect for r in reads(statement.body))

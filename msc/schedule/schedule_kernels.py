@@ -1,0 +1,88 @@
+"""Pass `schedule-kernels`: decide a schedule for every kernel and prove it legal.
+
+Takes `gk.kernel`s of basic operations with static shapes. Gives each an attribute `gk.schedule` (the plan, see
+`msc.poly.plan`) and `gk.schedule_reasons`. A plan that is already there (written by a person or by tuning) is kept if it is
+legal, and refused with an error if it is not. Changes nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.passes import ModulePass
+from xdsl.utils.hints import isa
+
+from msc.analysis.kernel_model import kernel_model
+from msc.dialects import gk
+from msc.ir.locations import source_location
+from msc.poly.dependences import Dependences, dependences
+from msc.poly.model import KernelModel
+from msc.poly.plan import Plan, from_lines, to_lines
+from msc.poly.tree import carried, schedule_tree, violated
+from msc.schedule.strategy import decide, plain
+from msc.support.diagnostics import Diagnostic, MscError
+from msc.targets.cpu import CpuTarget, cpu_target
+
+SCHEDULE, REASONS = "gk.schedule", "gk.schedule_reasons"
+
+
+@dataclass(frozen=True)
+class ScheduleKernels(ModulePass):
+    """Decide a schedule for every kernel; `target` is a CPU target's name, `threads` how many will share a kernel."""
+
+    name = "schedule-kernels"
+    target: str = "native"
+    threads: int = 1
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = cpu_target(self.target)
+        for kernel in op.walk():
+            if isinstance(kernel, gk.KernelOp):
+                _schedule(kernel, target, self.threads)
+
+
+def _schedule(kernel: gk.KernelOp, target: CpuTarget, threads: int) -> None:
+    model = kernel_model(kernel)
+    deps = dependences(model)
+    given = kernel.attributes.get(SCHEDULE)
+    if given is not None:
+        _check_given(kernel, model, deps)
+        return
+    decision = decide(model, deps, target, threads)
+    if not is_legal(model, deps, decision.plan):
+        decision.plan = plain(model)
+        decision.reasons.append("the plan above was not legal: a plain one is used")
+    kernel.attributes[SCHEDULE] = _strings(to_lines(decision.plan))
+    kernel.attributes[REASONS] = _strings(decision.reasons)
+
+
+def is_legal(model: KernelModel, deps: Dependences, plan: Plan) -> bool:
+    """Whether isl proves that the plan runs every source before its sinks and shares no dependent iterations."""
+    if not violated(schedule_tree(model, deps, plan), deps).is_empty():
+        return False
+    return all(carried(m, deps, model).is_empty() for m in plan.band)
+
+
+def _check_given(kernel: gk.KernelOp, model: KernelModel, deps: Dependences) -> None:
+    try:
+        if is_legal(model, deps, plan_of(kernel)):
+            return
+        message = "its gk.schedule breaks a dependence: isl finds a value that is used before it is computed"
+    except (ValueError, KeyError, IndexError) as problem:
+        message = f"its gk.schedule can't be read: {problem}"
+    help_ = "remove the attribute, and msc chooses a schedule"
+    raise MscError(Diagnostic("MSC0408", f"kernel {kernel.label.data!r}: {message}", source_location(kernel), help=help_))
+
+
+def plan_of(kernel: gk.KernelOp) -> Plan:
+    """The plan that a kernel carries. Raises ValueError where it is not one."""
+    lines = kernel.attributes.get(SCHEDULE)
+    if not isa(lines, ArrayAttr[StringAttr]):
+        raise ValueError(f"{SCHEDULE} is not a list of strings")
+    return from_lines([line.data for line in lines])
+
+
+def _strings(lines: list[str]) -> ArrayAttr[StringAttr]:
+    return ArrayAttr([StringAttr(line) for line in lines])

@@ -1,0 +1,215 @@
+"""The decisions for one kernel: which loops are shared, which runs as vectors, what is tiled, what runs in parallel.
+
+isl proves which loops the statements can share; an instruction-count model picks the vector dimension; tiles of reductions are chosen to
+keep accumulators in registers (`tiling`). Nothing is measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from msc.poly.dependences import Dependences
+from msc.poly.model import KernelModel, KernelStatement
+from msc.poly.outer_band import ScheduleLimit, SharedLoop, restricted, shared_loops
+from msc.poly.plan import Group, Member, Plan
+from msc.schedule.access import lanes_of, scalar_cost, statement_cost, vectorisable
+from msc.schedule.tiling import best_tile
+from msc.targets.cpu import CpuTarget
+
+PARALLEL_POINTS = 1 << 17
+"""Below this number of statement executions, waking threads costs more than they save."""
+
+
+@dataclass
+class Decision:
+    """A plan with the reasons for it."""
+
+    plan: Plan
+    reasons: list[str] = field(default_factory=list[str])
+
+
+def decide(model: KernelModel, deps: Dependences, target: CpuTarget, threads: int) -> Decision:
+    """The plan of a kernel on a target."""
+    reasons: list[str] = []
+    band = _outer_band(model, deps, reasons)
+    groups = _groups(model, deps, band)
+    plan = _with_vectors(model, band, groups, target, reasons)
+    return Decision(_with_threads(model, plan, threads, reasons), reasons)
+
+
+def plain(model: KernelModel) -> Plan:
+    """The plan that is always legal: statements one after the other, each in its own loops, no vectors."""
+    return Plan((), tuple(Group((k,), _own_loops(s, k, ())) for k, s in enumerate(model.statements)))
+
+
+def _outer_band(model: KernelModel, deps: Dependences, reasons: list[str]) -> tuple[Member, ...]:
+    everything = range(len(model.statements))
+    try:
+        loops = shared_loops(model, deps, everything)
+    except ScheduleLimit:
+        reasons.append("isl's operation limit was reached: statements run one after the other")
+        return ()
+    members: list[Member] = []
+    for loop in loops:
+        if not loop.coincident:
+            break
+        extents = {model.statements[s].extents[d] for s, d in loop.dims.items()}
+        if len(extents) > 1:
+            break
+        members.append(_member(model, loop, extents.pop()))
+    return tuple(sorted(members, key=lambda m: m.dims[max(m.dims)]))
+
+
+def _member(model: KernelModel, loop: SharedLoop, extent: int) -> Member:
+    widest = max(loop.dims, key=lambda s: len(model.statements[s].extents))
+    return Member(model.statements[widest].names[loop.dims[widest]], extent, dict(loop.dims))
+
+
+def _own_loops(statement: KernelStatement, number: int, band: Sequence[Member]) -> tuple[Member, ...]:
+    """Loops over the dimensions of a statement that the band does not have."""
+    shared = {m.dims[number] for m in band}
+    return tuple(
+        Member(statement.names[d], extent, {number: d})
+        for d, extent in enumerate(statement.extents)
+        if d not in shared and extent > 1
+    )
+
+
+def _groups(model: KernelModel, deps: Dependences, band: Sequence[Member]) -> tuple[Group, ...]:
+    """Statements in order; neighbours that may share all their inner loops run in one group."""
+    groups: list[Group] = []
+    for number, statement in enumerate(model.statements):
+        own = _own_loops(statement, number, band)
+        merged = _merge(model, deps, band, groups[-1], number, own) if groups else None
+        if merged is not None:
+            groups[-1] = merged
+        else:
+            groups.append(Group((number,), own))
+    return tuple(groups)
+
+
+def _merge(
+    model: KernelModel, deps: Dependences, band: Sequence[Member], group: Group, number: int, own: Sequence[Member]
+) -> Group | None:
+    """The group with one more statement, if they run the same inner loops and isl finds that legal."""
+    if [m.extent for m in own] != [m.extent for m in group.inner]:
+        return None
+    together = (*group.statements, number)
+    if not own:
+        return Group(together)
+    fixed = [SharedLoop(m.dims, True) for m in band]
+    inner = restricted(deps, together, fixed)
+    loops = shared_loops(model, inner, together)
+    wanted = [{**m.dims, **o.dims} for m, o in zip(group.inner, own, strict=True)]
+    found = [dict(loop.dims) for loop in loops]
+    if any(w not in found for w in wanted):
+        return None
+    return Group(together, tuple(replace(m, dims=w) for m, w in zip(group.inner, wanted, strict=True)))
+
+
+def _with_vectors(
+    model: KernelModel, band: tuple[Member, ...], groups: tuple[Group, ...], target: CpuTarget, reasons: list[str]
+) -> Plan:
+    lanes = lanes_of(model, target)
+    inner_cost = sum(_inner_cost(model, g, lanes) for g in groups)
+    costs = {i: _band_cost(model, m, lanes) for i, m in enumerate(band) if _can_carry(model, m)}
+    best = min(costs, key=lambda i: (costs[i], -i)) if costs else None
+    if best is None or inner_cost < costs[best]:
+        reasons.append(f"vectors along inner loops ({inner_cost:.0f} instructions estimated)")
+        return Plan(band, tuple(_inner_vector(model, g, lanes) for g in groups))
+    reasons.append(f"vectors of {lanes} along {band[best].name} ({costs[best]:.0f} instructions estimated)")
+    return Plan(_tiled(model, band, best, groups, target, lanes, reasons), groups)
+
+
+def _can_carry(model: KernelModel, member: Member) -> bool:
+    return member.extent > 1 and all(vectorisable(model.statements[s]) for s in member.dims)
+
+
+def _band_cost(model: KernelModel, member: Member, lanes: int) -> float:
+    return sum(statement_cost(model, model.statements[s], d, lanes) for s, d in member.dims.items())
+
+
+def _inner_cost(model: KernelModel, group: Group, lanes: int) -> float:
+    vector = _inner_vector_member(model, group, lanes)
+    if vector is None:
+        return sum(scalar_cost(model.statements[s]) for s in group.statements)
+    return _vector_cost(model, vector, lanes)
+
+
+def _horizontal_cost(statement: KernelStatement, dim: int, lanes: int) -> float:
+    """Instructions to reduce the lanes of accumulators to one element, if `dim` is reduced."""
+    if dim not in statement.reduced:
+        return 0
+    width = min(lanes, statement.extents[dim])
+    return statement.points / statement.extents[dim] * (2 * width.bit_length() + 2)
+
+
+def _inner_vector_member(model: KernelModel, group: Group, lanes: int) -> Member | None:
+    """The inner loop that runs cheapest as vectors, or None if elements one at a time are cheaper."""
+    candidates = [m for m in group.inner if _can_carry(model, m)]
+    if not candidates:
+        return None
+    best = min(candidates, key=lambda m: _vector_cost(model, m, lanes))
+    scalar = sum(scalar_cost(model.statements[s]) for s in group.statements)
+    return best if _vector_cost(model, best, lanes) < scalar else None
+
+
+def _vector_cost(model: KernelModel, member: Member, lanes: int) -> float:
+    """Instructions of an inner loop as vectors, horizontal reductions included."""
+    horizontal = sum(_horizontal_cost(model.statements[s], d, lanes) for s, d in member.dims.items())
+    return _band_cost(model, member, lanes) + horizontal
+
+
+def _inner_vector(model: KernelModel, group: Group, lanes: int) -> Group:
+    """The group with its vector loop innermost."""
+    vector = _inner_vector_member(model, group, lanes)
+    if vector is None:
+        return group
+    rest = tuple(m for m in group.inner if m is not vector)
+    return Group(group.statements, (*rest, replace(vector, vector=True)))
+
+
+def _tiled(
+    model: KernelModel,
+    band: tuple[Member, ...],
+    vector: int,
+    groups: Sequence[Group],
+    target: CpuTarget,
+    lanes: int,
+    reasons: list[str],
+) -> tuple[Member, ...]:
+    """The band with its vector member innermost, and register tiles where reductions run below it."""
+    reductions = [s for g in groups if g.inner for s in g.statements]
+    if not reductions:
+        whole = replace(band[vector], tile=band[vector].extent, vector=True)
+        return (*(m for i, m in enumerate(band) if i != vector), whole)
+    heaviest = max(reductions, key=lambda s: model.statements[s].points)
+    others = [i for i in range(len(band)) if i != vector and band[i].extent > 1]
+    tile = best_tile(
+        model,
+        model.statements[heaviest],
+        band[vector].dims[heaviest],
+        tuple(band[i].dims[heaviest] for i in others),
+        lanes,
+        target.vector_registers,
+    )
+    row = next((i for i in others if band[i].dims[heaviest] == tile.row), None)
+    name = band[row].name if row is not None else "none"
+    reasons.append(f"register tile {name} {tile.rows} x {band[vector].name} {tile.width}: {tile.cycles:.0f} cycles a step")
+    outer = tuple(m for i, m in enumerate(band) if i not in (vector, row))
+    rows = (replace(band[row], tile=tile.rows),) if row is not None else ()
+    return (*outer, replace(band[vector], tile=tile.width, vector=True), *rows)
+
+
+def _with_threads(model: KernelModel, plan: Plan, threads: int, reasons: list[str]) -> Plan:
+    """The plan with its longest outer loop first and parallel, where there is work enough."""
+    trips = {i: m.extent // m.tile for i, m in enumerate(plan.band)}
+    if threads == 1 or not trips or model.points < PARALLEL_POINTS:
+        return plan
+    best = max(trips, key=lambda i: (min(trips[i], 4 * threads), -i))
+    if trips[best] < 2:
+        return plan
+    reasons.append(f"threads share {plan.band[best].name} ({trips[best]} iterations)")
+    rest = tuple(m for i, m in enumerate(plan.band) if i != best)
+    return Plan((replace(plan.band[best], parallel=True), *rest), plan.groups)
