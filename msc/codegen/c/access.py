@@ -58,7 +58,7 @@ def _as_mask(prelude: Prelude, value: Value) -> Value:
 
 def _stored(type_: CType) -> CType:
     """The vector type as it lies in memory."""
-    return CType({"i1": "u8", "bf16": "u16"}.get(type_.base, type_.base), type_.lanes)
+    return CType({"i1": "u8", "f16": "u16", "bf16": "u16"}.get(type_.base, type_.base), type_.lanes)
 
 
 def store_scalar(text: str, value: Value) -> str:

@@ -186,7 +186,7 @@ def select(prelude: Prelude, mask: Value, a: Value, b: Value) -> Value:
 def _conditional(prelude: Prelude, condition: Value, a: Value, b: Value, type_: CType) -> Value:
     if type_.is_vector and not (a.splat and b.splat):
         a, b = vector_text(prelude, a), vector_text(prelude, b)
-    up = Precedence.OR
+    up = Precedence.EQUALITY
     text = f"{condition.at(up)} ? {a.at(up)} : {b.at(up)}"
     reads = condition.reads or a.reads or b.reads
     return Value(text, type_, Precedence.CONDITIONAL, a.splat and b.splat, reads)

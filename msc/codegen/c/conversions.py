@@ -44,31 +44,30 @@ def convert(prelude: Prelude, value: Value, target: CType) -> Value:
     return Value(text, target, reads=value.reads)
 
 
+_STORAGE_ONLY = ("f16", "bf16")
+
+
 def _extend_float(prelude: Prelude, value: Value, target: CType) -> Value:
-    if value.type.base == "bf16":
-        value = _widen_bf16(prelude, value)
+    value = _computable(prelude, value)
     return value if value.type.base == target.base else convert(prelude, value, target)
 
 
-def _widen_bf16(prelude: Prelude, value: Value) -> Value:
+def _computable(prelude: Prelude, value: Value) -> Value:
+    """A half-width float as f32; everything else as it is."""
+    if value.type.base not in _STORAGE_ONLY:
+        return value
     single = CType("f32", value.type.lanes)
-    _declare_bf16(prelude, single)
-    return call(prelude.function("from_bf16", single), single, value)
+    return call(prelude.function(f"from_{value.type.base}", single), single, value)
 
 
 def _truncate_float(prelude: Prelude, value: Value, target: CType) -> Value:
-    if target.base != "bf16":
+    if target.base not in _STORAGE_ONLY:
         return convert(prelude, value, target)
     single = CType("f32", value.type.lanes)
+    value = _computable(prelude, value)
     if value.type.base != "f32":
         value = convert(prelude, value, single)
-    _declare_bf16(prelude, single)
-    return call(prelude.function("bf16_from", single), target, value)
-
-
-def _declare_bf16(prelude: Prelude, single: CType) -> None:
-    for base in ("f32", "u32", "u16"):
-        prelude.type_name(replace(single, base=base))
+    return call(prelude.function(f"{target.base}_from", single), target, value)
 
 
 def _to_unsigned(prelude: Prelude, value: Value) -> Value:
@@ -101,25 +100,23 @@ def _signed_to_float(prelude: Prelude, value: Value, target: CType) -> Value:
 
 
 def _number_to_float(prelude: Prelude, value: Value, target: CType) -> Value:
-    if target.base != "bf16":
+    if target.base not in _STORAGE_ONLY:
         return convert(prelude, value, target)
     return _truncate_float(prelude, convert(prelude, value, replace(target, base="f32")), target)
 
 
 def _float_to_signed(prelude: Prelude, value: Value, target: CType) -> Value:
-    if value.type.base == "bf16":
-        value = _widen_bf16(prelude, value)
+    value = _computable(prelude, value)
     if target.bits < 32:
         value = convert(prelude, value, replace(target, base="i32"))
     return convert(prelude, value, target)
 
 
 def _float_to_unsigned(prelude: Prelude, value: Value, target: CType) -> Value:
+    value = _computable(prelude, value)
     if target.bits == 64:
         wide = convert(prelude, value, replace(target, base="u64"))
         return cast(target, wide)
-    if value.type.base == "bf16":
-        value = _widen_bf16(prelude, value)
     wide = convert(prelude, value, replace(target, base="i64" if target.bits == 32 else "i32"))
     return convert(prelude, wide, target)
 

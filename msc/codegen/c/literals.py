@@ -58,9 +58,9 @@ def literal(number: float, type_: CType, prelude: Prelude) -> Value:
         return _integer(int(number), type_)
     if type_.base == "bf16":
         return Value(f"{_bf16_bits(number):#06x}", type_)
-    text = _float_text(number, type_, prelude)
     if type_.base == "f16":
-        return Value(f"(_Float16){text}", type_, Precedence.UNARY)
+        return Value(f"{int(np.float16(number).view(np.uint16)):#06x}", type_)
+    text = _float_text(number, type_, prelude)
     return Value(text, type_, Precedence.UNARY if text.startswith("-") else Precedence.PRIMARY)
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from msc.codegen.c.prelude_text import PLAIN, TEMPLATES, Template
+from msc.codegen.c.prelude_text import PLAIN, TEMPLATES
+from msc.codegen.c.template import Template
 from msc.codegen.c.types import CType, memory_name
 from msc.codegen.c.vector_math import definitions, supported
 
-_ELEMENT_SPELLING = {"index": "int64_t", "i1": "uint8_t"}
+_SCALAR_LAST = 1 << 20
+"""A scalar function may call a vector one, never the other way round."""
 
 
 @dataclass
@@ -37,6 +39,8 @@ class Prelude:
             template = TEMPLATES[name]
             self.functions[key] = type_
             self._require(template, type_)
+            if not type_.is_vector and name in ("from_f16", "f16_from"):
+                self.function(name, CType(type_.base, 4))
         return f"{name}_{type_.name if type_.is_vector else type_.base}"
 
     def math_function(self, name: str, type_: CType) -> str | None:
@@ -52,10 +56,14 @@ class Prelude:
         for kind in ("{v}", "{i}", "{u}", "{h}"):
             if type_.is_vector and kind in template.text:
                 self.types.add(_related(kind, type_))
+        for base in template.types if type_.is_vector else ():
+            self.types.add(CType(base, type_.lanes))
+        text = template.text_for(type_)
         for other in template.requires:
-            self.function(other, type_)
+            if f"{other}_{{f}}" in text:
+                self.function(other, type_)
         for other in template.requires_half:
-            if type_.lanes > 2:
+            if f"{other}_{{hf}}" in text:
                 self.function(other, CType(type_.base, type_.lanes // 2))
 
     def text(self) -> str:
@@ -82,7 +90,7 @@ class Prelude:
     def _ordered(self) -> list[tuple[str, str, int]]:
         """Callees first: by the order of the templates, halves before wholes."""
         order = list(TEMPLATES)
-        return sorted(self.functions, key=lambda key: (order.index(key[0]), key[1], key[2]))
+        return sorted(self.functions, key=lambda key: (order.index(key[0]), key[1], key[2] or _SCALAR_LAST))
 
     def _function_text(self, key: tuple[str, str, int]) -> str:
         return TEMPLATES[key[0]].instantiate(self.functions[key])

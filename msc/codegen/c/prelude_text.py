@@ -7,51 +7,9 @@ the lanes, `{f}` the suffix of the function's own name, `{hf}` the suffix for th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from msc.codegen.c.types import CType, memory_name
-
-
-@dataclass(frozen=True)
-class Template:
-    """C text over a type; `requires` are other templates at the same type, `requires_half` at half the lanes."""
-
-    text: str
-    requires: tuple[str, ...] = ()
-    requires_half: tuple[str, ...] = ()
-    headers: tuple[str, ...] = ()
-    scalar_text: str | None = None
-    pair_text: str | None = None
-
-    def instantiate(self, type_: CType) -> str:
-        """The text for a type: `scalar_text` for scalars and `pair_text` for two lanes, where they are given."""
-        text = self.text
-        if not type_.is_vector and self.scalar_text is not None:
-            text = self.scalar_text
-        elif type_.lanes == 2 and self.pair_text is not None:
-            text = self.pair_text
-        for mark, replacement in _substitutions(type_):
-            text = text.replace(mark, replacement)
-        return text.strip("\n") + "\n"
-
-
-def _substitutions(type_: CType) -> list[tuple[str, str]]:
-    half, lanes = CType(type_.base, type_.lanes // 2), type_.lanes
-    lanes_from = ", ".join(f"p[{k} * stride]" for k in range(lanes))
-    low, high = _list(range(lanes // 2)), _list(range(lanes // 2, lanes))
-    even = _list([*range(0, lanes, 2), *range(lanes + 1, 2 * lanes, 2)])
-    scatter = "\n".join(f"    p[{k} * stride] = v[{k}];" for k in range(lanes))
-    return [
-        ("{v}", type_.name), ("{e}", memory_name(type_.base)), ("{n}", str(lanes)), ("{bits}", str(type_.bits)),
-        ("{i}", type_.signed.name), ("{u}", type_.unsigned.name), ("{h}", half.name if lanes > 2 else type_.name),
-        ("{f}", type_.name if type_.is_vector else type_.base), ("{hf}", half.name),
-        ("{strided}", lanes_from), ("{scatter}", scatter), ("{low}", low), ("{high}", high), ("{even}", even),
-        ("{min}", f"INT{type_.bits}_MIN"), ("{ue}", CType(type_.unsigned.base).name),
-    ]  # fmt: skip
-
-
-def _list(numbers: range | list[int]) -> str:
-    return ", ".join(str(n) for n in numbers)
+from msc.codegen.c.half_text import HALF_TEMPLATES
+from msc.codegen.c.template import Template
 
 
 _LOAD = """
@@ -100,25 +58,23 @@ static inline {v} select_{f}({i} mask, {v} a, {v} b)
 """
 
 
-def _extremum(name: str, relation: str) -> Template:
-    """Max or min of floats, NaN if either is NaN. Whatever is unordered fails the comparison and leaves a."""
+def _extremum(name: str, order: str, relation: str) -> Template:
+    """max or min of floats, NaN if either is NaN: b unless a is the one wanted, or NaN."""
+    head = f"static inline {{v}} {name}_{{f}}({{v}} a, {{v}} b)\n{{\n"
     return Template(
-        f"static inline {{v}} {name}_{{f}}({{v}} a, {{v}} b)\n{{\n"
-        f"    return select_{{f}}((b {relation} a) | (b != b), b, a);\n}}\n",
+        f"/* NaN if either is. */\n{head}    return select_{{f}}(~(a {order} b) & (a == a), b, a);\n}}\n",
         ("select",),
-        scalar_text=f"static inline {{v}} {name}_{{f}}({{v}} a, {{v}} b)\n{{\n"
-        f"    return b {relation} a || b != b ? b : a;\n}}\n",
+        variants={0: f"/* NaN if either is. */\n{head}    return b {relation} a || b != b ? b : a;\n}}\n"},
     )
 
 
 def _extremum_with_number(name: str, relation: str) -> Template:
-    """The same where b is known not to be NaN: one instruction."""
+    """The same where b is known not to be NaN: one comparison."""
+    head = f"/* b is a number; NaN in a stays. */\nstatic inline {{v}} {name}_number_{{f}}({{v}} a, {{v}} b)\n{{\n"
     return Template(
-        f"/* b is a number; NaN in a stays. */\nstatic inline {{v}} {name}_number_{{f}}({{v}} a, {{v}} b)\n{{\n"
-        f"    return select_{{f}}(b {relation} a, b, a);\n}}\n",
+        f"{head}    return select_{{f}}(b {relation} a, b, a);\n}}\n",
         ("select",),
-        scalar_text=f"/* b is a number; NaN in a stays. */\n"
-        f"static inline {{v}} {name}_number_{{f}}({{v}} a, {{v}} b)\n{{\n    return b {relation} a ? b : a;\n}}\n",
+        variants={0: f"{head}    return b {relation} a ? b : a;\n}}\n"},
     )
 
 
@@ -130,7 +86,9 @@ def _reduction(name: str, combine: str, function: str | None = None) -> Template
         f"    const {{h}} high = __builtin_shufflevector(v, v, {{high}});\n"
         f"    return reduce_{name}_{{hf}}({combine.format(a='low', b='high', hf='{hf}')});\n}}\n",
         requires_half=(f"reduce_{name}", *([function] if function else [])),
-        pair_text=f"static inline {{e}} reduce_{name}_{{f}}({{v}} v)\n{{\n    return {_pair(combine, function)};\n}}\n",
+        variants={
+            2: f"static inline {{e}} reduce_{name}_{{f}}({{v}} v)\n{{\n    return {_pair(combine, function)};\n}}\n"
+        },
     )
 
 
@@ -235,43 +193,6 @@ static inline {v} copysign_{f}({v} magnitude, {v} sign)
     return ({v})((({u})magnitude & ~bit) | (({u})sign & bit));
 }
 """
-_BF16_TO_F32 = """
-static inline f32x{n} from_bf16_f32x{n}(u16x{n} x)
-{
-    return (f32x{n})(__builtin_convertvector(x, u32x{n}) << 16);
-}
-"""
-_BF16_TO_F32_SCALAR = """
-static inline float from_bf16_f32(uint16_t x)
-{
-    const uint32_t bits = (uint32_t)x << 16;
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-"""
-_F32_TO_BF16 = """
-/* To nearest, ties to even; NaN stays NaN. */
-static inline u16x{n} bf16_from_f32x{n}(f32x{n} value)
-{
-    const u32x{n} bits = (u32x{n})value;
-    const u32x{n} rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-    const u32x{n} quiet = (bits >> 16) | 0x40u;
-    const u32x{n} nan = (u32x{n})(value != value);
-    return __builtin_convertvector((nan & quiet) | (~nan & rounded), u16x{n});
-}
-"""
-_F32_TO_BF16_SCALAR = """
-/* To nearest, ties to even; NaN stays NaN. */
-static inline uint16_t bf16_from_f32(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    if (value != value)
-        return (uint16_t)(bits >> 16 | 0x40u);
-    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
-}
-"""
 
 
 def _shift(name: str) -> Template:
@@ -292,8 +213,8 @@ TEMPLATES: Mapping[str, Template] = {
     "select": Template(_SELECT),
     "abs": Template(_ABS),
     "copysign": Template(_COPYSIGN),
-    "max": _extremum("max", ">"),
-    "min": _extremum("min", "<"),
+    "max": _extremum("max", ">=", ">"),
+    "min": _extremum("min", "<=", "<"),
     "max_number": _extremum_with_number("max", ">"),
     "min_number": _extremum_with_number("min", "<"),
     "reduce_add": _reduction("add", "{a} + {b}"),
@@ -307,13 +228,12 @@ TEMPLATES: Mapping[str, Template] = {
     "rem": Template(_REMAINDER),
     "floordiv": Template(_FLOOR_DIVISION, ("div", "rem")),
     "ceildiv": Template(_CEIL_DIVISION, ("div", "rem")),
-    "absi": Template(_ABSI, scalar_text=_ABSI_SCALAR),
-    "round": Template(_ROUND, headers=("math.h",), scalar_text=_ROUND_SCALAR),
+    "absi": Template(_ABSI, variants={0: _ABSI_SCALAR}),
+    "round": Template(_ROUND, headers=("math.h",), variants={0: _ROUND_SCALAR}),
     "divu": Template(_UNSIGNED_DIVISION),
     "remu": Template(_UNSIGNED_REMAINDER),
     **{name: _shift(name) for name in _SHIFTS},
-    "bf16_from": Template(_F32_TO_BF16, headers=("string.h",), scalar_text=_F32_TO_BF16_SCALAR),
-    "from_bf16": Template(_BF16_TO_F32, headers=("string.h",), scalar_text=_BF16_TO_F32_SCALAR),
+    **HALF_TEMPLATES,
 }
 """By name, callees before callers."""
 

@@ -20,7 +20,7 @@ from xdsl.utils.hints import isa
 from msc.support.diagnostics import Diagnostic, MscError
 
 _SCALARS = {
-    "f16": "_Float16", "bf16": "uint16_t", "f32": "float", "f64": "double", "index": "int64_t", "i1": "bool",
+    "f16": "uint16_t", "bf16": "uint16_t", "f32": "float", "f64": "double", "index": "int64_t", "i1": "bool",
     "i8": "int8_t", "i16": "int16_t", "i32": "int32_t", "i64": "int64_t",
     "u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "u64": "uint64_t",
 }  # fmt: skip
@@ -69,7 +69,7 @@ class CType:
 
 
 def _storage(base: str) -> str:
-    return {"bf16": "u16", "index": "i64", "i1": "u8"}.get(base, base)
+    return {"f16": "u16", "bf16": "u16", "index": "i64", "i1": "u8"}.get(base, base)
 
 
 def memory_name(base: str) -> str:

@@ -36,14 +36,15 @@ CASTS = """
 """
 
 
-def elementwise(inputs: list[str], output: str, body: str, lanes: int = 1) -> str:
-    """A module that applies `body` (from %a, %b, ... to %r) to N elements."""
+def elementwise(inputs: list[str], output: str, body: str, lanes: int = 1, count: int = N) -> str:
+    """A module that applies `body` (from %a, %b, ... to %r) to `count` elements."""
     names = "abcd"[: len(inputs)]
-    arguments = ", ".join(f"%{n}_in: memref<{N}x{t}>" for n, t in zip(names, inputs, strict=True))
+    arguments = ", ".join(f"%{n}_in: memref<{count}x{t}>" for n, t in zip(names, inputs, strict=True))
     main = ", ".join(
-        f'%{n}_in: memref<{N}x{t}> {{ms.name = "{n}", ms.role = "input"}}' for n, t in zip(names, inputs, strict=True)
+        f'%{n}_in: memref<{count}x{t}> {{ms.name = "{n}", ms.role = "input"}}'
+        for n, t in zip(names, inputs, strict=True)
     )
-    types = ", ".join(f"memref<{N}x{t}>" for t in (*inputs, output))
+    types = ", ".join(f"memref<{count}x{t}>" for t in (*inputs, output))
 
     def vector(t: str) -> str:
         return f"vector<{lanes}x{t}>" if lanes > 1 else t
@@ -52,18 +53,18 @@ def elementwise(inputs: list[str], output: str, body: str, lanes: int = 1) -> st
         return f", vector<{lanes}x{t}>" if lanes > 1 else ""
 
     loads = "\n".join(
-        f"%{n} = loop.load %{n}_in[%i] : memref<{N}x{t}>{shown(t)}" for n, t in zip(names, inputs, strict=True)
+        f"%{n} = loop.load %{n}_in[%i] : memref<{count}x{t}>{shown(t)}" for n, t in zip(names, inputs, strict=True)
     )
     return f"""builtin.module @test {{
-      func.func @kernel({arguments}, %y: memref<{N}x{output}>) attributes {{loop.outputs = 1 : i64}} {{
-        loop.for %i = 0 to {N} step {lanes} "i" {{
+      func.func @kernel({arguments}, %y: memref<{count}x{output}>) attributes {{loop.outputs = 1 : i64}} {{
+        loop.for %i = 0 to {count} step {lanes} "i" {{
           {loads}
           {body}
-          loop.store %r, %y[%i] : {vector(output)}, memref<{N}x{output}>
+          loop.store %r, %y[%i] : {vector(output)}, memref<{count}x{output}>
         }}
         func.return
       }}
-      func.func @main({main}, %y: memref<{N}x{output}> {{ms.name = "y", ms.role = "output"}}) {{
+      func.func @main({main}, %y: memref<{count}x{output}> {{ms.name = "y", ms.role = "output"}}) {{
         func.call @kernel({", ".join(f"%{n}_in" for n in names)}, %y) : ({types}) -> ()
         func.return
       }}
@@ -249,3 +250,28 @@ def test_round_takes_ties_away_from_zero(compiled: Compile, module_of: Parse, la
     text = elementwise(["f32"], "f32", f"%r = math.round %a : {vector}", lanes)
     expected = np.copysign(np.floor(np.abs(array.astype(np.float64)) + 0.5), array)
     np.testing.assert_array_equal(compiled(module_of(text))(array), expected.astype(np.float32))
+
+
+@pytest.mark.parametrize("march", ["generic", "native"])
+@pytest.mark.parametrize("lanes", [1, 4, 8, LANES])
+@pytest.mark.parametrize("half", ["f16", "bf16"])
+def test_every_half_width_float(compiled: Compile, module_of: Parse, march: str, lanes: int, half: str) -> None:
+    """There and back through f32; and f32 values around the middle of two neighbours, which ties to even decide."""
+    bits = np.arange(1 << 16, dtype=np.uint16)
+    halves = bits.view(numpy_dtype(half))
+    vector = "{}" if lanes == 1 else f"vector<{lanes}x{{}}>"
+    down = f"%r = arith.truncf %a : {vector.format('f32')} to {vector.format(half)}"
+    up = f"%r = arith.extf %a : {vector.format(half)} to {vector.format('f32')}"
+    widen = compiled(module_of(elementwise([half], "f32", up, lanes, 1 << 16)), march=march)
+    narrow = compiled(module_of(elementwise(["f32"], half, down, lanes, 1 << 16)), march=march)
+    single = halves.astype(np.float32)
+    np.testing.assert_array_equal(widen(halves), single)
+    upper = (
+        np.nextafter(halves, np.inf, dtype=halves.dtype).astype(np.float32) if half == "f16" else single * 1.005859375
+    )
+    for value in (single, (single + upper) / 2, np.nextafter((single + upper) / 2, np.float32(0)), single * 3):
+        with np.errstate(all="ignore"):
+            expected = value.astype(numpy_dtype(half)).astype(np.float32)
+        actual = narrow(value.astype(np.float32))
+        assert isinstance(actual, np.ndarray)
+        np.testing.assert_array_equal(actual.astype(np.float32), expected)
