@@ -8,22 +8,26 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
     UNKNOWN_LOC,
     AnyDenseElement,
+    AnyFloat,
+    ComplexType,
     DenseIntOrFPElementsAttr,
     DenseResourceAttr,
     FileLineColLoc,
+    IndexType,
     IntAttr,
+    IntegerType,
     LocationAttr,
     RankedStructure,
     StringAttr,
 )
 from xdsl.ir import AttributeInvT, Block, Operation, SSAValue
-from xdsl.parser import Parser, ParserState, UnresolvedOperand
+from xdsl.parser import AttrParser, Parser, ParserState, UnresolvedOperand
 from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Input, Span
@@ -175,7 +179,10 @@ class SourceParser(Parser):
         if self._elements_left < 0:
             limit = f"at most {MAXIMUM_WRITTEN_ELEMENTS} may be written out"
             self._too_many(f"too many elements in a literal; {limit}", self.pos)
-        return super()._parse_tensor_literal_element()
+        element = super()._parse_tensor_literal_element()
+        if not element.span.text.lower().startswith("0x"):
+            return element
+        return _BitPattern(element.is_negative, element.value, element.span)
 
     def _too_many(self, message: str, start: int) -> NoReturn:
         span = Span(start, max(self.pos, start + 1), self.lexer.input)
@@ -186,6 +193,21 @@ class SourceParser(Parser):
 
     def _parse_file_metadata_dictionary(self) -> None:
         raise CodedParseError(self._current_token.span, "file metadata is not supported", "MSC0100", _NO_RESOURCES)
+
+
+class _BitPattern(Parser._TensorLiteralElement):
+    """A hexadecimal element: in a float literal it is the bits, as MLIR prints infinities, NaN and 16777216.0.
+
+    xDSL prints these so too, but reads them as the number.
+    """
+
+    def to_type(self, parser: AttrParser, type: AnyFloat | IntegerType | IndexType | ComplexType) -> Any:
+        if not isinstance(type, AnyFloat):
+            return super().to_type(parser, type)
+        size = type.compile_time_size
+        if not isinstance(self.value, int) or self.value >= 1 << 8 * size:
+            parser.raise_error(f"{self.span.text} has more bits than {type}", self.span)
+        return next(type.iter_unpack(self.value.to_bytes(size, "little")))
 
 
 def _meant_dialect(written: str, registered: Iterable[str]) -> str | None:
