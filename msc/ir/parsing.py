@@ -174,6 +174,20 @@ class SourceParser(Parser):
         if count > MAXIMUM_ELEMENTS:
             self._too_many(f"a literal of {count} elements; at most {MAXIMUM_ELEMENTS} are allowed", start)
 
+    class _BitPattern(Parser._TensorLiteralElement):
+        """A hexadecimal element: in a float literal it is the bits, as MLIR prints infinities, NaN and 16777216.0.
+
+        xDSL prints these so too, but reads them as the number.
+        """
+
+        def to_type(self, parser: AttrParser, type: AnyFloat | IntegerType | IndexType | ComplexType) -> Any:
+            if not isinstance(type, AnyFloat):
+                return super().to_type(parser, type)
+            size = type.compile_time_size
+            if not isinstance(self.value, int) or self.value >= 1 << 8 * size:
+                parser.raise_error(f"{self.span.text} has more bits than {type}", self.span)
+            return next(type.iter_unpack(self.value.to_bytes(size, "little")))
+
     def _parse_tensor_literal_element(self) -> Parser._TensorLiteralElement:
         self._elements_left -= 1
         if self._elements_left < 0:
@@ -182,7 +196,7 @@ class SourceParser(Parser):
         element = super()._parse_tensor_literal_element()
         if not element.span.text.lower().startswith("0x"):
             return element
-        return _BitPattern(element.is_negative, element.value, element.span)
+        return self._BitPattern(element.is_negative, element.value, element.span)
 
     def _too_many(self, message: str, start: int) -> NoReturn:
         span = Span(start, max(self.pos, start + 1), self.lexer.input)
@@ -193,21 +207,6 @@ class SourceParser(Parser):
 
     def _parse_file_metadata_dictionary(self) -> None:
         raise CodedParseError(self._current_token.span, "file metadata is not supported", "MSC0100", _NO_RESOURCES)
-
-
-class _BitPattern(Parser._TensorLiteralElement):
-    """A hexadecimal element: in a float literal it is the bits, as MLIR prints infinities, NaN and 16777216.0.
-
-    xDSL prints these so too, but reads them as the number.
-    """
-
-    def to_type(self, parser: AttrParser, type: AnyFloat | IntegerType | IndexType | ComplexType) -> Any:
-        if not isinstance(type, AnyFloat):
-            return super().to_type(parser, type)
-        size = type.compile_time_size
-        if not isinstance(self.value, int) or self.value >= 1 << 8 * size:
-            parser.raise_error(f"{self.span.text} has more bits than {type}", self.span)
-        return next(type.iter_unpack(self.value.to_bytes(size, "little")))
 
 
 def _meant_dialect(written: str, registered: Iterable[str]) -> str | None:
