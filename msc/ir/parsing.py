@@ -174,7 +174,7 @@ class SourceParser(Parser):
         if count > MAXIMUM_ELEMENTS:
             self._too_many(f"a literal of {count} elements; at most {MAXIMUM_ELEMENTS} are allowed", start)
 
-    class _BitPattern(Parser._TensorLiteralElement):
+    class _BitPattern(Parser._TensorLiteralElement):  # pyright: ignore[reportPrivateUsage]  (xDSL gives no other way in)
         """A hexadecimal element: in a float literal it is the bits, as MLIR prints infinities, NaN and 16777216.0.
 
         xDSL prints these so too, but reads them as the number.
