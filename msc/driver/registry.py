@@ -31,6 +31,7 @@ PASSES: dict[str, str] = {
     "canonicalize": "xdsl.transforms.canonicalize:CanonicalizePass",
     "canonicalize-ms": "msc.graph_kernel.canonicalize_ms:CanonicalizeMs",
     "cluster-kernels": "msc.graph_kernel.cluster_kernels:ClusterKernels",
+    "convert-gk-to-loop": "msc.lowering.convert_gk_to_loop:ConvertGkToLoop",
     "convert-loop-to-scf": "msc.lowering.convert_loop_to_scf:ConvertLoopToScfPass",
     "cse": "xdsl.transforms.common_subexpression_elimination:CommonSubexpressionElimination",
     "dce": "xdsl.transforms.dead_code_elimination:DeadCodeElimination",
@@ -42,6 +43,7 @@ PASSES: dict[str, str] = {
     "plan-memory": "msc.lowering.plan_memory:PlanMemoryPass",
     "schedule-kernels": "msc.schedule.schedule_kernels:ScheduleKernels",
     "sink-views": "msc.graph_kernel.sink_views:SinkViews",
+    "verify-bounds": "msc.lowering.verify_bounds:VerifyBoundsPass",
     "verify-loop-stage": "msc.lowering.verify_loop_stage:VerifyLoopStagePass",
     "verify-memory-plan": "msc.lowering.verify_memory_plan:VerifyMemoryPlanPass",
 }

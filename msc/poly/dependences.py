@@ -45,6 +45,8 @@ def isl_expr(expr: AffineExpr) -> str:
             return f"(({isl_expr(lhs)}) mod {isl_expr(rhs)})"
         case AffineBinaryOpExpr(AffineBinaryOpKind.FloorDiv, lhs, rhs):
             return f"floor(({isl_expr(lhs)}) / {isl_expr(rhs)})"
+        case AffineBinaryOpExpr(AffineBinaryOpKind.CeilDiv, lhs, rhs):
+            return f"ceil(({isl_expr(lhs)}) / {isl_expr(rhs)})"
         case _:
             raise ValueError(f"{expr} has no isl form")
 

@@ -1,0 +1,66 @@
+"""Whether an affine access inside a loop nest can leave its array: decided exactly, by isl."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import islpy as isl
+from xdsl.ir.affine import AffineExpr
+
+from msc.poly.dependences import isl_expr
+
+
+@dataclass(frozen=True)
+class LoopRange:
+    """`for (i = max(lower); i < min(upper); i += step)`; dimension k of the expressions is the variable of loop k."""
+
+    lower: tuple[AffineExpr, ...]
+    upper: tuple[AffineExpr, ...]
+    step: int = 1
+
+
+@dataclass(frozen=True)
+class Access:
+    """Indices into an array of `shape`; lane k of `lanes` of a vector is `steps * k` further."""
+
+    index: tuple[AffineExpr, ...]
+    shape: tuple[int, ...]
+    steps: tuple[int, ...]
+    lanes: int = 1
+
+
+def escaping_iteration(loops: Sequence[LoopRange], access: Access) -> tuple[int, ...] | None:
+    """The loops' variables, outermost first, where the access first leaves its array; None if it never does."""
+    outside = " or ".join(_outside(access))
+    if not outside:
+        return None
+    conditions = " and ".join((*_iterations(loops), f"({outside})"))
+    names = ", ".join(f"d{k}" for k in range(len(loops)))
+    point = isl.Set(f"{{ [{names}] : {conditions} }}").lexmin().sample_point()
+    if point.is_void():
+        return None
+    values = (point.get_coordinate_val(isl.dim_type.set, k) for k in range(len(loops)))
+    return tuple(int(value.to_python()) for value in values)
+
+
+def _iterations(loops: Sequence[LoopRange]) -> Iterator[str]:
+    for k, loop in enumerate(loops):
+        yield from (f"d{k} >= {isl_expr(bound)}" for bound in loop.lower)
+        yield from (f"d{k} < {isl_expr(bound)}" for bound in loop.upper)
+        if loop.step > 1:
+            yield f"(d{k} - {_largest(loop.lower)}) mod {loop.step} = 0"
+
+
+def _largest(bounds: Sequence[AffineExpr]) -> str:
+    first, *others = map(isl_expr, bounds)
+    for other in others:
+        first = f"max({first}, {other})"
+    return f"({first})"
+
+
+def _outside(access: Access) -> Iterator[str]:
+    for expr, size, step in zip(access.index, access.shape, access.steps, strict=True):
+        distance = step * (access.lanes - 1)
+        yield f"{isl_expr(expr)} + {min(0, distance)} < 0"
+        yield f"{isl_expr(expr)} + {max(0, distance)} >= {size}"
