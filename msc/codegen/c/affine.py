@@ -86,16 +86,21 @@ def _multiply(a: _Sum, b: _Sum) -> _Sum:
 
 
 def _render(total: _Sum) -> Index:
+    """Positive terms first, the constant last unless nothing else can begin the sum: `7 - i`."""
     if not total.terms:
         return constant_index(total.constant)
     ordered = sorted(total.terms, key=lambda term: term[1] < 0)
-    text, precedence = _product(ordered[0][0].value, ordered[0][1])
-    for index, coefficient in ordered[1:]:
+    constant = total.constant
+    if ordered[0][1] < 0 and constant > 0:
+        text, precedence, rest, constant = str(constant), Precedence.PRIMARY, ordered, 0
+    else:
+        text, precedence = _product(ordered[0][0].value, ordered[0][1])
+        rest = ordered[1:]
+    for index, coefficient in rest:
         piece, _ = _product(index.value, abs(coefficient), Precedence.PRODUCT)
         text, precedence = f"{text} {'-' if coefficient < 0 else '+'} {piece}", Precedence.SUM
-    if total.constant:
-        sign = "-" if total.constant < 0 else "+"
-        text, precedence = f"{text} {sign} {abs(total.constant)}", Precedence.SUM
+    if constant:
+        text, precedence = f"{text} {'-' if constant < 0 else '+'} {abs(constant)}", Precedence.SUM
     reads = any(index.value.reads for index, _ in total.terms)
     low, high = _range(total)
     return Index(Value(text, INDEX, precedence, reads=reads), low, high)

@@ -185,7 +185,7 @@ class Body:
         value, text = self._use(op.value), self._element(op)
         self._write_pending()
         if not value.type.is_vector:
-            self.lines.add(access.store_scalar(text, value))
+            self._assign_scalar(text, buffer, value)
             return
         distance = access.lane_distance(buffer, op.lane_steps)
         self.lines.add(access.store_vector(self.prelude, text, buffer.base, value, distance))
@@ -193,7 +193,16 @@ class Body:
     def _plain_store(self, op: memref.StoreOp) -> None:
         value, text = self._use(op.value), self._plain_element(op.memref, op.indices)
         self._write_pending()
-        self.lines.add(access.store_scalar(text, value))
+        self._assign_scalar(text, self._buffer(op.memref)[1], value)
+
+    def _assign_scalar(self, text: str, buffer: BufferType, value: Value) -> None:
+        """The first assignment to a local variable that was just declared becomes its initialiser."""
+        declaration = access.declare_array(text, buffer) if not buffer.shape else None
+        if declaration is not None and self.lines.last == declaration:
+            self.lines.remove_last()
+            self.lines.add(f"{declaration.removesuffix(';')} = {value.text};")
+        else:
+            self.lines.add(access.store_scalar(text, value))
 
     # --- loops ---------------------------------------------------------------------------------------------------
 

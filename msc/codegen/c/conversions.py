@@ -38,7 +38,8 @@ def _conversion(convert: Conversion) -> Rule:
 def convert(prelude: Prelude, value: Value, target: CType) -> Value:
     """C's own conversion, lane by lane for vectors."""
     if not value.type.is_vector:
-        prelude.type_name(target)
+        if prelude.type_name(target) == value.type.name:
+            return replace(value, type=target)
         return cast(target, value)
     text = f"__builtin_convertvector({value.text}, {prelude.type_name(target)})"
     return Value(text, target, reads=value.reads)

@@ -19,6 +19,15 @@ class Lines:
         for line in text.split("\n"):
             self.lines.append("    " * self.depth + line if line else "")
 
+    @property
+    def last(self) -> str:
+        """The last line without its indentation; empty at the start."""
+        return self.lines[-1].strip() if self.lines else ""
+
+    def remove_last(self) -> None:
+        """Take the last line back."""
+        self.lines.pop()
+
     @contextmanager
     def braces(self, head: str) -> Generator[None]:
         """`head {`, a deeper block, `}`."""

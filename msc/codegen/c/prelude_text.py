@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from msc.codegen.c.half_text import HALF_TEMPLATES
 from msc.codegen.c.template import Template
 
-
 _LOAD = """
 static inline {v} load_{f}(const {e} *p)
 {
@@ -59,7 +58,7 @@ static inline {v} select_{f}({i} mask, {v} a, {v} b)
 
 
 def _extremum(name: str, order: str, relation: str) -> Template:
-    """max or min of floats, NaN if either is NaN: b unless a is the one wanted, or NaN."""
+    """Max or min of floats, NaN if either is NaN: b unless a is the one wanted, or NaN."""
     head = f"static inline {{v}} {name}_{{f}}({{v}} a, {{v}} b)\n{{\n"
     return Template(
         f"/* NaN if either is. */\n{head}    return select_{{f}}(~(a {order} b) & (a == a), b, a);\n}}\n",

@@ -1,6 +1,6 @@
 """Templates of inline C functions over a type.
 
-`{v}` is the type, `{e}` its element in memory, `{n}` its lanes, `{bits}` the bits of an element; `{i}` and `{u}` are the
+`{v}` is the type, `{e}` its element in memory, `{n}` its lanes, `{bits}` the bits of an element; `{i}` and `{u}` the
 signed and unsigned integer types of the same shape (masks are `{i}`), `{ue}` the unsigned element, `{h}` the vector of
 half the lanes; `{f}` ends the function's own name, `{hf}` that for the half.
 """

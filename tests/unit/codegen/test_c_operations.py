@@ -255,6 +255,7 @@ def test_round_takes_ties_away_from_zero(compiled: Compile, module_of: Parse, la
 @pytest.mark.parametrize("march", ["generic", "native"])
 @pytest.mark.parametrize("lanes", [1, 4, 8, LANES])
 @pytest.mark.parametrize("half", ["f16", "bf16"])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_every_half_width_float(compiled: Compile, module_of: Parse, march: str, lanes: int, half: str) -> None:
     """There and back through f32; and f32 values around the middle of two neighbours, which ties to even decide."""
     bits = np.arange(1 << 16, dtype=np.uint16)

@@ -24,7 +24,7 @@ from msc.targets import cpu_target
 Parse = Callable[[str], ModuleOp]
 Compile = Callable[..., CompiledModel]
 
-CONV2D = Path(__file__).parents[2] / "lit" / "codegen" / "c" / "conv2d.mir"
+CONV2D = Path(__file__).parent / "c" / "conv2d.mir"
 
 
 def module_text(
