@@ -70,6 +70,7 @@ class AreaGraph:
         self.block = block
         self._positions = {op: i for i, op in enumerate(block.ops)}
         self._area_of: dict[Operation, Area] = {}
+        self._areas: dict[Area, None] = {}
         for op in reversed(list(block.ops)):
             if not isinstance(op, ConstantOp):
                 self._add(op)
@@ -80,11 +81,13 @@ class AreaGraph:
         reach = 0
         for user in self._users_of([op]):
             reach |= user.own | user.reach
-        self._area_of[op] = Area([op], found, op, fusible, 1 << self._positions[op], reach)
+        area = Area([op], found, op, fusible, 1 << self._positions[op], reach)
+        self._area_of[op] = area
+        self._areas[area] = None
 
     def areas(self) -> list[Area]:
         """All areas, by their first operation."""
-        return sorted(dict.fromkeys(self._area_of.values()), key=lambda area: area.first)
+        return sorted(self._areas, key=lambda area: area.first)
 
     def area_of(self, op: Operation) -> Area:
         """The area that an operation belongs to now."""
@@ -119,7 +122,9 @@ class AreaGraph:
         merged = Area(ops, pattern, anchor, True, own, reach & ~own, [*producer.reasons, *consumer.reasons])
         for op in ops:
             self._area_of[op] = merged
-        for area in dict.fromkeys(self._area_of.values()):
-            if area is not merged and area.reach & own:
+        del self._areas[producer], self._areas[consumer]
+        for area in self._areas:
+            if area.reach & own:
                 area.reach |= own | merged.reach
+        self._areas[merged] = None
         return merged

@@ -7,6 +7,7 @@ the same rows with all elementwise work on these rows.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 
 from xdsl.ir import Operation, OpResult
@@ -125,7 +126,7 @@ def broadcasts_to(small: Shape, large: Shape) -> bool:
 def _rows(producer: Area, consumer: Area) -> Decision:
     """Reductions over the same last axes, and elementwise work on the same rows."""
     rows = producer if _is_rows(producer) else consumer
-    ops = [*producer.ops, *consumer.ops]
+    ops = dict.fromkeys((*producer.ops, *consumer.ops))
     misfit = next((op for op in ops if not _fits_rows(op, ops, rows.pattern)), None)
     if misfit is not None:
         text = shape_text(rows.domain)
@@ -140,7 +141,7 @@ def row_shapes(pattern: AreaPattern) -> tuple[Shape, Shape]:
     return (*kept, *(1 for _ in range(pattern.reduced))), kept
 
 
-def _fits_rows(op: Operation, ops: list[Operation], rows: AreaPattern) -> bool:
+def _fits_rows(op: Operation, ops: Container[Operation], rows: AreaPattern) -> bool:
     """Whether an operation computes rows, or one element a row, and reads nothing of another row."""
     column, kept = row_shapes(rows)
     shape = shape_of(tensor_type(op.results[0]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ModuleOp
@@ -22,7 +23,9 @@ class DerivedParameters:
 
     def __init__(self, module: ModuleOp) -> None:
         self._module = module
-        self._symbols = {op.symbol for op in parameters(module)}
+        existing = parameters(module)
+        self._symbols = {op.symbol for op in existing}
+        self._last = existing[-1] if existing else None
         self._made: dict[Key, ParameterOp] = {}
         self._keys: dict[Operation, Key] = {}
 
@@ -65,8 +68,17 @@ class DerivedParameters:
         body.add_op(YieldOp(copies[value]))
         parameter = ParameterOp(self._new_symbol(ops), tensor_type(value), Region(body))
         parameter.location = fused_location(op.location for op in ops)
-        _insert(self._module, parameter)
+        self._insert(parameter)
         return parameter
+
+    def _insert(self, parameter: ParameterOp) -> None:
+        """After the last parameter, or first in the module."""
+        block = self._module.body.block
+        if self._last is not None:
+            block.insert_op_after(parameter, self._last)
+        elif block.first_op is not None:
+            block.insert_op_before(parameter, block.first_op)
+        self._last = parameter
 
     def _new_symbol(self, ops: Sequence[Operation]) -> str:
         """The largest parameter's name and the last operation's: `fc1.weight.transpose`, then with a number."""
@@ -104,15 +116,6 @@ def expression(root: Operation) -> list[Operation]:
     return list(order)
 
 
-def _insert(module: ModuleOp, parameter: ParameterOp) -> None:
-    """After the last parameter, or first in the module."""
-    existing = parameters(module)
-    if existing:
-        module.body.block.insert_op_after(parameter, existing[-1])
-    elif first := module.body.block.first_op:
-        module.body.block.insert_op_before(parameter, first)
-
-
 def erase_unused(module: ModuleOp) -> None:
     """Erase what only led to hoisted values, and parameters that nothing reads any more."""
     for function in (op for op in module.ops if isinstance(op, FuncOp)):
@@ -124,15 +127,17 @@ def erase_unused(module: ModuleOp) -> None:
 
 
 def _erase_unread_parameters(module: ModuleOp) -> None:
+    """Last ones first: an erased parameter no longer reads those that its initialiser used."""
+    readers = Counter(_reads(module))
     for parameter in reversed(parameters(module)):
-        if parameter.symbol not in read_symbols(module):
+        if not readers[parameter.symbol]:
+            readers.subtract(_reads(parameter))
             parameter.detach()
             parameter.erase()
 
 
-def read_symbols(module: ModuleOp) -> set[str]:
-    """The parameters that something in the module reads."""
-    return {op.symbol for op in module.walk() if isinstance(op, GetParameterOp)}
+def _reads(root: Operation) -> list[str]:
+    return [op.symbol for op in root.walk() if isinstance(op, GetParameterOp)]
 
 
 def is_generated(value: SSAValue) -> bool:
