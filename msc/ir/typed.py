@@ -5,6 +5,8 @@ Each raises DtypeConflict (MSC0202), an error of the program, when the value is 
 
 from __future__ import annotations
 
+from typing import cast
+
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerType, MemRefType, Signedness, TensorType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.hints import isa
@@ -15,16 +17,16 @@ from msc.ir.errors import DtypeConflict, ShapeConflict
 def tensor_type(value: SSAValue | Attribute) -> TensorType[Attribute]:
     """The ranked tensor type of a value, or the type itself."""
     candidate = _type(value)
-    if isa(candidate, TensorType[Attribute]):
-        return candidate
+    if isinstance(candidate, TensorType):  # `isa` says the same, twenty times slower
+        return cast(TensorType[Attribute], candidate)
     raise DtypeConflict(f"expected a ranked tensor, got {candidate}")
 
 
 def memref_type(value: SSAValue | Attribute) -> MemRefType[Attribute]:
     """The memref type of a value, or the type itself."""
     candidate = _type(value)
-    if isa(candidate, MemRefType[Attribute]):
-        return candidate
+    if isinstance(candidate, MemRefType):
+        return cast(MemRefType[Attribute], candidate)
     raise DtypeConflict(f"expected a memref, got {candidate}")
 
 
