@@ -45,6 +45,7 @@ PASSES: dict[str, str] = {
     "sink-views": "msc.graph_kernel.sink_views:SinkViews",
     "verify-bounds": "msc.lowering.verify_bounds:VerifyBoundsPass",
     "verify-loop-stage": "msc.lowering.verify_loop_stage:VerifyLoopStagePass",
+    "vectorize": "msc.lowering.vectorize:Vectorize",
     "verify-memory-plan": "msc.lowering.verify_memory_plan:VerifyMemoryPlanPass",
 }
 """Pass name on the command line -> "module:class"; the class's `name` is the same."""

@@ -7,6 +7,7 @@ verifies in MLIR (`iree-opt --verify-each`). What upstream cannot say, and what 
 - bounds that are the largest or smallest of several expressions: arith.maxsi, arith.minsi;
 - lanes that do not lie side by side: element loads with vector.insert (xDSL has no vector.from_elements) and stores;
   lanes that are all equal: one load and vector.broadcast;
+- masks of vectors, which xDSL types i1: vectors of i1;
 - memref.alloca in a loop: at the beginning of its function, because upstream frees it only when the function returns;
 - ms.parameter: gone if its bytes come from %weights, an uninitialised memref.global if the program is not planned yet;
 - attributes of our dialects (ms.name, loop.schedule, ...): gone, MLIR refuses attributes of dialects it does not know.
@@ -32,6 +33,7 @@ from msc.ir.rewriting import apply_patterns
 from msc.ir.typed import tensor_type
 from msc.lowering.affine_to_arith import Emit, expand_affine, index_constant
 from msc.lowering.buffer_types import buffer_type
+from msc.lowering.vector_masks import give_masks_their_type
 
 _OWN_DIALECTS = ("ms.", "gk.", "loop.")
 
@@ -46,6 +48,7 @@ class ConvertLoopToScfPass(ModulePass):
         """Convert every function of the module."""
         patterns: list[RewritePattern] = [_ConvertLoad(), _ConvertStore(), _ConvertApply(), _ConvertFor()]
         apply_patterns(op, patterns, owner=self.name)
+        give_masks_their_type(op)
         _convert_parameters(op)
         for function in [f for f in op.walk() if isinstance(f, func.FuncOp)]:
             _hoist_allocations(function)

@@ -6,7 +6,7 @@ Checked are the closed list of operations (MSC0902), and what the code generator
 - a local array (memref.alloca) has a known shape, and those of a function fit on a thread's stack;
 - only an outermost loop is parallel; an unrolled loop has a constant number of iterations; no loop is of kind vector,
   as `vectorize` has made vectors of those or, with its reason, ordinary loops;
-- @main has inputs, outputs, workspace and weights, in this order, and calls functions that the module has.
+- @main has inputs, outputs, at most one workspace and the weights, in this order, and calls kernels of the module.
 """
 
 from __future__ import annotations
@@ -132,12 +132,14 @@ def _check_entry(function: func.FuncOp, kernels: frozenset[str]) -> Iterator[Dia
 
 
 def _check_roles(function: func.FuncOp) -> Iterator[Diagnostic]:
-    given = [a.data.get("ms.role") for a in function.arg_attrs or ()]
-    roles = [role.data if isinstance(role, StringAttr) else "" for role in given]
-    known = [_ROLES.index(role) for role in roles if role in _ROLES]
-    counted = [roles.count(role) for role in ("workspace", "weights")]
-    if len(known) != len(function.body.block.args) or known != sorted(known) or counted != [1, 1]:
-        yield _wrong(function, "the arguments' ms.role are not inputs, outputs, one workspace and the weights")
+    """An argument without a role is an input; a program without intermediates needs no workspace."""
+    given = [a.data.get("ms.role", StringAttr("input")) for a in function.arg_attrs or ()]
+    places = [_ROLES.index(role.data) for role in given if isinstance(role, StringAttr) and role.data in _ROLES]
+    single = all(places.count(_ROLES.index(role)) <= 1 for role in ("workspace", "weights"))
+    if len(places) != len(given) or places != sorted(places) or not single:
+        yield _wrong(
+            function, "the arguments' ms.role are not inputs, outputs, a workspace and the weights, in this order"
+        )
 
 
 def _inside(function: func.FuncOp) -> Iterator[Operation]:

@@ -10,7 +10,7 @@ Changes nothing. Raises MSC0404 at the first operation that breaks a rule.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -166,10 +166,11 @@ class _Run:
         return refuse(VerifyMemoryPlanPass.name, op, reason)
 
 
-def _roles(function: func.FuncOp) -> Iterator[str]:
-    for attributes in function.arg_attrs or ():
-        role = attributes.data.get("ms.role")
-        yield role.data if isinstance(role, StringAttr) else ""
+def _roles(function: func.FuncOp) -> list[str]:
+    """What each argument is; an input where nothing is said."""
+    given = [attributes.data.get("ms.role") for attributes in function.arg_attrs or ()]
+    roles = [role.data if isinstance(role, StringAttr) else "input" for role in given]
+    return roles or ["input"] * len(function.body.block.args)
 
 
 def _constant(value: SSAValue) -> int | None:

@@ -156,13 +156,22 @@ def schedule_tree(model: KernelModel, deps: Dependences, plan: Plan) -> isl.Sche
 
 def violated(schedule: isl.Schedule, deps: Dependences) -> isl.UnionMap:
     """The dependences whose source does not run before their sink; empty for a legal schedule."""
+    return _backwards(schedule, deps.order, isl.Map.lex_lt)
+
+
+def reversed_pairs(schedule: isl.Schedule, pairs: isl.UnionMap) -> isl.UnionMap:
+    """The pairs of instances whose first runs after its second; the same instance is no such pair."""
+    return _backwards(schedule, pairs, isl.Map.lex_le)
+
+
+def _backwards(schedule: isl.Schedule, pairs: isl.UnionMap, legal: Callable[[isl.Space], isl.Map]) -> isl.UnionMap:
     time = schedule.get_map()
-    in_time = deps.order.apply_domain(time).apply_range(time)
-    backwards: list[isl.Map] = []
-    in_time.foreach_map(lambda m: backwards.append(m.subtract(isl.Map.lex_lt(m.get_space().domain()))))
-    broken = isl.UnionMap.empty(deps.order.get_space())
-    for pairs in backwards:
-        broken = broken.union(isl.UnionMap.from_map(pairs))
+    found: list[isl.Map] = []
+    in_time = pairs.apply_domain(time).apply_range(time)
+    in_time.foreach_map(lambda m: found.append(m.subtract(legal(m.get_space().domain()))))
+    broken = isl.UnionMap.empty(pairs.get_space())
+    for times in found:
+        broken = broken.union(isl.UnionMap.from_map(times))
     return broken
 
 

@@ -1,0 +1,224 @@
+"""The function of one kernel: a nest from the schedule, as loops over buffers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects import arith, func, memref
+from xdsl.dialects.builtin import IndexType, MemRefType, i64
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
+
+from msc.dialects.element_types import BYTES
+from msc.dialects.loop import ApplyOp, ForOp, LoadOp, LoopKind, StoreOp
+from msc.lowering.scalar_bodies import BodyEmitter, storage_type
+from msc.poly.affine import simplified
+from msc.poly.buffers import LOCAL_BYTES, Access, LocalBuffer, body_accesses, compose, forwarded, local_buffer
+from msc.poly.model import KernelModel
+from msc.poly.nest import Body, Instance, Loop, Nest
+from msc.poly.scalar import Index, Read
+
+
+@dataclass
+class _Scope:
+    """What is known at a place in the nest: loop variables, where arrays live, forwarded values."""
+
+    variables: tuple[SSAValue, ...] = ()
+    buffers: Mapping[int, SSAValue] = field(default_factory=dict[int, SSAValue])
+    origins: Mapping[int, tuple[AffineExpr, ...]] = field(default_factory=dict[int, tuple[AffineExpr, ...]])
+    forwarded: frozenset[int] = frozenset()
+    values: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
+
+
+class KernelFunction:
+    """Builds the function. Arguments: inputs, outputs, then whole-array temporaries for what fits nowhere else."""
+
+    def __init__(
+        self,
+        model: KernelModel,
+        nests: Sequence[Nest],
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        locations: Sequence[Attribute],
+    ):
+        self._model = model
+        self._nests = nests
+        self._arguments = [*inputs, *outputs]
+        self._locations = locations
+        self._local = _local_buffers(model, nests)
+        self._temporaries = sorted({a for _, missing in self._local.values() for a in missing})
+
+    def build(self) -> func.FuncOp:
+        arrays = [*self._arguments, *self._temporaries]
+        types = [_memref(self._model.arrays[a].shape, self._model.arrays[a].dtype) for a in arrays]
+        block = Block(arg_types=types)
+        scope = _Scope(buffers=dict(zip(arrays, block.args, strict=True)))
+        self._emit(self._nests, scope, block)
+        block.add_op(func.ReturnOp())
+        return func.FuncOp("kernel", (types, []), Region(block))
+
+    def _emit(self, nests: Sequence[Nest], scope: _Scope, block: Block) -> None:
+        for nest in nests:
+            match nest:
+                case Loop():
+                    self._loop(nest, scope, block)
+                case Body():
+                    self._body(nest, scope, block)
+                case Instance():
+                    _InstanceEmitter(self._model, nest, scope, block, self._locations).emit()
+
+    def _loop(self, loop: Loop, scope: _Scope, block: Block) -> None:
+        depth = len(scope.variables)
+        lower, upper = (AffineMap(depth, 0, (simplified(e),)) for e in (loop.lower, loop.upper))
+        values = scope.variables
+        if not lower.used_dims() and not upper.used_dims():
+            lower, upper, values = AffineMap(0, 0, lower.results), AffineMap(0, 0, upper.results), ()
+        op = ForOp(lower, upper, values, loop.step, LoopKind(loop.kind), loop.name)
+        op.variable.name_hint = loop.name
+        block.add_op(op)
+        inner = _Scope((*scope.variables, op.variable), scope.buffers, scope.origins, scope.forwarded, {})
+        self._emit(loop.body, inner, op.body.block)
+
+    def _body(self, body: Body, scope: _Scope, block: Block) -> None:
+        local, _ = self._local[id(body)]
+        buffers, origins = dict(scope.buffers), dict(scope.origins)
+        for array, buffer in local.buffers.items():
+            alloca = memref.AllocaOp.get(storage_type(self._model.arrays[array].dtype), shape=list(buffer.shape))
+            block.add_op(alloca)
+            alloca.memref.name_hint = "acc" if self._is_accumulator(array) else "local"
+            buffers[array], origins[array] = alloca.memref, buffer.origin
+        inner = _Scope(scope.variables, buffers, origins, frozenset(local.forwarded), {})
+        self._emit(body.inside, inner, block)
+
+    def _is_accumulator(self, array: int) -> bool:
+        return any(s.target == array and s.combine for s in self._model.statements)
+
+
+@dataclass(frozen=True)
+class _Locals:
+    """The internal arrays of a Body: forwarded ones, and local buffers of others."""
+
+    forwarded: frozenset[int]
+    buffers: Mapping[int, LocalBuffer]
+
+
+def _local_buffers(model: KernelModel, nests: Sequence[Nest]) -> dict[int, tuple[_Locals, list[int]]]:
+    """By the identity of each Body: its local arrays, and those that need a temporary."""
+    found: dict[int, tuple[_Locals, list[int]]] = {}
+
+    def visit(nest: Nest, depth: int) -> None:
+        match nest:
+            case Loop():
+                for inner in nest.body:
+                    visit(inner, depth + 1)
+            case Body():
+                found[id(nest)] = _locals(model, body_accesses(model, nest, depth), depth)
+            case Instance():
+                return
+
+    for nest in nests:
+        visit(nest, 0)
+    return found
+
+
+def _locals(model: KernelModel, accesses: Sequence[Access], depth: int) -> tuple[_Locals, list[int]]:
+    passed = forwarded(accesses)
+    buffers: dict[int, LocalBuffer] = {}
+    missing: list[int] = []
+    room = LOCAL_BYTES
+    for array in sorted({a.array for a in accesses} - passed):
+        buffer = local_buffer([a for a in accesses if a.array == array], depth)
+        size = math.prod(buffer.shape) * BYTES[model.arrays[array].dtype] if buffer is not None else room + 1
+        if buffer is None or size > room:
+            missing.append(array)
+        else:
+            room -= size
+            buffers[array] = buffer
+    return _Locals(frozenset(passed), buffers), missing
+
+
+def _memref(shape: Sequence[int], dtype: str) -> MemRefType[Attribute]:
+    return MemRefType(storage_type(dtype), shape)
+
+
+class _InstanceEmitter:
+    """Emits one statement at one point."""
+
+    def __init__(self, model: KernelModel, instance: Instance, scope: _Scope, block: Block, locations: Sequence[Attribute]):
+        self._model, self._instance, self._scope, self._block = model, instance, scope, block
+        self._statement = model.statements[instance.statement]
+        self._location = locations[self._statement.operation]
+        self._body = BodyEmitter(self._insert, self._load, self._index)
+
+    def emit(self) -> None:
+        statement, array = self._statement, self._model.arrays[self._statement.target]
+        value = self._body.emit(statement.body)
+        if statement.combine is not None:
+            before = self._load(Read(statement.target, statement.write, array.dtype))
+            value = self._body.apply(statement.combine, [before, value], array.dtype)
+        if statement.target in self._scope.forwarded:
+            self._scope.values[statement.target] = self._body.round_to(value, array.dtype)
+            return
+        stored = self._body.to_storage(value, array.dtype)
+        map_, values = self._place(statement.target, compose(statement.write, self._instance.index))
+        self._insert(StoreOp(stored, self._scope.buffers[statement.target], map_, values))
+
+    def _insert(self, op: Operation) -> Operation:
+        op.location = self._location  # pyright: ignore[reportAttributeAccessIssue]
+        self._block.add_op(op)
+        return op
+
+    def _load(self, read: Read) -> SSAValue:
+        index = compose(read.index, self._instance.index)
+        if read.operand in self._scope.forwarded:
+            return self._scope.values[read.operand]
+        if read.indirect:
+            return self._load_indirect(read, index)
+        map_, values = self._place(read.operand, index)
+        type_ = storage_type(read.dtype)
+        load = self._insert(LoadOp(self._scope.buffers[read.operand], map_, values, type_))
+        return self._body.from_storage(load.results[0], read.dtype)
+
+    def _load_indirect(self, read: Read, index: Sequence[AffineExpr]) -> SSAValue:
+        """A read whose index is data, clamped into the array: nothing outside is ever touched."""
+        indirect = dict(read.indirect)
+        values: list[SSAValue] = []
+        for axis, expr in enumerate(index):
+            if axis in indirect:
+                data = self._body.emit(indirect[axis])
+                values.append(self._clamped(data, indirect[axis].dtype, self._model.arrays[read.operand].shape[axis]))
+            else:
+                values.append(self._apply(expr))
+        load = self._insert(memref.LoadOp.get(self._scope.buffers[read.operand], values))
+        return self._body.from_storage(load.results[0], read.dtype)
+
+    def _clamped(self, value: SSAValue, dtype: str, extent: int) -> SSAValue:
+        wide = self._body.cast(value, dtype, "i64")
+        low = self._insert(arith.MaxSIOp(wide, self._body.constant(0, "i64"))).results[0]
+        inside = self._insert(arith.MinSIOp(low, self._body.constant(max(extent - 1, 0), "i64"))).results[0]
+        return self._insert(arith.IndexCastOp(inside, IndexType())).results[0]
+
+    def _index(self, index: Index) -> SSAValue:
+        expr = index.expr.replace_dims_and_symbols(list(self._instance.index), [])
+        return self._insert(arith.IndexCastOp(self._apply(expr), i64)).results[0]
+
+    def _apply(self, expr: AffineExpr) -> SSAValue:
+        map_, values = self._over_used((simplified(expr),))
+        return self._insert(ApplyOp(map_, values)).results[0]
+
+    def _place(self, array: int, index: Sequence[AffineExpr]) -> tuple[AffineMap, list[SSAValue]]:
+        """The index into the array's buffer: local ones hold only what an iteration touches."""
+        origin = self._scope.origins.get(array)
+        if origin is not None:
+            index = [e + o * -1 for e, o in zip(index, origin, strict=True)]
+        return self._over_used([simplified(e) for e in index])
+
+    def _over_used(self, exprs: Sequence[AffineExpr]) -> tuple[AffineMap, list[SSAValue]]:
+        """The map over only those loop variables that it uses."""
+        full = AffineMap(len(self._scope.variables), 0, tuple(exprs))
+        used = sorted(full.used_dims())
+        replacement = [AffineExpr.dimension(used.index(d)) if d in used else AffineExpr.constant(0) for d in range(full.num_dims)]
+        results = tuple(e.replace_dims_and_symbols(replacement, []) for e in full.results)
+        return AffineMap(len(used), 0, results), [self._scope.variables[d] for d in used]

@@ -1,0 +1,73 @@
+"""Affine expressions as numbers: linear forms, canonical expressions and bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xdsl.ir.affine import (
+    AffineBinaryOpExpr,
+    AffineBinaryOpKind,
+    AffineConstantExpr,
+    AffineDimExpr,
+    AffineExpr,
+)
+
+
+@dataclass(frozen=True)
+class LinearForm:
+    """`sum(coefficients[d] * d) + constant`; no coefficient is zero."""
+
+    coefficients: Mapping[int, int]
+    constant: int
+
+    def expression(self) -> AffineExpr:
+        """The form as an expression, dimensions in order, constant last."""
+        total: AffineExpr | None = None
+        for d, c in sorted(self.coefficients.items()):
+            term = AffineExpr.dimension(d) * c if c != 1 else AffineExpr.dimension(d)
+            total = term if total is None else total + term
+        if total is None:
+            return AffineConstantExpr(self.constant)
+        return total + self.constant if self.constant else total
+
+
+def linear_form(expr: AffineExpr) -> LinearForm | None:
+    """The expression as a linear form, or None if it divides."""
+    match expr:
+        case AffineConstantExpr():
+            return LinearForm({}, expr.value)
+        case AffineDimExpr():
+            return LinearForm({expr.position: 1}, 0)
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Add, lhs, rhs):
+            a, b = linear_form(lhs), linear_form(rhs)
+            return _sum(a, b) if a is not None and b is not None else None
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Mul, lhs, AffineConstantExpr(value=factor)):
+            inner = linear_form(lhs)
+            return _scaled(inner, factor) if inner is not None else None
+        case _:
+            return None
+
+
+def _sum(a: LinearForm, b: LinearForm) -> LinearForm:
+    merged = {d: a.coefficients.get(d, 0) + b.coefficients.get(d, 0) for d in {**a.coefficients, **b.coefficients}}
+    return LinearForm({d: c for d, c in merged.items() if c}, a.constant + b.constant)
+
+
+def _scaled(form: LinearForm, factor: int) -> LinearForm:
+    return LinearForm({d: c * factor for d, c in form.coefficients.items() if factor}, form.constant * factor)
+
+
+def simplified(expr: AffineExpr) -> AffineExpr:
+    """The expression in canonical order where it is linear, else as it is."""
+    form = linear_form(expr)
+    return form.expression() if form is not None else expr
+
+
+def bounds(expr: AffineExpr, ranges: Mapping[int, range]) -> tuple[int, int]:
+    """Smallest and largest value of a linear expression; KeyError for a dimension without a range."""
+    form = linear_form(expr)
+    if form is None:
+        raise ValueError(f"{expr} is not linear")
+    ends = [(c * ranges[d][0], c * ranges[d][-1]) for d, c in form.coefficients.items()]
+    return form.constant + sum(map(min, ends)), form.constant + sum(map(max, ends))

@@ -1,0 +1,131 @@
+"""Where the values of a kernel's internal arrays live, once its nest is known.
+
+An array that is written and read at one point of one leaf needs no memory: the value is *forwarded*. One that lives within an iteration of the
+outer loops becomes a *local* buffer of just the elements that the iteration touches. Others are temporaries of the whole shape.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir.affine import AffineConstantExpr, AffineExpr, AffineMap
+
+from msc.poly.affine import bounds, linear_form
+from msc.poly.model import KernelModel
+from msc.poly.nest import Body, Instance, Loop, Nest
+from msc.poly.scalar import reads
+
+LOCAL_BYTES = 64 * 1024
+"""Local buffers of one kernel together: they live on the stack."""
+
+
+@dataclass(frozen=True)
+class LocalBuffer:
+    """A buffer of `shape` for an array inside one Body; `origin` is subtracted from the array's index."""
+
+    shape: tuple[int, ...]
+    origin: tuple[AffineExpr, ...]
+
+
+@dataclass(frozen=True)
+class Access:
+    """One access to an array in a Body: its index over the loop variables, and the ranges of the loops inside the Body."""
+
+    array: int
+    index: tuple[AffineExpr, ...]
+    writes: bool
+    combines: bool
+    leaf: int
+    inner: Mapping[int, range]
+
+
+def body_accesses(model: KernelModel, body: Body, depth: int) -> list[Access]:
+    """Every access to an internal array in a Body below `depth` loops, in program order."""
+    accesses: list[Access] = []
+    for instance, leaf, inner in _instances(body.inside, depth, {}, [0]):
+        statement = model.statements[instance.statement]
+        for read in reads(statement.body):
+            if model.arrays[read.operand].kind == "internal":
+                accesses.append(Access(read.operand, compose(read.index, instance.index), False, False, leaf, inner))
+        if model.arrays[statement.target].kind == "internal":
+            index = compose(statement.write, instance.index)
+            accesses.append(Access(statement.target, index, True, statement.combine is not None, leaf, inner))
+    return accesses
+
+
+def _instances(
+    nests: Sequence[Nest], depth: int, inner: Mapping[int, range], counter: list[int]
+) -> Iterator[tuple[Instance, int, Mapping[int, range]]]:
+    counter[0] += 1
+    leaf = counter[0]
+    for nest in nests:
+        match nest:
+            case Instance():
+                yield nest, leaf, inner
+            case Body():
+                yield from _instances(nest.inside, depth, inner, counter)
+            case Loop():
+                yield from _instances(nest.body, depth + 1, {**inner, depth: _range(nest, inner)}, counter)
+
+
+def _range(loop: Loop, inner: Mapping[int, range]) -> range:
+    low = bounds(loop.lower, inner)[0]
+    return range(low, max(low + 1, bounds(loop.upper, inner)[1]))
+
+
+def compose(map_: AffineMap, index: Sequence[AffineExpr]) -> tuple[AffineExpr, ...]:
+    """The map's results at a point given by expressions."""
+    return tuple(r.replace_dims_and_symbols(list(index), []) for r in map_.results)
+
+
+def forwarded(accesses: Sequence[Access]) -> set[int]:
+    """Arrays that each point of one leaf writes once and then reads: their values need no memory."""
+    by_array: dict[int, list[Access]] = {}
+    for access in accesses:
+        by_array.setdefault(access.array, []).append(access)
+    return {array for array, uses in by_array.items() if _is_forwarded(uses)}
+
+
+def _is_forwarded(uses: Sequence[Access]) -> bool:
+    first = uses[0]
+    return (
+        first.writes
+        and not first.combines
+        and not any(u.writes for u in uses[1:])
+        and all(u.leaf == first.leaf and u.index == first.index for u in uses)
+    )
+
+
+def local_buffer(accesses: Sequence[Access], depth: int) -> LocalBuffer | None:
+    """The buffer that holds what one iteration touches of an array, or None where the touched box is not constant."""
+    axes = [_axis([a.index[k] for a in accesses], [a.inner for a in accesses], depth) for k in range(len(accesses[0].index))]
+    if any(axis is None for axis in axes):
+        return None
+    found = [axis for axis in axes if axis is not None]
+    return LocalBuffer(tuple(size for size, _ in found), tuple(origin for _, origin in found))
+
+
+def _axis(
+    exprs: Sequence[AffineExpr], inners: Sequence[Mapping[int, range]], depth: int
+) -> tuple[int, AffineExpr] | None:
+    """Extent and origin of one axis: all accesses must move alike with the loops outside."""
+    outer: dict[int, int] | None = None
+    low, high = math.inf, -math.inf
+    for expr, inner in zip(exprs, inners, strict=True):
+        form = linear_form(expr)
+        if form is None:
+            return None
+        outside = {d: c for d, c in form.coefficients.items() if d < depth}
+        if outer is not None and outside != outer:
+            return None
+        outer = outside
+        spans = [(c * inner[d][0], c * inner[d][-1]) for d, c in form.coefficients.items() if d >= depth]
+        low = min(low, form.constant + sum(map(min, spans)))
+        high = max(high, form.constant + sum(map(max, spans)))
+    assert outer is not None
+    origin: AffineExpr = AffineConstantExpr(int(low))
+    for d, c in sorted(outer.items()):
+        origin = AffineExpr.dimension(d) * c + origin
+    return int(high - low) + 1, origin

@@ -1,0 +1,50 @@
+"""Whether a kernel may write an output over an input: every element is read for the last time before it is overwritten."""
+
+from __future__ import annotations
+
+import islpy as isl
+
+from msc.poly.dependences import domain, isl_expr, tuple_of
+from msc.poly.model import KernelModel
+from msc.poly.outer_band import loop_row
+from msc.poly.plan import Plan
+from msc.poly.scalar import reads
+from msc.poly.tree import reversed_pairs
+
+
+def may_overwrite(model: KernelModel, plan: Plan, schedule: isl.Schedule, source: int, target: int) -> bool:
+    """Whether array `target` may lie on array `source` under this schedule.
+
+    Vectors and unrolled tiles run statements side by side, so a read and the write of its element must be in the same
+    iteration of all loops that their statements share.
+    """
+    if model.arrays[source].shape != model.arrays[target].shape or model.arrays[source].dtype != model.arrays[target].dtype:
+        return False
+    if any(source in s.whole_reads() for s in model.statements):
+        return False
+    pairs = _read_then_write(model, source, target)
+    if pairs.is_empty():
+        return True
+    ranks = {i: len(s.extents) for i, s in enumerate(model.statements)}
+    loops = [m.dims for m in plan.band] + [m.dims for g in plan.groups for m in g.inner if len(g.statements) > 1]
+    same = pairs
+    for dims in loops:
+        if set(dims) == set(ranks):
+            same = same.eq_at_multi_union_pw_aff(isl.MultiUnionPwAff(loop_row(dims, ranks)))
+    return pairs.subtract(same).is_empty() and reversed_pairs(schedule, pairs).is_empty()
+
+
+def _read_then_write(model: KernelModel, source: int, target: int) -> isl.UnionMap:
+    """Statement instances that read an element, mapped to those that write it."""
+    reading: list[str] = []
+    writing: list[str] = []
+    for number, statement in enumerate(model.statements):
+        instance = tuple_of(number, len(statement.extents))
+        maps = [r.index for r in reads(statement.body) if r.operand == source]
+        reading += [f"{instance} -> E[{', '.join(map(isl_expr, m.results))}]" for m in maps]
+        if statement.target == target:
+            writing.append(f"{instance} -> E[{', '.join(map(isl_expr, statement.write.results))}]")
+    instances = domain(model)
+    read = isl.UnionMap("{ " + "; ".join(reading) + " }").intersect_domain(instances)
+    written = isl.UnionMap("{ " + "; ".join(writing) + " }").intersect_domain(instances)
+    return read.apply_range(written.reverse())
