@@ -13,9 +13,13 @@ import pytest
 from msc.driver.opt import OptOptions, run_opt
 
 ROOT = Path(__file__).parents[3]
-PROGRAMS = sorted((ROOT / "tests" / "lit" / "codegen" / "c").glob("*.mir"))
+PROGRAMS = sorted((ROOT / "tests" / "unit" / "codegen" / "c").glob("*.mir"))
 LOOPS = ROOT / "tests" / "lit" / "lowering" / "convert-loop-to-scf.mir"
 CONTROL = ROOT / "tests" / "lit" / "lowering" / "bufferize.mir"
+
+
+def test_there_are_programs() -> None:
+    assert len(PROGRAMS) >= 5
 
 
 @pytest.fixture(scope="module")
