@@ -6,13 +6,24 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from msc.driver.api import compile
+    from msc.runtime.artifact import CompiledModel, load
+    from msc.support.diagnostics import Diagnostic, Location, MscError
+
+__all__ = ["CompiledModel", "Diagnostic", "Location", "MscError", "compile", "load"]
 
 __version__ = "0.1.0"
 
 _EXPORTS: dict[str, tuple[str, str]] = {
+    "CompiledModel": ("msc.runtime.artifact", "CompiledModel"),
     "Diagnostic": ("msc.support.diagnostics", "Diagnostic"),
     "Location": ("msc.support.diagnostics", "Location"),
     "MscError": ("msc.support.diagnostics", "MscError"),
+    "compile": ("msc.driver.api", "compile"),
+    "load": ("msc.runtime.artifact", "load"),
 }
 """Public name -> (module, attribute)."""
 

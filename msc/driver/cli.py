@@ -10,6 +10,8 @@ import click
 import msc
 
 VERBS: dict[str, str] = {
+    "compile": "Compile a model to C, an object, a shared library, a program or a bundle.",
+    "run": "Run a model on given or random inputs.",
     "doctor": "Check what msc needs on this machine, and say how to get it.",
     "explain": "Explain a diagnostic code.",
     "opt": "Run passes over a module and print it.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import cast
 
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 
@@ -54,13 +55,14 @@ class CompileOptions:
 
 
 def _plain(value: object) -> str:
-    return repr(sorted(value.items())) if isinstance(value, Mapping) else repr(value)
+    return repr(sorted(cast("Mapping[str, int]", value).items())) if isinstance(value, Mapping) else repr(value)
 
 
 def _no_target(name: str) -> Diagnostic:
     if name in TARGETS:
         return Diagnostic("MSC0506", f"target '{name}' is not available yet", help="the target that is: cpu")
-    return Diagnostic("MSC0506", f"there is no target '{name}'", help=did_you_mean(name, TARGETS) or "the target is cpu")
+    advice = did_you_mean(name, TARGETS) or "the target is cpu"
+    return Diagnostic("MSC0506", f"there is no target '{name}'", help=advice)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msc.runtime.arguments import Checker, numpy_dtype
+from msc.runtime.cache import place_artifact
 from msc.runtime.interface import CALLS_SYMBOL, PROFILE_SYMBOL, RUN_SYMBOL, SIGNATURE_SYMBOL
 from msc.runtime.program import ALIGNMENT, Signature
 from msc.support.diagnostics import Diagnostic, MscError
@@ -49,8 +50,8 @@ class CompiledModel:
         self._outputs = tuple((t.shape, numpy_dtype(t.dtype)) for t in signature.outputs)
         self._local = _Workspace(signature.workspace_bytes, len(signature.inputs) + len(signature.outputs))
 
-    def __call__(self, *arrays: Array, **named: Array) -> Array | tuple[Array, ...]:
-        """The model's outputs: an array, or a tuple for several.
+    def __call__(self, *arrays: Array, **named: Array) -> Any:
+        """The model's outputs: an array, or a tuple for several, which no type checker can tell apart.
 
         Raises MSC0601 and MSC0602 (which inputs), MSC0603 (shape), MSC0604 (dtype).
         """
@@ -73,6 +74,12 @@ class CompiledModel:
         status = self._run(pointers, local.address)
         if status:
             raise _reported(status)
+
+    def save(self, path: Path | str) -> None:
+        """Write the shared library that `msc.load` takes. Raises MSC0004."""
+        if self.path is None:
+            raise MscError(Diagnostic("MSC0004", f"cannot write '{path}': the model was not loaded from a file"))
+        place_artifact(self.path, Path(path))
 
     @property
     def calls(self) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from msc.runtime.build import BuildOptions, build, compile_flags
 from msc.runtime.program import CProgram
-from msc.support.diagnostics import MscError
+from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.files import replacing
 from msc.support.hashing import digest
 from msc.targets.detection import detect_flags, detect_machine
@@ -148,6 +148,24 @@ class Cache:
                 with suppress(OSError):
                     path.unlink()
                 total -= size
+
+
+def place_artifact(source: Path, out: Path) -> None:
+    """Copy an artifact, from the cache or elsewhere, as it was built: without the trailer. Raises MSC0004."""
+    try:
+        with replacing(out) as target, source.open("rb") as file:
+            shutil.copyfileobj(file, target, 1 << 20)
+            if _has_trailer(source):
+                target.truncate(target.tell() - _TRAILER_BYTES)
+    except OSError as error:
+        raise MscError(Diagnostic("MSC0004", f"cannot write '{out}': {error.strerror}")) from error
+
+
+def _has_trailer(path: Path) -> bool:
+    with path.open("rb") as file:
+        size = path.stat().st_size
+        file.seek(max(0, size - _TRAILER_BYTES))
+        return size >= _TRAILER_BYTES and file.read(len(_MAGIC)) == _MAGIC
 
 
 def open_cache(folder: Path | None = None) -> Cache | None:

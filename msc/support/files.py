@@ -50,6 +50,15 @@ def write_bytes(path: Path, data: bytes) -> None:
         file.write(data)
 
 
+def make_folder(path: Path) -> Path:
+    """`path` as a folder, made with its parents if it is not there. Raises MSC0004."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+    return path
+
+
 @contextmanager
 def replacing(path: Path) -> Generator[BinaryIO]:
     """A file open for writing that takes the place of `path` when the block ends well, and vanishes otherwise.

@@ -29,4 +29,15 @@ CODES: tuple[Code, ...] = (
         "operation cannot be executed",
         "The interpreter has no meaning for this operation at this stage of the compilation.",
     ),
+    Code(
+        "MSC0607",
+        "value of an input cannot be read",
+        "`--input NAME=@file.npy` reads a NumPy file, `--input NAME=2x3xf32=1,2,3,4,5,6` gives the elements, and one "
+        "element alone fills the tensor. The same forms serve `--expect`.",
+    ),
+    Code(
+        "MSC0608",
+        "output is not as expected",
+        "An output of `msc run` differs from the one given by `--expect` by more than `--atol` and `--rtol` allow.",
+    ),
 )

@@ -33,4 +33,22 @@ CODES: tuple[Code, ...] = (
         "unknown diagnostic code",
         "`msc explain` knows the codes that msc prints, MSC0001 and on. `msc explain` without an argument lists them.",
     ),
+    Code(
+        "MSC0006",
+        "model of unknown kind or stage",
+        "The extension of a file says what it is: `.mir` a graph, `.opt.mir`, `.gk.mir` and `.loop.mir` the later "
+        "stages; `--from STAGE` says it for a file of another name. Compilation goes on from the file's stage and "
+        "never back.",
+    ),
+    Code(
+        "MSC0007",
+        "unknown form of output",
+        "The extension of the output, or `--emit`, says what is made: graph, opt, gk, loop, c, obj, so, exe or bundle. "
+        "Binary forms need a file to go to.",
+    ),
+    Code(
+        "MSC0008",
+        "option out of range",
+        "The value of a command-line option, or of a keyword of `msc.compile`, is not one that the option takes.",
+    ),
 )

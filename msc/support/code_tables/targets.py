@@ -34,4 +34,15 @@ CODES: tuple[Code, ...] = (
         "weights of the wrong size",
         "The bytes given for a model's weights do not fill the layout that its C expects.",
     ),
+    Code(
+        "MSC0506",
+        "target not available",
+        "`--target` names what a model is compiled for. `cpu` is there; the Ascend targets are planned.",
+    ),
+    Code(
+        "MSC0507",
+        "model needs too much memory",
+        "Weights, workspace, inputs and outputs together, or one tensor alone, exceed the limit of 4 GiB or the one "
+        "that `--max-memory` sets. Check the dimensions first: one is likely mistyped.",
+    ),
 )

@@ -43,4 +43,10 @@ CODES: tuple[Code, ...] = (
         "tensor too large",
         "A tensor or buffer may have 2^40 elements. Check its dimensions: one is likely mistyped.",
     ),
+    Code(
+        "MSC0207",
+        "dimension without a size",
+        "An input has an open dimension, written `?`. msc compiles for sizes: `--dim batch=8` gives one. The names of "
+        "the open dimensions are in the input's attribute `ms.dims`; without one a dimension is called `input.0`.",
+    ),
 )

@@ -1,0 +1,35 @@
+"""`msc.compile` and `msc.load`: models as Python functions on NumPy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike, fspath
+from pathlib import Path
+
+from msc.driver.libraries import library_of
+from msc.driver.options import DEFAULT_MEMORY, CompileOptions
+from msc.runtime.artifact import CompiledModel, load
+
+__all__ = ["CompiledModel", "compile", "load"]
+
+
+def compile(
+    model: str | PathLike[str],
+    target: str = "cpu",
+    threads: int = 1,
+    dims: Mapping[str, int] | None = None,
+    *,
+    march: str = "native",
+    weights: str | PathLike[str] | None = None,
+    max_memory: int = DEFAULT_MEMORY,
+    use_cache: bool = True,
+) -> CompiledModel:
+    """Compile a model file, a `.mir` or any later stage, to a function: NumPy arrays in, NumPy arrays out.
+
+    `threads` is 0 for as many as OpenMP chooses; `dims` gives sizes to open dimensions; `march` is a CPU, `native`
+    this one; `weights` is the folder of the weights if it is not the model's. A model that was compiled before comes
+    from the cache. Raises MscError for everything that is wrong with the model or its files.
+    """
+    folder = None if weights is None else Path(weights)
+    options = CompileOptions(target, march, threads, dict(dims or {}), max_memory, folder)
+    return library_of(fspath(model), options, use_cache=use_cache).load()

@@ -1,0 +1,181 @@
+"""The walk along the stage table: from a model's stage to the stage where the caller wants it, and to C."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+
+from msc.codegen.c import COptions, emit_c
+from msc.driver.ir_dump import IrDump, format_module
+from msc.driver.legality import check_stage
+from msc.driver.memory_limit import check_tensors, check_total
+from msc.driver.options import CompileOptions, Reporting
+from msc.driver.parameters import EvaluatedParameters
+from msc.driver.pass_manager import PassManager
+from msc.driver.pipeline import build_pipeline
+from msc.driver.reading_models import Model, read_model
+from msc.driver.stages import IR_STAGES, STAGE, Stage, stage_of_file
+from msc.ir.verification import verify_module
+from msc.runtime.program import CProgram
+from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.files import write_text
+from msc.targets.cpu import cpu_target
+
+AfterStep = Callable[["Step", ModuleOp], None]
+"""Called after every pass, with what it was and the module it left."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing done and the seconds it took: a pass, `read`, `verify`, or a later part such as `cc`."""
+
+    stage: str
+    name: str
+    seconds: float
+
+
+@dataclass
+class Compilation:
+    """A model on its way: its module at `stage`, and what was done so far."""
+
+    model: Model
+    options: CompileOptions
+    stage: Stage
+    steps: list[Step] = field(default_factory=list[Step])
+
+    @property
+    def module(self) -> ModuleOp:
+        return self.model.module
+
+    def parameters(self) -> EvaluatedParameters:
+        """Values of all parameters, derived ones included. Raises MSC0301 to MSC0306."""
+        return EvaluatedParameters(self.module, self.model.weights())
+
+    def timed(self, stage: str, name: str) -> _Stopwatch:
+        """A context that records how long its block takes."""
+        return _Stopwatch(self.steps, stage, name)
+
+
+class _Stopwatch:
+    def __init__(self, steps: list[Step], stage: str, name: str) -> None:
+        self._steps, self._stage, self._name = steps, stage, name
+        self._start = 0.0
+
+    def __enter__(self) -> None:
+        self._start = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self._steps.append(Step(self._stage, self._name, time.perf_counter() - self._start))
+
+
+def compile_model(
+    model: str,
+    options: CompileOptions,
+    stop_after: str = "loop",
+    reporting: Reporting | None = None,
+    after_step: AfterStep | None = None,
+) -> Compilation:
+    """Read a model and take it to the IR stage `stop_after`, verified there and at every stage on the way.
+
+    Raises MSC0006 when the model is past that stage already; else what reading and the passes raise.
+    """
+    seen = reporting or Reporting()
+    start = time.perf_counter()
+    compilation = Compilation(read_model(model, options), options, STAGE["graph"])
+    compilation.stage = compilation.model.stage
+    compilation.steps.append(Step(compilation.stage.name, "read", time.perf_counter() - start))
+    walk = _Walk(compilation, seen, after_step, model)
+    for stage in _stages_between(compilation.stage, STAGE[stop_after], model):
+        walk.enter(stage)
+    return compilation
+
+
+def _stages_between(first: Stage, last: Stage, model: str) -> Sequence[Stage]:
+    start, stop = IR_STAGES.index(first), IR_STAGES.index(last)
+    if start > stop:
+        message = f"'{model}' is at stage '{first.name}', which comes after '{last.name}'; a stage never reaches back"
+        raise MscError(Diagnostic("MSC0006", message))
+    return IR_STAGES[start + 1 : stop + 1]
+
+
+class _Walk:
+    """Takes one compilation from stage to stage."""
+
+    def __init__(
+        self, compilation: Compilation, reporting: Reporting, after_step: AfterStep | None, model: str
+    ) -> None:
+        self._compilation = compilation
+        self._reporting = reporting
+        self._after_step = after_step
+        self._name = stem_of(model)
+        wanted = reporting.print_after
+        self._dump = IrDump(wanted, compilation.module) if wanted else None
+        self._write()
+
+    def enter(self, stage: Stage) -> None:
+        """Run the passes that make `stage`, verify, dump."""
+        compilation, options = self._compilation, self._compilation.options
+        compilation.stage = stage
+        model = compilation.model
+        settings = {"march": options.march, "threads": options.threads}
+        passes = build_pipeline(",".join(stage.pipeline(settings)))
+        PassManager(model.context, model.sources, self._reporting.verify_each, self._after_pass).run(
+            model.module, passes
+        )
+        with compilation.timed(stage.name, "verify"):
+            self._verify()
+        self._write()
+
+    def _verify(self) -> None:
+        """A rule broken between stages is a bug of msc; the tensor limit is the user's."""
+        model, stage = self._compilation.model, self._compilation.stage
+        verify_module(model.module, model.sources)
+        check_stage(model.module, stage)
+        if stage.name in ("opt", "gk"):
+            check_tensors(model.module, self._compilation.options.memory)
+
+    def _after_pass(self, name: str, module: ModuleOp, seconds: float) -> None:
+        step = Step(self._compilation.stage.name, name, seconds)
+        self._compilation.steps.append(step)
+        if self._dump is not None:
+            self._dump(name, module)
+        if self._after_step is not None:
+            self._after_step(step, module)
+
+    def _write(self) -> None:
+        folder, stage = self._reporting.dump, self._compilation.stage
+        if folder is not None:
+            write_text(folder / f"{self._name}{stage.extension}", stage_text(self._compilation))
+
+
+def stage_text(compilation: Compilation) -> str:
+    """The module as a stage file: with locations, so that going on from it gives the same C."""
+    return format_module(compilation.module, debuginfo=True)
+
+
+def stem_of(model: str) -> str:
+    """The name of a model's file without the extension of its stage."""
+    name, stage = Path(model).name, stage_of_file(model)
+    return name.removesuffix(stage.extension) if stage is not None else Path(model).stem
+
+
+def generate_c(compilation: Compilation) -> CProgram:
+    """The C of a compilation at the loop stage. Raises MSC0507 when the model needs too much memory."""
+    options = compilation.options
+    with compilation.timed("c", "emit-c"):
+        program = emit_c(
+            compilation.module,
+            COptions(
+                target=cpu_target(options.march),
+                name=options.name,
+                threads=options.threads,
+                export_kernels=options.export_kernels,
+                profile=options.profile,
+            ),
+        )
+    check_total(program.signature, options.memory)
+    return program

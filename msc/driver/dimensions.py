@@ -1,0 +1,69 @@
+"""Sizes for the dimensions that a model leaves open: `tensor<?x3xf32>` with `batch = 8` becomes `tensor<8x3xf32>`.
+
+An argument names its open dimensions in `ms.dims = ["batch", ""]`; one without a name is called `input.0` by its
+input and its place. `infer-shapes` carries the sizes through the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, FunctionType, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, BlockArgument
+from xdsl.rewriter import Rewriter
+from xdsl.utils.hints import isa
+
+from msc.interp.inputs import arguments, declared
+from msc.ir.locations import source_location
+from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+
+DIMENSIONS = "ms.dims"
+
+
+def fix_dimensions(module: ModuleOp, sizes: Mapping[str, int]) -> None:
+    """Give every open dimension of @main's arguments its size. Raises MSC0207 for one without, or a name unknown."""
+    known = set[str]()
+    for op in module.ops:
+        if isinstance(op, FuncOp) and op.sym_name.data == "main" and op.body.blocks:
+            known |= _fix(op, sizes)
+    unknown = sorted(sizes.keys() - known)
+    if unknown:
+        help_line = did_you_mean(unknown[0], known) or f"its open dimensions: {', '.join(sorted(known)) or 'none'}"
+        raise MscError(Diagnostic("MSC0207", f"the model has no open dimension '{unknown[0]}'", help=help_line))
+
+
+def _fix(function: FuncOp, sizes: Mapping[str, int]) -> set[str]:
+    known, changed = set[str](), False
+    for argument, attributes in list(arguments(function)):
+        names = list(_names(argument, attributes))
+        known.update(name for name in names if name)
+        if any(names):
+            changed = True
+            _retype(function, argument, names, sizes)
+    if changed:
+        outputs = function.function_type.outputs.data
+        function.function_type = FunctionType.from_lists([a.type for a in function.args], list(outputs))
+    return known
+
+
+def _names(argument: BlockArgument, attributes: Mapping[str, Attribute]) -> Iterator[str]:
+    """The name of each dimension that is open, and "" for each that is not."""
+    if not isa(argument.type, TensorType[Attribute]):
+        return
+    given = attributes.get(DIMENSIONS)
+    names = [a.data if isinstance(a, StringAttr) else "" for a in given] if isa(given, ArrayAttr[Attribute]) else []
+    for position, size in enumerate(argument.type.get_shape()):
+        name = names[position] if position < len(names) else ""
+        yield (name or f"{declared(argument, attributes).name}.{position}") if size == DYNAMIC_INDEX else ""
+
+
+def _retype(function: FuncOp, argument: BlockArgument, names: list[str], sizes: Mapping[str, int]) -> None:
+    assert isa(argument.type, TensorType[Attribute])
+    missing = [name for name in names if name and name not in sizes]
+    if missing:
+        message = f"dimension '{missing[0]}' of an input is open"
+        help_line = f"give it a size: --dim {missing[0]}=1"
+        raise MscError(Diagnostic("MSC0207", message, source_location(function), help=help_line))
+    shape = [sizes[name] if name else n for name, n in zip(names, argument.type.get_shape(), strict=True)]
+    Rewriter.replace_value_with_new_type(argument, TensorType(argument.type.element_type, shape))

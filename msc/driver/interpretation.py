@@ -1,0 +1,46 @@
+"""Running a model as it stands, at whatever stage, by the interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from msc.driver.reading_models import Model
+from msc.interp import WeightSource, evaluate, evaluate_loops
+from msc.interp.arrays import Array, dtype_text
+from msc.interp.inputs import arguments, declared
+from msc.interp.loops import ROLE_ATTRIBUTE
+from msc.runtime.program import TensorSpec
+from msc.support.diagnostics import Diagnostic, MscError
+
+
+def interpret(model: Model, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    """The outputs of a model for its inputs in order. Raises what the interpreter raises."""
+    return interpret_module(model.module, model.stage.name, inputs, model.weights())
+
+
+def interpret_module(module: ModuleOp, stage: str, inputs: Sequence[Array], weights: WeightSource) -> tuple[Array, ...]:
+    """The outputs of a module at a stage, and the same call for all of them."""
+    run = evaluate_loops if stage == "loop" else evaluate
+    return run(module, inputs, weights)
+
+
+def entry_function(module: ModuleOp) -> FuncOp:
+    """@main. Raises MSC0605 when there is none."""
+    for op in module.ops:
+        if isinstance(op, FuncOp) and op.sym_name.data == "main" and op.body.blocks:
+            return op
+    raise MscError(Diagnostic("MSC0605", "the module has no function @main"))
+
+
+def input_tensors(module: ModuleOp) -> tuple[TensorSpec, ...]:
+    """The inputs of a module at any stage."""
+    tensors = list[TensorSpec]()
+    for argument, attributes in arguments(entry_function(module)):
+        role = attributes.get(ROLE_ATTRIBUTE)
+        if role is None or "input" in str(role):
+            found = declared(argument, attributes)
+            tensors.append(TensorSpec(found.name, found.name, dtype_text(found.dtype), found.shape))
+    return tuple(tensors)

@@ -1,0 +1,69 @@
+"""A shared library of a model, from the cache or by compiling: what running, timing and `msc.compile` go through."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msc.driver.artifact_cache import ArtifactCache
+from msc.driver.options import CompileOptions, Reporting
+from msc.runtime.cache import place_artifact
+
+if TYPE_CHECKING:
+    from msc.driver.compile import Compilation
+    from msc.runtime.artifact import CompiledModel
+
+
+@dataclass(frozen=True)
+class Library:
+    """A shared library; `temporary` is the folder that goes with it when it is not in the cache."""
+
+    path: Path
+    temporary: Path | None = None
+    compilation: Compilation | None = None
+
+    def place(self, out: Path) -> None:
+        """Copy the library to `out`. Raises MSC0004."""
+        place_artifact(self.path, out)
+        if self.temporary is not None:
+            shutil.rmtree(self.temporary, ignore_errors=True)
+
+    def load(self) -> CompiledModel:
+        """The model, callable; a temporary folder lives as long as the model does."""
+        from msc.runtime.artifact import load
+
+        model = load(self.path)
+        if self.temporary is not None:
+            weakref.finalize(model, shutil.rmtree, self.temporary, ignore_errors=True)
+        return model
+
+
+def library_of(
+    model: str, options: CompileOptions, reporting: Reporting | None = None, *, use_cache: bool = True
+) -> Library:
+    """Compile a model, or find it compiled. A `.so` is taken as it is. Raises what compiling raises."""
+    if model.endswith(".so"):
+        return Library(Path(model))
+    seen = reporting or Reporting()
+    store = ArtifactCache(model, options) if use_cache else None
+    found = store.find() if store is not None and seen.is_silent else None
+    return Library(found) if found is not None else _build(model, options, seen, store)
+
+
+def _build(model: str, options: CompileOptions, reporting: Reporting, store: ArtifactCache | None) -> Library:
+    from msc.driver.emission import emit
+    from msc.driver.forms import Output
+
+    folder = Path(tempfile.mkdtemp(prefix="msc-"))
+    kept: Path | None = None
+    try:
+        compilation = emit(model, Output("so", folder / "model.so"), options, reporting)
+        kept = store.put(folder / "model.so", compilation.model.weight_files()) if store is not None else None
+        return Library(kept or folder / "model.so", None if kept else folder, compilation)
+    finally:
+        if kept is not None or not (folder / "model.so").is_file():
+            shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,77 @@
+"""MODEL on the command line to a module: `.mir` and the later stage files; the extension decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+
+from msc.driver.dimensions import fix_dimensions
+from msc.driver.legality import check_stage
+from msc.driver.options import CompileOptions
+from msc.driver.registry import new_context
+from msc.driver.stages import IR_STAGES, STAGE, Stage, stage_of_file
+from msc.interp.weights import FILE_ATTRIBUTE, Weights, WeightSource
+from msc.ir.reading import parse_module
+from msc.ir.verification import verify_module
+from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+from msc.support.files import read_source
+
+
+@dataclass(frozen=True)
+class Model:
+    """A module that has been read and verified: its stage, its weights' folder, its source texts by file name."""
+
+    path: str
+    module: ModuleOp
+    stage: Stage
+    folder: Path
+    sources: Mapping[str, str]
+    context: Context
+
+    def weights(self) -> WeightSource:
+        """The parameters' data, mapped. Raises MSC0301 to MSC0306."""
+        return Weights.of_module(self.module, self.folder)
+
+    def weight_files(self) -> tuple[str, ...]:
+        """The files that `weights` reads, relative to the folder."""
+        name = self.module.attributes.get(FILE_ATTRIBUTE)
+        return (name.data,) if isinstance(name, StringAttr) and self.weights() else ()
+
+
+def read_model(model: str, options: CompileOptions) -> Model:
+    """Read a model, fix the sizes it leaves open, verify it and check that its operations are of its stage.
+
+    Raises MSC0006 for a file of unknown kind, MSC0001 to MSC0003 for an unreadable one, and what is wrong in it.
+    """
+    stage = stage_of_model(model, options.start)
+    text = read_source(Path(model))
+    sources, context = {model: text}, new_context()
+    module = parse_module(context, text, model)
+    verify_module(module, sources)
+    fix_dimensions(module, options.dims)
+    check_stage(module, stage)
+    return Model(model, module, stage, options.weights or Path(model).parent, sources, context)
+
+
+def stage_of_model(model: str, start: str | None = None) -> Stage:
+    """The stage at which a model enters. Raises MSC0006 when nothing tells."""
+    if start is not None:
+        return _named(start)
+    stage = stage_of_file(model)
+    if stage is None:
+        known = ", ".join(s.extension for s in IR_STAGES)
+        message = f"'{model}' is of a kind that msc does not read; it reads {known}"
+        raise MscError(Diagnostic("MSC0006", message, help="--from STAGE says what a file of another name is"))
+    return stage
+
+
+def _named(name: str) -> Stage:
+    names = [stage.name for stage in IR_STAGES]
+    if name not in names:
+        message = f"there is no stage '{name}' to start from; there are {', '.join(names)}"
+        raise MscError(Diagnostic("MSC0006", message, help=did_you_mean(name, names)))
+    return STAGE[name]

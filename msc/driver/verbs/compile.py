@@ -1,0 +1,88 @@
+"""`msc compile`: a model to any of its later forms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from msc.driver.options import CompileOptions, Reporting
+from msc.driver.verbs.model_options import with_compile_options
+
+
+@click.command(name="compile")
+@click.argument("model")
+@click.option("-o", "--output", "out", metavar="OUT", help="Where to; its extension says what. Default: C, to stdout.")
+@click.option("--emit", metavar="FORM", help="graph, opt, gk, loop, c, obj, so, exe or bundle.")
+@click.option("--stop-after", metavar="STAGE", help="The same as --emit, for a stage: graph, opt, gk, loop or c.")
+@click.option("--name", metavar="NAME", help="Prefix of every C name. Default: the module's.")
+@click.option("--dump-stages", metavar="FOLDER", help="Write the text of every stage there.")
+@click.option("--print-ir-after", multiple=True, metavar="PASS|all|changed", help="Print the module to stderr then.")
+@click.option("--verify-each", is_flag=True, help="Verify after every pass, not after every stage alone.")
+@click.option("--timing", is_flag=True, help="Print what each step took to stderr.")
+@click.option("--save-temps", metavar="FOLDER", help="Keep the files that the C compiler gets.")
+@click.option("--profile", is_flag=True, help="Add a clock around every kernel, for msc bench.")
+@click.option("--no-cache", is_flag=True, help="Do not look for an earlier result.")
+@with_compile_options
+def command(
+    model: str,
+    out: str | None,
+    emit: str | None,
+    stop_after: str | None,
+    name: str | None,
+    dump_stages: str | None,
+    print_ir_after: tuple[str, ...],
+    verify_each: bool,
+    timing: bool,
+    save_temps: str | None,
+    profile: bool,
+    no_cache: bool,
+    options: CompileOptions,
+) -> None:
+    """Compile MODEL, a .mir or any later stage file, to OUT: a later stage, .c, .o, .so, a program or a .bundle.
+
+    Example: msc compile lenet5.mir -o lenet5.so --timing
+    """
+    from dataclasses import replace
+
+    reporting = Reporting(frozenset(print_ir_after), _folder(dump_stages), verify_each, _path(save_temps))
+    chosen = replace(options, name=name, profile=profile)
+    _compile(model, emit or stop_after, out, chosen, reporting, timing, not no_cache)
+
+
+def _compile(
+    model: str,
+    form: str | None,
+    out: str | None,
+    options: CompileOptions,
+    reporting: Reporting,
+    timing: bool,
+    use_cache: bool,
+) -> None:
+    from msc.driver.forms import choose_output
+
+    output = choose_output(form, out)
+    if output.form == "so" and output.path is not None and not timing:
+        from msc.driver.libraries import library_of
+
+        library_of(model, options, reporting, use_cache=use_cache).place(output.path)
+        return
+    from msc.driver.emission import emit
+    from msc.driver.timing_table import timing_table
+
+    compilation = emit(model, output, options, reporting)
+    if timing:
+        click.echo(timing_table(compilation.steps), err=True)
+
+
+def _folder(name: str | None) -> Path | None:
+    """The folder for stage files, made if need be. Raises MSC0004."""
+    if name is None:
+        return None
+    from msc.support.files import make_folder
+
+    return make_folder(Path(name))
+
+
+def _path(name: str | None) -> Path | None:
+    return None if name is None else Path(name)

@@ -1,0 +1,65 @@
+"""Options that every verb on a MODEL takes; they reach the verb as one `CompileOptions`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from msc.driver.options import CompileOptions, parse_size
+from msc.support.diagnostics import Diagnostic, MscError
+
+R = TypeVar("R")
+
+_OPTIONS = (
+    click.option("--target", default="cpu", show_default=True, metavar="NAME", help="What to compile for."),
+    click.option(
+        "--march", default="native", show_default=True, metavar="CPU", help="e.g. native, x86-64-v3, generic."
+    ),
+    click.option("--threads", default=1, show_default=True, metavar="N", help="Threads of a call; 0: OpenMP chooses."),
+    click.option(
+        "--dim", "dims", multiple=True, metavar="NAME=SIZE", help="Size of a dimension the model leaves open."
+    ),
+    click.option("--max-memory", default="4G", show_default=True, metavar="SIZE", help="Refuse models that need more."),
+    click.option("--weights", metavar="FOLDER", help="Where the weights lie, if not beside the model."),
+    click.option("--from", "start", metavar="STAGE", help="The stage of MODEL, if its extension does not tell."),
+)
+
+
+def with_compile_options(function: Callable[..., R]) -> Callable[..., R]:
+    """Add the options to a command; it gets them as the keyword `options`."""
+
+    @wraps(function)
+    def collected(
+        *args: object,
+        target: str,
+        march: str,
+        threads: int,
+        dims: tuple[str, ...],
+        max_memory: str,
+        weights: str | None,
+        start: str | None,
+        **rest: object,
+    ) -> R:
+        folder = Path(weights) if weights is not None else None
+        options = CompileOptions(target, march, threads, parse_dims(dims), parse_size(max_memory), folder, start)
+        return function(*args, options=options, **rest)
+
+    command = collected
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def parse_dims(texts: Sequence[str]) -> dict[str, int]:
+    """Sizes by name from `NAME=SIZE`. Raises MSC0008."""
+    sizes = dict[str, int]()
+    for text in texts:
+        name, equals, size = text.rpartition("=")
+        if not equals or not name or not (size.isascii() and size.isdigit() and len(size) < 13):
+            raise MscError(Diagnostic("MSC0008", f"--dim {text}: write NAME=SIZE, as in --dim batch=8"))
+        sizes[name] = int(size)
+    return sizes

@@ -1,0 +1,63 @@
+"""`msc run`: a model on given or random inputs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from msc.driver.options import CompileOptions
+from msc.driver.verbs.model_options import with_compile_options
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from msc.driver.model_outputs import Array
+    from msc.runtime.artifact import CompiledModel
+
+
+@click.command(name="run")
+@click.argument("model")
+@click.option("--input", "inputs", multiple=True, metavar="NAME=VALUE", help="@x.npy, or a literal like 2xf32=1,2.")
+@click.option("--random", "seed", type=int, metavar="SEED", help="Make up the inputs that are not given.")
+@click.option("--output-dir", metavar="FOLDER", help="Write each output there as NAME.npy.")
+@click.option("--expect", multiple=True, metavar="NAME=VALUE", help="Compare an output; exit 1 if it differs.")
+@click.option("--atol", default=1e-5, show_default=True, help="Absolute tolerance of --expect.")
+@click.option("--rtol", default=1e-4, show_default=True, help="Relative tolerance of --expect.")
+@click.option("--json", "as_json", is_flag=True, help="Print the outputs as JSON.")
+@click.option("--no-cache", is_flag=True, help="Compile even if there is an earlier result.")
+@with_compile_options
+def command(
+    model: str,
+    inputs: tuple[str, ...],
+    seed: int | None,
+    output_dir: str | None,
+    expect: tuple[str, ...],
+    atol: float,
+    rtol: float,
+    as_json: bool,
+    no_cache: bool,
+    options: CompileOptions,
+) -> None:
+    """Compile MODEL if need be (a .so is taken as it is), run it once, print its outputs.
+
+    Example: msc run lenet5.mir --input image=@digit.npy --expect logits=@logits.npy
+    """
+    from msc.driver.libraries import library_of
+    from msc.driver.model_inputs import choose_inputs, read_values
+    from msc.driver.model_outputs import Tolerance, check_expected, describe, save_outputs, to_json
+
+    given, expected = read_values(inputs), read_values(expect, "--expect")
+    compiled = library_of(model, options, use_cache=not no_cache).load()
+    arrays = choose_inputs(compiled.signature.inputs, given, seed)
+    outputs = _outputs(compiled, compiled(*arrays))
+    click.echo(to_json(outputs) if as_json else describe(outputs))
+    if output_dir is not None:
+        save_outputs(outputs, Path(output_dir))
+    check_expected(outputs, expected, Tolerance(atol, rtol))
+
+
+def _outputs(compiled: CompiledModel, result: Array | tuple[Array, ...]) -> Mapping[str, Array]:
+    arrays = result if isinstance(result, tuple) else (result,)
+    return dict(zip((t.name for t in compiled.signature.outputs), arrays, strict=True))
