@@ -131,8 +131,14 @@ def _rows(producer: Area, consumer: Area) -> Decision:
     if misfit is not None:
         text = shape_text(rows.domain)
         return Decision(None, f"{misfit.name} does not work on the rows of {text} that are reduced")
-    both = producer.kind == consumer.kind
-    return Decision(rows.pattern, f"the same rows of {shape_text(rows.domain)}, {'reduced' if both else 'elementwise'}")
+    return Decision(rows.pattern, f"{_role(producer, consumer)} the same rows of {shape_text(rows.domain)}")
+
+
+def _role(producer: Area, consumer: Area) -> str:
+    """What the consumer does with the rows."""
+    if not _is_rows(consumer):
+        return "elementwise on"
+    return "another reduction over" if _is_rows(producer) else "reduces"
 
 
 def row_shapes(pattern: AreaPattern) -> tuple[Shape, Shape]:

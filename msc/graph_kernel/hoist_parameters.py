@@ -11,6 +11,7 @@ from xdsl.ir import Operation, OpResult
 from xdsl.passes import ModulePass
 
 from msc.analysis.constancy import Constancy
+from msc.dialects.gk import KernelOp
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.structure import GetParameterOp
 from msc.graph_kernel.parameters import DerivedParameters, erase_unused, is_generated
@@ -44,7 +45,7 @@ def _roots(function: FuncOp, constancy: Constancy) -> list[OpResult]:
     return [
         result
         for op in function.walk()
-        if isinstance(op, MsOp) and not isinstance(op, GetParameterOp)
+        if isinstance(op, MsOp) and not isinstance(op, GetParameterOp) and not isinstance(op.parent_op(), KernelOp)
         for result in op.results
         if constancy.of(result) and not is_generated(result)
         if any(_is_variable(use.operation, constancy) for use in result.uses)

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
+from msc.dialects.gk import KernelOp
 from msc.dialects.ms.base import BasicOp
 from msc.dialects.ms.structure import ConstantOp
 from msc.graph_kernel.constants import splat_of
@@ -32,7 +33,7 @@ class OutlineConstants(ModulePass):
         derived = DerivedParameters(op)
         for function in (f for f in op.ops if isinstance(f, FuncOp)):
             for constant in [c for c in function.walk() if isinstance(c, ConstantOp)]:
-                if not _stays(constant):
+                if not isinstance(constant.parent_op(), KernelOp) and not _stays(constant):
                     derived.replace(constant.result)
         erase_unused(op)
 

@@ -8,9 +8,11 @@ from xdsl.ir import Operation
 from msc.analysis.bytes import bytes_read, bytes_written, traffic
 from msc.analysis.constancy import is_constant
 from msc.analysis.flops import flops
+from msc.analysis.kernels import kernel_summaries
 from msc.analysis.patterns import AreaPattern, Pattern, pattern_of
+from msc.graph_kernel.cluster_kernels import ClusterKernels
 from msc.graph_kernel.constants import splat_of
-from tests.unit.graph_kernel.graphs import function, main_of
+from tests.unit.graph_kernel.graphs import function, main_of, run
 
 X = "%x: tensor<2x6x7x5xf32>"
 
@@ -73,3 +75,16 @@ def test_constancy() -> None:
     w, c, a, y, _ = main_of(module).body.block.ops
     assert [is_constant(op.results[0]) for op in (w, c, a, y)] == [True, True, True, False]
     assert (splat_of(c.results[0]), splat_of(w.results[0])) == (2.0, None)
+
+
+def test_kernel_summary() -> None:
+    module = run(
+        function("%x: tensor<3x4xf32>, %w: tensor<4x5xf32>", "%a = ms.matmul %x, %w\n%y = ms.relu %a"), ClusterKernels()
+    )
+    (summary,) = kernel_summaries(module)
+    assert (summary.label, summary.pattern) == ("matmul_relu", "contraction")
+    assert summary.operations == ("ms.matmul", "ms.relu")
+    assert (summary.flops, summary.bytes_read, summary.bytes_written) == (120 + 15, 128, 60)
+    assert summary.location is not None
+    assert summary.reasons == ("fused ms.relu into ms.matmul: elementwise epilogue, same shape 3x5",)
+    assert summary.intensity == pytest.approx(135 / 188)

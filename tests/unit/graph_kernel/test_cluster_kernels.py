@@ -8,6 +8,8 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from msc.dialects.gk import KernelOp
 from msc.graph_kernel.cluster_kernels import ClusterKernels
 from msc.graph_kernel.expand_composites import ExpandComposites
+from msc.graph_kernel.hoist_parameters import HoistParameters
+from msc.graph_kernel.outline_constants import OutlineConstants
 from tests.unit.graph_kernel.graphs import function, main_of, random_inputs, results, run
 
 
@@ -159,3 +161,8 @@ def test_kernels_inside_branches() -> None:
     )
     module = run(function(f"{M}, %c: i1", body), ClusterKernels())
     assert labels(module) == ["exp_neg", "abs"]
+
+
+def test_kernels_that_are_there_stay_as_they_are() -> None:
+    module = clustered(M, "%a = ms.exp %x\n%y = ms.softmax %a")
+    assert str(run(module, ClusterKernels(), HoistParameters(), OutlineConstants())) == str(module)

@@ -1,0 +1,65 @@
+"""What is known of each kernel of a module at the kernel stage, for reports and explanations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.ir import Attribute, Operation
+from xdsl.utils.hints import isa
+
+from msc.analysis.bytes import bytes_read, bytes_written
+from msc.analysis.flops import flops
+from msc.dialects.gk import KernelOp
+from msc.ir.locations import source_location
+from msc.support.diagnostics import Location
+
+
+@dataclass(frozen=True)
+class KernelSummary:
+    """A kernel: what it is called, where it comes from, what it costs at least, and what was decided about it."""
+
+    label: str
+    pattern: str
+    operations: tuple[str, ...]
+    location: Location | None
+    flops: int
+    bytes_read: int
+    bytes_written: int
+    reasons: tuple[str, ...]
+
+    @property
+    def intensity(self) -> float:
+        """Arithmetic operations a byte that must be moved: what decides whether memory or arithmetic is the limit."""
+        return self.flops / max(self.bytes_read + self.bytes_written, 1)
+
+
+def kernel_summaries(module: ModuleOp) -> list[KernelSummary]:
+    """All kernels of a module of static shapes, in the order of the text."""
+    return [summary_of(op) for op in module.walk() if isinstance(op, KernelOp)]
+
+
+def summary_of(kernel: KernelOp) -> KernelSummary:
+    """What is known of a kernel."""
+    return KernelSummary(
+        kernel.label.data,
+        _text(kernel.attributes.get("gk.pattern")),
+        tuple(op.name for op in _computing(kernel)),
+        source_location(kernel),
+        flops(kernel),
+        bytes_read(kernel),
+        bytes_written(kernel),
+        _texts(kernel.attributes.get("gk.reasons")),
+    )
+
+
+def _computing(kernel: KernelOp) -> list[Operation]:
+    return [op for op in kernel.body.block.ops if op.name not in ("gk.yield", "ms.constant")]
+
+
+def _text(attribute: object) -> str:
+    return attribute.data if isinstance(attribute, StringAttr) else ""
+
+
+def _texts(attribute: object) -> tuple[str, ...]:
+    return tuple(map(_text, attribute)) if isa(attribute, ArrayAttr[Attribute]) else ()
