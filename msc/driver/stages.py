@@ -84,10 +84,12 @@ STAGES: tuple[Stage, ...] = (
             "schedule-kernels{target=$march threads=$threads}",
             "convert-gk-to-loop",
             "vectorize",
+            "verify-bounds",
             "bufferize",
             "plan-memory",
             "verify-memory-plan",
             "verify-loop-stage",
+            "verify-bounds",
         ),
     ),
     Stage("c", ".c .h", "C11, with libc, libm and optionally OpenMP", "codegen/c"),
@@ -121,11 +123,13 @@ ORDER: tuple[Order, ...] = (
     Order("cluster-kernels", "schedule-kernels", "a schedule belongs to a kernel"),
     Order("schedule-kernels", "convert-gk-to-loop", "the loops of a kernel are those of its schedule"),
     Order("convert-gk-to-loop", "vectorize", "vectors are made of loops of kind vector"),
+    Order("vectorize", "verify-bounds", "what is proved are the accesses that will be made, all lanes of them"),
     Order("convert-gk-to-loop", "bufferize", "the entry function calls the kernels' functions"),
     Order("bufferize", "plan-memory", "a plan gives buffers their places"),
     Order("vectorize", "plan-memory", "vectorising may give a kernel temporaries, which the plan must place"),
     Order("plan-memory", "verify-memory-plan", "the plan is what is verified"),
     Order("plan-memory", "verify-loop-stage", "a complete loop stage has its memory planned"),
+    Order("vectorize", "verify-bounds", "the lanes of vectors must lie inside the buffers too"),
 )
 """Why the passes stand in this order; a test checks the table against it."""
 

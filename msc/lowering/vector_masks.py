@@ -1,7 +1,7 @@
 """Masks with the type that MLIR gives them.
 
 xDSL 0.74 knows comparisons of vectors only with the result i1, and arith.select only with the condition i1; in MLIR
-both are vectors of i1. The right types would not verify in xDSL, so these operations are made without xDSL's definition:
+both are vectors of i1. The right types would not verify in xDSL, so these operations are made without its definition:
 they print in the generic form, which is the one that MLIR is given.
 """
 

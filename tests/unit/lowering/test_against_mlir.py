@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from msc.driver.opt import OptOptions, run_opt
+from msc.driver.stages import STAGE
 
 ROOT = Path(__file__).parents[3]
 PROGRAMS = sorted((ROOT / "tests" / "unit" / "codegen" / "c").glob("*.mir"))
@@ -42,6 +43,15 @@ def accepted(tool: str, text: str) -> None:
 @pytest.mark.parametrize("program", [LOOPS, *PROGRAMS], ids=lambda path: path.stem)
 def test_mlir_accepts_loops(mlir: str, program: Path) -> None:
     accepted(mlir, run_opt(str(program), OptOptions("convert-loop-to-scf", generic=True)))
+
+
+@pytest.mark.parametrize("sample", ["mlp", "lenet5", "attention"])
+def test_mlir_accepts_compiled_models(mlir: str, sample: str) -> None:
+    settings = {"march": "x86-64-v3", "threads": 2}
+    passes = [spec for name in ("opt", "gk", "loop") for spec in STAGE[name].pipeline(settings)]
+    source = ROOT / "samples" / sample / f"{sample}.mir"
+    options = OptOptions(", ".join([*passes, "convert-loop-to-scf"]), generic=True, verify_each=False)
+    accepted(mlir, run_opt(str(source), options))
 
 
 @pytest.mark.parametrize("pipeline", ["bufferize", "bufferize, plan-memory"])
