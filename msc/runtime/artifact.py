@@ -55,10 +55,15 @@ class CompiledModel:
 
         Raises MSC0601 and MSC0602 (which inputs), MSC0603 (shape), MSC0604 (dtype).
         """
+        outputs = self.outputs(*arrays, **named)
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    def outputs(self, *arrays: Array, **named: Array) -> tuple[Array, ...]:
+        """The model's outputs as a tuple, also when there is one. Raises as a call does."""
         inputs = self._checker.check(arrays, named)
-        outputs = [np.empty(shape, dtype) for shape, dtype in self._outputs]
+        outputs = tuple([np.empty(shape, dtype) for shape, dtype in self._outputs])
         self.call_into(inputs, outputs)
-        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+        return outputs
 
     def call_into(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Run on arrays already checked: C-contiguous, of the right shapes and dtypes."""

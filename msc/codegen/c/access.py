@@ -15,7 +15,7 @@ from msc.codegen.c.types import BufferType, CType, memory_name
 from msc.codegen.c.values import Precedence, Value
 
 
-def element(name: str, buffer: BufferType, indices: Sequence[Index]) -> str:
+def element(name: str, indices: Sequence[Index]) -> str:
     """The element as an lvalue; a rank-0 parameter is an array of one, and the name says so: `x[0]`."""
     return name + "".join(f"[{index.value.text}]" for index in indices)
 
@@ -101,7 +101,8 @@ def _to_memory(prelude: Prelude, value: Value, base: str) -> Value:
 
 
 def declare_array(name: str, buffer: BufferType) -> str:
-    """A local buffer, aligned as the widest vector; of rank 0 it is a variable."""
-    if not buffer.shape:
+    """A local buffer, aligned as the widest vector, without dimensions of one element; of one element, a variable."""
+    if buffer.elements == 1:
         return f"{memory_name(buffer.base)} {name};"
-    return f"_Alignas(64) {memory_name(buffer.base)} {buffer.declarator(name)};"
+    shape = tuple(size for size in buffer.shape if size != 1)
+    return f"_Alignas(64) {memory_name(buffer.base)} {BufferType(buffer.base, shape).declarator(name)};"

@@ -44,6 +44,7 @@ class Body:
     pending: dict[SSAValue, Value] = field(default_factory=dict[SSAValue, Value])
     dead: set[SSAValue] = field(default_factory=set[SSAValue])
     touched: set[SSAValue] = field(default_factory=set[SSAValue])
+    arrays: set[SSAValue] = field(default_factory=set[SSAValue])
 
     def block(self, block: Block) -> None:
         """All operations of a block, in order."""
@@ -162,15 +163,21 @@ class Body:
     def _array(self, op: memref.AllocaOp) -> None:
         name = self.scope.fresh(op.memref.name_hint or "local")
         self.buffers[op.memref] = name, buffer_type(op.memref.type)
+        self.arrays.add(op.memref)
         self.lines.add(access.declare_array(name, self.buffers[op.memref][1]))
 
     def _element(self, op: AccessOp) -> str:
-        name, buffer = self._buffer(op.buffer)
-        return access.element(name, buffer, self._affine(op.map.results, op.indices))
+        return self._element_at(op.buffer, self._affine(op.map.results, op.indices))
 
     def _plain_element(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> str:
+        return self._element_at(buffer, [self._index(i) for i in indices])
+
+    def _element_at(self, buffer: SSAValue, indices: Sequence[Index]) -> str:
+        """The element as an lvalue; local arrays have no dimensions of one element."""
         name, type_ = self._buffer(buffer)
-        return access.element(name, type_, [self._index(i) for i in indices])
+        if buffer in self.arrays:
+            indices = [index for index, size in zip(indices, type_.shape, strict=True) if size != 1]
+        return access.element(name, indices)
 
     def _load(self, op: LoadOp) -> Value:
         _, buffer = self._buffer(op.buffer)
@@ -197,7 +204,7 @@ class Body:
 
     def _assign_scalar(self, text: str, buffer: BufferType, value: Value) -> None:
         """The first assignment to a local variable that was just declared becomes its initialiser."""
-        declaration = access.declare_array(text, buffer) if not buffer.shape else None
+        declaration = access.declare_array(text, buffer) if buffer.elements == 1 else None
         if declaration is not None and self.lines.last == declaration:
             self.lines.remove_last()
             self.lines.add(f"{declaration.removesuffix(';')} = {value.text};")

@@ -140,13 +140,20 @@ class EntryEmitter:
 
     def _views(self, lines: Lines) -> None:
         """Names for every part of the workspace and the weights that a call uses, in order of use."""
+        known: dict[tuple[str, int, str], str] = {}
         for place in dict.fromkeys(self._used()):
             if place.role in ("input", "output"):
                 continue
-            name = self.names[place] = self.scope.fresh(self._hint(place), "t")
-            base = f"memory + {place.offset}" if place.role == "workspace" else f"(void *)(weights + {place.offset})"
-            shape = "".join(f"[{size}]" for size in place.buffer.shape)
-            lines.add(f"void *const {name} = {base}; /* {memory_name(place.buffer.base)}{shape} */")
+            key = (place.role, place.offset, self._hint(place))
+            if key not in known:
+                known[key] = self.scope.fresh(self._hint(place), "t")
+                lines.add(self._pointer(known[key], place))
+            self.names[place] = known[key]
+
+    def _pointer(self, name: str, place: Place) -> str:
+        base = f"memory + {place.offset}" if place.role == "workspace" else f"(void *)(weights + {place.offset})"
+        shape = "".join(f"[{size}]" for size in place.buffer.shape)
+        return f"void *const {name} = {base}; /* {memory_name(place.buffer.base)}{shape} */"
 
     def _hint(self, place: Place) -> str:
         if place.role == "weights":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import cast as typed
 
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr
@@ -15,6 +16,8 @@ from msc.codegen.c.dead_code import dead_values
 from msc.codegen.c.names import Scope, comment_text
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.types import BufferType, buffer_type, memory_name
+
+_MAXIMUM_COMMENT_LINES = 12
 
 
 @dataclass(frozen=True)
@@ -65,11 +68,10 @@ def _parameters(function: FuncOp, scope: Scope, aliased: frozenset[int]) -> tupl
     arguments = function.body.block.args
     outputs, temporaries = (_count(function, name) for name in ("loop.outputs", "loop.temporaries"))
     first_written = len(arguments) - outputs - temporaries
+    hints = ["x"] * first_written + ["y"] * outputs + ["t"] * temporaries
     return tuple(
-        Parameter(
-            scope.fresh(a.name_hint or "x", "x"), buffer_type(a.type), position >= first_written, position in aliased
-        )
-        for position, a in enumerate(arguments)
+        Parameter(scope.fresh(a.name_hint or hint, hint), buffer_type(a.type), hint != "x", position in aliased)
+        for position, (a, hint) in enumerate(zip(arguments, hints, strict=True))
     )
 
 
@@ -91,7 +93,7 @@ def _comment(function: FuncOp) -> str:
     lines = [comment_text(text) for text in _strings(function.attributes.get("loop.origin"))]
     schedule = [comment_text(text) for text in _strings(function.attributes.get("loop.schedule"))]
     if schedule:
-        lines.append(f"schedule: {', '.join(schedule)}")
+        lines += wrap(f"schedule: {', '.join(schedule)}", 108, subsequent_indent="  ")[:_MAXIMUM_COMMENT_LINES]
     if not lines:
         return ""
     if len(lines) == 1:

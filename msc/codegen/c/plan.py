@@ -149,7 +149,9 @@ def _read(op: Operation, plan: Plan, constants: dict[SSAValue, int]) -> None:
             raise no_c_form(f"{op.name} in @main")
         case _ if isinstance(op, RENAMES):
             base = places[op.operands[0]]
-            places[op.results[0]] = Place(base.role, base.root, base.offset, buffer_type(op.results[0].type))
+            place = Place(base.role, base.root, base.offset, buffer_type(op.results[0].type))
+            places[op.results[0]] = place
+            plan.names.setdefault(place, plan.names.get(base, ""))
         case _:
             return
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 
 from xdsl.dialects.builtin import (
     BFloat16Type,
@@ -116,11 +117,12 @@ class BufferType:
         return tuple(reversed(strides))
 
     @property
+    def elements(self) -> int:
+        return prod(self.shape)
+
+    @property
     def bytes(self) -> int:
-        total = CType(self.base).bits // 8
-        for size in self.shape:
-            total *= size
-        return total
+        return self.elements * CType(self.base).bits // 8
 
     def declarator(self, name: str, qualifier: str = "") -> str:
         """`name[restrict 6][28][28]`: a parameter that points to the first row. A rank-0 buffer is one element."""
