@@ -59,12 +59,12 @@ def _rms_norm(op: RmsNormOp, emit: Emitter) -> SSAValue:
 
 @expander(GroupNormOp)
 def _group_norm(op: GroupNormOp, emit: Emitter) -> SSAValue:
-    """In the shape `[n, groups, c / groups, spatial...]`, whose last axes are the normalised ones."""
+    """In the shape `[n, groups, c / groups, pixels]`, whose last two axes are the normalised ones."""
     shape, groups = emit.shape(op.x), op.int_("num_groups")
     n, channels, *spatial = shape
-    grouped = emit.reshape(op.x, (n, groups, channels // groups, *spatial))
-    y = _normalised(grouped, range(2, len(shape) + 1), op.real("epsilon"), emit)
-    scales = (groups, channels // groups, *(1 for _ in spatial))
+    grouped = emit.reshape(op.x, (n, groups, channels // groups, math.prod(spatial)))
+    y = _normalised(grouped, (2, 3), op.real("epsilon"), emit)
+    scales = (groups, channels // groups, 1)
     y = emit(MulOp, y, emit.reshape(op.gamma, scales))
     return emit.reshape(emit(AddOp, y, emit.reshape(op.beta, scales)), shape)
 
