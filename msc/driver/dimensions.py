@@ -23,28 +23,19 @@ DIMENSIONS = "ms.dims"
 
 def fix_dimensions(module: ModuleOp, sizes: Mapping[str, int]) -> None:
     """Give every open dimension of @main's arguments its size. Raises MSC0207 for one without, or a name unknown."""
-    known = set[str]()
-    for op in module.ops:
-        if isinstance(op, FuncOp) and op.sym_name.data == "main" and op.body.blocks:
-            known |= _fix(op, sizes)
+    entries = [op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == "main" and op.body.blocks]
+    opened = [(argument, list(_names(*argument))) for entry in entries for argument in arguments(entry)]
+    known = {name for _, names in opened for name in names if name}
     unknown = sorted(sizes.keys() - known)
     if unknown:
         help_line = did_you_mean(unknown[0], known) or f"its open dimensions: {', '.join(sorted(known)) or 'none'}"
         raise MscError(Diagnostic("MSC0207", f"the model has no open dimension '{unknown[0]}'", help=help_line))
-
-
-def _fix(function: FuncOp, sizes: Mapping[str, int]) -> set[str]:
-    known, changed = set[str](), False
-    for argument, attributes in list(arguments(function)):
-        names = list(_names(argument, attributes))
-        known.update(name for name in names if name)
+    for (argument, _), names in opened:
         if any(names):
-            changed = True
-            _retype(function, argument, names, sizes)
-    if changed:
-        outputs = function.function_type.outputs.data
-        function.function_type = FunctionType.from_lists([a.type for a in function.args], list(outputs))
-    return known
+            _retype(argument, names, sizes)
+    for entry in entries if known else ():
+        outputs = entry.function_type.outputs.data
+        entry.function_type = FunctionType.from_lists([a.type for a in entry.args], list(outputs))
 
 
 def _names(argument: BlockArgument, attributes: Mapping[str, Attribute]) -> Iterator[str]:
@@ -58,12 +49,14 @@ def _names(argument: BlockArgument, attributes: Mapping[str, Attribute]) -> Iter
         yield (name or f"{declared(argument, attributes).name}.{position}") if size == DYNAMIC_INDEX else ""
 
 
-def _retype(function: FuncOp, argument: BlockArgument, names: list[str], sizes: Mapping[str, int]) -> None:
+def _retype(argument: BlockArgument, names: list[str], sizes: Mapping[str, int]) -> None:
     assert isa(argument.type, TensorType[Attribute])
     missing = [name for name in names if name and name not in sizes]
     if missing:
         message = f"dimension '{missing[0]}' of an input is open"
         help_line = f"give it a size: --dim {missing[0]}=1"
-        raise MscError(Diagnostic("MSC0207", message, source_location(function), help=help_line))
+        function = argument.owner.parent_op()
+        location = None if function is None else source_location(function)
+        raise MscError(Diagnostic("MSC0207", message, location, help=help_line))
     shape = [sizes[name] if name else n for name, n in zip(names, argument.type.get_shape(), strict=True)]
     Rewriter.replace_value_with_new_type(argument, TensorType(argument.type.element_type, shape))

@@ -84,7 +84,6 @@ STAGES: tuple[Stage, ...] = (
             "schedule-kernels{target=$march threads=$threads}",
             "convert-gk-to-loop",
             "vectorize",
-            "verify-bounds",
             "bufferize",
             "plan-memory",
             "verify-memory-plan",

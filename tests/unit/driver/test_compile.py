@@ -1,0 +1,123 @@
+"""From model to artifact: every stage resumes to the same C, the API calls, the cache finds."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import msc
+from msc.driver.artifact_cache import ArtifactCache
+from msc.driver.compile import compile_model, generate_c
+from msc.driver.interpretation import interpret
+from msc.driver.options import CompileOptions, Reporting, parse_size, size_text
+from msc.driver.reading_models import read_model
+from msc.driver.stages import IR_STAGES
+from msc.support.diagnostics import MscError
+
+SAMPLES = Path(__file__).parents[3] / "samples"
+OPTIONS = CompileOptions(march="x86-64-v3")
+
+
+def program_text(model: Path, options: CompileOptions = OPTIONS) -> str:
+    program = generate_c(compile_model(str(model), options))
+    return program.source + program.header
+
+
+@pytest.mark.parametrize("sample", ["lenet5", "attention"])
+def test_every_stage_resumes_to_the_same_c(sample: str, tmp_path: Path) -> None:
+    model = SAMPLES / sample / f"{sample}.mir"
+    whole = generate_c(compile_model(str(model), OPTIONS, reporting=Reporting(dump=tmp_path)))
+    for stage in IR_STAGES:
+        assert program_text(tmp_path / f"{sample}{stage.extension}") == whole.source + whole.header, stage.name
+
+
+def test_a_stage_never_reaches_back(model: Path, tmp_path: Path) -> None:
+    compile_model(str(model), OPTIONS, "gk", Reporting(dump=tmp_path / "."))
+    with pytest.raises(MscError, match="MSC0006"):
+        compile_model(str(tmp_path / "small.gk.mir"), OPTIONS, "opt")
+
+
+def test_the_same_input_gives_the_same_bytes(model: Path) -> None:
+    assert program_text(model) == program_text(model)
+
+
+def test_compiled_models_are_called_with_arrays(model: Path) -> None:
+    x = np.random.default_rng(1).standard_normal((2, 6), np.float32)
+    (expected,) = interpret(read_model(str(model), OPTIONS), [x])
+    compiled = msc.compile(model)
+    np.testing.assert_allclose(compiled(x), expected, 1e-5, 1e-6)
+    np.testing.assert_array_equal(compiled(x=x), compiled(x))
+
+
+def test_saved_models_load_and_are_what_the_compiler_built(model: Path, tmp_path: Path) -> None:
+    x = np.ones((2, 6), np.float32)
+    compiled = msc.compile(model)
+    compiled.save(tmp_path / "saved.so")
+    uncached = msc.compile(model, use_cache=False)
+    uncached.save(tmp_path / "again.so")
+    np.testing.assert_array_equal(msc.load(tmp_path / "saved.so")(x), compiled(x))
+    assert (tmp_path / "saved.so").read_bytes() == (tmp_path / "again.so").read_bytes()
+
+
+def test_the_second_compilation_comes_from_the_cache(model: Path) -> None:
+    options = CompileOptions()
+    assert ArtifactCache(str(model), options).find() is None
+    path = msc.compile(model).path
+    assert ArtifactCache(str(model), options).find() == path
+    assert ArtifactCache(str(model), CompileOptions(threads=2)).find() is None
+
+
+def test_the_cache_sees_that_weights_change(model: Path) -> None:
+    x = np.ones((2, 6), np.float32)
+    before = msc.compile(model)(x)
+    weights = model.parent / "small.safetensors"
+    data = bytearray(weights.read_bytes())
+    data[-4:] = np.float32(9).tobytes()
+    weights.write_bytes(data)
+    assert not np.array_equal(msc.compile(model)(x), before)
+
+
+def test_a_damaged_recipe_is_a_miss(model: Path) -> None:
+    path = msc.compile(model).path
+    assert path is not None
+    for recipe in path.parent.glob("*.json"):
+        recipe.write_text('[{"name": 1}]', "utf-8")
+    assert msc.compile(model)(np.ones((2, 6), np.float32)).shape == (2, 4)
+
+
+def test_a_look_up_loads_no_compiler(model: Path) -> None:
+    msc.compile(model)
+    code = f"import sys, msc; msc.compile({str(model)!r}); print('xdsl' in sys.modules, 'islpy' in sys.modules)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.split() == ["False", "False"]
+
+
+def test_open_dimensions_get_sizes(tmp_path: Path) -> None:
+    model = tmp_path / "open.mir"
+    model.write_text(
+        'func.func @main(%x: tensor<?x3xf32> {ms.name = "x", ms.dims = ["batch"]}) -> tensor<?x3xf32> {\n'
+        "  %0 = ms.relu %x : (tensor<?x3xf32>) -> tensor<?x3xf32>\n  func.return %0 : tensor<?x3xf32>\n}\n",
+        "utf-8",
+    )
+    assert msc.compile(model, dims={"batch": 4})(-np.ones((4, 3), np.float32)).tolist() == [[0, 0, 0]] * 4
+    with pytest.raises(MscError, match=r"MSC0207.*'batch'"):
+        msc.compile(model)
+    with pytest.raises(MscError, match="did you mean 'batch'"):
+        msc.compile(model, dims={"bath": 4})
+
+
+@pytest.mark.parametrize(("text", "size"), [("12", 12), ("2K", 2048), ("512MiB", 512 << 20), ("4g", 4 << 30)])
+def test_sizes_are_read(text: str, size: int) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "G", "-1", "1.5G", "lots"])
+def test_other_sizes_are_refused(text: str) -> None:
+    with pytest.raises(MscError, match="MSC0008"):
+        parse_size(text)
+
+
+def test_sizes_are_shown_for_people() -> None:
+    assert [size_text(n) for n in (5, 2048, 3 << 20, 6 << 30)] == ["5 bytes", "2.0 KiB", "3.0 MiB", "6.0 GiB"]
