@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.utils.hints import isa
 
-from msc.dialects.loop import AccessOp, ApplyOp, ForOp, LoadOp, StoreOp
+from msc.dialects.loop import AccessOp, ApplyOp, ForOp, LanesOp, LoadOp, StoreOp
 from msc.interp.arrays import Array
 from msc.interp.intervals import Interval, interval
 from msc.interp.loop_access import Access, affine_text, lane_numbers
@@ -144,16 +144,17 @@ class _Translation:
                 self._value(op, operands)
 
     def _value(self, op: Operation, operands: Sequence[str]) -> None:
-        if op.name in _OPERATORS:
-            self._line(f"{self._name(op.results[0])} = {operands[0]} {_OPERATORS[op.name]} {operands[1]}")
-        elif op.name == "arith.constant":
+        name = op.operation.data if isinstance(op, LanesOp) else op.name
+        if name in _OPERATORS:
+            self._line(f"{self._name(op.results[0])} = {operands[0]} {_OPERATORS[name]} {operands[1]}")
+        elif name == "arith.constant":
             self._constant(op)
-        elif op.name in OPERATIONS:
-            function = self._bind(OPERATIONS[op.name])
+        elif name in OPERATIONS:
+            function = self._bind(OPERATIONS[name])
             text = f"{function}({', '.join((self._bind(op), *operands))})"
             self._line(f"{self._name(op.results[0])} = {text}" if op.results else text)
         else:
-            message = f"{op.name} cannot be executed at the loop stage"
+            message = f"{name} cannot be executed at the loop stage"
             raise MscError(Diagnostic("MSC0611", message, source_location(op)))
 
     def _constant(self, op: Operation) -> None:

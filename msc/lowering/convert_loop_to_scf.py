@@ -7,6 +7,7 @@ verifies in MLIR (`iree-opt --verify-each`). What upstream cannot say, and what 
 - bounds that are the largest or smallest of several expressions: arith.maxsi, arith.minsi;
 - lanes that do not lie side by side: element loads with vector.insert (xDSL has no vector.from_elements) and stores;
   lanes that are all equal: one load and vector.broadcast;
+- loop.lanes: the operation that it names, in the generic form, as xDSL's definition would refuse it;
 - masks of vectors, which xDSL types i1: vectors of i1;
 - memref.alloca in a loop: at the beginning of its function, because upstream frees it only when the function returns;
 - ms.parameter: gone if its bytes come from %weights, an uninitialised memref.global if the program is not planned yet;
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, memref, scf, vector
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, UnitAttr, VectorType
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, UnitAttr, UnregisteredOp, VectorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.passes import ModulePass
@@ -46,7 +47,13 @@ class ConvertLoopToScfPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Convert every function of the module."""
-        patterns: list[RewritePattern] = [_ConvertLoad(), _ConvertStore(), _ConvertApply(), _ConvertFor()]
+        patterns: list[RewritePattern] = [
+            _ConvertLoad(),
+            _ConvertStore(),
+            _ConvertApply(),
+            _ConvertLanes(),
+            _ConvertFor(),
+        ]
         apply_patterns(op, patterns, owner=self.name)
         give_masks_their_type(op)
         _convert_parameters(op)
@@ -92,6 +99,15 @@ class _ConvertApply(RewritePattern):
     def match_and_rewrite(self, op: loop.ApplyOp, rewriter: PatternRewriter, /) -> None:
         value = expand_affine(_inserting(rewriter), op.map.data.results[0], op.values)
         rewriter.replace(op, [], [value])
+
+
+class _ConvertLanes(RewritePattern):
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: loop.LanesOp, rewriter: PatternRewriter, /) -> None:
+        properties = {} if op.predicate is None else {"predicate": op.predicate}
+        upstream = UnregisteredOp.with_name(op.operation.data)
+        new = upstream.create(operands=op.arguments, result_types=[op.result.type], properties=properties)
+        rewriter.replace(op, new)
 
 
 class _ConvertLoad(RewritePattern):
