@@ -83,7 +83,7 @@ STAGES: tuple[Stage, ...] = (
         (
             "schedule-kernels{target=$march threads=$threads}",
             "convert-gk-to-loop",
-            "vectorize",
+            "vectorize{target=$march}",
             "bufferize",
             "plan-memory",
             "verify-memory-plan",
