@@ -1,13 +1,18 @@
-"""A `gk.kernel` as the polyhedral model sees it. Splat constants become literals; all else the compute definitions say."""
+"""A `gk.kernel` as the polyhedral model sees it.
+
+Splat constants become literals; all else the compute definitions say.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.hints import isa
 
+from msc.analysis.layout_views import LayoutViews
 from msc.dialects import gk, ms
 from msc.dialects.element_types import dtype_name
 from msc.dialects.ms.base import BasicOp
@@ -15,39 +20,68 @@ from msc.ir.errors import InvalidStructure
 from msc.ir.locations import source_location
 from msc.ir.typed import tensor_type
 from msc.poly.model import Array, ArrayKind, KernelModel, KernelStatement, statements_of, with_accumulators
+from msc.poly.permutation import permuted_results, with_permuted_reads
 from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar
 
 
 def kernel_model(kernel: gk.KernelOp) -> KernelModel:
-    """The arrays (inputs, then outputs, then internal ones) and statements of a kernel."""
-    values = _arrays(kernel)
+    """The arrays (inputs, then outputs, then internal ones) and statements of a kernel.
+
+    A transposition of an input, or one that makes an output of an inner value, is no statement: it only permutes indices.
+    """
+    views = LayoutViews.of(kernel)
+    values = _arrays(kernel, views)
     position = {value: i for i, value in enumerate(values)}
-    outputs = set(kernel.terminator.values)
-    arrays = tuple(_array(value, outputs) for value in values)
+    arrays = tuple(_array(value, set(kernel.terminator.values)) for value in values)
     statements: list[KernelStatement] = []
     operations: list[str] = []
     for op in kernel.body.block.ops:
-        if isinstance(op, BasicOp):
-            results = [position[r] for r in op.results]
-            dtypes = [arrays[r].dtype for r in results]
-            operands = [position.get(v, -1 - i) for i, v in enumerate(op.operands)]
-            made = statements_of(op.compute(), operands, results, len(operations), dtypes)
-            statements += [replace(s, body=_with_literals(s.body, op)) for s in made]
+        if isinstance(op, BasicOp) and op not in views.transpositions:
+            statements += _statements(op, position, views, len(operations), arrays)
             location = source_location(op)
             operations.append(f"{op.name} at {location}" if location else op.name)
-        elif not isinstance(op, ms.ConstantOp | gk.YieldOp):
+        elif not isinstance(op, ms.ConstantOp | gk.YieldOp | BasicOp):
             raise InvalidStructure(f"gk.kernel: {op.name} is not a basic operation")
     return with_accumulators(KernelModel(arrays, tuple(statements), tuple(operations)))
 
 
+def statement_operations(kernel: gk.KernelOp) -> list[BasicOp]:
+    """The operations that have statements, in the order in which the model numbers them."""
+    views = LayoutViews.of(kernel)
+    return [op for op in kernel.body.block.ops if isinstance(op, BasicOp) and op not in views.transpositions]
+
+
+def _statements(
+    op: BasicOp, position: dict[SSAValue, int], views: LayoutViews, number: int, arrays: tuple[Array, ...]
+) -> list[KernelStatement]:
+    results = [position[views.stored(r)] for r in op.results]
+    operands = [position.get(views.stored(v), -1 - i) for i, v in enumerate(op.operands)]
+    made = statements_of(op.compute(), operands, results, number, [arrays[r].dtype for r in results])
+    read_perms = {i: views.permutation(v) for i, v in enumerate(op.operands)}
+    permuted = {operands[i]: perm for i, perm in read_perms.items() if perm is not None}
+    write_perms = {position[views.stored(r)]: views.permutation(r) for r in op.results}
+    return [_with_layout(replace(s, body=_with_literals(s.body, op)), permuted, write_perms) for s in made]
+
+
+def _with_layout(
+    statement: KernelStatement,
+    reads: Mapping[int, tuple[int, ...]],
+    writes: Mapping[int, tuple[int, ...] | None],
+) -> KernelStatement:
+    perm = writes.get(statement.target)
+    write = statement.write if perm is None else permuted_results(statement.write, perm)
+    return replace(statement, body=with_permuted_reads(statement.body, reads), write=write)
+
+
 def output_positions(kernel: gk.KernelOp) -> tuple[int, ...]:
     """The array number of each value that the kernel yields."""
-    position = {value: i for i, value in enumerate(_arrays(kernel))}
+    position = {value: i for i, value in enumerate(_arrays(kernel, LayoutViews.of(kernel)))}
     return tuple(position[value] for value in kernel.terminator.values)
 
 
-def _arrays(kernel: gk.KernelOp) -> list[SSAValue]:
-    computed = [r for op in kernel.body.block.ops if isinstance(op, BasicOp) for r in op.results]
+def _arrays(kernel: gk.KernelOp, views: LayoutViews) -> list[SSAValue]:
+    basic = [op for op in kernel.body.block.ops if isinstance(op, BasicOp)]
+    computed = dict.fromkeys(views.stored(r) for op in basic if op not in views.transpositions for r in op.results)
     yielded = list(dict.fromkeys(v for v in kernel.terminator.values if v in computed))
     return [*kernel.body.block.args, *yielded, *(v for v in computed if v not in yielded)]
 

@@ -27,6 +27,7 @@ DIALECTS: dict[str, str] = {
 """Dialect name -> "module:attribute"; `builtin` is always loaded."""
 
 PASSES: dict[str, str] = {
+    "assign-layouts": "msc.graph_kernel.assign_layouts:AssignLayouts",
     "bufferize": "msc.lowering.bufferize:BufferizePass",
     "canonicalize": "xdsl.transforms.canonicalize:CanonicalizePass",
     "canonicalize-ms": "msc.graph_kernel.canonicalize_ms:CanonicalizeMs",

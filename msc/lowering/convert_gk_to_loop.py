@@ -1,7 +1,7 @@
 """Pass `convert-gk-to-loop`: a function of loops over buffers for every kernel.
 
-Takes `gk.kernel`s with a schedule (`schedule-kernels`). isl turns each schedule tree into a loop nest, which becomes a `func.func`
-of memrefs: inputs, outputs, temporaries. Kernels with the same function share one; `gk.function` on the
+Takes `gk.kernel`s with a schedule (`schedule-kernels`). isl turns each schedule tree into a loop nest, which becomes a
+`func.func` of memrefs: inputs, outputs, temporaries. Kernels with the same function share one; `gk.function` on the
 kernel names it. The kernels stay in place for `bufferize`, which replaces them by calls.
 """
 
@@ -15,9 +15,8 @@ from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, FlatSymbolRefAttr, 
 from xdsl.passes import ModulePass
 from xdsl.utils.hints import isa
 
-from msc.analysis.kernel_model import kernel_model, output_positions
+from msc.analysis.kernel_model import kernel_model, output_positions, statement_operations
 from msc.dialects import gk
-from msc.dialects.ms.base import BasicOp
 from msc.ir.locations import source_location
 from msc.lowering.kernel_function import KernelFunction
 from msc.lowering.kernel_signature import IN_PLACE, OUTPUTS, TEMPORARIES
@@ -78,7 +77,7 @@ def _function(kernel: gk.KernelOp) -> func.FuncOp:
     schedule = schedule_tree(model, dependences(model), plan)
     inputs = [i for i, a in enumerate(model.arrays) if a.kind == "input"]
     outputs = list(output_positions(kernel))
-    locations = [op.location for op in kernel.body.block.ops if isinstance(op, BasicOp)]
+    locations = [op.location for op in statement_operations(kernel)]
     function = KernelFunction(model, generate(schedule), inputs, outputs, locations).build()
     temporaries = len(function.function_type.inputs) - len(inputs) - len(outputs)
     function.attributes[OUTPUTS] = IntegerAttr(len(outputs), i64)

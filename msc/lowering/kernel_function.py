@@ -27,7 +27,7 @@ class _Scope:
 
     variables: tuple[SSAValue, ...] = ()
     buffers: Mapping[int, SSAValue] = field(default_factory=dict[int, SSAValue])
-    origins: Mapping[int, tuple[AffineExpr, ...]] = field(default_factory=dict[int, tuple[AffineExpr, ...]])
+    local: Mapping[int, LocalBuffer] = field(default_factory=dict[int, LocalBuffer])
     forwarded: frozenset[int] = frozenset()
     values: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
 
@@ -78,18 +78,18 @@ class KernelFunction:
         op = ForOp(lower, upper, values, loop.step, LoopKind(loop.kind), loop.name)
         op.variable.name_hint = loop.name
         block.add_op(op)
-        inner = _Scope((*scope.variables, op.variable), scope.buffers, scope.origins, scope.forwarded, {})
+        inner = _Scope((*scope.variables, op.variable), scope.buffers, scope.local, scope.forwarded, {})
         self._emit(loop.body, inner, op.body.block)
 
     def _body(self, body: Body, scope: _Scope, block: Block) -> None:
         local, _ = self._local[id(body)]
-        buffers, origins = dict(scope.buffers), dict(scope.origins)
+        buffers = dict(scope.buffers)
         for array, buffer in local.buffers.items():
             alloca = memref.AllocaOp.get(storage_type(self._model.arrays[array].dtype), shape=list(buffer.shape))
             block.add_op(alloca)
             alloca.memref.name_hint = "acc" if self._is_accumulator(array) else "local"
-            buffers[array], origins[array] = alloca.memref, buffer.origin
-        inner = _Scope(scope.variables, buffers, origins, frozenset(local.forwarded), {})
+            buffers[array] = alloca.memref
+        inner = _Scope(scope.variables, buffers, local.buffers, frozenset(local.forwarded), {})
         self._emit(body.inside, inner, block)
 
     def _is_accumulator(self, array: int) -> bool:
@@ -146,7 +146,9 @@ def _memref(shape: Sequence[int], dtype: str) -> MemRefType[Attribute]:
 class _InstanceEmitter:
     """Emits one statement at one point."""
 
-    def __init__(self, model: KernelModel, instance: Instance, scope: _Scope, block: Block, locations: Sequence[Attribute]):
+    def __init__(
+        self, model: KernelModel, instance: Instance, scope: _Scope, block: Block, locations: Sequence[Attribute]
+    ):
         self._model, self._instance, self._scope, self._block = model, instance, scope, block
         self._statement = model.statements[instance.statement]
         self._location = locations[self._statement.operation]
@@ -210,15 +212,17 @@ class _InstanceEmitter:
 
     def _place(self, array: int, index: Sequence[AffineExpr]) -> tuple[AffineMap, list[SSAValue]]:
         """The index into the array's buffer: local ones hold only what an iteration touches."""
-        origin = self._scope.origins.get(array)
-        if origin is not None:
-            index = [e + o * -1 for e, o in zip(index, origin, strict=True)]
+        local = self._scope.local.get(array)
+        if local is not None:
+            index = [index[axis] + origin * -1 for axis, origin in zip(local.axes, local.origin, strict=True)]
         return self._over_used([simplified(e) for e in index])
 
     def _over_used(self, exprs: Sequence[AffineExpr]) -> tuple[AffineMap, list[SSAValue]]:
         """The map over only those loop variables that it uses."""
         full = AffineMap(len(self._scope.variables), 0, tuple(exprs))
         used = sorted(full.used_dims())
-        replacement = [AffineExpr.dimension(used.index(d)) if d in used else AffineExpr.constant(0) for d in range(full.num_dims)]
+        replacement = [
+            AffineExpr.dimension(used.index(d)) if d in used else AffineExpr.constant(0) for d in range(full.num_dims)
+        ]
         results = tuple(e.replace_dims_and_symbols(replacement, []) for e in full.results)
         return AffineMap(len(used), 0, results), [self._scope.variables[d] for d in used]

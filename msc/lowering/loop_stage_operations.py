@@ -10,8 +10,9 @@ _ARITH_BINARY = (
 _ARITH_OTHER = "constant cmpf cmpi select"
 _MATH = (
     "absf absi acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh erf exp exp2 expm1 floor fma"
-    " log log10 log1p log2 powf round roundeven rsqrt sin sinh sqrt tan tanh trunc"
+    " ipowi log log10 log1p log2 powf round roundeven rsqrt sin sinh sqrt tan tanh trunc"
 )
+_LANES = "cmpf cmpi select remf sitofp uitofp fptosi fptoui extsi extui trunci extf truncf"
 _VECTOR = "broadcast reduction"
 
 
@@ -21,6 +22,9 @@ def _names(dialect: str, mnemonics: str) -> frozenset[str]:
 
 SCALARS = _names("arith", f"{_ARITH_UNARY} {_ARITH_BINARY} {_ARITH_OTHER}") | _names("math", _MATH)
 """Computation on scalars and, lane by lane, on vectors."""
+
+LANES = _names("arith", _LANES) | _names("math", "copysign")
+"""What `loop.lanes` may stand for: upstream operations that xDSL lacks, or does not take on vectors."""
 
 KERNEL = (
     SCALARS

@@ -1,7 +1,7 @@
 """Scalar bodies of compute definitions as upstream `arith` and `math` operations.
 
-Values of f16 and bf16 are computed in f32: a read extends, a write rounds. Unsigned integers are signless here; the operations carry
-the signedness. Integer division never traps: a division by zero gives zero, as the interpreter has it.
+Values of f16 and bf16 are computed in f32: a read extends, a write rounds. Unsigned integers are signless here; the
+operations carry the signedness. Integer division never traps: a division by zero gives zero, as the interpreter has it.
 """
 
 from __future__ import annotations
@@ -102,7 +102,12 @@ def storage_type(dtype: str) -> Attribute:
 class BodyEmitter:
     """Emits scalar trees; `insert` places an operation and `load` gives the value of a read."""
 
-    def __init__(self, insert: Callable[[Operation], Operation], load: Callable[[Read], SSAValue], index: Callable[[Index], SSAValue]):
+    def __init__(
+        self,
+        insert: Callable[[Operation], Operation],
+        load: Callable[[Read], SSAValue],
+        index: Callable[[Index], SSAValue],
+    ):
         self._insert = insert
         self._load = load
         self._index = index
@@ -121,7 +126,7 @@ class BodyEmitter:
             case Apply():
                 return self.apply(scalar.op, [self.emit(a) for a in scalar.args], scalar.args[-1].dtype)
 
-    def constant(self, value: float | int | bool, dtype: str) -> SSAValue:
+    def constant(self, value: float | bool, dtype: str) -> SSAValue:
         type_ = compute_type(dtype)
         if isinstance(type_, IntegerType):
             return self._put(arith.ConstantOp(IntegerAttr(_wrapped(int(value), type_.width.data), type_)))
@@ -172,7 +177,9 @@ class BodyEmitter:
         differs = self._put(arith.XOrIOp(negative, other))
         moves = self._put(arith.AndIOp(nonzero, differs))
         moved = self.apply("add", [remainder, divisor], dtype)
-        kept = self._put(LanesOp("math.copysign", [remainder, divisor], remainder.type)) if is_float(dtype) else remainder
+        kept = (
+            self._put(LanesOp("math.copysign", [remainder, divisor], remainder.type)) if is_float(dtype) else remainder
+        )
         settled = self._put(arith.SelectOp(nonzero, remainder, kept))
         return self._put(arith.SelectOp(moves, moved, settled))
 

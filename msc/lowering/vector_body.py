@@ -1,7 +1,7 @@
 """One vector's worth of a straight-line loop body.
 
-Values that do not depend on the loop variable stay scalar and are broadcast where they meet a vector. Loads and stores keep their
-affine index; the steps between lanes are the coefficients of the loop variable.
+Values that do not depend on the loop variable stay scalar and are broadcast where they meet a vector. Loads and stores
+keep their affine index; the steps between lanes are the coefficients of the loop variable.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class VectorBody:
         operands = [self._value(v) for v in op.operands]
         if self._lanes > 1 and any(isinstance(v.type, VectorType) for v in operands):
             raise NotVectorisable(otherwise)
-        self._put(op.clone({v: n for v, n in zip(op.operands, operands, strict=True)}), op)
+        self._put(op.clone(dict(zip(op.operands, operands, strict=True))), op)
 
     def _apply(self, op: ApplyOp) -> None:
         map_, values, steps = self._moved(op.map.data, op.values)

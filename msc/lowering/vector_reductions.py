@@ -58,7 +58,11 @@ class LaneSums:
         return allocations, operations
 
     def accumulate(
-        self, partial: Mapping[Operation, SSAValue], allocations: Sequence[Operation], chain: SSAValue | None, lanes: int
+        self,
+        partial: Mapping[Operation, SSAValue],
+        allocations: Sequence[Operation],
+        chain: SSAValue | None,
+        lanes: int,
     ) -> list[Operation]:
         """Add each partial vector into its accumulator."""
         operations: list[Operation] = []
@@ -114,7 +118,11 @@ def _reduction(value: SSAValue, type_: VectorType[Attribute], kind: str) -> vect
 def _summand(store: StoreOp) -> SSAValue | None:
     """The value that a store adds to what its place held, if it is such an update and nothing else uses the sum."""
     combiner = store.value.owner
-    if not isinstance(combiner, Operation) or type(combiner) not in _COMBINERS or combiner.results[0].uses.get_length() != 1:
+    if (
+        not isinstance(combiner, Operation)
+        or type(combiner) not in _COMBINERS
+        or combiner.results[0].uses.get_length() != 1
+    ):
         return None
     for previous, summand in (combiner.operands, combiner.operands[::-1]):
         load = previous.owner
@@ -133,7 +141,7 @@ def _combiner(store: Operation) -> Operation:
     return owner
 
 
-def _splat(value: float | int | bool, type_: VectorType[Attribute]) -> DenseIntOrFPElementsAttr:
+def _splat(value: float | bool, type_: VectorType[Attribute]) -> DenseIntOrFPElementsAttr:
     return DenseIntOrFPElementsAttr.from_list(type_, [value] * type_.get_shape()[0])  # pyright: ignore
 
 

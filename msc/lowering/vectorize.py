@@ -1,9 +1,10 @@
 """Pass `vectorize`: loops marked `vector` become vector operations.
 
-Takes kernels' functions from `convert-gk-to-loop`. A vector loop is innermost and straight-line. It is cut into whole vectors of the target's
-width (a loop where there are several) and, for the rest, vectors of half the width, a quarter, ... so that nothing runs one element at
-a time. An element-wise update of one place (`y = combine(y, x)`) is summed lane by lane in a vector accumulator and reduced at the end:
-a named reassociation of floating-point sums. A loop that can't be vectorised becomes sequential and says why (`loop.refused`).
+Takes kernels' functions from `convert-gk-to-loop`. A vector loop is innermost and straight-line. It is cut into whole
+vectors of the target's width (a loop where there are several) and, for the rest, vectors of half the width, a quarter,
+... so that nothing runs one element at a time. An element-wise update of one place (`y = combine(y, x)`) is summed lane
+by lane in a vector accumulator and reduced at the end: a named reassociation of floating-point sums. A loop that can't
+be vectorised becomes sequential and says why (`loop.refused`).
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ def _vectorize(loop: ForOp, bits: int) -> None:
 
 
 def _emit(loop: ForOp, piece: _Piece, sums: LaneSums) -> list[Operation]:
-    """One piece: straight code for a single vector, else a loop; sums over several vectors get accumulators around it."""
+    """One piece: straight code for a single vector, else a loop; sums over several vectors get accumulators."""
     if piece.lanes == 1:
         return VectorBody(loop, AffineExpr.constant(piece.start), (), 1, {}).operations
     if piece.count == 1 and piece.chains == 1:
@@ -115,7 +116,9 @@ def _emit(loop: ForOp, piece: _Piece, sums: LaneSums) -> list[Operation]:
     return [*before, vectors, *sums.combine_accumulators(accumulators, piece.lanes, piece.chains)]
 
 
-def _chained(loop: ForOp, piece: _Piece, sums: LaneSums, accumulators: Sequence[Operation], vectors: ForOp, body: ForOp) -> None:
+def _chained(
+    loop: ForOp, piece: _Piece, sums: LaneSums, accumulators: Sequence[Operation], vectors: ForOp, body: ForOp
+) -> None:
     chain = body.variable
     at = AffineExpr.dimension(0) + AffineExpr.dimension(1) * piece.lanes
     inside = VectorBody(loop, at, (vectors.variable, chain), piece.lanes, sums.updates)

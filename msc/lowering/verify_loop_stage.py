@@ -25,7 +25,7 @@ from msc.dialects import loop
 from msc.ir.locations import source_location
 from msc.lowering.buffer_types import byte_size
 from msc.lowering.kernel_signature import KernelSignature, kernel_signatures
-from msc.lowering.loop_stage_operations import ENTRY, KERNEL, TOP_LEVEL
+from msc.lowering.loop_stage_operations import ENTRY, KERNEL, LANES, TOP_LEVEL
 from msc.support.diagnostics import Diagnostic, MscError
 
 ENTRY_NAME = "main"
@@ -53,7 +53,7 @@ def loop_stage_diagnostics(module: ModuleOp) -> Iterator[Diagnostic]:
     kernels = kernel_signatures(module)
     for op in module.body.block.ops:
         if op.name not in TOP_LEVEL:
-            yield _illegal(op, "directly in the module")
+            yield _illegal(op.name, op, "directly in the module")
         elif isinstance(op, func.FuncOp) and op.sym_name.data in kernels:
             yield from _check_kernel(op, kernels[op.sym_name.data])
         elif isinstance(op, func.FuncOp) and op.sym_name.data == ENTRY_NAME:
@@ -80,7 +80,9 @@ def _check_kernel(function: func.FuncOp, signature: KernelSignature) -> Iterator
 def _check_operations(function: func.FuncOp, legal: frozenset[str], place: str) -> Iterator[Diagnostic]:
     for op in _inside(function):
         if op.name not in legal:
-            yield _illegal(op, place)
+            yield _illegal(op.name, op, place)
+        elif isinstance(op, loop.LanesOp) and op.operation.data not in LANES:
+            yield _illegal(f"loop.lanes {op.operation.data}", op, place)
 
 
 def _check_arguments(function: func.FuncOp) -> Iterator[Diagnostic]:
@@ -146,8 +148,8 @@ def _inside(function: func.FuncOp) -> Iterator[Operation]:
     return (op for op in function.walk() if op is not function)
 
 
-def _illegal(op: Operation, place: str) -> Diagnostic:
-    return Diagnostic("MSC0902", f"'{op.name}' is not an operation of the loop stage {place}", source_location(op))
+def _illegal(name: str, op: Operation, place: str) -> Diagnostic:
+    return Diagnostic("MSC0902", f"'{name}' is not an operation of the loop stage {place}", source_location(op))
 
 
 def _wrong(op: Operation, message: str) -> Diagnostic:

@@ -1,7 +1,8 @@
 """Where the values of a kernel's internal arrays live, once its nest is known.
 
-An array that is written and read at one point of one leaf needs no memory: the value is *forwarded*. One that lives within an iteration of the
-outer loops becomes a *local* buffer of just the elements that the iteration touches. Others are temporaries of the whole shape.
+An array that is written and read at one point of one leaf needs no memory: the value is *forwarded*. One that lives
+within an iteration of the outer loops becomes a *local* buffer of just the elements that the iteration touches. Others
+are temporaries of the whole shape.
 """
 
 from __future__ import annotations
@@ -23,15 +24,19 @@ LOCAL_BYTES = 64 * 1024
 
 @dataclass(frozen=True)
 class LocalBuffer:
-    """A buffer of `shape` for an array inside one Body; `origin` is subtracted from the array's index."""
+    """A buffer for an array inside one Body: axis k holds axis `axes[k]` of the array, less `origin[k]`.
+
+    The axis that vectors run along is the last, so that they are contiguous.
+    """
 
     shape: tuple[int, ...]
     origin: tuple[AffineExpr, ...]
+    axes: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Access:
-    """One access to an array in a Body: its index over the loop variables, and the ranges of the loops inside the Body."""
+    """One access to an array in a Body: its index over loop variables, and the ranges of the loops inside the Body."""
 
     array: int
     index: tuple[AffineExpr, ...]
@@ -39,35 +44,37 @@ class Access:
     combines: bool
     leaf: int
     inner: Mapping[int, range]
+    vector: int | None
 
 
 def body_accesses(model: KernelModel, body: Body, depth: int) -> list[Access]:
     """Every access to an internal array in a Body below `depth` loops, in program order."""
     accesses: list[Access] = []
-    for instance, leaf, inner in _instances(body.inside, depth, {}, [0]):
+    for instance, leaf, inner, vector in _instances(body.inside, depth, {}, None, [0]):
         statement = model.statements[instance.statement]
         for read in reads(statement.body):
             if model.arrays[read.operand].kind == "internal":
-                accesses.append(Access(read.operand, compose(read.index, instance.index), False, False, leaf, inner))
+                accesses.append(Access(read.operand, compose(read.index, instance.index), False, False, leaf, inner, vector))
         if model.arrays[statement.target].kind == "internal":
             index = compose(statement.write, instance.index)
-            accesses.append(Access(statement.target, index, True, statement.combine is not None, leaf, inner))
+            accesses.append(Access(statement.target, index, True, statement.combine is not None, leaf, inner, vector))
     return accesses
 
 
 def _instances(
-    nests: Sequence[Nest], depth: int, inner: Mapping[int, range], counter: list[int]
-) -> Iterator[tuple[Instance, int, Mapping[int, range]]]:
+    nests: Sequence[Nest], depth: int, inner: Mapping[int, range], vector: int | None, counter: list[int]
+) -> Iterator[tuple[Instance, int, Mapping[int, range], int | None]]:
     counter[0] += 1
     leaf = counter[0]
     for nest in nests:
         match nest:
             case Instance():
-                yield nest, leaf, inner
+                yield nest, leaf, inner, vector
             case Body():
-                yield from _instances(nest.inside, depth, inner, counter)
+                yield from _instances(nest.inside, depth, inner, vector, counter)
             case Loop():
-                yield from _instances(nest.body, depth + 1, {**inner, depth: _range(nest, inner)}, counter)
+                along = depth if nest.kind == "vector" else vector
+                yield from _instances(nest.body, depth + 1, {**inner, depth: _range(nest, inner)}, along, counter)
 
 
 def _range(loop: Loop, inner: Mapping[int, range]) -> range:
@@ -100,11 +107,21 @@ def _is_forwarded(uses: Sequence[Access]) -> bool:
 
 def local_buffer(accesses: Sequence[Access], depth: int) -> LocalBuffer | None:
     """The buffer that holds what one iteration touches of an array, or None where the touched box is not constant."""
-    axes = [_axis([a.index[k] for a in accesses], [a.inner for a in accesses], depth) for k in range(len(accesses[0].index))]
+    axes = [
+        _axis([a.index[k] for a in accesses], [a.inner for a in accesses], depth) for k in range(len(accesses[0].index))
+    ]
     if any(axis is None for axis in axes):
         return None
     found = [axis for axis in axes if axis is not None]
-    return LocalBuffer(tuple(size for size, _ in found), tuple(origin for _, origin in found))
+    order = sorted(range(len(found)), key=lambda k: _runs_along_vectors(accesses, k))
+    return LocalBuffer(tuple(found[k][0] for k in order), tuple(found[k][1] for k in order), tuple(order))
+
+
+def _runs_along_vectors(accesses: Sequence[Access], axis: int) -> bool:
+    """Whether lanes of most vector accesses differ in this axis of the array."""
+    vectors = [a for a in accesses if a.vector is not None]
+    moving = [a for a in vectors if a.vector in a.index[axis].used_dims()]
+    return 2 * len(moving) > len(vectors)
 
 
 def _axis(

@@ -1,7 +1,7 @@
 """Iteration domains, access relations and dependences of a kernel, as isl objects.
 
-Statement k is the tuple `Sk`, array k the tuple `Ak`. Dependences are exact: isl's flow analysis on the access relations in
-program order, statements one after the other, each over its box.
+Statement k is the tuple `Sk`, array k the tuple `Ak`. Dependences are exact: isl's flow analysis on the access
+relations in program order, statements one after the other, each over its box.
 """
 
 from __future__ import annotations
@@ -23,11 +23,21 @@ from msc.poly.model import KernelModel, KernelStatement
 
 @dataclass(frozen=True)
 class Dependences:
-    """What a schedule must respect: `order` holds flow, anti and output dependences; `flow` only values that are read."""
+    """What a schedule must respect: `order` holds flow, anti and output dependences; `flow` only values that are read.
+
+    `updates` is the part of `order` between updates of one place by one statement. Combiners are associative and commutative (for
+    floating-point sums by decision: reassociation), so updates may run in any order, though not at the same time.
+    """
 
     domain: isl.UnionSet
     order: isl.UnionMap
     flow: isl.UnionMap
+    updates: isl.UnionMap
+
+    @property
+    def strict(self) -> isl.UnionMap:
+        """The dependences whose order no decision relaxes."""
+        return self.order.subtract(self.updates)
 
 
 def isl_expr(expr: AffineExpr) -> str:
@@ -76,7 +86,18 @@ def dependences(model: KernelModel) -> Dependences:
     flow = _flow(reads, writes, order)
     output = _flow(writes, writes, order)
     anti = _anti(writes, reads, order)
-    return Dependences(instances, flow.union(output).union(anti).coalesce(), flow)
+    every = flow.union(output).union(anti).coalesce()
+    return Dependences(instances, every, flow, every.intersect(_updates(model)))
+
+
+def _updates(model: KernelModel) -> isl.UnionMap:
+    """All pairs of instances of a statement that updates in place."""
+    texts = [
+        f"S{i}[{', '.join(f'a{k}' for k in range(len(s.extents)))}] -> S{i}[{', '.join(f'b{k}' for k in range(len(s.extents)))}]"
+        for i, s in enumerate(model.statements)
+        if s.combine
+    ]
+    return _union(texts)
 
 
 def _flow(sinks: isl.UnionMap, sources: isl.UnionMap, order: isl.UnionMap) -> isl.UnionMap:

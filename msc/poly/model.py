@@ -87,7 +87,9 @@ def statements_of(
         if statement.combine is not None and not statement.accumulate:
             statements.append(_initialisation(statement, target, operation, dtypes[statement.result]))
         statements.append(
-            KernelStatement(statement.extents, statement.names, target, statement.write, body, statement.combine, operation)
+            KernelStatement(
+                statement.extents, statement.names, target, statement.write, body, statement.combine, operation
+            )
         )
     return statements
 
@@ -97,7 +99,9 @@ def _initialisation(statement: Statement, target: int, operation: int, dtype: st
     kept = [d for d in range(len(statement.extents)) if d not in statement.reduced]
     position = {d: i for i, d in enumerate(kept)}
     inner = dims(len(kept))
-    replacement = [inner[position[d]] if d in position else affine_map(0, [0]).results[0] for d in range(len(statement.extents))]
+    replacement = [
+        inner[position[d]] if d in position else affine_map(0, [0]).results[0] for d in range(len(statement.extents))
+    ]
     write = affine_map(len(kept), [r.replace_dims_and_symbols(replacement, []) for r in statement.write.results])
     neutral = Constant(identity(statement.combine, dtype), dtype)
     names = tuple(statement.names[d] for d in kept)

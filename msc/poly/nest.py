@@ -1,7 +1,7 @@
 """The loop nest that isl generates for a schedule tree, as plain data.
 
-Index expressions are affine over the enclosing loops' variables: dimension k is the k-th enclosing loop that is not degenerate,
-counted from outside.
+Index expressions are affine over the enclosing loops' variables: dimension k is the k-th enclosing loop that is not
+degenerate, counted from outside.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class UnsupportedNest(Exception):
 
 
 def generate(schedule: isl.Schedule) -> tuple[Nest, ...]:
-    """isl's AST of a schedule as a nest."""
+    """Isl's AST of a schedule as a nest."""
     build = isl.AstBuild.alloc(schedule.get_ctx())
     return _nests(build.node_from_schedule(schedule), {}, 0, None)
 
@@ -61,7 +61,9 @@ def _nests(node: isl.AstNode, variables: dict[str, AffineExpr], depth: int, mark
     if kind == isl.ast_node_type.block:
         children = node.block_get_children()
         return tuple(
-            nest for i in range(children.n_ast_node()) for nest in _nests(children.get_ast_node(i), variables, depth, mark)
+            nest
+            for i in range(children.n_ast_node())
+            for nest in _nests(children.get_ast_node(i), variables, depth, mark)
         )
     if kind == isl.ast_node_type.mark:
         name = node.mark_get_id().get_name()

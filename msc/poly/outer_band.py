@@ -1,7 +1,7 @@
 """Which loops statements can share: isl computes a schedule, and we keep what it proves free of dependences.
 
-isl's scheduler (Pluto-like: proximity for fusion, coincidence for parallelism) is asked to schedule all statements as one component
-(`whole_component`), which makes its outermost band hold the loops that all of them share.
+isl's scheduler (Pluto-like: proximity for fusion, coincidence for parallelism) is asked to schedule all statements as
+one component (`whole_component`), which makes its outermost band hold the loops that all of them share.
 """
 
 from __future__ import annotations
@@ -103,11 +103,11 @@ def restricted(deps: Dependences, statements: Sequence[int], fixed: Sequence[Sha
         if row is not None:
             order = order.eq_at_multi_union_pw_aff(row)
             flow = flow.eq_at_multi_union_pw_aff(row)
-    return Dependences(domain, order, flow)
+    return Dependences(domain, order, flow, order.intersect(deps.updates))
 
 
 def loop_row(dims: Mapping[int, int], ranks: Mapping[int, int], expr: str = "{d}") -> str:
-    """isl text of a schedule row over the statements of `ranks`; `{d}` in `expr` stands for each one's dimension."""
+    """Isl text of a schedule row over the statements of `ranks`; `{d}` in `expr` stands for each one's dimension."""
     pieces = [
         f"S{s}[{', '.join(f'd{i}' for i in range(rank))}] -> [({expr.replace('{d}', f'd{dims[s]}')})]"
         for s, rank in ranks.items()

@@ -1,4 +1,4 @@
-"""Whether a kernel may write an output over an input: every element is read for the last time before it is overwritten."""
+"""Whether a kernel may write an output over an input: each element is read for the last time before it is written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ def may_overwrite(model: KernelModel, plan: Plan, schedule: isl.Schedule, source
     Vectors and unrolled tiles run statements side by side, so a read and the write of its element must be in the same
     iteration of all loops that their statements share.
     """
-    if model.arrays[source].shape != model.arrays[target].shape or model.arrays[source].dtype != model.arrays[target].dtype:
+    if (
+        model.arrays[source].shape != model.arrays[target].shape
+        or model.arrays[source].dtype != model.arrays[target].dtype
+    ):
         return False
     if any(source in s.whole_reads() for s in model.statements):
         return False

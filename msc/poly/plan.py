@@ -6,8 +6,8 @@
     do S1 over ic: S1.4, kh: S1.5, kw: S1.6      each under inner loops of its own
     do S2 S3
 
-Members of the band share an iteration among all statements and carry no dependence. A tile of 1 makes a plain loop; a tile of
-the whole extent leaves only the point loop. At most one loop of a statement is `vector`.
+Members of the band share an iteration among all statements and carry no dependence. A tile of 1 makes a plain loop; a
+tile of the whole extent leaves only the point loop. At most one loop of a statement is `vector`.
 """
 
 from __future__ import annotations

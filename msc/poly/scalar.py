@@ -23,7 +23,7 @@ UNARY = frozenset(
 COMPARISONS = frozenset("eq ne lt le gt ge".split())
 BINARY = frozenset("add sub mul div rem mod pow atan2 max min and or xor shl shr".split()) | COMPARISONS
 TERNARY = frozenset({"select"})
-ARITY: dict[str, int] = {name: 1 for name in UNARY} | {name: 2 for name in BINARY} | {name: 3 for name in TERNARY}
+ARITY: dict[str, int] = dict.fromkeys(UNARY, 1) | dict.fromkeys(BINARY, 2) | dict.fromkeys(TERNARY, 3)
 BOOLEAN_RESULT = COMPARISONS | {"isnan", "isinf"}
 
 

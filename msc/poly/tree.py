@@ -1,9 +1,9 @@
 """From a plan to an isl schedule tree, and the proof that the tree respects the dependences.
 
-The tree, top down: for each member of the band a tile loop (with a sequence of two parts in front where the tile does not divide
-the extent, so that every loop has constant bounds and no guard is ever needed); the mark `body`, where local buffers live; a sequence of
-the groups; in each the inner loops, then the point loops of the tiles, then a sequence of the statements.
-Loops are announced by marks `kind:name`.
+The tree, top down: for each member of the band a tile loop (with a sequence of two parts in front where the tile does
+not divide the extent, so that every loop has constant bounds and no guard is ever needed); the mark `body`, where local
+buffers live; a sequence of the groups; in each the inner loops, then the point loops of the tiles, then a sequence of
+the statements. Loops are announced by marks `kind:name`.
 """
 
 from __future__ import annotations
@@ -45,9 +45,7 @@ class _TreeBuilder:
         if len(ranges) == 1:
             return self._tile_loop(node, member, ranges[0], rest, parts)
         filters = [self._range_filter(member, part) for part in ranges]
-        return self._sequence(
-            node, filters, lambda child, k: self._tile_loop(child, member, ranges[k], rest, parts)
-        )
+        return self._sequence(node, filters, lambda child, k: self._tile_loop(child, member, ranges[k], rest, parts))
 
     def _tile_loop(
         self, node: isl.ScheduleNode, member: Member, part: _Part, rest: Sequence[Member], parts: Mapping[str, _Part]
@@ -73,7 +71,11 @@ class _TreeBuilder:
         if inner:
             kind = "vector" if inner[0].vector else "sequential"
             return self._loop(
-                node, f"{kind}:{inner[0].name}", inner[0], "{d}", lambda child: self._group(child, group, inner[1:], parts)
+                node,
+                f"{kind}:{inner[0].name}",
+                inner[0],
+                "{d}",
+                lambda child: self._group(child, group, inner[1:], parts),
             )
         return self._points(node, group, self._plan.points, parts)
 
@@ -155,8 +157,8 @@ def schedule_tree(model: KernelModel, deps: Dependences, plan: Plan) -> isl.Sche
 
 
 def violated(schedule: isl.Schedule, deps: Dependences) -> isl.UnionMap:
-    """The dependences whose source does not run before their sink; empty for a legal schedule."""
-    return _backwards(schedule, deps.order, isl.Map.lex_lt)
+    """The strict dependences whose source does not run before their sink; empty for a legal schedule."""
+    return _backwards(schedule, deps.strict, isl.Map.lex_lt)
 
 
 def reversed_pairs(schedule: isl.Schedule, pairs: isl.UnionMap) -> isl.UnionMap:

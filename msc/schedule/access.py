@@ -41,6 +41,8 @@ def strides(model: KernelModel, statement: KernelStatement, dim: int) -> tuple[i
 
 
 def _stride(model: KernelModel, array: int, index: tuple[AffineExpr, ...], dim: int) -> int:
+    if model.arrays[array].kind == "internal":
+        return int(any(coefficient(e, dim) for e in index))  # local buffers are laid out for the vectors
     per_axis = model.arrays[array].strides
     return _saturated(sum(coefficient(e, dim) * s for e, s in zip(index, per_axis, strict=True)))
 

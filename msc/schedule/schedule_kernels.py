@@ -1,8 +1,8 @@
 """Pass `schedule-kernels`: decide a schedule for every kernel and prove it legal.
 
 Takes `gk.kernel`s of basic operations with static shapes. Gives each an attribute `gk.schedule` (the plan, see
-`msc.poly.plan`) and `gk.schedule_reasons`. A plan that is already there (written by a person or by tuning) is kept if it is
-legal, and refused with an error if it is not. Changes nothing else.
+`msc.poly.plan`) and `gk.schedule_reasons`. A plan that is already there (written by a person or by tuning) is kept if
+it is legal, and refused with an error if it is not. Changes nothing else.
 """
 
 from __future__ import annotations
@@ -73,7 +73,9 @@ def _check_given(kernel: gk.KernelOp, model: KernelModel, deps: Dependences) -> 
     except (ValueError, KeyError, IndexError) as problem:
         message = f"its gk.schedule can't be read: {problem}"
     help_ = "remove the attribute, and msc chooses a schedule"
-    raise MscError(Diagnostic("MSC0408", f"kernel {kernel.label.data!r}: {message}", source_location(kernel), help=help_))
+    raise MscError(
+        Diagnostic("MSC0408", f"kernel {kernel.label.data!r}: {message}", source_location(kernel), help=help_)
+    )
 
 
 def plan_of(kernel: gk.KernelOp) -> Plan:

@@ -1,7 +1,7 @@
 """The decisions for one kernel: which loops are shared, which runs as vectors, what is tiled, what runs in parallel.
 
-isl proves which loops the statements can share; an instruction-count model picks the vector dimension; tiles of reductions are chosen to
-keep accumulators in registers (`tiling`). Nothing is measured.
+isl proves which loops the statements can share; an instruction-count model picks the vector dimension; tiles of
+reductions are chosen to keep accumulators in registers (`tiling`). Nothing is measured.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from msc.poly.dependences import Dependences
 from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.outer_band import ScheduleLimit, SharedLoop, restricted, shared_loops
 from msc.poly.plan import Group, Member, Plan
-from msc.schedule.access import lanes_of, scalar_cost, statement_cost, vectorisable
+from msc.schedule.access import lanes_of, scalar_cost, statement_cost, strides, vectorisable
 from msc.schedule.tiling import best_tile
 from msc.targets.cpu import CpuTarget
 
@@ -40,7 +40,7 @@ def decide(model: KernelModel, deps: Dependences, target: CpuTarget, threads: in
 
 def plain(model: KernelModel) -> Plan:
     """The plan that is always legal: statements one after the other, each in its own loops, no vectors."""
-    return Plan((), tuple(Group((k,), _own_loops(s, k, ())) for k, s in enumerate(model.statements)))
+    return Plan((), tuple(Group((k,), _own_loops(model, k, ())) for k in range(len(model.statements))))
 
 
 def _outer_band(model: KernelModel, deps: Dependences, reasons: list[str]) -> tuple[Member, ...]:
@@ -66,21 +66,20 @@ def _member(model: KernelModel, loop: SharedLoop, extent: int) -> Member:
     return Member(model.statements[widest].names[loop.dims[widest]], extent, dict(loop.dims))
 
 
-def _own_loops(statement: KernelStatement, number: int, band: Sequence[Member]) -> tuple[Member, ...]:
-    """Loops over the dimensions of a statement that the band does not have."""
+def _own_loops(model: KernelModel, number: int, band: Sequence[Member]) -> tuple[Member, ...]:
+    """Loops over the dimensions of a statement that the band does not have; those that stride furthest are outermost."""
+    statement = model.statements[number]
     shared = {m.dims[number] for m in band}
-    return tuple(
-        Member(statement.names[d], extent, {number: d})
-        for d, extent in enumerate(statement.extents)
-        if d not in shared and extent > 1
-    )
+    own = [d for d, extent in enumerate(statement.extents) if d not in shared and extent > 1]
+    reach = {d: sum(abs(s) for s in strides(model, statement, d)) for d in own}
+    return tuple(Member(statement.names[d], statement.extents[d], {number: d}) for d in sorted(own, key=lambda d: -reach[d]))
 
 
 def _groups(model: KernelModel, deps: Dependences, band: Sequence[Member]) -> tuple[Group, ...]:
     """Statements in order; neighbours that may share all their inner loops run in one group."""
     groups: list[Group] = []
     for number, statement in enumerate(model.statements):
-        own = _own_loops(statement, number, band)
+        own = _own_loops(model, number, band)
         merged = _merge(model, deps, band, groups[-1], number, own) if groups else None
         if merged is not None:
             groups[-1] = merged
@@ -179,7 +178,10 @@ def _tiled(
     lanes: int,
     reasons: list[str],
 ) -> tuple[Member, ...]:
-    """The band with its vector member innermost, and register tiles where reductions run below it."""
+    """The band with its vector member, and register tiles where reductions run below it.
+
+    Then tiles of the vector member are outermost: the panel of the operand that only they move through stays in the cache.
+    """
     reductions = [s for g in groups if g.inner for s in g.statements]
     if not reductions:
         whole = replace(band[vector], tile=band[vector].extent, vector=True)
@@ -190,16 +192,18 @@ def _tiled(
         model,
         model.statements[heaviest],
         band[vector].dims[heaviest],
-        tuple(band[i].dims[heaviest] for i in others),
+        tuple(band[i].dims[heaviest] for i in reversed(others)),
         lanes,
         target.vector_registers,
     )
     row = next((i for i in others if band[i].dims[heaviest] == tile.row), None)
     name = band[row].name if row is not None else "none"
-    reasons.append(f"register tile {name} {tile.rows} x {band[vector].name} {tile.width}: {tile.cycles:.0f} cycles a step")
+    reasons.append(
+        f"register tile {name} {tile.rows} x {band[vector].name} {tile.width}: {tile.cycles:.0f} cycles a step"
+    )
     outer = tuple(m for i, m in enumerate(band) if i not in (vector, row))
     rows = (replace(band[row], tile=tile.rows),) if row is not None else ()
-    return (*outer, replace(band[vector], tile=tile.width, vector=True), *rows)
+    return (replace(band[vector], tile=tile.width, vector=True), *outer, *rows)
 
 
 def _with_threads(model: KernelModel, plan: Plan, threads: int, reasons: list[str]) -> Plan:

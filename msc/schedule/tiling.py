@@ -1,8 +1,8 @@
 """Register tiles: how many elements of two band dimensions one iteration of the reduction keeps in vector registers.
 
-For a tile of `rows` times `width` the inner iteration does one vector multiply-add per accumulator, loads what depends on the
-vector dimension once per vector and what depends on the row once per row. The model takes the larger of the arithmetic and the load time
-(two of each a cycle), and never less than the latency of a chain of dependent additions.
+For a tile of `rows` times `width` the inner iteration does one vector multiply-add per accumulator, loads what depends
+on the vector dimension once per vector and what depends on the row once per row. The model takes the larger of the
+arithmetic and the load time (two of each a cycle), and never less than the latency of a chain of dependent additions.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_VECTORS = 8
 
 @dataclass(frozen=True)
 class RegisterTile:
-    """`rows` of dimension `row` (None: one row) times `width` of the vector dimension; `cycles` a step for one row of it."""
+    """`rows` of dimension `row` (None: one row) by `width` of the vector dimension; `cycles` a step for one row."""
 
     row: int | None
     rows: int
@@ -44,9 +44,7 @@ def best_tile(
 ) -> RegisterTile:
     """The cheapest register tile of a reduction whose lanes run along dimension `vector`."""
     candidates = (
-        tile
-        for row in (*rows, None)
-        for tile in _candidates(model, statement, vector, row, lanes, registers)
+        tile for row in (*rows, None) for tile in _candidates(model, statement, vector, row, lanes, registers)
     )
     return min(candidates, key=lambda t: (t.cycles, t.rows * t.width))
 
