@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import pytest
 from numpy.typing import NDArray
 
 from msc.runtime.artifact import CompiledModel, load
-from msc.runtime.program import Signature
+from msc.runtime.build import build
+from msc.runtime.program import CProgram, Signature
 from msc.support.diagnostics import MscError
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -122,3 +124,17 @@ def test_what_is_no_signature(text: str) -> None:
 
 def test_signatures_survive_json(model: CompiledModel) -> None:
     assert Signature.from_json(model.signature.to_json()) == model.signature
+
+
+def test_an_error_of_the_model_is_explained(
+    program_of: Callable[[str], CProgram], weights: dict[str, NDArray[np.float32]], tmp_path: Path
+) -> None:
+    source = (
+        '#include "scale.h"\nint scale_run(const float *x, const int32_t *n, float *y, double *sum, void *w)\n'
+        "{ (void)x; (void)n; (void)y; (void)sum; return w == 0; }"
+    )
+    path = build(program_of(source.replace("w == 0", "2")), weights, "so", tmp_path / "x.so")
+    with pytest.raises(MscError, match=r"MSC0606.*a pointer was misaligned"):
+        load(path)(X, N)
+    aligned = build(program_of(source.replace("w == 0", "(uintptr_t)w % 64 != 0")), weights, "so", tmp_path / "y.so")
+    load(aligned)(X, N)
