@@ -1,0 +1,49 @@
+"""Every composite operation, and random graphs, through the whole compiler to C: equal to the interpreter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from safetensors.numpy import save_file  # pyright: ignore[reportUnknownVariableType]  (its stub is partial)
+
+import msc
+from tests.unit.graph_kernel.graphs import Array, function, random_inputs, random_weights, read, results
+from tests.unit.graph_kernel.test_expanders import ACTIVATIONS, OF_X, OTHERS, X
+from tests.unit.graph_kernel.test_random_graphs import graphs
+
+CASES = [*(("%x: tensor<4x9xf32>", text) for text in ACTIVATIONS), *((X, text) for text in OF_X), *OTHERS]
+
+
+def check(actual: Array, expected: Array, tolerance: float) -> None:
+    assert actual.dtype == expected.dtype
+    exact = expected.dtype.kind not in "fV"
+    wide, reference = actual.astype(np.float64), expected.astype(np.float64)
+    np.testing.assert_allclose(wide, reference, rtol=0 if exact else tolerance, atol=0 if exact else tolerance)
+
+
+@pytest.mark.parametrize(("arguments", "text"), CASES)
+def test_operation(arguments: str, text: str, tmp_path: Path) -> None:
+    module = function(arguments, f"%y = ms.{text}")
+    inputs = random_inputs(module)
+    (expected,) = results(module, inputs)
+    path = tmp_path / "model.mir"
+    path.write_text(str(module))
+    check(np.asarray(msc.compile(path, threads=1)(*inputs)), expected, 2e-2 if "f16" in arguments else 1e-4)
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(graphs())
+def test_random_graph(text: str) -> None:
+    module = read(text)
+    inputs, weights = random_inputs(module), random_weights(module)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "model.mir"
+        path.write_text(f'builtin.module attributes {{ms.weights = "weights.safetensors"}} {{\n{text}\n}}\n')
+        save_file(weights or {"none": np.zeros(1, np.float32)}, Path(folder) / "weights.safetensors")
+        outputs = msc.compile(path, threads=1)(*inputs)
+    for actual, expected in zip(outputs, results(module, inputs, weights), strict=True):
+        check(np.asarray(actual), expected, 1e-3)
