@@ -12,6 +12,7 @@ import msc
 VERBS: dict[str, str] = {
     "compile": "Compile a model to C, an object, a shared library, a program or a bundle.",
     "run": "Run a model on given or random inputs.",
+    "verify": "Check every stage of a compilation against the interpreter.",
     "doctor": "Check what msc needs on this machine, and say how to get it.",
     "explain": "Explain a diagnostic code.",
     "opt": "Run passes over a module and print it.",

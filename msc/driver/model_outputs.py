@@ -18,12 +18,25 @@ from msc.support.files import make_folder, write_bytes
 Array = NDArray[Any]
 
 
+_RELATIVE = {"float16": 4e-3, "bfloat16": 3e-2}
+"""A few roundings of the narrow types."""
+
+
 @dataclass(frozen=True)
 class Tolerance:
     """Two numbers agree if they differ by at most `absolute + relative * |expected|`; NaN agrees with NaN."""
 
     absolute: float = 1e-5
     relative: float = 1e-4
+
+    def scaled(self, expected: Array) -> Tolerance:
+        """The tolerance for sums of terms as large as the largest element; at least that of the element type."""
+        if expected.dtype.kind in "biu" or expected.size == 0:
+            return self
+        relative = max(self.relative, _RELATIVE.get(expected.dtype.name, 0.0))
+        wide = np.abs(expected.astype(np.float64))
+        largest = float(wide[np.isfinite(wide)].max(initial=0.0))
+        return Tolerance(self.absolute + relative * largest, relative)
 
     def agree(self, got: Array, expected: Array) -> bool:
         """Whether two arrays of one shape and dtype agree in every element."""

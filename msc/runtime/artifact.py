@@ -65,6 +65,10 @@ class CompiledModel:
         self.call_into(inputs, outputs)
         return outputs
 
+    def check(self, arrays: Sequence[Array]) -> Sequence[Array]:
+        """The inputs in order as `call_into` takes them. Raises MSC0601 to MSC0604."""
+        return self._checker.check(tuple(arrays), {})
+
     def call_into(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Run on arrays already checked: C-contiguous, of the right shapes and dtypes."""
         local = self._local

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 MODEL = """// A small network.
 builtin.module @small attributes {ms.weights = "small.safetensors"} {
@@ -23,7 +23,7 @@ builtin.module @small attributes {ms.weights = "small.safetensors"} {
 
 
 @pytest.fixture(autouse=True)
-def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
 
 
@@ -32,7 +32,7 @@ def model(tmp_path: Path) -> Path:
     """`small.mir` with its weights beside it."""
     rng = np.random.default_rng(0)
     weights = {name: rng.standard_normal(shape, np.float32) for name, shape in (("w", (4, 6)), ("b", (4,)))}
-    save_file(weights, tmp_path / "small.safetensors")
+    (tmp_path / "small.safetensors").write_bytes(save(weights))
     path = tmp_path / "small.mir"
     path.write_text(MODEL, "utf-8")
     return path

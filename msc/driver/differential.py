@@ -1,0 +1,204 @@
+"""`msc verify`: one model, one input, every stage; the first step whose result is not the interpreter's is named."""
+
+from __future__ import annotations
+
+import ctypes
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from xdsl.dialects.builtin import ArrayAttr, MemRefType, ModuleOp, StringAttr
+from xdsl.utils.hints import isa
+
+from msc.analysis.flops import flops
+from msc.driver.compile import Compilation, Step, compile_model, generate_c
+from msc.driver.interpretation import entry_function, input_tensors
+from msc.driver.ir_dump import format_module
+from msc.driver.kernel_records import KernelRecord, c_names, kernel_function, record_kernels, run_kernel
+from msc.driver.model_inputs import choose_inputs
+from msc.driver.model_outputs import Tolerance, largest_error
+from msc.driver.options import CompileOptions
+from msc.driver.reading_models import Model, read_model
+from msc.driver.traces import Trace, first_lost
+from msc.interp import WeightSource, evaluate, evaluate_loops
+from msc.interp.arrays import Array
+from msc.ir.locations import source_location
+from msc.runtime.artifact import load
+from msc.runtime.build import BuildOptions, build
+from msc.support.diagnostics import Diagnostic, MscError
+
+
+@dataclass(frozen=True)
+class Check:
+    """One comparison: after which step of which stage, of what, its verdict and the largest absolute difference."""
+
+    stage: str
+    step: str
+    subject: str
+    verdict: str
+    error: float = 0.0
+    detail: str = ""
+
+    @property
+    def diverges(self) -> bool:
+        """Whether the results differ by more than the tolerance."""
+        return self.verdict == DIVERGES
+
+
+AGREES, DIVERGES, SKIPPED, UNCHANGED = "agrees", "diverges", "skipped", "unchanged"
+
+LOOP_LIMIT = 50_000_000
+"""Arithmetic operations of a model above which its loops are not interpreted, which takes about 1 s per million."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to verify on: named inputs, a seed for the others, how close is close, and how much to interpret."""
+
+    given: Mapping[str, Array] = field(default_factory=dict[str, Array])
+    seed: int = 0
+    tolerance: Tolerance = field(default_factory=Tolerance)
+    loop_limit: int = LOOP_LIMIT
+
+
+class _Found(Exception):
+    """Stops the walk at the first divergence."""
+
+
+def verify_model(
+    model: str, options: CompileOptions, settings: Settings, reference: str | None = None
+) -> tuple[Check, ...]:
+    """The checks in order; the last one diverges if any does. `reference` is the model whose meaning counts.
+
+    Raises MSC0601 to MSC0604 for inputs that do not fit, and what compiling raises.
+    """
+    original = read_model(reference or model, options)
+    if original.stage.name == "loop":
+        message = "verification needs a model before the loop stage, whose operations have a meaning"
+        raise MscError(Diagnostic("MSC0006", message, help="--reference MODEL gives the graph that it comes from"))
+    verification = _Verification(original, replace(options, export_kernels=True), settings)
+    with suppress(_Found):
+        verification.run(model, is_reference=reference is None)
+    return tuple(verification.checks)
+
+
+class _Verification:
+    """One walk with its reference values."""
+
+    def __init__(self, original: Model, options: CompileOptions, settings: Settings) -> None:
+        self.checks = list[Check]()
+        self._options, self._settings = options, settings
+        self._inputs = choose_inputs(input_tensors(original.module), settings.given, settings.seed)
+        self._reference = Trace()
+        self._weights: WeightSource = original.weights()
+        self._expected = evaluate(original.module, self._inputs, self._weights, observer=self._reference.record)
+        self._text = format_module(original.module)
+        self._work = 0
+        self._records: tuple[KernelRecord, ...] = ()
+        self._tolerances = tuple(settings.tolerance.scaled(array) for array in self._expected)
+
+    def run(self, model: str, *, is_reference: bool) -> None:
+        """Walk along all stages to C."""
+        if not is_reference:
+            start = read_model(model, self._options)
+            self._text = ""
+            self._check_module(Step(start.stage.name, "read", 0.0), start.module)
+        compilation = compile_model(model, self._options, after_step=self._after)
+        self._check_c(compilation)
+
+    def _after(self, step: Step, module: ModuleOp) -> None:
+        if not step.name.startswith("verify-"):
+            self._check_module(step, module)
+
+    def _check_module(self, step: Step, module: ModuleOp) -> None:
+        text = format_module(module)
+        if text == self._text:
+            self._add(step, "model", UNCHANGED)
+            return
+        self._text = text
+        if any(isinstance(a.type, MemRefType) for a in entry_function(module).args):
+            self._check_loops(step, module)
+            return
+        self._work = max(self._work, flops(entry_function(module)))  # of expanded operations, from then on
+        trace = Trace()
+        outputs = evaluate(module, self._inputs, self._weights, observer=trace.record)
+        self._compare(step, outputs, trace)
+        self._check_kernels(step, module)
+
+    def _compare(self, step: Step, outputs: Sequence[Array], trace: Trace | None = None) -> None:
+        pairs = list(zip(outputs, self._expected, self._tolerances, strict=True))
+        error = max((largest_error(got, expected) for got, expected, _ in pairs), default=0.0)
+        if all(tolerance.agree(got, expected) for got, expected, tolerance in pairs):
+            self._add(step, "model", AGREES, error)
+            return
+        self._add(step, "model", DIVERGES, error, "" if trace is None else self._lost(trace))
+
+    def _lost(self, trace: Trace) -> str:
+        op = first_lost(self._reference, trace, self._settings.tolerance)
+        place = None if op is None else source_location(op)
+        return "" if op is None else f"first at {op.name}{f' at {place}' if place is not None else ''}"
+
+    def _check_loops(self, step: Step, module: ModuleOp) -> None:
+        if self._work > self._settings.loop_limit:
+            reason = f"{self._work} operations are more than the limit of {self._settings.loop_limit}"
+            self._add(step, "model", SKIPPED, detail=reason)
+            return
+        self._compare(step, evaluate_loops(module, self._inputs, self._weights))
+
+    def _check_kernels(self, step: Step, module: ModuleOp) -> None:
+        """Each kernel's loops alone, once there are some."""
+        if not self._records:
+            self._records = record_kernels(module, self._inputs, self._weights)
+        if self._records and self._work > self._settings.loop_limit:
+            reason = f"{self._work} operations are more than the limit of {self._settings.loop_limit}"
+            self._add(step, "kernels", SKIPPED, detail=reason)
+            return
+        for record in self._records:
+            self._compare_kernel(step, module, record, run_kernel(module, record))
+
+    def _compare_kernel(self, step: Step, module: ModuleOp, record: KernelRecord, outputs: Sequence[Array]) -> None:
+        pairs = list(zip(outputs, record.outputs, strict=True))
+        error = max(largest_error(got, expected) for got, expected in pairs)
+        tolerance = self._settings.tolerance
+        agrees = all(tolerance.scaled(expected).agree(got, expected) for got, expected in pairs)
+        origin = "" if agrees else _origin(module, record.function)
+        self._add(step, f"kernel {record.function}", AGREES if agrees else DIVERGES, error, origin)
+
+    def _check_c(self, compilation: Compilation) -> None:
+        program = generate_c(compilation)
+        step = Step("c", "emit-c", 0.0)
+        with tempfile.TemporaryDirectory(prefix="msc-verify-") as folder:
+            path = build(program, compilation.parameters(), "so", Path(folder) / "model.so", BuildOptions())
+            model = load(path)
+            library = ctypes.CDLL(str(path))
+            names = c_names(compilation.module, program.kernels)
+            for record in self._records:
+                outputs = run_kernel(compilation.module, record, _caller(library, names[record.function]))
+                self._compare_kernel(step, compilation.module, record, outputs)
+            outputs = [array.copy() for array in self._expected]
+            model.call_into(model.check(self._inputs), outputs)
+            self._compare(step, outputs)
+
+    def _add(self, step: Step, subject: str, verdict: str, error: float = 0.0, detail: str = "") -> None:
+        self.checks.append(Check(step.stage, step.name, subject, verdict, error, detail))
+        if verdict == DIVERGES:
+            raise _Found
+
+
+def _origin(module: ModuleOp, name: str) -> str:
+    """What a kernel's function was made of."""
+    function = kernel_function(module, name)
+    origin = None if function is None else function.attributes.get("loop.origin")
+    return f"made of {', '.join(item.data for item in origin)}" if isa(origin, ArrayAttr[StringAttr]) else ""
+
+
+def _caller(library: ctypes.CDLL, name: str) -> Callable[[Sequence[Array]], None]:
+    function = library[name]
+    function.restype = None
+
+    def call(arrays: Sequence[Array]) -> None:
+        function(*(ctypes.c_void_p(array.ctypes.data) for array in arrays))
+
+    return call

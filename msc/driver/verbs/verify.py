@@ -1,0 +1,75 @@
+"""`msc verify`: every stage of a compilation against the interpreter."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from msc.driver.options import CompileOptions
+from msc.driver.verbs.model_options import with_compile_options
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from msc.driver.differential import Check
+
+
+@click.command(name="verify")
+@click.argument("model")
+@click.option("--input", "inputs", multiple=True, metavar="NAME=VALUE", help="@x.npy, or a literal like 2xf32=1,2.")
+@click.option("--random", "seed", type=int, default=0, show_default=True, metavar="SEED", help="For all other inputs.")
+@click.option("--reference", metavar="MODEL", help="The graph that MODEL, a later stage, should compute.")
+@click.option("--atol", default=1e-5, show_default=True, help="Absolute tolerance.")
+@click.option("--rtol", default=1e-4, show_default=True, help="Relative tolerance, of the largest element.")
+@click.option("--loop-limit", type=int, metavar="N", help="Interpret loops up to N operations.")
+@click.option("--json", "as_json", is_flag=True, help="Print the checks as JSON.")
+@with_compile_options
+def command(
+    model: str,
+    inputs: tuple[str, ...],
+    seed: int,
+    reference: str | None,
+    atol: float,
+    rtol: float,
+    loop_limit: int | None,
+    as_json: bool,
+    options: CompileOptions,
+) -> int:
+    """Run MODEL after every pass, as loops and as C, and name the first step, kernel or op that diverges; exit 1 then.
+
+    Example: msc verify lenet5.mir --random 7
+    """
+    from msc.driver.differential import LOOP_LIMIT, Settings, verify_model
+    from msc.driver.model_inputs import read_values
+    from msc.driver.model_outputs import Tolerance
+
+    limit = LOOP_LIMIT if loop_limit is None else loop_limit
+    settings = Settings(read_values(inputs), seed, Tolerance(atol, rtol), limit)
+    checks = verify_model(model, options, settings, reference)
+    click.echo(json.dumps([asdict(check) for check in checks]) if as_json else _table(checks))
+    return int(any(check.diverges for check in checks))
+
+
+def _table(checks: Sequence[Check]) -> str:
+    lines = [f"{'stage':<7}{'after':<22}{'of':<34}{'verdict':<11}{'max error':>10}"]
+    lines += [_line(check) for check in checks]
+    last = checks[-1]
+    if last.diverges:
+        place = f"after '{last.step}' of stage '{last.stage}'"
+        lines.append(f"the {last.subject} diverges {place}: by up to {last.error:.3g}{_tail(last)}")
+    else:
+        lines.append("all steps agree with the interpreter")
+    return "\n".join(lines)
+
+
+def _line(check: Check) -> str:
+    error = f"{check.error:>10.2g}" if check.verdict in ("agrees", "diverges") else ""
+    note = f"  {check.detail}" if check.verdict == "skipped" else ""
+    return f"{check.stage:<7}{check.step:<22}{check.subject[:33]:<34}{check.verdict:<11}{error}{note}".rstrip()
+
+
+def _tail(check: Check) -> str:
+    return f"; {check.detail}" if check.detail else ""
