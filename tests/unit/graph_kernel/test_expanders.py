@@ -7,9 +7,12 @@ import pytest
 
 from msc.dialects.ms import OPERATIONS
 from msc.dialects.ms.base import BasicOp, MsOp, ViewOp
+from msc.graph_kernel.cluster_kernels import ClusterKernels
 from msc.graph_kernel.expand_composites import ExpandComposites
 from msc.graph_kernel.expanders import expander_of
-from tests.unit.graph_kernel.graphs import function, main_of, random_inputs, results, run
+from msc.ir.locations import source_location
+from msc.support.diagnostics import MscError
+from tests.unit.graph_kernel.graphs import context, function, main_of, random_inputs, results, run
 
 X = "%x: tensor<2x6x7x5xf32>"
 STRUCTURAL = {"ms.constant", "ms.get_parameter", "ms.parameter", "ms.yield"}
@@ -166,3 +169,19 @@ def test_every_operation_has_a_way_down() -> None:
         if not issubclass(op, BasicOp | ViewOp) and expander_of(op) is None
     ]
     assert without == []
+
+
+def test_an_expansion_that_needs_a_size_says_so() -> None:
+    module = function("%x: tensor<?x4xf32>", "%y = ms.reduce_mean %x")
+    with pytest.raises(MscError, match=r"MSC0404.*ms\.reduce_mean is expanded for known sizes only"):
+        ExpandComposites().apply(context(), module)
+
+
+def test_locations_stay() -> None:
+    expanded = function("%x: tensor<2x4xf32>", "%y = ms.softmax %x")
+    ExpandComposites().apply(context(), expanded)
+    lines = {location.line for op in main_of(expanded).body.block.ops if (location := source_location(op))}
+    assert len(lines) == 2
+    ClusterKernels().apply(context(), expanded)
+    (kernel,) = (op for op in expanded.walk() if op.name == "gk.kernel")
+    assert source_location(kernel) == source_location(next(iter(kernel.regions[0].block.ops)))
