@@ -57,8 +57,14 @@ def _steps_at(user: Operation, home: Block | None, numbers: Mapping[Operation, i
     """The step of `user`, and all steps of the loops around it inside block `home`."""
     if user in numbers:
         yield numbers[user]
-    parent = user.parent_op()
-    while user.parent is not home and parent is not None:
+    for around in loops_around(user, home):
+        yield from (numbers[op] for op in around.walk() if op in numbers)
+
+
+def loops_around(op: Operation, home: Block | None) -> Iterator[Operation]:
+    """The loops inside block `home` that contain `op`, innermost first."""
+    parent = op.parent_op()
+    while op.parent is not home and parent is not None:
         if isinstance(parent, scf.ForOp | scf.WhileOp):
-            yield from (numbers[op] for op in parent.walk() if op in numbers)
-        user, parent = parent, parent.parent_op()
+            yield parent
+        op, parent = parent, parent.parent_op()

@@ -9,7 +9,7 @@ from xdsl.dialects import func, memref
 from xdsl.ir import SSAValue
 
 from msc.lowering.arena import Interval
-from msc.lowering.buffer_liveness import BufferLiveness
+from msc.lowering.buffer_liveness import BufferLiveness, loops_around
 from msc.lowering.buffer_types import byte_size, root_buffer
 from msc.lowering.kernel_signature import KernelSignature
 
@@ -19,7 +19,8 @@ class SharedPlaces:
     """Groups of buffers in one place, each group represented by its first buffer, with the group's lifetime.
 
     A pair (output, input) of `loop.in_place` is used if both are buffers of the same size, the input's group dies at
-    the call, the output's begins there, and no other argument of the call shows the same bytes.
+    the call, the output's begins there, and no other argument of the call shows the same bytes. A call in a loop is
+    the last to read a buffer from outside the loop in one iteration only, so that both must be of the same iteration.
     """
 
     liveness: BufferLiveness
@@ -49,7 +50,7 @@ class SharedPlaces:
             output, input_ = (self._group(call.arguments[i]) for i in (signature.inputs + pair[0], pair[1]))
             if output is None or input_ is None or output is input_:
                 continue
-            if self._fits(output, input_, step) and self._is_safe(call, signature, pair[0], input_):
+            if self._fits(output, input_, call, step) and self._is_safe(call, signature, pair[0], input_):
                 self.predecessor[output] = _allocation(call.arguments[pair[1]]) or input_
                 self._merge(output, input_)
 
@@ -57,9 +58,10 @@ class SharedPlaces:
         allocation = _allocation(argument)
         return self.leader(allocation) if allocation is not None and allocation in self._leader else None
 
-    def _fits(self, output: memref.AllocOp, input_: memref.AllocOp, step: int) -> bool:
+    def _fits(self, output: memref.AllocOp, input_: memref.AllocOp, call: func.CallOp, step: int) -> bool:
         same_size = byte_size(output.memref) == byte_size(input_.memref)
-        return same_size and self.live[input_].last == step == self.live[output].first
+        once = not any(any(loops_around(call, op.parent_block())) for op in (output, input_))
+        return once and same_size and self.live[input_].last == step == self.live[output].first
 
     def _is_safe(self, call: func.CallOp, signature: KernelSignature, output: int, group: memref.AllocOp) -> bool:
         """Whether every argument with the group's bytes is an input that `output` may overwrite."""
