@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IndexType
 from xdsl.ir import Attribute, Operation
 
 from msc.interp.arrays import element_dtype
-from msc.interp.meanings.elementwise import erf, truncating_divide
+from msc.interp.meanings.elementwise import erf, power, truncating_divide
 
 Scalar: TypeAlias = Callable[..., Any]
 
@@ -123,6 +123,10 @@ def _divide(op: Operation, a: Any, b: Any) -> Any:
     if isinstance(a, int):
         return (abs(a) // abs(b)) * (1 if (a < 0) == (b < 0) else -1)
     return truncating_divide(np.asarray(a), np.asarray(b))[()]
+
+
+def _integer_power(op: Operation, a: Any, b: Any) -> Any:
+    return power(np.asarray(a), np.asarray(b))[()]
 
 
 def _fma(op: Operation, a: Any, b: Any, c: Any) -> Any:
@@ -306,6 +310,7 @@ SCALARS: Mapping[str, Scalar] = {
     "arith.uitofp": _convert_unsigned,
     "arith.index_castui": _convert_unsigned,
     "arith.fptoui": _float_to_unsigned,
+    "math.ipowi": _integer_power,
     "math.fma": _fma,
     "vector.fma": _fma,
     "math.erf": _erf,

@@ -98,13 +98,11 @@ def _function(name: str) -> Rule:
     return rule
 
 
-def _scalars_only(name: str, operator: str | None = None) -> Rule:
-    """Integer division and shifts: scalar functions, or the plain operator where a constant makes it safe."""
+def _defined(name: str, operator: str | None = None) -> Rule:
+    """Integer division and shifts: functions that are defined everywhere, or the operator where a constant is safe."""
     function = _function(name)
 
     def rule(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
-        if _shape(operands).is_vector and not all(v.splat for v in operands):
-            raise no_c_form(f"{op.name} on vectors")
         if operator and operands[1].ordered and operands[1].text.isdigit() and int(operands[1].text) > 0:
             return infix(operator, Precedence.PRODUCT, operands[0], operands[1], _shape(operands))
         return function(prelude, op, operands)
@@ -318,15 +316,17 @@ RULES: Mapping[str, Rule] = {
     "arith.andi": _bitwise("&", Precedence.AND),
     "arith.ori": _bitwise("|", Precedence.OR),
     "arith.xori": _bitwise("^", Precedence.XOR),
-    "arith.divsi": _scalars_only("div", "/"),
-    "arith.remsi": _scalars_only("rem", "%"),
-    "arith.divui": _scalars_only("divu"),
-    "arith.remui": _scalars_only("remu"),
-    "arith.floordivsi": _scalars_only("floordiv"),
-    "arith.ceildivsi": _scalars_only("ceildiv"),
-    "arith.shli": _scalars_only("shl"),
-    "arith.shrsi": _scalars_only("shrs"),
-    "arith.shrui": _scalars_only("shru"),
+    "arith.divsi": _defined("div", "/"),
+    "arith.remsi": _defined("rem", "%"),
+    "arith.divui": _defined("divu"),
+    "arith.remui": _defined("remu"),
+    "arith.floordivsi": _defined("floordiv"),
+    "arith.ceildivsi": _defined("ceildiv"),
+    "arith.shli": _defined("shl"),
+    "arith.shrsi": _defined("shrs"),
+    "arith.shrui": _defined("shru"),
+    "arith.remf": _math("fmod"),
+    "math.ipowi": _function("ipow"),
     "math.absf": _absolute,
     "math.absi": _function("absi"),
     "math.round": _function("round"),

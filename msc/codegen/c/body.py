@@ -24,7 +24,7 @@ from msc.codegen.c.names import Scope
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.types import BufferType, buffer_type, no_c_form, value_type
 from msc.codegen.c.values import Value
-from msc.dialects.loop import AccessOp, ApplyOp, ForOp, LoadOp, LoopKind, StoreOp
+from msc.dialects.loop import AccessOp, ApplyOp, ForOp, LanesOp, LoadOp, LoopKind, StoreOp
 
 _INLINE_LIMIT = 88
 """Characters; a longer expression gets a name."""
@@ -93,9 +93,10 @@ class Body:
             case memref.LoadOp():
                 return access.load_scalar(self._plain_element(op.memref, op.indices), self._buffer(op.memref)[1].base)
             case _:
-                rule = RULES.get(op.name) or CONVERSIONS.get(op.name)
+                name = op.operation.data if isinstance(op, LanesOp) else op.name
+                rule = RULES.get(name) or CONVERSIONS.get(name)
                 if rule is None:
-                    raise no_c_form(f"the operation {op.name}")
+                    raise no_c_form(f"the operation {name}")
                 return rule(self.prelude, op, [self._use(operand) for operand in op.operands])
 
     def _bind_constant(self, op: arith.ConstantOp, value: Value) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from msc.codegen.c.half_text import HALF_TEMPLATES
+from msc.codegen.c.integer_text import INTEGER_TEMPLATES
 from msc.codegen.c.template import Template
 
 _LOAD = """
@@ -98,52 +99,6 @@ def _pair(combine: str, function: str | None) -> str:
     return f"v[1] {relation} v[0] || v[1] != v[1] ? v[1] : v[0]"
 
 
-_DIVISION = """
-/* Defined for every pair: x / 0 is 0, and the one quotient that overflows wraps. */
-static inline {v} div_{f}({v} a, {v} b)
-{
-    if (b == 0)
-        return 0;
-    return b == -1 ? ({v})(0 - ({ue})a) : ({v})(a / b);
-}
-"""
-_REMAINDER = """
-/* Defined for every pair: x % 0 is 0. */
-static inline {v} rem_{f}({v} a, {v} b)
-{
-    return b == 0 || b == -1 ? ({v})0 : ({v})(a % b);
-}
-"""
-_UNSIGNED_DIVISION = """
-/* x / 0 is 0. */
-static inline {v} divu_{f}({v} a, {v} b)
-{
-    return b == 0 ? ({v})0 : ({v})(({ue})a / ({ue})b);
-}
-"""
-_UNSIGNED_REMAINDER = """
-/* x % 0 is 0. */
-static inline {v} remu_{f}({v} a, {v} b)
-{
-    return b == 0 ? ({v})0 : ({v})(({ue})a % ({ue})b);
-}
-"""
-_FLOOR_DIVISION = """
-/* Rounded towards minus infinity. */
-static inline {v} floordiv_{f}({v} a, {v} b)
-{
-    const {v} q = div_{f}(a, b);
-    return rem_{f}(a, b) != 0 && (a < 0) != (b < 0) ? ({v})(q - 1) : q;
-}
-"""
-_CEIL_DIVISION = """
-/* Rounded towards plus infinity. */
-static inline {v} ceildiv_{f}({v} a, {v} b)
-{
-    const {v} q = div_{f}(a, b);
-    return rem_{f}(a, b) != 0 && (a < 0) == (b < 0) ? ({v})(q + 1) : q;
-}
-"""
 _ABSI = """
 /* The absolute value; that of the least integer wraps to itself. */
 static inline {v} absi_{f}({v} x)
@@ -174,11 +129,6 @@ static inline {v} round_{f}({v} x)
     return ({v})round(x);
 }
 """
-_SHIFTS = {
-    "shl": ("({v})(({ue})a << b)", "0"),
-    "shru": ("({v})(({ue})a >> b)", "0"),
-    "shrs": ("({v})(a >> b)", "({v})(a < 0 ? -1 : 0)"),
-}
 _ABS = """
 static inline {v} abs_{f}({v} x)
 {
@@ -192,14 +142,6 @@ static inline {v} copysign_{f}({v} magnitude, {v} sign)
     return ({v})((({u})magnitude & ~bit) | (({u})sign & bit));
 }
 """
-
-
-def _shift(name: str) -> Template:
-    inside, outside = _SHIFTS[name]
-    return Template(
-        f"/* A shift by the width or more leaves no bit of a. */\nstatic inline {{v}} {name}_{{f}}({{v}} a, {{v}} b)\n"
-        f"{{\n    return b >= 0 && b < {{bits}} ? {inside} : {outside};\n}}\n"
-    )
 
 
 TEMPLATES: Mapping[str, Template] = {
@@ -223,15 +165,9 @@ TEMPLATES: Mapping[str, Template] = {
     "reduce_xor": _reduction("xor", "{a} ^ {b}"),
     "reduce_max": _reduction("max", "max_{hf}({a}, {b})", "max"),
     "reduce_min": _reduction("min", "min_{hf}({a}, {b})", "min"),
-    "div": Template(_DIVISION),
-    "rem": Template(_REMAINDER),
-    "floordiv": Template(_FLOOR_DIVISION, ("div", "rem")),
-    "ceildiv": Template(_CEIL_DIVISION, ("div", "rem")),
     "absi": Template(_ABSI, variants={0: _ABSI_SCALAR}),
     "round": Template(_ROUND, headers=("math.h",), variants={0: _ROUND_SCALAR}),
-    "divu": Template(_UNSIGNED_DIVISION),
-    "remu": Template(_UNSIGNED_REMAINDER),
-    **{name: _shift(name) for name in _SHIFTS},
+    **INTEGER_TEMPLATES,
     **HALF_TEMPLATES,
 }
 """By name, callees before callers."""

@@ -4,4 +4,74 @@ from __future__ import annotations
 
 from msc.support.code_tables.entry import Code
 
-CODES: tuple[Code, ...] = ()
+CODES: tuple[Code, ...] = (
+    Code("MSC0701", "model cannot be read", "The ONNX file does not exist, may not be read, or is not a plain file."),
+    Code(
+        "MSC0702",
+        "not an ONNX model",
+        "The file is not an ONNX protobuf, or is truncated or damaged, or holds no graph.",
+    ),
+    Code(
+        "MSC0703",
+        "opset is not supported",
+        "msc reads the opsets that the message names. `onnx.version_converter` rewrites older models.",
+    ),
+    Code(
+        "MSC0704",
+        "type is not supported",
+        "The model uses an element type or a kind of value (a string, a sequence as input, a sparse tensor) that msc"
+        " does not compute on.",
+    ),
+    Code(
+        "MSC0705",
+        "graph is not well formed",
+        "A node uses a value that nothing computes, or that is computed only later: the graph has a cycle, or its nodes"
+        " are not in order.",
+    ),
+    Code(
+        "MSC0706",
+        "external data is refused",
+        "Weights in other files must be plain files inside the model's folder: absolute paths, `..`, symbolic and hard"
+        " links are refused, so that a model from elsewhere cannot read other files.",
+    ),
+    Code(
+        "MSC0707",
+        "external data does not fit",
+        "The offset and length that the model gives lie outside the file, or are not what the tensor's type takes.",
+    ),
+    Code("MSC0708", "absurd size", "A shape has negative sizes, too many dimensions, or more than 2^40 elements."),
+    Code("MSC0709", "tensor data does not fit", "A tensor of the model holds more or less data than its type takes."),
+    Code(
+        "MSC0710",
+        "operators are not supported",
+        "The message lists every operator of the model that msc does not import, with how often it is used.",
+    ),
+    Code(
+        "MSC0711",
+        "node is not valid or not supported",
+        "An input or attribute of the node is missing, of the wrong kind, or asks for what msc does not do.",
+    ),
+    Code(
+        "MSC0712",
+        "value must be known at import",
+        "The value of an input decides a shape (axes, sizes, counts). Give it with `--input-value NAME=VALUES`; through"
+        " `SpecialisingModel` a model is compiled for each value at its first call.",
+    ),
+    Code(
+        "MSC0713",
+        "shape must be known at import",
+        "A size that the node needs is left open by the model. Bind it with `--dim NAME=SIZE`.",
+    ),
+    Code(
+        "MSC0714",
+        "model is too large when unrolled",
+        "Functions, loops and recurrent layers are unrolled; the limits keep a small file from becoming an endless"
+        " compilation.",
+    ),
+    Code("MSC0715", "unknown name to bind", "`--dim` or `--input-value` names what the model does not have."),
+    Code(
+        "MSC0716",
+        "shape depends on data",
+        "The value of a large input decides a shape, as of NonZero: compiling for each of its values is not sensible.",
+    ),
+)

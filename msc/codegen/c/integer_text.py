@@ -1,0 +1,107 @@
+"""Integer functions of generated C that are defined for every pair of operands: division, shifts, powers.
+
+On vectors they run lane by lane: no vector machine divides integers, and few shift each lane by its own amount.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msc.codegen.c.template import Template
+
+_EXPRESSIONS: Mapping[str, tuple[str, str]] = {
+    "div": (
+        "x / 0 is 0, and the one quotient that overflows wraps.",
+        "{b} == 0 ? ({e})0 : {b} == -1 ? ({e})(0 - ({ue}){a}) : ({e})({a} / {b})",
+    ),
+    "rem": ("x % 0 is 0.", "{b} == 0 || {b} == -1 ? ({e})0 : ({e})({a} % {b})"),
+    "divu": ("x / 0 is 0.", "{b} == 0 ? ({e})0 : ({e})(({ue}){a} / ({ue}){b})"),
+    "remu": ("x % 0 is 0.", "{b} == 0 ? ({e})0 : ({e})(({ue}){a} % ({ue}){b})"),
+    "shl": (
+        "A shift by the width or more leaves no bit of a.",
+        "{b} >= 0 && {b} < {bits} ? ({e})(({ue}){a} << {b}) : ({e})0",
+    ),
+    "shru": (
+        "A shift by the width or more leaves no bit of a.",
+        "{b} >= 0 && {b} < {bits} ? ({e})(({ue}){a} >> {b}) : ({e})0",
+    ),
+    "shrs": (
+        "A shift by the width or more leaves the sign.",
+        "{b} >= 0 && {b} < {bits} ? ({e})({a} >> {b}) : ({e})({a} < 0 ? -1 : 0)",
+    ),
+}
+"""Function -> what it defines, and its value for operands {a} and {b}."""
+
+_DIRECTED: Mapping[str, tuple[str, str, str]] = {
+    "floordiv": ("minus infinity", "!=", "- 1"),
+    "ceildiv": ("plus infinity", "==", "+ 1"),
+}
+"""Function -> where it rounds to, when the truncated quotient is not it (the signs), and how they differ."""
+
+_POWER = """
+/* By squaring, wrapping. A negative power is the truncated reciprocal: 0 but for 1 and -1. */
+static inline {v} ipow_{f}({v} a, {v} b)
+{
+    if (b < 0)
+        return a == 1 ? ({v})1 : a == -1 ? ({v})((b & 1) != 0 ? -1 : 1) : ({v})0;
+    {ue} power = 1;
+    uint64_t factor = (uint64_t)a;
+    for (; b != 0; b = ({v})(b / 2)) {
+        if ((b & 1) != 0)
+            power = ({ue})(power * factor);
+        factor *= factor;
+    }
+    return ({v})power;
+}
+"""
+_POWER_LANES = """
+/* By squaring, wrapping. A negative power is the truncated reciprocal: 0 but for 1 and -1. */
+static inline {v} ipow_{f}({v} a, {v} b)
+{
+    {v} result;
+    for (int lane = 0; lane < {n}; ++lane) {
+        const {e} base = a[lane];
+        {e} exponent = b[lane];
+        {ue} power = 1;
+        uint64_t factor = (uint64_t)base;
+        for (; exponent > 0; exponent = ({e})(exponent / 2)) {
+            if ((exponent & 1) != 0)
+                power = ({ue})(power * factor);
+            factor *= factor;
+        }
+        const {e} reciprocal = base == 1 ? ({e})1 : base == -1 ? ({e})((b[lane] & 1) != 0 ? -1 : 1) : ({e})0;
+        result[lane] = b[lane] < 0 ? reciprocal : ({e})power;
+    }
+    return result;
+}
+"""
+
+
+def _filled(expression: str, a: str, b: str) -> str:
+    return expression.replace("{a}", a).replace("{b}", b)
+
+
+def _elementwise(name: str, comment: str, expression: str) -> Template:
+    head = f"/* Defined for every pair: {comment} */\nstatic inline {{v}} {name}_{{f}}({{v}} a, {{v}} b)\n{{\n"
+    lanes = (
+        "    {v} result;\n    for (int lane = 0; lane < {n}; ++lane)\n"
+        f"        result[lane] = {_filled(expression, 'a[lane]', 'b[lane]')};\n    return result;\n}}\n"
+    )
+    return Template(head + lanes, variants={0: f"{head}    return {_filled(expression, 'a', 'b')};\n}}\n"})
+
+
+def _directed(name: str, rounded: str, signs: str, step: str) -> Template:
+    """Division rounded in one direction, on top of `div` and `rem`."""
+    head = f"/* Rounded towards {rounded}. */\nstatic inline {{v}} {name}_{{f}}({{v}} a, {{v}} b)\n{{\n"
+    quotient = "    const {v} q = div_{f}(a, b);\n"
+    lanes = f"    return q {step[0]} (({{v}})((rem_{{f}}(a, b) != 0) & ((a < 0) {signs} (b < 0))) & 1);\n}}\n"
+    scalar = f"    return rem_{{f}}(a, b) != 0 && (a < 0) {signs} (b < 0) ? ({{v}})(q {step}) : q;\n}}\n"
+    return Template(head + quotient + lanes, ("div", "rem"), variants={0: head + quotient + scalar})
+
+
+INTEGER_TEMPLATES: Mapping[str, Template] = {
+    **{name: _elementwise(name, *parts) for name, parts in _EXPRESSIONS.items()},
+    **{name: _directed(name, *parts) for name, parts in _DIRECTED.items()},
+    "ipow": Template(_POWER_LANES, variants={0: _POWER}),
+}
+"""By name, callees before callers."""

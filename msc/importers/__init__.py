@@ -1,0 +1,1 @@
+"""Other tools' models to graphs of `ms` operations."""

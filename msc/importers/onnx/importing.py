@@ -1,0 +1,38 @@
+"""The entry points of the importer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from onnx import ModelProto
+
+from msc.importers.onnx.external_data import ExternalData
+from msc.importers.onnx.model import Binding, Imported, build_module
+from msc.importers.onnx.reading import read_model
+from msc.importers.onnx.tensors import TensorReader
+from msc.interp.arrays import Array
+
+
+def import_model(
+    path: Path, *, dims: Mapping[str, int] | None = None, input_values: Mapping[str, Array] | None = None
+) -> Imported:
+    """The module and the weights of an ONNX file; weights in external files stay mapped.
+
+    `dims` binds symbolic dimensions, `input_values` the values of inputs, which then are inputs no more. Raises
+    MSC07xx, MSC0604, and MSC02xx with the name of the node that does not fit.
+    """
+    reader = TensorReader(ExternalData(path.parent))
+    return build_module(read_model(path), str(path), reader, Binding(dims or {}, input_values or {}))
+
+
+def import_proto(
+    model: ModelProto,
+    name: str = "model.onnx",
+    *,
+    dims: Mapping[str, int] | None = None,
+    input_values: Mapping[str, Array] | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+) -> Imported:
+    """As `import_model`, of a model in memory, whose data must all be in it."""
+    return build_module(model, name, TensorReader(None), Binding(dims or {}, input_values or {}, shapes or {}))

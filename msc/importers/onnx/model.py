@@ -1,0 +1,150 @@
+"""From a model to a module: the entry function, its inputs and outputs, and the parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from onnx import GraphProto, ModelProto, ValueInfoProto
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Region
+
+from msc.dialects.ms.shapes import shape_text, tensor_type
+from msc.dialects.ms.structure import ParameterOp
+from msc.importers.onnx.builder import Builder
+from msc.importers.onnx.failures import failure, shown
+from msc.importers.onnx.functions import local_functions
+from msc.importers.onnx.naming import identifier, value_hint
+from msc.importers.onnx.reading import opsets
+from msc.importers.onnx.tensors import TensorReader, dtype_of, input_shape
+from msc.importers.onnx.unsupported import check_supported
+from msc.importers.onnx.values import Value, known
+from msc.importers.onnx.walking import Frame, Scope, Walker
+from msc.interp.arrays import Array, dtype_text
+from msc.support.diagnostics import did_you_mean
+
+
+@dataclass(frozen=True)
+class Binding:
+    """What is known of a model beyond its file: sizes of symbolic dimensions and values of inputs."""
+
+    dims: Mapping[str, int] = field(default_factory=dict[str, int])
+    input_values: Mapping[str, Array] = field(default_factory=dict[str, Array])
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    """Whole shapes of inputs, for what the file leaves open."""
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A module at the graph stage, and the values of its parameters."""
+
+    module: ModuleOp
+    weights: Mapping[str, Array]
+    outputs: tuple[str, ...]
+    """The names of the results, in order."""
+
+
+def build_module(model: ModelProto, name: str, read_tensor: TensorReader, binding: Binding) -> Imported:
+    """The module of a model of file `name`. Raises MSC0703 to MSC0714, and MSC02xx that name a node."""
+    versions = opsets(model)
+    check_supported(model, versions)
+    entry = Block()
+    builder = Builder(entry)
+    walker = Walker(name, builder, local_functions(model.functions), read_tensor)
+    scope: Scope = {}
+    inputs = _define_inputs(model.graph, scope, entry, binding)
+    walker.add_initialisers(model.graph, scope)
+    walker.walk(model.graph.node, Frame(scope, versions))
+    outputs = [_output(info, scope) for info in model.graph.output]
+    return _module(_stem(name), builder, entry, inputs, outputs)
+
+
+def _define_inputs(graph: GraphProto, scope: Scope, entry: Block, binding: Binding) -> list[str]:
+    """Define the graph's inputs; the names of those that stay arguments."""
+    constants = {tensor.name for tensor in graph.initializer}
+    inputs = [info for info in graph.input if info.name not in constants]
+    _check_binding(inputs, binding)
+    for info in inputs:
+        bound = binding.input_values.get(info.name)
+        scope[info.name] = _argument(info, entry, binding) if bound is None else _bound(info, bound)
+    return [info.name for info in inputs if info.name not in binding.input_values]
+
+
+def _check_binding(inputs: Sequence[ValueInfoProto], binding: Binding) -> None:
+    """Raises MSC0715 for a name that the model does not have."""
+    names = [info.name for info in inputs]
+    dims = {d.dim_param for info in inputs for d in info.type.tensor_type.shape.dim if d.dim_param}
+    for given, have, what in ((binding.input_values, names, "input"), (binding.dims, dims, "dimension")):
+        for name in given:
+            if name not in have:
+                help_ = did_you_mean(name, have) or f"it has: {', '.join(map(shown, have)) or 'none'}"
+                raise failure("MSC0715", f"the model has no {what} '{shown(name)}'", help=help_)
+
+
+def _bound(info: ValueInfoProto, array: Array) -> Value:
+    what = f"input '{shown(info.name)}'"
+    dtype = dtype_of(info.type.tensor_type.elem_type, what)
+    if dtype_text(array.dtype) != dtype:
+        raise failure("MSC0604", f"{what} has element type {dtype}, but the value given has {dtype_text(array.dtype)}")
+    value = known(array, info.name)
+    value.depends = frozenset({info.name})
+    return value
+
+
+def _argument(info: ValueInfoProto, entry: Block, binding: Binding) -> Value:
+    what = f"input '{shown(info.name)}'"
+    if not info.type.HasField("tensor_type"):
+        raise failure("MSC0704", f"{what} is a {info.type.WhichOneof('value') or 'value of no type'}, not a tensor")
+    dtype = dtype_of(info.type.tensor_type.elem_type, what)
+    type_ = tensor_type(dtype, _shape(info, binding))
+    argument = entry.insert_arg(type_, len(entry.args))
+    argument.name_hint = value_hint(info.name)
+    return Value(type_, ssa=argument, depends=frozenset({info.name}), label=info.name)
+
+
+def _shape(info: ValueInfoProto, binding: Binding) -> tuple[int, ...]:
+    """The declared shape with what the binding knows. Raises MSC0603 where the two differ."""
+    given = binding.shapes.get(info.name)
+    if given is not None and not info.type.tensor_type.HasField("shape"):
+        return given
+    declared = input_shape(info, binding.dims)
+    if given is None:
+        return declared
+    if len(given) != len(declared) or any(n not in (-1, m) for n, m in zip(declared, given, strict=True)):
+        message = f"input '{shown(info.name)}' is {shape_text(declared)}, but the value given is {shape_text(given)}"
+        raise failure("MSC0603", message)
+    return given
+
+
+def _output(info: ValueInfoProto, scope: Scope) -> tuple[str, Value]:
+    if info.name not in scope:
+        help_ = did_you_mean(info.name, scope)
+        raise failure("MSC0705", f"output '{shown(info.name)}' is computed by no node", help=help_)
+    value = scope[info.name]
+    if not isinstance(value, Value):
+        raise failure("MSC0704", f"output '{shown(info.name)}' is not a tensor")
+    return info.name, value
+
+
+def _module(
+    name: str, builder: Builder, entry: Block, inputs: Sequence[str], outputs: Sequence[tuple[str, Value]]
+) -> Imported:
+    results = [builder.ssa(value) for _, value in outputs]
+    entry.add_op(ReturnOp(*results))
+    builder.finish()
+    types = [a.type for a in entry.args], [r.type for r in results]
+    attributes = _named(inputs), _named([output for output, _ in outputs])
+    function = FuncOp("main", types, Region(entry), arg_attrs=attributes[0], res_attrs=attributes[1])
+    parameters = [ParameterOp(symbol, known(array).type) for symbol, array in builder.parameters.items()]
+    module = ModuleOp([*parameters, function], sym_name=StringAttr(name))
+    return Imported(module, builder.parameters, tuple(output for output, _ in outputs))
+
+
+def _named(names: Sequence[str]) -> ArrayAttr[DictionaryAttr]:
+    attributes: list[dict[str, Attribute]] = [{"ms.name": StringAttr(name)} for name in names]
+    return ArrayAttr([DictionaryAttr(a) for a in attributes])
+
+
+def _stem(file: str) -> str:
+    return identifier(file.rpartition("/")[2].rpartition(".")[0] or file, "model").replace(".", "_")

@@ -1,0 +1,41 @@
+"""Names of a model made into names of ours: the model's own are never trusted to be short, unique or harmless."""
+
+from __future__ import annotations
+
+import re
+
+NAME_LENGTH = 96
+
+_FOREIGN = re.compile(r"[^A-Za-z0-9_.]+")
+
+
+def identifier(name: str, fallback: str = "value") -> str:
+    """A name of letters, digits, `_` and `.`, which starts with a letter or `_` and is not long."""
+    text = _FOREIGN.sub("_", name[: 4 * NAME_LENGTH]).strip(".")[:NAME_LENGTH]
+    if not text.strip("_."):
+        return fallback
+    return text if not text[0].isdigit() else f"_{text}"
+
+
+class Names:
+    """Gives each name once."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+        self._next: dict[str, int] = {}
+
+    def symbol(self, name: str) -> str:
+        """An identifier made of `name` that has not been given before."""
+        base = identifier(name)
+        unique = base
+        while unique in self._taken:
+            self._next[base] = self._next.get(base, 0) + 1
+            unique = f"{base}_{self._next[base]}"
+        self._taken.add(unique)
+        return unique
+
+
+def value_hint(name: str) -> str | None:
+    """A name for an SSA value of the text, or None if nothing is left of it."""
+    text = identifier(name, "").replace(".", "_").strip("_")
+    return text if text and not text[0].isdigit() else None

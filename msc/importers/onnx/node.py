@@ -1,0 +1,243 @@
+"""What an importer sees of a node: its inputs, its attributes, and a way to write operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import cast
+
+import numpy as np
+import onnx
+from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
+
+from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.properties import PlainValue
+from msc.dialects.ms.elementwise import CastOp
+from msc.dialects.element_types import element_type
+from msc.dialects.ms.views import ReshapeOp
+from msc.importers.onnx.builder import Builder, Operand, scalar
+from msc.importers.onnx.failures import NeedsValues, failure, shown
+from msc.importers.onnx.values import Slot, TensorSequence, Value, known
+from msc.interp.arrays import Array
+from msc.support.diagnostics import Diagnostic, Location, MscError
+
+RunGraph = Callable[[GraphProto, Sequence[Slot]], Sequence[Slot]]
+"""Imports a subgraph with values for its inputs, in the scope of the node; gives the values of its outputs."""
+
+
+class Node:
+    """A node under import. Calling it with an operation class and operands writes an operation of one result."""
+
+    def __init__(
+        self,
+        proto: NodeProto,
+        inputs: Sequence[Slot],
+        opset: int,
+        builder: Builder,
+        place: Location,
+        run_graph: RunGraph,
+        read_tensor: Callable[[TensorProto], Array],
+    ) -> None:
+        self.proto = proto
+        self.inputs = inputs
+        self.opset = opset
+        self.builder = builder
+        self.place = place
+        self.run_graph = run_graph
+        self._read_tensor = read_tensor
+        self._attributes: Mapping[str, AttributeProto] = {a.name: a for a in proto.attribute}
+
+    # Writing.
+
+    def __call__(self, operation: type[MsOp], *operands: Operand | None, **properties: PlainValue | None) -> Value:
+        """Write an operation of one result."""
+        return self.many(operation, *operands, **properties)[0]
+
+    def many(
+        self, operation: type[MsOp], *operands: Operand | None, **properties: PlainValue | None
+    ) -> tuple[Value, ...]:
+        """Write an operation, and give all its results."""
+        return self.builder.emit(operation, *operands, **properties)
+
+    def cast(self, value: Value, dtype: str) -> Value:
+        """The value in another element type; itself if it has that one."""
+        return value if value.dtype == dtype else self(CastOp, value, dtype=element_type(dtype))
+
+    def reshape(self, value: Value, shape: Sequence[int]) -> Value:
+        """The value under another shape; itself if it has that one."""
+        return value if value.shape == tuple(shape) else self(ReshapeOp, value, shape=list(shape))
+
+    def scalar(self, value: float | bool, dtype: str) -> Value:
+        """A known tensor of rank 0."""
+        return scalar(value, dtype)
+
+    def constant(self, array: Array) -> Value:
+        """A known tensor."""
+        return known(array)
+
+    # Inputs.
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def has(self, index: int) -> bool:
+        """Whether input `index` is given."""
+        return index < len(self.inputs) and self.inputs[index] is not None
+
+    def __getitem__(self, index: int) -> Value:
+        """A tensor input that must be given."""
+        value = self.get(index)
+        if value is None:
+            raise self.failure("MSC0711", f"input {index} is missing")
+        return value
+
+    def get(self, index: int) -> Value | None:
+        """A tensor input, None if it is not given."""
+        slot = self.inputs[index] if index < len(self.inputs) else None
+        if isinstance(slot, TensorSequence):
+            raise self.failure("MSC0711", f"input {index} is a sequence, not a tensor")
+        return slot
+
+    def tensors(self) -> list[Value]:
+        """All inputs, which are tensors and one or more."""
+        if not self.inputs:
+            raise self.failure("MSC0711", "it needs one input or more")
+        return [self[i] for i in range(len(self.inputs))]
+
+    def sequence(self, index: int) -> tuple[Value, ...]:
+        """The items of an input that is a sequence."""
+        slot = self.inputs[index] if index < len(self.inputs) else None
+        if not isinstance(slot, TensorSequence):
+            raise self.failure("MSC0711", f"input {index} is not a sequence")
+        return slot.items
+
+    def wants(self, index: int) -> bool:
+        """Whether output `index` is used."""
+        return index < len(self.proto.output) and self.proto.output[index] != ""
+
+    def known(self, index: int, what: str) -> Array:
+        """The value of an input that must be known at import. Raises NeedsValues."""
+        return self.known_value(self[index], what)
+
+    def known_value(self, value: Value, what: str) -> Array:
+        """The array of a value that must be known at import. Raises NeedsValues."""
+        if value.array is not None:
+            return value.array
+        inputs = sorted(value.depends)
+        names = ", ".join(repr(shown(name)) for name in inputs) or "nothing that can be given"
+        message = f"{self.label}: its {what} must be known at import, but depends on the value of input {names}"
+        given = " ".join(f"--input-value {shown(name)}=..." for name in inputs)
+        diagnostic = Diagnostic("MSC0712", message, self.place, help=f"give it: {given}" if inputs else None)
+        raise NeedsValues(diagnostic, inputs)
+
+    def known_ints(self, index: int, what: str) -> list[int]:
+        """The integers of an input that must be known, whatever its rank."""
+        return [int(v) for v in self.known(index, what).reshape(-1)]
+
+    def known_int(self, index: int, what: str) -> int:
+        """The one integer of an input that must be known."""
+        values = self.known_ints(index, what)
+        if len(values) != 1:
+            raise self.failure("MSC0711", f"its {what} has {len(values)} elements, but must have one")
+        return values[0]
+
+    def shape_of(self, value: Value) -> tuple[int, ...]:
+        """The shape of a value, every size known. Raises MSC0713."""
+        if -1 in value.shape:
+            text = "x".join("?" if n < 0 else str(n) for n in value.shape)
+            raise self.failure(
+                "MSC0713",
+                f"a size of {text} is not known at import",
+                help="bind it: --dim NAME=SIZE, or call with arrays",
+            )
+        return value.shape
+
+    # Attributes.
+
+    def _attribute(self, name: str, kind: int) -> AttributeProto | None:
+        attribute = self._attributes.get(name)
+        if attribute is not None and attribute.type not in (kind, AttributeProto.UNDEFINED):
+            found = AttributeProto.AttributeType.Name(attribute.type)
+            wanted = AttributeProto.AttributeType.Name(cast(AttributeProto.AttributeType, kind))
+            raise self.failure("MSC0711", f"attribute '{name}' is of kind {found}, not {wanted}")
+        return attribute
+
+    def given(self, name: str) -> bool:
+        """Whether an attribute is given."""
+        return name in self._attributes
+
+    def int_(self, name: str, default: int) -> int:
+        found = self._attribute(name, AttributeProto.INT)
+        return default if found is None else found.i
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        return bool(self.int_(name, int(default)))
+
+    def real(self, name: str, default: float) -> float:
+        found = self._attribute(name, AttributeProto.FLOAT)
+        return default if found is None else found.f
+
+    def word(self, name: str, default: str) -> str:
+        found = self._attribute(name, AttributeProto.STRING)
+        return default if found is None else found.s.decode("utf-8", "replace")
+
+    def ints(self, name: str, default: Sequence[int] = ()) -> list[int]:
+        found = self._attribute(name, AttributeProto.INTS)
+        return list(default) if found is None else list(found.ints)
+
+    def reals(self, name: str, default: Sequence[float] = ()) -> list[float]:
+        found = self._attribute(name, AttributeProto.FLOATS)
+        return list(default) if found is None else list(found.floats)
+
+    def words(self, name: str, default: Sequence[str] = ()) -> list[str]:
+        found = self._attribute(name, AttributeProto.STRINGS)
+        return list(default) if found is None else [s.decode("utf-8", "replace") for s in found.strings]
+
+    def tensor(self, name: str) -> Array | None:
+        found = self._attribute(name, AttributeProto.TENSOR)
+        return None if found is None else self._read_tensor(found.t)
+
+    def graph(self, name: str) -> GraphProto:
+        found = self._attribute(name, AttributeProto.GRAPH)
+        if found is None:
+            raise self.failure("MSC0711", f"attribute '{name}' is missing")
+        return found.g
+
+    def choice(self, name: str, default: str, words: Sequence[str]) -> str:
+        """A string attribute that is one of `words`. Raises MSC0711."""
+        word = self.word(name, default)
+        if word not in words:
+            raise self.failure("MSC0711", f"{name} is '{shown(word)}', not one of {', '.join(words)}")
+        return word
+
+    def axis(self, axis: int, rank: int, name: str = "axis") -> int:
+        """An axis counted from the front. Raises MSC0711."""
+        if not -rank <= axis < rank:
+            raise self.failure("MSC0711", f"{name} {axis} is outside a tensor of rank {rank}")
+        return axis % rank
+
+    # Failing.
+
+    @property
+    def label(self) -> str:
+        """The node as messages name it: `Conv 'conv1'`."""
+        return node_label(self.proto)
+
+    def failure(self, code: str, message: str, *, help: str | None = None) -> MscError:
+        """An error about this node."""
+        return failure(code, f"{self.label}: {message}", at=self.place, help=help)
+
+
+def node_label(proto: NodeProto) -> str:
+    """A node by operator and name, or by its first output where it has no name."""
+    name = proto.name or next(iter(proto.output), "")
+    return f"{shown(proto.op_type)} '{shown(name)}'" if name else shown(proto.op_type)
+
+
+def empty_of(dtype: str) -> Array:
+    """No elements."""
+    from msc.interp.arrays import numpy_dtype
+
+    return np.zeros((0,), numpy_dtype(dtype))
+
+
+OPSET_MAXIMUM = onnx.defs.onnx_opset_version()

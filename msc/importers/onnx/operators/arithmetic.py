@@ -1,0 +1,227 @@
+"""Element-wise arithmetic, comparisons and bits, with NumPy broadcasting."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from msc.dialects import ms
+from msc.dialects.element_types import is_float
+from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.elementwise import BinaryOp, UnaryOp
+from msc.importers.onnx.node import Node
+from msc.importers.onnx.registry import importer
+from msc.importers.onnx.values import Value
+
+UNARY: dict[str, type[UnaryOp]] = {
+    "Abs": ms.AbsOp,
+    "Acos": ms.AcosOp,
+    "Acosh": ms.AcoshOp,
+    "Asin": ms.AsinOp,
+    "Asinh": ms.AsinhOp,
+    "Atan": ms.AtanOp,
+    "Atanh": ms.AtanhOp,
+    "BitwiseNot": ms.BitwiseNotOp,
+    "Ceil": ms.CeilOp,
+    "Cos": ms.CosOp,
+    "Cosh": ms.CoshOp,
+    "Erf": ms.ErfOp,
+    "Exp": ms.ExpOp,
+    "Floor": ms.FloorOp,
+    "IsNaN": ms.IsNanOp,
+    "Log": ms.LogOp,
+    "Neg": ms.NegOp,
+    "Not": ms.LogicalNotOp,
+    "Reciprocal": ms.ReciprocalOp,
+    "Relu": ms.ReluOp,
+    "Round": ms.RoundOp,
+    "Sigmoid": ms.SigmoidOp,
+    "Sign": ms.SignOp,
+    "Sin": ms.SinOp,
+    "Sinh": ms.SinhOp,
+    "Softplus": ms.SoftplusOp,
+    "Sqrt": ms.SqrtOp,
+    "Tan": ms.TanOp,
+    "Tanh": ms.TanhOp,
+}
+
+BINARY: dict[str, type[BinaryOp]] = {
+    "Add": ms.AddOp,
+    "And": ms.LogicalAndOp,
+    "BitwiseAnd": ms.BitwiseAndOp,
+    "BitwiseOr": ms.BitwiseOrOp,
+    "BitwiseXor": ms.BitwiseXorOp,
+    "Div": ms.DivOp,
+    "Equal": ms.EqualOp,
+    "Greater": ms.GreaterOp,
+    "GreaterOrEqual": ms.GreaterEqualOp,
+    "Less": ms.LessOp,
+    "LessOrEqual": ms.LessEqualOp,
+    "Mul": ms.MulOp,
+    "Or": ms.LogicalOrOp,
+    "Sub": ms.SubOp,
+    "Xor": ms.LogicalXorOp,
+}
+
+
+def _unary(operation: type[MsOp]):
+    def import_(node: Node) -> Value:
+        return node(operation, node[0])
+
+    return import_
+
+
+def _binary(operation: type[MsOp]):
+    def import_(node: Node) -> Value:
+        return node(operation, node[0], _aligned(node))
+
+    return import_
+
+
+def _aligned(node: Node) -> Value:
+    """The second operand; before opset 7 an `axis` said which axis of the first its first one meets."""
+    b = node[1]
+    if node.opset >= 7 or not node.given("axis") or not node.flag("broadcast"):
+        return b
+    tail = node[0].rank - node.axis(node.int_("axis", 0), node[0].rank) - b.rank
+    return node.reshape(b, (*node.shape_of(b), *(1 for _ in range(tail))))
+
+
+for _name, _operation in UNARY.items():
+    importer(_name)(_unary(_operation))
+for _name, _operation in BINARY.items():
+    importer(_name)(_binary(_operation))
+
+
+def _variadic(operation: type[MsOp]):
+    def import_(node: Node) -> Value:
+        return folded(node, operation, node.tensors())
+
+    return import_
+
+
+def folded(node: Node, operation: type[MsOp], values: list[Value]) -> Value:
+    """Values joined by a binary operation, from the left."""
+    result = values[0]
+    for value in values[1:]:
+        result = node(operation, result, value)
+    return result
+
+
+for _name, _operation in {"Max": ms.MaximumOp, "Min": ms.MinimumOp, "Sum": ms.AddOp}.items():
+    importer(_name)(_variadic(_operation))
+
+
+@importer("Mean")
+def _mean(node: Node) -> Value:
+    values = node.tensors()
+    return node(ms.DivOp, folded(node, ms.AddOp, values), float(len(values)))
+
+
+@importer("Mod")
+def _mod(node: Node) -> Value:
+    return node(ms.RemOp if node.flag("fmod") else ms.ModOp, node[0], node[1])
+
+
+@importer("Pow")
+def _pow(node: Node) -> Value:
+    """Base and exponent may differ in type; the result has the base's."""
+    base, exponent = node[0], node[1]
+    if base.dtype == exponent.dtype:
+        return _power(node, base, exponent)
+    wide = exponent.dtype if is_float(exponent.dtype) and not is_float(base.dtype) else base.dtype
+    return node.cast(_power(node, node.cast(base, wide), node.cast(exponent, wide)), base.dtype)
+
+
+def _power(node: Node, base: Value, exponent: Value) -> Value:
+    """Small whole powers that are known are products; x to the 0.5 stays a power, since -inf to it is inf."""
+    if exponent.array is not None and exponent.array.size == 1 and exponent.rank <= base.rank:
+        power = float(exponent.array.reshape(-1)[0])
+        if power == 2.0:
+            return node(ms.SquareOp, base)
+        if power == 3.0:
+            return node(ms.MulOp, node(ms.SquareOp, base), base)
+    return node(ms.PowOp, base, exponent)
+
+
+@importer("BitShift")
+def _bit_shift(node: Node) -> Value:
+    """By the width or more, everything is shifted out."""
+    x, amount = node[0], node[1]
+    left = node.choice("direction", "", ("LEFT", "RIGHT")) == "LEFT"
+    bits = int("".join(filter(str.isdigit, x.dtype)))
+    shifted = node(ms.ShiftLeftOp if left else ms.ShiftRightOp, x, node(ms.MinimumOp, amount, bits - 1))
+    return node(ms.SelectOp, node(ms.LessOp, amount, bits), shifted, node(ms.MulOp, shifted, 0))
+
+
+@importer("IsInf")
+def _is_inf(node: Node) -> Value:
+    x, positive, negative = node[0], node.flag("detect_positive", True), node.flag("detect_negative", True)
+    if positive and negative:
+        return node(ms.IsInfOp, x)
+    if not positive and not negative:
+        return node(ms.LogicalAndOp, node(ms.IsInfOp, x), node.scalar(False, "i1"))
+    return node(ms.EqualOp, x, math.inf if positive else -math.inf)
+
+
+@importer("Where")
+def _where(node: Node) -> Value:
+    return node(ms.SelectOp, node[0], node[1], node[2])
+
+
+@importer("Clip")
+def _clip_attributes(node: Node) -> Value:
+    low, high = node.real("min", -math.inf), node.real("max", math.inf)
+    return node(ms.ClipOp, node[0], min=None if low == -math.inf else low, max=None if high == math.inf else high)
+
+
+@importer("Clip", since=11)
+def _clip(node: Node) -> Value:
+    x, low, high = node[0], node.get(1), node.get(2)
+    bounds = [_exact(v) for v in (low, high) if v is not None]
+    if bounds and None not in bounds:
+        return node(ms.ClipOp, x, min=_exact(low), max=_exact(high))
+    x = x if low is None else node(ms.MaximumOp, x, low)
+    return x if high is None else node(ms.MinimumOp, x, high)
+
+
+def _exact(value: Value | None) -> float | None:
+    """A known bound as a property can hold it: finite, and exact in double."""
+    if value is None or value.array is None or value.array.size != 1:
+        return None
+    number = value.array.reshape(-1)[0]
+    real = float(number)
+    return real if np.isfinite(real) and abs(real) < 2**53 else None
+
+
+@importer("CumSum")
+def _cumsum(node: Node) -> Value:
+    axis = node.known_int(1, "axis")
+    return node(ms.CumsumOp, node[0], axis=axis, exclusive=node.flag("exclusive"), reverse=node.flag("reverse"))
+
+
+@importer("CumProd")
+def _cumprod(node: Node) -> Value:
+    """As products of ever longer distance: log2 n steps of a shifted copy (Hillis and Steele, 1986)."""
+    x, axis = node[0], node.axis(node.known_int(1, "axis"), node[0].rank)
+    reverse, size = node.flag("reverse"), node.shape_of(node[0])[axis]
+    if node.flag("exclusive"):
+        x = shifted(node, x, axis, 1, reverse, 1.0)
+    step = 1
+    while step < size:
+        x = node(ms.MulOp, x, shifted(node, x, axis, step, reverse, 1.0))
+        step *= 2
+    return x
+
+
+def shifted(node: Node, x: Value, axis: int, by: int, back: bool, fill: float) -> Value:
+    """The elements moved `by` places along `axis` towards the end (the front if `back`); `fill` comes in."""
+    shape = node.shape_of(x)
+    begin, end = [0] * x.rank, list(shape)
+    pad = [0] * (2 * x.rank)
+    if back:
+        begin[axis], pad[x.rank + axis] = by, by
+    else:
+        end[axis], pad[axis] = shape[axis] - by, by
+    return node(ms.PadOp, node(ms.SliceOp, x, begin=begin, end=end), pad=pad, value=fill)

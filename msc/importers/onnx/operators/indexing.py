@@ -1,0 +1,102 @@
+"""Elements chosen by indices."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from msc.dialects import ms
+from msc.importers.onnx.node import Node
+from msc.importers.onnx.registry import importer
+from msc.importers.onnx.values import Value
+
+
+@importer("Gather")
+def _gather(node: Node) -> Value:
+    return node(ms.GatherOp, node[0], node[1], axis=node.int_("axis", 0))
+
+
+@importer("ArrayFeatureExtractor", domain="ai.onnx.ml")
+def _array_feature_extractor(node: Node) -> Value:
+    x, places = node[0], node[1]
+    y = node(ms.GatherOp, x, node.reshape(places, (math.prod(node.shape_of(places)),)), axis=-1)
+    return node.reshape(y, (1, *y.shape)) if x.rank == 1 else y
+
+
+@importer("GatherElements")
+def _gather_elements(node: Node) -> Value:
+    return node(ms.GatherElementsOp, node[0], node[1], axis=node.int_("axis", 0))
+
+
+@importer("GatherND")
+def _gather_nd(node: Node) -> Value:
+    """Index tuples become places in the flattened leading axes."""
+    x, indices, batch = node[0], node[1], node.int_("batch_dims", 0)
+    shape, (*lead, depth) = node.shape_of(x), node.shape_of(indices)
+    if depth > len(shape) - batch:
+        raise node.failure("MSC0711", f"index tuples of {depth} do not fit data of rank {x.rank}")
+    batches, rows = math.prod(shape[:batch]), math.prod(shape[: batch + depth])
+    places = flat_places(node, indices, shape[batch : batch + depth])
+    count = math.prod(lead[batch:])
+    places = node.reshape(places, (batches, count))
+    if batches > 1:
+        starts = np.arange(batches).reshape(-1, 1) * (rows // batches)
+        places = node(ms.AddOp, places, node.constant(starts))
+    table = node.reshape(x, (rows, math.prod(shape[batch + depth :])))
+    y = node(ms.GatherOp, table, node.reshape(places, (batches * count,)), axis=0)
+    return node.reshape(y, (*lead, *shape[batch + depth :]))
+
+
+def flat_places(node: Node, indices: Value, sizes: tuple[int, ...]) -> Value:
+    """Index tuples (the last axis) into axes of `sizes`, negative ones from the end, as flat places."""
+    dims = node.constant(np.array(sizes, np.int64))
+    wide = node.cast(indices, "i64")
+    zero = node.scalar(0, "i64")
+    counted = node(ms.SelectOp, node(ms.LessOp, wide, zero), node(ms.AddOp, wide, dims), wide)
+    strides = np.array([math.prod(sizes[i + 1 :]) for i in range(len(sizes))], np.int64)
+    return node(ms.ReduceSumOp, node(ms.MulOp, counted, node.constant(strides)), axis=[-1])
+
+
+@importer("OneHot")
+def _one_hot(node: Node) -> Value:
+    """The two values may be computed; indices count from the end if negative."""
+    indices, depth, values = node[0], node.known_int(1, "depth"), node[2]
+    places = node.cast(indices, "i64")
+    zero = node.scalar(0, "i64")
+    counted = node(ms.SelectOp, node(ms.LessOp, places, zero), node(ms.AddOp, places, depth), places)
+    hit = node(
+        ms.OneHotOp, counted, depth=depth, axis=node.int_("axis", -1), dtype=node.scalar(False, "i1").type.element_type
+    )
+    off, on = (node(ms.GatherOp, values, node.constant(np.array(i))) for i in range(2))
+    return node(ms.SelectOp, hit, on, off)
+
+
+@importer("Compress")
+def _compress(node: Node) -> Value:
+    """The condition decides the result's shape, so it must be known."""
+    x, chosen = node[0], np.flatnonzero(node.known(1, "condition"))
+    if not node.given("axis"):
+        x = node.reshape(x, (math.prod(node.shape_of(x)),))
+    return node(ms.GatherOp, x, node.constant(chosen.astype(np.int64)), axis=node.int_("axis", 0))
+
+
+@importer("NonZero")
+def _non_zero(node: Node) -> Value:
+    """Its value decides its shape, so it must be known."""
+    return node.constant(np.array(np.nonzero(node.known(0, "value")), np.int64))
+
+
+@importer("Unique")
+def _unique(node: Node) -> list[Value]:
+    """Its value decides its shape, so it must be known."""
+    x = node.known(0, "value")
+    axis = node.int_("axis", 0) if node.given("axis") else None
+    found, first, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True, axis=axis)
+    inverse = inverse.reshape(-1)
+    if not node.flag("sorted", True):
+        order = np.argsort(first)
+        rank = np.argsort(order)
+        found = np.take(found, order, axis=0 if axis is None else axis)
+        first, inverse, counts = first[order], rank[inverse], counts[order]
+    return [node.constant(found), *(node.constant(a.astype(np.int64)) for a in (first, inverse, counts))]

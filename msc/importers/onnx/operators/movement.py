@@ -1,0 +1,169 @@
+"""Moving elements: transposing, joining, cutting, padding, repeating."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from msc.dialects import ms
+from msc.importers.onnx.node import Node
+from msc.importers.onnx.registry import importer
+from msc.importers.onnx.values import Value
+
+
+@importer("Transpose")
+def _transpose(node: Node) -> Value:
+    return transposed(node, node[0], node.ints("perm") or list(reversed(range(node[0].rank))))
+
+
+def transposed(node: Node, x: Value, perm: list[int]) -> Value:
+    """Axes in another order; `x` itself if the order is the one it has."""
+    return x if perm == list(range(x.rank)) else node(ms.TransposeOp, x, perm=perm)
+
+
+@importer("Concat")
+def _concat(node: Node) -> Value:
+    values = node.tensors()
+    return values[0] if len(values) == 1 else node(ms.ConcatOp, *values, axis=node.int_("axis", 1))
+
+
+@importer("Split")
+def _split(node: Node) -> tuple[Value, ...]:
+    x, axis = node[0], node.axis(node.int_("axis", 0), node[0].rank)
+    size = node.shape_of(x)[axis]
+    if node.has(1):
+        sizes = node.known_ints(1, "split")
+    else:
+        sizes = node.ints("split") or _even(size, node.int_("num_outputs", len(node.proto.output)))
+    return node.many(ms.SplitOp, x, axis=axis, sizes=sizes)
+
+
+def _even(size: int, parts: int) -> list[int]:
+    """Equal sizes, a smaller one last if they do not divide."""
+    part = -(-size // parts)
+    return [max(min(part, size - start * part), 0) for start in range(parts)]
+
+
+@importer("Slice")
+def _slice(node: Node) -> Value:
+    """Starts and ends of some axes, as attributes before opset 10."""
+    x = node[0]
+    shape = node.shape_of(x)
+    if node.opset < 10:
+        starts, ends, axes, steps = (
+            node.ints("starts"),
+            node.ints("ends"),
+            node.ints("axes"),
+            [1] * len(node.ints("ends")),
+        )
+    else:
+        starts, ends = node.known_ints(1, "starts"), node.known_ints(2, "ends")
+        axes = node.known_ints(3, "axes") if node.has(3) else []
+        steps = node.known_ints(4, "steps") if node.has(4) else [1] * len(starts)
+    axes = [node.axis(a, x.rank) for a in axes] or list(range(len(starts)))
+    if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
+        raise node.failure("MSC0711", "its starts, ends, axes and steps must be of one length, and no step 0")
+    cuts = {a: slice(s, e, t).indices(shape[a]) for a, s, e, t in zip(axes, starts, ends, steps, strict=True)}
+    return cut(node, x, cuts)
+
+
+def cut(node: Node, x: Value, cuts: dict[int, tuple[int, int, int]]) -> Value:
+    """Some axes cut to `range(begin, end, step)`, whose places lie inside; the others whole."""
+    shape = node.shape_of(x)
+    bounds = [cuts.get(axis, (0, n, 1)) for axis, n in enumerate(shape)]
+    if all(b == (0, n, 1) for b, n in zip(bounds, shape, strict=True)):
+        return x
+    # An end of -1 stands for "before the first", but Python would count it from the back.
+    ends = [e if e >= 0 else -n - 1 for (_, e, _), n in zip(bounds, shape, strict=True)]
+    return node(ms.SliceOp, x, begin=[b for b, _, _ in bounds], end=ends, strides=[s for *_, s in bounds])
+
+
+@importer("Tile")
+def _tile(node: Node) -> Value:
+    repeats = node.known_ints(1, "repeats")
+    return node(ms.TileOp, node[0], multiples=repeats)
+
+
+@importer("Pad")
+def _pad(node: Node) -> Value:
+    x = node[0]
+    if node.opset < 11:
+        pads, value = node.ints("pads") or node.ints("paddings"), node.scalar(node.real("value", 0.0), x.dtype)
+        axes = list(range(x.rank))
+    else:
+        pads, given = node.known_ints(1, "pads"), node.get(2)
+        value = node.scalar(0, x.dtype) if given is None else given
+        axes = [node.axis(a, x.rank) for a in node.known_ints(3, "axes")] if node.has(3) else list(range(x.rank))
+    if len(pads) != 2 * len(axes):
+        raise node.failure("MSC0711", f"its pads have {len(pads)} entries, for {len(axes)} axes")
+    amounts = [0] * (2 * x.rank)
+    for i, axis in enumerate(axes):
+        amounts[axis], amounts[x.rank + axis] = pads[i], pads[len(axes) + i]
+    return padded(node, x, amounts, node.choice("mode", "constant", ("constant", "reflect", "edge", "wrap")), value)
+
+
+def padded(node: Node, x: Value, amounts: list[int], mode: str, value: Value) -> Value:
+    """Padding before each axis, then after each; negative amounts cut."""
+    shape, rank = node.shape_of(x), x.rank
+    cuts = {a: (max(-amounts[a], 0), n + min(amounts[rank + a], 0), 1) for a, n in enumerate(shape)}
+    x, amounts = cut(node, x, cuts), [max(a, 0) for a in amounts]
+    if not any(amounts):
+        return x
+    if mode == "constant":
+        return _pad_constant(node, x, amounts, value)
+    return _pad_by_index(node, x, amounts, mode)
+
+
+def _pad_constant(node: Node, x: Value, amounts: list[int], value: Value) -> Value:
+    if value.array is not None and value.array.size == 1:
+        number = value.array.reshape(-1)[0]
+        real = float(number)
+        if np.array(real).astype(value.array.dtype) == number or math.isnan(real):
+            return node(ms.PadOp, x, pad=amounts, value=real)
+    inside = node(ms.PadOp, node(ms.BroadcastToOp, node.scalar(True, "i1"), shape=x.shape), pad=amounts, value=0.0)
+    return node(ms.SelectOp, inside, node(ms.PadOp, x, pad=amounts, value=0.0), node.reshape(value, ()))
+
+
+def _pad_by_index(node: Node, x: Value, amounts: list[int], mode: str) -> Value:
+    """As the operation can, or axis by axis through indices where the padding is larger than the axis."""
+    shape, rank = x.shape, x.rank
+    limits = {"edge": lambda n: amounts and 1 << 40, "reflect": lambda n: n - 1, "wrap": lambda n: n}
+    if all(max(amounts[a], amounts[rank + a]) <= limits[mode](n) for a, n in enumerate(shape)):
+        return node(ms.PadOp, x, pad=amounts, mode=mode)
+    for axis, n in enumerate(shape):
+        before, after = amounts[axis], amounts[rank + axis]
+        if before or after:
+            places = np.pad(np.arange(n), (before, after), mode=mode)  # pyright: ignore
+            x = node(ms.GatherOp, x, node.constant(places), axis=axis)
+    return x
+
+
+@importer("ReverseSequence")
+def _reverse_sequence(node: Node) -> Value:
+    """Places counted back from each length, and the rest in place, gathered along the time axis."""
+    x, lengths = node[0], node[1]
+    time, batch = node.int_("time_axis", 0), node.int_("batch_axis", 1)
+    size, rank = node.shape_of(x)[time], x.rank
+    place = node.constant(np.arange(size).reshape([-1 if a == time else 1 for a in range(rank)]))
+    length = node.reshape(node.cast(lengths, "i64"), [lengths.shape[0] if a == batch else 1 for a in range(rank)])
+    mirrored = node(ms.SubOp, node(ms.SubOp, length, place), 1)
+    chosen = node(ms.SelectOp, node(ms.LessOp, place, length), mirrored, place)
+    return node(ms.GatherElementsOp, x, node(ms.BroadcastToOp, chosen, shape=x.shape), axis=time)
+
+
+@importer("DepthToSpace")
+def _depth_to_space(node: Node) -> Value:
+    mode = node.choice("mode", "DCR", ("DCR", "CRD"))
+    return node(ms.DepthToSpaceOp, node[0], block_size=node.int_("blocksize", 1), mode=mode)
+
+
+@importer("SpaceToDepth")
+def _space_to_depth(node: Node) -> Value:
+    return node(ms.SpaceToDepthOp, node[0], block_size=node.int_("blocksize", 1))
+
+
+@importer("Trilu")
+def _trilu(node: Node) -> Value:
+    diagonal = node.known_int(1, "k") if node.has(1) else 0
+    return node(ms.TriuOp if node.flag("upper", True) else ms.TrilOp, node[0], diagonal=diagonal)

@@ -1,0 +1,147 @@
+"""Pooling over windows and over all of an image."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from msc.dialects import ms
+from msc.dialects.ms.base import MsOp
+from msc.importers.onnx.node import Node
+from msc.importers.onnx.operators.convolution import by_rank
+from msc.importers.onnx.operators.windows import WindowAttributes, window_attributes
+from msc.importers.onnx.registry import importer
+from msc.importers.onnx.values import Value
+from msc.poly.compute import identity
+
+MAX_POOLS: dict[int, type[MsOp]] = {1: ms.MaxPool1dOp, 2: ms.MaxPool2dOp, 3: ms.MaxPool3dOp}
+SUM_POOLS: dict[int, type[MsOp]] = {1: ms.SumPool1dOp, 2: ms.SumPool2dOp, 3: ms.SumPool3dOp}
+AVG_POOLS: dict[int, type[MsOp]] = {1: ms.AvgPool1dOp, 2: ms.AvgPool2dOp, 3: ms.AvgPool3dOp}
+
+
+def _window(node: Node) -> WindowAttributes:
+    return window_attributes(node, node.shape_of(node[0])[2:], node.ints("kernel_shape"))
+
+
+def _pooled(node: Node, operations: dict[int, type[MsOp]], x: Value, window: WindowAttributes, **more: bool) -> Value:
+    """A pooling; padding that no window of the operation may have goes into the tensor first."""
+    return node(
+        by_rank(node, operations, x),
+        x,
+        kernel_size=window.kernel,
+        stride=window.stride,
+        dilation=window.dilation,
+        ceil_mode=node.flag("ceil_mode"),
+        **window.padding_properties,
+        **more,
+    )
+
+
+@importer("MaxPool")
+def _max_pool(node: Node) -> list[Value]:
+    window = _window(node)
+    pooled = _pooled(node, MAX_POOLS, node[0], window)
+    return [pooled, _places(node, window, pooled)] if node.wants(1) else [pooled]
+
+
+def _places(node: Node, window: WindowAttributes, pooled: Value) -> Value:
+    """Where each window's largest element stands in its image, counted in rows, or in columns if `storage_order`."""
+    x = node[0]
+    n, c, *spatial = node.shape_of(x)
+    outputs = pooled.shape[2:]
+    places, inside = _taps(window, spatial, outputs)
+    flat = node.reshape(x, (n, c, math.prod(spatial)))
+    taps = node.reshape(node(ms.GatherOp, flat, node.constant(places), axis=2), (n, c, *places.shape))
+    lowest = node.scalar(identity("max", x.dtype), x.dtype)
+    best = node(ms.ArgmaxOp, node(ms.SelectOp, node.constant(inside), taps, lowest), axis=-1, keep_dims=True)
+    names = _column_major(places, spatial) if node.flag("storage_order") else places
+    all_names = node(ms.BroadcastToOp, node.constant(names), shape=[n, c, *places.shape])
+    return node.reshape(node(ms.GatherElementsOp, all_names, best, axis=3), (n, c, *outputs))
+
+
+def _taps(
+    window: WindowAttributes, spatial: list[int], outputs: tuple[int, ...]
+) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.int64]], np.ndarray[tuple[int, ...], np.dtype[np.bool_]]]:
+    """For each output and each element of its window: the flat place in the image, and whether it is in it."""
+    rank = len(spatial)
+    grid = np.indices((*outputs, *window.kernel)).astype(np.int64)
+    at = [grid[a] * window.stride[a] + grid[rank + a] * window.dilation[a] - window.pads[a][0] for a in range(rank)]
+    inside = np.logical_and.reduce([(p >= 0) & (p < n) for p, n in zip(at, spatial, strict=True)])
+    flat = np.ravel_multi_index([np.clip(p, 0, n - 1) for p, n in zip(at, spatial, strict=True)], spatial)
+    shape = math.prod(outputs), math.prod(window.kernel)
+    return flat.reshape(shape).astype(np.int64), inside.reshape(shape)
+
+
+def _column_major(
+    places: np.ndarray[tuple[int, ...], np.dtype[np.int64]], spatial: list[int]
+) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    """Flat places with the last two axes counted the other way round."""
+    *front, row, column = np.unravel_index(places, spatial)
+    return np.ravel_multi_index((*front, column, row), (*spatial[:-2], spatial[-1], spatial[-2])).astype(np.int64)
+
+
+@importer("AveragePool")
+def _average_pool(node: Node) -> Value:
+    window = _window(node)
+    return _pooled(node, AVG_POOLS, node[0], window, count_include_pad=node.flag("count_include_pad"))
+
+
+@importer("LpPool")
+def _lp_pool(node: Node) -> Value:
+    p = float(node.int_("p", 2))
+    powers = node(ms.PowOp, node(ms.AbsOp, node[0]), p)
+    return node(ms.PowOp, _pooled(node, SUM_POOLS, powers, _window(node)), 1 / p)
+
+
+@importer("GlobalAveragePool")
+def _global_average(node: Node) -> Value:
+    return node(ms.GlobalAvgPoolOp, node[0])
+
+
+@importer("GlobalMaxPool")
+def _global_max(node: Node) -> Value:
+    return node(ms.GlobalMaxPoolOp, node[0])
+
+
+@importer("GlobalLpPool")
+def _global_lp(node: Node) -> Value:
+    x, p = node[0], float(node.int_("p", 2))
+    powers = node(ms.PowOp, node(ms.AbsOp, x), p)
+    total = node(ms.ReduceSumOp, powers, axis=list(range(2, x.rank)), keep_dims=True)
+    return node(ms.PowOp, total, 1 / p)
+
+
+@importer("MaxUnpool")
+def _max_unpool(node: Node) -> Value:
+    """Each element at its place of a zero image, through the pooled element that names each place, if one does."""
+    from msc.importers.onnx.operators.scattering import last_writer
+
+    x, places = node[0], node[1]
+    n, c, *spatial = node.shape_of(x)
+    kernel, rank = node.ints("kernel_shape"), len(spatial)
+    stride, pads = node.ints("strides") or [1] * rank, node.ints("pads") or [0] * (2 * rank)
+    natural = [
+        (size - 1) * s - pads[a] - pads[rank + a] + k
+        for a, (size, s, k) in enumerate(zip(spatial, stride, kernel, strict=True))
+    ]
+    output = node.known_ints(2, "output_shape")[2:] if node.has(2) else natural
+    count = math.prod(spatial)
+    # The places are counted over the whole tensor or the image; the image they were taken from has the natural sizes.
+    within = node(ms.ModOp, places, math.prod(natural))
+    if natural != output:
+        within = _moved(node, within, natural, output)
+    flat, at = node.reshape(x, (n * c, count)), node.reshape(within, (n * c, count))
+    writer, written = last_writer(node, at, math.prod(output), axis=1)
+    y = node(ms.SelectOp, written, node(ms.GatherElementsOp, flat, writer, axis=1), node.scalar(0, x.dtype))
+    return node.reshape(y, (n, c, *output))
+
+
+def _moved(node: Node, flat: Value, old: list[int], new: list[int]) -> Value:
+    """Flat places of an image of sizes `old` in one of sizes `new`."""
+    result, rest = node.scalar(0, flat.dtype), flat
+    for axis in range(len(old)):
+        below = math.prod(old[axis + 1 :])
+        coordinate, rest = node(ms.DivOp, rest, below), node(ms.ModOp, rest, below)
+        result = node(ms.AddOp, result, node(ms.MulOp, coordinate, math.prod(new[axis + 1 :])))
+    return result

@@ -1,0 +1,232 @@
+"""Recurrent layers, unrolled over the time steps: RNN, GRU and LSTM, forwards, backwards or both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from msc.dialects import ms
+from msc.importers.onnx.node import Node
+from msc.importers.onnx.operators.movement import cut, transposed
+from msc.importers.onnx.registry import importer
+from msc.importers.onnx.values import Slot, Value
+
+MAXIMUM_STEPS = 4096
+"""An unrolled sequence becomes as many copies of the cell."""
+
+Function = Callable[[Value], Value]
+State = tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One direction: its weights (without the axis of directions) and activation functions."""
+
+    node: Node
+    w: Value
+    r: Value
+    b: Value | None
+    peephole: Value | None
+    functions: Sequence[Function]
+    hidden: int
+
+    def gates(self, x: Value, weight: Value) -> list[Value]:
+        """`x` times a weight transposed, split into its gates."""
+        return self.split(self.node(ms.MatmulOp, x, weight, transpose_b=True), 1)
+
+    def split(self, x: Value, axis: int) -> list[Value]:
+        """Parts of the hidden size."""
+        count = x.shape[axis] // self.hidden
+        return list(self.node.many(ms.SplitOp, x, axis=axis, sizes=[self.hidden] * count))
+
+    def biases(self, count: int) -> list[Value]:
+        """The biases of W and then of R, `count` of each; zeros if there are none."""
+        if self.b is None:
+            zeros = self.node.constant(np.zeros(self.hidden)) if self.w.dtype == "f64" else None
+            zero = zeros or self.node.cast(self.node.constant(np.zeros(self.hidden, np.float32)), self.w.dtype)
+            return [zero] * (2 * count)
+        return self.split(self.b, 0)
+
+
+Cell = Callable[[Layer, Value, State], State]
+
+
+def _activation(node: Node, name: str, alpha: float | None, beta: float | None) -> Function:
+    a, b = alpha, beta
+    table: dict[str, Function] = {
+        "relu": lambda x: node(ms.ReluOp, x),
+        "tanh": lambda x: node(ms.TanhOp, x),
+        "sigmoid": lambda x: node(ms.SigmoidOp, x),
+        "softsign": lambda x: node(ms.SoftsignOp, x),
+        "softplus": lambda x: node(ms.SoftplusOp, x),
+        "elu": lambda x: node(ms.EluOp, x, alpha=1.0 if a is None else a),
+        "leakyrelu": lambda x: node(ms.LeakyReluOp, x, alpha=0.01 if a is None else a),
+        "affine": lambda x: node(ms.AddOp, node(ms.MulOp, x, 1.0 if a is None else a), 0.0 if b is None else b),
+        "scaledtanh": lambda x: node(ms.MulOp, node(ms.TanhOp, node(ms.MulOp, x, b or 1.0)), a or 1.0),
+        "hardsigmoid": lambda x: node(ms.HardSigmoidOp, x, alpha=0.2 if a is None else a, beta=0.5 if b is None else b),
+        "thresholdedrelu": lambda x: node(
+            ms.SelectOp, node(ms.GreaterOp, x, 1.0 if a is None else a), x, node.scalar(0, x.dtype)
+        ),
+    }
+    if name.lower() not in table:
+        raise node.failure("MSC0711", f"activation '{name[:40]}' is not one of {', '.join(table)}")
+    return table[name.lower()]
+
+
+def _functions(node: Node, defaults: Sequence[str], directions: int) -> list[list[Function]]:
+    """The activation functions of each direction, clipped before if the node says so."""
+    names = node.words("activations") or [*defaults] * directions
+    alphas, betas = node.reals("activation_alpha"), node.reals("activation_beta")
+    if len(names) != len(defaults) * directions:
+        raise node.failure("MSC0711", f"{len(names)} activations, for {directions} directions of {len(defaults)}")
+    made = [
+        _clipped(node, _activation(node, n, *(values[i] if i < len(values) else None for values in (alphas, betas))))
+        for i, n in enumerate(names)
+    ]
+    return [made[d * len(defaults) : (d + 1) * len(defaults)] for d in range(directions)]
+
+
+def _clipped(node: Node, function: Function) -> Function:
+    limit = node.real("clip", 0.0)
+    if not limit:
+        return function
+    return lambda x: function(node(ms.ClipOp, x, min=-limit, max=limit))
+
+
+def _first(node: Node, x: Value, index: int, axis: int = 0) -> Value:
+    """Entry `index` of an axis, without that axis."""
+    part = cut(node, x, {axis: (index, index + 1, 1)})
+    return node.reshape(part, [n for a, n in enumerate(part.shape) if a != axis])
+
+
+def _recurrent(node: Node, cell: Cell, defaults: Sequence[str], states: int) -> list[Slot]:
+    """All directions of a layer; `states` is the number of states that a cell carries."""
+    batch_first = node.flag("layout")
+    x = transposed(node, node[0], [1, 0, 2]) if batch_first else node[0]
+    direction = node.choice("direction", "forward", ("forward", "reverse", "bidirectional"))
+    backwards = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}[direction]
+    functions = _functions(node, defaults, len(backwards))
+    outputs: list[Value] = []
+    finals: list[State] = []
+    for index, back in enumerate(backwards):
+        layer = _layer(node, index, functions[index])
+        ys, final = _run(layer, cell, x, _initial(layer, x, index, states, batch_first), back)
+        outputs.append(ys)
+        finals.append(final)
+    y = outputs[0] if len(outputs) == 1 else node(ms.ConcatOp, *outputs, axis=1)
+    lasts = [node(ms.StackOp, *(final[i] for final in finals), axis=0) for i in range(states)]
+    if batch_first:
+        y = transposed(node, y, [2, 0, 1, 3])
+        lasts = [transposed(node, last, [1, 0, 2]) for last in lasts]
+    return [y, *lasts]
+
+
+def _layer(node: Node, index: int, functions: Sequence[Function]) -> Layer:
+    b = _first(node, node[3], index) if node.has(3) else None
+    p = _first(node, node[7], index) if node.has(7) else None
+    r = _first(node, node[2], index)
+    return Layer(node, _first(node, node[1], index), r, b, p, functions, node.shape_of(r)[1])
+
+
+def _initial(layer: Layer, x: Value, index: int, states: int, batch_first: bool) -> State:
+    node, batch = layer.node, layer.node.shape_of(x)[1]
+    result: list[Value] = []
+    for place in range(5, 5 + states):
+        if node.has(place):
+            given = node[place]
+            result.append(_first(node, given, index, 1 if batch_first else 0))
+        else:
+            result.append(node(ms.BroadcastToOp, node.scalar(0, x.dtype), shape=[batch, layer.hidden]))
+    return tuple(result)
+
+
+def _run(layer: Layer, cell: Cell, x: Value, state: State, back: bool) -> tuple[Value, State]:
+    """The first state after each step `[steps, 1, batch, hidden]`, and the last states.
+
+    Beyond a sequence's own length states stay and outputs are zero.
+    """
+    node, (steps, batch, _) = layer.node, layer.node.shape_of(x)
+    if steps > MAXIMUM_STEPS or steps == 0:
+        raise node.failure("MSC0714", f"{steps} time steps; msc unrolls 1 to {MAXIMUM_STEPS}")
+    lengths = node.reshape(node.cast(node[4], "i64"), (batch, 1)) if node.has(4) else None
+    if lengths is not None and lengths.array is not None and bool((lengths.array == steps).all()):
+        lengths = None
+    outputs: list[Value] = [state[0]] * steps
+    for step in reversed(range(steps)) if back else range(steps):
+        new = cell(layer, _first(node, x, step), state)
+        if lengths is None:
+            state, outputs[step] = new, new[0]
+        else:
+            active = node(ms.GreaterOp, lengths, step)
+            state = tuple(node(ms.SelectOp, active, n, o) for n, o in zip(new, state, strict=True))
+            outputs[step] = node(ms.SelectOp, active, new[0], node.scalar(0, x.dtype))
+    return node.reshape(node(ms.StackOp, *outputs, axis=0), (steps, 1, batch, layer.hidden)), state
+
+
+def _add(node: Node, *values: Value) -> Value:
+    total = values[0]
+    for value in values[1:]:
+        total = node(ms.AddOp, total, value)
+    return total
+
+
+def _rnn_cell(layer: Layer, x: Value, state: State) -> State:
+    node, (h,) = layer.node, state
+    wb, rb = layer.biases(1)
+    total = _add(node, layer.gates(x, layer.w)[0], layer.gates(h, layer.r)[0], wb, rb)
+    return (layer.functions[0](total),)
+
+
+def _gru_cell(layer: Layer, x: Value, state: State) -> State:
+    """Gates z (update), r (reset), h (new)."""
+    node, (h,) = layer.node, state
+    f, g = layer.functions
+    wz, wr, wh = layer.gates(x, layer.w)
+    bwz, bwr, bwh, brz, brr, brh = layer.biases(3)
+    weights = layer.split(layer.r, 0)
+    rz, rr = (node(ms.MatmulOp, h, w, transpose_b=True) for w in weights[:2])
+    z, r = f(_add(node, wz, rz, bwz, brz)), f(_add(node, wr, rr, bwr, brr))
+    if node.flag("linear_before_reset"):
+        inner = _add(node, node(ms.MatmulOp, h, weights[2], transpose_b=True), brh)
+        new = g(_add(node, wh, node(ms.MulOp, r, inner), bwh))
+    else:
+        inner = node(ms.MatmulOp, node(ms.MulOp, r, h), weights[2], transpose_b=True)
+        new = g(_add(node, wh, inner, brh, bwh))
+    kept = node(ms.MulOp, z, h)
+    return (_add(node, node(ms.MulOp, node(ms.SubOp, node.scalar(1, z.dtype), z), new), kept),)
+
+
+def _lstm_cell(layer: Layer, x: Value, state: State) -> State:
+    """Gates i (input), o (output), f (forget), c (cell); peepholes look at the cell."""
+    node, (h, c) = layer.node, state
+    f, g, out = layer.functions
+    biases = layer.biases(4)
+    parts = zip(layer.gates(x, layer.w), layer.gates(h, layer.r), biases[:4], biases[4:], strict=True)
+    i, o, forget, cell = (_add(node, *part) for part in parts)
+    looks = layer.split(layer.peephole, 0) if layer.peephole is not None else None
+    if looks is not None:
+        i = _add(node, i, node(ms.MulOp, looks[0], c))
+        forget = _add(node, forget, node(ms.MulOp, looks[2], c))
+    input_gate = f(i)
+    kept = node(ms.SubOp, node.scalar(1, x.dtype), input_gate) if node.flag("input_forget") else f(forget)
+    new = _add(node, node(ms.MulOp, kept, c), node(ms.MulOp, input_gate, g(cell)))
+    if looks is not None:
+        o = _add(node, o, node(ms.MulOp, looks[1], new))
+    return node(ms.MulOp, f(o), out(new)), new
+
+
+@importer("RNN")
+def _rnn(node: Node) -> list[Slot]:
+    return _recurrent(node, _rnn_cell, ("Tanh",), 1)
+
+
+@importer("GRU")
+def _gru(node: Node) -> list[Slot]:
+    return _recurrent(node, _gru_cell, ("Sigmoid", "Tanh"), 1)
+
+
+@importer("LSTM")
+def _lstm(node: Node) -> list[Slot]:
+    return _recurrent(node, _lstm_cell, ("Sigmoid", "Tanh", "Tanh"), 2)

@@ -1,0 +1,134 @@
+"""Tensors of a protobuf as arrays, their sizes checked against their data first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from onnx import TensorProto, ValueInfoProto
+
+from msc.importers.onnx.external_data import ExternalData
+from msc.importers.onnx.failures import failure, shown
+from msc.interp.arrays import Array, numpy_dtype
+from msc.support.diagnostics import MscError
+
+DTYPES: Mapping[int, str] = {
+    TensorProto.FLOAT: "f32",
+    TensorProto.UINT8: "ui8",
+    TensorProto.INT8: "i8",
+    TensorProto.UINT16: "ui16",
+    TensorProto.INT16: "i16",
+    TensorProto.INT32: "i32",
+    TensorProto.INT64: "i64",
+    TensorProto.BOOL: "i1",
+    TensorProto.FLOAT16: "f16",
+    TensorProto.DOUBLE: "f64",
+    TensorProto.UINT32: "ui32",
+    TensorProto.UINT64: "ui64",
+    TensorProto.BFLOAT16: "bf16",
+}
+"""ONNX element types that msc computes on."""
+
+MAXIMUM_RANK = 32
+MAXIMUM_ELEMENTS = 1 << 40
+
+_FIELDS: Mapping[int, str] = {
+    TensorProto.FLOAT: "float_data",
+    TensorProto.DOUBLE: "double_data",
+    TensorProto.INT64: "int64_data",
+    TensorProto.UINT64: "uint64_data",
+    TensorProto.UINT32: "uint64_data",
+}
+"""Where elements stand if not in raw_data; the rest are in int32_data."""
+
+
+def dtype_of(data_type: int, what: str) -> str:
+    """The element type of an ONNX number. Raises MSC0704 for one that msc does not compute on."""
+    if data_type not in DTYPES:
+        raise failure("MSC0704", f"{what} has element type {type_name(data_type)}, which msc does not compute on")
+    return DTYPES[data_type]
+
+
+def type_name(data_type: int) -> str:
+    """ONNX's word for an element type."""
+    known = data_type in TensorProto.DataType.values()
+    return TensorProto.DataType.Name(data_type).lower() if known else str(data_type)  # pyright: ignore
+
+
+class TensorReader:
+    """Reads the tensors of one model."""
+
+    def __init__(self, external: ExternalData | None) -> None:
+        self._external = external
+
+    def __call__(self, tensor: TensorProto) -> Array:
+        """The array of a tensor; a large one shares the bytes of the file. Raises MSC0704, MSC0706 to MSC0709."""
+        what = f"tensor '{shown(tensor.name)}'"
+        shape = checked_shape(tensor.dims, what)
+        dtype = numpy_dtype(dtype_of(tensor.data_type, what))
+        size = math.prod(shape) * dtype.itemsize
+        if tensor.data_location == TensorProto.EXTERNAL:
+            return _viewed(self._external_bytes(tensor, size), dtype, shape)
+        if tensor.HasField("raw_data"):
+            return self._raw(tensor, dtype, shape, size)
+        return self._typed(tensor, dtype, shape)
+
+    def _external_bytes(self, tensor: TensorProto, size: int) -> memoryview:
+        if self._external is None:
+            raise failure("MSC0706", f"tensor '{shown(tensor.name)}' is external, but the model is not a file")
+        return self._external.bytes_of(tensor, size)
+
+    def _raw(self, tensor: TensorProto, dtype: np.dtype[Any], shape: tuple[int, ...], size: int) -> Array:
+        raw = tensor.raw_data
+        if len(raw) != size:
+            raise _wrong_size(tensor, f"{len(raw)} bytes", f"{size}")
+        return _viewed(raw, dtype, shape)
+
+    def _typed(self, tensor: TensorProto, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+        elements: Sequence[float] = getattr(tensor, _FIELDS.get(tensor.data_type, "int32_data"))
+        if len(elements) != math.prod(shape):
+            raise _wrong_size(tensor, f"{len(elements)} elements", f"{math.prod(shape)}")
+        if dtype in (np.float16, ml_dtypes.bfloat16):
+            return (np.array(elements, np.int64) & 0xFFFF).astype(np.uint16).view(dtype).reshape(shape)
+        return np.array(elements).astype(dtype).reshape(shape)
+
+
+def _viewed(data: bytes | memoryview, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+    if dtype == np.bool_:
+        return (np.frombuffer(data, np.uint8) != 0).reshape(shape)
+    array = np.frombuffer(data, np.dtype(dtype).newbyteorder("<") if dtype.kind != "V" else dtype).reshape(shape)
+    return array.astype(dtype, copy=False)
+
+
+def checked_shape(dims: Sequence[int], what: str) -> tuple[int, ...]:
+    """A shape without negative or absurd sizes. Raises MSC0708."""
+    shape = tuple(dims)
+    if len(shape) > MAXIMUM_RANK or any(n < 0 for n in shape) or math.prod(shape) > MAXIMUM_ELEMENTS:
+        text = "x".join(map(str, shape[:MAXIMUM_RANK]))
+        raise failure("MSC0708", f"{what} has shape {text}: sizes must not be negative, nor elements more than 2^40")
+    return shape
+
+
+def _wrong_size(tensor: TensorProto, found: str, wanted: str) -> MscError:
+    return failure("MSC0709", f"tensor '{shown(tensor.name)}' holds {found}, but its type takes {wanted}")
+
+
+def input_shape(info: ValueInfoProto, dims: Mapping[str, int]) -> tuple[int, ...]:
+    """The shape of a graph input: symbolic sizes as `dims` binds them, else -1. Raises MSC0708, MSC0713."""
+    what = f"input '{shown(info.name)}'"
+    type_ = info.type.tensor_type
+    if not type_.HasField("shape"):
+        raise failure("MSC0713", f"{what} has no shape")
+    sizes = [
+        dims.get(d.dim_param, -1)
+        if d.HasField("dim_param")
+        else max(d.dim_value, -1)
+        if d.HasField("dim_value")
+        else -1
+        for d in type_.shape.dim
+    ]
+    checked_shape([max(n, 0) for n in sizes], what)
+    return tuple(sizes)

@@ -1,0 +1,168 @@
+"""Walking a graph: nodes in order, each with the values of its inputs; functions and subgraphs are inlined."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from onnx import FunctionProto, GraphProto, NodeProto
+from xdsl.utils.exceptions import VerifyException
+
+from msc.importers.onnx.builder import Builder
+from msc.importers.onnx.failures import failure, shown
+from msc.importers.onnx.functions import FunctionKey, body_with_attributes, standard_function
+from msc.importers.onnx.naming import value_hint
+from msc.importers.onnx.node import Node, node_label
+from msc.importers.onnx.reading import DEFAULT_DOMAINS, function_opsets
+from msc.importers.onnx.registry import importer_of
+from msc.importers.onnx.tensors import TensorReader
+from msc.importers.onnx.values import Slot, Value, known
+from msc.ir.errors import code_of, help_of
+from msc.ir.locations import file_location
+from msc.support.diagnostics import Diagnostic, Location, MscError, did_you_mean
+
+MAXIMUM_NODES = 200_000
+"""After inlining and unrolling; a model whose functions call each other can grow exponentially."""
+
+MAXIMUM_DEPTH = 48
+"""Of functions in functions and subgraphs in subgraphs."""
+
+Scope = MutableMapping[str, Slot]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Where a node stands: what it sees, which opsets hold, and the node of the model's own graph that it is part of."""
+
+    scope: Scope
+    opsets: Mapping[str, int]
+    place: Location | None = None
+
+
+class Walker:
+    """Imports nodes into a builder. `functions` are the model's own."""
+
+    def __init__(
+        self, file: str, builder: Builder, functions: Mapping[FunctionKey, FunctionProto], read_tensor: TensorReader
+    ) -> None:
+        self._file = file
+        self._builder = builder
+        self._functions = functions
+        self._read_tensor = read_tensor
+        self._nodes = 0
+        self._depth = 0
+
+    def add_initialisers(self, graph: GraphProto, scope: Scope) -> None:
+        """Define the constants of a graph."""
+        if graph.sparse_initializer:
+            raise failure("MSC0704", f"graph '{shown(graph.name)}' has sparse initialisers, which msc does not read")
+        for tensor in graph.initializer:
+            scope[tensor.name] = known(self._read_tensor(tensor), tensor.name)
+
+    def walk(self, nodes: Iterable[NodeProto], frame: Frame) -> None:
+        """Import nodes in order; what they compute goes into the frame's scope."""
+        ordered = list(nodes)
+        for index, proto in enumerate(ordered):
+            place = frame.place or Location(f"{self._file} ({node_label(proto)})", index + 1, 1)
+            inside = Frame(frame.scope, frame.opsets, place)
+            self._count(place)
+            inputs = [self._input(name, inside, ordered[index:], proto) for name in proto.input]
+            self._define(proto, self._results(proto, inputs, inside, place), frame.scope)
+
+    def _count(self, place: Location) -> None:
+        self._nodes += 1
+        if self._nodes > MAXIMUM_NODES:
+            raise failure("MSC0714", f"the model has more than {MAXIMUM_NODES} nodes when it is unrolled", at=place)
+
+    def _input(self, name: str, frame: Frame, rest: Sequence[NodeProto], proto: NodeProto) -> Slot:
+        if name == "":
+            return None
+        if name in frame.scope:
+            return frame.scope[name]
+        label = node_label(proto)
+        if any(name in node.output for node in rest):
+            message = f"{label} uses '{shown(name)}', which is computed later: the graph has a cycle or is not sorted"
+            raise failure("MSC0705", message, at=frame.place)
+        help_ = did_you_mean(name, frame.scope)
+        raise failure("MSC0705", f"{label} uses '{shown(name)}', which nothing computes", at=frame.place, help=help_)
+
+    def _define(self, proto: NodeProto, results: Sequence[Slot], scope: Scope) -> None:
+        for name, slot in zip(proto.output, results, strict=False):
+            if isinstance(slot, Value) and name:
+                slot.label = slot.label or name
+                if slot.ssa is not None and slot.ssa.name_hint is None:
+                    slot.ssa.name_hint = value_hint(name)
+            if name:
+                scope[name] = slot
+
+    def _results(self, proto: NodeProto, inputs: Sequence[Slot], frame: Frame, place: Location) -> Sequence[Slot]:
+        function = self._functions.get((proto.domain, proto.op_type, proto.overload))
+        if function is not None:
+            return self._call(function, proto, inputs, place)
+        domain = "" if proto.domain in DEFAULT_DOMAINS else proto.domain
+        opset = frame.opsets.get(domain, 1)
+        if importer_of(domain, proto.op_type, opset) is not None:
+            return self._import(proto, inputs, frame, place, opset)
+        body = standard_function(proto, opset, inputs)
+        if body is None:
+            raise failure("MSC0710", f"msc does not import {node_label(proto)} of opset {opset}", at=place)
+        return self._call(body, proto, inputs, place)
+
+    def _import(
+        self, proto: NodeProto, inputs: Sequence[Slot], frame: Frame, place: Location, opset: int
+    ) -> Sequence[Slot]:
+        def run_graph(graph: GraphProto, values: Sequence[Slot]) -> Sequence[Slot]:
+            return self._subgraph(graph, values, frame, place)
+
+        import_ = importer_of(proto.domain if proto.domain not in DEFAULT_DOMAINS else "", proto.op_type, opset)
+        assert import_ is not None
+        node = Node(proto, inputs, opset, self._builder, place, run_graph, self._read_tensor)
+        self._builder.location = file_location(place.file, place.line, place.column)
+        try:
+            result = import_(node)
+        except VerifyException as error:
+            message = f"{node_label(proto)}: {error}"
+            raise MscError(Diagnostic(code_of(error), message, place, help=help_of(error))) from error
+        return result if isinstance(result, Sequence) else (result,)
+
+    def _subgraph(self, graph: GraphProto, values: Sequence[Slot], frame: Frame, place: Location) -> Sequence[Slot]:
+        """The outputs of a subgraph, which sees the names of the graph around it."""
+        scope: Scope = ChainMap[str, Slot]({}, frame.scope)
+        scope.update({info.name: value for info, value in zip(graph.input, values, strict=False)})
+        with self._deeper(place):
+            self.add_initialisers(graph, scope)
+            self.walk(graph.node, Frame(scope, frame.opsets, place))
+        return _outputs([info.name for info in graph.output], scope, place)
+
+    def _call(
+        self, function: FunctionProto, proto: NodeProto, inputs: Sequence[Slot], place: Location
+    ) -> Sequence[Slot]:
+        """The outputs of a function, which sees nothing but its inputs."""
+        scope: Scope = dict.fromkeys(function.input)
+        scope.update(dict(zip(function.input, inputs, strict=False)))
+        with self._deeper(place):
+            frame = Frame(scope, function_opsets(function), place)
+            self.walk(body_with_attributes(function, proto), frame)
+        return _outputs(function.output, scope, place, optional=True)
+
+    @contextmanager
+    def _deeper(self, place: Location) -> Iterator[None]:
+        self._depth += 1
+        if self._depth > MAXIMUM_DEPTH:
+            message = f"functions and subgraphs are nested more than {MAXIMUM_DEPTH} deep, or call themselves"
+            raise failure("MSC0714", message, at=place)
+        try:
+            yield
+        finally:
+            self._depth -= 1
+
+
+def _outputs(names: Iterable[str], scope: Scope, place: Location, *, optional: bool = False) -> Sequence[Slot]:
+    results: list[Slot] = []
+    for name in names:
+        if name not in scope and not optional:
+            raise failure("MSC0705", f"output '{shown(name)}' of a subgraph is computed by no node", at=place)
+        results.append(scope.get(name))
+    return results

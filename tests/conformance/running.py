@@ -1,0 +1,74 @@
+"""Running cases: each with a time limit, and what came of it as a plain record."""
+
+from __future__ import annotations
+
+import signal
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from msc.support.diagnostics import MscError
+from tests.conformance.backend import Executor, MscBackend
+from tests.conformance.suite import Case, classes
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a case; `bound` are the inputs on whose values the compiled model was specialised."""
+
+    name: str
+    kind: str
+    passed: bool
+    reason: str
+    classes: tuple[str, ...]
+    bound: tuple[str, ...]
+    seconds: float
+
+
+def run_cases(cases: Sequence[Case], executor: Executor, seconds: int) -> Iterator[Outcome]:
+    """Run cases one after another."""
+    MscBackend.executor = executor
+    for case in cases:
+        MscBackend.prepared = None
+        started = time.perf_counter()
+        reason = _reason(case, seconds)
+        bound = () if MscBackend.prepared is None else tuple(sorted(MscBackend.prepared.model.bound))
+        taken = time.perf_counter() - started
+        yield Outcome(case.name, case.kind, reason == "", reason, tuple(sorted(classes(case))), bound, taken)
+
+
+def _reason(case: Case, seconds: int) -> str:
+    """Why a case fails, in a line; empty if it passes. Whatever it raises is the answer that is wanted."""
+    try:
+        with warnings.catch_warnings(), _limited(seconds):
+            warnings.simplefilter("ignore")
+            case.run()
+    except MscError as error:
+        return " ".join(
+            f"{d.code}: {d.message}{' ' + '; '.join(d.notes) if d.notes else ''}" for d in error.diagnostics[:2]
+        )[:300]
+    except BaseException as error:  # noqa: BLE001 - a case may fail in any way, and the others still run
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
+    return ""
+
+
+class OutOfTime(BaseException):
+    """The case takes too long; no handler of the code under test shall catch it."""
+
+
+@contextmanager
+def _limited(seconds: int) -> Iterator[None]:
+    def stop(*_: object) -> None:
+        raise OutOfTime(f"more than {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
