@@ -13,10 +13,12 @@ VERBS: dict[str, str] = {
     "compile": "Compile a model to C, an object, a shared library, a program or a bundle.",
     "run": "Run a model on given or random inputs.",
     "verify": "Check every stage of a compilation against the interpreter.",
-    "doctor": "Check what msc needs on this machine, and say how to get it.",
-    "explain": "Explain a diagnostic code.",
+    "bench": "Time a model, whole and kernel by kernel.",
+    "explain": "Explain the kernels of a model, or a diagnostic code.",
+    "inspect": "Show what a model, an artifact or a file of weights holds.",
     "opt": "Run passes over a module and print it.",
     "stages": "List the stages from model to artifact.",
+    "doctor": "Check what msc needs on this machine, and say how to get it.",
 }
 """Verb -> what `msc --help` says of it; the module msc.driver.verbs.<verb> holds it as `command`."""
 

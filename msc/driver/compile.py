@@ -83,13 +83,26 @@ def compile_model(
 
     Raises MSC0006 when the model is past that stage already; else what reading and the passes raise.
     """
-    seen = reporting or Reporting()
     start = time.perf_counter()
-    compilation = Compilation(read_model(model, options), options, STAGE["graph"])
-    compilation.stage = compilation.model.stage
-    compilation.steps.append(Step(compilation.stage.name, "read", time.perf_counter() - start))
-    walk = _Walk(compilation, seen, after_step, model)
-    for stage in _stages_between(compilation.stage, STAGE[stop_after], model):
+    read = read_model(model, options)
+    seconds = time.perf_counter() - start
+    return compile_read(read, options, stop_after, reporting, after_step, read_seconds=seconds)
+
+
+def compile_read(
+    model: Model,
+    options: CompileOptions,
+    stop_after: str = "loop",
+    reporting: Reporting | None = None,
+    after_step: AfterStep | None = None,
+    *,
+    read_seconds: float = 0.0,
+) -> Compilation:
+    """As `compile_model`, of a model that has been read, or made in memory."""
+    compilation = Compilation(model, options, model.stage)
+    compilation.steps.append(Step(compilation.stage.name, "read", read_seconds))
+    walk = _Walk(compilation, reporting or Reporting(), after_step, model.path)
+    for stage in _stages_between(compilation.stage, STAGE[stop_after], model.path):
         walk.enter(stage)
     return compilation
 

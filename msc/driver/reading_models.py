@@ -31,13 +31,17 @@ class Model:
     folder: Path
     sources: Mapping[str, str]
     context: Context
+    imported: WeightSource | None = None
+    """The parameters' data, where the model is of another format and holds it itself."""
 
     def weights(self) -> WeightSource:
         """The parameters' data, mapped. Raises MSC0301 to MSC0306."""
-        return Weights.of_module(self.module, self.folder)
+        return Weights.of_module(self.module, self.folder) if self.imported is None else self.imported
 
     def weight_files(self) -> tuple[str, ...]:
         """The files that `weights` reads, relative to the folder."""
+        if self.imported is not None:
+            return ()
         name = self.module.attributes.get(FILE_ATTRIBUTE)
         return (name.data,) if isinstance(name, StringAttr) and self.weights() else ()
 

@@ -65,6 +65,10 @@ class CompiledModel:
         self.call_into(inputs, outputs)
         return outputs
 
+    def new_outputs(self) -> list[Array]:
+        """Uninitialised arrays for one call's outputs."""
+        return [np.empty(shape, dtype) for shape, dtype in self._outputs]
+
     def check(self, arrays: Sequence[Array]) -> Sequence[Array]:
         """The inputs in order as `call_into` takes them. Raises MSC0601 to MSC0604."""
         return self._checker.check(tuple(arrays), {})
@@ -101,7 +105,7 @@ class CompiledModel:
     def profile(self, inputs: Sequence[Array], seconds: NDArray[np.float64]) -> tuple[Array, ...]:
         """One call that adds each kernel call's time to `seconds`; needs a model built for profiling."""
         checked = self._checker.check(tuple(inputs), {})
-        outputs = [np.empty(shape, dtype) for shape, dtype in self._outputs]
+        outputs = self.new_outputs()
         local = self._local
         local.pointers[:] = [_address(array) for array in (*checked, *outputs)] or [0]
         run = _function(self._library, PROFILE_SYMBOL)

@@ -1,24 +1,44 @@
-"""`msc explain`: what a diagnostic code means."""
+"""`msc explain`: what a diagnostic code means, or why a model became the kernels that it became."""
 
 from __future__ import annotations
 
+import json
+import re
+from dataclasses import asdict
+
 import click
 
+from msc.driver.options import CompileOptions
+from msc.driver.verbs.model_options import with_compile_options
 from msc.support.codes import CODES
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 
+_CODE = re.compile(r"(MSC)?\w{0,8}", re.IGNORECASE)
+
 
 @click.command(name="explain")
-@click.argument("code", required=False)
-def command(code: str | None) -> None:
-    """Explain CODE, or list all codes.
+@click.argument("subject", metavar="MODEL|CODE", required=False)
+@click.option("--kernel", metavar="NAME", help="Only the kernel of this label or function name.")
+@click.option("--json", "as_json", is_flag=True, help="Print the explanation of a model as JSON.")
+@with_compile_options
+def command(subject: str | None, kernel: str | None, as_json: bool, options: CompileOptions) -> None:
+    """Explain CODE, or each kernel of MODEL: what was fused and why, and its schedule. Alone: list all codes.
 
-    Example: msc explain MSC0201
+    Example: msc explain MSC0201, or msc explain lenet5.mir --kernel conv2d_relu
     """
-    if code is None:
+    if subject is None:
         click.echo("\n".join(f"{entry.code}  {entry.title}" for entry in CODES.values()))
-        return
-    click.echo(explain_code(code))
+    elif _CODE.fullmatch(subject):
+        click.echo(explain_code(subject))
+    else:
+        _explain_model(subject, kernel, as_json, options)
+
+
+def _explain_model(model: str, kernel: str | None, as_json: bool, options: CompileOptions) -> None:
+    from msc.driver.explanations import explain_model, explanation_text
+
+    kernels = explain_model(model, options, kernel)
+    click.echo(json.dumps([asdict(k) for k in kernels]) if as_json else explanation_text(kernels))
 
 
 def explain_code(code: str) -> str:

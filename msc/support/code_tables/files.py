@@ -51,4 +51,10 @@ CODES: tuple[Code, ...] = (
         "option out of range",
         "The value of a command-line option, or of a keyword of `msc.compile`, is not one that the option takes.",
     ),
+    Code(
+        "MSC0009",
+        "nothing to explain",
+        "`msc explain MODEL --kernel NAME` knows the kernels of the model by label or function name. A model at the "
+        "loop stage carries no decisions any more: explain the file that it was compiled from.",
+    ),
 )

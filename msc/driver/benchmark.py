@@ -1,0 +1,99 @@
+"""Timing a compiled model: whole calls, and its kernels one by one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msc.driver.libraries import library_of
+from msc.driver.model_inputs import choose_inputs
+from msc.driver.options import CompileOptions
+from msc.runtime.timing import Timing, measure
+from msc.support.diagnostics import Diagnostic, MscError
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """How long to measure, after how many calls that do not count, on which inputs."""
+
+    given: dict[str, Array]
+    seed: int = 0
+    warm_up: int = 10
+    seconds: float = 1.0
+
+
+@dataclass(frozen=True)
+class KernelTime:
+    """One kernel call: mean seconds, and its share of all of them."""
+
+    name: str
+    seconds: float
+    share: float
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A model's times: of whole calls, the first of them, and of its kernels if they were asked for."""
+
+    timing: Timing
+    first: float
+    kernels: tuple[KernelTime, ...] = ()
+
+    def to_json(self) -> dict[str, object]:
+        """Seconds, everywhere."""
+        return {"first": self.first, **self.timing.to_json(), "kernels": [vars(k) for k in self.kernels]}
+
+
+def benchmark(
+    model: str, options: CompileOptions, workload: Workload, *, by_kernel: bool = False, use_cache: bool = True
+) -> Measurement:
+    """Measure a model on one input. Kernels are timed in a second build, which has clocks between them.
+
+    Raises what compiling raises, and MSC0601 to MSC0604.
+    """
+    compiled = library_of(model, options, use_cache=use_cache).load()
+    inputs = compiled.check(choose_inputs(compiled.signature.inputs, workload.given, workload.seed))
+    outputs = compiled.new_outputs()
+    first = measure(lambda: compiled.call_into(inputs, outputs), warm_up=0, seconds=0, least=1)
+    timing = measure(lambda: compiled.call_into(inputs, outputs), warm_up=workload.warm_up, seconds=workload.seconds)
+    kernels = _kernel_times(model, options, workload, use_cache) if by_kernel else ()
+    return Measurement(timing, first.median, kernels)
+
+
+def _kernel_times(model: str, options: CompileOptions, workload: Workload, use_cache: bool) -> tuple[KernelTime, ...]:
+    compiled = library_of(model, replace(options, profile=True), use_cache=use_cache).load()
+    inputs = choose_inputs(compiled.signature.inputs, workload.given, workload.seed)
+    names = compiled.calls
+    if not names:
+        message = f"'{model}' was built without clocks between its kernels"
+        raise MscError(Diagnostic("MSC0008", message, help="give the model, or build the .so with --profile"))
+    seconds = np.zeros(len(names), np.float64)
+    for _ in range(workload.warm_up):
+        compiled.profile(inputs, np.zeros_like(seconds))
+    timing = measure(lambda: compiled.profile(inputs, seconds), warm_up=0, seconds=workload.seconds)
+    mean = seconds / len(timing.samples)
+    total = float(mean.sum()) or 1.0
+    return tuple(KernelTime(name, float(s), float(s) / total) for name, s in zip(names, mean, strict=True))
+
+
+def measurement_text(measurement: Measurement) -> str:
+    """For people: microseconds."""
+    timing = measurement.timing
+    parts = [
+        f"{name} {_us(timing.percentile(p))}" for name, p in (("median", 50), ("p10", 10), ("p90", 90), ("p99", 99))
+    ]
+    lines = [f"{', '.join(parts)}, minimum {_us(timing.minimum)} over {len(timing.samples)} calls"]
+    lines.append(f"{1 / timing.median:,.0f} calls a second; the first call took {_us(measurement.first)}")
+    if measurement.kernels:
+        lines.append(f"\n{'kernel':<44}{'us':>12}{'share':>8}")
+        lines += [f"{k.name[:43]:<44}{k.seconds * 1e6:>12.2f}{k.share:>8.1%}" for k in measurement.kernels]
+    return "\n".join(lines)
+
+
+def _us(seconds: float) -> str:
+    return f"{seconds * 1e6:,.2f} us"

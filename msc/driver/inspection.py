@@ -1,0 +1,149 @@
+"""What a model, a compiled model or a file of weights holds, as data that prints and serialises."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+
+from msc.analysis.bytes import traffic
+from msc.analysis.flops import flops
+from msc.dialects.element_types import BYTES, dtype_name
+from msc.dialects.gk import KernelOp
+from msc.dialects.ms.structure import ParameterOp
+from msc.driver.compile import Step, compile_model, generate_c
+from msc.driver.interpretation import entry_function
+from msc.driver.options import CompileOptions, size_text
+from msc.driver.reading_models import read_model
+from msc.interp.safetensors_file import DTYPES, TensorFile
+from msc.runtime.artifact import load
+from msc.runtime.program import Signature, TensorSpec
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `msc inspect` shows; None where the file does not tell."""
+
+    kind: str
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    parameters: Mapping[str, str] = field(default_factory=dict[str, str])
+    parameter_bytes: int | None = None
+    operations: Mapping[str, int] = field(default_factory=dict[str, int])
+    kernels: int | None = None
+    flops: int | None = None
+    traffic_bytes: int | None = None
+    workspace_bytes: int | None = None
+    weights_bytes: int | None = None
+    target: str | None = None
+    threads: int | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """All that is known."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+def inspect_file(path: str, options: CompileOptions) -> Report:
+    """The report of a file by its extension. Raises what reading and compiling it raise."""
+    if path.endswith(".so"):
+        return _of_signature(load(path).signature)
+    if path.endswith(".safetensors"):
+        return _of_weights(TensorFile(Path(path)))
+    return _of_model(path, options)
+
+
+def _of_signature(signature: Signature) -> Report:
+    return Report(
+        kind="compiled model",
+        inputs=_tensors(signature.inputs),
+        outputs=_tensors(signature.outputs),
+        workspace_bytes=signature.workspace_bytes,
+        weights_bytes=signature.weights_bytes,
+        target=signature.target,
+        threads=signature.threads,
+    )
+
+
+def _tensors(tensors: Sequence[TensorSpec]) -> tuple[str, ...]:
+    return tuple(f"{t.name}: {_type(t.shape, t.dtype)}" for t in tensors)
+
+
+def _type(shape: Sequence[int], dtype: str) -> str:
+    return f"tensor<{''.join(f'{n}x' for n in shape)}{dtype}>"
+
+
+def _of_weights(file: TensorFile) -> Report:
+    entries = {name: _type(e.shape, DTYPES.get(e.dtype, e.dtype)) for name, e in file.entries.items()}
+    return Report("weights", parameters=entries, parameter_bytes=sum(e.end - e.begin for e in file.entries.values()))
+
+
+def _of_model(path: str, options: CompileOptions) -> Report:
+    """Counts of the model as read, and costs of what it is compiled to."""
+    model = read_model(path, options)
+    operations = _operations(model.module)
+    parameters = {op.symbol: op for op in model.module.ops if isinstance(op, ParameterOp)}
+    costs = dict[str, int]()
+
+    def collect(step: Step, module: ModuleOp) -> None:
+        kernels = [op for op in module.walk() if isinstance(op, KernelOp)]
+        if kernels:
+            costs.update(kernels=len(kernels), flops=sum(map(flops, kernels)), traffic=sum(map(traffic, kernels)))
+
+    signature = generate_c(compile_model(path, options, after_step=collect)).signature
+    return Report(
+        kind=f"model at stage '{model.stage.name}'",
+        inputs=_tensors(signature.inputs),
+        outputs=_tensors(signature.outputs),
+        parameters={name: str(op.type) for name, op in parameters.items()},
+        parameter_bytes=sum(map(_parameter_bytes, parameters.values())),
+        operations=operations,
+        kernels=costs.get("kernels"),
+        flops=costs.get("flops"),
+        traffic_bytes=costs.get("traffic"),
+        workspace_bytes=signature.workspace_bytes,
+        weights_bytes=signature.weights_bytes,
+        target=signature.target,
+        threads=signature.threads,
+    )
+
+
+def _operations(module: ModuleOp) -> dict[str, int]:
+    """How often each operation stands in the entry function, most frequent first."""
+    counts = Counter(op.name for op in entry_function(module).walk() if op.name.startswith(("ms.", "gk.k", "func.c")))
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _parameter_bytes(parameter: ParameterOp) -> int:
+    return parameter.type.element_count() * BYTES[dtype_name(parameter.type.element_type) or ""]
+
+
+def report_text(report: Report) -> str:
+    """For people."""
+    lines = [f"kind        {report.kind}"]
+    for title, items in (("inputs", report.inputs), ("outputs", report.outputs)):
+        lines += [f"{title if i == 0 else '':<12}{item}" for i, item in enumerate(items)]
+    lines += [
+        f"{'operations' if i == 0 else '':<12}{n:>5} {name}" for i, (name, n) in enumerate(report.operations.items())
+    ]
+    lines += [
+        f"{'parameters' if i == 0 else '':<12}{name}: {type_}"
+        for i, (name, type_) in enumerate(report.parameters.items())
+    ]
+    numbers = (
+        ("kernels", None if report.kernels is None else str(report.kernels)),
+        ("flops", None if report.flops is None else f"{report.flops:,}"),
+        ("traffic", _bytes(report.traffic_bytes)),
+        ("parameters", _bytes(report.parameter_bytes)),
+        ("weights", _bytes(report.weights_bytes)),
+        ("workspace", _bytes(report.workspace_bytes)),
+        ("target", report.target),
+        ("threads", None if report.threads is None else str(report.threads)),
+    )
+    return "\n".join([*lines, *(f"{title:<12}{value}" for title, value in numbers if value is not None)])
+
+
+def _bytes(count: int | None) -> str | None:
+    return None if count is None else f"{count:,} bytes ({size_text(count)})" if count >= 1024 else f"{count} bytes"

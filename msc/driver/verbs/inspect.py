@@ -1,0 +1,25 @@
+"""`msc inspect`: what a file holds."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from msc.driver.options import CompileOptions
+from msc.driver.verbs.model_options import with_compile_options
+
+
+@click.command(name="inspect")
+@click.argument("file")
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+@with_compile_options
+def command(file: str, as_json: bool, options: CompileOptions) -> None:
+    """Show inputs, outputs, operations, parameters, work and memory of FILE: a model, a .so or a .safetensors.
+
+    Example: msc inspect lenet5.mir
+    """
+    from msc.driver.inspection import inspect_file, report_text
+
+    report = inspect_file(file, options)
+    click.echo(json.dumps(report.to_json()) if as_json else report_text(report))
