@@ -14,7 +14,8 @@ from msc.codegen.c.arithmetic import RULES
 from msc.codegen.c.conversions import CONVERSIONS
 from msc.interp import evaluate_loops
 from msc.interp.arrays import numpy_dtype
-from msc.lowering.loop_stage_operations import KERNEL, LANES
+from msc.lowering.loop_stage_operations import KERNEL
+from msc.lowering.loop_stage_operations import LANES as LANE_BY_LANE
 from msc.runtime.artifact import CompiledModel
 
 Parse = Callable[[str], ModuleOp]
@@ -223,7 +224,7 @@ def test_strided_lanes(compiled: Compile, module_of: Parse, rng: np.random.Gener
 def test_every_operation_of_the_stage_has_a_c_form() -> None:
     structural = {"arith.constant", "memref.alloca", "memref.load", "memref.store", "func.return"}
     loops = {"loop.for", "loop.load", "loop.store", "loop.apply", "loop.lanes"}
-    assert not (KERNEL | LANES) - structural - loops - set(RULES) - set(CONVERSIONS)
+    assert not (KERNEL | LANE_BY_LANE) - structural - loops - set(RULES) - set(CONVERSIONS)
 
 
 @pytest.mark.parametrize("name", ["floordivsi", "ceildivsi"])
@@ -274,3 +275,49 @@ def test_every_half_width_float(compiled: Compile, module_of: Parse, march: str,
             expected = value.astype(numpy_dtype(half)).astype(np.float32)
         (actual,) = narrow.outputs(value.astype(np.float32))
         np.testing.assert_array_equal(actual.astype(np.float32), expected)
+
+
+@pytest.mark.parametrize("dtype", ["i8", "i16", "i64"])
+@pytest.mark.parametrize("name", ["divsi", "remsi", "divui", "remui", "shli", "shrsi", "shrui", "floordivsi"])
+def test_integer_functions_on_vectors(
+    compiled: Compile, module_of: Parse, rng: np.random.Generator, dtype: str, name: str
+) -> None:
+    second = values(dtype, rng, 1)
+    if name.startswith("sh"):
+        second = (second % int(dtype[1:])).astype(second.dtype)
+    if "div" in name or "rem" in name:
+        second = np.where(np.abs(second) <= 1, 3, second).astype(second.dtype)
+    text = elementwise([dtype, dtype], dtype, f"%r = arith.{name} %a, %b : vector<{LANES}x{dtype}>", LANES)
+    check(compiled, module_of, text, [values(dtype, rng), second])
+
+
+@pytest.mark.parametrize("dtype", ["i8", "i32", "i64"])
+@pytest.mark.parametrize("lanes", [1, LANES])
+def test_integer_powers(compiled: Compile, module_of: Parse, rng: np.random.Generator, dtype: str, lanes: int) -> None:
+    vector = dtype if lanes == 1 else f"vector<{lanes}x{dtype}>"
+    base = np.resize(np.array([0, 1, -1, 2, -3, 7], numpy_dtype(dtype)), N)
+    exponent = np.arange(N, dtype=numpy_dtype(dtype)) - 5
+    text = elementwise([dtype, dtype], dtype, f"%r = math.ipowi %a, %b : {vector}", lanes)
+    check(compiled, module_of, text, [base, exponent])
+
+
+@pytest.mark.parametrize("lanes", [1, LANES])
+@pytest.mark.parametrize("name", ["arith.remf", "math.copysign"])
+def test_binary_lanes(compiled: Compile, module_of: Parse, rng: np.random.Generator, name: str, lanes: int) -> None:
+    vector = "f32" if lanes == 1 else f"vector<{lanes}xf32>"
+    body = f'%r = loop.lanes "{name}" %a, %b : ({vector}, {vector}) -> {vector}'
+    check(
+        compiled,
+        module_of,
+        elementwise(["f32", "f32"], "f32", body, lanes),
+        [values("f32", rng), values("f32", rng, 1)],
+    )
+
+
+@pytest.mark.parametrize("predicate", range(1, 15))
+def test_masks_choose_lanes(compiled: Compile, module_of: Parse, rng: np.random.Generator, predicate: int) -> None:
+    types = f"vector<{LANES}xf32>, vector<{LANES}xf32>"
+    body = f"""%m = loop.lanes "arith.cmpf" %a, %b {{predicate = {predicate} : i64}} : ({types}) -> vector<{LANES}xi1>
+               %r = loop.lanes "arith.select" %m, %b, %a : (vector<{LANES}xi1>, {types}) -> vector<{LANES}xf32>"""
+    text = elementwise(["f32", "f32"], "f32", body, LANES)
+    check(compiled, module_of, text, [values("f32", rng), values("f32", rng, 1)])
