@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, FlatSymbolRefAttr, IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, ModuleOp, StringAttr, SymbolRefAttr, i64
 from xdsl.passes import ModulePass
 from xdsl.utils.hints import isa
 
@@ -46,7 +46,7 @@ class ConvertGkToLoop(ModulePass):
                 _place(op, function)
             shared = functions[key]
             _add_origins(shared, kernel)
-            kernel.attributes["gk.function"] = FlatSymbolRefAttr(shared.sym_name.data)
+            kernel.attributes["gk.function"] = SymbolRefAttr(shared.sym_name.data)
 
 
 def _add_origins(function: func.FuncOp, kernel: gk.KernelOp) -> None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from xdsl.dialects import arith
 from xdsl.dialects import math as maths
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType, Signedness
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from msc.dialects.element_types import element_type, is_float, is_signed
@@ -128,9 +128,10 @@ class BodyEmitter:
 
     def constant(self, value: float | bool, dtype: str) -> SSAValue:
         type_ = compute_type(dtype)
-        if isinstance(type_, IntegerType):
-            return self._put(arith.ConstantOp(IntegerAttr(_wrapped(int(value), type_.width.data), type_)))
-        return self._put(arith.ConstantOp(FloatAttr(float(value), type_)))  # pyright: ignore[reportArgumentType]
+        if is_float(dtype):
+            return self._put(arith.ConstantOp(FloatAttr(float(value), _as_float(type_))))
+        integer = _as_integer(type_)
+        return self._put(arith.ConstantOp(IntegerAttr(_wrapped(int(value), integer.width.data), integer)))
 
     def apply(self, op: str, args: list[SSAValue], dtype: str) -> SSAValue:
         """One scalar operator on arguments of element type `dtype`."""
@@ -272,7 +273,7 @@ class BodyEmitter:
             return self._compare("ne", value, self.constant(0, source), source)
         if is_float(target):
             convert = arith.SIToFPOp if is_signed(source) else arith.UIToFPOp
-            return self.round_to(self._put(convert(value, compute_type(target))), target)
+            return self.round_to(self._put(convert(value, _as_float(compute_type(target)))), target)
         return self._resize(value, source, target)
 
     def _cast_float(self, value: SSAValue, source: str, target: str) -> SSAValue:
@@ -280,24 +281,24 @@ class BodyEmitter:
             return self._compare("ne", value, self.constant(0.0, source), source)
         if not is_float(target):
             convert = arith.FPToSIOp if is_signed(target) else arith.FPToUIOp
-            return self._put(convert(value, compute_type(target)))
+            return self._put(convert(value, _as_integer(compute_type(target))))
         return self.round_to(self._resize_float(value, compute_type(target)), target)
 
     def _resize_float(self, value: SSAValue, type_: Attribute) -> SSAValue:
         if value.type == type_:
             return value
         wider = value.type == element_type("f32")
-        return self._put(arith.ExtFOp(value, type_) if wider else arith.TruncFOp(value, type_))  # pyright: ignore[reportArgumentType]
+        return self._put(arith.ExtFOp(value, _as_float(type_)) if wider else arith.TruncFOp(value, _as_float(type_)))
 
     def _resize(self, value: SSAValue, source: str, target: str) -> SSAValue:
-        type_ = compute_type(target)
+        type_ = _as_integer(compute_type(target))
         have, want = int(source.lstrip("ui")), int(target.lstrip("ui"))
         if have == want:
             return value
         if have > want:
-            return self._put(arith.TruncIOp(value, type_))  # pyright: ignore[reportArgumentType]
+            return self._put(arith.TruncIOp(value, type_))
         extend = arith.ExtSIOp if is_signed(source) else arith.ExtUIOp
-        return self._put(extend(value, type_))  # pyright: ignore[reportArgumentType]
+        return self._put(extend(value, type_))
 
     def round_to(self, value: SSAValue, dtype: str) -> SSAValue:
         """A computed value rounded to the precision of its element type, still of its compute type."""
@@ -306,15 +307,23 @@ class BodyEmitter:
     def to_storage(self, value: SSAValue, dtype: str) -> SSAValue:
         """A computed value as it is stored."""
         type_ = storage_type(dtype)
-        return value if value.type == type_ else self._put(arith.TruncFOp(value, type_))  # pyright: ignore[reportArgumentType]
+        return value if value.type == type_ else self._put(arith.TruncFOp(value, _as_float(type_)))
 
     def from_storage(self, value: SSAValue, dtype: str) -> SSAValue:
         """A stored value as it is computed on."""
         type_ = compute_type(dtype)
-        return value if value.type == type_ else self._put(arith.ExtFOp(value, type_))  # pyright: ignore[reportArgumentType]
+        return value if value.type == type_ else self._put(arith.ExtFOp(value, _as_float(type_)))
 
     def _put(self, op: Operation) -> SSAValue:
         return self._insert(op).results[0]
+
+
+def _as_float(type_: Attribute) -> AnyFloat:
+    return cast(AnyFloat, type_)
+
+
+def _as_integer(type_: Attribute) -> IntegerType[int, Signedness]:
+    return cast("IntegerType[int, Signedness]", type_)
 
 
 def _wrapped(value: int, width: int) -> int:

@@ -24,6 +24,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from msc.dialects.loop import ApplyOp, ForOp, LanesOp, LoadOp, StoreOp
+from msc.ir.typed import memref_type
 from msc.poly.affine import linear_form, simplified
 
 
@@ -215,5 +216,4 @@ def _previous(store: Operation, updates: Mapping[Operation, SSAValue]) -> Operat
 def buffer_of(store: Operation) -> MemRefType[Attribute]:
     """The type of the buffer that a store writes."""
     assert isinstance(store, StoreOp)
-    assert isinstance(store.target.type, MemRefType)
-    return store.target.type
+    return memref_type(store.target)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.dialects import arith, memref, vector
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, VectorType
@@ -96,8 +97,10 @@ class LaneSums:
         operations: list[Operation] = []
         for store, value in partial.items():
             assert isinstance(store, StoreOp)
-            if isinstance(value.type, VectorType):
-                reduction = _reduction(value, value.type, _COMBINERS[type(_combiner(store))][1])
+            type_ = value.type
+            if isinstance(type_, VectorType):
+                kind = _COMBINERS[type(_combiner(store))][1]
+                reduction = _reduction(value, cast(VectorType[Attribute], type_), kind)
                 operations.append(reduction)
                 value = reduction.results[0]
             before = LoadOp(store.target, store.map, store.indices, value.type)

@@ -15,6 +15,11 @@ from xdsl.ir.affine import AffineConstantExpr, AffineExpr
 
 from msc.poly.tree import BODY_MARK
 
+_FOR: int = getattr(isl.ast_node_type, "for_")  # noqa: B009 - islpy's stub leaves this one out
+_QUOTIENTS: frozenset[object] = frozenset(
+    (isl.ast_expr_op_type.fdiv_q, isl.ast_expr_op_type.pdiv_q, isl.ast_expr_op_type.div)
+)
+
 
 @dataclass(frozen=True)
 class Loop:
@@ -71,7 +76,7 @@ def _nests(node: isl.AstNode, variables: dict[str, AffineExpr], depth: int, mark
         if name == BODY_MARK:
             return (Body(_nests(inner, variables, depth, None)),)
         return _nests(inner, variables, depth, name)
-    if kind == isl.ast_node_type.for_:
+    if kind == _FOR:
         return _loop(node, variables, depth, mark or "sequential:i")
     if kind == isl.ast_node_type.user:
         return (_instance(node.user_get_expr(), variables),)
@@ -130,7 +135,7 @@ def _operation(expr: isl.AstExpr, arguments: Sequence[AffineExpr]) -> AffineExpr
         return left + right * -1
     if operation == types.mul:
         return right * left.value if isinstance(left, AffineConstantExpr) else left * right
-    if operation in (types.fdiv_q, types.pdiv_q, types.div):
+    if operation in _QUOTIENTS:
         return left // right
     if operation == types.pdiv_r:
         return left % right

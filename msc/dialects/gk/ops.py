@@ -5,6 +5,8 @@
       %1 = ms.relu %0 : (tensor<...>) -> tensor<...>
       gk.yield %1 : tensor<...>
     }
+
+The region is isolated: what it reads are its arguments.
 """
 
 from __future__ import annotations

@@ -2,7 +2,9 @@
 
 from xdsl.ir import Dialect
 
-from msc.dialects.loop.ops import AccessOp, ApplyOp, ForOp, LanesOp, LoadOp, LoopKind, LoopKindAttr, StoreOp
+from msc.dialects.loop.accesses import AccessOp, LoadOp, StoreOp
+from msc.dialects.loop.loops import ForOp, LoopKind, LoopKindAttr
+from msc.dialects.loop.values import ApplyOp, LanesOp
 
 LOOP = Dialect("loop", [ForOp, LoadOp, StoreOp, ApplyOp, LanesOp], [LoopKindAttr])
 

@@ -1,0 +1,221 @@
+"""Loads and stores of the `loop` dialect, of an element or of a vector, at affine indices.
+
+    %v = loop.load %x[%n, %h * 2 + %kh, %w] : memref<1x28x28xf32>
+    %v = loop.load %x[%n, %w] : memref<1x28xf32>, vector<16xf32>
+    loop.store %v, %y[%n, %w] : vector<16xf32>, memref<1x28xf32>
+
+All indices of an access are one map over the enclosing loops' variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self, cast
+
+from xdsl.dialects.builtin import AffineMapAttr, DenseArrayBase, IndexType, MemRefType, VectorType, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir.affine import AffineMap
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.utils.exceptions import VerifyException
+
+from msc.dialects.loop.affine_syntax import AffineReader, print_affine
+
+
+class AccessOp(IRDLOperation):
+    """What loads and stores share: a buffer, an affine index into it, and for vectors the step between lanes.
+
+    A vector access touches `index + k * lanes` for lane k; `lanes` defaults to one along the last dimension.
+    """
+
+    @property
+    def buffer(self) -> SSAValue:
+        return self.operands[self._first_index() - 1]
+
+    @property
+    def indices(self) -> Sequence[SSAValue]:
+        """The index values that the map's dimensions stand for."""
+        return self.operands[self._first_index() :]
+
+    @property
+    def map(self) -> AffineMap:
+        return cast(AffineMapAttr, self.properties["index"]).data
+
+    @property
+    def lane_steps(self) -> tuple[int, ...]:
+        """Elements between lanes along each dimension of the buffer."""
+        rank = len(self.map.results)
+        given = self.properties.get("lanes")
+        if isinstance(given, DenseArrayBase):
+            return tuple(int(v) for v in given.get_values())
+        return (*[0] * (rank - 1), 1)[:rank]
+
+    def _first_index(self) -> int:
+        raise TypeError(f"{self.name} does not say where its indices are")
+
+    def verify_access(self, element: Attribute) -> None:
+        """Shared verification; `element` is the type loaded or stored."""
+        type_ = self.buffer.type
+        if not isinstance(type_, MemRefType):
+            raise VerifyException(f"{self.name}: {type_} is not a memref")
+        buffer = cast(MemRefType[Attribute], type_)
+        if len(self.map.results) != len(buffer.get_shape()) or self.map.num_dims != len(self.indices):
+            raise VerifyException(f"{self.name}: index {self.map} does not fit {buffer}")
+        scalar = cast(VectorType[Attribute], element).element_type if isinstance(element, VectorType) else element
+        if scalar != buffer.element_type:
+            raise VerifyException(f"{self.name}: {element} is not made of the elements of {buffer}")
+        if len(self.lane_steps) != len(buffer.get_shape()):
+            raise VerifyException(f"{self.name}: lanes {self.lane_steps} do not fit {buffer}")
+
+    def print_index(self, printer: Printer) -> None:
+        printer.print_operand(self.buffer)
+        printer.print_string("[")
+        printer.print_list(self.map.results, lambda e: print_affine(printer, e, self.indices))
+        printer.print_string("]")
+        if "lanes" in self.properties:
+            printer.print_string(f" lanes {list(self.lane_steps)}")
+        if self.attributes:
+            printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+
+
+def access_properties(map_: AffineMap, lanes: Sequence[int] | None) -> dict[str, Attribute]:
+    """The properties of a load or store; lanes are left out where they are the default."""
+    properties: dict[str, Attribute] = {"index": AffineMapAttr(map_)}
+    rank = len(map_.results)
+    if lanes is not None and tuple(lanes) != (*[0] * (rank - 1), 1)[:rank]:
+        properties["lanes"] = DenseArrayBase.from_list(i64, list(lanes))
+    return properties
+
+
+def _parse_index(parser: Parser) -> tuple[AffineReader, AffineMap, list[int] | None, dict[str, Attribute]]:
+    reader = AffineReader(parser)
+    exprs = reader.index_list()
+    lanes = None
+    if parser.parse_optional_keyword("lanes"):
+        lanes = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
+    return reader, reader.map(exprs), lanes, parser.parse_optional_attr_dict()
+
+
+@irdl_op_definition
+class LoadOp(AccessOp):
+    """Load an element, or a vector of elements, at an affine index."""
+
+    name = "loop.load"
+    source = operand_def(MemRefType)
+    index_values = var_operand_def(IndexType)
+    index = prop_def(AffineMapAttr)
+    lanes = opt_prop_def(DenseArrayBase)
+    result = result_def()
+    traits = traits_def(MemoryReadEffect())
+
+    def __init__(
+        self,
+        source: SSAValue | Operation,
+        map_: AffineMap,
+        indices: Sequence[SSAValue],
+        result_type: Attribute,
+        lanes: Sequence[int] | None = None,
+    ):
+        super().__init__(
+            operands=[source, list(indices)],
+            properties=dict(access_properties(map_, lanes)),
+            result_types=[result_type],
+        )
+
+    def _first_index(self) -> int:
+        return 1
+
+    def verify_(self) -> None:
+        self.verify_access(self.result.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        source = parser.parse_unresolved_operand()
+        reader, map_, lanes, attributes = _parse_index(parser)
+        parser.parse_punctuation(":")
+        type_ = parser.parse_type()
+        result = parser.parse_type() if parser.parse_optional_punctuation(",") else None
+        if not isinstance(type_, MemRefType):
+            parser.raise_error(f"loop.load reads a memref, not {type_}")
+        memref = cast(MemRefType[Attribute], type_)
+        element = memref.element_type if result is None else result
+        op = cls(parser.resolve_operand(source, memref), map_, reader.values, element, lanes)
+        op.attributes |= attributes
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        self.print_index(printer)
+        printer.print_attribute(self.source.type)
+        result: Attribute = self.result.type
+        if isinstance(result, VectorType):
+            printer.print_string(", ")
+            printer.print_attribute(cast(VectorType[Attribute], result))
+
+
+@irdl_op_definition
+class StoreOp(AccessOp):
+    """Store an element, or a vector of elements, at an affine index."""
+
+    name = "loop.store"
+    value = operand_def()
+    target = operand_def(MemRefType)
+    index_values = var_operand_def(IndexType)
+    index = prop_def(AffineMapAttr)
+    lanes = opt_prop_def(DenseArrayBase)
+    traits = traits_def(MemoryWriteEffect())
+
+    def __init__(
+        self,
+        value: SSAValue | Operation,
+        target: SSAValue | Operation,
+        map_: AffineMap,
+        indices: Sequence[SSAValue],
+        lanes: Sequence[int] | None = None,
+    ):
+        super().__init__(
+            operands=[value, target, list(indices)],
+            properties=dict(access_properties(map_, lanes)),
+        )
+
+    def _first_index(self) -> int:
+        return 2
+
+    def verify_(self) -> None:
+        self.verify_access(self.value.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        value = parser.parse_unresolved_operand()
+        parser.parse_punctuation(",")
+        target = parser.parse_unresolved_operand()
+        reader, map_, lanes, attributes = _parse_index(parser)
+        parser.parse_punctuation(":")
+        value_type = parser.parse_type()
+        parser.parse_punctuation(",")
+        target_type = parser.parse_type()
+        values = parser.resolve_operand(value, value_type), parser.resolve_operand(target, target_type)
+        op = cls(*values, map_, reader.values, lanes)
+        op.attributes |= attributes
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.value)
+        printer.print_string(", ")
+        self.print_index(printer)
+        printer.print_attribute(self.value.type)
+        printer.print_string(", ")
+        printer.print_attribute(self.target.type)

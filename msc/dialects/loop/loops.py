@@ -1,0 +1,163 @@
+"""The loops of the `loop` dialect: what upstream scf lacks for scheduled loop nests.
+
+    loop.for %i = 0 to 28 step 4 unroll "oh" { ... }
+
+Bounds are affine expressions of enclosing loops' variables, kept as one map an operation, so that the IR stays compact;
+`convert-loop-to-scf` spells them out in upstream dialects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+from xdsl.dialects.builtin import AffineMapAttr, IndexType, IntegerAttr, StringAttr, i64
+from xdsl.dialects.utils import EnumAttribute
+from xdsl.ir import Block, BlockArgument, Region, SpacedOpaqueSyntaxAttribute, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_attr_definition,
+    irdl_op_definition,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import NoTerminator, RecursiveMemoryEffect
+from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.str_enum import StrEnum
+
+from msc.dialects.loop.affine_syntax import AffineReader, print_affine
+
+
+class LoopKind(StrEnum):
+    """How the iterations of a loop run."""
+
+    SEQUENTIAL = "sequential"
+    PARALLEL = "parallel"
+    """Iterations are independent; threads share them."""
+    VECTOR = "vector"
+    """Iterations are lanes; only before `vectorize`."""
+    UNROLL = "unroll"
+    """A small constant number of iterations, unrolled in C."""
+
+
+@irdl_attr_definition
+class LoopKindAttr(EnumAttribute[LoopKind], SpacedOpaqueSyntaxAttribute):
+    """The kind of a loop as an attribute."""
+
+    name = "loop.kind"
+
+
+@irdl_op_definition
+class ForOp(IRDLOperation):
+    """`for (i = max(lower); i < min(upper); i += step)`; `lower` and `upper` are maps over `values`."""
+
+    name = "loop.for"
+    values = var_operand_def(IndexType)
+    lower = prop_def(AffineMapAttr)
+    upper = prop_def(AffineMapAttr)
+    step = prop_def(IntegerAttr, default_value=IntegerAttr(1, i64))
+    kind = prop_def(LoopKindAttr, default_value=LoopKindAttr(LoopKind.SEQUENTIAL))
+    label = opt_prop_def(StringAttr)
+    body = region_def("single_block")
+    traits = traits_def(NoTerminator(), RecursiveMemoryEffect())
+
+    def __init__(
+        self,
+        lower: AffineMap,
+        upper: AffineMap,
+        values: Sequence[SSAValue] = (),
+        step: int = 1,
+        kind: LoopKind = LoopKind.SEQUENTIAL,
+        label: str | None = None,
+        body: Region | None = None,
+    ):
+        super().__init__(
+            operands=[list(values)],
+            properties={
+                "lower": AffineMapAttr(lower),
+                "upper": AffineMapAttr(upper),
+                "step": IntegerAttr(step, i64),
+                "kind": LoopKindAttr(kind),
+                "label": StringAttr(label) if label else None,
+            },
+            regions=[body if body is not None else Region(Block(arg_types=[IndexType()]))],
+        )
+
+    @property
+    def variable(self) -> BlockArgument:
+        """The loop variable."""
+        return self.body.block.args[0]
+
+    @property
+    def constant_range(self) -> range | None:
+        """The iterations, if both bounds are constant."""
+        if self.values:
+            return None
+        lower = max(self.lower.data.eval((), ()))
+        return range(lower, min(self.upper.data.eval((), ())), self.step.value.data)
+
+    def verify_(self) -> None:
+        for bound in (self.lower.data, self.upper.data):
+            if bound.num_dims != len(self.values) or bound.num_symbols or not bound.results:
+                raise VerifyException("loop.for: a bound is a map over the operands, with one result or more")
+        if self.step.value.data < 1:
+            raise VerifyException(f"loop.for: step {self.step.value.data} is not positive")
+        if [a.type for a in self.body.block.args] != [IndexType()]:
+            raise VerifyException("loop.for: the body has one index argument")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        variable = parser.parse_argument(expect_type=False)
+        parser.parse_punctuation("=")
+        reader = AffineReader(parser)
+        lower = _parse_bound(reader, "max")
+        parser.parse_keyword("to")
+        upper = _parse_bound(reader, "min")
+        step = parser.parse_integer() if parser.parse_optional_keyword("step") else 1
+        kind = next((k for k in LoopKind if parser.parse_optional_keyword(k)), LoopKind.SEQUENTIAL)
+        label = parser.parse_optional_str_literal()
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        body = parser.parse_region([variable.resolve(IndexType())])
+        op = cls(reader.map(lower), reader.map(upper), reader.values, step, kind, label, body)
+        if attributes is not None:
+            op.attributes |= attributes.data
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_block_argument(self.variable, print_type=False)
+        printer.print_string(" = ")
+        _print_bound(printer, "max", self.lower.data, self.values)
+        printer.print_string(" to ")
+        _print_bound(printer, "min", self.upper.data, self.values)
+        if self.step.value.data != 1:
+            printer.print_string(f" step {self.step.value.data}")
+        if self.kind.data is not LoopKind.SEQUENTIAL:
+            printer.print_string(f" {self.kind.data}")
+        if self.label is not None:
+            printer.print_string(" ")
+            printer.print_string_literal(self.label.data)
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False)
+
+
+def _parse_bound(reader: AffineReader, word: str) -> list[AffineExpr]:
+    if reader.parser.parse_optional_keyword(word):
+        return reader.parser.parse_comma_separated_list(reader.parser.Delimiter.PAREN, reader.expression)
+    return [reader.expression()]
+
+
+def _print_bound(printer: Printer, word: str, bound: AffineMap, values: Sequence[SSAValue]) -> None:
+    if len(bound.results) == 1:
+        print_affine(printer, bound.results[0], values)
+        return
+    printer.print_string(f"{word}(")
+    printer.print_list(bound.results, lambda e: print_affine(printer, e, values))
+    printer.print_string(")")

@@ -1,0 +1,85 @@
+"""Operations of the `loop` dialect that compute values: affine indices, and upstream operations lane by lane."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+from xdsl.dialects.builtin import AffineMapAttr, IndexType, IntegerAttr, StringAttr
+from xdsl.ir import Attribute, SSAValue
+from xdsl.ir.affine import AffineMap
+from xdsl.irdl import (
+    IRDLOperation,
+    ParsePropInAttrDict,
+    irdl_op_definition,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from msc.dialects.loop.affine_syntax import AffineReader, print_affine
+
+
+@irdl_op_definition
+class ApplyOp(IRDLOperation):
+    """The value of an affine expression as an index: `%r = loop.apply %i * 2 + %j`."""
+
+    name = "loop.apply"
+    values = var_operand_def(IndexType)
+    map = prop_def(AffineMapAttr)
+    result = result_def(IndexType)
+    traits = traits_def(Pure())
+
+    def __init__(self, map_: AffineMap, values: Sequence[SSAValue]):
+        super().__init__(operands=[list(values)], properties={"map": AffineMapAttr(map_)}, result_types=[IndexType()])
+
+    def verify_(self) -> None:
+        if self.map.data.num_dims != len(self.values) or len(self.map.data.results) != 1:
+            raise VerifyException("loop.apply: one expression of the operands")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        reader = AffineReader(parser)
+        expr = reader.expression()
+        return cls(reader.map([expr]), reader.values)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        print_affine(printer, self.map.data.results[0], self.values)
+
+
+@irdl_op_definition
+class LanesOp(IRDLOperation):
+    """An upstream operation, lane by lane, that xDSL's dialects lack or do not take on vectors.
+
+    `loop.lanes "arith.cmpf" %a, %b {predicate = 4 : i64} : (vector<8xf32>, vector<8xf32>) -> vector<8xi1>`; on scalars
+    too.
+    """
+
+    name = "loop.lanes"
+    arguments = var_operand_def()
+    operation = prop_def(StringAttr)
+    predicate = opt_prop_def(IntegerAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$operation $arguments attr-dict `:` functional-type(operands, results)"
+
+    def __init__(
+        self,
+        operation: str,
+        arguments: Sequence[SSAValue],
+        result_type: Attribute,
+        predicate: IntegerAttr | None = None,
+    ):
+        super().__init__(
+            operands=[list(arguments)],
+            properties={"operation": StringAttr(operation), "predicate": predicate},
+            result_types=[result_type],
+        )
