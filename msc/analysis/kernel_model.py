@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import PurePath
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
 from xdsl.ir import Attribute, SSAValue
@@ -38,11 +39,16 @@ def kernel_model(kernel: gk.KernelOp) -> KernelModel:
     for op in kernel.body.block.ops:
         if isinstance(op, BasicOp) and op not in views.transpositions:
             statements += _statements(op, position, views, len(operations), arrays)
-            location = source_location(op)
-            operations.append(f"{op.name} at {location}" if location else op.name)
+            operations.append(_origin(op))
         elif not isinstance(op, ms.ConstantOp | gk.YieldOp | BasicOp):
             raise InvalidStructure(f"gk.kernel: {op.name} is not a basic operation")
     return with_accumulators(KernelModel(arrays, tuple(statements), tuple(operations)))
+
+
+def _origin(op: BasicOp) -> str:
+    """The operation with its place; of the file only the name, as generated code must not depend on where it lies."""
+    place = source_location(op)
+    return op.name if place is None else f"{op.name} at {PurePath(place.file).name}:{place.line}:{place.column}"
 
 
 def statement_operations(kernel: gk.KernelOp) -> list[BasicOp]:
