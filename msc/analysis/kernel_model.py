@@ -29,6 +29,7 @@ def kernel_model(kernel: gk.KernelOp) -> KernelModel:
     """The arrays (inputs, then outputs, then internal ones) and statements of a kernel.
 
     A transposition of an input, or one that makes an output of an inner value, is no statement: it only permutes indices.
+    Nor is what runs over an empty box: a kernel of empty tensors has none.
     """
     views = LayoutViews.of(kernel)
     values = _arrays(kernel, views)
@@ -42,7 +43,8 @@ def kernel_model(kernel: gk.KernelOp) -> KernelModel:
             operations.append(_origin(op))
         elif not isinstance(op, ms.ConstantOp | gk.YieldOp | BasicOp):
             raise InvalidStructure(f"gk.kernel: {op.name} is not a basic operation")
-    return with_accumulators(KernelModel(arrays, tuple(statements), tuple(operations)))
+    running = tuple(s for s in statements if s.points)
+    return with_accumulators(KernelModel(arrays, running, tuple(operations)))
 
 
 def _origin(op: BasicOp) -> str:

@@ -152,7 +152,10 @@ def _back_to(node: isl.ScheduleNode, depth: int) -> isl.ScheduleNode:
 
 def schedule_tree(model: KernelModel, deps: Dependences, plan: Plan) -> isl.Schedule:
     """The schedule tree of a plan."""
-    root = isl.Schedule.from_domain(deps.domain).get_root().child(0)
+    unscheduled = isl.Schedule.from_domain(deps.domain)
+    if not model.statements:
+        return unscheduled
+    root = unscheduled.get_root().child(0)
     return _TreeBuilder(model, plan).band(root, plan.band, {}).get_schedule()
 
 
