@@ -19,7 +19,7 @@ from msc.driver.pass_manager import PassManager
 from msc.driver.pipeline import build_pipeline
 from msc.driver.reading_models import Model, read_model
 from msc.driver.stages import IR_STAGES, STAGE, Stage, stage_of_file
-from msc.ir.verification import verify_module
+from msc.ir.verification import module_diagnostics
 from msc.runtime.program import CProgram
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.files import write_text
@@ -146,7 +146,10 @@ class _Walk:
     def _verify(self) -> None:
         """A rule broken between stages is a bug of msc; the tensor limit is the user's."""
         model, stage = self._compilation.model, self._compilation.stage
-        verify_module(model.module, model.sources)
+        broken = module_diagnostics(model.module, model.sources)
+        if broken:
+            message = f"the passes of stage '{stage.name}' left a program that is not valid"
+            raise MscError(Diagnostic("MSC0901", message, help="--verify-each names the pass"), *broken)
         check_stage(model.module, stage)
         if stage.name in ("opt", "gk"):
             check_tensors(model.module, self._compilation.options.memory)

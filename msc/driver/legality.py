@@ -8,7 +8,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from msc.dialects.gk import KernelOp
+from msc.analysis.layout_views import LayoutViews
+from msc.analysis.layout_views import LayoutViews
+from msc.dialects.gk import KernelOp, YieldOp
 from msc.dialects.ms.base import BasicOp, MsOp, ViewOp
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp, ParameterOp
 from msc.driver.stages import Stage
@@ -54,10 +56,20 @@ def _misplaced_around_kernels(function: FuncOp, stage: Stage) -> Iterator[Diagno
         if not isinstance(op, MsOp):
             continue
         if isinstance(op.parent_op(), KernelOp):
-            if not (isinstance(op, BasicOp) and op.is_basic) and not isinstance(op, ConstantOp):
+            computes = isinstance(op, BasicOp) and op.is_basic
+            if not computes and not isinstance(op, ConstantOp) and op not in LayoutViews.of(op.parent_op()).operations:
                 yield _illegal(op, stage, " inside a kernel, which holds basic operations")
         elif not isinstance(op, ViewOp | GetParameterOp | ConstantOp):
             yield _illegal(op, stage, " outside kernels, where only views and parameters stand")
+
+
+def _misplaced_in_kernel(kernel: KernelOp, stage: Stage) -> Iterator[Diagnostic]:
+    """Basic operations, constants, and views that only say how an input or an output lies in memory."""
+    views = LayoutViews.of(kernel).operations
+    for op in kernel.body.block.ops:
+        basic = isinstance(op, BasicOp) and op.is_basic
+        if not basic and not isinstance(op, ConstantOp | YieldOp) and op not in views:
+            yield _illegal(op, stage, " inside a kernel, which holds basic operations")
 
 
 def _illegal(op: Operation, stage: Stage, place: str) -> Diagnostic:
