@@ -41,10 +41,12 @@ class SinkViews(ModulePass):
 
 
 def _sink(op: ElementwiseOp | SelectOp) -> None:
-    source = next(filter(None, map(_source, op.operands)), None)
-    if source is None or not known(op.result_shape()):
+    old = op.result_shape()
+    whole = (operand for index, operand in enumerate(op.operands) if op.shape(index) == old)
+    source = next(filter(None, map(_source, whole)), None)
+    if source is None or not known(old):
         return
-    old, new = op.result_shape(), shape_of(tensor_type(source))
+    new = shape_of(tensor_type(source))
     if old == new or not all(_fits(op.shape(i), old, new) for i in range(len(op.operands))):
         return
     block = op.parent_block()

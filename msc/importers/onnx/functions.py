@@ -114,4 +114,4 @@ def _type_bytes(slot: Slot) -> bytes:
     if not isinstance(slot, Value):
         return onnx.TypeProto().SerializeToString()
     numbers = {name: number for number, name in DTYPES.items()}
-    return onnx.helper.make_tensor_type_proto(numbers[slot.dtype], slot.shape).SerializeToString()
+    return onnx.helper.make_tensor_type_proto(slot.narrow or numbers[slot.dtype], slot.shape).SerializeToString()

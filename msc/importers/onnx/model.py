@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from onnx import GraphProto, ModelProto, ValueInfoProto
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
@@ -16,6 +16,7 @@ from msc.importers.onnx.builder import Builder
 from msc.importers.onnx.failures import failure, shown
 from msc.importers.onnx.functions import local_functions
 from msc.importers.onnx.naming import identifier, value_hint
+from msc.importers.onnx.narrow import NARROW, NarrowType, known_codes
 from msc.importers.onnx.reading import opsets
 from msc.importers.onnx.tensors import TensorReader, dtype_of, input_shape
 from msc.importers.onnx.unsupported import check_supported
@@ -43,6 +44,8 @@ class Imported:
     weights: Mapping[str, Array]
     outputs: tuple[str, ...]
     """The names of the results, in order."""
+    narrow: Mapping[str, NarrowType] = field(default_factory=dict[str, NarrowType])
+    """Inputs and results that are codes of a type which the module has as ui8."""
 
 
 def build_module(model: ModelProto, name: str, read_tensor: TensorReader, binding: Binding) -> Imported:
@@ -57,7 +60,9 @@ def build_module(model: ModelProto, name: str, read_tensor: TensorReader, bindin
     walker.add_initialisers(model.graph, scope)
     walker.walk(model.graph.node, Frame(scope, versions))
     outputs = [_output(info, scope) for info in model.graph.output]
-    return _module(_stem(name), builder, entry, inputs, outputs)
+    narrow = {n: scope[n] for n in inputs} | dict(outputs)
+    types = {n: NARROW[v.narrow] for n, v in narrow.items() if isinstance(v, Value) and v.narrow is not None}
+    return replace(_module(_stem(name), builder, entry, inputs, outputs), narrow=types)
 
 
 def _define_inputs(graph: GraphProto, scope: Scope, entry: Block, binding: Binding) -> list[str]:
@@ -84,6 +89,9 @@ def _check_binding(inputs: Sequence[ValueInfoProto], binding: Binding) -> None:
 
 def _bound(info: ValueInfoProto, array: Array) -> Value:
     what = f"input '{shown(info.name)}'"
+    narrow = NARROW.get(info.type.tensor_type.elem_type)
+    if narrow is not None:
+        return replace(known_codes(array, narrow, info.name), depends=frozenset({info.name}))
     dtype = dtype_of(info.type.tensor_type.elem_type, what)
     if dtype_text(array.dtype) != dtype:
         raise failure("MSC0604", f"{what} has element type {dtype}, but the value given has {dtype_text(array.dtype)}")
@@ -96,11 +104,13 @@ def _argument(info: ValueInfoProto, entry: Block, binding: Binding) -> Value:
     what = f"input '{shown(info.name)}'"
     if not info.type.HasField("tensor_type"):
         raise failure("MSC0704", f"{what} is a {info.type.WhichOneof('value') or 'value of no type'}, not a tensor")
-    dtype = dtype_of(info.type.tensor_type.elem_type, what)
+    number = info.type.tensor_type.elem_type
+    dtype = "ui8" if number in NARROW else dtype_of(number, what)
     type_ = tensor_type(dtype, _shape(info, binding))
     argument = entry.insert_arg(type_, len(entry.args))
     argument.name_hint = value_hint(info.name)
-    return Value(type_, ssa=argument, depends=frozenset({info.name}), label=info.name)
+    narrow = number if number in NARROW else None
+    return Value(type_, ssa=argument, depends=frozenset({info.name}), label=info.name, narrow=narrow)
 
 
 def _shape(info: ValueInfoProto, binding: Binding) -> tuple[int, ...]:

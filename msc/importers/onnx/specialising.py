@@ -58,6 +58,19 @@ class SpecialisingModel:
             else:
                 return run({name: array for name, array in inputs.items() if name not in self.bound})
 
+    def _narrowed(self, imported: Imported) -> Run:
+        """The compiled model behind arrays of the model's own types."""
+        run = self._compile(imported)
+        if not imported.narrow:
+            return run
+
+        def call(inputs: Mapping[str, Array]) -> Mapping[str, Array]:
+            types = imported.narrow
+            results = run({n: types[n].codes(a) if n in types else a for n, a in inputs.items()})
+            return {n: types[n].values(a) if n in types else a for n, a in results.items()}
+
+        return call
+
     def _specialised(self, inputs: Mapping[str, Array]) -> Run:
         key = self._key(inputs)
         if key not in self._kept:
@@ -67,7 +80,7 @@ class SpecialisingModel:
             shapes = {name: array.shape for name, array in inputs.items() if name not in self.bound}
             sizes = self._sizes(inputs)
             imported = import_proto(self._model, self._name, dims=sizes, input_values=values, shapes=shapes)
-            self._kept[key] = self._compile(imported)
+            self._kept[key] = self._narrowed(imported)
         return self._kept[key]
 
     def _key(self, inputs: Mapping[str, Array]) -> _Key:

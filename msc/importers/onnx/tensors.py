@@ -9,6 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 from onnx import TensorProto, ValueInfoProto
+from onnx.numpy_helper import to_array
 
 from msc.importers.onnx.external_data import ExternalData
 from msc.importers.onnx.failures import failure, shown
@@ -31,6 +32,20 @@ DTYPES: Mapping[int, str] = {
     TensorProto.BFLOAT16: "bf16",
 }
 """ONNX element types that msc computes on."""
+
+PACKED_BITS: Mapping[int, int] = {
+    TensorProto.FLOAT8E4M3FN: 8,
+    TensorProto.FLOAT8E4M3FNUZ: 8,
+    TensorProto.FLOAT8E5M2: 8,
+    TensorProto.FLOAT8E5M2FNUZ: 8,
+    TensorProto.FLOAT8E8M0: 8,
+    TensorProto.FLOAT4E2M1: 4,
+    TensorProto.INT4: 4,
+    TensorProto.UINT4: 4,
+    TensorProto.INT2: 2,
+    TensorProto.UINT2: 2,
+}
+"""Types that msc converts, but does not compute on: bits of an element."""
 
 MAXIMUM_RANK = 32
 MAXIMUM_ELEMENTS = 1 << 40
@@ -68,6 +83,8 @@ class TensorReader:
         """The array of a tensor; a large one shares the bytes of the file. Raises MSC0704, MSC0706 to MSC0709."""
         what = f"tensor '{shown(tensor.name)}'"
         shape = checked_shape(tensor.dims, what)
+        if tensor.data_type in PACKED_BITS:
+            return self._packed(tensor, shape)
         dtype = numpy_dtype(dtype_of(tensor.data_type, what))
         size = math.prod(shape) * dtype.itemsize
         if tensor.data_location == TensorProto.EXTERNAL:
@@ -75,6 +92,20 @@ class TensorReader:
         if tensor.HasField("raw_data"):
             return self._raw(tensor, dtype, shape, size)
         return self._typed(tensor, dtype, shape)
+
+    def _packed(self, tensor: TensorProto, shape: tuple[int, ...]) -> Array:
+        """A tensor of a type of eight bits or fewer, in NumPy's type for it."""
+        size = -(-math.prod(shape) * PACKED_BITS[tensor.data_type] // 8)
+        if tensor.data_location == TensorProto.EXTERNAL:
+            copy = TensorProto(
+                dims=shape, data_type=tensor.data_type, raw_data=bytes(self._external_bytes(tensor, size))
+            )
+            return to_array(copy)
+        if tensor.HasField("raw_data") and len(tensor.raw_data) != size:
+            raise _wrong_size(tensor, f"{len(tensor.raw_data)} bytes", f"{size}")
+        if not tensor.HasField("raw_data") and len(tensor.int32_data) not in (size, math.prod(shape)):
+            raise _wrong_size(tensor, f"{len(tensor.int32_data)} elements", f"{size}")
+        return to_array(tensor)
 
     def _external_bytes(self, tensor: TensorProto, size: int) -> memoryview:
         if self._external is None:

@@ -29,6 +29,8 @@ class Value:
     depends: frozenset[str] = frozenset()
     label: str | None = None
     """The model's name for the value."""
+    narrow: int | None = None
+    """The ONNX number of the type whose codes the elements are, of a type that msc does not compute on."""
 
     @property
     def dtype(self) -> str:

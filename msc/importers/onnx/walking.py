@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from onnx import FunctionProto, GraphProto, NodeProto
+from onnx import FunctionProto, GraphProto, NodeProto, TensorProto
 from xdsl.utils.exceptions import VerifyException
 
 from msc.importers.onnx.builder import Builder
 from msc.importers.onnx.failures import failure, shown
 from msc.importers.onnx.functions import FunctionKey, body_with_attributes, standard_function
+from msc.importers.onnx.narrow import NARROW, known_codes
 from msc.importers.onnx.naming import value_hint
 from msc.importers.onnx.node import Node, node_label
 from msc.importers.onnx.reading import DEFAULT_DOMAINS, function_opsets
@@ -41,6 +42,13 @@ class Frame:
     place: Location | None = None
 
 
+def initialiser(read_tensor: TensorReader, tensor: TensorProto) -> Value:
+    """The value of a constant of the model."""
+    array = read_tensor(tensor)
+    narrow = NARROW.get(tensor.data_type)
+    return known(array, tensor.name) if narrow is None else known_codes(array, narrow, tensor.name)
+
+
 class Walker:
     """Imports nodes into a builder. `functions` are the model's own."""
 
@@ -59,7 +67,7 @@ class Walker:
         if graph.sparse_initializer:
             raise failure("MSC0704", f"graph '{shown(graph.name)}' has sparse initialisers, which msc does not read")
         for tensor in graph.initializer:
-            scope[tensor.name] = known(self._read_tensor(tensor), tensor.name)
+            scope[tensor.name] = initialiser(self._read_tensor, tensor)
 
     def walk(self, nodes: Iterable[NodeProto], frame: Frame) -> None:
         """Import nodes in order; what they compute goes into the frame's scope."""
@@ -118,6 +126,7 @@ class Walker:
 
         import_ = importer_of(proto.domain if proto.domain not in DEFAULT_DOMAINS else "", proto.op_type, opset)
         assert import_ is not None
+        narrow = _check_narrow(proto, inputs, place)
         node = Node(proto, inputs, opset, self._builder, place, run_graph, self._read_tensor)
         self._builder.location = file_location(place.file, place.line, place.column)
         try:
@@ -125,7 +134,8 @@ class Walker:
         except VerifyException as error:
             message = f"{node_label(proto)}: {error}"
             raise MscError(Diagnostic(code_of(error), message, place, help=help_of(error))) from error
-        return result if isinstance(result, Sequence) else (result,)
+        results = result if isinstance(result, Sequence) else (result,)
+        return results if narrow is None else [_as_narrow(slot, narrow) for slot in results]
 
     def _subgraph(self, graph: GraphProto, values: Sequence[Slot], frame: Frame, place: Location) -> Sequence[Slot]:
         """The outputs of a subgraph, which sees the names of the graph around it."""
@@ -157,6 +167,31 @@ class Walker:
             yield
         finally:
             self._depth -= 1
+
+
+_MOVING = frozenset(
+    "Concat Expand Flatten Gather GatherElements GatherND Reshape Slice Split Squeeze Tile Transpose Unsqueeze".split()
+)
+"""What only moves elements, so that it may move codes."""
+
+_CONVERTING = frozenset("Cast CastLike Constant DequantizeLinear Identity QuantizeLinear Shape Size".split())
+
+
+def _check_narrow(proto: NodeProto, inputs: Sequence[Slot], place: Location) -> int | None:
+    """The narrow type whose codes a node moves. Raises MSC0704 for a node that would compute on codes."""
+    narrow = {slot.narrow for slot in inputs if isinstance(slot, Value) and slot.narrow is not None}
+    if not narrow or proto.op_type in _CONVERTING:
+        return None
+    if proto.op_type not in _MOVING:
+        message = (
+            f"{node_label(proto)} on float8, float4, int4 or int2: msc converts these, but does not compute on them"
+        )
+        raise failure("MSC0704", message, at=place)
+    return narrow.pop()
+
+
+def _as_narrow(slot: Slot, narrow: int) -> Slot:
+    return replace(slot, narrow=narrow) if isinstance(slot, Value) else slot
 
 
 def _outputs(names: Iterable[str], scope: Scope, place: Location, *, optional: bool = False) -> Sequence[Slot]:

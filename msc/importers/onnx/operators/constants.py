@@ -8,6 +8,7 @@ import numpy as np
 
 from msc.dialects import ms
 from msc.dialects.element_types import element_type, is_float
+from msc.importers.onnx.narrow import NARROW, known_codes
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.registry import importer
 from msc.importers.onnx.tensors import dtype_of
@@ -20,7 +21,8 @@ def _constant(node: Node) -> Value:
     if node.given("value"):
         array = node.tensor("value")
         assert array is not None
-        return node.constant(array)
+        narrow = next((t for t in NARROW.values() if t.dtype == array.dtype), None)
+        return node.constant(array) if narrow is None else known_codes(array, narrow)
     for name, dtype, value in (
         ("value_float", np.float32, node.real("value_float", 0.0)),
         ("value_int", np.int64, node.int_("value_int", 0)),

@@ -6,6 +6,7 @@ import numpy as np
 
 from msc.dialects import ms
 from msc.dialects.element_types import is_float
+from msc.importers.onnx.narrow import NARROW, NarrowType, decoded, encoded
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.operators.convolution import convolution
 from msc.importers.onnx.operators.linear import product
@@ -41,11 +42,24 @@ def saturated(node: Node, x: Value, dtype: str) -> Value:
 def _quantize(node: Node) -> Value:
     x, scale, zero = node[0], node[1], node.get(2)
     given = node.int_("output_dtype", 0)
-    dtype = zero.dtype if zero is not None else dtype_of(given, node.label) if given else "ui8"
+    target = NARROW.get(given if zero is None else zero.narrow or 0)
+    dtype = "" if target else zero.dtype if zero is not None else dtype_of(given, node.label) if given else "ui8"
     precision = node.int_("precision", 0)
     compute = dtype_of(precision, node.label) if precision else scale.dtype if is_float(scale.dtype) else "f32"
     wide = node(ms.DivOp, node.cast(x, compute), node.cast(_spread(node, scale, x), compute))
-    return _quantized(node, node.cast(wide, "f32"), None if zero is None else _spread(node, zero, x), dtype)
+    spread = None if zero is None else decoded(node, _spread(node, zero, x))
+    if target is not None:
+        return _narrowed(node, node.cast(wide, "f32"), spread, target)
+    return _quantized(node, node.cast(wide, "f32"), spread, dtype)
+
+
+def _narrowed(node: Node, x: Value, zero: Value | None, target: NarrowType) -> Value:
+    """To a type that is kept as codes; floats are rounded to it as they are, with the zero point 0."""
+    if not target.is_integer:
+        return encoded(node, x, target, saturate=node.flag("saturate", True))
+    moved = node(ms.RoundOp, x) if zero is None else node(ms.AddOp, node(ms.RoundOp, x), node.cast(zero, "f32"))
+    low, high = float(target.table.min()), float(target.table.max())
+    return encoded(node, node(ms.ClipOp, moved, min=low, max=high), target)
 
 
 def _quantized(node: Node, x: Value, zero: Value | None, dtype: str) -> Value:
@@ -57,13 +71,13 @@ def _quantized(node: Node, x: Value, zero: Value | None, dtype: str) -> Value:
 
 @importer("DequantizeLinear")
 def _dequantize(node: Node) -> Value:
-    x, scale, zero = node[0], node[1], node.get(2)
+    x, scale, zero = decoded(node, node[0]), node[1], node.get(2)
     given = node.int_("output_dtype", 0)
     dtype = dtype_of(given, node.label) if given else scale.dtype
     wide = "i32" if not is_float(x.dtype) else "f32"
     moved = node.cast(x, wide)
     if zero is not None:
-        moved = node(ms.SubOp, moved, node.cast(_spread(node, zero, x), wide))
+        moved = node(ms.SubOp, moved, node.cast(decoded(node, _spread(node, zero, x)), wide))
     compute = "f32" if scale.dtype in ("f16", "bf16") else scale.dtype
     return node.cast(node(ms.MulOp, node.cast(moved, compute), node.cast(_spread(node, scale, x), compute)), dtype)
 
@@ -122,8 +136,8 @@ def _scalar(node: Node, x: Value) -> Value:
 
 @importer("QLinearMatMul")
 def _qlinear_matmul(node: Node) -> Value:
-    a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = (_scalar(node, node[i]) for i in range(8))
-    total = product(node, _centred(node, node[0], a_zero, _rows(a)), _centred(node, node[3], b_zero))
+    a_scale, a_zero, b_scale, b_zero, y_scale, y_zero = (_scalar(node, node[i]) for i in (1, 2, 4, 5, 6, 7))
+    total = product(node, _centred(node, node[0], a_zero, _rows(node[0])), _centred(node, node[3], b_zero))
     if a_scale.rank == 1:
         a_scale = node.reshape(a_scale, (a_scale.shape[0], 1))
     scales = node(ms.MulOp, node.cast(a_scale, "f32"), node.cast(b_scale, "f32"))
@@ -132,7 +146,7 @@ def _qlinear_matmul(node: Node) -> Value:
 
 @importer("QLinearConv")
 def _qlinear_conv(node: Node) -> Value:
-    x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero = (_scalar(node, node[i]) for i in range(8))
+    x_scale, x_zero, w_scale, w_zero, y_scale, y_zero = (_scalar(node, node[i]) for i in (1, 2, 4, 5, 6, 7))
     rank = node[0].rank
     centred = _centred(node, node[3], w_zero, [-1, *(1 for _ in range(rank - 1))])
     total = convolution(node, _centred(node, node[0], x_zero), centred, node.get(8))
