@@ -9,7 +9,6 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from msc.analysis.layout_views import LayoutViews
-from msc.analysis.layout_views import LayoutViews
 from msc.dialects.gk import KernelOp, YieldOp
 from msc.dialects.ms.base import BasicOp, MsOp, ViewOp
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp, ParameterOp
@@ -53,14 +52,11 @@ def _misplaced(module: ModuleOp, stage: Stage) -> Iterator[Diagnostic]:
 
 def _misplaced_around_kernels(function: FuncOp, stage: Stage) -> Iterator[Diagnostic]:
     for op in function.walk():
-        if not isinstance(op, MsOp):
-            continue
-        if isinstance(op.parent_op(), KernelOp):
-            computes = isinstance(op, BasicOp) and op.is_basic
-            if not computes and not isinstance(op, ConstantOp) and op not in LayoutViews.of(op.parent_op()).operations:
-                yield _illegal(op, stage, " inside a kernel, which holds basic operations")
-        elif not isinstance(op, ViewOp | GetParameterOp | ConstantOp):
-            yield _illegal(op, stage, " outside kernels, where only views and parameters stand")
+        if isinstance(op, KernelOp):
+            yield from _misplaced_in_kernel(op, stage)
+        elif isinstance(op, MsOp) and not isinstance(op.parent_op(), KernelOp):
+            if not isinstance(op, ViewOp | GetParameterOp | ConstantOp):
+                yield _illegal(op, stage, " outside kernels, where only views and parameters stand")
 
 
 def _misplaced_in_kernel(kernel: KernelOp, stage: Stage) -> Iterator[Diagnostic]:
