@@ -11,6 +11,7 @@ from pathlib import PurePath
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
 from xdsl.ir import Attribute, SSAValue
+from xdsl.ir.affine import AffineMap
 from xdsl.utils.hints import isa
 
 from msc.analysis.layout_views import LayoutViews
@@ -21,14 +22,15 @@ from msc.ir.errors import InvalidStructure
 from msc.ir.locations import source_location
 from msc.ir.typed import tensor_type
 from msc.poly.model import Array, ArrayKind, KernelModel, KernelStatement, statements_of, with_accumulators
-from msc.poly.permutation import permuted_results, with_permuted_reads
+from msc.poly.moved_reads import with_moved_reads
 from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar
 
 
 def kernel_model(kernel: gk.KernelOp) -> KernelModel:
     """The arrays (inputs, then outputs, then internal ones) and statements of a kernel.
 
-    A transposition of an input, or one that makes an output of an inner value, is no statement: it only permutes indices.
+    A transposition of an input, or one that makes an output of an inner value, is no statement: it only permutes
+    indices.
     Nor is what runs over an empty box: a kernel of empty tensors has none.
     """
     views = LayoutViews.of(kernel)
@@ -38,10 +40,10 @@ def kernel_model(kernel: gk.KernelOp) -> KernelModel:
     statements: list[KernelStatement] = []
     operations: list[str] = []
     for op in kernel.body.block.ops:
-        if isinstance(op, BasicOp) and op not in views.transpositions:
+        if isinstance(op, BasicOp) and op not in views.operations:
             statements += _statements(op, position, views, len(operations), arrays)
             operations.append(_origin(op))
-        elif not isinstance(op, ms.ConstantOp | gk.YieldOp | BasicOp):
+        elif not isinstance(op, ms.ConstantOp | gk.YieldOp) and op not in views.operations:
             raise InvalidStructure(f"gk.kernel: {op.name} is not a basic operation")
     running = tuple(s for s in statements if s.points)
     return with_accumulators(KernelModel(arrays, running, tuple(operations)))
@@ -56,7 +58,7 @@ def _origin(op: BasicOp) -> str:
 def statement_operations(kernel: gk.KernelOp) -> list[BasicOp]:
     """The operations that have statements, in the order in which the model numbers them."""
     views = LayoutViews.of(kernel)
-    return [op for op in kernel.body.block.ops if isinstance(op, BasicOp) and op not in views.transpositions]
+    return [op for op in kernel.body.block.ops if isinstance(op, BasicOp) and op not in views.operations]
 
 
 def _statements(
@@ -65,20 +67,19 @@ def _statements(
     results = [position[views.stored(r)] for r in op.results]
     operands = [position.get(views.stored(v), -1 - i) for i, v in enumerate(op.operands)]
     made = statements_of(op.compute(), operands, results, number, [arrays[r].dtype for r in results])
-    read_perms = {i: views.permutation(v) for i, v in enumerate(op.operands)}
-    permuted = {operands[i]: perm for i, perm in read_perms.items() if perm is not None}
-    write_perms = {position[views.stored(r)]: views.permutation(r) for r in op.results}
-    return [_with_layout(replace(s, body=_with_literals(s.body, op)), permuted, write_perms) for s in made]
+    moved = {operands[i]: views.index_map(v) for i, v in enumerate(op.operands) if views.index_map(v) is not None}
+    write_maps = {position[views.stored(r)]: views.index_map(r) for r in op.results}
+    return [_with_layout(replace(s, body=_with_literals(s.body, op)), moved, write_maps) for s in made]
 
 
 def _with_layout(
     statement: KernelStatement,
-    reads: Mapping[int, tuple[int, ...]],
-    writes: Mapping[int, tuple[int, ...] | None],
+    reads: Mapping[int, AffineMap | None],
+    writes: Mapping[int, AffineMap | None],
 ) -> KernelStatement:
-    perm = writes.get(statement.target)
-    write = statement.write if perm is None else permuted_results(statement.write, perm)
-    return replace(statement, body=with_permuted_reads(statement.body, reads), write=write)
+    moved = writes.get(statement.target)
+    write = statement.write if moved is None else moved.compose(statement.write)
+    return replace(statement, body=with_moved_reads(statement.body, reads), write=write)
 
 
 def output_positions(kernel: gk.KernelOp) -> tuple[int, ...]:
@@ -89,7 +90,7 @@ def output_positions(kernel: gk.KernelOp) -> tuple[int, ...]:
 
 def _arrays(kernel: gk.KernelOp, views: LayoutViews) -> list[SSAValue]:
     basic = [op for op in kernel.body.block.ops if isinstance(op, BasicOp)]
-    computed = dict.fromkeys(views.stored(r) for op in basic if op not in views.transpositions for r in op.results)
+    computed = dict.fromkeys(views.stored(r) for op in basic if op not in views.operations for r in op.results)
     yielded = list(dict.fromkeys(v for v in kernel.terminator.values if v in computed))
     return [*kernel.body.block.args, *yielded, *(v for v in computed if v not in yielded)]
 

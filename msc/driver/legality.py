@@ -54,9 +54,13 @@ def _misplaced_around_kernels(function: FuncOp, stage: Stage) -> Iterator[Diagno
     for op in function.walk():
         if isinstance(op, KernelOp):
             yield from _misplaced_in_kernel(op, stage)
-        elif isinstance(op, MsOp) and not isinstance(op.parent_op(), KernelOp):
-            if not isinstance(op, ViewOp | GetParameterOp | ConstantOp):
-                yield _illegal(op, stage, " outside kernels, where only views and parameters stand")
+        elif isinstance(op, MsOp) and not isinstance(op.parent_op(), KernelOp) and not _stands_alone(op):
+            yield _illegal(op, stage, " outside kernels, where only views and parameters stand")
+
+
+def _stands_alone(op: Operation) -> bool:
+    """Whether an operation computes nothing."""
+    return isinstance(op, ViewOp | GetParameterOp | ConstantOp)
 
 
 def _misplaced_in_kernel(kernel: KernelOp, stage: Stage) -> Iterator[Diagnostic]:

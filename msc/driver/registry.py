@@ -41,6 +41,7 @@ PASSES: dict[str, str] = {
     "hoist-parameters": "msc.graph_kernel.hoist_parameters:HoistParameters",
     "infer-shapes": "msc.graph_kernel.infer_shapes:InferShapes",
     "outline-constants": "msc.graph_kernel.outline_constants:OutlineConstants",
+    "pack-operands": "msc.graph_kernel.pack_operands:PackOperands",
     "plan-memory": "msc.lowering.plan_memory:PlanMemoryPass",
     "schedule-kernels": "msc.schedule.schedule_kernels:ScheduleKernels",
     "sink-views": "msc.graph_kernel.sink_views:SinkViews",

@@ -26,6 +26,7 @@ class _Scope:
     """What is known at a place in the nest: loop variables, where arrays live, forwarded values."""
 
     variables: tuple[SSAValue, ...] = ()
+    ranges: Mapping[int, range] = field(default_factory=dict[int, range])
     buffers: Mapping[int, SSAValue] = field(default_factory=dict[int, SSAValue])
     local: Mapping[int, LocalBuffer] = field(default_factory=dict[int, LocalBuffer])
     forwarded: frozenset[int] = frozenset()
@@ -78,7 +79,8 @@ class KernelFunction:
         op = ForOp(lower, upper, values, loop.step, LoopKind(loop.kind), loop.name)
         op.variable.name_hint = loop.name
         block.add_op(op)
-        inner = _Scope((*scope.variables, op.variable), scope.buffers, scope.local, scope.forwarded, {})
+        ranges = {**scope.ranges, depth: op.constant_range} if op.constant_range is not None else scope.ranges
+        inner = _Scope((*scope.variables, op.variable), ranges, scope.buffers, scope.local, scope.forwarded, {})
         self._emit(loop.body, inner, op.body.block)
 
     def _body(self, body: Body, scope: _Scope, block: Block) -> None:
@@ -89,7 +91,7 @@ class KernelFunction:
             block.add_op(alloca)
             alloca.memref.name_hint = "acc" if self._is_accumulator(array) else "local"
             buffers[array] = alloca.memref
-        inner = _Scope(scope.variables, buffers, local.buffers, frozenset(local.forwarded), {})
+        inner = _Scope(scope.variables, scope.ranges, buffers, local.buffers, frozenset(local.forwarded), {})
         self._emit(body.inside, inner, block)
 
     def _is_accumulator(self, array: int) -> bool:
@@ -207,7 +209,7 @@ class _InstanceEmitter:
         return self._insert(arith.IndexCastOp(self._apply(expr), i64)).results[0]
 
     def _apply(self, expr: AffineExpr) -> SSAValue:
-        map_, values = self._over_used((simplified(expr),))
+        map_, values = self._over_used((simplified(expr, self._scope.ranges),))
         return self._insert(ApplyOp(map_, values)).results[0]
 
     def _place(self, array: int, index: Sequence[AffineExpr]) -> tuple[AffineMap, list[SSAValue]]:
@@ -215,7 +217,7 @@ class _InstanceEmitter:
         local = self._scope.local.get(array)
         if local is not None:
             index = [index[axis] + origin * -1 for axis, origin in zip(local.axes, local.origin, strict=True)]
-        return self._over_used([simplified(e) for e in index])
+        return self._over_used([simplified(e, self._scope.ranges) for e in index])
 
     def _over_used(self, exprs: Sequence[AffineExpr]) -> tuple[AffineMap, list[SSAValue]]:
         """The map over only those loop variables that it uses."""

@@ -185,11 +185,12 @@ class BodyEmitter:
         return self._put(arith.SelectOp(moves, moved, settled))
 
     def _float_sign(self, args: list[SSAValue], dtype: str) -> SSAValue:
-        """-1, 0 or 1; NaN and the sign of zero stay."""
+        """-1, 0 or 1; NaN stays. Adding zero makes -0.0 the 0.0 that NumPy gives."""
         zero = self.constant(0.0, dtype)
         above = self._compare("gt", args[0], zero, dtype)
         below = self._compare("lt", args[0], zero, dtype)
-        inner = self._put(arith.SelectOp(below, self.constant(-1.0, dtype), args[0]))
+        neither = self._put(arith.AddfOp(args[0], zero))
+        inner = self._put(arith.SelectOp(below, self.constant(-1.0, dtype), neither))
         return self._put(arith.SelectOp(above, self.constant(1.0, dtype), inner))
 
     def _sigmoid(self, args: list[SSAValue], dtype: str) -> SSAValue:

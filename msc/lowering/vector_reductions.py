@@ -26,6 +26,8 @@ _COMBINERS: Mapping[type[Operation], tuple[Combine, str]] = {
     arith.OrIOp: ("or", "or"),
     arith.MaxSIOp: ("max", "maxsi"),
     arith.MinSIOp: ("min", "minsi"),
+    arith.MaxUIOp: ("max", "maxui"),
+    arith.MinUIOp: ("min", "minui"),
 }
 """Combining operation -> (combiner, kind of `vector.reduction`)."""
 
@@ -47,11 +49,10 @@ class LaneSums:
         allocations: list[Operation] = []
         operations: list[Operation] = []
         for store in self.updates:
-            combine, _ = _COMBINERS[type(_combiner(store))]
             element = _combiner(store).results[0].type
             allocation = memref.AllocaOp.get(element, shape=[chains * lanes])
             allocation.memref.name_hint = "lanes"
-            neutral = arith.ConstantOp(_splat(identity(combine, _dtype(element)), VectorType(element, [lanes])))
+            neutral = arith.ConstantOp(_splat(_neutral(_combiner(store)), VectorType(element, [lanes])))
             operations += [allocation, neutral]
             for chain in range(chains):
                 operations.append(StoreOp(neutral.result, allocation.memref, AffineMap.constant_map(chain * lanes), ()))
@@ -142,6 +143,14 @@ def _combiner(store: Operation) -> Operation:
     owner = store.operands[0].owner
     assert isinstance(owner, Operation)
     return owner
+
+
+def _neutral(combiner: Operation) -> float | bool:
+    """The neutral element of a combiner, as its signless type holds it."""
+    combine, kind = _COMBINERS[type(combiner)]
+    dtype = _dtype(combiner.results[0].type)
+    value = identity(combine, f"u{dtype}" if kind.endswith("ui") else dtype)
+    return -1 if kind == "minui" else value
 
 
 def _splat(value: float | bool, type_: VectorType[Attribute]) -> DenseIntOrFPElementsAttr:

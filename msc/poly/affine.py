@@ -32,21 +32,43 @@ class LinearForm:
         return total + self.constant if self.constant else total
 
 
-def linear_form(expr: AffineExpr) -> LinearForm | None:
-    """The expression as a linear form, or None if it divides."""
+def linear_form(expr: AffineExpr, ranges: Mapping[int, range] | None = None) -> LinearForm | None:
+    """The expression as a linear form, or None if it divides.
+
+    Divisions that the ranges of the dimensions decide are none: `(64 * i + j) floordiv 64` is `i` if j stays below 64.
+    """
     match expr:
         case AffineConstantExpr():
             return LinearForm({}, expr.value)
         case AffineDimExpr():
             return LinearForm({expr.position: 1}, 0)
         case AffineBinaryOpExpr(AffineBinaryOpKind.Add, lhs, rhs):
-            a, b = linear_form(lhs), linear_form(rhs)
+            a, b = linear_form(lhs, ranges), linear_form(rhs, ranges)
             return _sum(a, b) if a is not None and b is not None else None
         case AffineBinaryOpExpr(AffineBinaryOpKind.Mul, lhs, AffineConstantExpr(value=factor)):
-            inner = linear_form(lhs)
+            inner = linear_form(lhs, ranges)
             return _scaled(inner, factor) if inner is not None else None
+        case AffineBinaryOpExpr(kind, lhs, AffineConstantExpr(value=divisor)) if ranges is not None:
+            inner = linear_form(lhs, ranges)
+            return _divided(inner, divisor, kind, ranges) if inner is not None else None
         case _:
             return None
+
+
+def _divided(
+    form: LinearForm, divisor: int, kind: AffineBinaryOpKind, ranges: Mapping[int, range]
+) -> LinearForm | None:
+    """Quotient or remainder of a form whose part that the divisor does not divide stays within one period."""
+    whole = {d: c for d, c in form.coefficients.items() if c % divisor == 0}
+    base = form.constant - form.constant % divisor
+    rest = LinearForm({d: c for d, c in form.coefficients.items() if d not in whole}, form.constant - base)
+    if kind is AffineBinaryOpKind.CeilDiv or not set(rest.coefficients) <= set(ranges):
+        return None
+    low, high = bounds(rest.expression(), ranges)
+    if low < 0 or high >= divisor:
+        return None
+    quotient = LinearForm({d: c // divisor for d, c in whole.items()}, base // divisor)
+    return quotient if kind is AffineBinaryOpKind.FloorDiv else rest
 
 
 def _sum(a: LinearForm, b: LinearForm) -> LinearForm:
@@ -58,9 +80,9 @@ def _scaled(form: LinearForm, factor: int) -> LinearForm:
     return LinearForm({d: c * factor for d, c in form.coefficients.items() if factor}, form.constant * factor)
 
 
-def simplified(expr: AffineExpr) -> AffineExpr:
-    """The expression in canonical order where it is linear, else as it is."""
-    form = linear_form(expr)
+def simplified(expr: AffineExpr, ranges: Mapping[int, range] | None = None) -> AffineExpr:
+    """The expression in canonical order where it is linear, also thanks to the dimensions' ranges; else as it is."""
+    form = linear_form(expr, ranges)
     return form.expression() if form is not None else expr
 
 

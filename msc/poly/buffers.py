@@ -54,7 +54,9 @@ def body_accesses(model: KernelModel, body: Body, depth: int) -> list[Access]:
         statement = model.statements[instance.statement]
         for read in reads(statement.body):
             if model.arrays[read.operand].kind == "internal":
-                accesses.append(Access(read.operand, compose(read.index, instance.index), False, False, leaf, inner, vector))
+                accesses.append(
+                    Access(read.operand, compose(read.index, instance.index), False, False, leaf, inner, vector)
+                )
         if model.arrays[statement.target].kind == "internal":
             index = compose(statement.write, instance.index)
             accesses.append(Access(statement.target, index, True, statement.combine is not None, leaf, inner, vector))

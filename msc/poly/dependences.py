@@ -25,7 +25,8 @@ from msc.poly.model import KernelModel, KernelStatement
 class Dependences:
     """What a schedule must respect: `order` holds flow, anti and output dependences; `flow` only values that are read.
 
-    `updates` is the part of `order` between updates of one place by one statement. Combiners are associative and commutative (for
+    `updates` is the part of `order` between updates of one place by one statement. Combiners are associative and
+    commutative (for
     floating-point sums by decision: reassociation), so updates may run in any order, though not at the same time.
     """
 
@@ -92,12 +93,12 @@ def dependences(model: KernelModel) -> Dependences:
 
 def _updates(model: KernelModel) -> isl.UnionMap:
     """All pairs of instances of a statement that updates in place."""
-    texts = [
-        f"S{i}[{', '.join(f'a{k}' for k in range(len(s.extents)))}] -> S{i}[{', '.join(f'b{k}' for k in range(len(s.extents)))}]"
-        for i, s in enumerate(model.statements)
-        if s.combine
-    ]
-    return _union(texts)
+    ranks = {i: len(s.extents) for i, s in enumerate(model.statements) if s.combine}
+    return _union(f"{_instance(i, rank, 'a')} -> {_instance(i, rank, 'b')}" for i, rank in ranks.items())
+
+
+def _instance(index: int, rank: int, letter: str) -> str:
+    return f"S{index}[{', '.join(f'{letter}{k}' for k in range(rank))}]"
 
 
 def _flow(sinks: isl.UnionMap, sources: isl.UnionMap, order: isl.UnionMap) -> isl.UnionMap:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from math import gcd
 
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
 
 from msc.poly.model import KernelModel, KernelStatement
-from msc.poly.scalar import Apply, Cast, Read, Scalar, reads
+from msc.poly.scalar import Apply, Cast, Scalar, reads
 from msc.targets.cpu import CpuTarget
 
 IRREGULAR = 1 << 40
@@ -15,7 +17,10 @@ IRREGULAR = 1 << 40
 
 
 def coefficient(expr: AffineExpr, dim: int) -> int:
-    """How much the expression grows with dimension `dim`; IRREGULAR where that is not constant."""
+    """How much the expression grows with dimension `dim`, within a block of it.
+
+    IRREGULAR where that is not constant.
+    """
     match expr:
         case AffineConstantExpr():
             return 0
@@ -25,6 +30,11 @@ def coefficient(expr: AffineExpr, dim: int) -> int:
             return _saturated(coefficient(lhs, dim) + coefficient(rhs, dim))
         case AffineBinaryOpExpr(AffineBinaryOpKind.Mul, lhs, AffineConstantExpr(value=factor)):
             return _saturated(coefficient(lhs, dim) * factor)
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Mod, lhs, AffineConstantExpr()):
+            return coefficient(lhs, dim)
+        case AffineBinaryOpExpr(AffineBinaryOpKind.FloorDiv, lhs, AffineConstantExpr(value=divisor)):
+            inner = coefficient(lhs, dim)
+            return inner // divisor if inner % divisor == 0 else 0
         case AffineBinaryOpExpr(_, lhs, rhs):
             return IRREGULAR if coefficient(lhs, dim) or coefficient(rhs, dim) else 0
         case _:
@@ -45,6 +55,24 @@ def _stride(model: KernelModel, array: int, index: tuple[AffineExpr, ...], dim: 
         return int(any(coefficient(e, dim) for e in index))  # local buffers are laid out for the vectors
     per_axis = model.arrays[array].strides
     return _saturated(sum(coefficient(e, dim) * s for e, s in zip(index, per_axis, strict=True)))
+
+
+def block_size(statement: KernelStatement, dim: int) -> int:
+    """The blocks that the layouts of the arrays cut dimension `dim` into: their largest common size; 0 without any."""
+    return gcd(*(b for _, map_ in statement.accesses() for e in map_.results for b in _moduli(e, dim)))
+
+
+def _moduli(expr: AffineExpr, dim: int) -> Iterator[int]:
+    match expr:
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Mod, lhs, AffineConstantExpr(value=modulus)) if coefficient(
+            lhs, dim
+        ):
+            yield modulus
+        case AffineBinaryOpExpr(_, lhs, rhs):
+            yield from _moduli(lhs, dim)
+            yield from _moduli(rhs, dim)
+        case _:
+            return
 
 
 def pieces(extent: int, lanes: int) -> int:
@@ -99,4 +127,4 @@ def _arithmetic(scalar: Scalar) -> float:
 
 def vectorisable(statement: KernelStatement) -> bool:
     """Whether every index of the statement is affine: data-dependent ones run an element at a time."""
-    return not any(isinstance(r, Read) and r.indirect for r in reads(statement.body))
+    return not any(r.indirect for r in reads(statement.body))

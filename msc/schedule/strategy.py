@@ -67,18 +67,23 @@ def _member(model: KernelModel, loop: SharedLoop, extent: int) -> Member:
 
 
 def _own_loops(model: KernelModel, number: int, band: Sequence[Member]) -> tuple[Member, ...]:
-    """Loops over the dimensions of a statement that the band does not have; those that stride furthest are outermost."""
+    """Loops over the dimensions of a statement that the band does not have.
+
+    Those that stride furthest are outermost.
+    """
     statement = model.statements[number]
     shared = {m.dims[number] for m in band}
     own = [d for d, extent in enumerate(statement.extents) if d not in shared and extent > 1]
     reach = {d: sum(abs(s) for s in strides(model, statement, d)) for d in own}
-    return tuple(Member(statement.names[d], statement.extents[d], {number: d}) for d in sorted(own, key=lambda d: -reach[d]))
+    return tuple(
+        Member(statement.names[d], statement.extents[d], {number: d}) for d in sorted(own, key=lambda d: -reach[d])
+    )
 
 
 def _groups(model: KernelModel, deps: Dependences, band: Sequence[Member]) -> tuple[Group, ...]:
     """Statements in order; neighbours that may share all their inner loops run in one group."""
     groups: list[Group] = []
-    for number, statement in enumerate(model.statements):
+    for number in range(len(model.statements)):
         own = _own_loops(model, number, band)
         merged = _merge(model, deps, band, groups[-1], number, own) if groups else None
         if merged is not None:
@@ -180,7 +185,8 @@ def _tiled(
 ) -> tuple[Member, ...]:
     """The band with its vector member, and register tiles where reductions run below it.
 
-    Then tiles of the vector member are outermost: the panel of the operand that only they move through stays in the cache.
+    Then tiles of the vector member are outermost: the panel of the operand that only they move through stays in the
+    cache.
     """
     reductions = [s for g in groups if g.inner for s in g.statements]
     if not reductions:

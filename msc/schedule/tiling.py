@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from msc.poly.model import KernelModel, KernelStatement
-from msc.schedule.access import pieces, strides
+from msc.schedule.access import block_size, pieces, strides
 
 FMA_LATENCY = 4
 PORTS = 2
@@ -55,7 +55,8 @@ def _candidates(
     extent = statement.extents[vector]
     row_extent = statement.extents[row] if row is not None else 1
     loads = _loads(model, statement, vector, row)
-    for width in _widths(extent, lanes):
+    block = block_size(statement, vector)
+    for width in [block] if block else _widths(extent, lanes):
         for rows in range(1, min(row_extent, registers) + 1):
             vectors = pieces(width, lanes)
             if rows * vectors + min(vectors, rows) + 1 <= registers:

@@ -25,6 +25,10 @@ class CpuTarget:
     cores: int = 1
     fma: bool = False
 
+    def panel(self, element_bytes: int) -> int:
+        """Columns of a matrix that are stored together for a contraction: the vectors of a register tile's row."""
+        return self.lanes(element_bytes) * (4 if self.vector_registers >= 32 else 2)
+
     def lanes(self, element_bytes: int) -> int:
         """Elements in one vector register."""
         return self.vector_bytes // element_bytes

@@ -1,0 +1,147 @@
+"""Pass `pack-operands`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from msc.analysis.constancy import Constancy
+from msc.dialects.element_types import BYTES
+from msc.dialects.gk import KernelOp
+from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.convolution import ConvolutionOp
+from msc.dialects.ms.linear import MatrixProductOp
+from msc.dialects.ms.movement import TransposeOp
+from msc.dialects.ms.views import ReshapeOp
+from msc.graph_kernel.stored_inputs import read_stored, transposition_kernel
+from msc.ir.typed import static_shape
+from msc.targets.cpu import CpuTarget, cpu_target
+
+ROWS_THAT_PAY = 32
+"""Rows of the left operand from which packing a variable right operand costs less than it saves.
+
+It is read once a tile of rows.
+"""
+LONG_ROW_BYTES = 2048
+"""Rows of a matrix at least this far apart fall into few cache sets and a page each; nearer ones need no packing."""
+
+
+@dataclass(frozen=True)
+class Packing:
+    """A tensor reshaped to `split`, then transposed by `perm`, is how it is stored."""
+
+    split: tuple[int, ...]
+    perm: tuple[int, ...]
+
+    @property
+    def inverse(self) -> tuple[int, ...]:
+        """The transposition that undoes `perm`."""
+        return tuple(self.perm.index(k) for k in range(len(self.perm)))
+
+
+@dataclass(frozen=True)
+class PackOperands(ModulePass):
+    """Store the right operand of contractions as the micro-kernels read it: in panels of columns.
+
+    Takes: kernels. Gives: the same kernels, in which the weights of convolutions lie output channels last and the
+    right operands of
+    matrix products rows first, both cut into panels of the width of a register tile on `target`, where that divides;
+    each is read
+    through a view at the kernel's border. Weights are packed at compile time (`hoist-parameters` afterwards); others
+    by a kernel in
+    front, where enough rows use them. Keeps: the meaning, bit by bit.
+    """
+
+    name = "pack-operands"
+    target: str = "native"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target, constancy = cpu_target(self.target), Constancy()
+        for function in op.ops:
+            if isinstance(function, FuncOp):
+                for kernel in [k for k in function.walk() if isinstance(k, KernelOp)]:
+                    _pack(kernel, target, constancy)
+
+
+def _pack(kernel: KernelOp, target: CpuTarget, constancy: Constancy) -> None:
+    for op in list(kernel.body.block.ops):
+        if not isinstance(op, ConvolutionOp | MatrixProductOp):
+            continue
+        right = op.operands[1]
+        if not isinstance(right, BlockArgument) or right.uses.get_length() != 1:
+            continue
+        index = right.index
+        value = kernel.inputs[index]
+        constant = constancy.of(value)
+        packing = (
+            _weight_packing(op, target) if isinstance(op, ConvolutionOp) else _matrix_packing(op, target, constant)
+        )
+        if packing is None or (isinstance(op, ConvolutionOp) and not constant):
+            continue
+        stored = _stored(value, packing, kernel, op, constant)
+        read_stored(kernel.body.block, index, stored, packing.inverse)
+        kernel.operands[index] = stored
+
+
+def _stored(value: SSAValue, packing: Packing, kernel: KernelOp, op: Operation, constant: bool) -> SSAValue:
+    """The packed value: operations on a weight, which will be hoisted, else a view and a kernel."""
+    block = kernel.parent
+    assert block is not None
+    view: MsOp | None = None
+    if packing.split != static_shape(value):
+        view = ReshapeOp(value, shape=packing.split)
+        view.location = op.location
+        block.insert_op_before(view, kernel)
+        value = view.results[0]
+    moved = TransposeOp(value, perm=packing.perm) if constant else transposition_kernel("pack", value, packing.perm)
+    moved.location = op.location
+    block.insert_op_before(moved, kernel)
+    return moved.results[0]
+
+
+def _panel(columns: int, dtype: str, target: CpuTarget) -> int | None:
+    """The panel width that divides the columns, or None where there is nothing to cut."""
+    width = target.panel(BYTES[dtype])
+    while width > target.lanes(BYTES[dtype]) and columns % width:
+        width //= 2
+    return width if columns > width and columns % width == 0 else None
+
+
+def _weight_packing(op: ConvolutionOp, target: CpuTarget) -> Packing:
+    """`[oc, ic, k...]` to `[k..., ic, oc]`, or to `[panel, k..., ic, oc in panel]`."""
+    outputs, inputs, *kernel = op.shape(1)
+    spatial = len(kernel)
+    panel = _panel(outputs, op.dtype(1), target) if op.int_("group") == 1 else None
+    if panel is None:
+        return Packing(op.shape(1), (*range(2, 2 + spatial), 1, 0))
+    split = (outputs // panel, panel, inputs, *kernel)
+    return Packing(split, (0, *range(3, 3 + spatial), 2, 1))
+
+
+def _matrix_packing(op: MatrixProductOp, target: CpuTarget, constant: bool) -> Packing | None:
+    """`[..., k, n]` or `[..., n, k]` to `[..., panel, k, n in panel]`; None to leave it as it is."""
+    *batch, rows, columns = op.shape(1)
+    transposed, dtype = op.flag("transpose_b"), op.dtype(1)
+    n = rows if transposed else columns
+    if not constant and not _pays(op, n, dtype):
+        return None
+    lead, count = tuple(range(len(batch))), len(batch)
+    panel = _panel(n, dtype, target)
+    if panel is None:
+        return Packing(op.shape(1), (*lead, count + 1, count)) if transposed else None
+    if transposed:
+        return Packing((*batch, n // panel, panel, columns), (*lead, count, count + 2, count + 1))
+    return Packing((*batch, rows, n // panel, panel), (*lead, count + 1, count, count + 2))
+
+
+def _pays(op: MatrixProductOp, n: int, dtype: str) -> bool:
+    """Whether packing a variable operand costs less than it saves."""
+    m = op.result_shape()[-2]
+    if op.flag("transpose_b"):
+        return m >= ROWS_THAT_PAY
+    return m >= 4 * ROWS_THAT_PAY and n * BYTES[dtype] >= LONG_ROW_BYTES
