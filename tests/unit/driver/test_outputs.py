@@ -1,0 +1,55 @@
+"""Forms of output: bundles that test themselves, programs, objects, kept temporaries."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from msc.driver.forms import choose_output
+from msc.driver.verbs.compile import command
+from msc.support.diagnostics import MscError
+
+
+def compile_to(*arguments: str | Path) -> None:
+    result = CliRunner().invoke(command, [str(a) for a in arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+
+
+def test_a_bundle_builds_and_passes_its_own_test(model: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "small.bundle"
+    compile_to(model, "-o", folder)
+    subprocess.run(["make", "-s"], cwd=folder, check=True, capture_output=True)
+    result = subprocess.run(["./selftest"], cwd=folder, check=True, capture_output=True, text=True)
+    assert result.stdout.startswith("PASS")
+
+
+def test_c_comes_with_all_that_it_needs(model: Path, tmp_path: Path) -> None:
+    compile_to(model, "-o", tmp_path / "any.c", "--name", "net", "--march", "generic")
+    assert {p.name for p in tmp_path.iterdir()} >= {"any.c", "net.h", "net_weights.S", "net_weights.bin"}
+    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-Wno-psabi", "-c"]
+    subprocess.run(["cc", *flags, "any.c"], cwd=tmp_path, check=True, capture_output=True)
+
+
+def test_temporaries_are_kept(model: Path, tmp_path: Path) -> None:
+    compile_to(model, "-o", tmp_path / "m.so", "--save-temps", tmp_path / "temps")
+    assert (tmp_path / "temps" / "small.c").is_file()
+
+
+@pytest.mark.parametrize(
+    ("out", "form"),
+    [("a.c", "c"), ("a.o", "obj"), ("a.so", "so"), ("a", "exe"), ("a.opt.mir", "opt"), ("a.mir", "graph")],
+)
+def test_the_extension_decides(out: str, form: str, tmp_path: Path) -> None:
+    assert choose_output(None, str(tmp_path / out)).form == form
+    assert choose_output("bundle", str(tmp_path / out)).form == "bundle"
+
+
+def test_a_failed_compilation_leaves_the_old_output(model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "m.so"
+    out.write_bytes(b"old")
+    (tmp_path / "small.safetensors").write_bytes(b"\x10\0\0\0\0\0\0\0{")
+    with pytest.raises(MscError, match="MSC0302"):
+        compile_to(model, "-o", out)
+    assert out.read_bytes() == b"old"
+    assert {p.name for p in tmp_path.iterdir()} == {"m.so", "small.mir", "small.safetensors"}
