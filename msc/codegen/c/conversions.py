@@ -168,18 +168,38 @@ _INFIX_KINDS = {
 _EXTREMUM_KINDS = {"maximumf": "max", "minimumf": "min"}
 
 
+_INTEGER_KINDS = {"maxsi": "larger", "minsi": "smaller", "maxui": "larger", "minui": "smaller"}
+
+
 def _reduction(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
     """All lanes combined in one named order, then with the accumulator if there is one."""
     kind = _reduction_kind(op)
     vector = vector_text(prelude, operands[0])
+    if kind in _INTEGER_KINDS or (kind in ("add", "mul") and not vector.type.is_float):
+        total = _integer_reduction(prelude, kind, vector)
+        return total if len(operands) == 1 else _wrapped(prelude, kind, operands[1], total)
     name = _EXTREMUM_KINDS.get(kind, kind)
     total = call(prelude.function(f"reduce_{name}", vector.type), vector.type.element, vector)
     return total if len(operands) == 1 else _accumulate(prelude, kind, operands[1], total)
 
 
+def _integer_reduction(prelude: Prelude, kind: str, vector: Value) -> Value:
+    """Sums and products wrap, so they are those of unsigned integers."""
+    chosen = vector if kind.endswith("si") else _to_unsigned(prelude, vector)
+    name = prelude.function(f"reduce_{_INTEGER_KINDS.get(kind, kind)}", chosen.type)
+    total = call(name, chosen.type.element, chosen)
+    return total if chosen is vector else cast(vector.type.element, total)
+
+
+def _wrapped(prelude: Prelude, kind: str, accumulator: Value, total: Value) -> Value:
+    a, b = _to_unsigned(prelude, accumulator), _to_unsigned(prelude, total)
+    return cast(total.type, infix(*_INFIX_KINDS[kind], a, b, total.type.unsigned))
+
+
 def _reduction_kind(op: Operation) -> str:
     name = str(typed(ReductionOp, op).kind.data)
-    if name not in (*_INFIX_KINDS, *_EXTREMUM_KINDS):
+    alone = name in _INTEGER_KINDS and len(op.operands) == 1
+    if name not in (*_INFIX_KINDS, *_EXTREMUM_KINDS) and not alone:
         raise no_c_form(f"vector.reduction <{name}>")
     return name
 

@@ -95,6 +95,8 @@ def _reduction(name: str, combine: str, function: str | None = None) -> Template
 def _pair(combine: str, function: str | None) -> str:
     if function is None:
         return combine.format(a="v[0]", b="v[1]")
+    if function == "select":
+        return f"v[0] {combine.split()[1]} v[1] ? v[0] : v[1]"
     relation = ">" if function == "max" else "<"
     return f"v[1] {relation} v[0] || v[1] != v[1] ? v[1] : v[0]"
 
@@ -167,6 +169,8 @@ TEMPLATES: Mapping[str, Template] = {
     "reduce_min": _reduction("min", "min_{hf}({a}, {b})", "min"),
     "absi": Template(_ABSI, variants={0: _ABSI_SCALAR}),
     "round": Template(_ROUND, headers=("math.h",), variants={0: _ROUND_SCALAR}),
+    "reduce_larger": _reduction("larger", "select_{hf}({a} > {b}, {a}, {b})", "select"),
+    "reduce_smaller": _reduction("smaller", "select_{hf}({a} < {b}, {a}, {b})", "select"),
     **INTEGER_TEMPLATES,
     **HALF_TEMPLATES,
 }
