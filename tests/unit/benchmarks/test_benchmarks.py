@@ -6,15 +6,12 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pytest
 from click.testing import CliRunner
 
 from benchmarks.__main__ import main
 from benchmarks.measure import Plan, Spread, interleaved, ratios
 from benchmarks.models import MODELS, Array
 from benchmarks.peers import Runner
-
-pytest.importorskip("onnxruntime")
 
 
 def test_a_spread_is_the_median_and_its_quartiles() -> None:

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-pytest.importorskip("onnx")
-runtime: Any = pytest.importorskip("onnxruntime")
+runtime: Any = importlib.import_module("onnxruntime")
 helper: Any = importlib.import_module("onnx.helper")
 
 Run: TypeAlias = Callable[..., npt.NDArray[Any]]

@@ -1,4 +1,4 @@
-"""Operations that move elements, against NumPy and PyTorch."""
+"""Operations that move elements, against NumPy."""
 
 from __future__ import annotations
 
@@ -76,10 +76,3 @@ def test_space_to_depth_undoes_depth_to_space(run: Run, mode: str) -> None:
     there = run("depth_to_space", x, block_size=2, mode=mode)
     assert there.shape == (2, 2, 6, 4)
     np.testing.assert_array_equal(run("space_to_depth", there, block_size=2, mode=mode), x)
-
-
-def test_depth_to_space_column_mode_is_pixel_shuffle(run: Run) -> None:
-    torch: Any = pytest.importorskip("torch")
-    x = np.arange(2 * 8 * 3 * 2, dtype=np.float32).reshape(2, 8, 3, 2)
-    expected = torch.nn.functional.pixel_shuffle(torch.from_numpy(x), 2).numpy()
-    np.testing.assert_array_equal(run("depth_to_space", x, block_size=2, mode="CRD"), expected)
