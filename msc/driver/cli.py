@@ -16,6 +16,7 @@ VERBS: dict[str, str] = {
     "bench": "Time a model, whole and kernel by kernel.",
     "explain": "Explain the kernels of a model, or a diagnostic code.",
     "inspect": "Show what a model, an artifact or a file of weights holds.",
+    "import": "Turn an ONNX model into .mir text and its weights beside it.",
     "opt": "Run passes over a module and print it.",
     "stages": "List the stages from model to artifact.",
     "doctor": "Check what msc needs on this machine, and say how to get it.",

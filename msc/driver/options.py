@@ -25,7 +25,7 @@ class CompileOptions:
     `march` names a CPU of `msc.targets`, `threads` is 0 for as many as OpenMP chooses, `dims` gives sizes to dimensions
     that the model leaves open, `memory` limits the bytes of weights, workspace, inputs and outputs together, `weights`
     is the folder of the weights where it is not that of the model, `start` names the stage of a file whose extension
-    does not.
+    does not, `input_values` fixes inputs of an ONNX model ("0,1"), which then are inputs no more.
     """
 
     target: str = "cpu"
@@ -38,6 +38,7 @@ class CompileOptions:
     name: str | None = None
     profile: bool = False
     export_kernels: bool = False
+    input_values: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def __post_init__(self) -> None:
         """Raises MSC0506 for a target that is not there and MSC0008 for a number out of range."""
@@ -55,7 +56,7 @@ class CompileOptions:
 
 
 def _plain(value: object) -> str:
-    return repr(sorted(cast("Mapping[str, int]", value).items())) if isinstance(value, Mapping) else repr(value)
+    return repr(sorted(cast("Mapping[str, object]", value).items())) if isinstance(value, Mapping) else repr(value)
 
 
 def _no_target(name: str) -> Diagnostic:

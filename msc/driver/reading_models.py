@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from msc.driver.dimensions import fix_dimensions
 from msc.driver.legality import check_stage
+from msc.driver.onnx_models import is_onnx, load_onnx
 from msc.driver.options import CompileOptions
 from msc.driver.registry import new_context
 from msc.driver.stages import IR_STAGES, STAGE, Stage, stage_of_file
@@ -19,6 +21,9 @@ from msc.ir.reading import parse_module
 from msc.ir.verification import verify_module
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.support.files import read_source
+
+if TYPE_CHECKING:
+    from msc.importers.onnx import Imported
 
 
 @dataclass(frozen=True)
@@ -31,17 +36,17 @@ class Model:
     folder: Path
     sources: Mapping[str, str]
     context: Context
-    imported: WeightSource | None = None
-    """The parameters' data, where the model is of another format and holds it itself."""
+    imported: Imported | None = None
+    """What the module was imported from, where it is of another format: it has the parameters' data."""
 
     def weights(self) -> WeightSource:
         """The parameters' data, mapped. Raises MSC0301 to MSC0306."""
-        return Weights.of_module(self.module, self.folder) if self.imported is None else self.imported
+        return Weights.of_module(self.module, self.folder) if self.imported is None else self.imported.weights
 
     def weight_files(self) -> tuple[str, ...]:
         """The files that `weights` reads, relative to the folder."""
         if self.imported is not None:
-            return ()
+            return self.imported.files
         name = self.module.attributes.get(FILE_ATTRIBUTE)
         return (name.data,) if isinstance(name, StringAttr) and self.weights() else ()
 
@@ -51,6 +56,8 @@ def read_model(model: str, options: CompileOptions) -> Model:
 
     Raises MSC0006 for a file of unknown kind, MSC0001 to MSC0003 for an unreadable one, and what is wrong in it.
     """
+    if is_onnx(model) and options.start is None:
+        return _read_onnx(model, options)
     stage = stage_of_model(model, options.start)
     text = read_source(Path(model))
     sources, context = {model: text}, new_context()
@@ -59,6 +66,14 @@ def read_model(model: str, options: CompileOptions) -> Model:
     fix_dimensions(module, options.dims)
     check_stage(module, stage)
     return Model(model, module, stage, options.weights or Path(model).parent, sources, context)
+
+
+def _read_onnx(model: str, options: CompileOptions) -> Model:
+    """An ONNX file at the graph stage; its external data are its files."""
+    imported = load_onnx(model, options)
+    verify_module(imported.module)
+    fix_dimensions(imported.module, {})
+    return Model(model, imported.module, STAGE["graph"], Path(model).parent, {}, new_context(), imported)
 
 
 def stage_of_model(model: str, start: str | None = None) -> Stage:

@@ -18,7 +18,8 @@ from msc.driver.registry import new_context
 from msc.driver.stages import STAGE
 from msc.importers.onnx import Imported
 from msc.runtime.artifact import load
-from msc.runtime.build import BuildOptions, build as build_program
+from msc.runtime.build import BuildOptions
+from msc.runtime.build import build as build_program
 
 Array = NDArray[Any]
 
@@ -26,7 +27,7 @@ Array = NDArray[Any]
 def build(imported: Imported) -> Callable[[Mapping[str, Array]], Sequence[Array]]:
     """The model as a function of inputs by name; its files go when it goes."""
     options = CompileOptions()
-    model = Model("model.mir", imported.module, STAGE["graph"], Path(), {}, new_context(), imported.weights)
+    model = Model("model.mir", imported.module, STAGE["graph"], Path(), {}, new_context(), imported)
     compilation = compile_read(model, options)
     weights = compilation.parameters()
     folder = Path(tempfile.mkdtemp(prefix="msc-"))

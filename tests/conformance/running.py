@@ -49,7 +49,7 @@ def _reason(case: Case, seconds: int) -> str:
         return " ".join(
             f"{d.code}: {d.message}{' ' + '; '.join(d.notes) if d.notes else ''}" for d in error.diagnostics[:2]
         )[:300]
-    except BaseException as error:  # noqa: BLE001 - a case may fail in any way, and the others still run
+    except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             raise
         return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]

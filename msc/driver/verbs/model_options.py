@@ -23,6 +23,13 @@ _OPTIONS = (
     click.option(
         "--dim", "dims", multiple=True, metavar="NAME=SIZE", help="Size of a dimension the model leaves open."
     ),
+    click.option(
+        "--input-value",
+        "input_values",
+        multiple=True,
+        metavar="NAME=1,2",
+        help="Fix an input of an ONNX model, e.g. axes=0,1.",
+    ),
     click.option("--max-memory", default="4G", show_default=True, metavar="SIZE", help="Refuse models that need more."),
     click.option("--weights", metavar="FOLDER", help="Where the weights lie, if not beside the model."),
     click.option("--from", "start", metavar="STAGE", help="The stage of MODEL, if its extension does not tell."),
@@ -39,19 +46,40 @@ def with_compile_options(function: Callable[..., R]) -> Callable[..., R]:
         march: str,
         threads: int,
         dims: tuple[str, ...],
+        input_values: tuple[str, ...],
         max_memory: str,
         weights: str | None,
         start: str | None,
         **rest: object,
     ) -> R:
         folder = Path(weights) if weights is not None else None
-        options = CompileOptions(target, march, threads, parse_dims(dims), parse_size(max_memory), folder, start)
+        options = CompileOptions(
+            target,
+            march,
+            threads,
+            parse_dims(dims),
+            parse_size(max_memory),
+            folder,
+            start,
+            input_values=parse_input_values(input_values),
+        )
         return function(*args, options=options, **rest)
 
     command = collected
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
+
+
+def parse_input_values(texts: Sequence[str]) -> dict[str, str]:
+    """Values by input from `NAME=1,2`. Raises MSC0008."""
+    values = dict[str, str]()
+    for text in texts:
+        name, equals, value = text.rpartition("=")
+        if not equals or not name:
+            raise MscError(Diagnostic("MSC0008", f"--input-value {text}: write NAME=1,2, as in --input-value axes=0,1"))
+        values[name] = value
+    return values
 
 
 def parse_dims(texts: Sequence[str]) -> dict[str, int]:

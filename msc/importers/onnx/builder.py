@@ -31,7 +31,7 @@ from msc.interp.arrays import Array, numpy_dtype
 FOLD_BYTES = 1 << 16
 """What is evaluated at import: indices, shapes, small tables. Larger work on constants is left to the compiler."""
 
-INLINE_BYTES = 1 << 10
+INLINE_BYTES = 256
 """Constants up to here stand in the text."""
 
 Operand = Value | float | bool

@@ -26,6 +26,11 @@ class ExternalData:
         self._folder = folder
         self._maps: dict[str, memoryview] = {}
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that have been read, relative to the folder."""
+        return tuple(self._maps)
+
     def bytes_of(self, tensor: TensorProto, size: int) -> memoryview:
         """The `size` bytes of a tensor. Raises MSC0706 for a file that may not be read, MSC0707 for wrong extents."""
         entries = {e.key: e.value for e in tensor.external_data if e.key in _KEYS}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
 
 import onnx
 from onnx import AttributeProto, FunctionProto, NodeProto
@@ -62,30 +63,25 @@ def _with_graph(attribute: AttributeProto, given: Mapping[str, AttributeProto]) 
 
 def standard_function(node: NodeProto, opset: int, inputs: Sequence[Slot]) -> FunctionProto | None:
     """The standard's body of an operator for inputs of these types, or None if it gives none."""
-    schema = schema_of(node, opset)
-    if schema is None:
+    found = schema_of(node, opset)
+    if found is None:
         return None
-    if schema.has_function:  # pyright: ignore
-        versions = [v for v in schema.function_opset_versions if v <= opset]  # pyright: ignore
-        if versions:
-            return _with_defaults(
-                schema, FunctionProto.FromString(schema.get_function_with_opset_version(max(versions)))
-            )  # pyright: ignore
-    if schema.has_context_dependent_function:  # pyright: ignore
-        versions = [v for v in schema.context_dependent_function_opset_versions if v <= opset]  # pyright: ignore
-        if versions:
-            types = [_type_bytes(slot) for slot in inputs]
-            data = schema.get_context_dependent_function_with_opset_version(
-                max(versions), node.SerializeToString(), types
-            )  # pyright: ignore
-            return _with_defaults(schema, FunctionProto.FromString(data))
+    schema = cast(Any, found)  # the package's type stubs leave out the methods that give functions
+    if fitting := [v for v in schema.function_opset_versions if v <= opset]:
+        return _with_defaults(found, FunctionProto.FromString(schema.get_function_with_opset_version(max(fitting))))
+    if fitting := [v for v in schema.context_dependent_function_opset_versions if v <= opset]:
+        types = [_type_bytes(slot) for slot in inputs]
+        build = schema.get_context_dependent_function_with_opset_version
+        return _with_defaults(found, FunctionProto.FromString(build(max(fitting), node.SerializeToString(), types)))
     return None
 
 
 def has_standard_function(node: NodeProto, opset: int) -> bool:
     """Whether the standard gives a body for an operator."""
-    schema = schema_of(node, opset)
-    return schema is not None and (schema.has_function or schema.has_context_dependent_function)  # pyright: ignore
+    schema = cast(Any, schema_of(node, opset))
+    if schema is None:
+        return False
+    return any(v <= opset for v in (*schema.function_opset_versions, *schema.context_dependent_function_opset_versions))
 
 
 def schema_of(node: NodeProto, opset: int) -> onnx.defs.OpSchema | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from onnx import ModelProto
@@ -11,19 +12,27 @@ from msc.importers.onnx.external_data import ExternalData
 from msc.importers.onnx.model import Binding, Imported, build_module
 from msc.importers.onnx.reading import read_model
 from msc.importers.onnx.tensors import TensorReader
+from msc.importers.onnx.written_values import written_values
 from msc.interp.arrays import Array
 
 
 def import_model(
-    path: Path, *, dims: Mapping[str, int] | None = None, input_values: Mapping[str, Array] | None = None
+    path: Path,
+    *,
+    dims: Mapping[str, int] | None = None,
+    input_values: Mapping[str, Array] | None = None,
+    input_texts: Mapping[str, str] | None = None,
 ) -> Imported:
     """The module and the weights of an ONNX file; weights in external files stay mapped.
 
-    `dims` binds symbolic dimensions, `input_values` the values of inputs, which then are inputs no more. Raises
-    MSC07xx, MSC0604, and MSC02xx with the name of the node that does not fit.
+    `dims` binds symbolic dimensions, `input_values` the values of inputs, which then are inputs no more;
+    `input_texts` gives such values as text, "0,1". Raises MSC07xx, MSC0604, and MSC02xx with the name of the node
+    that does not fit.
     """
-    reader = TensorReader(ExternalData(path.parent))
-    return build_module(read_model(path), str(path), reader, Binding(dims or {}, input_values or {}))
+    external, model = ExternalData(path.parent), read_model(path)
+    values = dict(input_values or {}) | written_values(model.graph, input_texts or {})
+    imported = build_module(model, str(path), TensorReader(external), Binding(dims or {}, values))
+    return replace(imported, files=external.files)
 
 
 def import_proto(

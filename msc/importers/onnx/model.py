@@ -46,6 +46,8 @@ class Imported:
     """The names of the results, in order."""
     narrow: Mapping[str, NarrowType] = field(default_factory=dict[str, NarrowType])
     """Inputs and results that are codes of a type which the module has as ui8."""
+    files: tuple[str, ...] = ()
+    """The files beside the model that hold its external data."""
 
 
 def build_module(model: ModelProto, name: str, read_tensor: TensorReader, binding: Binding) -> Imported:

@@ -9,10 +9,10 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 
-from msc.dialects.ms.base import MsOp
-from msc.dialects.ms.properties import PlainValue
-from msc.dialects.ms.elementwise import CastOp
 from msc.dialects.element_types import element_type
+from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.elementwise import CastOp
+from msc.dialects.ms.properties import PlainValue
 from msc.dialects.ms.views import ReshapeOp
 from msc.importers.onnx.builder import Builder, Operand, scalar
 from msc.importers.onnx.failures import NeedsValues, failure, shown

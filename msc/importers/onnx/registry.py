@@ -1,4 +1,7 @@
-"""The table of importers: domain, operator and the opset since which it holds -> the function that writes `ms` for it."""
+"""The table of importers: domain.
+
+Operator and the opset since which it holds -> the function that writes `ms` for it.
+"""
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from onnx import TensorProto, ValueInfoProto
 from onnx.numpy_helper import to_array
@@ -69,8 +68,8 @@ def dtype_of(data_type: int, what: str) -> str:
 
 def type_name(data_type: int) -> str:
     """ONNX's word for an element type."""
-    known = data_type in TensorProto.DataType.values()
-    return TensorProto.DataType.Name(data_type).lower() if known else str(data_type)  # pyright: ignore
+    names = {number: name for name, number in TensorProto.DataType.items()}
+    return names[data_type].lower() if data_type in names else str(data_type)
 
 
 class TensorReader:
@@ -122,7 +121,7 @@ class TensorReader:
         elements: Sequence[float] = getattr(tensor, _FIELDS.get(tensor.data_type, "int32_data"))
         if len(elements) != math.prod(shape):
             raise _wrong_size(tensor, f"{len(elements)} elements", f"{math.prod(shape)}")
-        if dtype in (np.float16, ml_dtypes.bfloat16):
+        if dtype.itemsize == 2 and dtype.kind not in "iu":
             return (np.array(elements, np.int64) & 0xFFFF).astype(np.uint16).view(dtype).reshape(shape)
         return np.array(elements).astype(dtype).reshape(shape)
 

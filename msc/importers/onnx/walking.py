@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -13,8 +13,8 @@ from xdsl.utils.exceptions import VerifyException
 from msc.importers.onnx.builder import Builder
 from msc.importers.onnx.failures import failure, shown
 from msc.importers.onnx.functions import FunctionKey, body_with_attributes, standard_function
-from msc.importers.onnx.narrow import NARROW, known_codes
 from msc.importers.onnx.naming import value_hint
+from msc.importers.onnx.narrow import NARROW, known_codes
 from msc.importers.onnx.node import Node, node_label
 from msc.importers.onnx.reading import DEFAULT_DOMAINS, function_opsets
 from msc.importers.onnx.registry import importer_of
@@ -35,7 +35,10 @@ Scope = MutableMapping[str, Slot]
 
 @dataclass(frozen=True)
 class Frame:
-    """Where a node stands: what it sees, which opsets hold, and the node of the model's own graph that it is part of."""
+    """Where a node stands: what it sees, which opsets hold.
+
+    And the node of the model's own graph that it is part of.
+    """
 
     scope: Scope
     opsets: Mapping[str, int]
@@ -158,7 +161,7 @@ class Walker:
         return _outputs(function.output, scope, place, optional=True)
 
     @contextmanager
-    def _deeper(self, place: Location) -> Iterator[None]:
+    def _deeper(self, place: Location) -> Generator[None]:
         self._depth += 1
         if self._depth > MAXIMUM_DEPTH:
             message = f"functions and subgraphs are nested more than {MAXIMUM_DEPTH} deep, or call themselves"

@@ -69,6 +69,12 @@ CODES: tuple[Code, ...] = (
         " compilation.",
     ),
     Code("MSC0715", "unknown name to bind", "`--dim` or `--input-value` names what the model does not have."),
+    Code("MSC0717", "package is missing", "Reading ONNX files needs an extra: `pip install 'msc[onnx]'`."),
+    Code(
+        "MSC0718",
+        "value of an input cannot be read",
+        "`--input-value NAME=1,2` gives as many numbers as the input has elements, of its element type.",
+    ),
     Code(
         "MSC0716",
         "shape depends on data",

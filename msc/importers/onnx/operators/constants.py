@@ -1,4 +1,7 @@
-"""Tensors that are made, not computed: constants, fills, ranges, windows; and random ones, which have no meaning here."""
+"""Tensors that are made, not computed: constants, fills, ranges, windows; and random ones.
+
+Which have no meaning here.
+"""
 
 from __future__ import annotations
 

@@ -77,15 +77,14 @@ class AxisResize:
         matrix = np.zeros((self.new, self.old))
         stretch = min(self.scale, 1.0) if self.antialias else 1.0
         reach = (1 if self.mode == "linear" else 2) / stretch
-        for row, x in enumerate(self.coordinates()):
-            taps = np.arange(math.floor(x - reach) + 1, math.ceil(x + reach) + 1)
-            shares = np.array([self._kernel(float(t - x) * stretch) for t in taps])
-            if self.exclude_outside or self.antialias:
-                shares = np.where((taps >= 0) & (taps < self.old), shares, 0.0)
-                shares = shares / shares.sum()
-            elif self.antialias:
-                shares = shares / shares.sum()
-            np.add.at(matrix[row], np.clip(taps, 0, self.old - 1), shares)
+        for row, x in enumerate(map(float, self.coordinates())):
+            taps = list(range(math.floor(x - reach) + 1, math.ceil(x + reach) + 1))
+            shares = [self._kernel((tap - x) * stretch) for tap in taps]
+            if self.exclude_outside:
+                shares = [share if 0 <= tap < self.old else 0.0 for tap, share in zip(taps, shares, strict=True)]
+            total = sum(shares) if self.exclude_outside or self.antialias else 1.0
+            for tap, share in zip(taps, shares, strict=True):
+                matrix[row, min(max(tap, 0), self.old - 1)] += share / total
         return matrix
 
     def _kernel(self, distance: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal, cast
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from msc.dialects import ms
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.registry import importer
 from msc.importers.onnx.values import Value
+from msc.interp.arrays import Array
 
 
 @importer("Transpose")
@@ -128,13 +130,13 @@ def _pad_constant(node: Node, x: Value, amounts: list[int], value: Value) -> Val
 def _pad_by_index(node: Node, x: Value, amounts: list[int], mode: str) -> Value:
     """As the operation can, or axis by axis through indices where the padding is larger than the axis."""
     shape, rank = x.shape, x.rank
-    limits = {"edge": lambda n: amounts and 1 << 40, "reflect": lambda n: n - 1, "wrap": lambda n: n}
-    if all(max(amounts[a], amounts[rank + a]) <= limits[mode](n) for a, n in enumerate(shape)):
+    less = {"edge": -(1 << 40), "reflect": 1, "wrap": 0}[mode]
+    if all(max(amounts[a], amounts[rank + a]) <= n - less for a, n in enumerate(shape)):
         return node(ms.PadOp, x, pad=amounts, mode=mode)
     for axis, n in enumerate(shape):
         before, after = amounts[axis], amounts[rank + axis]
         if before or after:
-            places = np.pad(np.arange(n), (before, after), mode=mode)  # pyright: ignore
+            places: Array = np.pad(np.arange(n), (before, after), mode=cast(Literal["edge", "reflect", "wrap"], mode))
             x = node(ms.GatherOp, x, node.constant(places), axis=axis)
     return x
 

@@ -13,6 +13,7 @@ from msc.importers.onnx.operators.convolution import by_rank
 from msc.importers.onnx.operators.windows import WindowAttributes, window_attributes
 from msc.importers.onnx.registry import importer
 from msc.importers.onnx.values import Value
+from msc.interp.arrays import Array
 from msc.poly.compute import identity
 
 MAX_POOLS: dict[int, type[MsOp]] = {1: ms.MaxPool1dOp, 2: ms.MaxPool2dOp, 3: ms.MaxPool3dOp}
@@ -60,25 +61,26 @@ def _places(node: Node, window: WindowAttributes, pooled: Value) -> Value:
     return node.reshape(node(ms.GatherElementsOp, all_names, best, axis=3), (n, c, *outputs))
 
 
-def _taps(
-    window: WindowAttributes, spatial: list[int], outputs: tuple[int, ...]
-) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.int64]], np.ndarray[tuple[int, ...], np.dtype[np.bool_]]]:
+def _taps(window: WindowAttributes, spatial: list[int], outputs: tuple[int, ...]) -> tuple[Array, Array]:
     """For each output and each element of its window: the flat place in the image, and whether it is in it."""
     rank = len(spatial)
     grid = np.indices((*outputs, *window.kernel)).astype(np.int64)
     at = [grid[a] * window.stride[a] + grid[rank + a] * window.dilation[a] - window.pads[a][0] for a in range(rank)]
     inside = np.logical_and.reduce([(p >= 0) & (p < n) for p, n in zip(at, spatial, strict=True)])
-    flat = np.ravel_multi_index([np.clip(p, 0, n - 1) for p, n in zip(at, spatial, strict=True)], spatial)
+    flat = np.zeros_like(at[0])
+    for p, n in zip(at, spatial, strict=True):
+        flat = flat * n + np.clip(p, 0, n - 1)
     shape = math.prod(outputs), math.prod(window.kernel)
     return flat.reshape(shape).astype(np.int64), inside.reshape(shape)
 
 
-def _column_major(
-    places: np.ndarray[tuple[int, ...], np.dtype[np.int64]], spatial: list[int]
-) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+def _column_major(places: Array, spatial: list[int]) -> Array:
     """Flat places with the last two axes counted the other way round."""
-    *front, row, column = np.unravel_index(places, spatial)
-    return np.ravel_multi_index((*front, column, row), (*spatial[:-2], spatial[-1], spatial[-2])).astype(np.int64)
+    if len(spatial) < 2:
+        return places
+    rows, columns = spatial[-2:]
+    image, row, column = places // (rows * columns), places // columns % rows, places % columns
+    return image * (rows * columns) + column * rows + row
 
 
 @importer("AveragePool")

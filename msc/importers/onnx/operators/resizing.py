@@ -28,8 +28,9 @@ ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 
 @importer("Upsample")
+@importer("Resize")
 def _upsample(node: Node) -> Value:
-    """Resize with asymmetric coordinates; scales as an attribute before opset 9."""
+    """Resize with asymmetric coordinates and floor, as Resize of opset 10; scales as an attribute before opset 9."""
     scales = node.reals("scales") if node.given("scales") else [float(s) for s in node.known(1, "scales")]
     mode = "linear" if node.word("mode", "nearest") in ("linear", "bilinear") else "nearest"
     shape = node.shape_of(node[0])
@@ -40,12 +41,6 @@ def _upsample(node: Node) -> Value:
         if n != m
     }
     return resized(node, node[0], axes, 0.0)
-
-
-@importer("Resize")
-def _resize_scales(node: Node) -> Value:
-    """Opset 10: scales, asymmetric, floor."""
-    return _upsample(node)
 
 
 @importer("Resize", since=11)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from msc.dialects import ms
 from msc.importers.onnx.node import Node
-from msc.importers.onnx.operators.windows import window_attributes
+from msc.importers.onnx.operators.windows import WindowAttributes, window_attributes
 from msc.importers.onnx.registry import importer
 from msc.importers.onnx.values import Value
 
@@ -142,7 +143,7 @@ class _Sampler:
         fractions = [node(ms.SubOp, a, floor) for a, floor in zip(at, low, strict=True)]
         shares = [[self._share(f, tap) for tap in range(-1, 3)] for f in fractions]
         terms: list[Value] = []
-        for i, j in np.ndindex(4, 4):
+        for i, j in itertools.product(range(4), range(4)):
             places = [
                 self._kept(node(ms.AddOp, floor, float(tap - 1)), size)
                 for floor, tap, size in zip(low, (i, j), self.sizes, strict=True)
@@ -188,11 +189,8 @@ def _deform_conv(node: Node) -> Value:
 
 
 def _deformed(
-    node: Node, moves: Value, axis: int, window: object, outputs: Sequence[int], kernel: Sequence[int]
+    node: Node, moves: Value, axis: int, window: WindowAttributes, outputs: Sequence[int], kernel: Sequence[int]
 ) -> Value:
-    from msc.importers.onnx.operators.windows import WindowAttributes
-
-    assert isinstance(window, WindowAttributes)
     images, taps, rank, positions = moves.shape
     grid = np.indices((*kernel, *outputs))
     base = grid[rank + axis] * window.stride[axis] + grid[axis] * window.dilation[axis] - window.pads[axis][0]

@@ -93,8 +93,8 @@ def _stft(node: Node) -> Value:
     taken = node(ms.GatherOp, signal, node.constant(places), axis=1)
     if window is not None:
         taken = node(ms.MulOp, taken, node.reshape(window, (1, 1, length, 1)))
-    y = fourier(node, node.reshape(taken, (batch, frames, length, parts)), length, False, node.flag("onesided", True))
-    return y
+    rows = node.reshape(taken, (batch, frames, length, parts))
+    return fourier(node, rows, length, False, node.flag("onesided", True))
 
 
 @importer("MelWeightMatrix")
@@ -103,9 +103,8 @@ def _mel(node: Node) -> Value:
     bins, length, rate = (node.known_int(i, what) for i, what in enumerate(("bins", "length", "sample rate")))
     low, high = (float(node.known(i, "frequency").reshape(())) for i in (3, 4))
     dtype = dtype_of(node.int_("output_datatype", 1), node.label)
-    mels = np.linspace(2595 * np.log10(1 + low / 700), 2595 * np.log10(1 + high / 700), bins + 2)
     # In steps as ONNX takes them: an end excluded, and places rounded down.
-    low_mel, high_mel = 2595 * np.log10(1 + low / 700), 2595 * np.log10(1 + high / 700)
+    low_mel, high_mel = 2595 * math.log10(1 + low / 700), 2595 * math.log10(1 + high / 700)
     mels = np.arange(bins + 2) * ((high_mel - low_mel) / (bins + 2)) + low_mel
     places = (((length + 1) * (700 * (np.power(10, mels / 2595) - 1))) // rate).astype(int)
     matrix = np.zeros((length // 2 + 1, bins))

@@ -1,0 +1,30 @@
+"""ONNX files where MODEL is wanted: imported, with sizes and input values as the options give them."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msc.driver.options import CompileOptions
+from msc.support.diagnostics import Diagnostic, MscError
+
+if TYPE_CHECKING:
+    from msc.importers.onnx import Imported
+
+EXTENSION = ".onnx"
+
+
+def is_onnx(model: str) -> bool:
+    """Whether a MODEL is an ONNX file by its name."""
+    return model.endswith(EXTENSION)
+
+
+def load_onnx(model: str, options: CompileOptions) -> Imported:
+    """The module and the weights of an ONNX file. Raises MSC0717 without the `onnx` package, and MSC07xx."""
+    if find_spec("onnx") is None:
+        message = "reading ONNX files needs the package 'onnx'"
+        raise MscError(Diagnostic("MSC0717", message, help="pip install 'msc[onnx]'"))
+    from msc.importers.onnx import import_model
+
+    return import_model(Path(model), dims=options.dims, input_texts=options.input_values)

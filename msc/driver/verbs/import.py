@@ -1,0 +1,29 @@
+"""`msc import`: an ONNX model as `.mir` text, with its weights beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command(name="import")
+@click.argument("model", metavar="MODEL.onnx")
+@click.option("-o", "--output", metavar="FILE.mir", help="Write there; default: the model's name with .mir.")
+@click.option("--dim", "dims", multiple=True, metavar="NAME=SIZE", help="Size of a dimension the model leaves open.")
+@click.option("--input-value", "values", multiple=True, metavar="NAME=1,2", help="Fix an input, e.g. axes=0,1.")
+def command(model: str, output: str | None, dims: tuple[str, ...], values: tuple[str, ...]) -> None:
+    """Import an ONNX model: write FILE.mir and, for its weights, FILE.safetensors.
+
+    Example: msc import resnet.onnx -o resnet.mir --dim batch=8
+    """
+    from msc.driver.onnx_models import load_onnx
+    from msc.driver.options import CompileOptions
+    from msc.driver.verbs.model_options import parse_dims, parse_input_values
+    from msc.importers.onnx import save
+    from msc.ir.verification import verify_module
+
+    options = CompileOptions(dims=parse_dims(dims), input_values=parse_input_values(values))
+    imported = load_onnx(model, options)
+    verify_module(imported.module)
+    save(imported, Path(output) if output is not None else Path(model).with_suffix(".mir"))
