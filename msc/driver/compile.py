@@ -169,8 +169,11 @@ class _Walk:
 
 
 def stage_text(compilation: Compilation) -> str:
-    """The module as a stage file: with locations, so that going on from it gives the same C."""
-    return format_module(compilation.module, debuginfo=True)
+    """The module as a stage file: with locations, so that going on from it gives the same C.
+
+    Kernels' functions carry their origins as attributes, so the loop stage reads better without.
+    """
+    return format_module(compilation.module, debuginfo=compilation.stage.name != "loop")
 
 
 def stem_of(model: str) -> str:

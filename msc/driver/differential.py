@@ -14,7 +14,8 @@ from xdsl.utils.hints import isa
 
 from msc.analysis.flops import flops
 from msc.driver.compile import Compilation, Step, compile_model, generate_c
-from msc.driver.interpretation import entry_function, input_tensors
+from msc.driver.entry import entry_function
+from msc.driver.interpretation import input_tensors
 from msc.driver.ir_dump import format_module
 from msc.driver.kernel_records import KernelRecord, c_names, kernel_function, record_kernels, run_kernel
 from msc.driver.model_inputs import choose_inputs

@@ -15,7 +15,7 @@ from msc.dialects.element_types import BYTES, dtype_name
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.structure import ParameterOp
 from msc.driver.compile import Step, compile_model, generate_c
-from msc.driver.interpretation import entry_function
+from msc.driver.entry import entry_function
 from msc.driver.options import CompileOptions, size_text
 from msc.driver.reading_models import read_model
 from msc.interp.safetensors_file import DTYPES, TensorFile

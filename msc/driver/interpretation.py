@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 
+from msc.driver.entry import entry_function
 from msc.driver.reading_models import Model
 from msc.interp import WeightSource, evaluate, evaluate_loops
 from msc.interp.arrays import Array, dtype_text
 from msc.interp.inputs import arguments, declared
 from msc.interp.loops import ROLE_ATTRIBUTE
 from msc.runtime.program import TensorSpec
-from msc.support.diagnostics import Diagnostic, MscError
 
 
 def interpret(model: Model, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -25,14 +24,6 @@ def interpret_module(module: ModuleOp, stage: str, inputs: Sequence[Array], weig
     """The outputs of a module at a stage, and the same call for all of them."""
     run = evaluate_loops if stage == "loop" else evaluate
     return run(module, inputs, weights)
-
-
-def entry_function(module: ModuleOp) -> FuncOp:
-    """@main. Raises MSC0605 when there is none."""
-    for op in module.ops:
-        if isinstance(op, FuncOp) and op.sym_name.data == "main" and op.body.blocks:
-            return op
-    raise MscError(Diagnostic("MSC0605", "the module has no function @main"))
 
 
 def input_tensors(module: ModuleOp) -> tuple[TensorSpec, ...]:

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.ir import Operation, SSAValue
 
 from msc.dialects.gk import KernelOp
-from msc.driver.interpretation import entry_function
+from msc.driver.entry import entry_function
 from msc.interp import LoopProgram, WeightSource, evaluate
 from msc.interp.arrays import Array, element_dtype
 from msc.interp.loop_memory import fresh

@@ -11,6 +11,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from msc.driver.dimensions import fix_dimensions
+from msc.driver.entry import entry_function
 from msc.driver.legality import check_stage
 from msc.driver.onnx_models import is_onnx, load_onnx
 from msc.driver.options import CompileOptions
@@ -63,6 +64,7 @@ def read_model(model: str, options: CompileOptions) -> Model:
     sources, context = {model: text}, new_context()
     module = parse_module(context, text, model)
     verify_module(module, sources)
+    entry_function(module)
     fix_dimensions(module, options.dims)
     check_stage(module, stage)
     return Model(model, module, stage, options.weights or Path(model).parent, sources, context)

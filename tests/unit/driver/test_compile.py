@@ -39,6 +39,13 @@ def test_a_stage_never_reaches_back(model: Path, tmp_path: Path) -> None:
         compile_model(str(tmp_path / "small.gk.mir"), OPTIONS, "opt")
 
 
+def test_a_model_starts_at_main(tmp_path: Path) -> None:
+    model = tmp_path / "other.mir"
+    model.write_text("func.func @other(%x: tensor<1xf32>) -> tensor<1xf32> { func.return %x : tensor<1xf32> }", "utf-8")
+    with pytest.raises(MscError, match="MSC0605"):
+        msc.compile(model)
+
+
 def test_the_same_input_gives_the_same_bytes(model: Path) -> None:
     assert program_text(model) == program_text(model)
 
