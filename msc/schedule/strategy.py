@@ -190,8 +190,7 @@ def _tiled(
     """
     reductions = [s for g in groups if g.inner for s in g.statements]
     if not reductions:
-        whole = replace(band[vector], tile=band[vector].extent, vector=True)
-        return (*(m for i, m in enumerate(band) if i != vector), whole)
+        return _moved(model, band, vector, lanes, reasons)
     heaviest = max(reductions, key=lambda s: model.statements[s].points)
     others = [i for i in range(len(band)) if i != vector and band[i].extent > 1]
     tile = best_tile(
@@ -210,6 +209,27 @@ def _tiled(
     outer = tuple(m for i, m in enumerate(band) if i not in (vector, row))
     rows = (replace(band[row], tile=tile.rows),) if row is not None else ()
     return (replace(band[vector], tile=tile.width, vector=True), *outer, *rows)
+
+
+def _moved(
+    model: KernelModel, band: tuple[Member, ...], vector: int, lanes: int, reasons: list[str]
+) -> tuple[Member, ...]:
+    """The band without reductions: the vector member whole and innermost.
+
+    Where another member is what some array has contiguous (a transposition), square tiles of both stay within the first cache.
+    """
+    others = [i for i in range(len(band)) if i != vector]
+    row = next((i for i in others if _is_contiguous(model, band[i]) and band[i].extent >= lanes), None)
+    if row is None or band[vector].extent < lanes:
+        return (*(band[i] for i in others), replace(band[vector], tile=band[vector].extent, vector=True))
+    reasons.append(f"tiles of {lanes} x {lanes} along {band[row].name} and {band[vector].name}: one is read across")
+    outer = (band[i] for i in others if i != row)
+    return (*outer, replace(band[row], tile=lanes), replace(band[vector], tile=lanes, vector=True))
+
+
+def _is_contiguous(model: KernelModel, member: Member) -> bool:
+    """Whether neighbours along a member are neighbours in some array."""
+    return any(1 in strides(model, model.statements[s], d) for s, d in member.dims.items())
 
 
 def _with_threads(model: KernelModel, plan: Plan, threads: int, reasons: list[str]) -> Plan:
