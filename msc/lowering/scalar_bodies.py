@@ -216,6 +216,8 @@ class BodyEmitter:
             return self._division(op, args, dtype)
         if op in ("shl", "shr"):
             return self._shift(op, args, dtype)
+        if op == "pow" and not is_signed(dtype):
+            return self._unsigned_power(args, dtype)
         if op in _INTEGER_BINARY:
             return self._put(_INTEGER_BINARY[op](args[0], args[1]))
         if (op, is_signed(dtype)) in _BY_SIGN:
@@ -226,14 +228,21 @@ class BodyEmitter:
         zero = self.constant(0, dtype)
         if op == "not":
             return self._put(arith.XOrIOp(value, self.constant(-1, dtype)))
+        if op == "abs" and not is_signed(dtype):
+            return value
         negated = self._put(arith.SubiOp(zero, value))
         if op == "neg":
             return negated
-        negative = self._compare("lt", value, zero, dtype)
         if op == "abs":
-            return self._put(arith.SelectOp(negative, negated, value))
+            return self._put(arith.SelectOp(self._compare("lt", value, zero, dtype), negated, value))
+        return self._integer_sign(value, zero, dtype)
+
+    def _integer_sign(self, value: SSAValue, zero: SSAValue, dtype: str) -> SSAValue:
         one = self.constant(1, dtype)
         positive = self._put(arith.SelectOp(self._compare("gt", value, zero, dtype), one, zero))
+        if not is_signed(dtype):
+            return positive
+        negative = self._compare("lt", value, zero, dtype)
         return self._put(arith.SelectOp(negative, self.constant(-1, dtype), positive))
 
     def _division(self, op: str, args: list[SSAValue], dtype: str) -> SSAValue:
@@ -263,6 +272,15 @@ class BodyEmitter:
         if op == "shr" and is_signed(dtype):
             return shifted
         return self._put(arith.SelectOp(too_far, self.constant(0, dtype), shifted))
+
+    def _unsigned_power(self, args: list[SSAValue], dtype: str) -> SSAValue:
+        """x^n as (x^(n/2))^2 x^(n%2): math.ipowi reads its exponent as signed, and n/2 is not negative."""
+        base, exponent = args
+        one = self.constant(1, dtype)
+        half = self._put(maths.IPowIOp(base, self._put(arith.ShRUIOp(exponent, one))))
+        odd = self._compare("ne", self._put(arith.AndIOp(exponent, one)), self.constant(0, dtype), dtype)
+        square = self._put(arith.MuliOp(half, half))
+        return self._put(arith.MuliOp(square, self._put(arith.SelectOp(odd, base, one))))
 
     def cast(self, value: SSAValue, source: str, target: str) -> SSAValue:
         """Conversion between element types, on values of their compute types."""

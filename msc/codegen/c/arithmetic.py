@@ -67,20 +67,37 @@ def _to_unsigned(prelude: Prelude, value: Value) -> Value:
     return replace(cast(unsigned, scalar_or_vector), type=value.type.unsigned, splat=value.splat)
 
 
+def is_boolean(value: Value) -> bool:
+    """Whether the value is a boolean, or a vector of them."""
+    return value.type.mask or value.type.base == "i1"
+
+
+def mask_text(prelude: Prelude, value: Value, bits: int) -> Value:
+    """Booleans as a mask with lanes of some width: a splat is spread, each lane 0 or -1."""
+    if not value.splat:
+        return resize_mask(prelude, value, bits)
+    mask = CType(f"i{bits}", value.type.lanes, True)
+    constant = {"true": "-1", "false": "0"}.get(value.text)
+    text = constant or f"-{value.at(Precedence.PRIMARY)}"
+    return Value(f"{prelude.function('splat', replace(mask, mask=False))}({text})", mask, reads=value.reads)
+
+
+def _as_masks(prelude: Prelude, values: Sequence[Value]) -> list[Value]:
+    """Vectors of booleans as masks of one width, that of the first which has one."""
+    bits = next((v.type.bits for v in values if v.is_vector_text), 8)
+    return [mask_text(prelude, v, bits) for v in values]
+
+
 def _bitwise(operator: str, precedence: Precedence) -> Rule:
     def rule(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
         if operator == "^" and operands[1].text == "true":
             return _not(operands[0])
-        type_ = _shape(operands)
-        if type_.is_vector:
-            operands = [_spread_mask(prelude, vector_text(prelude, v), type_) for v in operands]
-        return infix(operator, precedence, operands[0], operands[1], type_)
+        if any(v.is_vector_text for v in operands):
+            boolean = is_boolean(operands[0])
+            operands = _as_masks(prelude, operands) if boolean else [vector_text(prelude, v) for v in operands]
+        return infix(operator, precedence, operands[0], operands[1], _shape(operands))
 
     return rule
-
-
-def _spread_mask(prelude: Prelude, value: Value, type_: CType) -> Value:
-    return resize_mask(prelude, value, type_.bits) if type_.mask else value
 
 
 def _function(name: str) -> Rule:
@@ -173,6 +190,8 @@ def _multiply_add(prelude: Prelude, op: Operation, operands: Sequence[Value]) ->
 
 def select(prelude: Prelude, mask: Value, a: Value, b: Value) -> Value:
     """`mask ? a : b`; a scalar condition chooses whole vectors."""
+    if is_boolean(a) and (a.is_vector_text or b.is_vector_text or mask.is_vector_text):
+        a, b = _as_masks(prelude, [a, b])
     type_ = _shape([a, b])
     if not mask.is_vector_text:
         return _conditional(prelude, mask, a, b, type_)
@@ -201,11 +220,21 @@ def resize_mask(prelude: Prelude, mask: Value, bits: int) -> Value:
 
 _INTEGER_RELATIONS = {0: "==", 1: "!=", 2: "<", 3: "<=", 4: ">", 5: ">=", 6: "<", 7: "<=", 8: ">", 9: ">="}
 
+_DECIDED_BY_ZERO = {
+    (6, False, True): False, (9, False, True): True, (8, True, False): False, (7, True, False): True,
+}  # fmt: skip
+"""Unsigned comparisons (predicate, which operand is 0) that C compilers warn of, as they have one outcome."""
+
 
 def _compare_integers(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
     predicate = _predicate(op)
+    if is_boolean(operands[0]) and any(v.is_vector_text for v in operands):
+        operands = _as_masks(prelude, operands)
     type_ = _shape(operands)
     if predicate >= 6:
+        decided = _DECIDED_BY_ZERO.get((predicate, *(v.text == "0" for v in operands)))
+        if decided is not None:
+            return _always(prelude, decided, _mask(type_))
         operands = [_to_unsigned(prelude, v) for v in operands]
     return _comparison(prelude, _INTEGER_RELATIONS[predicate], operands[0], operands[1], type_)
 
@@ -264,7 +293,7 @@ def _always(prelude: Prelude, truth: bool, mask: CType) -> Value:
 
 
 def _not(value: Value) -> Value:
-    sign = "~" if value.type.is_vector else "!"
+    sign = "~" if value.is_vector_text else "!"
     return replace(value, text=f"{sign}{value.at(Precedence.UNARY)}", precedence=Precedence.UNARY)
 
 

@@ -13,7 +13,7 @@ from typing import cast as typed
 from xdsl.dialects.vector import ReductionOp
 from xdsl.ir import Operation
 
-from msc.codegen.c.arithmetic import Rule, infix, select, vector_text
+from msc.codegen.c.arithmetic import Rule, infix, is_boolean, mask_text, select, vector_text
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.types import CType, no_c_form, value_type
 from msc.codegen.c.values import Precedence, Value, call, cast
@@ -84,12 +84,8 @@ def _boolean_bits(prelude: Prelude, value: Value) -> Value:
     return Value(f"{value.at(Precedence.UNARY)} & 1", plain, Precedence.AND, reads=value.reads)
 
 
-def _is_boolean(value: Value) -> bool:
-    return value.type.mask or value.type.base == "i1"
-
-
 def _unsigned_to_float(prelude: Prelude, value: Value, target: CType) -> Value:
-    source = _boolean_bits(prelude, value) if _is_boolean(value) else _to_unsigned(prelude, value)
+    source = _boolean_bits(prelude, value) if is_boolean(value) else _to_unsigned(prelude, value)
     return _number_to_float(prelude, source, target)
 
 
@@ -130,7 +126,7 @@ def _extend_signed(prelude: Prelude, value: Value, target: CType) -> Value:
 
 
 def _extend_unsigned(prelude: Prelude, value: Value, target: CType) -> Value:
-    if _is_boolean(value):
+    if is_boolean(value):
         return convert(prelude, _boolean_bits(prelude, value), target)
     return convert(prelude, _to_unsigned(prelude, value), target)
 
@@ -174,6 +170,8 @@ _INTEGER_KINDS = {"maxsi": "larger", "minsi": "smaller", "maxui": "larger", "min
 def _reduction(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
     """All lanes combined in one named order, then with the accumulator if there is one."""
     kind = _reduction_kind(op)
+    if is_boolean(operands[0]):
+        return _boolean_reduction(prelude, kind, operands)
     vector = vector_text(prelude, operands[0])
     if kind in _INTEGER_KINDS or (kind in ("add", "mul") and not vector.type.is_float):
         total = _integer_reduction(prelude, kind, vector)
@@ -181,6 +179,13 @@ def _reduction(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Va
     name = _EXTREMUM_KINDS.get(kind, kind)
     total = call(prelude.function(f"reduce_{name}", vector.type), vector.type.element, vector)
     return total if len(operands) == 1 else _accumulate(prelude, kind, operands[1], total)
+
+
+def _boolean_reduction(prelude: Prelude, kind: str, operands: Sequence[Value]) -> Value:
+    mask = mask_text(prelude, operands[0], operands[0].type.bits)
+    lanes = call(prelude.function(f"reduce_{kind}", mask.type), mask.type.element, mask)
+    total = replace(lanes, text=f"{lanes.text} != 0", type=CType("i1"), precedence=Precedence.EQUALITY)
+    return total if len(operands) == 1 else infix(*_INFIX_KINDS[kind], operands[1], total, CType("i1"))
 
 
 def _integer_reduction(prelude: Prelude, kind: str, vector: Value) -> Value:

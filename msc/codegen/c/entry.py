@@ -151,7 +151,7 @@ class EntryEmitter:
             self.names[place] = known[key]
 
     def _pointer(self, name: str, place: Place) -> str:
-        base = f"memory + {place.offset}" if place.role == "workspace" else f"(void *)(weights + {place.offset})"
+        base = f"memory + {place.offset}" if place.role == "workspace" else self._weights_at(place.offset)
         shape = "".join(f"[{size}]" for size in place.buffer.shape)
         return f"void *const {name} = {base}; /* {memory_name(place.buffer.base)}{shape} */"
 

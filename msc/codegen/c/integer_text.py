@@ -58,7 +58,7 @@ _POWER_LANES = """
 /* By squaring, wrapping. A negative power is the truncated reciprocal: 0 but for 1 and -1. */
 static inline {v} ipow_{f}({v} a, {v} b)
 {
-    {v} result;
+    {v} result = a;
     for (int lane = 0; lane < {n}; ++lane) {
         const {e} base = a[lane];
         {e} exponent = b[lane];
@@ -84,7 +84,7 @@ def _filled(expression: str, a: str, b: str) -> str:
 def _elementwise(name: str, comment: str, expression: str) -> Template:
     head = f"/* Defined for every pair: {comment} */\nstatic inline {{v}} {name}_{{f}}({{v}} a, {{v}} b)\n{{\n"
     lanes = (
-        "    {v} result;\n    for (int lane = 0; lane < {n}; ++lane)\n"
+        "    {v} result = a;\n    for (int lane = 0; lane < {n}; ++lane)\n"
         f"        result[lane] = {_filled(expression, 'a[lane]', 'b[lane]')};\n    return result;\n}}\n"
     )
     return Template(head + lanes, variants={0: f"{head}    return {_filled(expression, 'a', 'b')};\n}}\n"})

@@ -119,7 +119,7 @@ static inline {v} absi_{f}({v} x)
 _ROUND = """
 static inline {v} round_{f}({v} x)
 {
-    {v} r;
+    {v} r = x;
     for (int lane = 0; lane < {n}; ++lane)
         r[lane] = ({e})round(x[lane]);
     return r;

@@ -56,7 +56,7 @@ def lane_loop(name: str, dtype: str, lanes: int) -> str:
     call = f"msc_{name}_{dtype}({', '.join(f'{a}[lane]' for a in arguments)})"
     return (
         f"MSC_INLINE {vector} msc_{name}_{vector}({parameters})\n{{\n"
-        f"    {vector} result;\n    for (int lane = 0; lane < {lanes}; ++lane)\n"
+        f"    {vector} result = {arguments[0]};\n    for (int lane = 0; lane < {lanes}; ++lane)\n"
         f"        result[lane] = {call};\n    return result;\n}}\n"
     )
 
