@@ -24,4 +24,4 @@ config.substitutions += [
     ("%{python}", sys.executable),
     ("%{samples}", os.path.join(root, "samples")),
 ]
-config.maxIndividualTestTime = 20
+config.maxIndividualTestTime = 60
