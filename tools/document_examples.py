@@ -1,0 +1,105 @@
+"""The examples of the documentation: run them, compare, and on request write their outputs anew.
+
+    python tools/document_examples.py README.md docs/*.md     # write the outputs as they are now
+
+A `console` block holds commands (`$ ...`) and what they print; a `python` block runs after those before it in the same
+document. Both run in a scratch folder in which `samples` and `msc` are the project's. Blocks of other languages are only shown.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+_FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_SECONDS = 120
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: its language, its text, and where the text lies in the document."""
+
+    language: str
+    text: str
+    start: int
+    stop: int
+
+
+def blocks(document: str) -> Iterator[Block]:
+    """All fenced blocks of a document, in order."""
+    for match in _FENCE.finditer(document):
+        yield Block(match.group(1), match.group(2), match.start(2), match.end(2))
+
+
+class Shell:
+    """Runs the examples of one document, one after another, in a folder of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        for name in ("samples", "msc"):
+            (folder / name).symlink_to(ROOT / name)
+        programs = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+        self._environment = {**os.environ, "PATH": programs, "XDG_CACHE_HOME": str(folder / "cache"), "COLUMNS": "120"}
+        self._python = ""
+
+    def console(self, text: str) -> str:
+        """A console block with the outputs that its commands have here."""
+        commands = [line for line in text.splitlines() if line.startswith("$ ")]
+        return "".join(f"{line}\n{self._run(['bash', '-o', 'pipefail', '-c', line[2:]])}" for line in commands)
+
+    def python(self, text: str) -> None:
+        """Run a python block after those before it. Raises CalledProcessError when it fails."""
+        self._python += text
+        self._run([sys.executable, "-c", self._python], check=True)
+
+    def _run(self, command: list[str], *, check: bool = False) -> str:
+        done = subprocess.run(
+            command,
+            cwd=self._folder,
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+        if check and done.returncode:
+            raise RuntimeError(done.stdout)
+        return "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())
+
+
+def refreshed(document: str) -> str:
+    """A document with its console blocks as they print now; its python blocks have run."""
+    parts: list[str] = []
+    position = 0
+    with tempfile.TemporaryDirectory() as folder:
+        shell = Shell(Path(folder))
+        for block in blocks(document):
+            parts.append(document[position : block.start])
+            parts.append(shell.console(block.text) if block.language == "console" else block.text)
+            if block.language == "python":
+                shell.python(block.text)
+            position = block.stop
+    return "".join((*parts, document[position:]))
+
+
+def main() -> None:
+    """Rewrite the documents named on the command line, or all."""
+    for path in [Path(name) for name in sys.argv[1:]] or DOCUMENTS:
+        before = path.read_text("utf-8")
+        after = refreshed(before)
+        if after != before:
+            path.write_text(after, "utf-8")
+            print(f"{path}: outputs written anew")
+
+
+if __name__ == "__main__":
+    main()
