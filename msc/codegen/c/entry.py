@@ -155,6 +155,10 @@ class EntryEmitter:
         shape = "".join(f"[{size}]" for size in place.buffer.shape)
         return f"void *const {name} = {base}; /* {memory_name(place.buffer.base)}{shape} */"
 
+    def _weights_at(self, offset: int) -> str:
+        """Where a parameter lies; one without elements may be all there is, and then nothing does."""
+        return f"(void *)(weights + {offset})" if self.plan.weights_bytes else "NULL"
+
     def _hint(self, place: Place) -> str:
         if place.role == "weights":
             for slot in self.plan.slots:

@@ -19,6 +19,7 @@ from msc.importers.onnx.naming import identifier, value_hint
 from msc.importers.onnx.narrow import NARROW, NarrowType, known_codes
 from msc.importers.onnx.reading import opsets
 from msc.importers.onnx.tensors import TensorReader, dtype_of, input_shape
+from msc.importers.onnx.text import check_text
 from msc.importers.onnx.unsupported import check_supported
 from msc.importers.onnx.values import Value, known
 from msc.importers.onnx.walking import Frame, Scope, Walker
@@ -52,6 +53,7 @@ class Imported:
 
 def build_module(model: ModelProto, name: str, read_tensor: TensorReader, binding: Binding) -> Imported:
     """The module of a model of file `name`. Raises MSC0703 to MSC0714, and MSC02xx that name a node."""
+    check_text(model)
     versions = opsets(model)
     check_supported(model, versions)
     entry = Block()

@@ -26,6 +26,7 @@ _FAMILIES = (
     "indexing",
     "linear",
     "movement",
+    "ngrams",
     "normalisation",
     "pooling",
     "quantization",

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from onnx import FunctionProto, GraphProto, NodeProto, TensorProto
-from xdsl.utils.exceptions import VerifyException
 
 from msc.importers.onnx.builder import Builder
 from msc.importers.onnx.failures import failure, shown
+from msc.importers.onnx.faults import Faults
 from msc.importers.onnx.functions import FunctionKey, body_with_attributes, standard_function
 from msc.importers.onnx.naming import value_hint
 from msc.importers.onnx.narrow import NARROW, known_codes
@@ -20,9 +20,8 @@ from msc.importers.onnx.reading import DEFAULT_DOMAINS, function_opsets
 from msc.importers.onnx.registry import importer_of
 from msc.importers.onnx.tensors import TensorReader
 from msc.importers.onnx.values import Slot, Value, known
-from msc.ir.errors import code_of, help_of
 from msc.ir.locations import file_location
-from msc.support.diagnostics import Diagnostic, Location, MscError, did_you_mean
+from msc.support.diagnostics import Location, did_you_mean
 
 MAXIMUM_NODES = 200_000
 """After inlining and unrolling; a model whose functions call each other can grow exponentially."""
@@ -132,11 +131,8 @@ class Walker:
         narrow = _check_narrow(proto, inputs, place)
         node = Node(proto, inputs, opset, self._builder, place, run_graph, self._read_tensor)
         self._builder.location = file_location(place.file, place.line, place.column)
-        try:
+        with Faults(node_label(proto), place):
             result = import_(node)
-        except VerifyException as error:
-            message = f"{node_label(proto)}: {error}"
-            raise MscError(Diagnostic(code_of(error), message, place, help=help_of(error))) from error
         results = result if isinstance(result, Sequence) else (result,)
         return results if narrow is None else [_as_narrow(slot, narrow) for slot in results]
 

@@ -69,6 +69,12 @@ CODES: tuple[Code, ...] = (
         " compilation.",
     ),
     Code("MSC0715", "unknown name to bind", "`--dim` or `--input-value` names what the model does not have."),
+    Code(
+        "MSC0790",
+        "node cannot be imported",
+        "The importer failed at this node: its attributes or inputs are out of any sensible range, or it is a case that"
+        " msc does not foresee. If the model is sound, please report it.",
+    ),
     Code("MSC0717", "package is missing", "Reading ONNX files needs an extra: `pip install 'msc[onnx]'`."),
     Code(
         "MSC0718",

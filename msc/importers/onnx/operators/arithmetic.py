@@ -147,12 +147,14 @@ def _power(node: Node, base: Value, exponent: Value) -> Value:
 
 @importer("BitShift")
 def _bit_shift(node: Node) -> Value:
-    """By the width or more, everything is shifted out."""
+    """By the width or more, everything is shifted out; to the right, the sign of a signed number is left."""
     x, amount = node[0], node[1]
     left = node.choice("direction", "", ("LEFT", "RIGHT")) == "LEFT"
     bits = int("".join(filter(str.isdigit, x.dtype)))
     shifted = node(ms.ShiftLeftOp if left else ms.ShiftRightOp, x, node(ms.MinimumOp, amount, bits - 1))
-    return node(ms.SelectOp, node(ms.LessOp, amount, bits), shifted, node(ms.MulOp, shifted, 0))
+    if not left and x.dtype.startswith("i"):
+        return shifted
+    return node(ms.SelectOp, node(ms.LessOp, amount, bits), shifted, node.scalar(0, x.dtype))
 
 
 @importer("IsInf")

@@ -1,0 +1,211 @@
+"""Bad models: each mistake has its code, names the node or tensor, and nothing else happens."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from google.protobuf.message import DecodeError
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
+from onnx.helper import make_function, make_opsetid
+
+from msc.importers.onnx import import_model, import_proto
+from msc.interp.arrays import Array
+from msc.support.diagnostics import MscError
+from tests.unit.importers.models import classifier, model, node, tensor
+
+
+def failing(made: ModelProto, **binding: Any) -> str:
+    with pytest.raises(MscError) as caught:
+        import_proto(made, **binding)
+    return str(caught.value)
+
+
+def failing_file(path: Path, **binding: Any) -> str:
+    with pytest.raises(MscError) as caught:
+        import_model(path, **binding)
+    return str(caught.value)
+
+
+def one(
+    proto: NodeProto, *inputs: ValueInfoProto, constants: dict[str, Array] | None = None, opset: int = 17
+) -> ModelProto:
+    return model([proto], inputs, [tensor(proto.output[0], None)], constants, opset=opset)
+
+
+def test_all_unsupported_operators_are_listed_with_counts_and_near_matches() -> None:
+    nodes = [node("Reluu", ["x"], ["a"]), node("Reluu", ["a"], ["b"]), node("Frob", ["b"], ["y"], domain="com.other")]
+    text = failing(model(nodes, [tensor("x", [2])], [tensor("y", [2])], domains=["com.other"]))
+    assert "error[MSC0710]: msc does not import 2 of the model's operators (3 nodes)" in text
+    assert "Reluu, used 2 times; did you mean 'Relu'?" in text
+    assert "com.other.Frob, used once" in text
+
+
+def test_an_error_of_shapes_names_the_node() -> None:
+    text = failing(one(node("MatMul", ["x", "w"], ["y"], name="fc"), tensor("x", [2, 3]), tensor("w", [4, 5])))
+    assert "MSC0201" in text
+    assert "MatMul 'fc'" in text
+    assert "inner sizes 3 and 4" in text
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 50, 200])
+def test_truncated_files(tmp_path: Path, size: int) -> None:
+    path = tmp_path / "m.onnx"
+    path.write_bytes(classifier().SerializeToString()[:size])
+    assert "MSC0702" in failing_file(path)
+
+
+def test_missing_file_and_folder(tmp_path: Path) -> None:
+    assert "MSC0701" in failing_file(tmp_path / "none.onnx")
+    assert "MSC0701" in failing_file(tmp_path)
+
+
+def test_old_and_future_opsets() -> None:
+    text = failing(one(node("Relu", ["x"], ["y"]), tensor("x", [2]), opset=999))
+    assert "MSC0703" in text
+    assert "opset 999" in text
+
+
+def test_strings_are_refused() -> None:
+    text = failing(one(node("Identity", ["x"], ["y"]), tensor("x", [2], TensorProto.STRING)))
+    assert "MSC0704" in text
+    assert "'x' has element type string" in text
+
+
+def test_cycles_and_missing_values() -> None:
+    cycle = [node("Neg", ["b"], ["a"]), node("Neg", ["a"], ["b"])]
+    assert "cycle" in failing(model(cycle, [tensor("x", [2])], [tensor("b", [2])]))
+    text = failing(one(node("Neg", ["inputt"], ["y"]), tensor("input", [2])))
+    assert "MSC0705" in text
+    assert "did you mean 'input'?" in text
+
+
+def test_absurd_and_negative_shapes() -> None:
+    assert "MSC0708" in failing(one(node("Neg", ["x"], ["y"]), tensor("x", [1 << 20, 1 << 21])))
+    made = one(node("ConstantOfShape", ["s"], ["y"]), constants={"s": np.array([1 << 40, 2])})
+    assert "MSC0708" in failing(made)
+    made = one(node("Neg", ["w"], ["y"]), constants={"w": np.zeros(3, np.float32)})
+    made.graph.initializer[0].dims[0] = -3
+    assert "MSC0708" in failing(made)
+
+
+@pytest.mark.parametrize("dims", [[4], [1 << 39], [3, 2]])
+def test_data_that_does_not_fill_its_type(dims: list[int]) -> None:
+    made = one(node("Neg", ["w"], ["y"]), constants={"w": np.zeros(3, np.float32)})
+    del made.graph.initializer[0].dims[:]
+    made.graph.initializer[0].dims.extend(dims)
+    assert "MSC0709" in failing(made)
+
+
+def test_wrong_kinds_of_attributes_and_inputs() -> None:
+    text = failing(one(node("Elu", ["x"], ["y"], alpha="much"), tensor("x", [2])))
+    assert "MSC0711" in text
+    assert "attribute 'alpha' is of kind STRING, not FLOAT" in text
+    assert "input 1 is missing" in failing(one(node("Add", ["x"], ["y"]), tensor("x", [2])))
+
+
+def test_values_and_sizes_that_are_not_known() -> None:
+    text = failing(classifier(), dims={"batch": 2})
+    assert "MSC0712" in text
+    assert "--input-value axes=..." in text
+    assert "MSC0713" in failing(classifier(), input_values={"axes": np.array([1])})
+    assert "did you mean 'batch'?" in failing(classifier(), dims={"bacth": 2})
+
+
+def test_functions_that_call_themselves_end() -> None:
+    function = make_function(
+        "own", "F", ["a"], ["b"], [node("F", ["a"], ["b"], domain="own")], [make_opsetid("own", 1)]
+    )
+    made = model(
+        [node("F", ["x"], ["y"], domain="own")],
+        [tensor("x", [2])],
+        [tensor("y", [2])],
+        functions=[function],
+        domains=["own"],
+    )
+    assert "MSC0714" in failing(made)
+
+
+def external(folder: Path, location: str, **entries: str) -> Path:
+    made = one(node("Add", ["x", "w"], ["y"]), tensor("x", [300]), constants={"w": np.zeros(300, np.float32)})
+    (weight,) = made.graph.initializer
+    weight.ClearField("raw_data")
+    weight.data_location = TensorProto.EXTERNAL
+    for key, value in {"location": location, **entries}.items():
+        weight.external_data.add(key=key, value=value)
+    folder.mkdir(exist_ok=True)
+    (folder / "m.onnx").write_bytes(made.SerializeToString())
+    return folder / "m.onnx"
+
+
+OUTSIDE = ["../secret.bin", "junk/../../secret.bin", "/etc/passwd", "C:\\secret.bin", "a\0b", "", ".", "/proc/self/mem"]
+
+
+@pytest.mark.parametrize("location", OUTSIDE)
+def test_external_data_outside_the_folder(tmp_path: Path, location: str) -> None:
+    (tmp_path / "secret.bin").write_bytes(bytes(1200))
+    assert "MSC0706" in failing_file(external(tmp_path / "model", location))
+
+
+@pytest.mark.parametrize("kind", ["symlink", "parent", "hardlink", "fifo", "folder", "missing"])
+def test_external_data_through_links_and_special_files(tmp_path: Path, kind: str) -> None:
+    path = external(tmp_path / "model", "sub/w.bin" if kind == "parent" else "w.bin")
+    target, place = tmp_path / "w.bin", tmp_path / "model" / "w.bin"
+    target.write_bytes(bytes(1200))
+    match kind:
+        case "symlink":
+            place.symlink_to(target)
+        case "parent":
+            (tmp_path / "model" / "sub").symlink_to(tmp_path)
+        case "hardlink":
+            os.link(target, place)
+        case "fifo":
+            os.mkfifo(place)
+        case "folder":
+            place.mkdir()
+        case _:
+            pass
+    assert "MSC0706" in failing_file(path)
+
+
+WRONG = [
+    ("offset", "1"),
+    ("offset", "9" * 9),
+    ("length", "8"),
+    ("offset", "-4"),
+    ("length", "x"),
+    ("offset", "9" * 99),
+]
+
+
+@pytest.mark.parametrize("entries", [{key: value} for key, value in WRONG])
+def test_external_data_of_wrong_extents(tmp_path: Path, entries: dict[str, str]) -> None:
+    path = external(tmp_path / "model", "w.bin", **entries)
+    (path.parent / "w.bin").write_bytes(bytes(1200))
+    assert "MSC0707" in failing_file(path)
+
+
+def test_external_data_that_fits(tmp_path: Path) -> None:
+    path = external(tmp_path / "model", "w.bin", offset="16", length="1200")
+    (path.parent / "w.bin").write_bytes(bytes(16) + np.arange(300, dtype=np.float32).tobytes())
+    np.testing.assert_array_equal(import_model(path).weights["w"], np.arange(300, dtype=np.float32))
+
+
+def test_mutated_models_fail_well() -> None:
+    """Flipped bytes give a module or a diagnostic, never another exception."""
+    data = bytearray(classifier().SerializeToString())
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        mutated = bytearray(data)
+        for place in rng.integers(0, len(data), 3):
+            mutated[place] = rng.integers(256)
+        made = onnx.ModelProto()
+        try:
+            made.ParseFromString(bytes(mutated))
+        except DecodeError:
+            continue
+        with suppress(MscError):
+            import_proto(made, input_values={"axes": np.array([1])}, shapes={"x": (1, 3, 6, 6)})

@@ -1,0 +1,149 @@
+"""What the importer makes of models: folded shapes, bound values, functions, control flow, parameters, names."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import onnx
+import pytest
+from onnx import AttributeProto, GraphProto, TensorProto
+from onnx.helper import make_function, make_graph, make_opsetid
+from onnx.numpy_helper import to_array
+from onnx.reference import ReferenceEvaluator
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from msc.driver.registry import new_context
+from msc.importers.onnx import Imported, SpecialisingModel, import_model, import_proto, save
+from msc.interp import Weights, evaluate
+from msc.interp.arrays import Array
+from msc.ir.reading import parse_module
+from msc.ir.verification import verify_module
+from tests.unit.importers.models import classifier, model, node, tensor
+
+
+def operations(module: ModuleOp) -> list[str]:
+    (function,) = [op for op in module.ops if isinstance(op, FuncOp)]
+    return [op.name for op in function.body.block.ops]
+
+
+def run(imported: Imported, *arrays: Array) -> tuple[Array, ...]:
+    verify_module(imported.module)
+    return evaluate(imported.module, arrays, imported.weights)
+
+
+def test_shapes_fold_away_and_weights_are_parameters() -> None:
+    imported = import_proto(classifier(), dims={"batch": 2}, input_values={"axes": np.array([1])})
+    names = operations(imported.module)
+    assert "ms.gather" not in names
+    assert "ms.concat" not in names
+    assert set(imported.weights) == {"conv.w", "fc.w"}
+    reference = cast(Any, ReferenceEvaluator(classifier()))  # its stubs are partly untyped
+    x = np.random.default_rng(1).standard_normal((2, 3, 6, 6)).astype(np.float32)
+    (wanted,) = reference.run(None, {"x": x, "axes": np.array([1])})
+    np.testing.assert_allclose(run(imported, x)[0], wanted, rtol=1e-4)
+
+
+def test_operations_know_their_nodes() -> None:
+    imported = import_proto(classifier(), "net.onnx", dims={"batch": 2}, input_values={"axes": np.array([1])})
+    (conv,) = [op for op in imported.module.walk() if op.name == "ms.conv2d"]
+    assert "net.onnx (Conv 'conv1')" in str(conv.location)
+
+
+def test_a_saved_model_reads_back(tmp_path: Path) -> None:
+    imported = import_proto(classifier(), dims={"batch": 1}, input_values={"axes": np.array([0])})
+    save(imported, tmp_path / "net.mir")
+    module = parse_module(new_context(), (tmp_path / "net.mir").read_text("utf-8"), "net.mir")
+    verify_module(module)
+    x = np.ones((1, 3, 6, 6), np.float32)
+    again = evaluate(module, (x,), Weights.of_module(module, tmp_path))
+    np.testing.assert_array_equal(again[0], run(imported, x)[0])
+
+
+def test_a_model_specialises_on_values_and_shapes() -> None:
+    compiled: list[Imported] = []
+
+    def compile_(imported: Imported) -> Callable[[Mapping[str, Array]], Mapping[str, Array]]:
+        compiled.append(imported)
+        names = imported.outputs
+        return lambda inputs: dict(zip(names, evaluate(imported.module, inputs, imported.weights), strict=True))
+
+    special = SpecialisingModel(classifier(), compile_)
+    x = np.ones((2, 3, 6, 6), np.float32)
+    shapes = [special({"x": x, "axes": np.array([axis])})["z"].shape for axis in (0, 1, 0)]
+    assert shapes == [(5,), (2,), (5,)]
+    assert len(compiled) == 2
+    assert special.bound == {"axes"}
+    special({"x": x[:1], "axes": np.array([0])})
+    assert len(compiled) == 3
+
+
+def test_local_functions_are_inlined() -> None:
+    body = [node("Mul", ["a", "a"], ["s"]), node("LeakyRelu", ["s"], ["r"])]
+    body[1].attribute.append(AttributeProto(name="alpha", ref_attr_name="slope", type=AttributeProto.FLOAT))
+    function = make_function("own", "Twice", ["a"], ["r"], body, [make_opsetid("", 17)], ["slope"])
+    call = node("Twice", ["x"], ["y"], domain="own", slope=0.5)
+    made = model([call], [tensor("x", [2])], [tensor("y", [2])], functions=[function], domains=["own"])
+    imported = import_proto(made)
+    assert operations(imported.module) == ["ms.mul", "ms.leaky_relu", "func.return"]
+
+
+def test_a_loop_of_a_known_count_is_unrolled() -> None:
+    body = make_graph(
+        [node("Add", ["v", "x"], ["w"]), node("Identity", ["c"], ["d"])],
+        "body",
+        [tensor("i", [], TensorProto.INT64), tensor("c", [], TensorProto.BOOL), tensor("v", [2])],
+        [tensor("d", [], TensorProto.BOOL), tensor("w", [2])],
+    )
+    loop = node("Loop", ["n", "", "x"], ["y"], body=body)
+    made = model([loop], [tensor("x", [2])], [tensor("y", [2])], {"n": np.array(3)})
+    np.testing.assert_array_equal(run(import_proto(made), np.array([1, 2], np.float32))[0], [4, 8])
+
+
+def test_both_branches_of_a_computed_condition_are_chosen_from() -> None:
+    def branch(operator: str) -> GraphProto:
+        return make_graph([node(operator, ["x"], [operator])], operator, [], [tensor(operator, [2])])
+
+    choice = node("If", ["c"], ["y"], then_branch=branch("Neg"), else_branch=branch("Exp"))
+    made = model([choice], [tensor("x", [2]), tensor("c", [], TensorProto.BOOL)], [tensor("y", [2])])
+    x = np.array([1, 2], np.float32)
+    np.testing.assert_array_equal(run(import_proto(made), x, np.array(True))[0], -x)
+
+
+HOSTILE = [
+    "*/ evil",
+    "a\nb",
+    "$(id)",
+    "-rf",
+    "nul\0l",
+    "\u202eabc",
+    "while",
+    "a-b",
+    "a_b",
+    "x" * 1_000_000,
+    "%s%n",
+    '";',
+]
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_names_become_identifiers(name: str, tmp_path: Path) -> None:
+    nodes = [node("Add", ["x", name], ["y"], name=name), node("Neg", ["y"], [name + "."], name=name)]
+    constants = {name: np.ones((300,), np.float32)}
+    imported = import_proto(model(nodes, [tensor("x", [300])], [tensor(name + ".", [300])], constants))
+    (symbol,) = imported.weights
+    assert symbol.replace("_", "").replace(".", "").isalnum()
+    assert len(symbol) < 128
+    save(imported, tmp_path / "m.mir")
+    verify_module(parse_module(new_context(), (tmp_path / "m.mir").read_text("utf-8"), "m.mir"))
+
+
+def test_external_data_is_mapped(tmp_path: Path) -> None:
+    made = classifier()
+    cast(Any, onnx).save(made, tmp_path / "m.onnx", save_as_external_data=True, location="m.bin", size_threshold=0)
+    imported = import_model(tmp_path / "m.onnx", dims={"batch": 1}, input_texts={"axes": "1"})
+    assert imported.files == ("m.bin",)
+    assert not imported.weights["fc.w"].flags.owndata
+    wanted = to_array(classifier().graph.initializer[1])
+    np.testing.assert_array_equal(imported.weights["fc.w"], wanted)
