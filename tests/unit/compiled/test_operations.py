@@ -1,0 +1,83 @@
+"""Every operation of the ms dialect through the whole compiler, against the interpreter.
+
+A test compiles some hundred cases as one program. Of the element types other than f32 a run takes a part of the shapes,
+another one for each type; `MSC_TESTS=large` takes all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from msc.dialects.element_types import ELEMENT_TYPES
+from msc.dialects.ms import OPERATIONS
+from tests.unit.compiled.operations import cases_of
+from tests.unit.compiled.programs import Case, compiled, interpreted, program_text, results_of
+from tests.unit.compiled.values import assert_close, inputs
+
+BATCH = 150
+PART = 7
+"""One of so many cases is in a small run, of every element type but f32; of other targets likewise."""
+
+
+def chosen(dtype: str, large: bool, part: int = PART) -> Sequence[Case]:
+    """All cases of f32; of the others one in `part`, and at least one of every operation."""
+    cases = cases_of(dtype)
+    if large or part == 1:
+        return cases
+    first = {operation.split()[0]: (operation, types) for operation, types in reversed(cases)}
+    start = sum(map(ord, dtype)) % part
+    return list(dict.fromkeys([*cases[start::part], *first.values()]))
+
+
+def check(cases: Sequence[Case], folder: Path, **options: Any) -> None:
+    """Compile the cases as one program, run it, compare every result."""
+    text = program_text(cases)
+    arrays = [a for number, case in enumerate(cases) for a in inputs(*case, number)]
+    actual = iter(compiled(text, folder, **options).outputs(*arrays))
+    expected = iter(interpreted(text, arrays))
+    wrong: list[str] = []
+    for operation, types in cases:
+        for _ in range(results_of(operation)):
+            try:
+                assert_close(operation, next(actual), next(expected))
+            except AssertionError as difference:
+                wrong.append(f"{operation} on {types}: {difference}")
+    assert not wrong, "\n\n".join(wrong[:10])
+
+
+def check_all(cases: Sequence[Case], folder: Path, **options: Any) -> None:
+    for start in range(0, len(cases), BATCH):
+        check(cases[start : start + BATCH], folder, **options)
+
+
+def test_f32(tmp_path: Path) -> None:
+    check_all(cases_of("f32"), tmp_path)
+
+
+@pytest.mark.parametrize("dtype", [t for t in ELEMENT_TYPES if t != "f32"])
+def test_other_element_types(tmp_path: Path, large: bool, dtype: str) -> None:
+    check_all(chosen(dtype, large), tmp_path)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "i8"])
+@pytest.mark.parametrize("march", ["generic", "x86-64-v3"])
+def test_other_targets(tmp_path: Path, large: bool, march: str, dtype: str) -> None:
+    check_all(chosen(dtype, large), tmp_path, march=march)
+
+
+def test_as_users_build_it(tmp_path: Path, large: bool) -> None:
+    """With the optimisation that programs are shipped with, and for several threads."""
+    check_all(chosen("f32", large), tmp_path, flags=(), threads=2)
+
+
+def test_every_operation_is_compiled() -> None:
+    structure = {"ms.constant", "ms.get_parameter", "ms.parameter", "ms.yield"}
+    shapes: dict[str, set[Case]] = {op.name: set() for op in OPERATIONS if op.name not in structure}
+    for dtype in ("f32", "i32", "i1"):
+        for case in cases_of(dtype):
+            shapes[case[0].split()[0]].add(case)
+    assert [name for name, cases in shapes.items() if len(cases) < 5] == []
