@@ -1,4 +1,4 @@
-"""What the documentation shows is what the commands print, its Python runs, its models are read, its links lead somewhere."""
+"""Documentation shows what its commands print; its Python runs, its models are read, its links lead somewhere."""
 
 from __future__ import annotations
 
