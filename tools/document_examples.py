@@ -3,8 +3,7 @@
     python tools/document_examples.py README.md docs/*.md     # write the outputs as they are now
 
 A `console` block holds commands (`$ ...`) and what they print; a `python` block runs after those before it in the same
-document. Both run in a scratch folder in which `samples` and `msc` are the project's. Blocks of other languages are only
-shown.
+document. Both run in a scratch folder that has the project's `samples` and `msc`. Other blocks are only shown.
 """
 
 from __future__ import annotations
