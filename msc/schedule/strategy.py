@@ -14,7 +14,7 @@ from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.outer_band import ScheduleLimit, SharedLoop, restricted, shared_loops
 from msc.poly.plan import Group, Member, Plan
 from msc.schedule.access import lanes_of, scalar_cost, statement_cost, strides, vectorisable
-from msc.schedule.tiling import best_tile
+from msc.schedule.tiling import TileSearch
 from msc.targets.cpu import CpuTarget
 
 PARALLEL_POINTS = 1 << 17
@@ -193,14 +193,8 @@ def _tiled(
         return _moved(model, band, vector, lanes, reasons)
     heaviest = max(reductions, key=lambda s: model.statements[s].points)
     others = [i for i in range(len(band)) if i != vector and band[i].extent > 1]
-    tile = best_tile(
-        model,
-        model.statements[heaviest],
-        band[vector].dims[heaviest],
-        tuple(band[i].dims[heaviest] for i in reversed(others)),
-        lanes,
-        target.vector_registers,
-    )
+    search = TileSearch(model, model.statements[heaviest], band[vector].dims[heaviest], lanes, target)
+    tile = search.best(tuple(band[i].dims[heaviest] for i in reversed(others)))
     row = next((i for i in others if band[i].dims[heaviest] == tile.row), None)
     name = band[row].name if row is not None else "none"
     reasons.append(

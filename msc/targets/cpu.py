@@ -26,8 +26,11 @@ class CpuTarget:
     fma: bool = False
 
     def panel(self, element_bytes: int) -> int:
-        """Columns of a matrix that are stored together for a contraction: the vectors of a register tile's row."""
-        return self.lanes(element_bytes) * (4 if self.vector_registers >= 32 else 2)
+        """Columns of a matrix that are stored together for a contraction: a register tile is two vectors wide.
+
+        Wider tiles stream more of the panel from the second cache for each row that they compute.
+        """
+        return 2 * self.lanes(element_bytes)
 
     def lanes(self, element_bytes: int) -> int:
         """Elements in one vector register."""
