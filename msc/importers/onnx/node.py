@@ -24,6 +24,10 @@ RunGraph = Callable[[GraphProto, Sequence[Slot]], Sequence[Slot]]
 """Imports a subgraph with values for its inputs, in the scope of the node; gives the values of its outputs."""
 
 
+MAXIMUM_TABLE = 1 << 27
+"""Elements of a table that is made at import."""
+
+
 class Node:
     """A node under import. Calling it with an operation class and operands writes an operation of one result."""
 
@@ -73,6 +77,12 @@ class Node:
     def constant(self, array: Array) -> Value:
         """A known tensor."""
         return known(array)
+
+    def arange(self, count: int) -> Array:
+        """0, 1, ... as i64; a table of them larger than any sensible axis is refused. Raises MSC0708."""
+        if count > MAXIMUM_TABLE:
+            raise self.failure("MSC0708", f"an axis has {count} elements; here msc takes {MAXIMUM_TABLE} at most")
+        return np.arange(count, dtype=np.int64)
 
     # Inputs.
 

@@ -6,8 +6,6 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 
-import numpy as np
-
 from msc.dialects import ms
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.operators.movement import transposed
@@ -71,7 +69,7 @@ def _diagonal(node: Node, term: Term) -> Term:
     moved = transposed(node, term.value, [*rest, first, second])
     *lead, n, _ = node.shape_of(moved)
     flat = node.reshape(moved, (*lead, n * n))
-    chosen = node(ms.GatherOp, flat, node.constant(np.arange(n) * (n + 1)), axis=-1)
+    chosen = node(ms.GatherOp, flat, node.constant(node.arange(n) * (n + 1)), axis=-1)
     return _diagonal(node, Term((*(term.letters[i] for i in rest), repeated), chosen))
 
 

@@ -41,7 +41,7 @@ def _gather_nd(node: Node) -> Value:
     count = math.prod(lead[batch:])
     places = node.reshape(places, (batches, count))
     if batches > 1:
-        starts = np.arange(batches).reshape(-1, 1) * (rows // batches)
+        starts = node.arange(batches).reshape(-1, 1) * (rows // batches)
         places = node(ms.AddOp, places, node.constant(starts))
     table = node.reshape(x, (rows, math.prod(shape[batch + depth :])))
     y = node(ms.GatherOp, table, node.reshape(places, (batches * count,)), axis=0)

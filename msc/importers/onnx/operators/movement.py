@@ -37,7 +37,10 @@ def _split(node: Node) -> tuple[Value, ...]:
     if node.has(1):
         sizes = node.known_ints(1, "split")
     else:
-        sizes = node.ints("split") or _even(size, node.int_("num_outputs", len(node.proto.output)))
+        parts = node.int_("num_outputs", len(node.proto.output))
+        if parts != len(node.proto.output):
+            raise node.failure("MSC0711", f"num_outputs is {parts}, but it has {len(node.proto.output)} outputs")
+        sizes = node.ints("split") or _even(size, parts)
     return node.many(ms.SplitOp, x, axis=axis, sizes=sizes)
 
 
@@ -136,7 +139,7 @@ def _pad_by_index(node: Node, x: Value, amounts: list[int], mode: str) -> Value:
     for axis, n in enumerate(shape):
         before, after = amounts[axis], amounts[rank + axis]
         if before or after:
-            places: Array = np.pad(np.arange(n), (before, after), mode=cast(Literal["edge", "reflect", "wrap"], mode))
+            places: Array = np.pad(node.arange(n), (before, after), mode=cast(Literal["edge", "reflect", "wrap"], mode))
             x = node(ms.GatherOp, x, node.constant(places), axis=axis)
     return x
 
@@ -147,7 +150,7 @@ def _reverse_sequence(node: Node) -> Value:
     x, lengths = node[0], node[1]
     time, batch = node.int_("time_axis", 0), node.int_("batch_axis", 1)
     size, rank = node.shape_of(x)[time], x.rank
-    place = node.constant(np.arange(size).reshape([-1 if a == time else 1 for a in range(rank)]))
+    place = node.constant(node.arange(size).reshape([-1 if a == time else 1 for a in range(rank)]))
     length = node.reshape(node.cast(lengths, "i64"), [lengths.shape[0] if a == batch else 1 for a in range(rank)])
     mirrored = node(ms.SubOp, node(ms.SubOp, length, place), 1)
     chosen = node(ms.SelectOp, node(ms.LessOp, place, length), mirrored, place)

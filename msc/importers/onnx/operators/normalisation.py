@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from msc.dialects import ms
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.registry import importer
@@ -92,7 +90,7 @@ def _group_norm(node: Node) -> Value:
     x, scale, bias = node[0], node[1], node[2]
     groups, channels = node.int_("num_groups", 1), node.shape_of(x)[1]
     if scale.shape[0] != channels:
-        places = node.constant(np.arange(channels) * groups // channels)
+        places = node.constant(node.arange(channels) * groups // channels)
         scale, bias = node(ms.GatherOp, scale, places), node(ms.GatherOp, bias, places)
     return node(ms.GroupNormOp, x, scale, bias, num_groups=groups, epsilon=node.real("epsilon", 1e-5))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from msc.dialects import ms
 from msc.dialects.element_types import is_float
 from msc.importers.onnx.narrow import NARROW, NarrowType, decoded, encoded
@@ -28,7 +26,7 @@ def _spread(node: Node, parameter: Value, x: Value) -> Value:
         return node.reshape(parameter, [-1 if a == axis else 1 for a in range(x.rank)])
     size = node.shape_of(x)[axis]
     each = block or -(-size // parameter.shape[axis])
-    return node(ms.GatherOp, parameter, node.constant(np.arange(size) // each), axis=axis)
+    return node(ms.GatherOp, parameter, node.constant(node.arange(size) // each), axis=axis)
 
 
 def saturated(node: Node, x: Value, dtype: str) -> Value:

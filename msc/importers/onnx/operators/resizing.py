@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from msc.dialects import ms
-from msc.importers.onnx.node import Node
+from msc.importers.onnx.node import MAXIMUM_TABLE, Node
 from msc.importers.onnx.operators.interpolation import AxisResize
 from msc.importers.onnx.registry import importer
 from msc.importers.onnx.values import Value
@@ -94,8 +94,15 @@ def _sizes_and_scales(node: Node, old: list[int]) -> tuple[list[int], list[float
     return sizes, scales
 
 
+def _check_tables(node: Node, axes: dict[int, AxisResize]) -> None:
+    for resize in axes.values():
+        if resize.old < 1 or resize.new < 1 or resize.old * resize.new > MAXIMUM_TABLE:
+            raise node.failure("MSC0708", f"an axis of {resize.old} elements cannot be resized to {resize.new}")
+
+
 def resized(node: Node, x: Value, axes: dict[int, AxisResize], extrapolation: float) -> Value:
     """Resize axis by axis; with "tf_crop_and_resize" what lies outside the image has one value."""
+    _check_tables(node, axes)
     y = x
     whole = x.dtype if x.dtype[0] in "fb" else "f32"
     for axis, resize in axes.items():

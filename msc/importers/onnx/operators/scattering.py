@@ -34,7 +34,7 @@ def _hits(node: Node, places: Value, size: int, axis: int) -> Value:
     zero = node.scalar(0, "i64")
     counted = node(ms.SelectOp, node(ms.LessOp, wide, zero), node(ms.AddOp, wide, size), wide)
     rows = node(ms.ExpandDimsOp, counted, axis=[axis])
-    wanted = np.arange(size).reshape([-1 if a == axis else 1 for a in range(rows.rank)])
+    wanted = node.arange(size).reshape([-1 if a == axis else 1 for a in range(rows.rank)])
     return node(ms.EqualOp, rows, node.constant(wanted))
 
 
@@ -42,7 +42,7 @@ def last_writer(node: Node, places: Value, size: int, axis: int) -> tuple[Value,
     """For each of `size` places along `axis`: the last update meant for it (0 if none), and whether there is one."""
     hits = _hits(node, places, size, axis)
     count = places.shape[axis]
-    number = node.constant(np.arange(count).reshape([-1 if a == axis + 1 else 1 for a in range(hits.rank)]))
+    number = node.constant(node.arange(count).reshape([-1 if a == axis + 1 else 1 for a in range(hits.rank)]))
     last = node(ms.ReduceMaxOp, node(ms.SelectOp, hits, number, node.scalar(-1, "i64")), axis=[axis + 1])
     return node(ms.MaximumOp, last, 0), node(ms.GreaterEqualOp, last, 0)
 
@@ -113,7 +113,7 @@ def _tensor_scatter(node: Node) -> Value:
     size, count, batch = node.shape_of(cache)[axis], node.shape_of(update)[axis], cache.shape[0]
     first = node.constant(np.zeros(batch, np.int64)) if start is None else node.cast(start, "i64")
     first = node.reshape(first, (batch, *(1 for _ in range(cache.rank - 1))))
-    place = node.constant(np.arange(size).reshape([-1 if a == axis else 1 for a in range(cache.rank)]))
+    place = node.constant(node.arange(size).reshape([-1 if a == axis else 1 for a in range(cache.rank)]))
     number = node(ms.SubOp, place, first)
     if node.choice("mode", "linear", ("linear", "circular")) == "circular":
         number = node(ms.ModOp, number, size)
