@@ -3,6 +3,6 @@
 * ``models.py``: what is run; one small class per model.
 * ``peers.py``: what runs it; one small class per engine.
 * ``measure.py``: interleaved timing in one process.
-* ``machine.py``: what this machine could do at best, from the C programs in ``probes/``.
+* What this machine could do at best is measured by ``msc.runtime.machine``.
 * ``report.py``: the printed table and the JSON file.
 """

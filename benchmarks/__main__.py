@@ -8,11 +8,11 @@ import click
 import numpy as np
 from rich.console import Console
 
-from benchmarks.machine import Machine, ProbeError, probe
 from benchmarks.measure import Plan, interleaved, quiet
 from benchmarks.models import MODELS, Array, Model
 from benchmarks.peers import PEERS, Peer, Runner
 from benchmarks.report import ModelResult, PeerResult, show, show_machine, write
+from msc.runtime.machine import Machine, probe
 from msc.support.diagnostics import MscError
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -69,7 +69,7 @@ def _measure(model: Model, peers: list[Peer], threads: int, plan: Plan) -> Model
 def _machine(console: Console) -> Machine | None:
     try:
         machine = probe()
-    except ProbeError as error:
+    except MscError as error:
         console.print(f"machine not measured: {error}")
         return None
     show_machine(machine, console)

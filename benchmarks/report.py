@@ -10,8 +10,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.machine import Machine
 from benchmarks.measure import Spread, ratios
+from msc.runtime.machine import Machine
 
 
 @dataclass(frozen=True)

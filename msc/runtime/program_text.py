@@ -11,7 +11,7 @@ from msc.runtime.program import ELEMENT_BYTES, CProgram, TensorSpec
 _TABLE = """/* {name} as a table, for programs that work on any model. */
 #include "{name}.h"
 
-struct model_tensor {{
+struct msc_tensor {{
     const char *name;
     const char *dtype;
     size_t element_bytes;
@@ -20,16 +20,16 @@ struct model_tensor {{
     size_t shape[{rank}];
 }};
 
-#define MODEL_NAME "{name}"
-#define MODEL_INPUTS {inputs}
-#define MODEL_OUTPUTS {outputs}
-#define MODEL_WORKSPACE_BYTES {macro}_WORKSPACE_BYTES
-#define MODEL_ALIGNMENT {macro}_ALIGNMENT
+#define MSC_NAME "{name}"
+#define MSC_INPUTS {inputs}
+#define MSC_OUTPUTS {outputs}
+#define MSC_WORKSPACE_BYTES {macro}_WORKSPACE_BYTES
+#define MSC_ALIGNMENT {macro}_ALIGNMENT
 
-static const struct model_tensor model_tensors[] = {{
+static const struct msc_tensor msc_tensors[] = {{
 {rows}}};
 
-static int model_run(void *const *tensors, void *workspace)
+static int msc_run(void *const *tensors, void *workspace)
 {{
     return {name}_run({arguments});
 }}

@@ -27,6 +27,16 @@ def detect_flags(cpuinfo: Path = _CPUINFO) -> frozenset[str]:
     return frozenset(match.group(1).split()) if match else frozenset()
 
 
+def detect_cpu_model(cpuinfo: Path = _CPUINFO) -> str:
+    """The processor's name as the system gives it; the architecture where it gives none."""
+    try:
+        text = cpuinfo.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return detect_machine()
+    match = re.search(r"^model name[ \t]*:[ \t]*(.*)$", text, re.MULTILINE)
+    return match.group(1).strip() if match else detect_machine()
+
+
 def detect_caches(folder: Path = _CACHES) -> tuple[int, int, int]:
     """Bytes of the data caches L1, L2, L3 of the first core; 0 where unknown."""
     sizes = {1: 0, 2: 0, 3: 0}

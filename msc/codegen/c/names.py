@@ -22,6 +22,8 @@ _LIBRARY = """
 RESERVED = frozenset((_KEYWORDS + _LIBRARY).split())
 """C and C++ keywords, and names of the C library that a local variable would hide."""
 
+_FILES = ("main", "selftest", "tensor", "model_table", "manifest", "golden")
+"""Files of ours that stand beside those of a model, which bear its name."""
 _MAXIMUM_LENGTH = 48
 _MAXIMUM_COMMENT = 400
 _OUR_PREFIX = re.compile(r"(msc|load|store|splat|select|[a-z]+[0-9]+x[0-9]+)(_|$)")
@@ -39,7 +41,8 @@ def identifier(text: str, default: str = "v") -> str:
 
 def module_identifier(text: str) -> str:
     """The prefix of a model's exported symbols: a C identifier, "model" if nothing of `text` is left."""
-    return identifier(text, "model")
+    name = identifier(text, "model")
+    return f"{name}_" if name in _FILES else name
 
 
 def comment_text(text: str) -> str:

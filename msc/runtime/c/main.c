@@ -11,11 +11,11 @@
 #include "model_table.h"
 #include "tensor.h"
 
-#define TENSORS (MODEL_INPUTS + MODEL_OUTPUTS)
+#define TENSORS (MSC_INPUTS + MSC_OUTPUTS)
 
 static int fail(const char *what, const char *name)
 {
-    fprintf(stderr, "%s: %s: %s\n", MODEL_NAME, what, name);
+    fprintf(stderr, "%s: %s: %s\n", MSC_NAME, what, name);
     return 1;
 }
 
@@ -33,7 +33,7 @@ static const char *npy_type(const char *dtype)
 }
 
 /* Whether the header's 'shape': (2, 3) is the tensor's. */
-static int same_shape(const char *header, const struct model_tensor *tensor)
+static int same_shape(const char *header, const struct msc_tensor *tensor)
 {
     const char *p = strstr(header, "'shape': (");
     if (!p)
@@ -48,14 +48,14 @@ static int same_shape(const char *header, const struct model_tensor *tensor)
     return *p == ')';
 }
 
-static int right_header(const char *header, const struct model_tensor *tensor)
+static int right_header(const char *header, const struct msc_tensor *tensor)
 {
     const char *descr = strstr(header, "'descr': '");
     return descr && strncmp(descr + strlen("'descr': '") + 1, npy_type(tensor->dtype), 2) == 0 &&
            descr[strlen("'descr': '")] != '>' && strstr(header, "'fortran_order': False") && same_shape(header, tensor);
 }
 
-static int read_npy(const char *path, const struct model_tensor *tensor, void *data)
+static int read_npy(const char *path, const struct msc_tensor *tensor, void *data)
 {
     unsigned char magic[12];
     static char header[4096];
@@ -79,7 +79,7 @@ static int read_npy(const char *path, const struct model_tensor *tensor, void *d
 }
 
 /* Numbers in [0, 1) for f32 and f64, small integers for the rest; the same on every machine. */
-static void make_up(const struct model_tensor *tensor, void *data)
+static void make_up(const struct msc_tensor *tensor, void *data)
 {
     uint32_t state = 1;
     for (size_t k = 0; k < tensor->elements; ++k) {
@@ -99,7 +99,7 @@ static void make_up(const struct model_tensor *tensor, void *data)
     }
 }
 
-static void print_summary(const struct model_tensor *tensor, const void *data)
+static void print_summary(const struct msc_tensor *tensor, const void *data)
 {
     printf("%s %s [", tensor->name, tensor->dtype);
     for (int k = 0; k < tensor->rank; ++k)
@@ -112,17 +112,17 @@ static void print_summary(const struct model_tensor *tensor, const void *data)
 
 static int fill_inputs(int argc, char **argv, void *const *tensors)
 {
-    for (int k = 0; k < MODEL_INPUTS; ++k)
-        make_up(&model_tensors[k], tensors[k]);
+    for (int k = 0; k < MSC_INPUTS; ++k)
+        make_up(&msc_tensors[k], tensors[k]);
     for (int k = 1; k < argc; ++k) {
         const char *const equals = strchr(argv[k], '=');
         int found = 0;
-        for (int t = 0; equals && t < MODEL_INPUTS; ++t) {
-            const char *const name = model_tensors[t].name;
+        for (int t = 0; equals && t < MSC_INPUTS; ++t) {
+            const char *const name = msc_tensors[t].name;
             if (strlen(name) != (size_t)(equals - argv[k]) || strncmp(name, argv[k], strlen(name)) != 0)
                 continue;
             found = 1;
-            if (!read_npy(equals + 1, &model_tensors[t], tensors[t]))
+            if (!read_npy(equals + 1, &msc_tensors[t], tensors[t]))
                 return fail("not a .npy file of this input's type and shape", argv[k]);
         }
         if (!found)
@@ -134,19 +134,19 @@ static int fill_inputs(int argc, char **argv, void *const *tensors)
 int main(int argc, char **argv)
 {
     void *tensors[TENSORS + 1];
-    void *const workspace = tensor_allocate(MODEL_WORKSPACE_BYTES);
+    void *const workspace = tensor_allocate(MSC_WORKSPACE_BYTES);
     int status = workspace ? 0 : fail("out of memory", "workspace");
     for (int k = 0; k < TENSORS; ++k) {
-        tensors[k] = tensor_allocate(model_tensors[k].element_bytes * model_tensors[k].elements);
+        tensors[k] = tensor_allocate(msc_tensors[k].element_bytes * msc_tensors[k].elements);
         if (!tensors[k])
-            status = fail("out of memory", model_tensors[k].name);
+            status = fail("out of memory", msc_tensors[k].name);
     }
     if (!status)
         status = fill_inputs(argc, argv, tensors);
-    if (!status && model_run(tensors, workspace))
-        status = fail("the model reported an error", MODEL_NAME);
-    for (int k = MODEL_INPUTS; !status && k < TENSORS; ++k)
-        print_summary(&model_tensors[k], tensors[k]);
+    if (!status && msc_run(tensors, workspace))
+        status = fail("the model reported an error", MSC_NAME);
+    for (int k = MSC_INPUTS; !status && k < TENSORS; ++k)
+        print_summary(&msc_tensors[k], tensors[k]);
     for (int k = 0; k < TENSORS; ++k)
         free(tensors[k]);
     free(workspace);

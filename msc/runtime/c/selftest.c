@@ -9,11 +9,11 @@
 
 #define RELATIVE @RELATIVE@
 #define ABSOLUTE @ABSOLUTE@
-#define TENSORS (MODEL_INPUTS + MODEL_OUTPUTS)
+#define TENSORS (MSC_INPUTS + MSC_OUTPUTS)
 
 static int fail(const char *what)
 {
-    printf("FAIL: %s: %s\n", MODEL_NAME, what);
+    printf("FAIL: %s: %s\n", MSC_NAME, what);
     return 1;
 }
 
@@ -25,12 +25,12 @@ static int agrees(double got, double wanted)
     return fabs(got - wanted) <= ABSOLUTE + RELATIVE * fabs(wanted);
 }
 
-static int compare(const struct model_tensor *tensor, const void *got, const void *wanted)
+static int compare(const struct msc_tensor *tensor, const void *got, const void *wanted)
 {
     for (size_t k = 0; k < tensor->elements; ++k) {
         const double a = tensor_number(tensor, got, k), b = tensor_number(tensor, wanted, k);
         if (!agrees(a, b)) {
-            printf("FAIL: %s: output %s, element %zu is %.9g, expected %.9g\n", MODEL_NAME, tensor->name, k, a, b);
+            printf("FAIL: %s: output %s, element %zu is %.9g, expected %.9g\n", MSC_NAME, tensor->name, k, a, b);
             return 1;
         }
     }
@@ -40,24 +40,24 @@ static int compare(const struct model_tensor *tensor, const void *got, const voi
 static int check(FILE *golden)
 {
     static void *tensors[TENSORS + 1], *expected[TENSORS + 1];
-    void *const workspace = tensor_allocate(MODEL_WORKSPACE_BYTES);
+    void *const workspace = tensor_allocate(MSC_WORKSPACE_BYTES);
     for (int k = 0; k < TENSORS; ++k) {
-        const size_t elements = model_tensors[k].elements, size = model_tensors[k].element_bytes;
+        const size_t elements = msc_tensors[k].elements, size = msc_tensors[k].element_bytes;
         tensors[k] = tensor_allocate(elements * size);
         expected[k] = tensor_allocate(elements * size);
         if (!workspace || !tensors[k] || !expected[k])
             return fail("out of memory");
         if (fread(expected[k], size, elements, golden) != elements)
             return fail("golden.bin is too short");
-        if (k < MODEL_INPUTS)
+        if (k < MSC_INPUTS)
             memcpy(tensors[k], expected[k], elements * size);
     }
-    if (model_run(tensors, workspace))
+    if (msc_run(tensors, workspace))
         return fail("the model reported an error");
-    for (int k = MODEL_INPUTS; k < TENSORS; ++k)
-        if (compare(&model_tensors[k], tensors[k], expected[k]))
+    for (int k = MSC_INPUTS; k < TENSORS; ++k)
+        if (compare(&msc_tensors[k], tensors[k], expected[k]))
             return 1;
-    printf("PASS: %s\n", MODEL_NAME);
+    printf("PASS: %s\n", MSC_NAME);
     return 0;
 }
 

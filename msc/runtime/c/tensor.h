@@ -7,7 +7,7 @@
 /* Memory aligned for vectors; never of size 0. */
 static inline void *tensor_allocate(size_t bytes)
 {
-    return aligned_alloc(MODEL_ALIGNMENT, (bytes / MODEL_ALIGNMENT + 1) * MODEL_ALIGNMENT);
+    return aligned_alloc(MSC_ALIGNMENT, (bytes / MSC_ALIGNMENT + 1) * MSC_ALIGNMENT);
 }
 
 static inline double tensor_half(uint16_t bits)
@@ -28,7 +28,7 @@ static inline double tensor_bfloat(uint16_t bits)
 }
 
 /* One element as a number, f16 and bf16 by their value. */
-static inline double tensor_number(const struct model_tensor *tensor, const void *data, size_t k)
+static inline double tensor_number(const struct msc_tensor *tensor, const void *data, size_t k)
 {
     const char *const type = tensor->dtype;
     if (strcmp(type, "f32") == 0)

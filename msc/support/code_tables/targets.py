@@ -45,4 +45,10 @@ CODES: tuple[Code, ...] = (
         "Weights, workspace, inputs and outputs together, or one tensor alone, exceed the limit of 4 GiB or the one "
         "that `--max-memory` sets. Check the dimensions first: one is likely mistyped.",
     ),
+    Code(
+        "MSC0508",
+        "machine cannot be measured",
+        "Shares of the machine's peak and bandwidth need two small C programs to be built and run once; one of them "
+        "failed, as the notes say. `msc doctor` checks the C compiler.",
+    ),
 )

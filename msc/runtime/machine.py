@@ -1,0 +1,123 @@
+"""What this machine can do at best: multiply-adds and bytes a second, measured by two small C programs.
+
+`measured_machine` measures once and keeps the result in the user's cache; only verbs that time something ask for it.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from dataclasses import asdict, dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import cast
+
+from msc.runtime.cache import open_cache
+from msc.runtime.toolchain import find_toolchain
+from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.files import write_text
+from msc.support.hashing import digest
+from msc.targets.detection import detect_cores, detect_cpu_model, detect_flags, detect_machine
+
+_FLAGS = ("-O3", "-std=gnu11", "-march=native", "-ffp-contract=fast")
+_TIMEOUT = 60
+_MAXIMUM_BYTES = 1 << 16
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Peak multiply-adds a second in f32 and bytes a second to and from memory, by `threads` threads together."""
+
+    cpu: str
+    cpus: int
+    multiply_adds_per_second: float
+    bytes_per_second: float
+    threads: int = 1
+
+    @property
+    def flops_per_second(self) -> float:
+        """A multiply-add counts as two."""
+        return 2 * self.multiply_adds_per_second
+
+
+def probe(threads: int = 1) -> Machine:
+    """Measure this machine with as many processes at once as `threads`; about two seconds.
+
+    Raises MSC0502 when there is no C compiler and MSC0508 when a program fails.
+    """
+    with tempfile.TemporaryDirectory(prefix="msc-probe-") as folder:
+        fma, triad = (_rate(_built(name, Path(folder)), threads) for name in ("fma", "triad"))
+    return Machine(detect_cpu_model(), detect_cores(), fma, triad, threads)
+
+
+def measured_machine(threads: int = 1) -> Machine:
+    """As `probe`, from the cache if it was measured before on this machine."""
+    store = open_cache()
+    count = threads or detect_cores()
+    path = store.folder / f"machine-{_key(count)}.json" if store is not None else None
+    known = _read(path) if path is not None else None
+    if known is not None:
+        return known
+    machine = probe(count)
+    if path is not None:
+        write_text(path, json.dumps(asdict(machine)))
+    return machine
+
+
+def _key(threads: int) -> str:
+    flags = " ".join(sorted(detect_flags()))
+    sources = (_source("fma"), _source("triad"))
+    return digest((detect_machine(), detect_cpu_model(), flags, str(detect_cores()), str(threads), *sources))
+
+
+def _source(name: str) -> str:
+    return (files("msc.runtime") / "c" / f"probe_{name}.c").read_text(encoding="utf-8")
+
+
+def _built(name: str, folder: Path) -> Path:
+    source, program = folder / f"{name}.c", folder / name
+    source.write_text(_source(name), encoding="utf-8")
+    try:
+        result = find_toolchain().run([*_FLAGS, source.name, "-o", program.name], folder)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise _failed(name, str(error)) from error
+    if result.returncode:
+        raise _failed(name, result.stderr)
+    return program
+
+
+def _rate(program: Path, processes: int) -> float:
+    """The sum of what the processes print, all running at once."""
+    running = [subprocess.Popen([str(program)], stdout=subprocess.PIPE, text=True) for _ in range(processes)]
+    try:
+        return sum(float(process.communicate(timeout=_TIMEOUT)[0]) for process in running)
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        for process in running:
+            process.kill()
+        raise _failed(program.name, str(error)) from error
+
+
+def _failed(name: str, reason: str) -> MscError:
+    notes = tuple(reason.strip().splitlines()[:4])
+    return MscError(Diagnostic("MSC0508", f"the program that measures the machine's {name} rate failed", notes=notes))
+
+
+def _read(path: Path) -> Machine | None:
+    """A machine that was measured; None for anything that is not one."""
+    try:
+        if path.stat().st_size > _MAXIMUM_BYTES:
+            return None
+        return machine_from_json(json.loads(path.read_text("utf-8")))
+    except (OSError, ValueError):
+        return None
+
+
+def machine_from_json(data: object) -> Machine:
+    """The inverse of `dataclasses.asdict`. Raises ValueError."""
+    try:
+        fields = cast("dict[str, float]", data)
+        rates = float(fields["multiply_adds_per_second"]), float(fields["bytes_per_second"])
+        return Machine(str(fields["cpu"]), int(fields["cpus"]), *rates, int(fields["threads"]))
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"not a machine: {error}") from error
