@@ -20,6 +20,7 @@ from msc.ir.locations import source_location
 from msc.poly.dependences import Dependences, dependences
 from msc.poly.model import KernelModel
 from msc.poly.plan import Plan, from_lines, to_lines
+from msc.poly.plan_fit import check_fit
 from msc.poly.tree import carried, schedule_tree, violated
 from msc.schedule.strategy import decide, plain
 from msc.support.diagnostics import Diagnostic, MscError
@@ -67,11 +68,13 @@ def is_legal(model: KernelModel, deps: Dependences, plan: Plan) -> bool:
 
 def _check_given(kernel: gk.KernelOp, model: KernelModel, deps: Dependences) -> None:
     try:
-        if is_legal(model, deps, plan_of(kernel)):
+        plan = plan_of(kernel)
+        check_fit(model, plan)
+        if is_legal(model, deps, plan):
             return
         message = "its gk.schedule breaks a dependence: isl finds a value that is used before it is computed"
     except (ValueError, KeyError, IndexError) as problem:
-        message = f"its gk.schedule can't be read: {problem}"
+        message = f"its gk.schedule is no plan for it: {problem}"
     help_ = "remove the attribute, and msc chooses a schedule"
     raise MscError(
         Diagnostic("MSC0408", f"kernel {kernel.label.data!r}: {message}", source_location(kernel), help=help_)
