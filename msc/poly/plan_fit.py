@@ -1,4 +1,4 @@
-"""Whether a plan that a person wrote is one for its kernel: its loops are loops of the statements, its sizes are theirs.
+"""Whether a plan that a person wrote is one for its kernel: its loops are loops of statements, its sizes are theirs.
 
 Legality, that no dependence is broken, is another question (`msc.poly.tree`), which isl answers for plans that fit.
 """
