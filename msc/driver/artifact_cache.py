@@ -78,13 +78,14 @@ class ArtifactCache:
 
 
 def _base_key(model: str, options: CompileOptions) -> str | None:
-    """Everything but the weights; None when the model cannot be read, of which its reader tells."""
+    """Everything but the weights; None when a file cannot be read, of which its reader tells."""
     try:
         text = file_digest(Path(model))
+        tuned = file_digest(options.tuned) if options.tuned is not None else ""
     except OSError:
         return None
     machine = (detect_machine(), *sorted(detect_flags()))
-    return digest((text, model, options.key(), msc.__version__, package_fingerprint(), *_compiler(), *machine))
+    return digest((text, tuned, model, options.key(), msc.__version__, package_fingerprint(), *_compiler(), *machine))
 
 
 def _compiler() -> tuple[str, ...]:

@@ -27,6 +27,7 @@ DIALECTS: dict[str, str] = {
 """Dialect name -> "module:attribute"; `builtin` is always loaded."""
 
 PASSES: dict[str, str] = {
+    "apply-tuning": "msc.schedule.apply_tuning:ApplyTuning",
     "assign-layouts": "msc.graph_kernel.assign_layouts:AssignLayouts",
     "bufferize": "msc.lowering.bufferize:BufferizePass",
     "canonicalize": "xdsl.transforms.canonicalize:CanonicalizePass",

@@ -12,7 +12,7 @@ class Stage:
     """One stage: `extension` names its files, `contents` says what it is for people, `made_by` what makes it.
 
     `legal` is the closed list of operations that may stand in it (`ms.*` is a whole dialect); `passes` make it of the
-    stage before. A pass may name options of the compilation as `$march` and `$threads`.
+    stage before. A pass may name options of the compilation as `$march`, `$threads` and `$tuned`.
     """
 
     name: str
@@ -85,6 +85,7 @@ STAGES: tuple[Stage, ...] = (
         ),
         (
             "schedule-kernels{target=$march threads=$threads}",
+            'apply-tuning{file="$tuned" target=$march threads=$threads}',
             "convert-gk-to-loop",
             "vectorize{target=$march}",
             "bufferize",
@@ -128,6 +129,8 @@ ORDER: tuple[Order, ...] = (
     Order("schedule-kernels", "convert-gk-to-loop", "the loops of a kernel are those of its schedule"),
     Order("convert-gk-to-loop", "vectorize", "vectors are made of loops of kind vector"),
     Order("vectorize", "verify-bounds", "what is proved are the accesses that will be made, all lanes of them"),
+    Order("cluster-kernels", "apply-tuning", "a plan is for a kernel"),
+    Order("apply-tuning", "schedule-kernels", "a plan that is there is proved and kept"),
     Order("convert-gk-to-loop", "bufferize", "the entry function calls the kernels' functions"),
     Order("bufferize", "plan-memory", "a plan gives buffers their places"),
     Order("vectorize", "plan-memory", "vectorising may give a kernel temporaries, which the plan must place"),

@@ -32,6 +32,7 @@ _OPTIONS = (
     ),
     click.option("--max-memory", default="4G", show_default=True, metavar="SIZE", help="Refuse models that need more."),
     click.option("--weights", metavar="FOLDER", help="Where the weights lie, if not beside the model."),
+    click.option("--tuned", metavar="FILE", help="Use the schedules that msc tune wrote to FILE."),
     click.option("--from", "start", metavar="STAGE", help="The stage of MODEL, if its extension does not tell."),
 )
 
@@ -49,6 +50,7 @@ def with_compile_options(function: Callable[..., R]) -> Callable[..., R]:
         input_values: tuple[str, ...],
         max_memory: str,
         weights: str | None,
+        tuned: str | None,
         start: str | None,
         **rest: object,
     ) -> R:
@@ -62,6 +64,7 @@ def with_compile_options(function: Callable[..., R]) -> Callable[..., R]:
             folder,
             start,
             input_values=parse_input_values(input_values),
+            tuned=Path(tuned) if tuned is not None else None,
         )
         return function(*args, options=options, **rest)
 

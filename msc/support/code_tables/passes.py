@@ -38,4 +38,21 @@ CODES: tuple[Code, ...] = (
         "A kernel carries a schedule that somebody wrote (attribute gk.schedule), and isl finds that it runs a value's"
         " use before its computation, or that the text is not a schedule. Remove the attribute to have one chosen.",
     ),
+    Code(
+        "MSC0409",
+        "stale tuning entry",
+        "A file that `msc tune` wrote has a schedule for a kernel that the model does not have (any more): the model,"
+        " its sizes or msc's fusion changed. Tune again, or delete the entry.",
+    ),
+    Code(
+        "MSC0410",
+        "foreign tuning entry",
+        "A file that `msc tune` wrote has schedules that were measured for another target, another number of threads or"
+        " by another version of msc. What was best there says nothing here: tune again.",
+    ),
+    Code(
+        "MSC0411",
+        "not a tuning file",
+        "The file that `--tuned` names is not what `msc tune` writes; the message says what is wrong in it.",
+    ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -101,7 +102,7 @@ def _variadic(operation: type[MsOp]):
     return import_
 
 
-def folded(node: Node, operation: type[MsOp], values: list[Value]) -> Value:
+def folded(node: Node, operation: type[MsOp], values: Sequence[Value]) -> Value:
     """Values joined by a binary operation, from the left."""
     result = values[0]
     for value in values[1:]:

@@ -165,7 +165,8 @@ def _depth_to_space(node: Node) -> Value:
 
 @importer("SpaceToDepth")
 def _space_to_depth(node: Node) -> Value:
-    return node(ms.SpaceToDepthOp, node[0], block_size=node.int_("blocksize", 1))
+    mode = node.choice("mode", "DCR", ("DCR", "CRD"))
+    return node(ms.SpaceToDepthOp, node[0], block_size=node.int_("blocksize", 1), mode=mode)
 
 
 @importer("Trilu")

@@ -51,7 +51,7 @@ def _occurrences(node: Node, rows: Value, grams: Array, counted: bool) -> Value:
     for step in range(1, skips + 2) if counted else ():
         places = length - (n - 1) * step
         if places > 0:
-            at: Array = np.arange(places)[:, None] + step * np.arange(n)
+            at = node.arange(places)[:, None] + step * node.arange(n)
             windows = node(ms.GatherOp, rows, node.constant(at), axis=1)
             windows = node.cast(node.reshape(windows, (count, places, 1, n)), "i64")
             same = node(ms.ReduceAllOp, node(ms.EqualOp, windows, node.constant(grams)), axis=[3])

@@ -10,16 +10,10 @@ import numpy as np
 
 from msc.dialects import ms
 from msc.importers.onnx.node import Node
+from msc.importers.onnx.operators.arithmetic import folded
 from msc.importers.onnx.operators.windows import WindowAttributes, window_attributes
 from msc.importers.onnx.registry import importer
 from msc.importers.onnx.values import Value
-
-
-def _add(node: Node, values: Sequence[Value]) -> Value:
-    total = values[0]
-    for value in values[1:]:
-        total = node(ms.AddOp, total, value)
-    return total
 
 
 def _inside(node: Node, at: Value, size: int) -> Value:
@@ -55,6 +49,11 @@ def _gathered(node: Node, flat: Value, places: Value) -> Value:
 
 def interpolate(node: Node, flat: Value, sizes: Sequence[int], at: Sequence[Value], zero_outside: bool) -> Value:
     """Linear interpolation of images `[n, c, pixels]` at real places, one tensor `[n, points]` an axis."""
+    return folded(node, ms.AddOp, corners(node, flat, sizes, at, zero_outside))
+
+
+def corners(node: Node, flat: Value, sizes: Sequence[int], at: Sequence[Value], zero_outside: bool) -> list[Value]:
+    """The elements around real places, each times its share in the linear interpolation."""
     n, _, _ = flat.shape
     points = at[0].shape[1]
     low = [node(ms.FloorOp, coordinate) for coordinate in at]
@@ -69,7 +68,7 @@ def interpolate(node: Node, flat: Value, sizes: Sequence[int], at: Sequence[Valu
         assert weight is not None
         value = read_at(node, flat, sizes, places, zero_outside)
         terms.append(node(ms.MulOp, value, node.reshape(weight, (n, 1, points))))
-    return _add(node, terms)
+    return terms
 
 
 @importer("GridSample")
@@ -151,7 +150,7 @@ class _Sampler:
             weight = node(ms.MulOp, shares[0][i], shares[1][j])
             n, points = weight.shape
             terms.append(node(ms.MulOp, self._read(places), node.reshape(weight, (n, 1, points))))
-        return _add(node, terms)
+        return folded(node, ms.AddOp, terms)
 
     def _share(self, fraction: Value, tap: int, a: float = -0.75) -> Value:
         node = self.node
@@ -221,10 +220,10 @@ def _roi_align(node: Node) -> Value:
         node.reshape(node(ms.BroadcastToOp, node.reshape(xs, (count, 1, -1)), shape=grid), (count, -1)),
     ]
     images = node(ms.GatherOp, node.reshape(x, (x.shape[0], c, height * width)), batch, axis=0)
-    values = _roi_values(node, images, (height, width), at)
+    largest = node.choice("mode", "avg", ("avg", "max")) == "max"
+    values = _roi_values(node, images, (height, width), at, largest)
     bins = node.reshape(values, (count, c, rows, rows_each, columns, columns_each))
-    operation = ms.ReduceMaxOp if node.choice("mode", "avg", ("avg", "max")) == "max" else ms.ReduceMeanOp
-    return node(operation, bins, axis=[3, 5])
+    return node(ms.ReduceMaxOp if largest else ms.ReduceMeanOp, bins, axis=[3, 5])
 
 
 def _adaptive(node: Node, rois: Value, rows: int, columns: int) -> tuple[int, int]:
@@ -255,10 +254,13 @@ def _samples(node: Node, begin: Value, end: Value, bins: int, each: int, half: s
     return node(ms.AddOp, begin, node(ms.MulOp, length, share))
 
 
-def _roi_values(node: Node, images: Value, sizes: tuple[int, int], at: Sequence[Value]) -> Value:
-    """Linear interpolation; up to a pixel outside counts as the edge, beyond that as zero."""
+def _roi_values(node: Node, images: Value, sizes: tuple[int, int], at: Sequence[Value], largest: bool) -> Value:
+    """Linear interpolation; up to a pixel outside counts as the edge, beyond that as zero.
+
+    For `largest` it is the largest share instead of their sum, as ONNX has it.
+    """
     kept = [node(ms.ClipOp, a, min=0.0, max=float(size - 1)) for a, size in zip(at, sizes, strict=True)]
-    values = interpolate(node, images, sizes, kept, False)
+    values = folded(node, ms.MaximumOp if largest else ms.AddOp, corners(node, images, sizes, kept, False))
     near = [
         node(ms.LogicalAndOp, node(ms.GreaterEqualOp, a, -1.0), node(ms.LessEqualOp, a, float(size)))
         for a, size in zip(at, sizes, strict=True)

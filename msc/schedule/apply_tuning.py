@@ -1,0 +1,77 @@
+"""Pass `apply-tuning`: give kernels the plans that `msc tune` found for them.
+
+Takes `gk.kernel`s of static shapes. Gives those that the file names an attribute `gk.schedule`, which
+`schedule-kernels` proves legal and keeps. Refuses entries of other targets, thread counts and versions (MSC0410) and
+of kernels that the module does not have (MSC0409), all of them at once. Without a file it does nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.passes import ModulePass
+
+from msc import __version__
+from msc.dialects import gk
+from msc.schedule.schedule_kernels import SCHEDULE
+from msc.schedule.tuned_plans import TunedPlan, TuningFile, kernel_key, read_tuning, target_text
+from msc.support.diagnostics import Diagnostic, MscError
+from msc.targets.cpu import CpuTarget, cpu_target
+
+_ADVICE = "tune again, or delete the entry"
+
+
+@dataclass(frozen=True)
+class ApplyTuning(ModulePass):
+    """Give kernels the plans of a tuning file; `target` and `threads` are those of the compilation."""
+
+    name = "apply-tuning"
+    file: str = ""
+    target: str = "native"
+    threads: int = 1
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if not self.file:
+            return
+        tuning, target = read_tuning(Path(self.file)), cpu_target(self.target)
+        _refuse(_foreign(tuning, target, self.threads))
+        keyed = [(kernel_key(k, target, self.threads), k) for k in op.walk() if isinstance(k, gk.KernelOp)]
+        _refuse(_stale(tuning.entries, {key for key, _ in keyed}))
+        plans = {entry.key: entry.plan for entry in tuning.entries}
+        for key, kernel in keyed:
+            if key in plans:
+                kernel.attributes[SCHEDULE] = ArrayAttr([StringAttr(line) for line in plans[key]])
+
+
+def _foreign(tuning: TuningFile, target: CpuTarget, threads: int) -> Iterator[Diagnostic]:
+    if tuning.version != __version__:
+        message = f"the schedules were found by msc {tuning.version}, this is {__version__}"
+        yield Diagnostic("MSC0410", message, help="tune again")
+    wanted = target_text(target)
+    for entry in tuning.entries:
+        if entry.target != wanted:
+            notes = (f"it is for   {entry.target}", f"this is for {wanted}")
+            yield Diagnostic("MSC0410", f"{_name(entry)} is for another target", notes=notes, help=_ADVICE)
+        elif entry.threads != threads:
+            message = f"{_name(entry)} is for {entry.threads} threads, this is for {threads}"
+            yield Diagnostic("MSC0410", message, help=_ADVICE)
+
+
+def _stale(entries: Iterable[TunedPlan], keys: set[str]) -> Iterator[Diagnostic]:
+    for entry in entries:
+        if entry.key not in keys:
+            yield Diagnostic("MSC0409", f"{_name(entry)} is of no kernel of this model", help=_ADVICE)
+
+
+def _name(entry: TunedPlan) -> str:
+    return f"tuning entry '{entry.label[:60]}' ({entry.key[:12]})"
+
+
+def _refuse(problems: Iterable[Diagnostic]) -> None:
+    found = tuple(problems)
+    if found:
+        raise MscError(*found)
