@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -16,10 +18,12 @@ from msc.driver.compile import compile_model, generate_c
 from msc.driver.options import CompileOptions
 from msc.driver.registry import new_context
 from msc.interp import evaluate
+from msc.interp.arrays import numpy_dtype
 from msc.ir.reading import parse_module
 from msc.runtime.artifact import CompiledModel, load
-from msc.runtime.build import BuildOptions, build
+from msc.runtime.build import BuildOptions, build, compile_flags, write_sources
 from msc.runtime.flags import WARNING_FLAGS
+from msc.runtime.program import CProgram
 
 Array: TypeAlias = NDArray[Any]
 Case: TypeAlias = tuple[str, str]
@@ -61,20 +65,47 @@ def results_of(operation: str) -> int:
     return 2 if operation.startswith("ms.split ") else 1
 
 
-def compiled(
-    text: str,
-    folder: Path,
-    march: str = "native",
-    threads: int = 1,
-    flags: Sequence[str] = QUICK,
-    sanitize: bool = False,
-) -> CompiledModel:
-    """The program of a text, built with warnings as errors, and loaded."""
-    source, library = folder / "program.mir", folder / f"program-{len(list(folder.iterdir()))}.so"
+def generated(text: str, folder: Path, march: str = "native", threads: int = 1) -> tuple[CProgram, Mapping[str, Array]]:
+    """The C of a text, and the weights that it takes."""
+    source = folder / "program.mir"
     source.write_text(text, encoding="utf-8")
     compilation = compile_model(str(source), CompileOptions(march=march, threads=threads))
-    options = BuildOptions(flags=(*WARNING_FLAGS, *flags), sanitize=sanitize)
-    return load(build(generate_c(compilation), compilation.parameters(), "so", library, options))
+    return generate_c(compilation), compilation.parameters()
+
+
+def compiled(
+    text: str, folder: Path, march: str = "native", threads: int = 1, flags: Sequence[str] = QUICK
+) -> CompiledModel:
+    """The program of a text, built with warnings as errors, and loaded."""
+    library = folder / f"program-{len(list(folder.iterdir()))}.so"
+    options = BuildOptions(flags=(*WARNING_FLAGS, *flags))
+    return load(build(*generated(text, folder, march, threads), "so", library, options))
+
+
+def run_checked(text: str, folder: Path, inputs: Sequence[Array], march: str = "native") -> tuple[Array, ...]:
+    """The outputs of a program that AddressSanitizer and UndefinedBehaviorSanitizer watch, in buffers of exact size.
+
+    Raises AssertionError with what they say.
+    """
+    program, weights = generated(text, folder, march)
+    write_sources(program, weights, folder, "exe")
+    shutil.copy(Path(__file__).with_name("checked_main.c"), folder / "main.c")
+    options = BuildOptions(sanitize=True)
+    sources = sorted(str(path) for path in folder.iterdir() if path.suffix in (".c", ".S"))
+    run = options.compiler().run
+    built = run([*compile_flags(program, options), "-o", "checked", *sources, "-lm"], folder)
+    assert built.returncode == 0, built.stderr
+    (folder / "inputs").write_bytes(b"".join(array.tobytes() for array in inputs))
+    result = subprocess.run(["./checked", "inputs", "outputs"], cwd=folder, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return tuple(_split((folder / "outputs").read_bytes(), program))
+
+
+def _split(data: bytes, program: CProgram) -> Iterator[Array]:
+    start = 0
+    for tensor in program.signature.outputs:
+        yield np.frombuffer(data[start : start + tensor.bytes], numpy_dtype(tensor.dtype)).reshape(tensor.shape)
+        start += tensor.bytes
 
 
 def interpreted(text: str, inputs: Sequence[Array]) -> tuple[Array, ...]:

@@ -6,7 +6,7 @@ another one for each type; `MSC_TESTS=large` takes all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import pytest
 from msc.dialects.element_types import ELEMENT_TYPES
 from msc.dialects.ms import OPERATIONS
 from tests.unit.compiled.operations import cases_of
-from tests.unit.compiled.programs import Case, compiled, interpreted, program_text, results_of
+from tests.unit.compiled.programs import Array, Case, compiled, interpreted, program_text, results_of, run_checked
 from tests.unit.compiled.values import assert_close, inputs
 
 BATCH = 150
@@ -35,10 +35,16 @@ def chosen(dtype: str, large: bool, part: int = PART) -> Sequence[Case]:
 
 def check(cases: Sequence[Case], folder: Path, **options: Any) -> None:
     """Compile the cases as one program, run it, compare every result."""
-    text = program_text(cases)
-    arrays = [a for number, case in enumerate(cases) for a in inputs(*case, number)]
-    actual = iter(compiled(text, folder, **options).outputs(*arrays))
-    expected = iter(interpreted(text, arrays))
+    text, arrays = program_text(cases), arguments(cases)
+    compare(cases, compiled(text, folder, **options).outputs(*arrays), interpreted(text, arrays))
+
+
+def arguments(cases: Sequence[Case]) -> list[Array]:
+    return [array for number, case in enumerate(cases) for array in inputs(*case, number)]
+
+
+def compare(cases: Sequence[Case], results: Iterable[Array], right: Iterable[Array]) -> None:
+    actual, expected = iter(results), iter(right)
     wrong: list[str] = []
     for operation, types in cases:
         for _ in range(results_of(operation)):
@@ -72,6 +78,19 @@ def test_other_targets(tmp_path: Path, large: bool, march: str, dtype: str) -> N
 def test_as_users_build_it(tmp_path: Path, large: bool) -> None:
     """With the optimisation that programs are shipped with, and for several threads."""
     check_all(chosen("f32", large), tmp_path, flags=(), threads=2)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "march"), [("f32", "native"), ("f32", "generic"), ("i8", "native"), ("f16", "native")]
+)
+def test_no_access_outside_a_buffer_and_nothing_undefined(tmp_path: Path, large: bool, dtype: str, march: str) -> None:
+    """Under AddressSanitizer and UndefinedBehaviorSanitizer; conversions out of range are not among it."""
+    cases = chosen(dtype, large, 12)
+    for start in range(0, len(cases), BATCH):
+        batch, folder = cases[start : start + BATCH], tmp_path / str(start)
+        folder.mkdir()
+        text, arrays = program_text(batch), arguments(batch)
+        compare(batch, run_checked(text, folder, arrays, march), interpreted(text, arrays))
 
 
 def test_every_operation_is_compiled() -> None:
