@@ -37,6 +37,11 @@ def _named(imported: Imported, results: Sequence[Array]) -> Mapping[str, Array]:
     return dict(zip(imported.outputs, results, strict=True))
 
 
+def _array(value: Any) -> Array:
+    """An input as an array; of a sequence or nothing an empty one, since the importer refuses its model."""
+    return np.empty(0, object) if value is None or isinstance(value, list) else np.asarray(value)
+
+
 EXECUTORS: Mapping[Executor, Callable[[Imported], Run]] = {"interp": interpreted, "c": compiled}
 
 
@@ -49,7 +54,7 @@ class MscRep(BackendRep):
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """The outputs, in order."""
-        values = {name: np.asarray(value) for name, value in zip(self.model.inputs, inputs, strict=False)}
+        values = {name: _array(value) for name, value in zip(self.model.inputs, inputs, strict=False)}
         results = self.model(values)
         return tuple(results[name] for name in self._outputs)
 

@@ -77,7 +77,7 @@ def _reasons(results: Mapping[str, Sequence[Outcome]]) -> Iterable[str]:
 
 def _kind_of(reason: str) -> str:
     """A reason without the names of one model."""
-    text = re.sub(r"'[^']*'", "...", short_reason(reason))
+    text = re.sub(r"(?<!\w)'[^']*'", "...", short_reason(reason))
     return re.sub(r"; did you mean.*", "", text)[:120]
 
 
