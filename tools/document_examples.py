@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SECONDS = 120
+_NOT_FOUND = 127
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Shell:
         return "".join(f"{line}\n{self._run(['bash', '-o', 'pipefail', '-c', line[2:]])}" for line in commands)
 
     def python(self, text: str) -> None:
-        """Run a python block after those before it. Raises CalledProcessError when it fails."""
+        """Run a python block after those before it. Raises RuntimeError when it fails."""
         self._python += text
         self._run([sys.executable, "-c", self._python], check=True)
 
@@ -71,7 +72,7 @@ class Shell:
             timeout=_SECONDS,
             check=False,
         )
-        if check and done.returncode:
+        if done.returncode == _NOT_FOUND or (check and done.returncode):
             raise RuntimeError(done.stdout)
         return "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())
 
