@@ -1,0 +1,148 @@
+"""Where the values of internal arrays live, which outputs may lie on inputs, and the numbers behind both."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from xdsl.ir.affine import AffineExpr
+
+from msc.poly.affine import bounds, linear_form, simplified
+from msc.poly.buffers import body_accesses, forwarded, local_buffer
+from msc.poly.compute import dims
+from msc.poly.dependences import dependences
+from msc.poly.model import KernelModel
+from msc.poly.nest import Body, Loop, Nest, generate
+from msc.poly.overwriting import may_overwrite
+from msc.poly.plan import Group, Member, Plan
+from msc.poly.scalar import apply
+from msc.poly.tree import schedule_tree
+from tests.unit.poly.kernels import array, matmul_relu, read, statement
+
+
+def body_of(nests: tuple[Nest, ...], depth: int = 0) -> tuple[Body, int]:
+    """The first place for local buffers, and how many loops are around it."""
+    (first, *_) = nests
+    if isinstance(first, Loop):
+        return body_of(first.body, depth + 1)
+    assert isinstance(first, Body)
+    return first, depth
+
+
+def matmul_body(tile: int) -> tuple[KernelModel, Body, int]:
+    model = matmul_relu(8, 8, 4)
+    every = range(3)
+    band = (Member("m", 8, dict.fromkeys(every, 0)), Member("n", 8, dict.fromkeys(every, 1), tile))
+    plan = Plan(band, (Group((0,)), Group((1,), (Member("k", 4, {1: 2}),)), Group((2,))))
+    return model, *body_of(generate(schedule_tree(model, dependences(model), plan)))
+
+
+@pytest.mark.parametrize("tile", [1, 2, 4, 8])
+def test_an_accumulator_is_as_large_as_its_tile(tile: int) -> None:
+    model, body, depth = matmul_body(tile)
+    accesses = [a for a in body_accesses(model, body, depth) if a.array == 3]
+    buffer = local_buffer(accesses, depth)
+    assert buffer is not None
+    assert sorted(buffer.shape) == sorted((1, tile))
+    assert forwarded(accesses) == set()
+
+
+def chain(n: int = 6) -> KernelModel:
+    """S0: t = -x; S1: y = t t."""
+    (i,) = dims(1)
+    value = read(2, 1, i)
+    return KernelModel(
+        (array(n, kind="input"), array(n, kind="output"), array(n)),
+        (
+            statement((n,), 2, (i,), apply("neg", read(0, 1, i))),
+            statement((n,), 1, (i,), apply("mul", value, value)),
+        ),
+        ("neg", "square"),
+    )
+
+
+def test_a_value_used_where_it_is_made_needs_no_memory() -> None:
+    model = chain()
+    plan = Plan((Member("i", 6, {0: 0, 1: 0}),), (Group((0, 1)),))
+    body, depth = body_of(generate(schedule_tree(model, dependences(model), plan)))
+    assert forwarded(body_accesses(model, body, depth)) == {2}
+
+
+def test_a_value_used_later_needs_memory() -> None:
+    model = chain()
+    apart = Plan((), (Group((0,), (Member("i", 6, {0: 0}),)), Group((1,), (Member("i", 6, {1: 0}),))))
+    body, depth = body_of(generate(schedule_tree(model, dependences(model), apart)))
+    accesses = body_accesses(model, body, depth)
+    assert forwarded(accesses) == set()
+    buffer = local_buffer(accesses, depth)
+    assert buffer is not None
+    assert buffer.shape == (6,)
+
+
+def overwrites(model: KernelModel, plan: Plan, source: int, target: int) -> bool:
+    return may_overwrite(model, plan, schedule_tree(model, dependences(model), plan), source, target)
+
+
+def square_kernel(body_index: tuple[AffineExpr, ...]) -> tuple[KernelModel, Plan]:
+    """y[i, j] = -x[...] in two loops."""
+    i, j = dims(2)
+    model = KernelModel(
+        (array(4, 4, kind="input"), array(4, 4, kind="output")),
+        (statement((4, 4), 1, (i, j), apply("neg", read(0, 2, *body_index))),),
+        ("neg",),
+    )
+    return model, Plan((Member("i", 4, {0: 0}), Member("j", 4, {0: 1}, 4, vector=True)), (Group((0,)),))
+
+
+def test_what_reads_and_writes_one_place_may_overwrite_its_input() -> None:
+    i, j = dims(2)
+    assert overwrites(*square_kernel((i, j)), 0, 1)
+    assert not overwrites(*square_kernel((j, i)), 0, 1)
+    assert not overwrites(*square_kernel((i * -1 + 3, j)), 0, 1)
+
+
+def test_a_product_may_not_overwrite_its_factors() -> None:
+    model = matmul_relu(4, 4, 4)
+    every = range(3)
+    band = (Member("m", 4, dict.fromkeys(every, 0)), Member("n", 4, dict.fromkeys(every, 1)))
+    plan = Plan(band, (Group((0,)), Group((1,), (Member("k", 4, {1: 2}),)), Group((2,))))
+    assert not overwrites(model, plan, 0, 2)
+    assert not overwrites(model, plan, 1, 2)
+
+
+@st.composite
+def linear_expressions(draw: st.DrawFn) -> AffineExpr:
+    """Sums of multiples of three dimensions, built up in any order."""
+    expr: AffineExpr = AffineExpr.constant(draw(st.integers(-9, 9)))
+    for _ in range(draw(st.integers(0, 5))):
+        term: AffineExpr = AffineExpr.dimension(draw(st.integers(0, 2)))
+        expr = draw(st.sampled_from([expr + term, term + expr, (expr + term) * draw(st.integers(-3, 3))]))
+    return expr
+
+
+RANGES = {0: range(0, 3), 1: range(1, 4), 2: range(2, 4)}
+
+
+@given(linear_expressions())
+def test_canonical_expressions_are_equal(expr: AffineExpr) -> None:
+    form = linear_form(expr)
+    assert form is not None
+    assert all(form.coefficients.values())
+    for point in product(*RANGES.values()):
+        assert simplified(expr).eval(point, ()) == expr.eval(point, ())
+
+
+@given(linear_expressions())
+def test_bounds_are_reached(expr: AffineExpr) -> None:
+    values = [expr.eval(point, ()) for point in product(*RANGES.values())]
+    assert bounds(expr, RANGES) == (min(values), max(values))
+
+
+@given(linear_expressions(), st.integers(1, 9), st.booleans())
+def test_divisions_that_ranges_decide(expr: AffineExpr, divisor: int, remainder: bool) -> None:
+    divided = expr % divisor if remainder else expr // divisor
+    for point in product(*RANGES.values()):
+        assert simplified(divided, RANGES).eval(point, ()) == divided.eval(point, ())
+    assert linear_form(AffineExpr.dimension(0) // 2) is None

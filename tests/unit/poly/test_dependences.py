@@ -1,0 +1,48 @@
+"""Dependences that isl finds are those that running the kernel shows."""
+
+from __future__ import annotations
+
+import pytest
+
+from msc.poly.compute import dims
+from msc.poly.dependences import dependences
+from msc.poly.model import KernelModel, with_accumulators
+from msc.poly.scalar import Constant, apply
+from tests.unit.poly.kernels import KERNELS, array, conflicts, flow_pairs, matmul_relu, pairs_of, read, statement
+
+every_kernel = pytest.mark.parametrize("model", KERNELS.values(), ids=KERNELS)
+
+
+@every_kernel
+def test_flow_is_from_the_last_write(model: KernelModel) -> None:
+    assert pairs_of(dependences(model).flow) == flow_pairs(model)
+
+
+@every_kernel
+def test_every_conflict_is_ordered(model: KernelModel) -> None:
+    """Directly, or through what happens between."""
+    order = pairs_of(dependences(model).order.transitive_closure()[0])
+    assert set(conflicts(model)) <= order
+
+
+@every_kernel
+def test_order_goes_forward(model: KernelModel) -> None:
+    assert all(source < sink for source, sink in pairs_of(dependences(model).order))
+
+
+def test_updates_of_one_place_may_be_reordered() -> None:
+    deps = dependences(matmul_relu())
+    between_updates = {(a, b) for a, b in pairs_of(deps.order) if a[0] == b[0] == 1}
+    assert between_updates == pairs_of(deps.updates)
+    assert not between_updates & pairs_of(deps.strict)
+
+
+def test_sums_into_outputs_go_through_accumulators() -> None:
+    """They can live in registers, and are written once at the end."""
+    (i, j, r), zero = dims(3), Constant(0.0, "f32")
+    product = apply("mul", read(0, 3, i, r), read(1, 3, r, j))
+    arrays = (array(3, 4, kind="input"), array(4, 5, kind="input"), array(3, 5, kind="output"))
+    statements = (statement((3, 5), 2, (i, j), zero), statement((3, 5, 4), 2, (i, j), product, "add"))
+    made = with_accumulators(KernelModel(arrays, statements, ("matmul",)))
+    assert [(s.target, s.combine) for s in made.statements] == [(3, None), (3, "add"), (2, None)]
+    assert made.arrays == (*arrays, array(3, 5))

@@ -1,0 +1,121 @@
+"""Plans, the trees isl makes of them, the proof of legality, and the nests: against running them."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from msc.poly.dependences import dependences
+from msc.poly.model import KernelModel
+from msc.poly.nest import Loop, Nest, generate
+from msc.poly.plan import Group, Member, Plan, from_lines, to_lines
+from msc.poly.tree import carried, schedule_tree, violated
+from tests.unit.poly.kernels import KERNELS, conflicts, executed, instances, matmul_relu, stencil
+
+members = st.builds(
+    Member,
+    name=st.from_regex(r"[a-z][a-z0-9]{0,4}", fullmatch=True),
+    extent=st.integers(1, 99),
+    dims=st.dictionaries(st.integers(0, 9), st.integers(0, 5), max_size=4),
+    tile=st.integers(1, 20),
+    vector=st.booleans(),
+    parallel=st.booleans(),
+)
+groups = st.builds(
+    Group,
+    statements=st.lists(st.integers(0, 9), min_size=1, max_size=3).map(tuple),
+    inner=st.lists(members, max_size=3).map(tuple),
+)
+
+
+@given(st.builds(Plan, band=st.lists(members, max_size=3).map(tuple), groups=st.lists(groups, max_size=3).map(tuple)))
+def test_a_plan_reads_back(plan: Plan) -> None:
+    assert from_lines(to_lines(plan)) == plan
+
+
+@pytest.mark.parametrize("line", ["", "m", "m extent x: S0.0", "m extent 3 tile: S0.0", "do S0 over m"])
+def test_a_line_that_is_none_is_named(line: str) -> None:
+    with pytest.raises(ValueError, match=r"not a line|invalid literal"):
+        from_lines([line])
+
+
+def one_by_one(model: KernelModel, order: tuple[int, ...]) -> Plan:
+    """Statements one after the other, each in loops of its own."""
+    made = [
+        Group((k,), tuple(Member(f"d{d}", n, {k: d}) for d, n in enumerate(model.statements[k].extents))) for k in order
+    ]
+    return Plan((), tuple(made))
+
+
+def runs_right(model: KernelModel, order: list[tuple[int, tuple[int, ...]]]) -> bool:
+    place = {at: i for i, at in enumerate(order)}
+    return all(place[first] < place[second] for first, second in conflicts(model))
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_isl_refuses_exactly_the_orders_that_break_a_conflict(name: str) -> None:
+    model = KERNELS[name]
+    deps = dependences(model)
+    for order in permutations(range(len(model.statements))):
+        schedule = schedule_tree(model, deps, one_by_one(model, order))
+        run = list(executed(generate(schedule)))
+        assert sorted(run) == sorted(instances(model))
+        assert violated(schedule, deps).is_empty() is runs_right(model, run)
+
+
+MATMUL = matmul_relu(7, 10, 3)
+
+
+@settings(max_examples=30, deadline=None)
+@given(tiles=st.tuples(st.integers(1, 7), st.integers(1, 10)), swapped=st.booleans(), vector=st.booleans())
+def test_tiles_cover_everything_once_in_order(tiles: tuple[int, int], swapped: bool, vector: bool) -> None:
+    """Whatever the tiles: every loop has constant bounds, every instance runs once, no conflict is broken."""
+    every = range(3)
+    band = (
+        Member("m", 7, dict.fromkeys(every, 0), tiles[0]),
+        Member("n", 10, dict.fromkeys(every, 1), tiles[1], vector=vector),
+    )
+    inner = Group((1,), (Member("k", 3, {1: 2}),))
+    plan = Plan(band[::-1] if swapped else band, (Group((0,)), inner, Group((2,))))
+    deps = dependences(MATMUL)
+    schedule = schedule_tree(MATMUL, deps, plan)
+    nests = generate(schedule)
+    run = list(executed(nests))
+    assert violated(schedule, deps).is_empty()
+    assert sorted(run) == sorted(instances(MATMUL))
+    assert runs_right(MATMUL, run)
+    for loop in loops(nests):
+        assert not loop.upper.used_dims() or loop.lower.used_dims()
+
+
+def loops(nests: tuple[Nest, ...]) -> list[Loop]:
+    found: list[Loop] = []
+    for nest in nests:
+        if isinstance(nest, Loop):
+            found += [nest, *loops(nest.body)]
+    return found
+
+
+def test_what_a_shared_loop_carries() -> None:
+    model = stencil()
+    shared = Member("i", 7, {0: 0, 1: 0})
+    assert not carried(shared, dependences(model), model).is_empty()
+    rows = Member("m", 3, dict.fromkeys(range(3), 0))
+    matmul = matmul_relu()
+    assert carried(rows, dependences(matmul), matmul).is_empty()
+
+
+def test_kinds_of_loops_reach_the_nest() -> None:
+    model = matmul_relu(8, 8, 4)
+    every = range(3)
+    band = (
+        Member("m", 8, dict.fromkeys(every, 0), 2, parallel=True),
+        Member("n", 8, dict.fromkeys(every, 1), 8, vector=True),
+    )
+    plan = Plan(band, (Group((0,)), Group((1,), (Member("k", 4, {1: 2}),)), Group((2,))))
+    (outer,) = generate(schedule_tree(model, dependences(model), plan))
+    assert isinstance(outer, Loop)
+    assert (outer.name, outer.kind) == ("m", "parallel")
