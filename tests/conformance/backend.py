@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from onnx import ModelProto
 from onnx.backend.base import Backend, BackendRep
 
+from msc.driver.options import CompileOptions
+from msc.driver.specialise import compile_imported
 from msc.importers.onnx import Imported, SpecialisingModel
 from msc.interp import evaluate
 from msc.ir.verification import verify_module
@@ -27,9 +29,7 @@ def interpreted(imported: Imported) -> Run:
 
 def compiled(imported: Imported) -> Run:
     """A module compiled to C, built and loaded."""
-    from tests.conformance.compiling import build
-
-    model = build(imported)
+    model = compile_imported(imported, "model.onnx", CompileOptions())
     return lambda inputs: _named(imported, model(inputs))
 
 

@@ -42,6 +42,11 @@ def import_proto(
     dims: Mapping[str, int] | None = None,
     input_values: Mapping[str, Array] | None = None,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
+    folder: Path | None = None,
 ) -> Imported:
-    """As `import_model`, of a model in memory, whose data must all be in it."""
-    return build_module(model, name, TensorReader(None), Binding(dims or {}, input_values or {}, shapes or {}))
+    """As `import_model`, of a model in memory; external data lie in `folder`, and there are none without it.
+
+    `shapes` are whole shapes of inputs, for sizes that the model leaves open without a name.
+    """
+    external = None if folder is None else ExternalData(folder)
+    return build_module(model, name, TensorReader(external), Binding(dims or {}, input_values or {}, shapes or {}))

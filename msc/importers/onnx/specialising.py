@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TypeAlias
 
 from onnx import ModelProto
@@ -32,16 +33,19 @@ _Key: TypeAlias = tuple[tuple[str, bytes, tuple[int, ...]], ...]
 class SpecialisingModel:
     """A model, compiled by `compile` for the shapes of its inputs and the values of those that decide others.
 
-    Which inputs these are is found at the first call.
+    Which inputs these are is found at the first call. External data lie in `folder`.
     """
 
-    def __init__(self, model: ModelProto, compile: Compile, name: str = "model.onnx") -> None:
+    def __init__(
+        self, model: ModelProto, compile: Compile, name: str = "model.onnx", folder: Path | None = None
+    ) -> None:
         constants = {tensor.name for tensor in model.graph.initializer}
         self.inputs = tuple(info.name for info in model.graph.input if info.name not in constants)
         self.bound: frozenset[str] = frozenset()
         """The inputs whose values decide shapes, as far as calls have shown."""
         self._model = model
         self._name = name
+        self._folder = folder
         self._compile = compile
         self._kept: dict[_Key, Run] = {}
 
@@ -79,7 +83,9 @@ class SpecialisingModel:
             values = {name: inputs[name] for name in sorted(self.bound)}
             shapes = {name: array.shape for name, array in inputs.items() if name not in self.bound}
             sizes = self._sizes(inputs)
-            imported = import_proto(self._model, self._name, dims=sizes, input_values=values, shapes=shapes)
+            imported = import_proto(
+                self._model, self._name, dims=sizes, input_values=values, shapes=shapes, folder=self._folder
+            )
             self._kept[key] = self._narrowed(imported)
         return self._kept[key]
 

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from msc.driver.registry import new_context
+from msc.driver.specialise import specialise
 from msc.importers.onnx import Imported, SpecialisingModel, import_model, import_proto, save
 from msc.interp import Weights, evaluate
 from msc.interp.arrays import Array
@@ -77,6 +78,19 @@ def test_a_model_specialises_on_values_and_shapes() -> None:
     assert special.bound == {"axes"}
     special({"x": x[:1], "axes": np.array([0])})
     assert len(compiled) == 3
+
+
+def test_a_specialised_file_runs_as_c(tmp_path: Path) -> None:
+    """Also with weights in another file."""
+    cast(Any, onnx).save(
+        classifier(), tmp_path / "m.onnx", save_as_external_data=True, location="m.bin", size_threshold=100
+    )
+    function = specialise(tmp_path / "m.onnx")
+    x = np.random.default_rng(1).standard_normal((2, 3, 6, 6)).astype(np.float32)
+    reference = cast(Any, ReferenceEvaluator(classifier()))
+    for axis in (0, 1):
+        given = {"x": x, "axes": np.array([axis])}
+        np.testing.assert_allclose(function(given)["z"], reference.run(None, given)[0], rtol=1e-4, atol=1e-5)
 
 
 def test_local_functions_are_inlined() -> None:

@@ -1,0 +1,63 @@
+"""ONNX models whose shapes depend on the values of inputs, as Python functions that compile at their first call."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from msc.driver.compile import compile_read, generate_c
+from msc.driver.options import CompileOptions
+from msc.driver.reading_models import Model
+from msc.driver.registry import new_context
+from msc.driver.stages import STAGE
+from msc.runtime.artifact import load
+from msc.runtime.build import BuildOptions, build
+
+if TYPE_CHECKING:
+    from msc.importers.onnx import Imported, SpecialisingModel
+    from msc.interp.arrays import Array
+
+
+def specialise(model: str | PathLike[str], options: CompileOptions | None = None) -> SpecialisingModel:
+    """An ONNX file as a function of arrays by name, which gives its outputs by name.
+
+    It is compiled for the shapes of its inputs and for the values of those that decide shapes, once for each. Raises
+    MSC07xx, and what compiling raises, at the first call of a kind.
+    """
+    from msc.importers.onnx import SpecialisingModel
+    from msc.importers.onnx.reading import read_model
+
+    path, chosen = Path(fspath(model)), options or CompileOptions()
+
+    def compile_(imported: Imported) -> Callable[[Mapping[str, Array]], Mapping[str, Array]]:
+        function = compile_imported(imported, str(path), chosen)
+        return lambda inputs: dict(zip(imported.outputs, function(inputs), strict=True))
+
+    return SpecialisingModel(read_model(path), compile_, str(path), path.parent)
+
+
+def compile_imported(
+    imported: Imported, name: str, options: CompileOptions
+) -> Callable[[Mapping[str, Array]], Sequence[Array]]:
+    """An imported model compiled to C, built and loaded; its files go when it goes."""
+    model = Model(name, imported.module, STAGE["graph"], Path(name).parent, {}, new_context(), imported)
+    compilation = compile_read(model, options)
+    folder = Path(tempfile.mkdtemp(prefix="msc-"))
+    try:
+        build(generate_c(compilation), compilation.parameters(), "so", folder / "model.so", BuildOptions())
+        loaded = load(folder / "model.so")
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    weakref.finalize(loaded, shutil.rmtree, folder, ignore_errors=True)
+
+    def run(inputs: Mapping[str, Array]) -> Sequence[Array]:
+        results = cast("Array | tuple[Array, ...]", loaded(**inputs))
+        return results if isinstance(results, tuple) else (results,)
+
+    return run
