@@ -18,6 +18,7 @@ from msc.analysis.layout_views import LayoutViews
 from msc.dialects import gk, ms
 from msc.dialects.element_types import dtype_name
 from msc.dialects.ms.base import BasicOp
+from msc.dialects.ms.padding import PadOp
 from msc.ir.errors import InvalidStructure
 from msc.ir.locations import source_location
 from msc.ir.typed import tensor_type
@@ -29,8 +30,7 @@ from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar
 def kernel_model(kernel: gk.KernelOp) -> KernelModel:
     """The arrays (inputs, then outputs, then internal ones) and statements of a kernel.
 
-    A transposition of an input, or one that makes an output of an inner value, is no statement: it only permutes
-    indices.
+    What only says how inputs and outputs lie in memory is no statement (`layout_views`); of a padding the border is.
     Nor is what runs over an empty box: a kernel of empty tensors has none.
     """
     views = LayoutViews.of(kernel)
@@ -39,6 +39,9 @@ def kernel_model(kernel: gk.KernelOp) -> KernelModel:
     arrays = tuple(_array(value, set(kernel.terminator.values)) for value in values)
     statements: list[KernelStatement] = []
     operations: list[str] = []
+    for pad, (stored, place) in views.borders.items():
+        statements += _border(pad, position[stored], place, len(operations))
+        operations.append(_origin(pad))
     for op in kernel.body.block.ops:
         if isinstance(op, BasicOp) and op not in views.operations:
             statements += _statements(op, position, views, len(operations), arrays)
@@ -58,7 +61,14 @@ def _origin(op: BasicOp) -> str:
 def statement_operations(kernel: gk.KernelOp) -> list[BasicOp]:
     """The operations that have statements, in the order in which the model numbers them."""
     views = LayoutViews.of(kernel)
-    return [op for op in kernel.body.block.ops if isinstance(op, BasicOp) and op not in views.operations]
+    computing = (op for op in kernel.body.block.ops if isinstance(op, BasicOp) and op not in views.operations)
+    return [*views.borders, *computing]
+
+
+def _border(pad: PadOp, target: int, place: AffineMap, number: int) -> list[KernelStatement]:
+    return [
+        KernelStatement(s.extents, s.names, target, place.compose(s.write), s.body, None, number) for s in pad.border()
+    ]
 
 
 def _statements(

@@ -1,9 +1,9 @@
-"""Transpositions at the border of a kernel that only say how its inputs and outputs lie in memory.
+"""Operations at the border of a kernel that only say how its inputs and outputs lie in memory.
 
-`ms.transpose` of a kernel's input (and `ms.reshape` of that which merges neighbouring axes), and an `ms.transpose`
-that yields an inner value
-which is not yielded itself, need no statement: reading and writing at other indices does what they say. So a
-kernel reads and writes any layout, blocked ones too, and the graph can choose.
+`ms.transpose` of a kernel's input (and `ms.reshape` of that which merges neighbouring axes), and `ms.transpose` or
+`ms.pad` that make an output of an inner value which is not an output itself, need no statement: reading and writing at
+other indices does what they say; a padding has its border to write besides. So a kernel reads and writes any layout,
+blocked and padded ones too, and the graph can choose.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from msc.dialects import gk
 from msc.dialects.ms.base import BasicOp
 from msc.dialects.ms.movement import TransposeOp
+from msc.dialects.ms.padding import PadOp
 from msc.dialects.ms.views import ReshapeOp
 from msc.ir.typed import static_shape
 from msc.poly.compute import affine_map, dims
@@ -28,18 +29,28 @@ class LayoutViews:
 
     operations: frozenset[Operation]
     views: Mapping[SSAValue, tuple[SSAValue, AffineMap]]
+    borders: Mapping[PadOp, tuple[SSAValue, AffineMap]]
+    """Paddings that are views, with where the padded value is stored: their border is still to write."""
 
     @classmethod
     def of(cls, kernel: gk.KernelOp) -> LayoutViews:
         yielded = list(kernel.terminator.values)
         views: dict[SSAValue, tuple[SSAValue, AffineMap]] = {}
         ops: set[Operation] = set()
+        borders: dict[PadOp, tuple[SSAValue, AffineMap]] = {}
         for op in kernel.body.block.ops:
-            found = _input_view(op, views, yielded) or _output_view(op, views, yielded)
+            found = _input_view(op, views, yielded)
             if found is not None:
                 views[found[0]] = found[1:]
                 ops.add(op)
-        return cls(frozenset(ops), views)
+        for op in reversed(list(kernel.body.block.ops)):
+            place = _output_place(op, views, ops, yielded)
+            if place is not None:
+                ops.add(op)
+                views[op.operands[0]] = (place[0], place[1].compose(_written_index(op)))
+                if isinstance(op, PadOp):
+                    borders[op] = place
+        return cls(frozenset(ops), views, borders)
 
     def stored(self, value: SSAValue) -> SSAValue:
         """The value whose array holds the elements of `value`."""
@@ -69,18 +80,33 @@ def _input_view(
     return op.results[0], stored, step if before is None else map_.compose(step)
 
 
-def _output_view(
-    op: Operation, views: Mapping[SSAValue, tuple[SSAValue, AffineMap]], yielded: Sequence[SSAValue]
-) -> tuple[SSAValue, SSAValue, AffineMap] | None:
-    """A yielded transposition of a computed value: the computed value, the yielded one, and the index into it."""
-    if not isinstance(op, TransposeOp) or yielded.count(op.results[0]) != 1:
+def _output_place(
+    op: Operation,
+    views: Mapping[SSAValue, tuple[SSAValue, AffineMap]],
+    ops: set[Operation],
+    yielded: Sequence[SSAValue],
+) -> tuple[SSAValue, AffineMap] | None:
+    """Where the result of a transposition or padding of a computed value is stored, if all of it is an output's."""
+    if not isinstance(op, TransposeOp | PadOp) or op in ops:
         return None
-    source = op.operands[0]
-    computed = isinstance(source.owner, BasicOp) and not isinstance(source.owner, TransposeOp)
-    if not computed or source in yielded or source in views:
+    if isinstance(op, PadOp) and op.word("mode") != "constant":
         return None
+    source, result = op.operands[0], op.results[0]
+    if not isinstance(source.owner, BasicOp) or source.owner in ops or source in yielded:
+        return None
+    if yielded.count(result) == 1 and not result.uses.get_length() > 1:
+        return result, AffineMap.identity(len(static_shape(result)))
+    return views.get(result) if result not in yielded and result.uses.get_length() == 1 else None
+
+
+def _written_index(op: Operation) -> AffineMap:
+    """The index into the result of a transposition or padding for an index of its operand."""
+    if isinstance(op, PadOp):
+        amounts = op.amounts()
+        return affine_map(len(amounts), [e + begin for e, (begin, _) in zip(dims(len(amounts)), amounts, strict=True)])
+    assert isinstance(op, TransposeOp)
     d = dims(len(op.permutation()))
-    return source, op.results[0], affine_map(len(d), [d[p] for p in op.permutation()])
+    return affine_map(len(d), [d[p] for p in op.permutation()])
 
 
 def _transposed_index(op: TransposeOp) -> AffineMap:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from xdsl.ir.affine import AffineMap
+from xdsl.ir.affine import AffineExpr, AffineMap
 
 from msc.poly.compute import Combine, Statement, affine_map, dims, identity
 from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar, reads
@@ -96,22 +96,26 @@ def statements_of(
 
 def _initialisation(statement: Statement, target: int, operation: int, dtype: str) -> KernelStatement:
     assert statement.combine is not None
-    kept = [d for d in range(len(statement.extents)) if d not in statement.reduced]
-    position = {d: i for i, d in enumerate(kept)}
-    inner = dims(len(kept))
-    replacement = [
-        inner[position[d]] if d in position else affine_map(0, [0]).results[0] for d in range(len(statement.extents))
-    ]
-    write = affine_map(len(kept), [r.replace_dims_and_symbols(replacement, []) for r in statement.write.results])
+    kept, write = _without_reduced(statement.extents, statement.reduced, statement.write)
     neutral = Constant(identity(statement.combine, dtype), dtype)
     names = tuple(statement.names[d] for d in kept)
     return KernelStatement(tuple(statement.extents[d] for d in kept), names, target, write, neutral, None, operation)
 
 
+def _without_reduced(extents: Sequence[int], reduced: Sequence[int], write: AffineMap) -> tuple[list[int], AffineMap]:
+    """The dimensions that are not reduced, and the write map over only them."""
+    kept = [d for d in range(len(extents)) if d not in reduced]
+    inner = dims(len(kept))
+    zero = AffineExpr.constant(0)
+    replacement = [inner[kept.index(d)] if d in kept else zero for d in range(len(extents))]
+    return kept, affine_map(len(kept), [r.replace_dims_and_symbols(replacement, []) for r in write.results])
+
+
 def with_accumulators(model: KernelModel) -> KernelModel:
     """Reductions into outputs or narrow floats go through internal accumulators, copied out at their end.
 
-    So accumulators can live in registers, and sums of f16 and bf16 are kept in f32 and rounded once.
+    So accumulators can live in registers, and sums of f16 and bf16 are kept in f32 and rounded once. What another
+    operation writes into the same array (a border) stays there.
     """
     for target in sorted({s.target for s in model.statements if s.combine}):
         array = model.arrays[target]
@@ -125,9 +129,11 @@ def _through_accumulator(model: KernelModel, target: int) -> KernelModel:
     dtype = "f32" if array.dtype in ("f16", "bf16") else array.dtype
     accumulator = len(model.arrays)
     statements: list[KernelStatement] = []
-    last = max(i for i, s in enumerate(model.statements) if s.target == target)
+    updating = {s.operation for s in model.statements if s.combine and s.target == target}
+    moved = {i for i, s in enumerate(model.statements) if s.target == target and s.operation in updating}
+    last = max(moved)
     for number, statement in enumerate(model.statements):
-        if statement.target == target:
+        if number in moved:
             body = statement.body if statement.body.dtype == dtype else _as(statement.body, dtype)
             statements.append(replace(statement, target=accumulator, body=body))
         else:
@@ -143,12 +149,12 @@ def _as(body: Scalar, dtype: str) -> Scalar:
 
 
 def _copy_out(update: KernelStatement, array: Array, dtype: str, source: int, target: int) -> KernelStatement:
-    rank = len(array.shape)
-    here = affine_map(rank, dims(rank))
-    read: Scalar = Read(source, here, dtype)
+    """Copies exactly the places that the update wrote: the array may have a border that something else writes."""
+    kept, write = _without_reduced(update.extents, update.reduced, update.write)
+    read: Scalar = Read(source, write, dtype)
     body = read if dtype == array.dtype else Cast(read, array.dtype)
-    names = tuple(f"i{k}" for k in range(rank))
-    return KernelStatement(array.shape, names, target, here, body, None, update.operation)
+    extents, names = tuple(update.extents[d] for d in kept), tuple(update.names[d] for d in kept)
+    return KernelStatement(extents, names, target, write, body, None, update.operation)
 
 
 def renumber(scalar: Scalar, operands: Sequence[int]) -> Scalar:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import islpy as isl
 
 from msc.poly.dependences import domain, isl_expr, tuple_of
-from msc.poly.model import KernelModel
+from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.outer_band import loop_row
 from msc.poly.plan import Plan
 from msc.poly.scalar import reads
@@ -28,11 +28,12 @@ def may_overwrite(model: KernelModel, plan: Plan, schedule: isl.Schedule, source
     pairs = _read_then_write(model, source, target)
     if pairs.is_empty():
         return True
+    touching = {i for i, s in enumerate(model.statements) if s.target == target or source in _read_arrays(s)}
     ranks = {i: len(s.extents) for i, s in enumerate(model.statements)}
     loops = [m.dims for m in plan.band] + [m.dims for g in plan.groups for m in g.inner if len(g.statements) > 1]
     same = pairs
     for dims in loops:
-        if set(dims) == set(ranks):
+        if touching <= set(dims):
             same = same.eq_at_multi_union_pw_aff(isl.MultiUnionPwAff(loop_row(dims, ranks)))
     return pairs.subtract(same).is_empty() and reversed_pairs(schedule, pairs).is_empty()
 
@@ -51,3 +52,7 @@ def _read_then_write(model: KernelModel, source: int, target: int) -> isl.UnionM
     read = isl.UnionMap("{ " + "; ".join(reading) + " }").intersect_domain(instances)
     written = isl.UnionMap("{ " + "; ".join(writing) + " }").intersect_domain(instances)
     return read.apply_range(written.reverse())
+
+
+def _read_arrays(statement: KernelStatement) -> set[int]:
+    return {r.operand for r in reads(statement.body)}

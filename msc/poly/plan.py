@@ -1,5 +1,6 @@
 """A scheduling plan: the decisions for one kernel, as readable lines. Everything else about a schedule follows from it.
 
+    first S4 over i0 extent 2: S4.0              groups before all others: what fills a border
     oc tile 6 parallel: S0.1 S1.1 S2.1 S3.1      a member of the outer band: dimension 1 of each statement
     ow tile 28 vector: S0.3 S1.3 S2.3 S3.3       tiles are moved below the inner loops, as point loops
     do S0                                        then groups of statements, in order;
@@ -39,10 +40,11 @@ class Group:
 
 @dataclass(frozen=True)
 class Plan:
-    """The decisions for one kernel."""
+    """The decisions for one kernel: `first` runs before the band and outside it."""
 
     band: tuple[Member, ...]
     groups: tuple[Group, ...]
+    first: tuple[Group, ...] = ()
 
     @property
     def points(self) -> tuple[Member, ...]:
@@ -53,7 +55,8 @@ class Plan:
 
 def to_lines(plan: Plan) -> list[str]:
     """The plan as text, a line a decision."""
-    return [*(_member_line(m) for m in plan.band), *(_group_line(g) for g in plan.groups)]
+    before = (_group_line(g, "first") for g in plan.first)
+    return [*before, *(_member_line(m) for m in plan.band), *(_group_line(g, "do") for g in plan.groups)]
 
 
 def _member_line(member: Member) -> str:
@@ -68,8 +71,8 @@ def _dims_text(member: Member) -> str:
     return " ".join(f"S{s}.{d}" for s, d in sorted(member.dims.items()))
 
 
-def _group_line(group: Group) -> str:
-    text = "do " + " ".join(f"S{s}" for s in group.statements)
+def _group_line(group: Group, word: str) -> str:
+    text = f"{word} " + " ".join(f"S{s}" for s in group.statements)
     if group.inner:
         text += " over " + ", ".join(_member_line(m) for m in group.inner)
     return text
@@ -82,16 +85,19 @@ def from_lines(lines: Sequence[str]) -> Plan:
     """The inverse of `to_lines`; raises ValueError naming the line that is not one."""
     band: list[Member] = []
     groups: list[Group] = []
+    first: list[Group] = []
     for line in lines:
-        if line.startswith("do "):
-            groups.append(_read_group(line))
+        if line.startswith("first "):
+            first.append(_read_group(line.removeprefix("first ")))
+        elif line.startswith("do "):
+            groups.append(_read_group(line.removeprefix("do ")))
         else:
             band.append(_read_member(line))
-    return Plan(tuple(band), tuple(groups))
+    return Plan(tuple(band), tuple(groups), tuple(first))
 
 
-def _read_group(line: str) -> Group:
-    statements, _, loops = line.removeprefix("do ").partition(" over ")
+def _read_group(text: str) -> Group:
+    statements, _, loops = text.partition(" over ")
     inner = tuple(_read_member(text) for text in loops.split(", ")) if loops else ()
     return Group(tuple(int(word.removeprefix("S")) for word in statements.split()), inner)
 

@@ -37,6 +37,21 @@ class _TreeBuilder:
         self._plan = plan
         self._ranks = {i: len(s.extents) for i, s in enumerate(model.statements)}
 
+    def whole(self, node: isl.ScheduleNode) -> isl.ScheduleNode:
+        """Everything: what runs first, each group in loops of its own, then the band."""
+        plan = self._plan
+        if not plan.first:
+            return self.band(node, plan.band, {})
+        rest = [s for g in plan.groups for s in g.statements]
+        filters = [self._statement_filter(s) for s in (*(g.statements for g in plan.first), rest)]
+        return self._sequence(node, filters, self._first_or_band)
+
+    def _first_or_band(self, node: isl.ScheduleNode, k: int) -> isl.ScheduleNode:
+        if k == len(self._plan.first):
+            return self.band(node, self._plan.band, {})
+        group = self._plan.first[k]
+        return self._group(node, group, group.inner, None)
+
     def band(self, node: isl.ScheduleNode, members: Sequence[Member], parts: Mapping[str, _Part]) -> isl.ScheduleNode:
         if not members:
             return self._body(node, parts)
@@ -66,8 +81,9 @@ class _TreeBuilder:
         return _back_to(built, depth)
 
     def _group(
-        self, node: isl.ScheduleNode, group: Group, inner: Sequence[Member], parts: Mapping[str, _Part]
+        self, node: isl.ScheduleNode, group: Group, inner: Sequence[Member], parts: Mapping[str, _Part] | None
     ) -> isl.ScheduleNode:
+        """A group under its inner loops, then under the point loops of the band's parts; None outside the band."""
         if inner:
             kind = "vector" if inner[0].vector else "sequential"
             return self._loop(
@@ -77,7 +93,7 @@ class _TreeBuilder:
                 "{d}",
                 lambda child: self._group(child, group, inner[1:], parts),
             )
-        return self._points(node, group, self._plan.points, parts)
+        return self._points(node, group, self._plan.points if parts is not None else (), parts or {})
 
     def _points(
         self, node: isl.ScheduleNode, group: Group, members: Sequence[Member], parts: Mapping[str, _Part]
@@ -127,7 +143,7 @@ class _TreeBuilder:
 
     def _range_filter(self, member: Member, part: _Part) -> isl.UnionSet:
         pieces = [
-            f"{tuple_of(s, rank)} : {part.low} <= d{member.dims[s]} < {part.high}" for s, rank in self._ranks.items()
+            f"{tuple_of(s, self._ranks[s])} : {part.low} <= d{dim} < {part.high}" for s, dim in member.dims.items()
         ]
         return isl.UnionSet("{ " + "; ".join(pieces) + " }")
 
@@ -151,12 +167,22 @@ def _back_to(node: isl.ScheduleNode, depth: int) -> isl.ScheduleNode:
 
 
 def schedule_tree(model: KernelModel, deps: Dependences, plan: Plan) -> isl.Schedule:
-    """The schedule tree of a plan."""
+    """The schedule tree of a plan. Raises ValueError for a plan that does not run each statement once."""
+    _check_complete(model, plan)
     unscheduled = isl.Schedule.from_domain(deps.domain)
     if not model.statements:
         return unscheduled
     root = unscheduled.get_root().child(0)
-    return _TreeBuilder(model, plan).band(root, plan.band, {}).get_schedule()
+    return _TreeBuilder(model, plan).whole(root).get_schedule()
+
+
+def _check_complete(model: KernelModel, plan: Plan) -> None:
+    inside = sorted(s for g in plan.groups for s in g.statements)
+    if sorted([*inside, *(s for g in plan.first for s in g.statements)]) != list(range(len(model.statements))):
+        raise ValueError("the schedule does not run every statement once")
+    for member in plan.band:
+        if sorted(member.dims) != inside:
+            raise ValueError(f"loop {member.name} of the band is not a loop of every statement below it")
 
 
 def violated(schedule: isl.Schedule, deps: Dependences) -> isl.UnionMap:
@@ -182,6 +208,8 @@ def _backwards(schedule: isl.Schedule, pairs: isl.UnionMap, legal: Callable[[isl
 
 def carried(member: Member, deps: Dependences, model: KernelModel) -> isl.UnionMap:
     """The dependences between different iterations of a loop that all statements share."""
-    ranks = {s: len(statement.extents) for s, statement in enumerate(model.statements)}
+    ranks = {s: len(statement.extents) for s, statement in enumerate(model.statements) if s in member.dims}
+    shared = isl.UnionSet("{ " + "; ".join(tuple_of(s, rank) for s, rank in ranks.items()) + " }")
+    order = deps.order.intersect_domain(shared).intersect_range(shared)
     row = isl.MultiUnionPwAff(loop_row(member.dims, ranks))
-    return deps.order.subtract(deps.order.eq_at_multi_union_pw_aff(row))
+    return order.subtract(order.eq_at_multi_union_pw_aff(row))

@@ -13,6 +13,7 @@ from msc.poly.dependences import Dependences
 from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.outer_band import ScheduleLimit, SharedLoop, restricted, shared_loops
 from msc.poly.plan import Group, Member, Plan
+from msc.poly.scalar import reads
 from msc.schedule.access import lanes_of, scalar_cost, statement_cost, strides, vectorisable
 from msc.schedule.tiling import TileSearch
 from msc.targets.cpu import CpuTarget
@@ -32,10 +33,26 @@ class Decision:
 def decide(model: KernelModel, deps: Dependences, target: CpuTarget, threads: int) -> Decision:
     """The plan of a kernel on a target."""
     reasons: list[str] = []
-    band = _outer_band(model, deps, reasons)
-    groups = _groups(model, deps, band)
+    first = _borders(model)
+    rest = [k for k in range(len(model.statements)) if k not in first]
+    band = _outer_band(model, deps, rest, reasons)
+    groups = _groups(model, deps, band, rest)
     plan = _with_vectors(model, band, groups, target, reasons)
+    lanes = lanes_of(model, target)
+    before = tuple(_inner_vector(model, Group((k,), _own_loops(model, k, ())), lanes) for k in first)
+    plan = replace(plan, first=before)
     return Decision(_with_threads(model, plan, threads, reasons), reasons)
+
+
+def _borders(model: KernelModel) -> list[int]:
+    """Statements that fill a part of an output with a constant, beside others that compute: they run first, alone."""
+    updated = {s.target for s in model.statements if s.combine}
+    fills = [
+        k
+        for k, s in enumerate(model.statements)
+        if model.arrays[s.target].kind == "output" and s.target not in updated and not any(reads(s.body))
+    ]
+    return fills if len(fills) < len(model.statements) else []
 
 
 def plain(model: KernelModel) -> Plan:
@@ -43,10 +60,12 @@ def plain(model: KernelModel) -> Plan:
     return Plan((), tuple(Group((k,), _own_loops(model, k, ())) for k in range(len(model.statements))))
 
 
-def _outer_band(model: KernelModel, deps: Dependences, reasons: list[str]) -> tuple[Member, ...]:
-    everything = range(len(model.statements))
+def _outer_band(
+    model: KernelModel, deps: Dependences, statements: Sequence[int], reasons: list[str]
+) -> tuple[Member, ...]:
+    inside = deps if len(statements) == len(model.statements) else restricted(deps, statements, ())
     try:
-        loops = shared_loops(model, deps, everything)
+        loops = shared_loops(model, inside, statements)
     except ScheduleLimit:
         reasons.append("isl's operation limit was reached: statements run one after the other")
         return ()
@@ -80,10 +99,12 @@ def _own_loops(model: KernelModel, number: int, band: Sequence[Member]) -> tuple
     )
 
 
-def _groups(model: KernelModel, deps: Dependences, band: Sequence[Member]) -> tuple[Group, ...]:
+def _groups(
+    model: KernelModel, deps: Dependences, band: Sequence[Member], statements: Sequence[int]
+) -> tuple[Group, ...]:
     """Statements in order; neighbours that may share all their inner loops run in one group."""
     groups: list[Group] = []
-    for number in range(len(model.statements)):
+    for number in statements:
         own = _own_loops(model, number, band)
         merged = _merge(model, deps, band, groups[-1], number, own) if groups else None
         if merged is not None:
@@ -210,7 +231,8 @@ def _moved(
 ) -> tuple[Member, ...]:
     """The band without reductions: the vector member whole and innermost.
 
-    Where another member is what some array has contiguous (a transposition), square tiles of both stay within the first cache.
+    Where another member is what some array has contiguous (a transposition), square tiles of both stay within the
+    first cache.
     """
     others = [i for i in range(len(band)) if i != vector]
     row = next((i for i in others if _is_contiguous(model, band[i]) and band[i].extent >= lanes), None)
@@ -236,4 +258,4 @@ def _with_threads(model: KernelModel, plan: Plan, threads: int, reasons: list[st
         return plan
     reasons.append(f"threads share {plan.band[best].name} ({trips[best]} iterations)")
     rest = tuple(m for i, m in enumerate(plan.band) if i != best)
-    return Plan((replace(plan.band[best], parallel=True), *rest), plan.groups)
+    return replace(plan, band=(replace(plan.band[best], parallel=True), *rest))

@@ -25,7 +25,7 @@ MAX_VECTORS = 8
 
 
 SPARE_REGISTERS = 7
-"""Beside accumulators and the vectors of a row: broadcast operands that C compilers load ahead; with fewer they spill."""
+"""Besides accumulators and the vectors of a row: broadcasts that C compilers load ahead; with fewer they spill."""
 
 
 @dataclass(frozen=True)

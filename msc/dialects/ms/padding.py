@@ -17,7 +17,7 @@ from msc.dialects.ms.movement import copy_statement
 from msc.dialects.ms.properties import choice_property, real_property, required_ints
 from msc.dialects.ms.shapes import UNKNOWN, shape_text, tensor_type
 from msc.ir.errors import InvalidAttribute, ShapeConflict
-from msc.poly.compute import Statement, dims
+from msc.poly.compute import Statement, affine_map, dims
 
 Part = tuple[int, int, int, int]
 """A part of one axis: extent, first place in the result, factor and offset of the place in the operand."""
@@ -65,10 +65,30 @@ class PadOp(BasicOp):
 
     def compute(self) -> Sequence[Statement]:
         if self.word("mode") == "constant":
-            fill = pointwise_statement(self.result_shape(), constant(self.real("value"), self.dtype(0)))
-            return (fill, self._copy([(n, b, 1, 0) for n, (b, _) in zip(self.shape(0), self.amounts(), strict=True)]))
+            copy = self._copy([(n, b, 1, 0) for n, (b, _) in zip(self.shape(0), self.amounts(), strict=True)])
+            return (*self.border(), copy)
         axes = [list(self._parts(n, b, e)) for n, (b, e) in zip(self.shape(0), self.amounts(), strict=True)]
         return [self._copy(parts) for parts in product(*axes)]
+
+    def border(self) -> list[Statement]:
+        """What writes the constant around x: a slab at each padded end, without the corners of earlier axes."""
+        slabs: list[Statement] = []
+        places = [(0, size) for size in self.result_shape()]
+        for axis, (n, (begin, end)) in enumerate(zip(self.shape(0), self.amounts(), strict=True)):
+            for first, extent in ((0, begin), (begin + n, end)):
+                if extent:
+                    slabs.append(self._slab([*places[:axis], (first, extent), *places[axis + 1 :]]))
+            places[axis] = (begin, n)
+        return slabs
+
+    def _slab(self, places: Sequence[tuple[int, int]]) -> Statement:
+        """The constant in a box: first place and extent along each axis."""
+        d = dims(len(places))
+        names = tuple(f"i{k}" for k in range(len(places)))
+        write = affine_map(len(places), [e + first for e, (first, _) in zip(d, places, strict=True)])
+        return Statement(
+            tuple(extent for _, extent in places), names, write, constant(self.real("value"), self.dtype(0))
+        )
 
     def _parts(self, n: int, begin: int, end: int) -> Iterator[Part]:
         """The parts of one axis that are not empty: the operand itself, what is before, what is after."""

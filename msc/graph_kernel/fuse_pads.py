@@ -1,0 +1,73 @@
+"""Pass `fuse-pads`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+from xdsl.utils.hints import isa
+
+from msc.dialects.gk import KernelOp
+from msc.dialects.ms.base import BasicOp
+from msc.dialects.ms.movement import TransposeOp
+from msc.dialects.ms.padding import PadOp
+from msc.graph_kernel.kernel_building import REASONS
+
+
+@dataclass(frozen=True)
+class FusePads(ModulePass):
+    """Let a kernel write its result into the middle of a padded one.
+
+    Takes: kernels. Gives: the same kernels, but a constant padding that is a kernel of its own and alone reads the only
+    result of the kernel before becomes the end of that kernel (`msc.analysis.layout_views`: it writes the border, and
+    its result in place), so that the tensor is not copied. Keeps: the meaning, bit by bit.
+    """
+
+    name = "fuse-pads"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in [k for k in op.walk() if isinstance(k, KernelOp)]:
+            pad = _only_pad(kernel)
+            producer = _only_producer(kernel) if pad is not None else None
+            if pad is not None and producer is not None:
+                _fuse(producer, kernel, pad)
+
+
+def _only_pad(kernel: KernelOp) -> PadOp | None:
+    ops = list(kernel.body.block.ops)
+    pad = ops[0]
+    return pad if len(ops) == 2 and isinstance(pad, PadOp) and pad.word("mode") == "constant" else None
+
+
+def _only_producer(kernel: KernelOp) -> KernelOp | None:
+    """The kernel whose one result only `kernel` uses, if its result is computed by one statement."""
+    value = kernel.inputs[0]
+    producer = value.owner
+    if not isinstance(producer, KernelOp) or len(producer.outputs) != 1 or value.uses.get_length() != 1:
+        return None
+    inner = producer.terminator.values[0]
+    last = inner.owner
+    if not isinstance(last, BasicOp) or isinstance(last, TransposeOp) or inner.uses.get_length() != 1:
+        return None
+    return producer if len(last.compute()) == 1 else None
+
+
+def _fuse(producer: KernelOp, kernel: KernelOp, pad: PadOp) -> None:
+    """Move the padding to the end of the producer, whose place and name the padding's kernel takes over."""
+    terminator = producer.terminator
+    pad.detach()
+    pad.operands[0] = terminator.values[0]
+    producer.body.block.insert_op_before(pad, terminator)
+    terminator.operands[0] = pad.results[0]
+    padded = Rewriter.replace_value_with_new_type(producer.outputs[0], pad.results[0].type)
+    kernel.outputs[0].replace_all_uses_with(padded)
+    reason = "fused ms.pad: the result is written inside its border"
+    known = producer.attributes.get(REASONS)
+    before = list(known) if isa(known, ArrayAttr[StringAttr]) else []
+    producer.attributes[REASONS] = ArrayAttr([*before, StringAttr(reason)])
+    block = kernel.parent
+    assert block is not None
+    block.erase_op(kernel)
