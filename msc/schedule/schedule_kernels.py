@@ -22,6 +22,7 @@ from msc.poly.model import KernelModel
 from msc.poly.plan import Plan, from_lines, to_lines
 from msc.poly.plan_fit import check_fit
 from msc.poly.tree import carried, schedule_tree, violated
+from msc.poly.vector_order import lanes_collide
 from msc.schedule.strategy import decide, plain
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.targets.cpu import CpuTarget, cpu_target
@@ -61,7 +62,7 @@ def _schedule(kernel: gk.KernelOp, target: CpuTarget, threads: int) -> None:
 
 def is_legal(model: KernelModel, deps: Dependences, plan: Plan) -> bool:
     """Whether isl proves that the plan runs every source before its sinks and shares no dependent iterations."""
-    if not violated(schedule_tree(model, deps, plan), deps).is_empty():
+    if not violated(schedule_tree(model, deps, plan), deps).is_empty() or lanes_collide(deps, plan):
         return False
     return all(carried(m, deps, model).is_empty() for m in plan.band)
 

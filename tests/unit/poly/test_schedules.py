@@ -8,12 +8,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from msc.poly.compute import dims
 from msc.poly.dependences import dependences
 from msc.poly.model import KernelModel
 from msc.poly.nest import Loop, Nest, generate
 from msc.poly.plan import Group, Member, Plan, from_lines, to_lines
 from msc.poly.tree import carried, schedule_tree, violated
-from tests.unit.poly.kernels import KERNELS, conflicts, executed, instances, matmul_relu, stencil
+from msc.poly.vector_order import lanes_collide
+from tests.unit.poly.kernels import (
+    KERNELS,
+    array,
+    conflicts,
+    executed,
+    instances,
+    matmul_relu,
+    read,
+    statement,
+    stencil,
+)
 
 members = st.builds(
     Member,
@@ -119,3 +131,31 @@ def test_kinds_of_loops_reach_the_nest() -> None:
     (outer,) = generate(schedule_tree(model, dependences(model), plan))
     assert isinstance(outer, Loop)
     assert (outer.name, outer.kind) == ("m", "parallel")
+
+
+def shifted(n: int = 9) -> KernelModel:
+    """S0: t[i + 1] = x[i]; S1: y[i] = t[i], which the iteration before has written."""
+    (i,) = dims(1)
+    return KernelModel(
+        (array(n, kind="input"), array(n, kind="output"), array(n + 1)),
+        (statement((n,), 2, (i + 1,), read(0, 1, i)), statement((n,), 1, (i,), read(2, 1, i))),
+        ("pad", "copy"),
+    )
+
+
+@pytest.mark.parametrize(("order", "collides"), [((0, 1), False), ((1, 0), True)])
+def test_lanes_run_a_statement_at_a_time(order: tuple[int, int], collides: bool) -> None:
+    """In both orders the loop is right one iteration after the other; vectors read what S0 writes only after it."""
+    model = shifted()
+    deps = dependences(model)
+    plan = Plan((), (Group(order, (Member("i", 9, {0: 0, 1: 0}, vector=True),)),))
+    assert violated(schedule_tree(model, deps, plan), deps).is_empty()
+    assert lanes_collide(deps, plan) is collides
+
+
+def test_lanes_of_a_sum_do_not_collide() -> None:
+    model = matmul_relu()
+    rows = {0: 0, 1: 0, 2: 0}
+    band = (Member("m", 3, rows), Member("n", 5, dict.fromkeys(rows, 1)))
+    plan = Plan(band, (Group((0,)), Group((1,), (Member("k", 4, {1: 2}, vector=True),)), Group((2,))))
+    assert not lanes_collide(dependences(model), plan)
