@@ -61,11 +61,14 @@ def benchmark(
     outputs = compiled.new_outputs()
     first = measure(lambda: compiled.call_into(inputs, outputs), warm_up=0, seconds=0, least=1)
     timing = measure(lambda: compiled.call_into(inputs, outputs), warm_up=workload.warm_up, seconds=workload.seconds)
-    kernels = _kernel_times(model, options, workload, use_cache) if by_kernel else ()
+    kernels = kernel_times(model, options, workload, use_cache=use_cache) if by_kernel else ()
     return Measurement(timing, first.median, kernels)
 
 
-def _kernel_times(model: str, options: CompileOptions, workload: Workload, use_cache: bool) -> tuple[KernelTime, ...]:
+def kernel_times(
+    model: str, options: CompileOptions, workload: Workload, *, use_cache: bool = True
+) -> tuple[KernelTime, ...]:
+    """Mean seconds of every kernel call, in order, in a build with clocks between them. Raises as `benchmark`."""
     compiled = library_of(model, replace(options, profile=True), use_cache=use_cache).load()
     inputs = choose_inputs(compiled.signature.inputs, workload.given, workload.seed)
     names = compiled.calls

@@ -14,6 +14,7 @@ VERBS: dict[str, str] = {
     "run": "Run a model on given or random inputs.",
     "verify": "Check every stage of a compilation against the interpreter.",
     "bench": "Time a model, whole and kernel by kernel.",
+    "tune": "Search for faster schedules by measurement.",
     "explain": "Explain the kernels of a model, or a diagnostic code.",
     "inspect": "Show what a model, an artifact or a file of weights holds.",
     "import": "Turn an ONNX model into .mir text and its weights beside it.",

@@ -106,13 +106,17 @@ class CompiledModel:
         """One call that adds each kernel call's time to `seconds`; needs a model built for profiling."""
         checked = self._checker.check(tuple(inputs), {})
         outputs = self.new_outputs()
+        self.profile_into(checked, outputs, seconds)
+        return tuple(outputs)
+
+    def profile_into(self, inputs: Sequence[Array], outputs: Sequence[Array], seconds: NDArray[np.float64]) -> None:
+        """As `profile`, on arrays already checked."""
         local = self._local
-        local.pointers[:] = [_address(array) for array in (*checked, *outputs)] or [0]
+        local.pointers[:] = [_address(array) for array in (*inputs, *outputs)] or [0]
         run = _function(self._library, PROFILE_SYMBOL)
         status = run(local.pointers, local.address, ctypes.c_void_p(seconds.ctypes.data))
         if status:
             raise _reported(status)
-        return tuple(outputs)
 
 
 def _address(array: Array) -> int:

@@ -17,7 +17,7 @@ from xdsl.passes import ModulePass
 
 from msc import __version__
 from msc.dialects import gk
-from msc.schedule.schedule_kernels import SCHEDULE
+from msc.schedule.schedule_kernels import REASONS, SCHEDULE
 from msc.schedule.tuned_plans import TunedPlan, TuningFile, kernel_key, read_tuning, target_text
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.targets.cpu import CpuTarget, cpu_target
@@ -41,10 +41,15 @@ class ApplyTuning(ModulePass):
         _refuse(_foreign(tuning, target, self.threads))
         keyed = [(kernel_key(k, target, self.threads), k) for k in op.walk() if isinstance(k, gk.KernelOp)]
         _refuse(_stale(tuning.entries, {key for key, _ in keyed}))
-        plans = {entry.key: entry.plan for entry in tuning.entries}
+        entries = {entry.key: entry for entry in tuning.entries}
         for key, kernel in keyed:
-            if key in plans:
-                kernel.attributes[SCHEDULE] = ArrayAttr([StringAttr(line) for line in plans[key]])
+            if key in entries:
+                kernel.attributes[SCHEDULE] = ArrayAttr([StringAttr(line) for line in entries[key].plan])
+                kernel.attributes[REASONS] = ArrayAttr([StringAttr(_reason(entries[key]))])
+
+
+def _reason(entry: TunedPlan) -> str:
+    return f"found by msc tune: {entry.before_us:.2f} us became {entry.after_us:.2f} us"
 
 
 def _foreign(tuning: TuningFile, target: CpuTarget, threads: int) -> Iterator[Diagnostic]:
