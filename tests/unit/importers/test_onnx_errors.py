@@ -12,7 +12,9 @@ from google.protobuf.message import DecodeError
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
 from onnx.helper import make_function, make_opsetid
 
-from msc.importers.onnx import import_model, import_proto
+from msc.driver import onnx_models
+from msc.driver.options import CompileOptions
+from msc.importers.onnx import SpecialisingModel, import_model, import_proto
 from msc.interp.arrays import Array
 from msc.support.diagnostics import MscError
 from tests.unit.importers.models import classifier, model, node, tensor
@@ -209,3 +211,30 @@ def test_mutated_models_fail_well() -> None:
             continue
         with suppress(MscError):
             import_proto(made, input_values={"axes": np.array([1])}, shapes={"x": (1, 3, 6, 6)})
+
+
+def test_a_shape_that_depends_on_large_data() -> None:
+    """The message names the input; compiling for each of its values is refused."""
+    made = one(node("NonZero", ["x"], ["y"]), tensor("x", [100, 100]))
+    special = SpecialisingModel(made, lambda imported: lambda inputs: inputs)
+    with pytest.raises(MscError, match="MSC0716"):
+        special({"x": np.zeros((100, 100), np.float32)})
+
+
+def test_a_node_that_no_importer_foresees() -> None:
+    """A permutation with an entry of 10^18 is the model's mistake, whatever Python raises for it."""
+    text = failing(one(node("ReverseSequence", ["x", "n"], ["y"], time_axis=10**18), *SEQUENCE))
+    assert "MSC0790" in text
+    assert "ReverseSequence 'y' cannot be imported" in text
+
+
+SEQUENCE = (tensor("x", [3, 2]), tensor("n", [2], TensorProto.INT64))
+
+
+def test_onnx_models_need_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(name: str) -> None:
+        return None
+
+    monkeypatch.setattr(onnx_models, "find_spec", nothing)
+    with pytest.raises(MscError, match="MSC0717"):
+        onnx_models.load_onnx("net.onnx", CompileOptions())
