@@ -5,12 +5,12 @@ from __future__ import annotations
 import signal
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from msc.support.diagnostics import MscError
-from tests.conformance.backend import Executor, MscBackend
+from tests.conformance.backend import Executor, MscBackend, MscRep
 from tests.conformance.suite import Case, classes
 
 
@@ -34,9 +34,14 @@ def run_cases(cases: Sequence[Case], executor: Executor, seconds: int) -> Iterat
         MscBackend.prepared = None
         started = time.perf_counter()
         reason = _reason(case, seconds)
-        bound = () if MscBackend.prepared is None else tuple(sorted(MscBackend.prepared.model.bound))
+        bound = _bound_inputs()
         taken = time.perf_counter() - started
         yield Outcome(case.name, case.kind, reason == "", reason, tuple(sorted(classes(case))), bound, taken)
+
+
+def _bound_inputs() -> tuple[str, ...]:
+    prepared: MscRep | None = MscBackend.prepared
+    return () if prepared is None else tuple(sorted(prepared.model.bound))
 
 
 def _reason(case: Case, seconds: int) -> str:
@@ -61,7 +66,7 @@ class OutOfTime(BaseException):
 
 
 @contextmanager
-def _limited(seconds: int) -> Iterator[None]:
+def _limited(seconds: int) -> Generator[None]:
     def stop(*_: object) -> None:
         raise OutOfTime(f"more than {seconds} s")
 

@@ -36,7 +36,7 @@ def _dimension(model: ModelProto, random: Random) -> None:
     """A size of an input becomes another number."""
     dims = [d for i in model.graph.input for d in i.type.tensor_type.shape.dim]
     if dims:
-        dims[random.integers(len(dims))].dim_value = int(random.choice(_NUMBERS))
+        dims[int(random.integers(len(dims)))].dim_value = int(random.choice(_NUMBERS))
 
 
 def _attribute(model: ModelProto, random: Random) -> None:
@@ -44,12 +44,12 @@ def _attribute(model: ModelProto, random: Random) -> None:
     attributes = [(n, a) for n in model.graph.node for a in n.attribute]
     if not attributes:
         return
-    node, attribute = attributes[random.integers(len(attributes))]
+    node, attribute = attributes[int(random.integers(len(attributes)))]
     value = int(random.choice(_NUMBERS))
     if attribute.type == AttributeProto.INT:
         attribute.i = value
     elif attribute.type == AttributeProto.INTS and attribute.ints:
-        attribute.ints[random.integers(len(attribute.ints))] = value
+        attribute.ints[int(random.integers(len(attribute.ints)))] = value
     else:
         node.attribute.remove(attribute)
 
@@ -58,9 +58,9 @@ def _wire(model: ModelProto, random: Random) -> None:
     """A node takes another value, or none."""
     nodes = [n for n in model.graph.node if n.input]
     if nodes:
-        node = nodes[random.integers(len(nodes))]
+        node = nodes[int(random.integers(len(nodes)))]
         names = [name for n in model.graph.node for name in (*n.input, *n.output)] + ["", "nowhere"]
-        node.input[random.integers(len(node.input))] = names[random.integers(len(names))]
+        node.input[int(random.integers(len(node.input)))] = names[int(random.integers(len(names)))]
 
 
 def _operator(model: ModelProto, random: Random) -> None:
@@ -79,13 +79,13 @@ def _operator(model: ModelProto, random: Random) -> None:
         "Expand",
         "Tile",
     )
-    model.graph.node[random.integers(len(model.graph.node))].op_type = str(random.choice(kinds))
+    model.graph.node[int(random.integers(len(model.graph.node)))].op_type = str(random.choice(kinds))
 
 
 def _kind(model: ModelProto, random: Random) -> None:
     """An input has another element type."""
     if model.graph.input:
-        info = model.graph.input[random.integers(len(model.graph.input))]
+        info = model.graph.input[int(random.integers(len(model.graph.input)))]
         info.type.tensor_type.elem_type = int(random.integers(0, 30))
 
 
@@ -100,13 +100,13 @@ def mutated(data: bytes, random: Random) -> ModelProto | None:
         raw = bytearray(data)
         for place in random.integers(0, len(raw), random.integers(1, 6)):
             raw[place] = random.integers(256)
-        data = bytes(raw[: random.integers(1, len(raw) + 1)] if random.random() < 0.1 else raw)
+        data = bytes(raw[: int(random.integers(1, len(raw) + 1))] if random.random() < 0.1 else raw)
     try:
         model.ParseFromString(data)
     except DecodeError:
         return None
     for _ in range(0 if in_bytes else random.integers(1, 4)):
-        STRUCTURE[random.integers(len(STRUCTURE))](model, random)
+        STRUCTURE[int(random.integers(len(STRUCTURE)))](model, random)
     return model
 
 
@@ -138,7 +138,7 @@ def main(minutes: float, seed: int, out: Path) -> None:
     random, corpus, answers = np.random.default_rng(seed), _corpus(), Counter[str]()
     end = time.monotonic() + 60 * minutes
     while time.monotonic() < end:
-        model = mutated(corpus[random.integers(len(corpus))], random)
+        model = mutated(corpus[int(random.integers(len(corpus)))], random)
         answers["protobuf refuses it" if model is None else _guarded(model, out)] += 1
     for text, count in answers.most_common():
         click.echo(f"{count:8} {text}")

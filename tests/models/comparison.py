@@ -59,7 +59,7 @@ def largest_error(results: tuple[Array, ...], wanted: list[Array]) -> float:
 def _error(result: Array, wanted: Array) -> float:
     if result.shape != wanted.shape or not np.isfinite(result).all():
         return float("inf")
-    return float(np.abs(result - wanted).max() / np.abs(wanted).max())
+    return float(np.max(np.abs(np.subtract(result, wanted))) / np.max(np.abs(wanted)))
 
 
 def _tuple(results: Array | tuple[Array, ...]) -> tuple[Array, ...]:
@@ -69,4 +69,4 @@ def _tuple(results: Array | tuple[Array, ...]) -> tuple[Array, ...]:
 def sensitivity(variant: Variant) -> float:
     """By how much the first result changes with the input, relative to its largest magnitude, in PyTorch."""
     first, other = (expected(variant, number)[0] for number in (0, 5))
-    return float(np.abs(first - other).max() / np.abs(first).max())
+    return float(np.max(np.abs(np.subtract(first, other))) / np.max(np.abs(first)))

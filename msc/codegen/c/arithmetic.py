@@ -232,7 +232,7 @@ def _compare_integers(prelude: Prelude, op: Operation, operands: Sequence[Value]
         operands = _as_masks(prelude, operands)
     type_ = _shape(operands)
     if predicate >= 6:
-        decided = _DECIDED_BY_ZERO.get((predicate, *(v.text == "0" for v in operands)))
+        decided = _DECIDED_BY_ZERO.get((predicate, operands[0].text == "0", operands[1].text == "0"))
         if decided is not None:
             return _always(prelude, decided, _mask(type_))
         operands = [_to_unsigned(prelude, v) for v in operands]

@@ -6,9 +6,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch")
-pytest.importorskip("onnxscript")
-
 from benchmarks.torch_models.catalogue import TINY
 from benchmarks.torch_models.export import EXPORTERS, Exporter
 from tests.models.comparison import SENSITIVITY, TOLERANCE, compare, sensitivity
