@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from msc.driver.kernel_rates import KernelRate, kernel_work, rate_json, rates
 from msc.driver.libraries import library_of
 from msc.driver.model_inputs import choose_inputs
 from msc.driver.options import CompileOptions
+from msc.runtime.machine import Machine, measured_machine
 from msc.runtime.timing import Timing, measure
 from msc.support.diagnostics import Diagnostic, MscError
 
@@ -43,10 +46,14 @@ class Measurement:
     timing: Timing
     first: float
     kernels: tuple[KernelTime, ...] = ()
+    rates: tuple[KernelRate | None, ...] = ()
+    machine: Machine | None = None
 
     def to_json(self) -> dict[str, object]:
-        """Seconds, everywhere."""
-        return {"first": self.first, **self.timing.to_json(), "kernels": [vars(k) for k in self.kernels]}
+        """Seconds, everywhere; kernels also with their rates where the model tells what they do."""
+        kernels = [{**vars(k), **rate_json(rate)} for k, rate in zip(self.kernels, self.rates, strict=True)]
+        machine = None if self.machine is None else asdict(self.machine)
+        return {"first": self.first, **self.timing.to_json(), "kernels": kernels, "machine": machine}
 
 
 def benchmark(
@@ -61,8 +68,18 @@ def benchmark(
     outputs = compiled.new_outputs()
     first = measure(lambda: compiled.call_into(inputs, outputs), warm_up=0, seconds=0, least=1)
     timing = measure(lambda: compiled.call_into(inputs, outputs), warm_up=workload.warm_up, seconds=workload.seconds)
-    kernels = kernel_times(model, options, workload, use_cache=use_cache) if by_kernel else ()
-    return Measurement(timing, first.median, kernels)
+    if not by_kernel:
+        return Measurement(timing, first.median)
+    kernels, machine = kernel_times(model, options, workload, use_cache=use_cache), _machine(options.threads)
+    achieved = rates(kernels, kernel_work(model, options), machine)
+    return Measurement(timing, first.median, kernels, achieved, machine)
+
+
+def _machine(threads: int) -> Machine | None:
+    """What the machine can do; None where that cannot be measured, which is no reason not to time a model."""
+    with suppress(MscError):
+        return measured_machine(threads)
+    return None
 
 
 def kernel_times(
@@ -93,9 +110,18 @@ def measurement_text(measurement: Measurement) -> str:
     lines = [f"{', '.join(parts)}, minimum {_us(timing.minimum)} over {len(timing.samples)} calls"]
     lines.append(f"{1 / timing.median:,.0f} calls a second; the first call took {_us(measurement.first)}")
     if measurement.kernels:
-        lines.append(f"\n{'kernel':<44}{'us':>12}{'share':>8}")
-        lines += [f"{k.name[:43]:<44}{k.seconds * 1e6:>12.2f}{k.share:>8.1%}" for k in measurement.kernels]
+        columns = f"{'GFLOP/s':>10}{'of peak':>9}{'GB/s':>9}{'of memory':>11}"
+        lines.append(f"\n{'kernel':<44}{'us':>12}{'share':>8}{columns}")
+        lines += map(_kernel_line, measurement.kernels, measurement.rates)
     return "\n".join(lines)
+
+
+def _kernel_line(kernel: KernelTime, rate: KernelRate | None) -> str:
+    line = f"{kernel.name[:43]:<44}{kernel.seconds * 1e6:>12.2f}{kernel.share:>8.1%}"
+    if rate is None:
+        return line
+    peak, bandwidth = (f"{s:.1%}" if s is not None else "" for s in (rate.share_of_peak, rate.share_of_bandwidth))
+    return f"{line}{rate.gflops_per_second:>10.2f}{peak:>9}{rate.gbytes_per_second:>9.2f}{bandwidth:>11}"
 
 
 def _us(seconds: float) -> str:

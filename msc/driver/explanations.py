@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Operation
@@ -10,13 +10,19 @@ from xdsl.utils.hints import isa
 
 from msc.analysis.bytes import bytes_read, bytes_written
 from msc.analysis.flops import flops
+from msc.analysis.kernel_model import kernel_model
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.structure import ConstantOp
 from msc.driver.compile import Step, compile_model
+from msc.driver.kernel_rates import KernelRate, KernelWork, MeasuredKernels
 from msc.driver.options import CompileOptions
 from msc.ir.locations import source_location
+from msc.runtime.machine import Machine
+from msc.schedule.prediction import Prediction, predict
+from msc.schedule.schedule_kernels import plan_of
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+from msc.targets.cpu import CpuTarget, cpu_target
 
 _COLLECT_AFTER = "convert-gk-to-loop"
 """The pass after which kernels carry everything: what they were fused of, their schedule, their function."""
@@ -36,15 +42,24 @@ class KernelExplanation:
     flops: int
     bytes_read: int
     bytes_written: int
+    predicted_cycles: int = 0
+    predicted_instruction_cycles: int = 0
+    predicted_memory_cycles: int = 0
+    predicted_seconds: float | None = None
+    measured_seconds: float | None = None
+    rate: KernelRate | None = field(default=None)
 
 
-def explain_model(model: str, options: CompileOptions, kernel: str | None = None) -> tuple[KernelExplanation, ...]:
+def explain_model(
+    model: str, options: CompileOptions, kernel: str | None = None, measured: MeasuredKernels | None = None
+) -> tuple[KernelExplanation, ...]:
     """All kernels in the order of execution, or those whose function or label is `kernel`. Raises MSC0009."""
     found = list[KernelExplanation]()
+    times = measured or MeasuredKernels({})
 
     def collect(step: Step, module: ModuleOp) -> None:
         if step.name == _COLLECT_AFTER:
-            found.extend(_explain(op) for op in module.walk() if isinstance(op, KernelOp))
+            found.extend(_explain(op, options, times) for op in module.walk() if isinstance(op, KernelOp))
 
     compile_model(model, options, "loop", after_step=collect)
     chosen = [k for k in found if kernel is None or kernel in (k.function, k.label)]
@@ -56,20 +71,39 @@ def explain_model(model: str, options: CompileOptions, kernel: str | None = None
     return tuple(chosen)
 
 
-def _explain(kernel: KernelOp) -> KernelExplanation:
-    function, pattern = kernel.attributes.get("gk.function"), kernel.attributes.get("gk.pattern")
+def _explain(kernel: KernelOp, options: CompileOptions, measured: MeasuredKernels) -> KernelExplanation:
+    symbol, pattern = kernel.attributes.get("gk.function"), kernel.attributes.get("gk.pattern")
+    function = symbol.string_value() if isinstance(symbol, SymbolRefAttr) else ""
+    target = cpu_target(options.march)
+    prediction = predict(kernel_model(kernel), plan_of(kernel), target, options.threads)
+    seconds = measured.seconds.get(function)
+    work = KernelWork(flops(kernel), bytes_read(kernel) + bytes_written(kernel))
     return KernelExplanation(
-        function=function.string_value() if isinstance(function, SymbolRefAttr) else "",
+        function=function,
         label=kernel.label.data,
         pattern=pattern.data if isinstance(pattern, StringAttr) else "",
         operations=tuple(_origin(op) for op in kernel.body.block.ops if _computes(op)),
         fusion=_strings(kernel, "gk.reasons"),
         schedule=_strings(kernel, "gk.schedule"),
         schedule_reasons=_strings(kernel, "gk.schedule_reasons"),
-        flops=flops(kernel),
+        flops=work.flops,
         bytes_read=bytes_read(kernel),
         bytes_written=bytes_written(kernel),
+        predicted_cycles=round(prediction.cycles),
+        predicted_instruction_cycles=round(prediction.instruction_cycles),
+        predicted_memory_cycles=round(prediction.memory_cycles),
+        predicted_seconds=_predicted_seconds(prediction, target, measured.machine),
+        measured_seconds=seconds,
+        rate=None if seconds is None else KernelRate.of(work, seconds, measured.machine),
     )
+
+
+def _predicted_seconds(prediction: Prediction, target: CpuTarget, machine: Machine | None) -> float | None:
+    """Cycles at the clock at which the machine reached its peak: two vectors of multiply-adds a cycle."""
+    if machine is None:
+        return None
+    clock = machine.multiply_adds_per_second / machine.threads / (2 * target.lanes(4))
+    return prediction.cycles / clock
 
 
 def _computes(op: Operation) -> bool:
@@ -100,7 +134,25 @@ def _paragraph(kernel: KernelExplanation) -> str:
         ("fusion", kernel.fusion),
         ("schedule", kernel.schedule),
         ("because", kernel.schedule_reasons),
+        ("predicted", (_predicted_line(kernel),)),
+        ("measured", _measured_lines(kernel)),
     )
     for title, items in sections:
         lines += [f"  {title if i == 0 else '':<9} {item}" for i, item in enumerate(items)]
     return "\n".join(lines)
+
+
+def _predicted_line(kernel: KernelExplanation) -> str:
+    parts = f"{kernel.predicted_instruction_cycles} of instructions, {kernel.predicted_memory_cycles} of memory"
+    seconds = kernel.predicted_seconds
+    return f"{kernel.predicted_cycles} cycles: {parts}{'' if seconds is None else f'; {seconds * 1e6:.2f} us'}"
+
+
+def _measured_lines(kernel: KernelExplanation) -> tuple[str, ...]:
+    seconds, rate = kernel.measured_seconds, kernel.rate
+    if seconds is None or rate is None:
+        return ()
+    line = f"{seconds * 1e6:.2f} us, {rate.gflops_per_second:.2f} GFLOP/s, {rate.gbytes_per_second:.2f} GB/s"
+    if rate.share_of_peak is None or rate.share_of_bandwidth is None:
+        return (line,)
+    return (line, f"{rate.share_of_peak:.1%} of peak, {rate.share_of_bandwidth:.1%} of the memory's bandwidth")

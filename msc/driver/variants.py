@@ -52,7 +52,10 @@ class Subject:
 
 @dataclass(frozen=True)
 class VariantTime:
-    """Microseconds of one call, and their ratio to the first plan's, both medians over the rounds; is it right?"""
+    """Microseconds of one call, their ratio to the first plan's, and whether the results are right.
+
+    Times are lower quartiles over the rounds: what else runs on the machine only makes calls slower.
+    """
 
     microseconds: float
     ratio: float
@@ -99,10 +102,12 @@ def _times(model: CompiledModel, record: KernelRecord, count: int, seconds: floa
     inputs = [aligned(np.ascontiguousarray(array)) for array in record.inputs]
     outputs = [aligned(array) for array in model.new_outputs()]
     rounds = _rounds(model, inputs, outputs, seconds)
-    ratios = np.median(rounds / rounds[:, 1:2], axis=0)
-    medians = np.median(rounds, axis=0) * 1e6
+    quartiles = np.percentile(rounds, 25, axis=0)
     agree = _agreement(record, outputs, count)
-    return [VariantTime(float(m), float(r), a) for m, r, a in zip(medians, ratios, agree, strict=True)]
+    return [
+        VariantTime(float(m), float(r), a)
+        for m, r, a in zip(quartiles * 1e6, quartiles / quartiles[1], agree, strict=True)
+    ]
 
 
 def _rounds(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import asdict
+from pathlib import Path
 
 import click
 
@@ -19,10 +20,13 @@ _CODE = re.compile(r"(MSC)?\w{0,8}", re.IGNORECASE)
 @click.command(name="explain")
 @click.argument("subject", metavar="MODEL|CODE", required=False)
 @click.option("--kernel", metavar="NAME", help="Only the kernel of this label or function name.")
+@click.option("--measured", metavar="FILE", help="Show times beside it, of msc bench --kernels --json.")
 @click.option("--json", "as_json", is_flag=True, help="Print the explanation of a model as JSON.")
 @with_compile_options
-def command(subject: str | None, kernel: str | None, as_json: bool, options: CompileOptions) -> None:
-    """Explain CODE, or each kernel of MODEL: what was fused and why, and its schedule. Alone: list all codes.
+def command(
+    subject: str | None, kernel: str | None, measured: str | None, as_json: bool, options: CompileOptions
+) -> None:
+    """Explain CODE, or each kernel of MODEL: what was fused, why, its schedule and its time. Alone: list all codes.
 
     Example: msc explain MSC0201, or msc explain lenet5.mir --kernel conv2d_relu
     """
@@ -31,13 +35,17 @@ def command(subject: str | None, kernel: str | None, as_json: bool, options: Com
     elif _CODE.fullmatch(subject):
         click.echo(explain_code(subject))
     else:
-        _explain_model(subject, kernel, as_json, options)
+        _explain_model(subject, kernel, measured, as_json, options)
 
 
-def _explain_model(model: str, kernel: str | None, as_json: bool, options: CompileOptions) -> None:
+def _explain_model(
+    model: str, kernel: str | None, measured: str | None, as_json: bool, options: CompileOptions
+) -> None:
     from msc.driver.explanations import explain_model, explanation_text
+    from msc.driver.kernel_rates import MeasuredKernels
 
-    kernels = explain_model(model, options, kernel)
+    times = MeasuredKernels.read(Path(measured)) if measured is not None else None
+    kernels = explain_model(model, options, kernel, times)
     click.echo(json.dumps([asdict(k) for k in kernels]) if as_json else explanation_text(kernels))
 
 

@@ -1,0 +1,111 @@
+"""What kernels achieve: operations and bytes a second, and the shares of what the machine can do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from msc.driver.options import CompileOptions
+from msc.driver.stages import stage_of_file
+from msc.runtime.machine import Machine, machine_from_json
+from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.files import read_source
+
+if TYPE_CHECKING:
+    from msc.driver.benchmark import KernelTime
+
+
+@dataclass(frozen=True)
+class KernelWork:
+    """What one call of a kernel does at least: `flops` operations, `bytes` from and to memory."""
+
+    flops: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class KernelRate:
+    """What a kernel achieves; shares are of the machine's peak of multiply-adds in f32 and of its memory bandwidth.
+
+    A share of the bandwidth above 1 says that the operands come from caches.
+    """
+
+    flops: int
+    bytes: int
+    gflops_per_second: float
+    gbytes_per_second: float
+    share_of_peak: float | None = None
+    share_of_bandwidth: float | None = None
+
+    @staticmethod
+    def of(work: KernelWork, seconds: float, machine: Machine | None) -> KernelRate:
+        """The rate of some work in some time."""
+        flops, nbytes = work.flops / max(seconds, 1e-12), work.bytes / max(seconds, 1e-12)
+        peak = None if machine is None else flops / machine.flops_per_second
+        bandwidth = None if machine is None else nbytes / machine.bytes_per_second
+        return KernelRate(work.flops, work.bytes, flops * 1e-9, nbytes * 1e-9, peak, bandwidth)
+
+
+def kernel_work(model: str, options: CompileOptions) -> tuple[KernelWork, ...]:
+    """The work of every kernel in order; none for a model past the stage of kernels, which no longer tells."""
+    stage = stage_of_file(model)
+    if model.endswith(".so") or (options.start or (stage.name if stage else "")) == "loop":
+        return ()
+    from msc.analysis.kernels import kernel_summaries
+    from msc.driver.compile import compile_model
+
+    summaries = kernel_summaries(compile_model(model, options, "gk").module)
+    return tuple(KernelWork(s.flops, s.bytes_read + s.bytes_written) for s in summaries)
+
+
+def rates(
+    times: Sequence[KernelTime], works: Sequence[KernelWork], machine: Machine | None
+) -> tuple[KernelRate | None, ...]:
+    """The rate of every call that runs a kernel; None for copies, and for all where calls and kernels do not match."""
+    calls = [k for k, t in enumerate(times) if t.name != "copy"]
+    matching = dict(zip(calls, works, strict=True)) if len(calls) == len(works) else {}
+    return tuple(KernelRate.of(matching[k], t.seconds, machine) if k in matching else None for k, t in enumerate(times))
+
+
+@dataclass(frozen=True)
+class MeasuredKernels:
+    """What `msc bench --kernels --json` found: mean seconds a call by kernel function, and the machine it ran on."""
+
+    seconds: Mapping[str, float]
+    machine: Machine | None = field(default=None)
+
+    @staticmethod
+    def read(path: Path) -> MeasuredKernels:
+        """Read the JSON of `msc bench`. Raises MSC0001 to MSC0003, and MSC0008 when it is something else."""
+        text = read_source(path)
+        try:
+            data = cast("dict[str, object]", json.loads(text))
+            kernels = [_named_seconds(item) for item in cast("list[dict[str, object]]", data["kernels"])]
+            machine = data.get("machine")
+            return MeasuredKernels(_means(kernels), None if machine is None else machine_from_json(machine))
+        except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
+            message = f"'{path}' is not what msc bench --kernels --json prints"
+            raise MscError(Diagnostic("MSC0008", message, notes=(str(error)[:200],))) from error
+
+
+def _named_seconds(item: dict[str, object]) -> tuple[str, float]:
+    name, seconds = item["name"], item["seconds"]
+    if not isinstance(name, str) or not isinstance(seconds, int | float):
+        raise ValueError("a kernel's name is a string and its seconds are a number")
+    return name, float(seconds)
+
+
+def _means(kernels: Sequence[tuple[str, float]]) -> dict[str, float]:
+    """Kernels that several calls share take the mean of them."""
+    groups: dict[str, list[float]] = {}
+    for name, seconds in kernels:
+        groups.setdefault(name, []).append(seconds)
+    return {name: sum(values) / len(values) for name, values in groups.items()}
+
+
+def rate_json(rate: KernelRate | None) -> dict[str, object]:
+    """The rate's fields, or none of them."""
+    return {} if rate is None else asdict(rate)
