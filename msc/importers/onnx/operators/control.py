@@ -74,9 +74,8 @@ def _scan_with_batch(node: Node) -> Sequence[Slot]:
     """Before opset 9: every input has a batch axis in front, and the lengths stand first."""
     if node.has(0):
         raise node.failure("MSC0711", "lengths of sequences in Scan of opset 8 are not read")
-    count = node.int_("num_scan_inputs", 1)
     inputs = [node[i] for i in range(1, len(node))]
-    states = len(inputs) - count
+    states = _states(node, len(inputs))
     batch = node.shape_of(inputs[0])[0]
     entries = [_scan(node, [_entry(node, v, 0, b) for v in inputs], states) for b in range(batch)]
     return [_stacked(node, [entry[i] for entry in entries]) for i in range(len(entries[0]))]
@@ -84,8 +83,16 @@ def _scan_with_batch(node: Node) -> Sequence[Slot]:
 
 @importer("Scan", since=9)
 def _scan_(node: Node) -> Sequence[Slot]:
-    states = len(node) - node.int_("num_scan_inputs", 1)
+    states = _states(node, len(node))
     return _scan(node, [node[i] for i in range(len(node))], states)
+
+
+def _states(node: Node, inputs: int) -> int:
+    """How many of the inputs are states. Raises MSC0711."""
+    scanned = node.int_("num_scan_inputs", 1)
+    if not 1 <= scanned <= inputs:
+        raise node.failure("MSC0711", f"num_scan_inputs is {scanned}, but it has {inputs} inputs")
+    return inputs - scanned
 
 
 def _entry(node: Node, x: Value, axis: int, index: int) -> Value:
