@@ -16,6 +16,9 @@ from msc.importers.onnx.values import Slot, Value
 MAXIMUM_STEPS = 4096
 """An unrolled sequence becomes as many copies of the cell."""
 
+MAXIMUM_PARTS = 8
+"""The biases of an LSTM: four gates, of the input and of the state."""
+
 Function = Callable[[Value], Value]
 State = tuple[Value, ...]
 
@@ -38,7 +41,9 @@ class Layer:
 
     def split(self, x: Value, axis: int) -> list[Value]:
         """Parts of the hidden size."""
-        count = x.shape[axis] // self.hidden
+        count = x.shape[axis] // max(self.hidden, 1)
+        if count > MAXIMUM_PARTS:
+            raise self.node.failure("MSC0711", f"a weight of {x.type} does not fit the hidden size {self.hidden}")
         return list(self.node.many(ms.SplitOp, x, axis=axis, sizes=[self.hidden] * count))
 
     def biases(self, count: int) -> list[Value]:
