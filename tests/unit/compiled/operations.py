@@ -7,9 +7,12 @@ operation learns is tested without a change here.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
+
+from hypothesis import strategies as st
 
 from msc.dialects.element_types import ELEMENT_TYPES
 from msc.support.diagnostics import MscError
@@ -48,6 +51,8 @@ ARGUMENTS = (
     ("{keep_dims = true}", "3x17"),
     ("{axis = 1, select_last = true}", "2x9x3"),
 )
+RANDOM_SIZES = (1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 31, 33, 65)
+MOST_ELEMENTS = 20_000
 IOTAS = ("[1]", "[7]", "[33]", "[3, 5]", "[0]", "[2, 17]")
 
 
@@ -99,6 +104,33 @@ def _filled(operation: str, types: str, dtype: str) -> Case:
 def _with(type_: str, dtype: str, index: str) -> str:
     *sizes, last = type_.split("x")
     return "x".join([*sizes, {"T": dtype, "I": index}.get(last, last)])
+
+
+@st.composite
+def random_cases(draw: st.DrawFn, count: int = 30) -> list[Case]:
+    """Cases with other sizes, the same for all operands where they were the same, and other numbers in properties."""
+    cases: list[Case] = []
+    for _ in range(count):
+        operation, types = draw(st.sampled_from(cases_of(draw(st.sampled_from(list(ELEMENT_TYPES))))))
+        sizes = {
+            size: str(draw(st.sampled_from(RANDOM_SIZES))) for size in re.findall(r"\b\d+(?=x)|(?<=x)\d+(?=x)", types)
+        }
+        types = " ".join("x".join(sizes.get(part, part) for part in type_.split("x")) for type_ in types.split())
+        if draw(st.integers(0, 3)) == 0:
+            operation = _with_other_numbers(operation, lambda: str(draw(st.integers(-1, 4))))
+        cases.append((operation, types))
+    return [case for case in dict.fromkeys(cases) if _is_legal(case) and _is_small(case)]
+
+
+def _with_other_numbers(operation: str, number: Callable[[], str]) -> str:
+    head, brace, properties = operation.partition("{")
+    return head + brace + re.sub(r"(?<![\w.])-?\d+(?![\w.])", lambda _: number(), properties)
+
+
+def _is_small(case: Case) -> bool:
+    """A few seconds in the interpreter are too many."""
+    types = re.findall(r"tensor<([^>]*)>", program_text([case]))
+    return all(math.prod(map(int, type_.split("x")[:-1])) < MOST_ELEMENTS for type_ in types)
 
 
 def _is_legal(case: Case) -> bool:

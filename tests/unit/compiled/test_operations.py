@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
 
 from msc.dialects.element_types import ELEMENT_TYPES
 from msc.dialects.ms import OPERATIONS
-from tests.unit.compiled.operations import cases_of
+from tests.unit.compiled.operations import cases_of, random_cases
 from tests.unit.compiled.programs import Array, Case, compiled, interpreted, program_text, results_of, run_checked
 from tests.unit.compiled.values import assert_close, inputs
 
@@ -60,8 +61,9 @@ def check_all(cases: Sequence[Case], folder: Path, **options: Any) -> None:
         check(cases[start : start + BATCH], folder, **options)
 
 
-def test_f32(tmp_path: Path) -> None:
-    check_all(cases_of("f32"), tmp_path)
+@pytest.mark.parametrize("part", range(4))
+def test_f32(tmp_path: Path, part: int) -> None:
+    check_all(cases_of("f32")[part::4], tmp_path)
 
 
 @pytest.mark.parametrize("dtype", [t for t in ELEMENT_TYPES if t != "f32"])
@@ -91,6 +93,12 @@ def test_no_access_outside_a_buffer_and_nothing_undefined(tmp_path: Path, large:
         folder.mkdir()
         text, arrays = program_text(batch), arguments(batch)
         compare(batch, run_checked(text, folder, arrays, march), interpreted(text, arrays))
+
+
+@settings(settings.get_profile("compiled"))
+@given(random_cases())
+def test_random_sizes_and_properties(tmp_path_factory: pytest.TempPathFactory, cases: list[Case]) -> None:
+    check_all(cases, tmp_path_factory.mktemp("random"))
 
 
 def test_every_operation_is_compiled() -> None:

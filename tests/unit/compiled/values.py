@@ -50,7 +50,11 @@ def inputs(operation: str, types: str, seed: int) -> list[Array]:
     """An array for each operand type of a case."""
     rng = np.random.default_rng(seed)
     name = operation.split()[0]
-    return [_array(name, operation, number, type_, rng) for number, type_ in enumerate(types.split())]
+    arrays = [_array(name, operation, number, type_, rng) for number, type_ in enumerate(types.split())]
+    if name.startswith("ms.gather"):
+        places = min(arrays[0].shape)
+        arrays[1] = np.asarray(rng.integers(-places, places, arrays[1].shape), arrays[1].dtype)
+    return arrays
 
 
 def _array(name: str, operation: str, number: int, type_: str, rng: np.random.Generator) -> Array:
@@ -91,8 +95,6 @@ def _integers(name: str, number: int, shape: tuple[int, ...], dtype: np.dtype[An
         low, high = (max(info.min, -3), 4) if number == 0 else (0, 5)
     elif name.startswith("ms.shift") and number == 1:
         low, high = 0, info.bits
-    elif name.startswith("ms.gather") and number == 1:
-        low, high = 0, 3
     elif name in EXACT or name.startswith(("ms.bitwise", "ms.shift")):
         low, high = info.min, info.max
     return np.asarray(rng.integers(low, high, shape, dtype, endpoint=high == info.max))
