@@ -112,10 +112,10 @@ def tune(model: str, options: CompileOptions, workload: Workload, budget: float,
     Raises what compiling raises, MSC0006 for a model past the stage of kernels, MSC0601 to MSC0604 for inputs.
     """
     plain = replace(options, tuned=None)
-    searches = _searches(model, plain, workload)
-    report(f"{len(searches)} kernels to tune")
-    tried = _spend(searches, budget, report)
-    found = [entry for search in searches if (entry := _entry(search, plain, report)) is not None]
+    started = searches(model, plain, workload)
+    report(f"{len(started)} kernels to tune")
+    tried = _spend(started, budget, report)
+    found = [entry for search in started if (entry := _entry(search, plain, report)) is not None]
     report(f"{tried} schedules tried, {len(found)} kernels faster")
     return TuningFile(tuple(found))
 
@@ -147,8 +147,8 @@ def _entry(search: KernelSearch, options: CompileOptions, report: Report) -> Tun
     return TunedPlan(search.label, search.key, target, options.threads, before, after, lines)
 
 
-def _searches(model: str, options: CompileOptions, workload: Workload) -> list[KernelSearch]:
-    """One search a distinct kernel that has a share of the model's time, longest first."""
+def searches(model: str, options: CompileOptions, workload: Workload) -> list[KernelSearch]:
+    """One search a distinct kernel that has a share of the model's time, longest first. Raises as `tune`."""
     compilation = compile_model(model, options, "gk")
     kernels = [op for op in compilation.module.walk() if isinstance(op, KernelOp)]
     target = cpu_target(options.march)

@@ -1,0 +1,101 @@
+"""The plans next to a plan: legal by isl's proof, the same ones each time, and each computes what the kernel means."""
+
+from pathlib import Path
+
+import pytest
+
+from msc.driver.benchmark import Workload
+from msc.driver.options import CompileOptions
+from msc.driver.tuning import KernelSearch, searches
+from msc.driver.variants import time_plans
+from msc.poly.plan import from_lines, to_lines
+from msc.poly.plan_fit import check_fit
+from msc.schedule.prediction import predict
+from msc.schedule.schedule_kernels import is_legal
+from msc.targets.cpu import cpu_target
+
+MODELS = {
+    "matmul": """func.func @main(%a: tensor<7x19xf32>, %b: tensor<19x37xf32>, %c: tensor<37xf32>) -> tensor<7x37xf32> {
+      %0 = ms.matmul %a, %b
+      %1 = ms.add %0, %c
+      %2 = ms.relu %1
+      func.return %2 : tensor<7x37xf32>
+    }""",
+    "batch_matmul": """func.func @main(%a: tensor<3x5x8xf64>, %b: tensor<3x8x6xf64>) -> tensor<3x5x6xf64> {
+      %0 = ms.batch_matmul %a, %b
+      func.return %0 : tensor<3x5x6xf64>
+    }""",
+    "conv2d": """func.func @main(%x: tensor<1x3x9x11xf32>, %w: tensor<5x3x3x3xf32>) -> tensor<1x5x7x9xf32> {
+      %0 = ms.conv2d %x, %w {pad_mode = "valid"}
+      %1 = ms.relu %0
+      func.return %1 : tensor<1x5x7x9xf32>
+    }""",
+    "softmax": """func.func @main(%x: tensor<6x21xf32>) -> tensor<6x21xf32> {
+      %0 = ms.softmax %x
+      func.return %0 : tensor<6x21xf32>
+    }""",
+    "transpose": """func.func @main(%x: tensor<2x18x35xf32>) -> tensor<35x18x2xf32> {
+      %0 = ms.transpose %x {perm = [2, 1, 0]}
+      func.return %0 : tensor<35x18x2xf32>
+    }""",
+    "columns": """func.func @main(%x: tensor<24x35xi32>) -> tensor<35xi32> {
+      %0 = ms.reduce_sum %x {axis = [0]}
+      func.return %0 : tensor<35xi32>
+    }""",
+    "gather": """func.func @main(%x: tensor<9x20xf32>, %i: tensor<4xi64>) -> tensor<4x20xf32> {
+      %0 = ms.gather %x, %i {axis = 0}
+      func.return %0 : tensor<4x20xf32>
+    }""",
+}
+BUILT = 10
+"""Neighbours that are built and run: evenly taken from all."""
+
+
+def search_of(name: str, threads: int, folder: Path) -> KernelSearch:
+    path = folder / f"{name}.mir"
+    path.write_text(MODELS[name], "utf-8")
+    options = CompileOptions(march="x86-64-v3", threads=threads)
+    found = searches(str(path), options, Workload({}, warm_up=1, seconds=0.0))
+    return max(found, key=lambda search: search.neighbourhood.model.points)
+
+
+@pytest.mark.parametrize(("name", "threads"), [*((name, 1) for name in MODELS), ("matmul", 2), ("softmax", 2)])
+def test_neighbours_are_legal_and_compute_the_same(
+    name: str, threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    search = search_of(name, threads, tmp_path)
+    space, start = search.neighbourhood, search.start
+    plans = list(space.of(start))
+    texts = [tuple(to_lines(plan)) for plan in plans]
+    assert texts == [tuple(to_lines(plan)) for plan in space.of(start)]
+    assert len(set(texts)) == len(texts)
+    assert tuple(to_lines(start)) not in texts
+    for plan, lines in zip(plans, texts, strict=True):
+        check_fit(space.model, plan)
+        assert is_legal(space.model, space.deps, plan)
+        assert from_lines(lines) == plan
+        assert predict(space.model, plan, space.target, threads).cycles > 0
+    chosen = plans[:: max(1, len(plans) // BUILT)]
+    times = time_plans(search.subject, [start, *chosen], 0.0)
+    wrong = [to_lines(plan) for plan, time in zip([start, *chosen], times, strict=True) if not time.agrees]
+    assert not wrong
+
+
+def test_the_second_step_goes_on_from_a_neighbour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    search = search_of("matmul", 1, tmp_path)
+    space = search.neighbourhood
+    near = list(space.of(search.start))
+    known = {tuple(to_lines(plan)) for plan in (search.start, *near)}
+    farther = {tuple(to_lines(plan)) for plan in space.of(near[0])}
+    assert farther - known
+
+
+def test_predictions_prefer_vectors_and_tiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    search = search_of("matmul", 1, tmp_path)
+    model, target = search.neighbourhood.model, cpu_target("x86-64-v3")
+    band = ["m extent 7: S0.0 S1.0 S2.0", "n extent 37: S0.1 S1.1 S2.1"]
+    scalar = from_lines([*band, "do S0", "do S1 over k extent 19: S1.2", "do S2"])
+    assert predict(model, search.start, target, 1).cycles * 4 < predict(model, scalar, target, 1).cycles
