@@ -33,8 +33,8 @@ def memref_type(value: SSAValue | Attribute) -> MemRefType[Attribute]:
 def shaped_type(value: SSAValue | Attribute) -> TensorType[Attribute] | MemRefType[Attribute]:
     """The tensor or memref type of a value, or the type itself."""
     candidate = _type(value)
-    if isa(candidate, TensorType[Attribute]) or isa(candidate, MemRefType[Attribute]):
-        return candidate
+    if isinstance(candidate, TensorType | MemRefType):
+        return cast(TensorType[Attribute] | MemRefType[Attribute], candidate)
     raise DtypeConflict(f"expected a ranked tensor or a memref, got {candidate}")
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from itertools import groupby
+from typing import cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, ModuleOp, TensorType
 from xdsl.ir import Attribute, BlockArgument, Operation, Region, SSAValue
 from xdsl.traits import IsTerminator, NoTerminator
 from xdsl.utils.exceptions import VerifyException
-from xdsl.utils.hints import isa
 
 from msc.ir.dominance import dominance_violations
 from msc.ir.errors import (
@@ -129,9 +129,10 @@ def _check_sizes(op: Operation) -> VerifyException | None:
 
 
 def _elements(type: Attribute) -> int:
-    if isa(type, TensorType[Attribute]) or isa(type, MemRefType[Attribute]):
-        return math.prod(1 if extent == DYNAMIC_INDEX else extent for extent in type.get_shape())
-    return 1
+    if not isinstance(type, TensorType | MemRefType):
+        return 1
+    shape = cast(TensorType[Attribute] | MemRefType[Attribute], type).get_shape()
+    return math.prod(1 if extent == DYNAMIC_INDEX else extent for extent in shape)
 
 
 def _name(value: SSAValue) -> str:

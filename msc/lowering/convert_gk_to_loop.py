@@ -7,6 +7,7 @@ kernel names it. The kernels stay in place for `bufferize`, which replaces them 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -20,10 +21,10 @@ from msc.dialects import gk
 from msc.ir.locations import source_location
 from msc.lowering.kernel_function import KernelFunction
 from msc.lowering.kernel_signature import IN_PLACE, OUTPUTS, TEMPORARIES
-from msc.poly.dependences import dependences
+from msc.poly.model import KernelModel
 from msc.poly.nest import generate
 from msc.poly.overwriting import may_overwrite
-from msc.poly.plan import Plan, from_lines
+from msc.poly.plan import from_lines
 from msc.poly.tree import schedule_tree
 from msc.support.diagnostics import Diagnostic, MscError
 
@@ -35,26 +36,44 @@ class ConvertGkToLoop(ModulePass):
     name = "convert-gk-to-loop"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        functions: dict[str, func.FuncOp] = {}
+        functions = _Functions(op)
         for kernel in [k for k in op.walk() if isinstance(k, gk.KernelOp)]:
-            function = _function(kernel)
-            key = str(function)
-            if key not in functions:
-                function.sym_name = StringAttr(f"k{len(functions)}_{kernel.label.data}")
-                function.attributes["loop.schedule"] = kernel.attributes["gk.schedule"]
-                functions[key] = function
-                _place(op, function)
-            shared = functions[key]
-            _add_origins(shared, kernel)
-            kernel.attributes["gk.function"] = SymbolRefAttr(shared.sym_name.data)
+            kernel.attributes["gk.function"] = SymbolRefAttr(functions.of(kernel).sym_name.data)
+        functions.note_origins()
 
 
-def _add_origins(function: func.FuncOp, kernel: gk.KernelOp) -> None:
-    """Append where the kernel's operations come from to those that the function already serves."""
-    known = function.attributes.get("loop.origin")
-    before = [o.data for o in known] if isa(known, ArrayAttr[StringAttr]) else []
-    origins = [*before, *(o for o in kernel_model(kernel).operations if o not in before)]
-    function.attributes["loop.origin"] = ArrayAttr([StringAttr(o) for o in origins])
+class _Functions:
+    """The functions of a module's kernels: one for all that compute the same, or whose loops come out the same."""
+
+    def __init__(self, module: ModuleOp) -> None:
+        self._module = module
+        self._by_structure: dict[tuple[str, tuple[str, ...], tuple[int, ...]], func.FuncOp] = {}
+        self._by_text: dict[str, func.FuncOp] = {}
+        self._origins: dict[func.FuncOp, dict[str, None]] = {}
+
+    def of(self, kernel: gk.KernelOp) -> func.FuncOp:
+        """The kernel's function, placed in the module."""
+        model, outputs = kernel_model(kernel), output_positions(kernel)
+        key = (model.structure, _schedule(kernel), outputs)
+        if key not in self._by_structure:
+            self._by_structure[key] = self._by_text_of(_function(kernel, model, outputs), kernel)
+        function = self._by_structure[key]
+        self._origins.setdefault(function, {}).update(dict.fromkeys(model.operations))
+        return function
+
+    def _by_text_of(self, function: func.FuncOp, kernel: gk.KernelOp) -> func.FuncOp:
+        text = str(function)
+        if text not in self._by_text:
+            function.sym_name = StringAttr(f"k{len(self._by_text)}_{kernel.label.data}")
+            function.attributes["loop.schedule"] = kernel.attributes["gk.schedule"]
+            self._by_text[text] = function
+            _place(self._module, function)
+        return self._by_text[text]
+
+    def note_origins(self) -> None:
+        """Write on each function where the operations of all its kernels come from."""
+        for function, origins in self._origins.items():
+            function.attributes["loop.origin"] = ArrayAttr([StringAttr(o) for o in origins])
 
 
 def _place(module: ModuleOp, function: func.FuncOp) -> None:
@@ -63,20 +82,19 @@ def _place(module: ModuleOp, function: func.FuncOp) -> None:
     module.body.block.insert_op_before(function, entry)
 
 
-def _plan(kernel: gk.KernelOp) -> Plan:
+def _schedule(kernel: gk.KernelOp) -> tuple[str, ...]:
+    """The lines of the kernel's plan. Raises MSC0404 where it has none."""
     lines = kernel.attributes.get("gk.schedule")
     if not isa(lines, ArrayAttr[StringAttr]):
         message = f"kernel {kernel.label.data!r} has no schedule"
         raise MscError(Diagnostic("MSC0404", message, source_location(kernel), help="run schedule-kernels first"))
-    return from_lines([line.data for line in lines])
+    return tuple(line.data for line in lines)
 
 
-def _function(kernel: gk.KernelOp) -> func.FuncOp:
-    model = kernel_model(kernel)
-    plan = _plan(kernel)
-    schedule = schedule_tree(model, dependences(model), plan)
+def _function(kernel: gk.KernelOp, model: KernelModel, outputs: Sequence[int]) -> func.FuncOp:
+    plan = from_lines(_schedule(kernel))
+    schedule = schedule_tree(model, plan)
     inputs = [i for i, a in enumerate(model.arrays) if a.kind == "input"]
-    outputs = list(output_positions(kernel))
     locations = [op.location for op in statement_operations(kernel)]
     function = KernelFunction(model, generate(schedule), inputs, outputs, locations).build()
     temporaries = len(function.function_type.inputs) - len(inputs) - len(outputs)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from msc.poly.dependences import Dependences, tuple_of
+from msc.poly.dependences import Dependences, domain, tuple_of
 from msc.poly.model import KernelModel
 from msc.poly.outer_band import loop_row
 from msc.poly.plan import Group, Member, Plan
@@ -166,10 +166,10 @@ def _back_to(node: isl.ScheduleNode, depth: int) -> isl.ScheduleNode:
     return node.ancestor(distance) if distance else node
 
 
-def schedule_tree(model: KernelModel, deps: Dependences, plan: Plan) -> isl.Schedule:
+def schedule_tree(model: KernelModel, plan: Plan) -> isl.Schedule:
     """The schedule tree of a plan. Raises ValueError for a plan that does not run each statement once."""
     _check_complete(model, plan)
-    unscheduled = isl.Schedule.from_domain(deps.domain)
+    unscheduled = isl.Schedule.from_domain(domain(model))
     if not model.statements:
         return unscheduled
     root = unscheduled.get_root().child(0)

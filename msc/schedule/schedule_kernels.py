@@ -23,7 +23,7 @@ from msc.poly.plan import Plan, from_lines, to_lines
 from msc.poly.plan_fit import check_fit
 from msc.poly.tree import carried, schedule_tree, violated
 from msc.poly.vector_order import lanes_collide
-from msc.schedule.strategy import decide, plain
+from msc.schedule.strategy import Decision, decide, plain
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.targets.cpu import CpuTarget, cpu_target
 
@@ -40,29 +40,37 @@ class ScheduleKernels(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = cpu_target(self.target)
+        decisions: dict[str, Decision] = {}
         for kernel in op.walk():
             if isinstance(kernel, gk.KernelOp):
-                _schedule(kernel, target, self.threads)
+                _schedule(kernel, target, self.threads, decisions)
 
 
-def _schedule(kernel: gk.KernelOp, target: CpuTarget, threads: int) -> None:
+def _schedule(kernel: gk.KernelOp, target: CpuTarget, threads: int, decisions: dict[str, Decision]) -> None:
+    """Kernels that compute the same share one decision."""
     model = kernel_model(kernel)
-    deps = dependences(model)
-    given = kernel.attributes.get(SCHEDULE)
-    if given is not None:
-        _check_given(kernel, model, deps)
+    if SCHEDULE in kernel.attributes:
+        _check_given(kernel, model, dependences(model))
         return
+    key = model.structure
+    if key not in decisions:
+        decisions[key] = _decide(model, target, threads)
+    kernel.attributes[SCHEDULE] = _strings(to_lines(decisions[key].plan))
+    kernel.attributes[REASONS] = _strings(decisions[key].reasons)
+
+
+def _decide(model: KernelModel, target: CpuTarget, threads: int) -> Decision:
+    deps = dependences(model)
     decision = decide(model, deps, target, threads)
     if not is_legal(model, deps, decision.plan):
         decision.plan = plain(model)
         decision.reasons.append("the plan above was not legal: a plain one is used")
-    kernel.attributes[SCHEDULE] = _strings(to_lines(decision.plan))
-    kernel.attributes[REASONS] = _strings(decision.reasons)
+    return decision
 
 
 def is_legal(model: KernelModel, deps: Dependences, plan: Plan) -> bool:
     """Whether isl proves that the plan runs every source before its sinks and shares no dependent iterations."""
-    if not violated(schedule_tree(model, deps, plan), deps).is_empty() or lanes_collide(deps, plan):
+    if not violated(schedule_tree(model, plan), deps).is_empty() or lanes_collide(deps, plan):
         return False
     return all(carried(m, deps, model).is_empty() for m in plan.band)
 

@@ -12,7 +12,6 @@ from xdsl.ir.affine import AffineExpr
 from msc.poly.affine import bounds, linear_form, simplified
 from msc.poly.buffers import body_accesses, forwarded, local_buffer
 from msc.poly.compute import dims
-from msc.poly.dependences import dependences
 from msc.poly.model import KernelModel
 from msc.poly.nest import Body, Loop, Nest, generate
 from msc.poly.overwriting import may_overwrite
@@ -36,7 +35,7 @@ def matmul_body(tile: int) -> tuple[KernelModel, Body, int]:
     every = range(3)
     band = (Member("m", 8, dict.fromkeys(every, 0)), Member("n", 8, dict.fromkeys(every, 1), tile))
     plan = Plan(band, (Group((0,)), Group((1,), (Member("k", 4, {1: 2}),)), Group((2,))))
-    return model, *body_of(generate(schedule_tree(model, dependences(model), plan)))
+    return model, *body_of(generate(schedule_tree(model, plan)))
 
 
 @pytest.mark.parametrize("tile", [1, 2, 4, 8])
@@ -66,14 +65,14 @@ def chain(n: int = 6) -> KernelModel:
 def test_a_value_used_where_it_is_made_needs_no_memory() -> None:
     model = chain()
     plan = Plan((Member("i", 6, {0: 0, 1: 0}),), (Group((0, 1)),))
-    body, depth = body_of(generate(schedule_tree(model, dependences(model), plan)))
+    body, depth = body_of(generate(schedule_tree(model, plan)))
     assert forwarded(body_accesses(model, body, depth)) == {2}
 
 
 def test_a_value_used_later_needs_memory() -> None:
     model = chain()
     apart = Plan((), (Group((0,), (Member("i", 6, {0: 0}),)), Group((1,), (Member("i", 6, {1: 0}),))))
-    body, depth = body_of(generate(schedule_tree(model, dependences(model), apart)))
+    body, depth = body_of(generate(schedule_tree(model, apart)))
     accesses = body_accesses(model, body, depth)
     assert forwarded(accesses) == set()
     buffer = local_buffer(accesses, depth)
@@ -82,7 +81,7 @@ def test_a_value_used_later_needs_memory() -> None:
 
 
 def overwrites(model: KernelModel, plan: Plan, source: int, target: int) -> bool:
-    return may_overwrite(model, plan, schedule_tree(model, dependences(model), plan), source, target)
+    return may_overwrite(model, plan, schedule_tree(model, plan), source, target)
 
 
 def square_kernel(body_index: tuple[AffineExpr, ...]) -> tuple[KernelModel, Plan]:

@@ -72,7 +72,7 @@ def test_isl_refuses_exactly_the_orders_that_break_a_conflict(name: str) -> None
     model = KERNELS[name]
     deps = dependences(model)
     for order in permutations(range(len(model.statements))):
-        schedule = schedule_tree(model, deps, one_by_one(model, order))
+        schedule = schedule_tree(model, one_by_one(model, order))
         run = list(executed(generate(schedule)))
         assert sorted(run) == sorted(instances(model))
         assert violated(schedule, deps).is_empty() is runs_right(model, run)
@@ -93,7 +93,7 @@ def test_tiles_cover_everything_once_in_order(tiles: tuple[int, int], swapped: b
     inner = Group((1,), (Member("k", 3, {1: 2}),))
     plan = Plan(band[::-1] if swapped else band, (Group((0,)), inner, Group((2,))))
     deps = dependences(MATMUL)
-    schedule = schedule_tree(MATMUL, deps, plan)
+    schedule = schedule_tree(MATMUL, plan)
     nests = generate(schedule)
     run = list(executed(nests))
     assert violated(schedule, deps).is_empty()
@@ -128,7 +128,7 @@ def test_kinds_of_loops_reach_the_nest() -> None:
         Member("n", 8, dict.fromkeys(every, 1), 8, vector=True),
     )
     plan = Plan(band, (Group((0,)), Group((1,), (Member("k", 4, {1: 2}),)), Group((2,))))
-    (outer,) = generate(schedule_tree(model, dependences(model), plan))
+    (outer,) = generate(schedule_tree(model, plan))
     assert isinstance(outer, Loop)
     assert (outer.name, outer.kind) == ("m", "parallel")
 
@@ -149,7 +149,7 @@ def test_lanes_run_a_statement_at_a_time(order: tuple[int, int], collides: bool)
     model = shifted()
     deps = dependences(model)
     plan = Plan((), (Group(order, (Member("i", 9, {0: 0, 1: 0}, vector=True),)),))
-    assert violated(schedule_tree(model, deps, plan), deps).is_empty()
+    assert violated(schedule_tree(model, plan), deps).is_empty()
     assert lanes_collide(deps, plan) is collides
 
 
