@@ -32,7 +32,7 @@ class Workload:
 
 @dataclass(frozen=True)
 class KernelTime:
-    """One kernel call: mean seconds, and its share of all of them."""
+    """One kernel call: median seconds, and its share of all of them."""
 
     name: str
     seconds: float
@@ -85,20 +85,23 @@ def _machine(threads: int) -> Machine | None:
 def kernel_times(
     model: str, options: CompileOptions, workload: Workload, *, use_cache: bool = True
 ) -> tuple[KernelTime, ...]:
-    """Mean seconds of every kernel call, in order, in a build with clocks between them. Raises as `benchmark`."""
+    """Median seconds of every kernel call, in order, in a build with clocks between them. Raises as `benchmark`."""
     compiled = library_of(model, replace(options, profile=True), use_cache=use_cache).load()
     inputs = choose_inputs(compiled.signature.inputs, workload.given, workload.seed)
     names = compiled.calls
     if not names:
         message = f"'{model}' was built without clocks between its kernels"
         raise MscError(Diagnostic("MSC0008", message, help="give the model, or build the .so with --profile"))
-    seconds = np.zeros(len(names), np.float64)
-    for _ in range(workload.warm_up):
-        compiled.profile(inputs, np.zeros_like(seconds))
-    timing = measure(lambda: compiled.profile(inputs, seconds), warm_up=0, seconds=workload.seconds)
-    mean = seconds / len(timing.samples)
-    total = float(mean.sum()) or 1.0
-    return tuple(KernelTime(name, float(s), float(s) / total) for name, s in zip(names, mean, strict=True))
+    samples: list[NDArray[np.float64]] = []
+
+    def call() -> None:
+        samples.append(np.zeros(len(names), np.float64))
+        compiled.profile(inputs, samples[-1])
+
+    measure(call, warm_up=workload.warm_up, seconds=workload.seconds)
+    medians = np.median(np.array(samples[workload.warm_up :]), axis=0)
+    total = float(medians.sum()) or 1.0
+    return tuple(KernelTime(name, float(s), float(s) / total) for name, s in zip(names, medians, strict=True))
 
 
 def measurement_text(measurement: Measurement) -> str:

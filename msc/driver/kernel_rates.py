@@ -72,7 +72,7 @@ def rates(
 
 @dataclass(frozen=True)
 class MeasuredKernels:
-    """What `msc bench --kernels --json` found: mean seconds a call by kernel function, and the machine it ran on."""
+    """What `msc bench --kernels --json` found: seconds a call by kernel function, and the machine it ran on."""
 
     seconds: Mapping[str, float]
     machine: Machine | None = field(default=None)

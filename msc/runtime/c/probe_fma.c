@@ -11,7 +11,7 @@ enum { LANES = 8, CHAINS = 12 };
 #else
 enum { LANES = 4, CHAINS = 12 };
 #endif
-enum { STEPS = 2000000, RUNS = 7 };
+enum { STEPS = 2000000, RUNS = 60 };
 
 typedef float vec __attribute__((vector_size(LANES * sizeof(float))));
 
