@@ -14,7 +14,12 @@ import numpy as np
 from benchmarks.peers import Runner
 
 WARM_UP_CALLS = 5
-"""Untimed calls at the start of each turn: the engine before has filled the caches with its own data."""
+"""Untimed calls at the start of each turn: the engine before has filled the caches with its own data.
+
+As many as fit into half a turn, and at least one.
+"""
+
+MINIMUM_ROUNDS = 5
 
 
 @dataclass(frozen=True)
@@ -23,6 +28,8 @@ class Plan:
 
     rounds: int = 30
     seconds_per_turn: float = 0.02
+    seconds_per_engine: float = 10.0
+    """Slow models get fewer rounds, but at least five."""
     seconds_between_turns: float = 0.0
     """With several threads: for the workers of the engine before, which may spin for a while before they sleep."""
 
@@ -41,22 +48,39 @@ class Spread:
         return Spread(float(low), float(median), float(high))
 
 
-def _turn(run: Runner, calls: int) -> float:
-    """The median time of one call, in seconds, over one turn."""
-    for _ in range(WARM_UP_CALLS):
+@dataclass(frozen=True)
+class Turn:
+    """How one engine's turn goes: calls that warm up, then calls that are timed."""
+
+    warm_up: int
+    calls: int
+    seconds: float
+
+    @staticmethod
+    def of(run: Runner, seconds: float) -> Turn:
+        """As long as `seconds` where calls are short; a single call of one that takes longer."""
         run()
+        call = _median_of(run, 1)
+        if call < seconds / 20:
+            call = _median_of(run, 20)
+        warm_up = max(1, min(WARM_UP_CALLS, int(seconds / 2 / call)))
+        calls = max(1, int(seconds / call))
+        return Turn(warm_up, calls, call * (warm_up + calls))
+
+    def take(self, run: Runner) -> float:
+        """The median time of one call, in seconds."""
+        for _ in range(self.warm_up):
+            run()
+        return _median_of(run, self.calls)
+
+
+def _median_of(run: Runner, calls: int) -> float:
     times: list[int] = []
     for _ in range(calls):
         start = time.perf_counter_ns()
         run()
         times.append(time.perf_counter_ns() - start)
     return float(np.median(times)) * 1e-9
-
-
-def _calls_per_turn(run: Runner, seconds: float) -> int:
-    """As many calls as fill one turn, and at least five."""
-    _turn(run, 20)
-    return max(5, int(seconds / _turn(run, 20)))
 
 
 @contextmanager
@@ -78,13 +102,15 @@ def quiet(threads: int, *, pin: bool) -> Generator[None]:
 def interleaved(runners: Mapping[str, Runner], plan: Plan) -> dict[str, list[float]]:
     """Per engine, the median seconds of one call in each round; each round starts with the next engine."""
     names = list(runners)
-    calls = {name: _calls_per_turn(runners[name], plan.seconds_per_turn) for name in names}
+    turns = {name: Turn.of(runners[name], plan.seconds_per_turn) for name in names}
+    slowest = max(turn.seconds for turn in turns.values())
+    rounds = max(min(plan.rounds, MINIMUM_ROUNDS), min(plan.rounds, int(plan.seconds_per_engine / slowest)))
     medians: dict[str, list[float]] = {name: [] for name in names}
-    for round_number in range(plan.rounds):
+    for round_number in range(rounds):
         first = round_number % len(names)
         for name in names[first:] + names[:first]:
             time.sleep(plan.seconds_between_turns)
-            medians[name].append(_turn(runners[name], calls[name]))
+            medians[name].append(turns[name].take(runners[name]))
     return medians
 
 

@@ -18,9 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.models import Array, Model
+from benchmarks.model import Array, Model
 
 Runner = Callable[[], Array]
+
+
+class PeerError(Exception):
+    """An engine can't run a model; the message says why."""
 
 
 class Peer(ABC):
@@ -50,8 +54,14 @@ class Msc(Peer):
     call = "f(x), NumPy in and out"
 
     def load(self, model: Model, inputs: Sequence[Array], threads: int) -> Runner:
-        compiled: Any = importlib.import_module("msc").compile(model.mir, threads=threads)
-        return lambda: compiled(*inputs)
+        compiled: Any = importlib.import_module("msc").compile(model.onnx, threads=threads)
+        return lambda: _first(compiled(*inputs))
+
+
+def _first(results: Any) -> Any:
+    """The result that is compared."""
+    several: Any = results
+    return several[0] if type(results) in (tuple, list) else results
 
 
 def _session(model: Model, threads: int) -> Any:
@@ -60,7 +70,7 @@ def _session(model: Model, threads: int) -> Any:
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_ENABLE_ALL
-    return runtime.InferenceSession(model.onnx, options, providers=["CPUExecutionProvider"])
+    return runtime.InferenceSession(str(model.onnx), options, providers=["CPUExecutionProvider"])
 
 
 class OnnxRuntime(Peer):
@@ -70,7 +80,7 @@ class OnnxRuntime(Peer):
 
     def load(self, model: Model, inputs: Sequence[Array], threads: int) -> Runner:
         session = _session(model, threads)
-        names = list(model.inputs)
+        names = [value.name for value in session.get_inputs()]
         return lambda: session.run(None, dict(zip(names, inputs, strict=True)))[0]
 
 
@@ -84,15 +94,16 @@ class OnnxRuntimeBound(Peer):
     def load(self, model: Model, inputs: Sequence[Array], threads: int) -> Runner:
         session = _session(model, threads)
         binding = session.io_binding()
-        result = np.empty(model.result, np.float32)
-        for name, array in zip(model.inputs, inputs, strict=True):
-            binding.bind_input(name, "cpu", 0, np.float32, array.shape, array.ctypes.data)
-        output = session.get_outputs()[0].name
-        binding.bind_output(output, "cpu", 0, np.float32, result.shape, result.ctypes.data)
+        feed = dict(zip((value.name for value in session.get_inputs()), inputs, strict=True))
+        for name, array in feed.items():
+            binding.bind_input(name, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
+        results = [np.empty_like(result) for result in session.run(None, feed)]
+        for value, result in zip(session.get_outputs(), results, strict=True):
+            binding.bind_output(value.name, "cpu", 0, result.dtype, result.shape, result.ctypes.data)
 
         def run() -> Array:
             session.run_with_iobinding(binding)
-            return result
+            return results[0]
 
         return run
 
@@ -100,7 +111,7 @@ class OnnxRuntimeBound(Peer):
 def _torch_module(model: Model, threads: int) -> Any:
     torch: Any = importlib.import_module("torch")
     torch.set_num_threads(threads)
-    return importlib.import_module("benchmarks.torch_graph").torch_module(model.graph, list(model.inputs))
+    return model.torch_module()
 
 
 def _torch_runner(module: Any, inputs: Sequence[Array]) -> Runner:
@@ -109,7 +120,7 @@ def _torch_runner(module: Any, inputs: Sequence[Array]) -> Runner:
 
     def run() -> Array:
         with torch.inference_mode():
-            return module(*tensors).numpy()
+            return _first(module(*tensors)).numpy()
 
     return run
 
@@ -147,7 +158,7 @@ class OpenVino(Peer):
             "PERFORMANCE_HINT": "LATENCY",
             "INFERENCE_PRECISION_HINT": "f32",
         }
-        request = core.compile_model(core.read_model(model=model.onnx), "CPU", options).create_infer_request()
+        request = core.compile_model(core.read_model(str(model.onnx)), "CPU", options).create_infer_request()
         values = list(inputs)
         return lambda: request.infer(values, share_inputs=True, share_outputs=True)[0]
 
@@ -165,20 +176,27 @@ class Iree(Peer):
         config = runtime.Config("local-sync" if threads == 1 else "local-task")
         context = runtime.SystemContext(config=config)
         context.add_vm_module(runtime.VmModule.copy_buffer(context.instance, _iree_binary(model)))
-        function = context.modules.module[model.name]
+        names = [name for name in context.modules.module.vm_module.function_names if "$" not in name]
+        function = context.modules.module[names[0]]
         values = [runtime.asdevicearray(config.device, array) for array in inputs]
-        return lambda: function(*values).to_host()
+        return lambda: _first(function(*values)).to_host()
 
 
 def _iree_binary(model: Model) -> bytes:
     tools: Any = importlib.import_module("iree.compiler.tools")
     with tempfile.TemporaryDirectory() as folder:
-        source, imported = Path(folder) / "model.onnx", Path(folder) / "model.mlir"
-        source.write_bytes(model.onnx)
-        importer = [sys.executable, "-m", "iree.compiler.tools.import_onnx", str(source), "-o", str(imported)]
-        subprocess.run(importer, check=True)
+        imported = Path(folder) / "model.mlir"
+        importer = [sys.executable, "-m", "iree.compiler.tools.import_onnx", str(model.onnx), "-o", str(imported)]
         options = ["--iree-llvmcpu-target-cpu=host", "--iree-opt-level=O3"]
-        return tools.compile_file(str(imported), input_type="onnx", target_backends=["llvm-cpu"], extra_args=options)
+        try:
+            subprocess.run(importer, check=True, capture_output=True, text=True)
+            return tools.compile_file(
+                str(imported), input_type="onnx", target_backends=["llvm-cpu"], extra_args=options
+            )
+        except subprocess.CalledProcessError as error:
+            raise PeerError(str(error.stderr)[-300:]) from error
+        except tools.CompilerToolError as error:
+            raise PeerError(str(error)[:300]) from error
 
 
 _ALL = (Msc(), OnnxRuntime(), OnnxRuntimeBound(), Torch(), TorchCompile(), OpenVino(), Iree())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+import math
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -31,12 +32,27 @@ class ModelResult:
 
     model: str
     multiply_adds: int
+    bytes: int
+    """What a call must move at least: weights, inputs and the result, each once."""
     threads: int
     peers: list[PeerResult]
+    refused: dict[str, str] = field(default_factory=dict[str, str])
+    """Engines that can't run the model, with their reasons."""
 
     @property
     def base(self) -> PeerResult:
         return self.peers[0]
+
+    @property
+    def best_other(self) -> PeerResult | None:
+        """The fastest engine besides the base."""
+        return min(self.peers[1:], key=lambda peer: Spread.of(peer.seconds).median, default=None)
+
+    @property
+    def advantage(self) -> float | None:
+        """How many times as long as the base the best other engine takes; above 1 the base is faster."""
+        best = self.best_other
+        return None if best is None else ratios(best.seconds, self.base.seconds).median
 
 
 def _cell(spread: Spread, factor: float = 1.0) -> str:
@@ -47,9 +63,10 @@ def _cell(spread: Spread, factor: float = 1.0) -> str:
 def _row(result: ModelResult, peer: PeerResult, machine: Machine | None) -> list[str]:
     spread = Spread.of(peer.seconds)
     cells = [peer.name, _cell(spread, 1e6), _cell(ratios(peer.seconds, result.base.seconds))]
+    cells += [f"{2e-9 * result.multiply_adds / spread.median:.4g}", f"{1e-9 * result.bytes / spread.median:.3g}"]
     if machine is not None:
-        peak = machine.multiply_adds_per_second * result.threads
-        cells.append(f"{result.multiply_adds / spread.median / peak:.1%}")
+        cells.append(f"{result.multiply_adds / spread.median / machine.multiply_adds_per_second:.1%}")
+        cells.append(f"{result.bytes / spread.median / machine.bytes_per_second:.1%}")
     return [*cells, f"{peer.difference:.1e}"]
 
 
@@ -59,29 +76,55 @@ def show(result: ModelResult, machine: Machine | None, console: Console) -> None
     title = f"{result.model}: {result.multiply_adds:,} multiply-adds, {threads}, {len(result.base.seconds)} rounds"
     table = Table(title=title)
     table.add_column("engine", no_wrap=True)
-    peak = ["of peak"] if machine is not None else []
-    for heading in ("µs per call", f"x {result.base.name}", *peak, "diff"):
+    shares = ["of peak", "of bandwidth"] if machine is not None else []
+    for heading in ("µs per call", f"x {result.base.name}", "GFLOP/s", "GB/s", *shares, "diff"):
         table.add_column(heading, justify="right", no_wrap=True)
     for peer in result.peers:
         table.add_row(*_row(result, peer, machine))
     console.print(table)
     for peer in result.peers:
         console.print(f"  {peer.name} {peer.version}: {peer.call}", highlight=False)
+    for name, reason in result.refused.items():
+        console.print(f"  {name} can't run it: {reason}", highlight=False, markup=False)
+
+
+def show_summary(results: list[ModelResult], console: Console) -> None:
+    """One row a model and number of threads, those first where the base does worst; then the geometric means."""
+    table = Table(title="Against the best other engine")
+    for heading in ("model", "threads", "base µs", "best other", "its µs", "its µs / base's"):
+        table.add_column(heading, no_wrap=True)
+    compared = [(result.advantage, result) for result in results]
+    rows = sorted(((a, r) for a, r in compared if a is not None), key=lambda row: row[0])
+    for advantage, result in rows:
+        table.add_row(*_summary_row(advantage, result))
+    console.print(table)
+    for threads in sorted({result.threads for _, result in rows}):
+        logs = [math.log(advantage) for advantage, result in rows if result.threads == threads]
+        console.print(
+            f"geometric mean at {threads} threads: {math.exp(sum(logs) / len(logs)):.3f} over {len(logs)} models"
+        )
+
+
+def _summary_row(advantage: float, result: ModelResult) -> list[str]:
+    best = result.best_other
+    assert best is not None
+    times = [f"{Spread.of(peer.seconds).median * 1e6:.4g}" for peer in (result.base, best)]
+    return [result.model, str(result.threads), times[0], best.name, times[1], f"{advantage:.2f}"]
 
 
 def show_machine(machine: Machine, console: Console) -> None:
-    """Print the ceilings of one core."""
-    peak, bandwidth = machine.multiply_adds_per_second * 1e-9, machine.bytes_per_second * 1e-9
+    """Print the ceilings of as many threads as are measured."""
+    peak, bandwidth = machine.flops_per_second * 1e-9, machine.bytes_per_second * 1e-9
     console.print(f"{machine.cpu}, {machine.cpus} CPUs")
-    console.print(f"one core: {peak:.1f} G multiply-adds/s in f32, {bandwidth:.1f} GB/s (triad)")
+    console.print(f"{machine.threads} threads: {peak:.1f} GFLOP/s in f32, {bandwidth:.1f} GB/s (triad)")
 
 
-def write(results: list[ModelResult], machine: Machine | None, path: Path) -> None:
+def write(results: list[ModelResult], machines: list[Machine], path: Path) -> None:
     """Everything measured, every round of it, as one JSON file."""
     document = {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": asdict(machine) if machine is not None else None,
-        "results": [asdict(result) for result in results],
+        "machines": [asdict(machine) for machine in machines],
+        "results": [{**asdict(result), "advantage": result.advantage} for result in results],
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The networks of ``models.py`` as a PyTorch module: straight-line code from the same ONNX nodes and weights.
+"""Networks written as ``OnnxGraph`` as a PyTorch module: straight-line code from the same ONNX nodes and weights.
 
 PyTorch is taken as untyped here: its stubs leave most of these functions partly unknown.
 """
@@ -22,10 +22,19 @@ _NO_PADS = (0, 0, 0, 0)
 
 
 def conv(
-    x: Any, weight: Any, bias: Any = None, *, strides: Sequence[int] = _UNIT, pads: Sequence[int] = _NO_PADS
+    x: Any,
+    weight: Any,
+    bias: Any = None,
+    *,
+    strides: Sequence[int] = _UNIT,
+    pads: Sequence[int] = _NO_PADS,
+    group: int = 1,
 ) -> Any:
-    """ONNX ``Conv`` in two dimensions with symmetric padding."""
-    return functional.conv2d(x, weight, bias, tuple(strides), tuple(pads[:2]))
+    """ONNX ``Conv`` in two dimensions."""
+    top, left, bottom, right = pads
+    if (top, left) == (bottom, right):
+        return functional.conv2d(x, weight, bias, tuple(strides), (top, left), 1, group)
+    return functional.conv2d(functional.pad(x, (left, right, top, bottom)), weight, bias, tuple(strides), 0, 1, group)
 
 
 def batch_norm(x: Any, scale: Any, offset: Any, mean: Any, variance: Any, *, epsilon: float) -> Any:
@@ -55,8 +64,8 @@ def max_pool(x: Any, *, kernel_shape: Sequence[int], strides: Sequence[int]) -> 
     return functional.max_pool2d(x, tuple(kernel_shape), tuple(strides))
 
 
-def softmax(x: Any) -> Any:
-    return torch.softmax(x, -1)
+def softmax(x: Any, *, axis: int = -1) -> Any:
+    return torch.softmax(x, axis)
 
 
 def transpose(x: Any, *, perm: Sequence[int]) -> Any:
