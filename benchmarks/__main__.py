@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -120,7 +121,7 @@ def main(
     names = list(MODELS) if every else list(models)
     if not names:
         raise click.UsageError(f"name models, or --all; known: {', '.join(MODELS)}")
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else 140)
     chosen = _chosen_peers(peers or (",".join(PEERS) if every else DEFAULT_PEERS), console)
     path = path or RESULTS / f"{'all' if every else '-'.join(names)}.json"
     results: list[ModelResult] = []
