@@ -5,9 +5,13 @@ from pathlib import Path
 import pytest
 
 from msc.driver.benchmark import Workload
+from msc.driver.compile import compile_read
 from msc.driver.options import CompileOptions
+from msc.driver.reading_models import Model
+from msc.driver.registry import new_context
+from msc.driver.stages import STAGE
 from msc.driver.tuning import KernelSearch, searches
-from msc.driver.variants import time_plans
+from msc.driver.variants import time_plans, variants_module
 from msc.poly.plan import from_lines, to_lines
 from msc.poly.plan_fit import check_fit
 from msc.schedule.prediction import predict
@@ -90,6 +94,17 @@ def test_the_second_step_goes_on_from_a_neighbour(tmp_path: Path, monkeypatch: p
     known = {tuple(to_lines(plan)) for plan in (search.start, *near)}
     farther = {tuple(to_lines(plan)) for plan in space.of(near[0])}
     assert farther - known
+
+
+def test_each_plan_is_built_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    search = search_of("matmul", 1, tmp_path)
+    plans = list(search.neighbourhood.of(search.start))[:4]
+    module = variants_module(search.subject.kernel, plans)
+    model = Model("variants", module, STAGE["gk"], tmp_path, {}, new_context())
+    compilation = compile_read(model, search.subject.options)
+    functions = [op for op in compilation.module.ops if "loop.schedule" in op.attributes]
+    assert len(functions) == len(plans)
 
 
 def test_predictions_prefer_vectors_and_tiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
