@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
+
 from xdsl.ir import SSAValue
 
 from msc.dialects.ms.arithmetic import AddOp
@@ -32,12 +35,62 @@ def _convolution(op: ConvolutionOp, emit: Emitter) -> SSAValue:
 
 @expander(Conv1dTransposeOp, Conv2dTransposeOp, Conv3dTransposeOp)
 def _transposed_convolution(op: TransposedConvolutionOp, emit: Emitter) -> SSAValue:
-    """The convolution, with the weight turned round, of x with zeros between and around its elements."""
-    forward = (Conv1dOp, Conv2dOp, Conv3dOp)[op.SPATIAL - 1]
     emit.shape(op.x)
-    x = emit.pad_spatial(_dilated(op, emit), _surround(op))
-    y = emit(forward, x, _turned_weight(op, emit), dilation=op.ints("dilation"), group=op.int_("group"))
+    y = _by_phases(op, emit) if _has_even_phases(op) else _of_dilated(op, emit)
     return _with_bias(y, op.bias, op.SPATIAL + 2, emit)
+
+
+def _forward(op: TransposedConvolutionOp) -> type[ConvolutionOp]:
+    return (Conv1dOp, Conv2dOp, Conv3dOp)[op.SPATIAL - 1]
+
+
+def _has_even_phases(op: TransposedConvolutionOp) -> bool:
+    """Whether the strides divide the kernel, so that all offsets of the output meet the same number of taps.
+
+    Filling up the taps with zeros would make NaN of infinite elements that no tap meets.
+    """
+    windows = op.windows()
+    return any(w.stride > 1 for w in windows) and all(w.dilation == 1 and w.size % w.stride == 0 for w in windows)
+
+
+def _by_phases(op: TransposedConvolutionOp, emit: Emitter) -> SSAValue:
+    """One convolution of stride 1 for every offset of the output from a multiple of the stride, then interleaved.
+
+    With x spread out by the stride most products would be with zeros: only each stride-th tap of the kernel meets an
+    element of x, and which ones depends on the output's offset alone (sub-pixel convolution, Shi et al. 2016). The
+    offsets are output channels of one convolution.
+    """
+    strides = op.ints("stride")
+    taps = [w.size // w.stride for w in op.windows()]
+    x = emit.pad_spatial(op.x, [(t - 1, t - 1) for t in taps])
+    y = emit(_forward(op), x, _phase_weight(op, taps, emit), group=op.int_("group"))
+    n, _, *sizes = emit.shape(y)
+    rank, outputs = op.SPATIAL, op.channels()[1]
+    apart = emit.reshape(y, (n, outputs, *strides, *sizes))
+    mixed = emit(TransposeOp, apart, perm=[0, 1, *(a for k in range(rank) for a in (2 + rank + k, 2 + k))])
+    whole = [size * stride for size, stride in zip(sizes, strides, strict=True)]
+    cut = zip(op.padding(), op.transposed_spatial(), whole, strict=True)
+    return emit.pad_spatial(
+        emit.reshape(mixed, (n, outputs, *whole)), [(-b, size - (n - b)) for (b, _), size, n in cut]
+    )
+
+
+def _phase_weight(op: TransposedConvolutionOp, taps: Sequence[int], emit: Emitter) -> SSAValue:
+    """`[ic, oc / g, kernel...]` to `[oc * strides, ic / g, taps...]`, reversed along the taps."""
+    strides, group, rank = op.ints("stride"), op.int_("group"), op.SPATIAL
+    inputs, outputs, *_ = emit.shape(op.weight)
+    parts = (n for pair in zip(taps, strides, strict=True) for n in pair)
+    apart = emit.reshape(op.weight, (group, inputs // group, outputs, *parts))
+    offsets, kept = range(4, 3 + 2 * rank, 2), range(3, 3 + 2 * rank, 2)
+    ordered = emit(TransposeOp, apart, perm=[0, 2, *offsets, 1, *kept])
+    joined = emit.reshape(ordered, (group * outputs * prod(strides), inputs // group, *taps))
+    return emit(ReverseOp, joined, axis=list(range(2, 2 + rank)))
+
+
+def _of_dilated(op: TransposedConvolutionOp, emit: Emitter) -> SSAValue:
+    """The convolution, with the weight turned round, of x with zeros between and around its elements."""
+    x = emit.pad_spatial(_dilated(op, emit), _surround(op))
+    return emit(_forward(op), x, _turned_weight(op, emit), dilation=op.ints("dilation"), group=op.int_("group"))
 
 
 def _dilated(op: TransposedConvolutionOp, emit: Emitter) -> SSAValue:

@@ -98,6 +98,12 @@ OTHERS = [
     ),
     (f"{X}, %w: tensor<6x2x3x3xf32>", "conv2d_transpose %x, %w {group = 3, stride = [2, 3], dilation = [1, 2]}"),
     (f"{X}, %w: tensor<6x2x2x2xf32>", 'conv2d_transpose %x, %w {pad_mode = "same", stride = [3, 2]}'),
+    (
+        f"{X}, %w: tensor<6x2x4x6xf32>, %b: tensor<6xf32>",
+        'conv2d_transpose %x, %w, %b {group = 3, stride = [2, 3], pad_mode = "pad", pad = [1, 2, 4, 0], '
+        "output_padding = [3, 2]}",
+    ),
+    (f"{X}, %w: tensor<6x2x1x2xf32>", "conv2d_transpose %x, %w {stride = [1, 2]}"),
     (f"{X}, %w: tensor<6x2x2x2xf32>", 'conv2d_transpose %x, %w {pad_mode = "pad", pad = [2, 2, 1, 2]}'),
     ("%x: tensor<1x2x3x3x3xf32>, %w: tensor<2x3x2x2x2xf32>", "conv3d_transpose %x, %w {stride = [2, 2, 2]}"),
     ("%x: tensor<2x8x3x2xf32>", "depth_to_space %x {block_size = 2}"),
@@ -140,6 +146,12 @@ def test_activation_and_special_values(text: str) -> None:
 @pytest.mark.parametrize("text", OF_X)
 def test_of_one_tensor(text: str) -> None:
     check(X, text)
+
+
+@pytest.mark.parametrize("kernel", [2, 3, 4])
+def test_transposed_convolution_of_special_values(kernel: int) -> None:
+    """An infinite element reaches the outputs that a tap takes it to, and no others."""
+    check(f"%x: tensor<1x6x7x5xf32>, %w: tensor<6x2x{kernel}x2xf32>", "conv2d_transpose %x, %w {stride = [2, 2]}", True)
 
 
 @pytest.mark.parametrize("text", ["argmax %x", "argmin %x {select_last = true}", "argmax %x {axis = 0}"])
