@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from msc.dialects import ms
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.operators.movement import cut, transposed
@@ -35,9 +33,21 @@ class Layer:
     functions: Sequence[Function]
     hidden: int
 
-    def gates(self, x: Value, weight: Value) -> list[Value]:
-        """`x` times a weight transposed, split into its gates."""
-        return self.split(self.node(ms.MatmulOp, x, weight, transpose_b=True), 1)
+    def inputs(self, x: Value) -> Value:
+        """What the input of every step adds to its gates, as one product: `[steps, batch, gates * hidden]`."""
+        node, (steps, batch, size) = self.node, self.node.shape_of(x)
+        product = node(ms.MatmulOp, node.reshape(x, (steps * batch, size)), self.w, transpose_b=True)
+        gates = product.shape[1]
+        return node.reshape(_add(node, product, *self.biases(0)), (steps, batch, gates))
+
+    def gates(self, x: Value, h: Value) -> Value:
+        """The sums before all gates' functions: of a step's input, and of the state times the recurrent weight."""
+        return _add(self.node, self.node(ms.MatmulOp, h, self.r, transpose_b=True), x, *self.biases(1))
+
+    def parts(self, x: Value) -> list[Value]:
+        """Columns of the hidden size: slices, which fuse into what reads them."""
+        ranges = [(k, k + self.hidden, 1) for k in range(0, x.shape[1], self.hidden)]
+        return [cut(self.node, x, {1: part}) for part in ranges]
 
     def split(self, x: Value, axis: int) -> list[Value]:
         """Parts of the hidden size."""
@@ -46,16 +56,16 @@ class Layer:
             raise self.node.failure("MSC0711", f"a weight of {x.type} does not fit the hidden size {self.hidden}")
         return list(self.node.many(ms.SplitOp, x, axis=axis, sizes=[self.hidden] * count))
 
-    def biases(self, count: int) -> list[Value]:
-        """The biases of W and then of R, `count` of each; zeros if there are none."""
+    def biases(self, half: int) -> list[Value]:
+        """The biases of W (half 0) or of R (half 1), of all gates; none if there are none."""
         if self.b is None:
-            zeros = self.node.constant(np.zeros(self.hidden)) if self.w.dtype == "f64" else None
-            zero = zeros or self.node.cast(self.node.constant(np.zeros(self.hidden, np.float32)), self.w.dtype)
-            return [zero] * (2 * count)
-        return self.split(self.b, 0)
+            return []
+        size = self.b.shape[0] // 2
+        return [cut(self.node, self.b, {0: (half * size, (half + 1) * size, 1)})]
 
 
 Cell = Callable[[Layer, Value, State], State]
+"""From what a step's input adds to the gates `[batch, gates * hidden]`, and the states before, to those after."""
 
 
 def _activation(node: Node, name: str, alpha: float | None, beta: float | None) -> Function:
@@ -159,8 +169,9 @@ def _run(layer: Layer, cell: Cell, x: Value, state: State, back: bool) -> tuple[
     if lengths is not None and lengths.array is not None and bool((lengths.array == steps).all()):
         lengths = None
     outputs: list[Value] = [state[0]] * steps
+    inputs = layer.inputs(x)
     for step in reversed(range(steps)) if back else range(steps):
-        new = cell(layer, _first(node, x, step), state)
+        new = cell(layer, _first(node, inputs, step), state)
         if lengths is None:
             state, outputs[step] = new, new[0]
         else:
@@ -178,27 +189,25 @@ def _add(node: Node, *values: Value) -> Value:
 
 
 def _rnn_cell(layer: Layer, x: Value, state: State) -> State:
-    node, (h,) = layer.node, state
-    wb, rb = layer.biases(1)
-    total = _add(node, layer.gates(x, layer.w)[0], layer.gates(h, layer.r)[0], wb, rb)
-    return (layer.functions[0](total),)
+    return (layer.functions[0](layer.gates(x, state[0])),)
 
 
 def _gru_cell(layer: Layer, x: Value, state: State) -> State:
     """Gates z (update), r (reset), h (new)."""
     node, (h,) = layer.node, state
     f, g = layer.functions
-    wz, wr, wh = layer.gates(x, layer.w)
-    bwz, bwr, bwh, brz, brr, brh = layer.biases(3)
+    wz, wr, wh = layer.parts(x)
+    biases = [layer.split(b, 0) for b in layer.biases(1)]
+    bz, br, bh = ([parts[k] for parts in biases] for k in range(3))
     weights = layer.split(layer.r, 0)
     rz, rr = (node(ms.MatmulOp, h, w, transpose_b=True) for w in weights[:2])
-    z, r = f(_add(node, wz, rz, bwz, brz)), f(_add(node, wr, rr, bwr, brr))
+    z, r = f(_add(node, rz, wz, *bz)), f(_add(node, rr, wr, *br))
     if node.flag("linear_before_reset"):
-        inner = _add(node, node(ms.MatmulOp, h, weights[2], transpose_b=True), brh)
-        new = g(_add(node, wh, node(ms.MulOp, r, inner), bwh))
+        inner = _add(node, node(ms.MatmulOp, h, weights[2], transpose_b=True), *bh)
+        new = g(_add(node, wh, node(ms.MulOp, r, inner)))
     else:
         inner = node(ms.MatmulOp, node(ms.MulOp, r, h), weights[2], transpose_b=True)
-        new = g(_add(node, wh, inner, brh, bwh))
+        new = g(_add(node, inner, wh, *bh))
     kept = node(ms.MulOp, z, h)
     return (_add(node, node(ms.MulOp, node(ms.SubOp, node.scalar(1, z.dtype), z), new), kept),)
 
@@ -207,15 +216,13 @@ def _lstm_cell(layer: Layer, x: Value, state: State) -> State:
     """Gates i (input), o (output), f (forget), c (cell); peepholes look at the cell."""
     node, (h, c) = layer.node, state
     f, g, out = layer.functions
-    biases = layer.biases(4)
-    parts = zip(layer.gates(x, layer.w), layer.gates(h, layer.r), biases[:4], biases[4:], strict=True)
-    i, o, forget, cell = (_add(node, *part) for part in parts)
+    i, o, forget, cell = layer.parts(layer.gates(x, h))
     looks = layer.split(layer.peephole, 0) if layer.peephole is not None else None
     if looks is not None:
         i = _add(node, i, node(ms.MulOp, looks[0], c))
         forget = _add(node, forget, node(ms.MulOp, looks[2], c))
     input_gate = f(i)
-    kept = node(ms.SubOp, node.scalar(1, x.dtype), input_gate) if node.flag("input_forget") else f(forget)
+    kept = node(ms.SubOp, node.scalar(1, h.dtype), input_gate) if node.flag("input_forget") else f(forget)
     new = _add(node, node(ms.MulOp, kept, c), node(ms.MulOp, input_gate, g(cell)))
     if looks is not None:
         o = _add(node, o, node(ms.MulOp, looks[1], new))
