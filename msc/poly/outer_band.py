@@ -31,7 +31,12 @@ class SharedLoop:
 
 
 def shared_loops(model: KernelModel, deps: Dependences, statements: Sequence[int]) -> list[SharedLoop]:
-    """The outermost loops that `statements` can share one to one, in isl's order."""
+    """The outermost loops that `statements` can share one to one, in isl's order.
+
+    A statement without loops shares none; isl, asked all the same, searches for hours where extents are large.
+    """
+    if not all(model.statements[s].extents for s in statements):
+        return []
     schedule = _compute(deps)
     node = schedule.get_root().child(0)
     if node.get_type() != isl.schedule_node_type.band:
@@ -104,6 +109,17 @@ def restricted(deps: Dependences, statements: Sequence[int], fixed: Sequence[Sha
             order = order.eq_at_multi_union_pw_aff(row)
             flow = flow.eq_at_multi_union_pw_aff(row)
     return Dependences(domain, order, flow, order.intersect(deps.updates))
+
+
+def can_share(deps: Dependences, loops: Sequence[Mapping[int, int]]) -> bool:
+    """Whether statements in program order may share exactly these loops: no dependence goes back in them."""
+    order = deps.strict
+    for dims in loops:
+        row = isl.MultiUnionPwAff(loop_row(dims, {s: _rank(deps, s) for s in dims}))
+        if not order.lex_gt_at_multi_union_pw_aff(row).is_empty():
+            return False
+        order = order.eq_at_multi_union_pw_aff(row)
+    return True
 
 
 def loop_row(dims: Mapping[int, int], ranks: Mapping[int, int], expr: str = "{d}") -> str:

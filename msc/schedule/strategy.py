@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from msc.poly.dependences import Dependences
 from msc.poly.model import KernelModel, KernelStatement
-from msc.poly.outer_band import ScheduleLimit, SharedLoop, restricted, shared_loops
+from msc.poly.outer_band import ScheduleLimit, SharedLoop, can_share, restricted, shared_loops
 from msc.poly.plan import Group, Member, Plan
 from msc.poly.scalar import reads
 from msc.schedule.access import lanes_of, scalar_cost, statement_cost, strides, vectorisable
@@ -125,9 +125,13 @@ def _merge(
         return Group(together)
     fixed = [SharedLoop(m.dims, True) for m in band]
     inner = restricted(deps, together, fixed)
-    loops = shared_loops(model, inner, together)
     wanted = [{**m.dims, **o.dims} for m, o in zip(group.inner, own, strict=True)]
-    found = [dict(loop.dims) for loop in loops]
+    if not can_share(inner, wanted):
+        return None
+    try:
+        found = [dict(loop.dims) for loop in shared_loops(model, inner, together)]
+    except ScheduleLimit:
+        return None
     if any(w not in found for w in wanted):
         return None
     return Group(together, tuple(replace(m, dims=w) for m, w in zip(group.inner, wanted, strict=True)))
