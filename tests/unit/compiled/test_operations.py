@@ -108,3 +108,40 @@ def test_every_operation_is_compiled() -> None:
         for case in cases_of(dtype):
             shapes[case[0].split()[0]].add(case)
     assert [name for name, cases in shapes.items() if len(cases) < 5] == []
+
+
+LARGE_CASES: list[Case] = [
+    ("ms.reduce_sum %0 {axis = 0}", "1000x129xf32"),
+    ("ms.reduce_sum %0", "70001xf32"),
+    ("ms.reduce_sum %0 {axis = [0, 2]}", "33x17x65xf16"),
+    ("ms.reduce_mean %0 {axis = 0}", "5000x3xf64"),
+    ("ms.reduce_max %0 {axis = 1}", "3x20011xi8"),
+    ("ms.reduce_prod %0 {axis = 0}", "2003x5xui16"),
+    ("ms.reduce_any %0 {axis = 0}", "511x33xi1"),
+    ("ms.argmax %0", "20011xf32"),
+    ("ms.argmin %0 {axis = 0}", "1031x9xi16"),
+    ("ms.softmax %0", "30011xf32"),
+    ("ms.softmax %0", "3x20011xf32"),
+    ("ms.log_softmax %0 {axis = 0}", "701x65xf32"),
+    ("ms.layer_norm %0, %1, %2", "3x20011xf32 20011xf32 20011xf32"),
+    ("ms.cumsum %0", "2003xf32"),
+    ("ms.matmul %0, %1", "67x301xf32 301x131xf32"),
+    ("ms.matmul %0, %1 {transpose_b = true}", "1x2049xf32 67x2049xf32"),
+    ("ms.matmul %0, %1 {transpose_a = true}", "300x35xf64 300x33xf64"),
+    ("ms.matmul %0, %1", "35x67xi32 67x130xi32"),
+    ("ms.batch_matmul %0, %1", "7x33x65xbf16 65x17xbf16"),
+    ("ms.conv2d %0, %1, %2", "1x16x31x33xf32 24x16x3x3xf32 24xf32"),
+    ('ms.conv2d %0, %1 {pad_mode = "same", group = 24}', "2x24x17x19xf32 24x1x5x5xf32"),
+    ('ms.max_pool2d %0 {kernel_size = 3, stride = 2, pad_mode = "same"}', "1x19x45x47xf32"),
+    ("ms.transpose %0", "257x129xf32"),
+    ("ms.gather %0, %1", "70x33xf32 4001xi64"),
+    ("ms.concat %0, %1 {axis = 0}", "40001xi8 30001xi8"),
+    ('ms.pad %0 {pad = [300, 2, 5, 101], mode = "wrap"}', "401x129xf32"),
+]
+"""Where tiles, accumulators of several vectors, scratch buffers beyond the stack, and threads come in."""
+
+
+@pytest.mark.parametrize("march", ["native", "generic"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_large_tensors(tmp_path: Path, march: str, threads: int) -> None:
+    check(LARGE_CASES, tmp_path, march=march, threads=threads)
