@@ -6,82 +6,33 @@ import sys
 from pathlib import Path
 
 import click
-import numpy as np
 from rich.console import Console
 
-from benchmarks.measure import Plan, interleaved, quiet
-from benchmarks.model import Array, Model
+from benchmarks.measure import Plan, quiet
 from benchmarks.models import MODELS
-from benchmarks.peers import PEERS, Peer, PeerError, Runner
-from benchmarks.report import ModelResult, PeerResult, show, show_machine, show_summary, write
+from benchmarks.peers import PEERS
+from benchmarks.report import ModelResult, show, show_machine, show_summary, write
+from benchmarks.rows import isolated_row
 from msc.runtime.machine import Machine, probe
 from msc.support.diagnostics import MscError
 
 RESULTS = Path(__file__).resolve().parent / "results"
 DEFAULT_PEERS = "msc,ort,ort-bound"
-TOLERANCE = 1e-4
-"""Largest accepted difference of two engines, relative to the largest magnitude in the result."""
 
 
-def _chosen_peers(names: str, console: Console) -> list[Peer]:
+def _chosen_peers(names: str, console: Console) -> list[str]:
     """The installed ones of the named engines, in the order given; the first is the base."""
-    peers: list[Peer] = []
+    peers: list[str] = []
     for name in names.split(","):
         if name not in PEERS:
             raise click.BadParameter(f"unknown engine '{name}'; known: {', '.join(PEERS)}", param_hint="--peers")
         if PEERS[name].version() is None:
             console.print(f"{name}: not installed (pip install {PEERS[name].package})")
         else:
-            peers.append(PEERS[name])
+            peers.append(name)
     if not peers:
         raise click.ClickException("none of the engines is installed")
     return peers
-
-
-def _difference(result: Array, expected: Array) -> float:
-    """Largest absolute difference. Raises PeerError where the result is not the same within the tolerance."""
-    if result.shape != expected.shape:
-        raise PeerError(f"it gives shape {result.shape}, expected {expected.shape}")
-    difference = float(np.max(np.abs(result - expected)))
-    if not difference <= TOLERANCE * float(np.max(np.abs(expected))):
-        raise PeerError(f"its result differs by {difference:.2e}: not the same computation")
-    return difference
-
-
-def _loaded(
-    peers: list[Peer], model: Model, inputs: list[Array], threads: int
-) -> tuple[dict[str, Runner], dict[str, float], dict[str, str]]:
-    """The engines that run the model as the base does, their differences from it, and why others do not."""
-    runners: dict[str, Runner] = {}
-    differences: dict[str, float] = {}
-    refused: dict[str, str] = {}
-    expected: Array | None = None
-    for peer in peers:
-        try:
-            run = peer.load(model, inputs, threads)
-            result = np.array(run())
-            expected = result if expected is None else expected
-            differences[peer.name] = _difference(result, expected)
-            runners[peer.name] = run
-        except (MscError, PeerError, ImportError, OSError, RuntimeError, ValueError) as error:
-            refused[peer.name] = str(error).strip().partition("\n")[0][:300]
-    return runners, differences, refused
-
-
-def _measure(model: Model, peers: list[Peer], threads: int, plan: Plan) -> ModelResult:
-    example = model.example()
-    inputs = list(example.values())
-    runners, differences, refused = _loaded(peers, model, inputs, threads)
-    if peers[0].name in refused:
-        raise click.ClickException(f"{model.name}: {peers[0].name}: {refused[peers[0].name]}")
-    moved = model.weight_bytes + sum(array.nbytes for array in inputs) + runners[peers[0].name]().nbytes
-    seconds = interleaved(runners, plan)
-    found = [
-        PeerResult(peer.name, peer.version() or "", peer.call, seconds[peer.name], differences[peer.name])
-        for peer in peers
-        if peer.name in runners
-    ]
-    return ModelResult(model.name, model.multiply_adds, moved, threads, found, refused)
 
 
 def _machine(threads: int, console: Console) -> Machine | None:
@@ -117,7 +68,7 @@ def main(
     pin: bool,
     path: Path | None,
 ) -> None:
-    """Latency of MODELS under several engines, interleaved in one process, results compared first."""
+    """Latency of MODELS under several engines, interleaved in one process a model, results compared first."""
     names = list(MODELS) if every else list(models)
     if not names:
         raise click.UsageError(f"name models, or --all; known: {', '.join(MODELS)}")
@@ -130,11 +81,11 @@ def main(
         plan = Plan(rounds, seconds_between_turns=0.03 if count > 1 else 0.0)
         with quiet(count, pin=pin):
             machine = _machine(count, console)
-            machines += [machine] if machine is not None else []
-            for name in names:
-                results.append(_measure(MODELS[name], chosen, count, plan))
-                show(results[-1], machine, console)
-                write(results, machines, path)
+        machines += [machine] if machine is not None else []
+        for name in names:
+            results.append(isolated_row(name, chosen, count, plan, pin=pin))
+            show(results[-1], machine, console)
+            write(results, machines, path)
     show_summary(results, console)
     console.print(f"wrote {path}")
 

@@ -34,9 +34,4 @@ class Exported(Model):
     @property
     def multiply_adds(self) -> int:
         """As PyTorch counts them; recurrent layers as the matrix products that they are made of."""
-        torch: Any = importlib.import_module("torch")
-        counter = importlib.import_module("torch.utils.flop_counter").FlopCounterMode(display=False)
-        example = self._variant.example().values()
-        with torch.no_grad(), torch.backends.mkldnn.flags(enabled=False), counter:
-            self.torch_module()(*example)
-        return counter.get_total_flops() // 2
+        return importlib.import_module("benchmarks.torch_models.export").multiply_adds(self._variant)

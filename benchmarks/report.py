@@ -28,7 +28,7 @@ class PeerResult:
 
 @dataclass(frozen=True)
 class ModelResult:
-    """One model under all engines; the first is the base of the ratios."""
+    """One model under all engines; the first is the base of the ratios. None where the base can't run it."""
 
     model: str
     multiply_adds: int
@@ -45,7 +45,7 @@ class ModelResult:
 
     @property
     def best_other(self) -> PeerResult | None:
-        """The fastest engine besides the base."""
+        """The fastest engine besides the base; None without one."""
         return min(self.peers[1:], key=lambda peer: Spread.of(peer.seconds).median, default=None)
 
     @property
@@ -72,6 +72,15 @@ def _row(result: ModelResult, peer: PeerResult, machine: Machine | None) -> list
 
 def show(result: ModelResult, machine: Machine | None, console: Console) -> None:
     """Print one table: medians and quartiles over the rounds, and what a call of each engine is."""
+    if result.peers:
+        _show_peers(result, machine, console)
+    else:
+        console.print(f"{result.model}: not measured")
+    for name, reason in result.refused.items():
+        console.print(f"  {name} can't run it: {reason}", highlight=False, markup=False)
+
+
+def _show_peers(result: ModelResult, machine: Machine | None, console: Console) -> None:
     threads = f"{result.threads} thread" + ("s" if result.threads > 1 else "")
     title = f"{result.model}: {result.multiply_adds:,} multiply-adds, {threads}, {len(result.base.seconds)} rounds"
     table = Table(title=title)
@@ -84,12 +93,13 @@ def show(result: ModelResult, machine: Machine | None, console: Console) -> None
     console.print(table)
     for peer in result.peers:
         console.print(f"  {peer.name} {peer.version}: {peer.call}", highlight=False)
-    for name, reason in result.refused.items():
-        console.print(f"  {name} can't run it: {reason}", highlight=False, markup=False)
 
 
 def show_summary(results: list[ModelResult], console: Console) -> None:
-    """One row a model and number of threads, those first where the base does worst; then the geometric means."""
+    """One row a model and number of threads, those first where the base does worst; then the geometric means.
+
+    Models that the base can't run are listed last.
+    """
     table = Table(title="Against the best other engine")
     for heading in ("model", "threads", "base µs", "best other", "its µs", "its µs / base's"):
         table.add_column(heading, no_wrap=True)
@@ -103,6 +113,9 @@ def show_summary(results: list[ModelResult], console: Console) -> None:
         console.print(
             f"geometric mean at {threads} threads: {math.exp(sum(logs) / len(logs)):.3f} over {len(logs)} models"
         )
+    for result in results:
+        if not result.peers:
+            console.print(f"{result.model}, {result.threads} threads: not measured", highlight=False)
 
 
 def _summary_row(advantage: float, result: ModelResult) -> list[str]:

@@ -12,6 +12,8 @@ import click
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.torch_models.catalogue import FULL, TINY, Variant
 
@@ -55,6 +57,15 @@ def expected(variant: Variant, number: int = 0) -> list[npt.NDArray[np.generic]]
     with torch.inference_mode():
         results = variant.module()(*variant.example(number).values())
     return [result.numpy() for result in (results if isinstance(results, tuple) else (results,))]
+
+
+def multiply_adds(variant: Variant) -> int:
+    """Of the convolutions and matrix products of one example; PyTorch's counter does not look into fused layers."""
+    module, example = variant.module(), variant.example()  # making a module runs it, to calibrate
+    counter = FlopCounterMode(display=False)
+    with _exporting(), sdpa_kernel(SDPBackend.MATH), torch.backends.mkldnn.flags(enabled=False), counter:
+        module(*example.values())
+    return counter.get_total_flops() // 2
 
 
 @click.command(epilog="Example: python -m benchmarks.torch_models.export models resnet50 --exporter script")

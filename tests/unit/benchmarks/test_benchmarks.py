@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,9 @@ from benchmarks.exported import NAMES
 from benchmarks.measure import Plan, Spread, interleaved, ratios
 from benchmarks.model import Array, Model
 from benchmarks.models import MODELS
-from benchmarks.peers import Runner
+from benchmarks.peers import PEERS, Peer, Runner
 from benchmarks.report import ModelResult, PeerResult
+from benchmarks.rows import isolated_row
 
 
 def test_a_spread_is_the_median_and_its_quartiles() -> None:
@@ -54,6 +57,38 @@ def test_the_command_measures_and_writes_json(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     peers = json.loads(path.read_text())["results"][0]["peers"]
     assert [(peer["name"], len(peer["seconds"])) for peer in peers] == [("ort", 2), ("ort-bound", 2)]
+
+
+class _Ending(Peer):
+    """An engine that takes its process with it."""
+
+    name, package, call = "ending", "msc", "none"
+
+    def load(self, model: Model, inputs: Sequence[Array], threads: int) -> Runner:
+        os._exit(7)
+
+
+@pytest.fixture
+def _ending(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine, known in processes that are forked: a fresh interpreter would not have it."""
+    monkeypatch.setitem(PEERS, "ending", _Ending())
+    monkeypatch.setattr("benchmarks.rows.START", "fork")
+
+
+@pytest.mark.usefixtures("_ending")
+def test_an_engine_that_ends_its_process_is_named_and_left_out() -> None:
+    result = isolated_row("mlp", ["ort", "ending", "ort-bound"], 1, Plan(rounds=1), pin=False)
+    assert [peer.name for peer in result.peers] == ["ort", "ort-bound"]
+    assert result.refused == {"ending": "its process ended with exit code 7"}
+
+
+@pytest.mark.usefixtures("_ending")
+def test_a_run_goes_on_when_the_base_fails(tmp_path: Path) -> None:
+    arguments = ["mlp", "lenet5", "--peers", "ending,ort", "--rounds", "1", "--json", str(tmp_path / "result.json")]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    assert "mlp, 1 threads: not measured" in result.output
+    assert "lenet5, 1 threads: not measured" in result.output
 
 
 @pytest.mark.parametrize("name", [n for n in MODELS if n not in NAMES and not n.startswith(("matmul", "conv"))])
