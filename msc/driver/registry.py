@@ -50,6 +50,7 @@ PASSES: dict[str, str] = {
     "verify-bounds": "msc.lowering.verify_bounds:VerifyBoundsPass",
     "verify-loop-stage": "msc.lowering.verify_loop_stage:VerifyLoopStagePass",
     "vectorize": "msc.lowering.vectorize:Vectorize",
+    "prefetch-streams": "msc.lowering.prefetch_streams:PrefetchStreams",
     "verify-memory-plan": "msc.lowering.verify_memory_plan:VerifyMemoryPlanPass",
 }
 """Pass name on the command line -> "module:class"; the class's `name` is the same."""

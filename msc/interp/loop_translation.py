@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.utils.hints import isa
 
-from msc.dialects.loop import AccessOp, ApplyOp, ForOp, LanesOp, LoadOp, StoreOp
+from msc.dialects.loop import AccessOp, ApplyOp, ForOp, LanesOp, LoadOp, PrefetchOp, StoreOp
 from msc.interp.arrays import Array
 from msc.interp.intervals import Interval, interval
 from msc.interp.loop_access import Access, affine_text, lane_numbers
@@ -140,6 +140,8 @@ class _Translation:
                 self._structured(op)
             case scf.YieldOp() | scf.ConditionOp():
                 """Read by the operation around them."""
+            case PrefetchOp():
+                """A hint, without a meaning."""
             case _:
                 self._value(op, operands)
 

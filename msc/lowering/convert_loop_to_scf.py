@@ -7,6 +7,7 @@ verifies in MLIR (`iree-opt --verify-each`). What upstream cannot say, and what 
 - bounds that are the largest or smallest of several expressions: arith.maxsi, arith.minsi;
 - lanes that do not lie side by side: element loads with vector.insert (xDSL has no vector.from_elements) and stores;
   lanes that are all equal: one load and vector.broadcast;
+- loop.prefetch: nothing, as it is a hint;
 - loop.lanes: the operation that it names, in the generic form, as xDSL's definition would refuse it;
 - masks of vectors, which xDSL types i1: vectors of i1;
 - memref.alloca in a loop: at the beginning of its function, because upstream frees it only when the function returns;
@@ -50,6 +51,7 @@ class ConvertLoopToScfPass(ModulePass):
         patterns: list[RewritePattern] = [
             _ConvertLoad(),
             _ConvertStore(),
+            _DropPrefetch(),
             _ConvertApply(),
             _ConvertLanes(),
             _ConvertFor(),
@@ -92,6 +94,12 @@ def _extreme(
     for other in others:
         first = emit(combine(first, other))
     return first
+
+
+class _DropPrefetch(RewritePattern):
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: loop.PrefetchOp, rewriter: PatternRewriter, /) -> None:
+        rewriter.erase(op)
 
 
 class _ConvertApply(RewritePattern):

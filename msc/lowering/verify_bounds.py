@@ -103,7 +103,7 @@ def _check_region(region: Region, nest: _Nest) -> Iterator[Diagnostic]:
                 nest = nest if found is None else nest.knowing(op.result, found[0])
             case arith.ConstantOp() if isinstance(op.result.type, IndexType) and isinstance(op.value, IntegerAttr):
                 nest = nest.knowing(op.result, AffineConstantExpr(op.value.value.data))
-            case loop.LoadOp() | loop.StoreOp() | memref.LoadOp() | memref.StoreOp():
+            case loop.AccessOp() | memref.LoadOp() | memref.StoreOp():
                 yield from _check_access(op, nest)
             case _:
                 for inner_region in op.regions:
@@ -127,10 +127,9 @@ def _check_access(op: Operation, nest: _Nest) -> Iterator[Diagnostic]:
 def _access(op: Operation, nest: _Nest) -> Access | None:
     """The access over the loops' variables; None if it is not affine."""
     match op:
-        case loop.LoadOp() | loop.StoreOp():
+        case loop.AccessOp():
             index = nest.expressions(op.map.results, op.indices)
-            element = op.result.type if isinstance(op, loop.LoadOp) else op.value.type
-            buffer, steps, lanes = op.buffer, op.lane_steps, _lanes(element)
+            buffer, steps, lanes = op.buffer, op.lane_steps, _lanes(op)
         case memref.LoadOp() | memref.StoreOp():
             index = nest.expressions([AffineDimExpr(i) for i in range(len(op.indices))], op.indices)
             buffer, steps, lanes = op.memref, (0,) * len(op.indices), 1
@@ -139,7 +138,8 @@ def _access(op: Operation, nest: _Nest) -> Access | None:
     return None if index is None else Access(index, static_shape(buffer), tuple(steps), lanes)
 
 
-def _lanes(element: Attribute) -> int:
+def _lanes(op: loop.AccessOp) -> int:
+    element = op.result.type if isinstance(op, loop.LoadOp) else op.value.type if isinstance(op, loop.StoreOp) else None
     return element.get_shape()[0] if isa(element, VectorType[Attribute]) else 1
 
 

@@ -24,7 +24,7 @@ from msc.codegen.c.names import Scope
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.types import BufferType, buffer_type, no_c_form, value_type
 from msc.codegen.c.values import Value
-from msc.dialects.loop import AccessOp, ApplyOp, ForOp, LanesOp, LoadOp, LoopKind, StoreOp
+from msc.dialects.loop import AccessOp, ApplyOp, ForOp, LanesOp, LoadOp, LoopKind, PrefetchOp, StoreOp
 
 _INLINE_LIMIT = 88
 """Characters; a longer expression gets a name."""
@@ -60,6 +60,8 @@ class Body:
                 self._store(op)
             case memref.StoreOp():
                 self._plain_store(op)
+            case PrefetchOp():
+                self._prefetch(op)
             case memref.AllocaOp():
                 self._array(op)
             case func.ReturnOp():
@@ -197,6 +199,11 @@ class Body:
             return
         distance = access.lane_distance(buffer, op.lane_steps)
         self.lines.add(access.store_vector(self.prelude, text, buffer.base, value, distance))
+
+    def _prefetch(self, op: PrefetchOp) -> None:
+        self.prelude.plain.add("prefetch")
+        buffer = self._buffer(op.buffer)[1]
+        self.lines.add(f"msc_prefetch(&{self._element(op)}, {op.ahead.value.data * buffer.item_bytes});")
 
     def _plain_store(self, op: memref.StoreOp) -> None:
         value, text = self._use(op.value), self._plain_element(op.memref, op.indices)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from xdsl.dialects import arith, func, memref, scf
 from xdsl.ir import Operation, SSAValue
 
-from msc.dialects.loop import ForOp, StoreOp
+from msc.dialects.loop import ForOp, PrefetchOp, StoreOp
 
 _EFFECTS = (
     StoreOp,
+    PrefetchOp,
     memref.StoreOp,
     memref.CopyOp,
     ForOp,

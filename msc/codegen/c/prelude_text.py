@@ -201,6 +201,12 @@ static inline int64_t msc_max(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 """,
+    "prefetch": """/* Ask for the cache line so many bytes after p; it may lie past the array, as nothing is read. */
+static inline void msc_prefetch(const void *p, uintptr_t bytes)
+{
+    __builtin_prefetch((const void *)((uintptr_t)p + bytes));
+}
+""",
     "pragma": """#define MSC_PRAGMA(text) _Pragma(#text)
 """,
     "pragma_parallel": """#if defined(_OPENMP) && !defined(MSC_NO_OPENMP)

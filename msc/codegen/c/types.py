@@ -121,8 +121,12 @@ class BufferType:
         return prod(self.shape)
 
     @property
+    def item_bytes(self) -> int:
+        return CType(self.base).bits // 8
+
+    @property
     def bytes(self) -> int:
-        return self.elements * CType(self.base).bits // 8
+        return self.elements * self.item_bytes
 
     def declarator(self, name: str, qualifier: str = "") -> str:
         """`name[restrict 6][28][28]`: a parameter that points to the first row. A rank-0 buffer is one element."""

@@ -2,10 +2,21 @@
 
 from xdsl.ir import Dialect
 
-from msc.dialects.loop.accesses import AccessOp, LoadOp, StoreOp
+from msc.dialects.loop.accesses import AccessOp, LoadOp, PrefetchOp, StoreOp
 from msc.dialects.loop.loops import ForOp, LoopKind, LoopKindAttr
 from msc.dialects.loop.values import ApplyOp, LanesOp
 
-LOOP = Dialect("loop", [ForOp, LoadOp, StoreOp, ApplyOp, LanesOp], [LoopKindAttr])
+LOOP = Dialect("loop", [ForOp, LoadOp, StoreOp, PrefetchOp, ApplyOp, LanesOp], [LoopKindAttr])
 
-__all__ = ["LOOP", "AccessOp", "ApplyOp", "ForOp", "LanesOp", "LoadOp", "LoopKind", "LoopKindAttr", "StoreOp"]
+__all__ = [
+    "LOOP",
+    "AccessOp",
+    "ApplyOp",
+    "ForOp",
+    "LanesOp",
+    "LoadOp",
+    "LoopKind",
+    "LoopKindAttr",
+    "PrefetchOp",
+    "StoreOp",
+]

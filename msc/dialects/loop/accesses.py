@@ -1,8 +1,9 @@
-"""Loads and stores of the `loop` dialect, of an element or of a vector, at affine indices.
+"""Loads, stores and prefetches of the `loop` dialect, of an element or of a vector, at affine indices.
 
     %v = loop.load %x[%n, %h * 2 + %kh, %w] : memref<1x28x28xf32>
     %v = loop.load %x[%n, %w] : memref<1x28xf32>, vector<16xf32>
     loop.store %v, %y[%n, %w] : vector<16xf32>, memref<1x28xf32>
+    loop.prefetch %x[%n, %w] ahead 256 : memref<1x28xf32>
 
 All indices of an access are one map over the enclosing loops' variables.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self, cast
 
-from xdsl.dialects.builtin import AffineMapAttr, DenseArrayBase, IndexType, MemRefType, VectorType, i64
+from xdsl.dialects.builtin import AffineMapAttr, DenseArrayBase, IndexType, IntegerAttr, MemRefType, VectorType, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.irdl import (
@@ -219,3 +220,50 @@ class StoreOp(AccessOp):
         printer.print_attribute(self.value.type)
         printer.print_string(", ")
         printer.print_attribute(self.target.type)
+
+
+@irdl_op_definition
+class PrefetchOp(AccessOp):
+    """Ask for the memory `ahead` elements after an affine index: a hint, which may lie past the buffer."""
+
+    name = "loop.prefetch"
+    source = operand_def(MemRefType)
+    index_values = var_operand_def(IndexType)
+    index = prop_def(AffineMapAttr)
+    ahead = prop_def(IntegerAttr)
+
+    def __init__(self, source: SSAValue | Operation, map_: AffineMap, indices: Sequence[SSAValue], ahead: int):
+        super().__init__(
+            operands=[source, list(indices)],
+            properties={"index": AffineMapAttr(map_), "ahead": IntegerAttr(ahead, i64)},
+        )
+
+    def _first_index(self) -> int:
+        return 1
+
+    def verify_(self) -> None:
+        self.verify_access(cast(MemRefType[Attribute], self.source.type).element_type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        source = parser.parse_unresolved_operand()
+        reader = AffineReader(parser)
+        map_ = reader.map(reader.index_list())
+        parser.parse_keyword("ahead")
+        ahead = parser.parse_integer()
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        op = cls(parser.resolve_operand(source, parser.parse_type()), map_, reader.values, ahead)
+        op.attributes |= attributes
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.source)
+        printer.print_string("[")
+        printer.print_list(self.map.results, lambda e: print_affine(printer, e, self.indices))
+        printer.print_string(f"] ahead {self.ahead.value.data}")
+        if self.attributes:
+            printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.source.type)

@@ -72,6 +72,13 @@ def test_convolution(compiled: Compile, module_of: Parse, rng: np.random.Generat
         np.testing.assert_allclose(model(image), expected, rtol=1e-5)
 
 
+def test_a_prefetch_past_the_end_changes_nothing(compiled: Compile, module_of: Parse) -> None:
+    hint = "loop.prefetch %x[%i] ahead 1000000 : memref<8xf32>\n"
+    module = module_of(COPY.replace("%a = loop.load", f"{hint} %a = loop.load"))
+    assert "msc_prefetch(&x[i], 4000000);" in emit_c(module).source
+    same_as_interpreter(compiled(module), module, np.arange(8, dtype=np.float32))
+
+
 def test_same_input_same_bytes(module_of: Parse) -> None:
     text = CONV2D.read_text()
     first, second = (emit_c(module_of(text)) for _ in range(2))

@@ -1,0 +1,155 @@
+"""Pass `prefetch-streams`: ask for the vectors of a register tile before its loop reads them.
+
+Takes kernels' functions with vectors. In the loop that runs around the unrolled loops of a register tile, the vectors
+that all rows of the tile share are a stream; where more of it is read than the first cache keeps until it is read
+again, each iteration gets `loop.prefetch`s of what a later one reads. The hardware sees the stream too, but it
+stops at every page, and so late that each row of vectors waits. Keeps: all results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil, prod
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, VectorType
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.ir.affine import AffineExpr
+from xdsl.passes import ModulePass
+from xdsl.utils.hints import isa
+
+from msc.dialects.loop import ForOp, LoadOp, LoopKind, PrefetchOp
+from msc.ir.typed import memref_type, static_shape
+from msc.lowering.vector_body import bits_of
+from msc.poly.affine import linear_form
+from msc.targets.cpu import cpu_target
+
+AHEAD_BYTES = 1024
+"""What is read between a prefetch and its use: a hundred cycles of a register tile two vectors wide."""
+LINE_BYTES = 64
+
+
+@dataclass(frozen=True)
+class PrefetchStreams(ModulePass):
+    """Prefetch what register tiles stream from beyond the first cache of `target`."""
+
+    name = "prefetch-streams"
+    target: str = "native"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        kept = cpu_target(self.target).l1 // 2
+        for loop in [loop for loop in op.walk() if isinstance(loop, ForOp)]:
+            if loop.kind.data is LoopKind.SEQUENTIAL:
+                for stream in list(_streams(loop)):
+                    if stream.bytes_until_reuse > kept:
+                        stream.prefetch()
+
+
+@dataclass(frozen=True)
+class _Stream:
+    """A vector load below `loop` and the unrolled `tile` loops between the two."""
+
+    loop: ForOp
+    tile: tuple[ForOp, ...]
+    load: LoadOp
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the load moves with the loop, and some loop of the tile repeats it."""
+        return self.moves_with(self.loop) and not all(map(self.moves_with, self.tile))
+
+    def moves_with(self, loop: ForOp) -> bool:
+        return loop.variable in self.load.indices
+
+    @property
+    def bytes_an_iteration(self) -> int:
+        vectors = prod(_trips(t) for t in self.tile if self.moves_with(t))
+        return vectors * _lanes(self.load) * _item_bytes(self.load)
+
+    @property
+    def bytes_until_reuse(self) -> int:
+        """What is read until a loop outside reads the same again."""
+        total, around = self.bytes_an_iteration, self.loop
+        while isinstance(around, ForOp) and self.moves_with(around):
+            total *= _trips(around)
+            around = around.parent_op()
+        return total
+
+    def prefetch(self) -> None:
+        """Insert the prefetches of a later iteration at the beginning of each."""
+        first = self.loop.body.block.first_op
+        assert first is not None
+        self.loop.body.block.insert_op_before(self._nest(), first)
+
+    def _nest(self) -> Operation:
+        """The prefetch in copies of the tile's loops that it moves with, one for each cache line."""
+        loops = [_copied(t, self._line_step(t)) for t in self.tile if self.moves_with(t)]
+        variables: dict[SSAValue, SSAValue] = {t.variable: c.variable for t, c in loops}
+        indices = [variables.get(v, v) for v in self.load.indices]
+        op: Operation = PrefetchOp(self.load.source, self.load.map, indices, self._ahead())
+        op.location = self.load.location
+        for _, copy in reversed(loops):
+            copy.body.block.add_op(op)
+            op = copy
+        return op
+
+    def _ahead(self) -> int:
+        """Elements between what this iteration reads and what the one to prefetch for reads."""
+        return ceil(AHEAD_BYTES / self.bytes_an_iteration) * self._distance(self.loop)
+
+    def _distance(self, loop: ForOp) -> int:
+        """Elements between what two iterations of a loop read."""
+        strides = [prod(static_shape(self.load.source)[k + 1 :]) for k in range(len(self.load.map.results))]
+        position = list(self.load.indices).index(loop.variable)
+        moved = sum(_coefficient(e, position) * s for e, s in zip(self.load.map.results, strides, strict=True))
+        return moved * loop.step.value.data
+
+    def _line_step(self, loop: ForOp) -> int:
+        """Iterations of a loop of the tile in one cache line."""
+        apart = abs(self._distance(loop)) * _item_bytes(self.load)
+        return max(1, LINE_BYTES // apart) if apart else 1
+
+
+def _streams(loop: ForOp) -> Iterator[_Stream]:
+    """The linear vector loads of arguments below unrolled loops only that are shared."""
+    for tile, load in _tile_loads(loop, ()):
+        stream = _Stream(loop, tile, load)
+        linear = all(linear_form(e) is not None for e in load.map.results)
+        if linear and isinstance(load.source, BlockArgument) and stream.is_shared:
+            yield stream
+
+
+def _tile_loads(loop: ForOp, tile: tuple[ForOp, ...]) -> Iterator[tuple[tuple[ForOp, ...], LoadOp]]:
+    for op in loop.body.block.ops:
+        if isinstance(op, LoadOp) and _lanes(op) > 1:
+            yield tile, op
+        elif isinstance(op, ForOp) and op.kind.data is LoopKind.UNROLL and op.constant_range is not None:
+            yield from _tile_loads(op, (*tile, op))
+
+
+def _trips(loop: ForOp) -> int:
+    iterations = loop.constant_range
+    return len(iterations) if iterations is not None else 1
+
+
+def _lanes(load: LoadOp) -> int:
+    type_ = load.result.type
+    return type_.get_shape()[0] if isa(type_, VectorType[Attribute]) else 1
+
+
+def _item_bytes(load: LoadOp) -> int:
+    return max(1, bits_of(memref_type(load.source).element_type) // 8)
+
+
+def _coefficient(expr: AffineExpr, position: int) -> int:
+    form = linear_form(expr)
+    return form.coefficients.get(position, 0) if form is not None else 0
+
+
+def _copied(loop: ForOp, steps: int) -> tuple[ForOp, ForOp]:
+    """A loop and its empty copy that does every `steps`-th iteration."""
+    step, label = loop.step.value.data * steps, loop.label.data if loop.label is not None else None
+    copy = ForOp(loop.lower.data, loop.upper.data, loop.values, step, loop.kind.data, label)
+    copy.variable.name_hint = loop.variable.name_hint
+    return loop, copy
