@@ -130,7 +130,7 @@ def _with_literals(scalar: Scalar, op: BasicOp) -> Scalar:
         case Apply():
             return Apply(scalar.op, tuple(_with_literals(a, op) for a in scalar.args))
         case Cast():
-            return Cast(_with_literals(scalar.arg, op), scalar.dtype)
+            return replace(scalar, arg=_with_literals(scalar.arg, op))
         case _:
             return scalar
 

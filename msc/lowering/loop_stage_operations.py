@@ -12,7 +12,7 @@ _MATH = (
     "absf absi acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh erf exp exp2 expm1 floor fma"
     " ipowi log log10 log1p log2 powf round roundeven rsqrt sin sinh sqrt tan tanh trunc"
 )
-_LANES = "cmpf cmpi select remf sitofp uitofp fptosi fptoui extsi extui trunci extf truncf"
+_LANES = "cmpf cmpi select remf sitofp uitofp fptosi fptoui extsi extui trunci extf truncf bitcast"
 _VECTOR = "broadcast reduction"
 
 

@@ -121,6 +121,8 @@ class BodyEmitter:
                 return self._load(scalar)
             case Index():
                 return self._index(scalar)
+            case Cast() if scalar.bits:
+                return self.cast_bits(self.emit(scalar.arg), scalar.arg.dtype, scalar.dtype)
             case Cast():
                 return self.cast(self.emit(scalar.arg), scalar.arg.dtype, scalar.dtype)
             case Apply():
@@ -294,6 +296,13 @@ class BodyEmitter:
             convert = arith.SIToFPOp if is_signed(source) else arith.UIToFPOp
             return self.round_to(self._put(convert(value, _as_float(compute_type(target)))), target)
         return self._resize(value, source, target)
+
+    def cast_bits(self, value: SSAValue, source: str, target: str) -> SSAValue:
+        """The bits of a value read as another element type of the same width; a boolean is the byte 0 or 1."""
+        if "i1" in (source, target):
+            return self.cast(value, source, target)
+        type_, stored = storage_type(target), self.to_storage(value, source)
+        return self.from_storage(stored if stored.type == type_ else self._put(arith.BitcastOp(stored, type_)), target)
 
     def _cast_float(self, value: SSAValue, source: str, target: str) -> SSAValue:
         if target == "i1":

@@ -34,7 +34,7 @@ class NotVectorisable(Exception):
 
 _ON_LANES = frozenset(
     "arith.cmpf arith.cmpi arith.select arith.sitofp arith.uitofp arith.fptosi arith.fptoui arith.extsi arith.extui "
-    "arith.trunci arith.extf arith.truncf".split()
+    "arith.trunci arith.extf arith.truncf arith.bitcast".split()
 )
 """Operations that xDSL takes only on scalars: on vectors they are `loop.lanes`."""
 

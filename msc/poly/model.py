@@ -171,6 +171,6 @@ def renumber(scalar: Scalar, operands: Sequence[int]) -> Scalar:
         case Apply():
             return Apply(scalar.op, tuple(renumber(arg, operands) for arg in scalar.args))
         case Cast():
-            return Cast(renumber(scalar.arg, operands), scalar.dtype)
+            return replace(scalar, arg=renumber(scalar.arg, operands))
         case _:
             return scalar

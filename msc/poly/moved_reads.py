@@ -21,7 +21,7 @@ def with_moved_reads(scalar: Scalar, maps: Mapping[int, AffineMap | None]) -> Sc
         case Apply():
             return Apply(scalar.op, tuple(with_moved_reads(a, maps) for a in scalar.args))
         case Cast():
-            return Cast(with_moved_reads(scalar.arg, maps), scalar.dtype)
+            return replace(scalar, arg=with_moved_reads(scalar.arg, maps))
         case _:
             return scalar
 

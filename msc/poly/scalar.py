@@ -75,10 +75,14 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """Conversion of element type, as NumPy's `astype`: floats round to nearest even, float to integer truncates."""
+    """Conversion of element type, as NumPy's `astype`: floats round to nearest even, float to integer truncates.
+
+    With `bits` the bits stay and are read as the other type, of the same width, as NumPy's `view`.
+    """
 
     arg: Scalar
     dtype: str
+    bits: bool = False
 
 
 Scalar: TypeAlias = Constant | Read | Index | Apply | Cast

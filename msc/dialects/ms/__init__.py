@@ -54,6 +54,7 @@ from msc.dialects.ms.convolution import (
     Conv3dOp,
 )
 from msc.dialects.ms.elementwise import (
+    BitCastOp,
     CastOp,
     IdentityOp,
     SelectOp,
@@ -184,6 +185,7 @@ OPERATIONS = (
     ParameterOp,
     GetParameterOp,
     IdentityOp,
+    BitCastOp,
     CastOp,
     SelectOp,
     NegOp,

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
-from msc.dialects.element_types import ELEMENT_TYPES, dtype_name
+from msc.dialects.element_types import BYTES, ELEMENT_TYPES, dtype_name
 from msc.dialects.ms.base import BasicOp, MsOp
 from msc.dialects.ms.properties import dtype_property
 from msc.dialects.ms.shapes import broadcast_shapes, tensor_type
@@ -112,6 +112,27 @@ class CastOp(UnaryOp):
 
     def scalar(self, *args: Scalar) -> Scalar:
         return Cast(args[0], self.result_dtype())
+
+
+@irdl_op_definition
+class BitCastOp(UnaryOp):
+    """The same bits read as another element type of the same width: `{dtype = i32}`; same shape.
+
+    A boolean is the byte 0 or 1; any other byte is true. The payload of a NaN of 16 bits is not kept.
+    MindSpore BitCast, ONNX BitCast.
+    """
+
+    name = "ms.bit_cast"
+    target = dtype_property()
+
+    def result_type_for(self, dtype: str) -> str:
+        target = named_dtype(self.name, self.plain("dtype"))
+        if BYTES[dtype] != BYTES[target]:
+            raise DtypeConflict(f"{self.name}: {dtype} and {target} are not of the same width")
+        return target
+
+    def scalar(self, *args: Scalar) -> Scalar:
+        return Cast(args[0], self.result_dtype(), bits=True)
 
 
 @irdl_op_definition

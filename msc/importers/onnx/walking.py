@@ -173,7 +173,7 @@ _MOVING = frozenset(
 )
 """What only moves elements, so that it may move codes."""
 
-_CONVERTING = frozenset("Cast CastLike Constant DequantizeLinear Identity QuantizeLinear Shape Size".split())
+_CONVERTING = frozenset("BitCast Cast CastLike Constant DequantizeLinear Identity QuantizeLinear Shape Size".split())
 
 
 def _check_narrow(proto: NodeProto, inputs: Sequence[Slot], place: Location) -> int | None:

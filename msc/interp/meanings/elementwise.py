@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 
 from msc.dialects.ms.base import MsOp
-from msc.interp.arrays import Array, is_integer_array
+from msc.interp.arrays import Array, is_integer_array, numpy_dtype
 from msc.interp.registry import meaning
 
 
@@ -143,3 +143,13 @@ def _select(op: MsOp, condition: Array, a: Array, b: Array) -> Array:
 def _cast(op: MsOp, x: Array) -> Array:
     """Floats truncate to integers, a number is true when it is not zero; the registry converts to the result type."""
     return x if op.result_dtype() != "i1" else cast(Array, x != 0)
+
+
+@meaning("bit_cast")
+def _bit_cast(op: MsOp, x: Array) -> Array:
+    """The bits as they are stored; booleans are bytes."""
+    target = numpy_dtype(op.result_dtype())
+    stored = np.ascontiguousarray(x.reshape(-1), numpy_dtype(op.dtype(0)))
+    if target == np.bool_:
+        return cast(Array, stored.view(np.uint8) != 0).reshape(x.shape)
+    return stored.view(target).reshape(x.shape)

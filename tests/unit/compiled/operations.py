@@ -75,7 +75,8 @@ def templates() -> Iterator[Case]:
     for shape in IOTAS:
         yield from ((f"ms.iota {{shape = {shape}, axis = -1, dtype = {t}}}", "") for t in ELEMENT_TYPES)
     for target in ELEMENT_TYPES:
-        yield from ((f"ms.cast %0 {{dtype = {target}}}", _type(shape)) for shape in UNARY_SHAPES)
+        for name in ("cast", "bit_cast"):
+            yield from ((f"ms.{name} %0 {{dtype = {target}}}", _type(shape)) for shape in UNARY_SHAPES)
     yield from ((operation, re.sub(r"\b(f32|i32)\b|(?<=x)(f32|i32)\b", "T", types)) for operation, types in CASES)
 
 

@@ -42,6 +42,8 @@ CASES: list[tuple[str, str]] = [
     ("ms.cast %0 {dtype = i8}", "3x4xf32"),
     ("ms.cast %0 {dtype = i1}", "3x4xf32"),
     ("ms.cast %0 {dtype = f64}", "3x4xi1"),
+    ("ms.bit_cast %0 {dtype = i32}", "3x4xf32"),
+    ("ms.bit_cast %0 {dtype = ui8}", "3x4xi1"),
     ("ms.select %0, %1, %2", "3x1xi1 f32 4xf32"),
     ('ms.gelu %0 {approximate = "tanh"}', "3xf32"),
     ("ms.prelu %0, %1", "2x3x4xf32 3xf32"),

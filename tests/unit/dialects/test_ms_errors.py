@@ -31,6 +31,7 @@ ERRORS: list[tuple[str, str, str, str]] = [
     ("ms.logical_and %0, %0", "2xi8", DTYPES, "must be a boolean"),
     ("ms.select %0, %1, %1", "2xf32 2xf32", DTYPES, "operand 0 has element type f32, but must be a boolean"),
     ("ms.select %0, %1, %2", "2xi1 2xf32 2xf16", DTYPES, "f32 and f16"),
+    ("ms.bit_cast %0 {dtype = i64}", "2xf32", DTYPES, "f32 and i64 are not of the same width"),
     ("ms.cast %0 {dtype = i4}", "2xf32", PROPERTIES, "dtype is i4, not one of"),
     ('ms.gelu %0 {approximate = "tanhh"}', "2xf32", PROPERTIES, "did you mean 'tanh'?"),
     ('ms.conv2d %0, %1 {pad_mode = "sane"}', "1x2x5x5xf32 3x2x3x3xf32", PROPERTIES, "did you mean 'same'?"),

@@ -159,6 +159,8 @@ def value_of(scalar: Scalar, point: list[Array], operands: Sequence[Array]) -> A
             return np.asarray(value).astype(numpy_dtype(dtype))
         case Index(expr):
             return affine(expr, point)
+        case Cast(arg, dtype, bits=True):
+            return value_of(arg, point, operands).view(numpy_dtype(dtype))
         case Cast(arg, dtype):
             return value_of(arg, point, operands).astype(numpy_dtype(dtype))
         case Apply(op, args):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from onnx import TensorProto
 
+from msc.dialects import ms
+from msc.dialects.element_types import BYTES, element_type
 from msc.importers.onnx.narrow import NARROW, decoded, encoded
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.registry import importer
@@ -27,6 +31,19 @@ def _converted(node: Node, target: int) -> Value:
         node.choice("round_mode", "up", ("up", "down", "nearest")) if target == TensorProto.FLOAT8E8M0 else "nearest"
     )
     return encoded(node, decoded(node, x), NARROW[target], saturate=saturate, rounding=rounding)
+
+
+@importer("BitCast")
+def _bit_cast(node: Node) -> Value:
+    """The bits of a type read as another of the same width; narrow types are their codes."""
+    x, target = node[0], node.int_("to", 0)
+    bits = NARROW[x.narrow].bits if x.narrow is not None else 8 * BYTES[x.dtype]
+    dtype = "ui8" if target in NARROW else dtype_of(target, node.label)
+    wanted = NARROW[target].bits if target in NARROW else 8 * BYTES[dtype]
+    if bits != wanted:
+        raise node.failure("MSC0711", f"it reads {bits} bits an element as {wanted}")
+    y = x if x.dtype == dtype else node(ms.BitCastOp, x, dtype=element_type(dtype))
+    return replace(y, narrow=target if target in NARROW else None)
 
 
 @importer("CastLike")
