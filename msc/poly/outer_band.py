@@ -33,6 +33,7 @@ class SharedLoop:
 def shared_loops(model: KernelModel, deps: Dependences, statements: Sequence[int]) -> list[SharedLoop]:
     """The outermost loops that `statements` can share one to one, in isl's order.
 
+    isl's outermost band may be permuted: its rows that are not one loop of every statement are left to the inside.
     A statement without loops shares none; isl, asked all the same, searches for hours where extents are large.
     """
     if not all(model.statements[s].extents for s in statements):
@@ -45,9 +46,8 @@ def shared_loops(model: KernelModel, deps: Dependences, statements: Sequence[int
     partial = node.band_get_partial_schedule()
     for position in range(node.band_n_member()):
         dims = _aligned_dims(partial.get_union_pw_aff(position))
-        if set(dims) != set(statements):
-            break
-        loops.append(SharedLoop(dims, bool(node.band_member_get_coincident(position))))
+        if set(dims) == set(statements):
+            loops.append(SharedLoop(dims, bool(node.band_member_get_coincident(position))))
     return loops
 
 
@@ -55,6 +55,8 @@ def _compute(deps: Dependences) -> isl.Schedule:
     context = deps.domain.get_ctx()
     context.set_schedule_whole_component(1)
     context.set_schedule_maximize_coincidence(1)
+    # Rows that join two loops into one are found at once, and skipped; avoiding them takes isl minutes.
+    context.set_schedule_treat_coalescing(0)
     context.reset_operations()
     context.set_max_operations(MAX_OPERATIONS)
     try:

@@ -15,12 +15,12 @@ from tests.conformance.backend import EXECUTORS, Executor
 from tests.conformance.expectations import surprises, write_expectations
 from tests.conformance.report import table, write_page
 from tests.conformance.running import Outcome, run_cases
-from tests.conformance.suite import CATEGORIES, Case, cases
+from tests.conformance.suite import CATEGORIES, RANDOM, Case, cases
 
 
 @click.command()
 @click.option("--executor", "executors", default="interp", show_default=True, help="interp, c, or both.")
-@click.option("--kinds", default=",".join(CATEGORIES.values()), show_default=True, help="Kinds of cases.")
+@click.option("--kinds", default=",".join([*CATEGORIES.values(), RANDOM]), show_default=True, help="Kinds of cases.")
 @click.option("--match", "pattern", default="", help="Only cases whose name this regular expression finds.")
 @click.option("--seconds", default=120, show_default=True, help="Time limit of a case.")
 @click.option("--record", type=click.Path(path_type=Path), help="Add one JSON line a case to this file.")

@@ -21,6 +21,9 @@ CATEGORIES = {
     "PyTorchOperator": "pytorch-operator",
 }
 
+RANDOM = "real-random"
+"""Not of the suite: its light models with random weights, against ONNX Runtime."""
+
 
 @dataclass(frozen=True)
 class Case:
@@ -42,6 +45,10 @@ def cases(kinds: frozenset[str]) -> Iterator[Case]:
 
         suite = BackendTest(MscBackend, __name__)
         models = {c.name: c.model for c in load_model_tests(kind="node")}
+    if RANDOM in kinds:
+        from tests.conformance.random_weights import light_cases
+
+        yield from (Case(name, RANDOM, run, None) for name, run in light_cases())
     for word, kind in CATEGORIES.items():
         if kind not in kinds:
             continue

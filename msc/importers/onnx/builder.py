@@ -23,6 +23,7 @@ from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.properties import PlainValue
 from msc.dialects.ms.shapes import Shape, shape_of
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp
+from msc.importers.onnx.failures import failure
 from msc.importers.onnx.naming import Names
 from msc.importers.onnx.values import Value, known
 from msc.interp import evaluate_op
@@ -30,6 +31,9 @@ from msc.interp.arrays import Array, numpy_dtype
 
 FOLD_BYTES = 1 << 16
 """What is evaluated at import: indices, shapes, small tables. Larger work on constants is left to the compiler."""
+
+MAXIMUM_OPERATIONS = 200_000
+"""Written or evaluated at import; a loop, a recurrence or a window of absurd length asks for more."""
 
 INLINE_BYTES = 256
 """Constants up to here stand in the text."""
@@ -47,6 +51,7 @@ class Builder:
         self._entry = entry
         self._prologue: list[Operation] = []
         self._names = Names()
+        self._emitted = 0
 
     def emit(
         self, operation: type[MsOp], *operands: Operand | None, **properties: PlainValue | None
@@ -55,6 +60,7 @@ class Builder:
 
         A number is a constant of rank 0, of the element type of the last tensor among the operands.
         """
+        self._count()
         dtype = next((v.dtype for v in reversed(operands) if isinstance(v, Value)), "f32")
         values = [v if isinstance(v, Value) or v is None else scalar(v, dtype) for v in operands]
         present = [v for v in values if v is not None]
@@ -63,6 +69,12 @@ class Builder:
             if folded is not None:
                 return folded
         return self._append(operation, values, properties)
+
+    def _count(self) -> None:
+        """Raises MSC0714 for a model that has too many operations when it is unrolled."""
+        self._emitted += 1
+        if self._emitted > MAXIMUM_OPERATIONS:
+            raise failure("MSC0714", f"the model has more than {MAXIMUM_OPERATIONS} operations when it is unrolled")
 
     def _append(
         self, operation: type[MsOp], values: Sequence[Value | None], properties: dict[str, PlainValue | None]

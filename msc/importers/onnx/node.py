@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
@@ -79,10 +80,15 @@ class Node:
         return known(array)
 
     def arange(self, count: int) -> Array:
-        """0, 1, ... as i64; a table of them larger than any sensible axis is refused. Raises MSC0708."""
-        if count > MAXIMUM_TABLE:
-            raise self.failure("MSC0708", f"an axis has {count} elements; here msc takes {MAXIMUM_TABLE} at most")
+        """0, 1, ... as i64. Raises MSC0708 where there would be too many."""
+        self.check_table(count)
         return np.arange(count, dtype=np.int64)
+
+    def check_table(self, *sizes: int) -> None:
+        """Raise MSC0708 for a table to be made at import that is larger than any sensible one."""
+        if math.prod(sizes) > MAXIMUM_TABLE:
+            text = "x".join(map(str, sizes))
+            raise self.failure("MSC0708", f"it takes a table of {text} numbers; msc makes {MAXIMUM_TABLE} at most")
 
     # Inputs.
 

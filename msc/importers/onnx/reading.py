@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 
 import onnx
 from google.protobuf.message import DecodeError
-from onnx import FunctionProto, ModelProto
+from onnx import FunctionProto, ModelProto, OperatorSetIdProto
 
 from msc.importers.onnx.failures import failure, shown
 
@@ -54,7 +55,7 @@ def _bytes(path: Path) -> bytes:
 
 def opsets(model: ModelProto) -> dict[str, int]:
     """Domain -> opset of a model; the default domain is "". Raises MSC0703 for one that msc does not know."""
-    found = {"" if o.domain in DEFAULT_DOMAINS else o.domain: o.version for o in model.opset_import}
+    found = _opsets(model.opset_import)
     version = found.setdefault("", MAXIMUM_OPSET if model.functions or found else 1)
     if not MINIMUM_OPSET <= version <= MAXIMUM_OPSET:
         message = f"the model is of opset {version}; msc reads opsets {MINIMUM_OPSET} to {MAXIMUM_OPSET}"
@@ -62,11 +63,19 @@ def opsets(model: ModelProto) -> dict[str, int]:
     return found
 
 
-def model_name(model: ModelProto, path: Path) -> str:
-    """What the module is called: the file's name, else the graph's."""
-    return path.stem or shown(model.graph.name) or "model"
+_MAXIMUM_VERSION = 1 << 31
+"""Of the opset of any domain: the format's own limit is lost on its readers."""
+
+
+def _opsets(imports: Iterable[OperatorSetIdProto]) -> dict[str, int]:
+    """Raises MSC0703 for a version that no opset can have."""
+    found = {"" if o.domain in DEFAULT_DOMAINS else o.domain: o.version for o in imports}
+    for domain, version in found.items():
+        if not 0 <= version < _MAXIMUM_VERSION:
+            raise failure("MSC0703", f"domain '{shown(domain)}' is of opset {version}, which cannot be")
+    return found
 
 
 def function_opsets(function: FunctionProto) -> dict[str, int]:
     """Domain -> opset of a function's body."""
-    return {"" if o.domain in DEFAULT_DOMAINS else o.domain: o.version for o in function.opset_import}
+    return _opsets(function.opset_import)

@@ -115,7 +115,8 @@ class Walker:
         opset = frame.opsets.get(domain, 1)
         if importer_of(domain, proto.op_type, opset) is not None:
             return self._import(proto, inputs, frame, place, opset)
-        body = standard_function(proto, opset, inputs)
+        with Faults(node_label(proto), place):
+            body = standard_function(proto, opset, inputs)
         if body is None:
             raise failure("MSC0710", f"msc does not import {node_label(proto)} of opset {opset}", at=place)
         return self._call(body, proto, inputs, place)

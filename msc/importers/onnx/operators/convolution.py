@@ -108,6 +108,7 @@ def _col2im(node: Node) -> Value:
     batch, columns, _ = node.shape_of(x)
     taps = math.prod(kernel)
     channels = columns // taps
+    node.check_table(columns, taps)
     weight = np.zeros((columns, 1, *kernel))
     weight[np.arange(columns), 0, *np.unravel_index(np.arange(columns) % taps, kernel)] = 1
     full = [(c - 1) * s + span for c, s, span in zip(counts, window.stride, window.spans, strict=True)]

@@ -25,6 +25,7 @@ def _tf_idf(node: Node) -> Value:
     indexes = node.ints("ngram_indexes")
     totals = [_occurrences(node, rows, grams, shortest <= n <= longest) for n, grams in _pool(node)]
     counts = totals[0] if len(totals) == 1 else node(ms.ConcatOp, *totals, axis=1)
+    node.check_table(max(indexes, default=0) + 1)
     order = np.full(max(indexes) + 1, len(indexes))
     order[indexes] = np.arange(len(indexes))
     padded = node(ms.PadOp, counts, pad=[0, 0, 0, 1])
@@ -48,7 +49,7 @@ def _occurrences(node: Node, rows: Value, grams: Array, counted: bool) -> Value:
     n = grams.shape[1]
     total = node(ms.BroadcastToOp, node.scalar(0.0, "f32"), shape=[count, len(grams)])
     skips = node.int_("max_skip_count", 0) if n > 1 else 0
-    for step in range(1, skips + 2) if counted else ():
+    for step in range(1, min(skips, length) + 2) if counted else ():
         places = length - (n - 1) * step
         if places > 0:
             at = node.arange(places)[:, None] + step * node.arange(n)

@@ -51,6 +51,7 @@ def _places(node: Node, window: WindowAttributes, pooled: Value) -> Value:
     x = node[0]
     n, c, *spatial = node.shape_of(x)
     outputs = pooled.shape[2:]
+    node.check_table(2 * len(spatial), *outputs, *window.kernel)
     places, inside = _taps(window, spatial, outputs)
     flat = node.reshape(x, (n, c, math.prod(spatial)))
     taps = node.reshape(node(ms.GatherOp, flat, node.constant(places), axis=2), (n, c, *places.shape))

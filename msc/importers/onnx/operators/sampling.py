@@ -191,6 +191,7 @@ def _deformed(
     node: Node, moves: Value, axis: int, window: WindowAttributes, outputs: Sequence[int], kernel: Sequence[int]
 ) -> Value:
     images, taps, rank, positions = moves.shape
+    node.check_table(rank * 2, taps, positions)
     grid = np.indices((*kernel, *outputs))
     base = grid[rank + axis] * window.stride[axis] + grid[axis] * window.dilation[axis] - window.pads[axis][0]
     move = node(ms.SliceOp, moves, begin=[0, 0, axis, 0], end=[images, taps, axis + 1, positions])
@@ -249,6 +250,7 @@ def _samples(node: Node, begin: Value, end: Value, bins: int, each: int, half: s
     length = node(ms.SubOp, end, begin)
     if half != "half_pixel":
         length = node(ms.MaximumOp, length, 1.0)
+    node.check_table(bins, each)
     steps = (np.arange(bins * each) // each + (np.arange(bins * each) % each + 0.5) / each) / bins
     share = node.cast(node.constant(steps.reshape(1, -1).astype(np.float32)), begin.dtype)
     return node(ms.AddOp, begin, node(ms.MulOp, length, share))

@@ -33,6 +33,7 @@ def fourier(node: Node, x: Value, size: int, inverse: bool, onesided: bool, real
         pad = [0] * (2 * x.rank)
         pad[2 * x.rank - 2] = size - n
         x = node(ms.PadOp, x, pad=pad)
+    node.check_table(size, x.shape[-1], size, 2)
     cosine, sine = _fourier(size, inverse)
     bins = size // 2 + 1 if onesided and not inverse else size
     dtype = numpy_dtype(x.dtype)
@@ -47,6 +48,10 @@ def fourier(node: Node, x: Value, size: int, inverse: bool, onesided: bool, real
     flat = node.reshape(x, (math.prod(lead), size * x.shape[-1]))
     table = matrix.reshape(size * x.shape[-1], bins * parts).astype(dtype)
     return node.reshape(product(node, flat, node.constant(table)), (*lead, bins, parts))
+
+
+_MEL_STEPS = 64
+"""What an element of a mel matrix costs at import, in numbers of a table: they are made one by one."""
 
 
 @importer("DFT")
@@ -89,6 +94,7 @@ def _stft(node: Node) -> Value:
     signal = x if x.rank == 3 else node(ms.ExpandDimsOp, x, axis=[2])
     batch, samples, parts = node.shape_of(signal)
     frames = (samples - length) // step + 1
+    node.check_table(frames, length)
     places = np.arange(frames)[:, None] * step + np.arange(length)[None, :]
     taken = node(ms.GatherOp, signal, node.constant(places), axis=1)
     if window is not None:
@@ -103,6 +109,7 @@ def _mel(node: Node) -> Value:
     bins, length, rate = (node.known_int(i, what) for i, what in enumerate(("bins", "length", "sample rate")))
     low, high = (float(node.known(i, "frequency").reshape(())) for i in (3, 4))
     dtype = dtype_of(node.int_("output_datatype", 1), node.label)
+    node.check_table(length // 2 + 1, bins, _MEL_STEPS)
     # In steps as ONNX takes them: an end excluded, and places rounded down.
     low_mel, high_mel = 2595 * math.log10(1 + low / 700), 2595 * math.log10(1 + high / 700)
     mels = np.arange(bins + 2) * ((high_mel - low_mel) / (bins + 2)) + low_mel

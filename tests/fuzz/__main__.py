@@ -1,0 +1,148 @@
+"""Fuzz msc: `python -m tests.fuzz onnx --minutes 10`, or `mir`. Needs the extra `fuzz`.
+
+Atheris (libFuzzer) keeps what reaches new code and changes it further, in bytes or by the target's own mutator. Every
+answer must be a result or an MscError, within `SECONDS` of CPU time and `MEMORY_BYTES`. What is not is written to a
+file, and the run goes on; it fails at the end. A file given as INPUT is run alone, without Atheris.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
+
+import click
+import numpy as np
+
+from tests.fuzz.target import Target
+
+MEMORY_BYTES = 3 << 30
+SECONDS = 20
+_BACKSTOP_SECONDS = 300
+"""Wall time after which libFuzzer ends a run that no signal reaches, inside a library."""
+
+_TARGETS = {"onnx": ("tests.fuzz.onnx_models", "OnnxModels"), "mir": ("tests.fuzz.mir_texts", "MirTexts")}
+
+
+class OutOfTime(BaseException):
+    """The input takes too long; no handler of the code under test shall catch this."""
+
+
+def load(name: str) -> Target:
+    """A target; msc is imported with it, not before, so that it can be instrumented."""
+    module, target = _TARGETS[name]
+    return cast(Target, getattr(import_module(module), target)())
+
+
+def answer(target: Target, data: bytes) -> str:
+    """What msc says of an input: what it made, or the code of its error. Raises whatever is a fault."""
+    from msc.support.diagnostics import MscError
+
+    try:
+        return target.run(data)
+    except MscError as error:
+        if isinstance(error.__cause__, MemoryError):
+            raise error.__cause__ from error
+        return error.diagnostics[0].code
+
+
+class Session:
+    """One run of the fuzzer: what was answered, and until when it goes on."""
+
+    def __init__(self, target: Target, corpus: Path, out: Path, minutes: float) -> None:
+        self._target = target
+        self._corpus = corpus
+        self._out = out
+        self._end = time.monotonic() + 60 * minutes
+        self._answers: Counter[str] = Counter()
+
+    def one_input(self, data: bytes) -> None:
+        """Run an input, keep it if it is a fault; at the end of the time report and leave."""
+        if time.monotonic() > self._end:
+            self._finish()
+        signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+        try:
+            text = answer(self._target, data)
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            text = f"fault: {type(error).__name__}: {str(error).partition(chr(10))[0][:100]}"
+            if self._answers[text] == 0:
+                self._keep(data, type(error).__name__)
+        finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        self._answers[text] += 1
+
+    def _keep(self, data: bytes, kind: str) -> None:
+        (self._out / f"{kind}-{sha256(data).hexdigest()[:12]}").write_bytes(data)
+
+    def _finish(self) -> None:
+        for text, count in self._answers.most_common():
+            click.echo(f"{count:8} {text}")
+        click.echo(f"{sum(self._answers.values()):8} inputs in all")
+        shutil.rmtree(self._corpus)
+        sys.stdout.flush()
+        os._exit(1 if any(text.startswith("fault") for text in self._answers) else 0)
+
+
+def _limit() -> None:
+    def stop(*_: object) -> None:
+        raise OutOfTime(f"more than {SECONDS} s")
+
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    signal.signal(signal.SIGVTALRM, stop)
+
+
+def _mutator(target: Target, atheris: Any) -> Callable[[bytes, int, int], bytes]:
+    def mutate(data: bytes, maximum: int, seed: int) -> bytes:
+        random = np.random.default_rng(seed)
+        changed = target.damaged(data, random, lambda old: cast(bytes, atheris.Mutate(old, maximum)))
+        return changed[:maximum]
+
+    return mutate
+
+
+@click.command()
+@click.argument("name", metavar="TARGET", type=click.Choice(list(_TARGETS)))
+@click.argument("file", metavar="[INPUT]", required=False, type=click.Path(path_type=Path, exists=True))
+@click.option("--minutes", default=10.0, show_default=True)
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(1))
+@click.option("--out", default="fuzz-findings", show_default=True, type=click.Path(path_type=Path))
+def main(name: str, file: Path | None, minutes: float, seed: int, out: Path) -> None:
+    """Fuzz a target until the time is over; exit 1 if there was a fault."""
+    if file is not None:
+        click.echo(answer(load(name), file.read_bytes()))
+        return
+    try:
+        atheris: Any = import_module("atheris")
+    except ImportError as error:
+        raise click.ClickException("fuzzing needs Atheris: pip install 'msc[fuzz]'") from error
+    with atheris.instrument_imports(include=["msc", "xdsl"]):
+        target = load(name)
+        corpus = Path(tempfile.mkdtemp(prefix="msc-fuzz-"))
+        for number, data in enumerate(target.seeds()):
+            (corpus / f"{number:05}").write_bytes(data)
+    out.mkdir(parents=True, exist_ok=True)
+    _limit()
+    session = Session(target, corpus, out, minutes)
+    arguments = [sys.argv[0], f"-seed={seed}", f"-timeout={_BACKSTOP_SECONDS}", "-rss_limit_mb=0", "-max_len=32768"]
+    atheris.Setup(
+        [*arguments, f"-artifact_prefix={out}/", str(corpus)],
+        session.one_input,
+        custom_mutator=_mutator(target, atheris),
+    )
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()
