@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, BlockArgument, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.utils.hints import isa
 
@@ -108,7 +108,7 @@ def _arrays(kernel: gk.KernelOp, views: LayoutViews) -> list[SSAValue]:
 def _array(value: SSAValue, outputs: set[SSAValue]) -> Array:
     type_ = tensor_type(value)
     kind: ArrayKind = "output" if value in outputs else "internal"
-    if not isinstance(value.owner, BasicOp):
+    if isinstance(value, BlockArgument):
         kind = "input"
     return Array(tuple(type_.get_shape()), _dtype(type_), kind)
 

@@ -1,20 +1,22 @@
 """Operations at the border of a kernel that only say how its inputs and outputs lie in memory.
 
-`ms.transpose` of a kernel's input (and `ms.reshape` of that which merges neighbouring axes), and `ms.transpose` or
-`ms.pad` that make an output of an inner value which is not an output itself, need no statement: reading and writing at
-other indices does what they say; a padding has its border to write besides. So a kernel reads and writes any layout,
-blocked and padded ones too, and the graph can choose.
+`ms.transpose` of a kernel's input (and of that `ms.windows`, and `ms.reshape` which merges or splits axes), and
+`ms.transpose`, `ms.pad` or `ms.reshape` (merging axes) that make an output of an inner value which is not an output
+itself, need no statement: reading and writing at other indices does what they say; a padding has its border to write
+besides. So a kernel reads and writes any layout, blocked and padded ones too, and the graph can choose.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from msc.dialects import gk
+from msc.dialects.ms.axis_transforms import WindowsOp
 from msc.dialects.ms.base import BasicOp
 from msc.dialects.ms.movement import TransposeOp
 from msc.dialects.ms.padding import PadOp
@@ -65,7 +67,7 @@ def _input_view(
     op: Operation, views: Mapping[SSAValue, tuple[SSAValue, AffineMap]], yielded: Sequence[SSAValue]
 ) -> tuple[SSAValue, SSAValue, AffineMap] | None:
     """A view of an input: the viewed value, the input, and the index into it."""
-    if not isinstance(op, TransposeOp | ReshapeOp) or op.results[0] in yielded:
+    if not isinstance(op, TransposeOp | ReshapeOp | WindowsOp) or op.results[0] in yielded:
         return None
     source = op.operands[0]
     before = views.get(source)
@@ -73,11 +75,23 @@ def _input_view(
         return None
     if before is not None and not isinstance(before[0], BlockArgument):
         return None
-    step = _transposed_index(op) if isinstance(op, TransposeOp) else _merged_index(op)
+    step = _read_index(op)
     if step is None:
         return None
     stored, map_ = before if before is not None else (source, AffineMap.identity(step.num_dims))
     return op.results[0], stored, step if before is None else map_.compose(step)
+
+
+def _read_index(op: TransposeOp | ReshapeOp | WindowsOp) -> AffineMap | None:
+    """The index into the operand for an index of the result; None where it is not affine."""
+    match op:
+        case TransposeOp():
+            return _transposed_index(op)
+        case WindowsOp():
+            index = op.source_index()
+            return affine_map(len(op.result_shape()), index)
+        case _:
+            return _reshaped_index(static_shape(op.results[0]), static_shape(op.operands[0]))
 
 
 def _output_place(
@@ -86,24 +100,38 @@ def _output_place(
     ops: set[Operation],
     yielded: Sequence[SSAValue],
 ) -> tuple[SSAValue, AffineMap] | None:
-    """Where the result of a transposition or padding of a computed value is stored, if all of it is an output's."""
-    if not isinstance(op, TransposeOp | PadOp) or op in ops:
-        return None
-    if isinstance(op, PadOp) and op.word("mode") != "constant":
+    """Where the result of a view of a computed value is stored, if all of it is an output's."""
+    if op in ops or not _is_output_view(op):
         return None
     source, result = op.operands[0], op.results[0]
-    if not isinstance(source.owner, BasicOp) or source.owner in ops or source in yielded:
+    if not isinstance(source.owner, BasicOp | ReshapeOp) or source.owner in ops or source in yielded:
         return None
     if yielded.count(result) == 1 and not result.uses.get_length() > 1:
         return result, AffineMap.identity(len(static_shape(result)))
     return views.get(result) if result not in yielded and result.uses.get_length() == 1 else None
 
 
+def _is_output_view(op: Operation) -> bool:
+    """A transposition, a padding with a constant, or a reshape that merges axes."""
+    match op:
+        case PadOp():
+            return op.word("mode") == "constant"
+        case ReshapeOp():
+            groups = _equal_groups(static_shape(op.operands[0]), static_shape(op.results[0]))
+            return groups is not None and all(len(after) == 1 for _, after in groups)
+        case _:
+            return isinstance(op, TransposeOp)
+
+
 def _written_index(op: Operation) -> AffineMap:
-    """The index into the result of a transposition or padding for an index of its operand."""
+    """The index into the result of a view for an index of its operand."""
     if isinstance(op, PadOp):
         amounts = op.amounts()
         return affine_map(len(amounts), [e + begin for e, (begin, _) in zip(dims(len(amounts)), amounts, strict=True)])
+    if isinstance(op, ReshapeOp):
+        merged = _reshaped_index(static_shape(op.operands[0]), static_shape(op.results[0]))
+        assert merged is not None
+        return merged
     assert isinstance(op, TransposeOp)
     d = dims(len(op.permutation()))
     return affine_map(len(d), [d[p] for p in op.permutation()])
@@ -115,33 +143,45 @@ def _transposed_index(op: TransposeOp) -> AffineMap:
     return affine_map(len(perm), [d[perm.index(k)] for k in range(len(perm))])
 
 
-def _merged_index(op: ReshapeOp) -> AffineMap | None:
-    """The index into the source where each axis of the result is some neighbouring axes of it.
+def _reshaped_index(here: Sequence[int], there: Sequence[int]) -> AffineMap | None:
+    """The index into shape `there` for an index of shape `here`, of which it is a reshape.
 
-    None for other reshapes.
+    Neighbouring axes may become one, and one axis several; None for other reshapes.
     """
-    source, result = static_shape(op.operands[0]), static_shape(op.results[0])
-    d, exprs, axis = dims(len(result)), list[AffineExpr](), 0
-    for k, size in enumerate(result):
-        group: list[int] = []
-        product = 1
-        while axis < len(source) and (product < size or (product == size and source[axis] == 1 and size == 1)):
-            group.append(source[axis])
-            product *= source[axis]
-            axis += 1
-        if product != size:
+    d, exprs = dims(len(here)), dict[int, AffineExpr]()
+    groups = _equal_groups(here, there)
+    if groups is None:
+        return None
+    for before, after in groups:
+        linear: AffineExpr = d[before[0]]
+        for axis in before[1:]:
+            linear = linear * here[axis] + d[axis]
+        exprs |= zip(after, _split(linear, [there[axis] for axis in after]), strict=True)
+    return affine_map(len(here), [exprs.get(axis, AffineExpr.constant(0)) for axis in range(len(there))])
+
+
+def _equal_groups(a: Sequence[int], b: Sequence[int]) -> list[tuple[list[int], list[int]]] | None:
+    """Neighbouring axes of two shapes that hold the same elements, one axis on one side; axes of size 1 in none."""
+    left, right = ([axis for axis, size in enumerate(shape) if size != 1] for shape in (a, b))
+    groups: list[tuple[list[int], list[int]]] = []
+    while left and right:
+        first, second = [left.pop(0)], [right.pop(0)]
+        while (p := prod(a[k] for k in first)) != (q := prod(b[k] for k in second)):
+            shorter, rest = (first, left) if p < q else (second, right)
+            if not rest:
+                return None
+            shorter.append(rest.pop(0))
+        if len(first) > 1 and len(second) > 1:
             return None
-        exprs += _split(d[k], group)
-    return affine_map(len(result), exprs) if axis == len(source) else None
+        groups.append((first, second))
+    return groups
 
 
 def _split(index: AffineExpr, sizes: Sequence[int]) -> list[AffineExpr]:
     """The index of an axis as indices of the axes that it merges."""
     exprs: list[AffineExpr] = []
     for k, size in enumerate(sizes):
-        inner = 1
-        for later in sizes[k + 1 :]:
-            inner *= later
+        inner = prod(sizes[k + 1 :])
         expr = index // inner if inner > 1 else index
         exprs.append(expr % size if k > 0 else expr)
     return exprs

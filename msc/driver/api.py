@@ -23,16 +23,19 @@ def compile(
     weights: str | PathLike[str] | None = None,
     max_memory: int = DEFAULT_MEMORY,
     tuned: str | PathLike[str] | None = None,
+    winograd: bool = True,
     use_cache: bool = True,
 ) -> CompiledModel:
     """Compile a model file, a `.mir` or any later stage, to a function: NumPy arrays in, NumPy arrays out.
 
     `threads` is 0 for as many as OpenMP chooses; `dims` gives sizes to open dimensions; `march` is a CPU, `native`
     this one; `weights` is the folder of the weights if it is not the model's; `tuned` is a file that `msc tune`
-    wrote. A model that was compiled before comes
+    wrote; `winograd` lets convolutions be computed by minimal filtering. A model that was compiled before comes
     from the cache. Raises MscError for everything that is wrong with the model or its files.
     """
     folder = None if weights is None else Path(weights)
     plans = None if tuned is None else Path(tuned)
-    options = CompileOptions(target, march, threads, dict(dims or {}), max_memory, folder, tuned=plans)
+    options = CompileOptions(
+        target, march, threads, dict(dims or {}), max_memory, folder, tuned=plans, winograd=winograd
+    )
     return library_of(fspath(model), options, use_cache=use_cache).load()

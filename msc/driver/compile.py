@@ -134,7 +134,12 @@ class _Walk:
         compilation, options = self._compilation, self._compilation.options
         compilation.stage = stage
         model = compilation.model
-        settings = {"march": options.march, "threads": options.threads, "tuned": options.tuned or ""}
+        settings = {
+            "march": options.march,
+            "threads": options.threads,
+            "tuned": options.tuned or "",
+            "winograd": str(options.winograd).lower(),
+        }
         passes = build_pipeline(",".join(stage.pipeline(settings)))
         PassManager(model.context, model.sources, self._reporting.verify_each, self._after_pass).run(
             model.module, passes

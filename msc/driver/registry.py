@@ -52,6 +52,7 @@ PASSES: dict[str, str] = {
     "vectorize": "msc.lowering.vectorize:Vectorize",
     "prefetch-streams": "msc.lowering.prefetch_streams:PrefetchStreams",
     "verify-memory-plan": "msc.lowering.verify_memory_plan:VerifyMemoryPlanPass",
+    "winograd": "msc.graph_kernel.winograd:Winograd",
 }
 """Pass name on the command line -> "module:class"; the class's `name` is the same."""
 

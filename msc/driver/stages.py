@@ -12,7 +12,7 @@ class Stage:
     """One stage: `extension` names its files, `contents` says what it is for people, `made_by` what makes it.
 
     `legal` is the closed list of operations that may stand in it (`ms.*` is a whole dialect); `passes` make it of the
-    stage before. A pass may name options of the compilation as `$march`, `$threads` and `$tuned`.
+    stage before. A pass may name options of the compilation as `$march`, `$threads`, `$tuned` and `$winograd`.
     """
 
     name: str
@@ -69,6 +69,7 @@ STAGES: tuple[Stage, ...] = (
             "hoist-parameters",
             "outline-constants",
             "cluster-kernels",
+            "winograd{target=$march enable=$winograd}",
             "fuse-pads",
             "assign-layouts",
             "pack-operands{target=$march}",
@@ -123,6 +124,10 @@ ORDER: tuple[Order, ...] = (
     Order("expand-composites", "outline-constants", "expanders make constants"),
     Order("expand-composites", "cluster-kernels", "a kernel holds basic operations only"),
     Order("sink-views", "cluster-kernels", "a view between two operations keeps them in two kernels"),
+    Order("cluster-kernels", "winograd", "what follows a convolution in its kernel is done on the tiles"),
+    Order("winograd", "fuse-pads", "tiles may need a larger padding"),
+    Order("winograd", "assign-layouts", "the transformations are kernels, which read and write images"),
+    Order("winograd", "pack-operands", "transformed weights are packed for the products"),
     Order("cluster-kernels", "fuse-pads", "a padding is fused into the kernel before it"),
     Order("fuse-pads", "assign-layouts", "a kernel is given a layout with its padding"),
     Order("cluster-kernels", "assign-layouts", "layouts change at the borders of kernels"),

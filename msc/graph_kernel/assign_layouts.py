@@ -12,6 +12,7 @@ from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from msc.dialects.gk import KernelOp
+from msc.dialects.ms.axis_transforms import TransformAxisOp
 from msc.dialects.ms.convolution import ConvolutionOp
 from msc.dialects.ms.linear import MatrixProductOp
 from msc.dialects.ms.movement import TransposeOp
@@ -61,7 +62,7 @@ class _Layouts:
 
     def _kernel(self, kernel: KernelOp) -> None:
         inside = list(kernel.body.block.ops)
-        images = any(isinstance(op, ConvolutionOp | BasicPoolingOp) for op in inside)
+        images = any(isinstance(op, ConvolutionOp | BasicPoolingOp | TransformAxisOp) for op in inside)
         follows = any(v in self.last for v in kernel.inputs) and not any(
             isinstance(op, MatrixProductOp) for op in inside
         )
@@ -125,6 +126,9 @@ def channels_first(rank: int) -> tuple[int, ...]:
 
 
 def _can_move(kernel: KernelOp, value: SSAValue) -> bool:
+    """Whether an output is an image that is computed here; what is transposed already lies as it should."""
     owner = value.owner
+    if isinstance(owner, ReshapeOp):
+        owner = owner.operands[0].owner
     computed = isinstance(value, OpResult) and not isinstance(owner, TransposeOp)
     return computed and len(static_shape(value)) > 2 and list(kernel.terminator.values).count(value) == 1

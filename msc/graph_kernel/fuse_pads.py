@@ -14,6 +14,7 @@ from msc.dialects.gk import KernelOp
 from msc.dialects.ms.base import BasicOp
 from msc.dialects.ms.movement import TransposeOp
 from msc.dialects.ms.padding import PadOp
+from msc.dialects.ms.views import ReshapeOp
 from msc.graph_kernel.kernel_building import REASONS
 
 
@@ -50,6 +51,8 @@ def _only_producer(kernel: KernelOp) -> KernelOp | None:
         return None
     inner = producer.terminator.values[0]
     last = inner.owner
+    if isinstance(last, ReshapeOp):
+        last = last.operands[0].owner
     if not isinstance(last, BasicOp) or isinstance(last, TransposeOp) or inner.uses.get_length() != 1:
         return None
     return producer if len(last.compute()) == 1 else None

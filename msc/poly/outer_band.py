@@ -124,6 +124,12 @@ def can_share(deps: Dependences, loops: Sequence[Mapping[int, int]]) -> bool:
     return True
 
 
+def carries_nothing(deps: Dependences, dims: Mapping[int, int]) -> bool:
+    """Whether statements that share a loop depend on each other only inside its iterations."""
+    row = isl.MultiUnionPwAff(loop_row(dims, {s: _rank(deps, s) for s in dims}))
+    return deps.order.subtract(deps.order.eq_at_multi_union_pw_aff(row)).is_empty()
+
+
 def loop_row(dims: Mapping[int, int], ranks: Mapping[int, int], expr: str = "{d}") -> str:
     """Isl text of a schedule row over the statements of `ranks`; `{d}` in `expr` stands for each one's dimension."""
     pieces = [

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
+from msc.poly.alignment import aligned
 from msc.poly.dependences import Dependences
 from msc.poly.model import KernelModel, KernelStatement
-from msc.poly.outer_band import ScheduleLimit, SharedLoop, can_share, restricted, shared_loops
+from msc.poly.outer_band import ScheduleLimit, SharedLoop, can_share, carries_nothing, restricted, shared_loops
 from msc.poly.plan import Group, Member, Plan
 from msc.poly.scalar import reads
 from msc.schedule.access import lanes_of, scalar_cost, statement_cost, strides, vectorisable
@@ -64,20 +66,39 @@ def _outer_band(
     model: KernelModel, deps: Dependences, statements: Sequence[int], reasons: list[str]
 ) -> tuple[Member, ...]:
     inside = deps if len(statements) == len(model.statements) else restricted(deps, statements, ())
-    try:
-        loops = shared_loops(model, inside, statements)
-    except ScheduleLimit:
-        reasons.append("isl's operation limit was reached: statements run one after the other")
-        return ()
-    members: list[Member] = []
-    for loop in loops:
-        if not loop.coincident:
-            break
-        extents = {model.statements[s].extents[d] for s, d in loop.dims.items()}
-        if len(extents) > 1:
-            break
-        members.append(_member(model, loop, extents.pop()))
+    alignment = aligned(model, statements)
+    loops = [SharedLoop(dims, True) for dims in alignment.loops if carries_nothing(inside, dims)]
+    if not alignment.is_complete:
+        loops += _others(loops, _loops_of_isl(model, inside, statements, reasons))
+    members = [_member(model, loop, _extent(model, loop)) for loop in loops]
     return tuple(sorted(members, key=lambda m: m.dims[max(m.dims)]))
+
+
+def _loops_of_isl(
+    model: KernelModel, deps: Dependences, statements: Sequence[int], reasons: list[str]
+) -> list[SharedLoop]:
+    """The outermost loops of isl's schedule that carry nothing and run equally often in every statement."""
+    try:
+        found = shared_loops(model, deps, statements)
+    except ScheduleLimit:
+        reasons.append("isl's operation limit was reached: loops that it may find are not shared")
+        return []
+
+    def fits(loop: SharedLoop) -> bool:
+        return loop.coincident and len({model.statements[s].extents[d] for s, d in loop.dims.items()}) == 1
+
+    return list(takewhile(fits, found))
+
+
+def _others(known: Sequence[SharedLoop], found: Sequence[SharedLoop]) -> list[SharedLoop]:
+    """The loops over dimensions that no known one runs over."""
+    taken = {pair for loop in known for pair in loop.dims.items()}
+    return [loop for loop in found if taken.isdisjoint(loop.dims.items())]
+
+
+def _extent(model: KernelModel, loop: SharedLoop) -> int:
+    statement, dim = min(loop.dims.items())
+    return model.statements[statement].extents[dim]
 
 
 def _member(model: KernelModel, loop: SharedLoop, extent: int) -> Member:
@@ -128,13 +149,19 @@ def _merge(
     wanted = [{**m.dims, **o.dims} for m, o in zip(group.inner, own, strict=True)]
     if not can_share(inner, wanted):
         return None
-    try:
-        found = [dict(loop.dims) for loop in shared_loops(model, inner, together)]
-    except ScheduleLimit:
-        return None
-    if any(w not in found for w in wanted):
+    known = aligned(model, together).loops
+    if any(w not in known for w in wanted) and not _finds(model, inner, together, wanted):
         return None
     return Group(together, tuple(replace(m, dims=w) for m, w in zip(group.inner, wanted, strict=True)))
+
+
+def _finds(model: KernelModel, deps: Dependences, statements: Sequence[int], wanted: Sequence[dict[int, int]]) -> bool:
+    """Whether isl too would share the loops."""
+    try:
+        found = [dict(loop.dims) for loop in shared_loops(model, deps, statements)]
+    except ScheduleLimit:
+        return False
+    return all(w in found for w in wanted)
 
 
 def _with_vectors(
@@ -213,7 +240,10 @@ def _tiled(
     Then tiles of the vector member are outermost: the panel of the operand that only they move through stays in the
     cache.
     """
-    reductions = [s for g in groups if g.inner for s in g.statements]
+    below = [s for g in groups if g.inner for s in g.statements]
+    reductions = [s for s in below if model.statements[s].reduced]
+    if below and not reductions:
+        return (*(m for i, m in enumerate(band) if i != vector), replace(band[vector], tile=lanes, vector=True))
     if not reductions:
         return _moved(model, band, vector, lanes, reasons)
     heaviest = max(reductions, key=lambda s: model.statements[s].points)

@@ -32,6 +32,10 @@ from msc.dialects.ms.arithmetic import (
     RemOp,
     SubOp,
 )
+from msc.dialects.ms.axis_transforms import (
+    TransformAxisOp,
+    WindowsOp,
+)
 from msc.dialects.ms.comparison import (
     BitwiseAndOp,
     BitwiseOrOp,
@@ -313,6 +317,8 @@ OPERATIONS = (
     ReverseOp,
     PadOp,
     DilateOp,
+    WindowsOp,
+    TransformAxisOp,
     GatherOp,
     GatherElementsOp,
     OneHotOp,

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import (
     I64,
     BoolAttr,
     DenseArrayBase,
+    Float64Type,
     FloatAttr,
     IntegerAttr,
     IntegerType,
@@ -82,6 +83,11 @@ def ints_property(*default: int):
 def required_ints(name: str | None = None):
     """A list of integers that must be given; `name` is the property's where the field has another."""
     return prop_def(_INTS, prop_name=name)
+
+
+def required_reals():
+    """A list of numbers (f64) that must be given."""
+    return prop_def(DenseArrayBase.constr(base(Float64Type)))
 
 
 def required_int():

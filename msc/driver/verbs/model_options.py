@@ -33,6 +33,7 @@ _OPTIONS = (
     click.option("--max-memory", default="4G", show_default=True, metavar="SIZE", help="Refuse models that need more."),
     click.option("--weights", metavar="FOLDER", help="Where the weights lie, if not beside the model."),
     click.option("--tuned", metavar="FILE", help="Use the schedules that msc tune wrote to FILE."),
+    click.option("--no-winograd", is_flag=True, help="Compute every convolution as it is defined."),
     click.option("--from", "start", metavar="STAGE", help="The stage of MODEL, if its extension does not tell."),
 )
 
@@ -51,6 +52,7 @@ def with_compile_options(function: Callable[..., R]) -> Callable[..., R]:
         max_memory: str,
         weights: str | None,
         tuned: str | None,
+        no_winograd: bool,
         start: str | None,
         **rest: object,
     ) -> R:
@@ -65,6 +67,7 @@ def with_compile_options(function: Callable[..., R]) -> Callable[..., R]:
             start,
             input_values=parse_input_values(input_values),
             tuned=Path(tuned) if tuned is not None else None,
+            winograd=not no_winograd,
         )
         return function(*args, options=options, **rest)
 

@@ -102,6 +102,16 @@ def _dilate(op: MsOp, x: Array) -> Array:
     return y
 
 
+@meaning("windows")
+def _windows(op: MsOp, x: Array) -> Array:
+    """A pair of axes, position and element, for each spatial axis."""
+    size, stride = op.ints("size"), op.ints("stride")
+    spatial = tuple(range(2, x.ndim))
+    every = np.lib.stride_tricks.sliding_window_view(x, size, spatial)
+    some = every[(slice(None), slice(None), *(slice(None, None, step) for step in stride))]
+    return some.transpose(0, 1, *(a for k in spatial for a in (k, k + len(spatial))))
+
+
 @meaning("depth_to_space")
 def _depth_to_space(op: MsOp, x: Array) -> Array:
     """[N, C b b, H, W] -> [N, C, H b, W b]; in mode "DCR" the place in the block varies slower than C, else faster."""

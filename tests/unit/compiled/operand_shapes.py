@@ -271,6 +271,20 @@ OTHERS: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("{interior = [1, 0]}", "5x33xT"),
         ("{interior = [1, 1, 1]}", "2x1x3xT"),
     ),
+    "windows": (
+        ("{size = [2], stride = [1]}", "1x1x2xT"),
+        ("{size = [3], stride = [2]}", "2x3x40xT"),
+        ("{size = [6, 6], stride = [4, 4]}", "1x17x14x10xT"),
+        ("{size = [2, 3], stride = [3, 1]}", "2x1x7x5xT"),
+        ("{size = [1, 1, 2], stride = [1, 2, 1]}", "1x2x3x4x5xT"),
+    ),
+    "transform_axis": (
+        ("{axis = 0, matrix = [2.0]}", "1xT"),
+        ("{axis = -1, matrix = [1.0, 1.0, 1.0, -1.0]}", "17x2xT"),
+        ("{axis = 1, matrix = [0.25, 0.0, 0.0, 0.5, -1.0, 2.0, 0.5, 1.0, 2.0]}", "2x3x33xT"),
+        ("{axis = 2, matrix = [0.0, 0.0, 0.0, -1.0, 0.0, 0.0]}", "3x5x3xT"),
+        ("{axis = 0, matrix = [1.0, -3.0, 0.5, -1.0, -3.0, -0.5]}", "3x1x2xT"),
+    ),
     "gather": (
         ("", "3xT I"),
         ("", "5xT 7xI"),

@@ -28,7 +28,7 @@ EXACT = frozenset(
         "neg abs sign identity logical_not bitwise_not is_nan is_inf floor ceil round trunc relu add sub mul div rem "
         "mod floor_div maximum minimum select clip relu6 sqrt square reciprocal gather gather_elements one_hot iota "
         "tril triu reshape flatten squeeze expand_dims transpose broadcast_to concat stack split slice tile reverse "
-        "pad dilate resize_nearest depth_to_space space_to_depth reduce_max reduce_min max_pool1d max_pool2d "
+        "pad dilate windows resize_nearest depth_to_space space_to_depth reduce_max reduce_min max_pool1d max_pool2d "
         "max_pool3d global_max_pool argmax argmin cast bit_cast"
     ).split()
 )

@@ -125,6 +125,8 @@ CASES: list[tuple[str, str]] = [
     ("ms.pad %0 {pad = [0, 1], value = -inf}".replace("-inf", '"-inf"'), "3xf32"),
     *((f'ms.pad %0 {{pad = [1, 2, 0, 1], mode = "{mode}"}}', "2x3xf32") for mode in ("edge", "reflect", "wrap")),
     ("ms.dilate %0 {interior = [1, 0, 2]}", "2x3x4xf32"),
+    ("ms.windows %0 {size = [3, 2], stride = [2, 1]}", "1x2x5x4xf32"),
+    ("ms.transform_axis %0 {axis = 1, matrix = [1.0, 0.0, -1.0, 0.5, 2.0, 0.5]}", "2x3x4xf32"),
     ("ms.gather %0, %1 {axis = 1}", "2x3x4xf32 2x2xi64"),
     ("ms.gather %0, %1", "3xf32 i64"),
     ("ms.gather_elements %0, %1 {axis = 1}", "3x4xf32 2x5xi64"),

@@ -41,6 +41,21 @@ def test_against_numpy(run: Run, name: str, properties: dict[str, Any], expected
     np.testing.assert_array_equal(run(name, X, **properties), expected)
 
 
+def test_windows(run: Run) -> None:
+    x = np.arange(2 * 5 * 4).reshape(1, 2, 5, 4)
+    y = run("windows", x, size=[3, 2], stride=[2, 1])
+    assert y.shape == (1, 2, 2, 3, 3, 2)
+    for i, j in np.ndindex(2, 3):
+        np.testing.assert_array_equal(y[:, :, i, :, j], x[:, :, 2 * i : 2 * i + 3, j : j + 2])
+
+
+def test_transform_axis_reads_nothing_at_zeros(run: Run) -> None:
+    x = np.array([[1.0, np.inf], [2.0, 5.0]], np.float32)
+    y = run("transform_axis", x, axis=0, matrix=[1.0, 0.0, 0.0, 2.0, -1.0, 3.0])
+    np.testing.assert_array_equal(y, np.array([[1, np.inf], [4, 10], [5, -np.inf]], np.float32))
+    np.testing.assert_array_equal(run("transform_axis", x[1:], axis=1, matrix=[0.0, 1.0]), [[5]])
+
+
 def test_squeeze(run: Run) -> None:
     x = np.zeros((1, 3, 1), np.float32)
     assert run("squeeze", x).shape == (3,)

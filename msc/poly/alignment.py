@@ -1,0 +1,86 @@
+"""Dimensions of different statements that mean the same, as they index the same axes of arrays.
+
+Where values pass between statements through arrays indexed by a dimension or a constant along each axis, dependences
+pair equal dimensions, and this finds every loop that could be shared at once. isl's scheduler finds others too, but its
+time grows fast with the number of statements. Either way it is a proposal: whether statements may share a loop is for
+the dependences to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr
+
+from msc.poly.model import KernelModel, KernelStatement
+from msc.poly.scalar import reads
+
+_Dimension = tuple[int, int]
+"""A statement and one of its dimensions."""
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """`loops`: statement -> dimension, where each of the statements has one, all of the same extent, not just one.
+
+    `is_complete`: no other loops can be shared, but by statements that have nothing in common.
+    """
+
+    loops: tuple[Mapping[int, int], ...]
+    is_complete: bool
+
+
+def aligned(model: KernelModel, statements: Sequence[int]) -> Alignment:
+    """How dimensions of the statements are aligned."""
+    classes = _classes(model, statements)
+    loops = tuple(dict(members) for members in classes if _is_shared(model, members, statements))
+    unique = all(len(dict(members)) == len(members) for members in classes)
+    return Alignment(loops, unique and _is_plain(model, statements))
+
+
+def _classes(model: KernelModel, statements: Sequence[int]) -> list[set[_Dimension]]:
+    found: dict[_Dimension, set[_Dimension]] = {
+        (s, d): {(s, d)} for s in statements for d in range(len(model.statements[s].extents))
+    }
+    for first, second in _pairs(model, statements):
+        joined = found[first] | found[second]
+        found |= dict.fromkeys(joined, joined)
+    return list({min(members): members for members in found.values()}.values())
+
+
+def _is_shared(model: KernelModel, members: set[_Dimension], statements: Sequence[int]) -> bool:
+    extents = {model.statements[s].extents[d] for s, d in members}
+    return len(extents) == 1 and extents != {1} and sorted(s for s, _ in members) == sorted(statements)
+
+
+def _pairs(model: KernelModel, statements: Sequence[int]) -> Iterator[tuple[_Dimension, _Dimension]]:
+    """Dimensions that index the same axis of an array, each with the first one that does."""
+    first: dict[tuple[int, int], _Dimension] = {}
+    for s, array, index in _accesses(model, statements):
+        for axis, expr in enumerate(index):
+            if isinstance(expr, AffineDimExpr):
+                yield first.setdefault((array, axis), (s, expr.position)), (s, expr.position)
+
+
+def _is_plain(model: KernelModel, statements: Sequence[int]) -> bool:
+    """Whether arrays through which values pass from a statement to another are indexed by dimensions and constants."""
+    written = {model.statements[s].target for s in statements}
+    passing = written & {array for s in statements for array in _arrays_read(model.statements[s])}
+    plain = AffineDimExpr | AffineConstantExpr
+    indices = [index for _, array, index in _accesses(model, statements) if array in passing]
+    by_data = any(passing & set(model.statements[s].whole_reads()) for s in statements)
+    return not by_data and all(isinstance(expr, plain) for index in indices for expr in index)
+
+
+def _arrays_read(statement: KernelStatement) -> Iterator[int]:
+    yield from (read.operand for read in reads(statement.body))
+    if statement.combine:
+        yield statement.target
+
+
+def _accesses(model: KernelModel, statements: Sequence[int]) -> Iterator[tuple[int, int, tuple[AffineExpr, ...]]]:
+    """Statement, array and index of each access."""
+    for s in statements:
+        for array, map_ in model.statements[s].accesses():
+            yield s, array, map_.results

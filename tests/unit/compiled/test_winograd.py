@@ -1,0 +1,94 @@
+"""Convolutions by minimal filtering through C: paddings, layouts, channels that fill no vector."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file  # pyright: ignore[reportUnknownVariableType]  (its stub is partial)
+
+from msc.dialects.gk import KernelOp
+from msc.driver.compile import compile_model, compile_read, generate_c, stage_text
+from msc.driver.options import CompileOptions
+from msc.driver.pass_manager import PassManager
+from msc.driver.pipeline import build_pipeline
+from msc.driver.reading_models import read_model
+from msc.driver.stages import STAGE
+from msc.interp import evaluate
+from msc.runtime.artifact import load
+from msc.runtime.build import BuildOptions, build
+from tests.unit.compiled.programs import QUICK
+
+NETWORK = """builtin.module @net attributes {{ms.weights = "net.safetensors"}} {{
+  ms.parameter @v : tensor<{a}x3x1x1xf32>
+  ms.parameter @w : tensor<{b}x{a}x3x3xf32>
+  ms.parameter @u : tensor<{b}x{b}x3x3xf32>
+  ms.parameter @bias : tensor<{b}xf32>
+  func.func @main(%x: tensor<2x3x{h}x{w}xf32>) -> tensor<2x{b}x{h}x{w}xf32> {{
+    %v = ms.get_parameter @v : tensor<{a}x3x1x1xf32>
+    %w = ms.get_parameter @w : tensor<{b}x{a}x3x3xf32>
+    %u = ms.get_parameter @u : tensor<{b}x{b}x3x3xf32>
+    %bias = ms.get_parameter @bias : tensor<{b}xf32>
+    %0 = ms.conv2d %x, %v
+    %1 = ms.conv2d %0, %w, %bias {{pad_mode = "same"}}
+    %2 = ms.relu %1
+    %3 = ms.conv2d %2, %u {{pad_mode = "same"}}
+    %4 = ms.add %3, %2
+    %5 = ms.relu %4
+    func.return %5 : tensor<2x{b}x{h}x{w}xf32>
+  }}
+}}
+"""
+"""Channels change, an epilogue with a bias, and one with a residual image; convolutions one after the other."""
+
+
+def network(folder: Path, a: int, b: int, h: int, w: int) -> Path:
+    rng = np.random.default_rng(a + b)
+    shapes = {"v": (a, 3, 1, 1), "w": (b, a, 3, 3), "u": (b, b, 3, 3), "bias": (b,)}
+    weights = {name: rng.uniform(-0.3, 0.3, shape).astype(np.float32) for name, shape in shapes.items()}
+    save_file(weights, folder / "net.safetensors")
+    path = folder / "net.mir"
+    path.write_text(NETWORK.format(a=a, b=b, h=h, w=w), encoding="utf-8")
+    return path
+
+
+def with_tiles(model: Path, tile: int, march: str) -> Path:
+    """The kernels of a model, as a stage file, with all convolutions in tiles of one size."""
+    compilation = compile_model(str(model), CompileOptions(march=march), stop_after="opt")
+    settings = {"march": march, "threads": 1, "tuned": "", "winograd": "true"}
+    usual = STAGE["gk"].pipeline(settings)
+    passes = [f"winograd{{tile={tile}}}" if text.startswith("winograd") else text for text in usual]
+    taken = compilation.model
+    PassManager(taken.context, taken.sources).run(taken.module, build_pipeline(",".join(passes)))
+    compilation.stage = STAGE["gk"]
+    path = model.with_suffix(".gk.mir")
+    path.write_text(stage_text(compilation), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("tile", [2, 4])
+@pytest.mark.parametrize("march", ["native", "x86-64-v2"])
+@pytest.mark.parametrize("sizes", [(16, 32, 8, 12), (5, 19, 8, 8), (33, 7, 9, 5), (1, 1, 3, 4)])
+def test_as_the_interpreter(sizes: tuple[int, int, int, int], march: str, tile: int, tmp_path: Path) -> None:
+    model = network(tmp_path, *sizes)
+    x = np.random.default_rng(1).standard_normal((2, 3, *sizes[2:])).astype(np.float32)
+    stage = with_tiles(model, tile, march)
+    assert stage.read_text("utf-8").count('"winograd_product"') == 2
+    compilation = compile_model(str(stage), CompileOptions(march=march))
+    program = build(generate_c(compilation), compilation.parameters(), "so", tmp_path / "n.so", BuildOptions(QUICK))
+    plain = compile_read(read_model(str(model), CompileOptions()), CompileOptions(), stop_after="graph")
+    (expected,) = evaluate(plain.module, [x], plain.parameters())
+    (actual,) = load(program).outputs(x)
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+
+
+def test_the_option_switches_it_off(tmp_path: Path) -> None:
+    model = str(network(tmp_path, 64, 64, 32, 32))
+    assert any("winograd" in name for name in kernels(model, CompileOptions(march="x86-64-v4")))
+    assert not any("winograd" in name for name in kernels(model, CompileOptions(march="x86-64-v4", winograd=False)))
+
+
+def kernels(model: str, options: CompileOptions) -> list[str]:
+    module = compile_model(model, options, stop_after="gk").module
+    return [op.label.data for op in module.walk() if isinstance(op, KernelOp)]
