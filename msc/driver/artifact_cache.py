@@ -3,7 +3,7 @@
 An entry of `msc.runtime.cache` is found by a key over what decides its bytes: the model's text, its options, this msc
 (its version and its files), the C compiler, the machine, and the contents of the weights. Which weights a model has is
 known only when it has been read; so a small recipe beside the entries, found by all the rest, names them. A file whose
-size and time are those of the recipe is not read again.
+size and time of change are those of the recipe is not read again; that time, unlike the time of writing, cannot be set.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Dependency:
 
     name: str
     size: int
-    modified: int
+    changed: int
     sha256: str
 
 
@@ -117,13 +117,13 @@ def package_fingerprint() -> str:
 def _dependency(folder: Path, name: str) -> Dependency:
     path = folder / name
     status = path.stat()
-    return Dependency(name, status.st_size, status.st_mtime_ns, file_digest(path))
+    return Dependency(name, status.st_size, status.st_ctime_ns, file_digest(path))
 
 
 def _current_hash(folder: Path, dependency: Dependency) -> str | None:
     try:
         status = (folder / dependency.name).stat()
-        if (status.st_size, status.st_mtime_ns) == (dependency.size, dependency.modified):
+        if (status.st_size, status.st_ctime_ns) == (dependency.size, dependency.changed):
             return dependency.sha256
         return file_digest(folder / dependency.name)
     except (OSError, ValueError):
@@ -142,7 +142,7 @@ def _read_recipe(path: Path) -> list[Dependency] | None:
 
 
 def _from_json(item: dict[str, object]) -> Dependency:
-    name, size, modified, sha256 = (item[key] for key in ("name", "size", "modified", "sha256"))
-    if not (isinstance(size, int) and isinstance(modified, int)):
+    name, size, changed, sha256 = (item[key] for key in ("name", "size", "changed", "sha256"))
+    if not (isinstance(size, int) and isinstance(changed, int)):
         raise ValueError("not a recipe")
-    return Dependency(str(name), size, modified, str(sha256))
+    return Dependency(str(name), size, changed, str(sha256))
