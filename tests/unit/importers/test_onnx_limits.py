@@ -88,6 +88,14 @@ def test_models_that_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     assert code(model([node("Mean", ["x"] * 20, ["y"])], [tensor("x", [4])], Y)) == "MSC0714"
 
 
+def test_a_hidden_size_that_the_weights_do_not_have() -> None:
+    shapes = {"x": [2, 1, 1], "w": [1, HUGE, 1], "r": [1, HUGE, 1]}
+    made = model(
+        [node("LSTM", list(shapes), ["y"], hidden_size=1)], [tensor(name, shape) for name, shape in shapes.items()], Y
+    )
+    assert code(made) == "MSC0711"
+
+
 @pytest.mark.parametrize("version", [1 << 40, -1])
 def test_opsets_of_other_domains(version: int) -> None:
     made = model([node("Inverse", ["x"], ["y"], domain="other")], [tensor("x", [4])], Y)

@@ -46,15 +46,19 @@ class Layer:
 
     def parts(self, x: Value) -> list[Value]:
         """Columns of the hidden size: slices, which fuse into what reads them."""
-        ranges = [(k, k + self.hidden, 1) for k in range(0, x.shape[1], self.hidden)]
-        return [cut(self.node, x, {1: part}) for part in ranges]
+        size = self.hidden
+        return [cut(self.node, x, {1: (k * size, (k + 1) * size, 1)}) for k in range(self._count(x, 1))]
 
     def split(self, x: Value, axis: int) -> list[Value]:
         """Parts of the hidden size."""
+        return list(self.node.many(ms.SplitOp, x, axis=axis, sizes=[self.hidden] * self._count(x, axis)))
+
+    def _count(self, x: Value, axis: int) -> int:
+        """How many parts an axis has. Raises MSC0711 for more than any layer has gates."""
         count = x.shape[axis] // max(self.hidden, 1)
         if count > MAXIMUM_PARTS:
             raise self.node.failure("MSC0711", f"a weight of {x.type} does not fit the hidden size {self.hidden}")
-        return list(self.node.many(ms.SplitOp, x, axis=axis, sizes=[self.hidden] * count))
+        return count
 
     def biases(self, half: int) -> list[Value]:
         """The biases of W (half 0) or of R (half 1), of all gates; none if there are none."""
