@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
-from xdsl.ir import Attribute, Operation
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, Operation
 from xdsl.utils.hints import isa
 
 from msc.analysis.bytes import bytes_read, bytes_written
@@ -37,6 +38,12 @@ class KernelSummary:
 def kernel_summaries(module: ModuleOp) -> list[KernelSummary]:
     """All kernels of a module of static shapes, in the order of the text."""
     return [summary_of(op) for op in module.walk() if isinstance(op, KernelOp)]
+
+
+def blocks_outside_kernels(function: FuncOp) -> list[Block]:
+    """The blocks of a function at all depths, those of its kernels excepted; outer ones first."""
+    owners = [op for op in function.walk() if not isinstance(op, KernelOp)]
+    return [block for op in owners for region in op.regions for block in region.blocks]
 
 
 def summary_of(kernel: KernelOp) -> KernelSummary:

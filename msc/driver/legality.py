@@ -11,6 +11,7 @@ from xdsl.ir import Operation
 from msc.analysis.layout_views import LayoutViews
 from msc.dialects.gk import KernelOp, YieldOp
 from msc.dialects.ms.base import BasicOp, MsOp, ViewOp
+from msc.dialects.ms.entries import EntryAccessOp
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp, ParameterOp
 from msc.driver.stages import Stage
 from msc.ir.locations import source_location
@@ -55,12 +56,12 @@ def _misplaced_around_kernels(function: FuncOp, stage: Stage) -> Iterator[Diagno
         if isinstance(op, KernelOp):
             yield from _misplaced_in_kernel(op, stage)
         elif isinstance(op, MsOp) and not isinstance(op.parent_op(), KernelOp) and not _stands_alone(op):
-            yield _illegal(op, stage, " outside kernels, where only views and parameters stand")
+            yield _illegal(op, stage, " outside kernels, where only views, entries and parameters stand")
 
 
 def _stands_alone(op: Operation) -> bool:
     """Whether an operation computes nothing."""
-    return isinstance(op, ViewOp | GetParameterOp | ConstantOp)
+    return isinstance(op, ViewOp | EntryAccessOp | GetParameterOp | ConstantOp)
 
 
 def _misplaced_in_kernel(kernel: KernelOp, stage: Stage) -> Iterator[Diagnostic]:

@@ -40,6 +40,7 @@ PASSES: dict[str, str] = {
     "expand-composites": "msc.graph_kernel.expand_composites:ExpandComposites",
     "fold-batch-norm": "msc.graph_kernel.fold_batch_norm:FoldBatchNorm",
     "fuse-pads": "msc.graph_kernel.fuse_pads:FusePads",
+    "hoist-invariants": "msc.graph_kernel.hoist_invariants:HoistInvariants",
     "hoist-parameters": "msc.graph_kernel.hoist_parameters:HoistParameters",
     "infer-shapes": "msc.graph_kernel.infer_shapes:InferShapes",
     "outline-constants": "msc.graph_kernel.outline_constants:OutlineConstants",

@@ -32,7 +32,10 @@ class Stage:
         return tuple(Template(text).substitute(settings) for text in self.passes)
 
 
-_CONTROL = ("builtin.module", "func.func", "func.call", "func.return", "scf.*", "arith.*", "tensor.extract")
+_CONTROL = (
+    *("builtin.module", "func.func", "func.call", "func.return", "scf.*", "arith.*"),
+    *("tensor.extract", "tensor.from_elements", "tensor.empty"),
+)
 _GRAPH = (*_CONTROL, "ms.*")
 
 STAGES: tuple[Stage, ...] = (
@@ -65,6 +68,7 @@ STAGES: tuple[Stage, ...] = (
             "canonicalize-ms",
             "cse",
             "dce",
+            "hoist-invariants",
             "sink-views",
             "hoist-parameters",
             "outline-constants",
@@ -73,6 +77,7 @@ STAGES: tuple[Stage, ...] = (
             "fuse-pads",
             "assign-layouts",
             "pack-operands{target=$march}",
+            "hoist-invariants",
             "hoist-parameters",
         ),
     ),
@@ -123,6 +128,7 @@ ORDER: tuple[Order, ...] = (
     Order("expand-composites", "sink-views", "views come from expanders, and only basic operations are moved"),
     Order("expand-composites", "outline-constants", "expanders make constants"),
     Order("expand-composites", "cluster-kernels", "a kernel holds basic operations only"),
+    Order("hoist-invariants", "cluster-kernels", "a kernel would compute in every iteration what is the same in all"),
     Order("sink-views", "cluster-kernels", "a view between two operations keeps them in two kernels"),
     Order("cluster-kernels", "winograd", "what follows a convolution in its kernel is done on the tiles"),
     Order("winograd", "fuse-pads", "tiles may need a larger padding"),

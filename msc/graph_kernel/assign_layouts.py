@@ -11,6 +11,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from msc.analysis.kernels import blocks_outside_kernels
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.axis_transforms import TransformAxisOp
 from msc.dialects.ms.convolution import ConvolutionOp
@@ -39,16 +40,20 @@ class AssignLayouts(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.ops:
             if isinstance(function, FuncOp):
-                for block in function.body.blocks:
+                for block in blocks_outside_kernels(function):
                     _Layouts(block).assign()
 
 
 @dataclass
 class _Layouts:
-    """One block: `last` has for each value that lies channels last the value that is so stored."""
+    """One block: `last` has for each value that lies channels last the value that is so stored.
+
+    `first` has those that were brought back.
+    """
 
     block: Block
     last: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    first: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     replaced: list[KernelOp] = field(default_factory=list[KernelOp])
 
     def assign(self) -> None:
@@ -99,9 +104,13 @@ class _Layouts:
                 before.replace_all_uses_with(after)
 
     def _bring_back(self, op: Operation) -> None:
-        for index, value in enumerate(op.operands):
-            if value in self.last:
-                op.operands[index] = self._channels_first(value, op)
+        """Let an operation, and what stands in its regions, read images as they were."""
+        for inner in op.walk():
+            for index, value in enumerate(inner.operands):
+                if value in self.last:
+                    if value not in self.first:
+                        self.first[value] = self._channels_first(value, op)
+                    inner.operands[index] = self.first[value]
 
     def _channels_first(self, value: SSAValue, user: Operation) -> SSAValue:
         stored = self.last[value]

@@ -10,7 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
-from msc.dialects.gk import KernelOp
+from msc.analysis.kernels import blocks_outside_kernels
 from msc.graph_kernel.areas import Area, AreaGraph
 from msc.graph_kernel.fusion_rules import Limits, decide
 from msc.graph_kernel.kernel_building import build_kernels
@@ -40,7 +40,7 @@ class ClusterKernels(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.ops:
             if isinstance(function, FuncOp):
-                for block in reversed(_blocks(function)):
+                for block in reversed(blocks_outside_kernels(function)):
                     self._cluster(block)
 
     def _cluster(self, block: Block) -> None:
@@ -50,12 +50,6 @@ class ClusterKernels(ModulePass):
                 pass
         _record_refusals(graph, limits)
         build_kernels(graph)
-
-
-def _blocks(function: FuncOp) -> list[Block]:
-    """The blocks of a function at all depths, those of kernels that are there already excepted; outer ones first."""
-    owners = [op for op in function.walk() if not isinstance(op, KernelOp)]
-    return [block for op in owners for region in op.regions for block in region.blocks]
 
 
 def _grow(graph: AreaGraph, limits: Limits) -> bool:

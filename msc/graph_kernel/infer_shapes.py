@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.dialects.scf import IfOp
-from xdsl.ir import Attribute, Block, Operation
+from xdsl.dialects.scf import ConditionOp, ForOp, IfOp, WhileOp
+from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.utils.hints import isa
@@ -28,7 +28,8 @@ class InferShapes(ModulePass):
 
     Takes: functions of `ms` operations whose argument types may have been refined (a dimension fixed). Gives: the same
     functions with result types as precise as the operations can tell; a size that was declared and cannot be inferred
-    stays. The results of `scf.if` follow its branches, those of the function what it returns. Keeps: all else.
+    stays. The results of `scf.if` follow its branches, what loops carry what they start with, and the results of the
+    function what it returns. Keeps: all else.
     Example: with `%x : tensor<4x3xf32>`, `ms.relu %x : tensor<?x3xf32>` becomes `tensor<4x3xf32>`.
     Raises MSC0201 and its like where the refined types do not fit together.
     """
@@ -44,6 +45,8 @@ class InferShapes(ModulePass):
 
 def _refine_block(block: Block) -> None:
     for op in block.ops:
+        if isinstance(op, ForOp | WhileOp):
+            _enter_loop(op)
         for region in op.regions:
             for inner in region.blocks:
                 _refine_block(inner)
@@ -51,6 +54,8 @@ def _refine_block(block: Block) -> None:
             _refine(op)
         elif isinstance(op, IfOp):
             _follow_branches(op)
+        elif isinstance(op, WhileOp):
+            _leave_loop(op)
 
 
 def _refine(op: MsOp) -> None:
@@ -79,13 +84,32 @@ def _follow_branches(op: IfOp) -> None:
     branches = [region.block.last_op for region in op.regions if region.blocks]
     types = {tuple(last.operand_types) for last in branches if last is not None}
     if len(types) == 1:
-        _set_types(op, *types)
+        _retype(op.results, *types)
 
 
-def _set_types(op: Operation, types: Sequence[Attribute]) -> None:
-    for result, type_ in zip(op.results, types, strict=True):
-        if result.type != type_:
-            Rewriter.replace_value_with_new_type(result, type_)
+def _enter_loop(op: ForOp | WhileOp) -> None:
+    """What a loop carries has the types that it starts with, in every iteration and after the last."""
+    given = op.iter_args if isinstance(op, ForOp) else op.arguments
+    carried = op.body.block.args[1:] if isinstance(op, ForOp) else op.before_region.block.args
+    _retype(carried, [value.type for value in given])
+    if isinstance(op, ForOp):
+        _retype(op.results, [value.type for value in given])
+
+
+def _leave_loop(op: WhileOp) -> None:
+    """The results of a scf.while have the types that its condition passes on, as its second region has."""
+    last = op.before_region.block.last_op
+    if isinstance(last, ConditionOp):
+        types = [value.type for value in last.args]
+        _retype(op.results, types)
+        _retype(op.after_region.block.args, types)
+        _refine_block(op.after_region.block)
+
+
+def _retype(values: Sequence[SSAValue], types: Sequence[Attribute]) -> None:
+    for value, type_ in zip(values, types, strict=True):
+        if value.type != type_:
+            Rewriter.replace_value_with_new_type(value, type_)
 
 
 def _update_signature(function: FuncOp) -> None:

@@ -14,6 +14,8 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, MemRefType
 from xdsl.ir import Attribute, Operation
 
 from msc.interp.arrays import Array, element_dtype
+from msc.ir.locations import source_location
+from msc.support.diagnostics import Diagnostic, MscError
 
 _POISON = 0xFF
 """Every byte of fresh memory: NaN in each float format, -1 in integers."""
@@ -51,6 +53,14 @@ def view(op: Operation, source: Array, shift: int, *sizes: int) -> Array:
     shape = [next(given) if n == DYNAMIC_INDEX else n for n in buffer_type(op).get_shape()]
     dtype = element_dtype(buffer_type(op).element_type)
     return source[shift : shift + math.prod(shape) * dtype.itemsize].view(dtype).reshape(shape)
+
+
+def entry(op: Operation, source: Array, index: int) -> Array:
+    """loop.entry. Raises MSC0610 for an index outside the first axis."""
+    if not 0 <= index < len(source):
+        message = f"loop.entry: index {index} is outside an axis of size {len(source)}"
+        raise MscError(Diagnostic("MSC0610", message, source_location(op)))
+    return source[index, ...]
 
 
 def reshape(op: Operation, source: Array, *_: int) -> Array:

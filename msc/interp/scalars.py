@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Operation
 
 from msc.interp.arrays import element_dtype
 from msc.interp.meanings.elementwise import erf, power, truncating_divide
+from msc.ir.typed import tensor_type
 
 Scalar: TypeAlias = Callable[..., Any]
 
@@ -178,6 +179,12 @@ def _from_elements(op: Operation, *elements: Any) -> Any:
     return np.array(elements, element_dtype(type_.element_type)).reshape(type_.get_shape())
 
 
+def _empty(op: Operation) -> Any:
+    """A tensor whose elements nobody may read before they are set."""
+    type_ = tensor_type(op.results[0])
+    return np.zeros(type_.get_shape(), element_dtype(type_.element_type))
+
+
 def _add(a: Any, b: Any) -> Any:
     return a + b
 
@@ -316,6 +323,7 @@ SCALARS: Mapping[str, Scalar] = {
     "math.erf": _erf,
     "tensor.extract": _extract,
     "tensor.from_elements": _from_elements,
+    "tensor.empty": _empty,
     **{f"arith.{name}": _convert for name in _CONVERSIONS},
     **{f"arith.{name}": _plain(function) for name, function in _ARITH.items()},
     **{f"math.{name}": _plain(function) for name, function in _MATH.items()},

@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.hints import isa
 
 from msc.dialects.element_types import BYTES, dtype_name
+from msc.dialects.loop import EntryOp
 from msc.ir.errors import DtypeConflict
 from msc.ir.typed import memref_type, static_shape
 
@@ -43,7 +44,7 @@ def contiguous_view(buffer: SSAValue, type_: MemRefType[Attribute]) -> memref.Re
 
 
 def root_buffer(buffer: SSAValue) -> SSAValue:
-    """The buffer whose bytes a chain of views shows."""
-    while isinstance(buffer.owner, memref.ReinterpretCastOp):
+    """The buffer whose bytes a chain of views and entries shows."""
+    while isinstance(buffer.owner, memref.ReinterpretCastOp | EntryOp):
         buffer = buffer.owner.source
     return buffer

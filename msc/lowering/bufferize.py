@@ -1,10 +1,11 @@
 """Pass `bufferize`: the entry function on tensors becomes one on buffers that calls the kernels' functions.
 
 Before: @main takes and returns tensors; its operations are gk.kernel (each with attribute `gk.function`: the function
-that `convert-gk-to-loop` made of it), views, ms.get_parameter, ms.constant, func.return, and scf.if/for/while around
-them. After: @main takes a memref for every input and every output (`ms.role`; `ms.dtype` where the element type is
-unsigned, as memrefs are signless) and returns nothing. A kernel is a func.call on memref.alloc buffers, a view is a
-memref.reinterpret_cast, a parameter is a memref.get_global of its symbol, a constant is a derived parameter.
+that `convert-gk-to-loop` made of it), views, entries, ms.get_parameter, ms.constant, func.return, and scf.if/for/while
+around them. After: @main takes a memref for every input and every output (`ms.role`; `ms.dtype` where the element type
+is unsigned, as memrefs are signless) and returns nothing. A kernel is a func.call on memref.alloc buffers, a view is a
+memref.reinterpret_cast, an entry is a loop.entry, a parameter is a memref.get_global of its symbol, a constant is a
+derived parameter.
 A result is computed directly in the output's buffer where that is possible, and copied into it (memref.copy) where not:
 an output that is an input or a parameter, or that is returned twice.
 `plan-memory` then gives every buffer its place.
@@ -27,19 +28,21 @@ from xdsl.dialects.builtin import (
     StringAttr,
     SymbolRefAttr,
 )
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from msc.dialects.element_types import dtype_name
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.base import ViewOp
+from msc.dialects.ms.entries import EntryOp, SetEntryOp
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp
 from msc.ir.typed import static_shape, tensor_type
+from msc.lowering.buffer_entries import bufferize_entry, bufferize_set_entry, entry_destination, place_of
 from msc.lowering.buffer_types import buffer_type, storage_type
 from msc.lowering.bufferize_control_flow import bufferize_for, bufferize_if, bufferize_while
 from msc.lowering.bufferizer import Bufferizer
 from msc.lowering.constant_parameters import ConstantParameters
-from msc.lowering.destinations import direct_destinations
+from msc.lowering.destinations import direct_destinations, storage_root, view_root
 from msc.lowering.failure import refuse
 from msc.lowering.kernel_signature import KernelSignature, kernel_signatures
 
@@ -80,7 +83,7 @@ class _Entry:
         results = source.last_op
         if not isinstance(results, func.ReturnOp):
             raise refuse("bufferize", self.function, "the entry function does not end with func.return")
-        state = Bufferizer(self._handlers())
+        state = Bufferizer(self._handlers(), entry_destination, self._may_overwrite)
         outputs = self._arguments(state, results.arguments)
         state.destinations |= direct_destinations(source, zip(results.arguments, outputs, strict=True))
         with state.inside(self.block):
@@ -133,6 +136,9 @@ class _Entry:
             ViewOp: _view,
             GetParameterOp: _parameter,
             ConstantOp: self._constant,
+            EntryOp: bufferize_entry,
+            SetEntryOp: bufferize_set_entry,
+            tensor.EmptyOp: _empty,
             tensor.ExtractOp: _extract,
             tensor.FromElementsOp: _from_elements,
             scf.IfOp: bufferize_if,
@@ -149,6 +155,14 @@ class _Entry:
         if tuple(a.type for a in arguments) != signature.types:
             raise refuse("bufferize", op, f"@{name} does not take the inputs and outputs of its kernel")
         state.emit(func.CallOp(name, arguments, []))
+
+    def _may_overwrite(self, result: SSAValue, held: SSAValue) -> bool:
+        """Whether a kernel may write `result` over `held`, everywhere that it reads that."""
+        if not isinstance(result, OpResult) or not isinstance(result.op, KernelOp):
+            return False
+        in_place = self._signature(result.op)[0].in_place
+        reads = [(i, v) for i, v in enumerate(result.op.inputs) if storage_root(v) is held]
+        return all(view_root(v) is held and (result.index, i) in in_place for i, v in reads)
 
     def _signature(self, op: Operation) -> tuple[KernelSignature, str]:
         symbol = op.attributes.get(FUNCTION)
@@ -186,7 +200,13 @@ def _extract(state: Bufferizer, op: Operation) -> None:
     state.values[op.results[0]] = load.res
 
 
+def _empty(state: Bufferizer, op: Operation) -> None:
+    state.result_buffer(op.results[0])
+
+
 def _from_elements(state: Bufferizer, op: Operation) -> None:
+    if all(place_of(use.operation) is not None for use in op.results[0].uses):
+        return
     target = state.result_buffer(op.results[0])
     places = np.ndindex(*static_shape(target))
     for value, place in zip(state.buffers(op.operands), places, strict=True):

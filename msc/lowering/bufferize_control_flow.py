@@ -1,15 +1,15 @@
 """scf.if, scf.for and scf.while with tensors as results and carried values, on buffers.
 
 A result of scf.if has one buffer that both branches write. A carried value of a loop has one buffer for all
-iterations; what an iteration yields is computed in it directly if the old value is no longer read, and copied into it
-at the end if it is. Values that are not tensors stay as they are.
+iterations; what an iteration yields is computed in it directly if the old value is no longer read, or read last by a
+kernel that may work in place, and copied into it at the end otherwise. Values that are not tensors stay as they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from xdsl.dialects import scf
+from xdsl.dialects import scf, tensor
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, Region, SSAValue
 
@@ -55,14 +55,16 @@ def bufferize_for(state: Bufferizer, op: Operation) -> None:
     body = op.body.block
     positions = _tensor_positions(op.results)
     targets = [state.result_buffer(op.results[i]) for i in positions]
-    state.move([op.iter_args[i] for i in positions], targets)
+    _start(state, [op.iter_args[i] for i in positions], targets)
     held: list[SSAValue] = [body.args[1 + i] for i in positions]
     block = _with_scalar_arguments(state, body, dict(zip(held, targets, strict=True)))
     with state.inside(block):
         yielded = _yielded(op, body)
         tensors = [yielded[i] for i in positions]
         occupied = {target: [value] for target, value in zip(targets, held, strict=True)}
-        state.destinations |= direct_destinations(body, zip(tensors, targets, strict=True), occupied)
+        state.destinations |= direct_destinations(
+            body, zip(tensors, targets, strict=True), occupied, state.may_overwrite
+        )
         state.translate(body)
         state.move(tensors, targets)
         state.emit(scf.YieldOp(*state.buffers(v for v in yielded if not _is_tensor(v))))
@@ -91,7 +93,7 @@ class _While:
         state, op = self.state, self.op
         carried: dict[SSAValue, SSAValue] = {a: self._carried_buffer(a) for a in self.before.args if _is_tensor(a)}
         passed = {i: self._passed_buffer(i, carried) for i in _tensor_positions(op.results)}
-        state.move([v for v in op.arguments if _is_tensor(v)], list(carried.values()))
+        _start(state, [v for v in op.arguments if _is_tensor(v)], list(carried.values()))
         state.values |= {op.results[i]: buffer for i, buffer in passed.items()}
         before = self._translate_before(carried, passed)
         after = self._translate_after(carried, passed)
@@ -133,11 +135,19 @@ class _While:
             yielded = _yielded(self.op, self.after)
             tensors, targets = [v for v in yielded if _is_tensor(v)], list(carried.values())
             occupied = {target: [a for a, buffer in held.items() if buffer is target] for target in targets}
-            state.destinations |= direct_destinations(self.after, zip(tensors, targets, strict=True), occupied)
+            state.destinations |= direct_destinations(
+                self.after, zip(tensors, targets, strict=True), occupied, state.may_overwrite
+            )
             state.translate(self.after)
             state.move(tensors, targets)
             state.emit(scf.YieldOp(*state.buffers(v for v in yielded if not _is_tensor(v))))
         return block
+
+
+def _start(state: Bufferizer, values: Sequence[SSAValue], targets: Sequence[SSAValue]) -> None:
+    """Bring what a loop starts with into its buffers; of tensor.empty there is nothing to bring."""
+    given = [(v, t) for v, t in zip(values, targets, strict=True) if not isinstance(v.owner, tensor.EmptyOp)]
+    state.move([v for v, _ in given], [t for _, t in given])
 
 
 def _is_tensor(value: SSAValue) -> bool:

@@ -14,10 +14,12 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from msc.ir.locations import set_location
 from msc.ir.typed import memref_type, tensor_type
 from msc.lowering.buffer_types import buffer_type, contiguous_view, root_buffer
+from msc.lowering.destinations import MayOverwrite
 from msc.lowering.failure import refuse
 
 OperationT = TypeVar("OperationT", bound=Operation)
 Handler = Callable[["Bufferizer", Operation], None]
+FindDestination = Callable[["Bufferizer", SSAValue], SSAValue | None]
 
 
 @dataclass
@@ -25,10 +27,13 @@ class Bufferizer:
     """Translates blocks operation by operation; `handlers` say how, by operation class.
 
     `values` gives for every tensor seen so far its buffer, and for every other value its counterpart; `destinations`
-    gives for some results the buffer that they are to be computed in.
+    gives for some results the buffer that they are to be computed in, and `find_destination` is asked for the others;
+    `may_overwrite` knows which kernels may work in place.
     """
 
     handlers: Mapping[type[Operation], Handler]
+    find_destination: FindDestination
+    may_overwrite: MayOverwrite
     values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     destinations: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     _block: Block = field(default_factory=Block)
@@ -86,7 +91,7 @@ class Bufferizer:
     def result_buffer(self, result: SSAValue) -> SSAValue:
         """Where to compute `result`, from now on its buffer: its destination if it has one, else a new buffer."""
         type_ = buffer_type(tensor_type(result))
-        destination = self.destinations.get(result)
+        destination = self.destinations.get(result) or self.find_destination(self, result)
         if destination is None:
             self.values[result] = self.new_buffer(type_, result.name_hint)
         else:

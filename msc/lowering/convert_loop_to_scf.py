@@ -11,6 +11,7 @@ verifies in MLIR (`iree-opt --verify-each`). What upstream cannot say, and what 
 - loop.lanes: the operation that it names, in the generic form, as xDSL's definition would refuse it;
 - masks of vectors, which xDSL types i1: vectors of i1;
 - memref.alloca in a loop: at the beginning of its function, because upstream frees it only when the function returns;
+- loop.entry: refused, since upstream keeps the offset of such a view in its type, which kernels do not take;
 - ms.parameter: gone if its bytes come from %weights, an uninitialised memref.global if the program is not planned yet;
 - attributes of our dialects (ms.name, loop.schedule, ...): gone, MLIR refuses attributes of dialects it does not know.
 """
@@ -35,6 +36,7 @@ from msc.ir.rewriting import apply_patterns
 from msc.ir.typed import tensor_type
 from msc.lowering.affine_to_arith import Emit, expand_affine, index_constant
 from msc.lowering.buffer_types import buffer_type
+from msc.lowering.failure import refuse
 from msc.lowering.vector_masks import give_masks_their_type
 
 _OWN_DIALECTS = ("ms.", "gk.", "loop.")
@@ -47,7 +49,9 @@ class ConvertLoopToScfPass(ModulePass):
     name = "convert-loop-to-scf"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Convert every function of the module."""
+        """Convert every function of the module. Raises MSC0404 for an entry of a buffer."""
+        for entry in (inner for inner in op.walk() if isinstance(inner, loop.EntryOp)):
+            raise refuse(self.name, entry, "an entry of a buffer, as a whole buffer, has no form in upstream dialects")
         patterns: list[RewritePattern] = [
             _ConvertLoad(),
             _ConvertStore(),

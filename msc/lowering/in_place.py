@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects import func, memref
 from xdsl.ir import SSAValue
 
+from msc.dialects.loop import EntryOp
 from msc.lowering.arena import Interval
 from msc.lowering.buffer_liveness import BufferLiveness, loops_around
 from msc.lowering.buffer_types import byte_size, root_buffer
@@ -50,6 +51,8 @@ class SharedPlaces:
             output, input_ = (self._group(call.arguments[i]) for i in (signature.inputs + pair[0], pair[1]))
             if output is None or input_ is None or output is input_:
                 continue
+            if any(_is_part(call.arguments[i]) for i in (signature.inputs + pair[0], pair[1])):
+                continue
             if self._fits(output, input_, call, step) and self._is_safe(call, signature, pair[0], input_):
                 self.predecessor[output] = _allocation(call.arguments[pair[1]]) or input_
                 self._merge(output, input_)
@@ -71,6 +74,13 @@ class SharedPlaces:
     def _merge(self, output: memref.AllocOp, input_: memref.AllocOp) -> None:
         self._leader[output] = input_
         self.live[input_] = Interval(self.live[input_].first, self.live.pop(output).last)
+
+
+def _is_part(argument: SSAValue) -> bool:
+    """Whether an argument is an entry of a buffer rather than the whole."""
+    while isinstance(argument.owner, memref.ReinterpretCastOp):
+        argument = argument.owner.source
+    return isinstance(argument.owner, EntryOp)
 
 
 def _allocation(argument: SSAValue) -> memref.AllocOp | None:

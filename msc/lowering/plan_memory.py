@@ -29,6 +29,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from msc.dialects.loop import EntryOp
 from msc.ir.typed import memref_type
 from msc.lowering.arena import Arena, Demand, lower_bound, plan_arena
 from msc.lowering.buffer_liveness import BufferLiveness
@@ -39,7 +40,7 @@ from msc.lowering.memory_report import MemoryPlan, PlannedBuffer
 from msc.lowering.weights_layout import lay_out_weights
 
 ENTRY = "main"
-_PURE_VIEWS = (memref.ReinterpretCastOp, memref.GetGlobalOp, memref.AllocOp)
+_PURE_VIEWS = (memref.ReinterpretCastOp, EntryOp, memref.GetGlobalOp, memref.AllocOp)
 
 
 @dataclass(frozen=True)

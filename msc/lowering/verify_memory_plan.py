@@ -1,10 +1,11 @@
 """Pass `verify-memory-plan`: check a planned @main by following the bytes, independently of how it was planned.
 
 The program is run on an abstract memory that knows, for every buffer, whether its bytes are still what was last written
-into it: writing a buffer spoils all others that overlap it. Checked at every step: what is read is whole; outputs and
-scratch of a call overlap nothing else of the call, except where the kernel allows it (`loop.in_place`); inputs and
-weights are never written; every view lies in its space, at a multiple of 64. Branches are both followed; after them
-only what both left whole is. A loop's body is followed from what its first and its later iterations find.
+into it: writing a buffer, or an entry of it, spoils all others that overlap it. Checked at every step: what is read is
+whole; outputs and scratch of a call overlap nothing else of the call, except where the kernel allows it
+(`loop.in_place`); inputs and weights are never written; every view lies in its space, at a multiple of 64. Branches are
+both followed; after them only what both left whole is. A loop's body is followed from what its first and its later
+iterations find.
 Changes nothing. Raises MSC0404 at the first operation that breaks a rule.
 """
 
@@ -22,6 +23,7 @@ from xdsl.passes import ModulePass
 from msc.lowering.arena import ALIGNMENT
 from msc.lowering.buffer_types import byte_size, root_buffer
 from msc.lowering.failure import refuse
+from msc.lowering.index_ranges import index_range
 from msc.lowering.kernel_signature import kernel_signatures
 from msc.support.diagnostics import MscError
 
@@ -80,7 +82,7 @@ class _Run:
                 case scf.IfOp():
                     self._branches(op.regions)
                 case scf.ForOp():
-                    self._loop([op.body])
+                    self._loop([op.body], runs=index_range(op.body.block.args[0]) is not None)
                 case scf.WhileOp():
                     self._loop([op.before_region, op.after_region])
                 case _:
@@ -140,8 +142,11 @@ class _Run:
             after.append(self._whole)
         self._whole = {buffer for buffer in after[0] if all(buffer in whole for whole in after)}
 
-    def _loop(self, regions: Sequence[Region]) -> None:
-        """Follow an iteration from here, then one from what the first and the later iterations find alike."""
+    def _loop(self, regions: Sequence[Region], *, runs: bool = False) -> None:
+        """Follow an iteration from here, then one from what the first and the later iterations find alike.
+
+        After a loop that `runs` once at least, what an iteration leaves whole is whole.
+        """
         before = set(self._whole)
         for region in regions:
             self._follow_region(region)
@@ -149,7 +154,8 @@ class _Run:
         always = set(self._whole)
         self._follow_region(regions[0])
         if len(regions) == 1:
-            self._whole &= always
+            if not runs:
+                self._whole &= always
             return
         at_exit = set(self._whole)
         self._follow_region(regions[1])

@@ -5,8 +5,8 @@ Tensors that control flow carries have buffers already; what is left to carry ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from xdsl.dialects import func, memref, scf
 from xdsl.ir import Block, Operation, SSAValue
@@ -16,13 +16,18 @@ from msc.codegen.c.body import Body
 from msc.codegen.c.plan import RENAMES, Place
 from msc.codegen.c.types import memory_name, no_c_form, value_type
 from msc.codegen.c.values import Precedence, Value
+from msc.dialects.loop import EntryOp
 
 
 @dataclass
 class EntryBody(Body):
-    """`call` gives the text of the next kernel call or copy."""
+    """`call` gives the text of the next kernel call or copy, `entry` the name of an entry and its declaration."""
 
     call: Callable[[], str] = str
+    places: Mapping[SSAValue, Place] = field(default_factory=dict[SSAValue, Place])
+    entry: Callable[[Place, str], tuple[str, str]] = lambda place, index: ("", "")
+
+    _entries: dict[int, str] = field(default_factory=dict[int, str])
 
     def bind_place(self, value: SSAValue, pointer: str, place: Place) -> None:
         """Make a buffer that `pointer`, an untyped pointer, leads to readable by element."""
@@ -36,6 +41,8 @@ class EntryBody(Body):
             case func.CallOp() | memref.CopyOp():
                 self._write_pending()
                 self.lines.add(self.call())
+            case EntryOp():
+                self._entry(op)
             case scf.IfOp():
                 self._if(op)
             case scf.ForOp():
@@ -45,9 +52,25 @@ class EntryBody(Body):
             case memref.ViewOp() | scf.YieldOp() | scf.ConditionOp():
                 return
             case _ if isinstance(op, RENAMES):
-                return
+                self._rename(op)
             case _:
                 super()._operation(op)
+
+    def _entry(self, op: EntryOp) -> None:
+        """`void *const e = (unsigned char *)x + i * 512;`."""
+        place = self.places[op.result]
+        index = self._use(op.index).at(Precedence.PRODUCT)
+        self._write_pending()
+        name, declaration = self.entry(place, index)
+        self.lines.add(declaration)
+        self._entries[place.entry] = name
+        self.bind_place(op.result, name, place)
+
+    def _rename(self, op: Operation) -> None:
+        """Another shape of an entry; whole buffers are bound before."""
+        place = self.places.get(op.results[0])
+        if place is not None and place.entry:
+            self.bind_place(op.results[0], self._entries[place.entry], place)
 
     def _if(self, op: scf.IfOp) -> None:
         condition = self._use(op.cond)

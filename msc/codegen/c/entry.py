@@ -48,6 +48,7 @@ class EntryEmitter:
     prelude: Prelude
     scope: Scope = field(default_factory=Scope)
     names: dict[Place, str] = field(default_factory=dict[Place, str])
+    entries: dict[int, str] = field(default_factory=dict[int, str])
 
     def run(self) -> str:
         """`<name>_run`."""
@@ -70,9 +71,18 @@ class EntryEmitter:
     def _statements(self, lines: Lines, call: Callable[[Call], str]) -> None:
         calls = iter(self.plan.calls)
         body = EntryBody(
-            self.prelude, 1, lines, self.scope, dead=dead_values(self.main), call=lambda: call(next(calls))
+            self.prelude,
+            1,
+            lines,
+            self.scope,
+            dead=dead_values(self.main),
+            call=lambda: call(next(calls)),
+            places=self.plan.places,
+            entry=self._entry,
         )
         for value, place in self.plan.places.items():
+            if place.entry:
+                continue
             if place.role in ("input", "output") or place in self.names:
                 body.bind_place(value, self._argument(place), place)
         body.block(self.main.body.block)
@@ -101,6 +111,7 @@ class EntryEmitter:
         )
         self.scope = Scope([{*tensors, *fixed, *(k.name for k in self.kernels.values())}])
         self.names = {}
+        self.entries = {}
 
     def _checks(self, lines: Lines) -> None:
         macro = self.signature.name.upper()
@@ -131,12 +142,12 @@ class EntryEmitter:
         return any(place.role == role for place in self._used())
 
     def _used(self) -> Iterator[Place]:
-        """Places that calls take or that scalars are read from, in order."""
+        """Whole buffers that calls take, of which they take entries, or that scalars are read from, in order."""
         for call in self.plan.calls:
-            yield from call.places
+            yield from (place.whole for place in call.places)
         for op in self.main.body.walk():
             if isinstance(op, memref.LoadOp | memref.StoreOp):
-                yield self.plan.places[op.memref]
+                yield self.plan.places[op.memref].whole
 
     def _views(self, lines: Lines) -> None:
         """Names for every part of the workspace and the weights that a call uses, in order of use."""
@@ -152,8 +163,7 @@ class EntryEmitter:
 
     def _pointer(self, name: str, place: Place) -> str:
         base = f"memory + {place.offset}" if place.role == "workspace" else self._weights_at(place.offset)
-        shape = "".join(f"[{size}]" for size in place.buffer.shape)
-        return f"void *const {name} = {base}; /* {memory_name(place.buffer.base)}{shape} */"
+        return f"void *const {name} = {base}; {_type_comment(place)}"
 
     def _weights_at(self, offset: int) -> str:
         """Where a parameter lies; one without elements may be all there is, and then nothing does."""
@@ -174,7 +184,17 @@ class EntryEmitter:
         arguments = [self._argument(place) for place in call.places]
         return wrap_prototype(f"{kernel.name}(", arguments, ");")
 
+    def _entry(self, place: Place, index: str) -> tuple[str, str]:
+        """The name of an entry and the declaration that gives it its address."""
+        assert place.within is not None
+        name = self.entries[place.entry] = self.scope.fresh(self.plan.names[place] or "entry")
+        base = self._argument(place.within).removeprefix("(void *)")
+        address = f"(unsigned char *){base} + {index} * {place.buffer.bytes}"
+        return name, f"void *const {name} = {address}; {_type_comment(place)}"
+
     def _argument(self, place: Place) -> str:
+        if place.entry:
+            return self.entries[place.entry]
         if place in self.names:
             return self.names[place]
         tensor = self._tensor(place)
@@ -183,6 +203,11 @@ class EntryEmitter:
 
     def _tensor(self, place: Place) -> TensorSpec:
         return (self.signature.inputs if place.role == "input" else self.signature.outputs)[place.root]
+
+
+def _type_comment(place: Place) -> str:
+    shape = "".join(f"[{size}]" for size in place.buffer.shape)
+    return f"/* {memory_name(place.buffer.base)}{shape} */"
 
 
 PROFILE_CLOCK = """static double msc_now(void)

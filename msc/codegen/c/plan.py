@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from xdsl.dialects import arith, func, memref
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from msc.codegen.c.types import BufferType, buffer_type, no_c_form
+from msc.dialects.loop import EntryOp
 from msc.dialects.ms.structure import ParameterOp
 from msc.runtime.program import TensorSpec, WeightSlot
 
@@ -18,18 +19,33 @@ ROLES = ("input", "output", "workspace", "weights")
 
 @dataclass(frozen=True)
 class Place:
-    """Memory: a tensor of the signature (`root` is its position), or bytes of the workspace or the weights."""
+    """Memory: a tensor of the signature (`root` is its position), or bytes of the workspace or the weights.
+
+    An entry of a buffer, at a place known at run time, lies somewhere `within` that; `entry` tells entries apart.
+    """
 
     role: str
     root: int
     offset: int
     buffer: BufferType
+    within: Place | None = None
+    entry: int = 0
+
+    @property
+    def span(self) -> int:
+        """The bytes from the offset on in which the place lies."""
+        return self.buffer.bytes if self.within is None else self.within.span
+
+    @property
+    def whole(self) -> Place:
+        """The buffer of an entry; itself for all else."""
+        return self if self.within is None else self.within.whole
 
     def overlaps(self, other: Place) -> bool:
         """Whether the two share a byte."""
         if (self.role, self.root) != (other.role, other.root):
             return False
-        return self.offset < other.offset + other.buffer.bytes and other.offset < self.offset + self.buffer.bytes
+        return self.offset < other.offset + other.span and other.offset < self.offset + self.span
 
 
 @dataclass(frozen=True)
@@ -145,11 +161,16 @@ def _read(op: Operation, plan: Plan, constants: dict[SSAValue, int]) -> None:
             plan.calls.append(Call(op.callee.root_reference.data, tuple(places[a] for a in op.arguments)))
         case memref.CopyOp():
             plan.calls.append(Call(None, (places[op.source], places[op.destination])))
+        case EntryOp():
+            base = places[op.source]
+            place = Place(base.role, base.root, base.offset, buffer_type(op.result.type), base, len(places))
+            places[op.result] = place
+            plan.names[place] = op.result.name_hint or ""
         case memref.AllocOp() | memref.AllocaOp() | memref.GetGlobalOp():
             raise no_c_form(f"{op.name} in @main")
         case _ if isinstance(op, RENAMES):
             base = places[op.operands[0]]
-            place = Place(base.role, base.root, base.offset, buffer_type(op.results[0].type))
+            place = replace(base, buffer=buffer_type(op.results[0].type))
             places[op.results[0]] = place
             plan.names.setdefault(place, plan.names.get(base, ""))
         case _:

@@ -63,6 +63,10 @@ from msc.dialects.ms.elementwise import (
     IdentityOp,
     SelectOp,
 )
+from msc.dialects.ms.entries import (
+    EntryOp,
+    SetEntryOp,
+)
 from msc.dialects.ms.images import (
     DepthToSpaceOp,
     ResizeNearestOp,
@@ -321,6 +325,8 @@ OPERATIONS = (
     TransformAxisOp,
     GatherOp,
     GatherElementsOp,
+    EntryOp,
+    SetEntryOp,
     OneHotOp,
     IotaOp,
     TrilOp,

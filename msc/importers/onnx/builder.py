@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar, cast
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -28,6 +29,7 @@ from msc.importers.onnx.naming import Names
 from msc.importers.onnx.values import Value, known
 from msc.interp import evaluate_op
 from msc.interp.arrays import Array, numpy_dtype
+from msc.support.diagnostics import MscError
 
 FOLD_BYTES = 1 << 16
 """What is evaluated at import: indices, shapes, small tables. Larger work on constants is left to the compiler."""
@@ -37,6 +39,8 @@ MAXIMUM_OPERATIONS = 200_000
 
 INLINE_BYTES = 256
 """Constants up to here stand in the text."""
+
+OperationT = TypeVar("OperationT", bound=Operation)
 
 Operand = Value | float | bool
 
@@ -84,10 +88,23 @@ class Builder:
         depends = frozenset[str]().union(*(v.depends for v in values if v is not None))
         return tuple(Value(op.result_tensor(i), ssa=r, depends=depends) for i, r in enumerate(op.results))
 
-    def insert(self, op: Operation) -> None:
+    def insert(self, op: OperationT) -> OperationT:
         """Append an operation to the block that is being written."""
         op.location = self.location
         self.block.add_op(op)
+        return op
+
+    @contextmanager
+    def inside(self, block: Block) -> Generator[None]:
+        """Within, operations are appended to `block`; if it cannot be written, nothing is left of it."""
+        outer, self.block = self.block, block
+        try:
+            yield
+        except MscError:
+            block.erase(safe_erase=False)
+            raise
+        finally:
+            self.block = outer
 
     def _fold(
         self, operation: type[MsOp], values: Sequence[Value | None], properties: dict[str, PlainValue | None]

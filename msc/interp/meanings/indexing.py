@@ -35,6 +35,18 @@ def _gather_elements(op: MsOp, x: Array, indices: Array) -> Array:
     return x[tuple(places)]
 
 
+@meaning("entry")
+def _entry(op: MsOp, x: Array, index: Array) -> Array:
+    return x[int(_checked(op, index, len(x)))]
+
+
+@meaning("set_entry")
+def _set_entry(op: MsOp, x: Array, index: Array, value: Array) -> Array:
+    result = x.copy()
+    result[int(_checked(op, index, len(x)))] = value
+    return result
+
+
 def _checked(op: MsOp, indices: Array, size: int) -> Array:
     """Indices counted from the front. Raises MSC0610 for one outside the dimension."""
     wide = indices.astype(np.int64)

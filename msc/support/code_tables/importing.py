@@ -65,8 +65,8 @@ CODES: tuple[Code, ...] = (
     Code(
         "MSC0714",
         "model is too large when unrolled",
-        "Functions, loops and recurrent layers are unrolled; the limits keep a small file from becoming an endless"
-        " compilation.",
+        "Functions are inlined, and loops unrolled whose bodies need to know values that differ between iterations (a"
+        " slice whose bounds are computed); the limits keep a small file from becoming an endless compilation.",
     ),
     Code("MSC0715", "unknown name to bind", "`--dim` or `--input-value` names what the model does not have."),
     Code(
@@ -80,6 +80,12 @@ CODES: tuple[Code, ...] = (
         "MSC0718",
         "value of an input cannot be read",
         "`--input-value NAME=1,2` gives as many numbers as the input has elements, of its element type.",
+    ),
+    Code(
+        "MSC0719",
+        "value carried by a loop changes its type",
+        "A loop that is compiled as a loop keeps one buffer for each value it carries, so that shape and element type"
+        " are the same in all iterations. Where the number of iterations is known, the loop is unrolled instead.",
     ),
     Code(
         "MSC0716",

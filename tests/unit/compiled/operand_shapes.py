@@ -300,6 +300,20 @@ OTHERS: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("", "7x3xT 5x3xI"),
         ("{axis = -1}", "2x1x4xT 2x1x3xI"),
     ),
+    "entry": (
+        ("", "3xT I"),
+        ("", "1xT I"),
+        ("", "5x33xT I"),
+        ("", "2x3x4xT I"),
+        ("", "4x0xT I"),
+    ),
+    "set_entry": (
+        ("", "3xT I T"),
+        ("", "1xT I T"),
+        ("", "5x33xT I 33xT"),
+        ("", "2x3x4xT I 3x4xT"),
+        ("", "4x0xT I 0xT"),
+    ),
     "one_hot": (
         *((f"{{depth = 3, dtype = {dtype}}}", "5xT") for dtype in ("f16", "bf16", "f64", "i1", "ui8", "i64")),
         ("{depth = 17, dtype = f32}", "T"),

@@ -130,6 +130,8 @@ CASES: list[tuple[str, str]] = [
     ("ms.gather %0, %1 {axis = 1}", "2x3x4xf32 2x2xi64"),
     ("ms.gather %0, %1", "3xf32 i64"),
     ("ms.gather_elements %0, %1 {axis = 1}", "3x4xf32 2x5xi64"),
+    ("ms.entry %0, %1", "3x4xf32 i64"),
+    ("ms.set_entry %0, %1, %2", "3x4xf32 i64 4xf32"),
     ("ms.one_hot %0 {depth = 3, axis = 0, on_value = 2.0, off_value = -1.0, dtype = f32}", "2x4xi64"),
     ("ms.one_hot %0 {depth = 3, dtype = i8}", "4xi32"),
     ("ms.iota {shape = [2, 3], axis = 1, dtype = i64}", ""),

@@ -1,4 +1,4 @@
-"""Recurrent layers, unrolled over the time steps: RNN, GRU and LSTM, forwards, backwards or both."""
+"""Recurrent layers as loops over the time steps: RNN, GRU and LSTM, forwards, backwards or both."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from msc.dialects import ms
+from msc.importers.onnx.loops import Collected, Step, iterate
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.operators.movement import cut, transposed
 from msc.importers.onnx.registry import importer
 from msc.importers.onnx.values import Slot, Value
 
-MAXIMUM_STEPS = 4096
-"""An unrolled sequence becomes as many copies of the cell."""
-
 MAXIMUM_PARTS = 8
 """The biases of an LSTM: four gates, of the input and of the state."""
+
+GATE_FUNCTIONS = 2
+"""The activation functions of a direction that are applied to gates; the third is that of the new cell."""
 
 Function = Callable[[Value], Value]
 State = tuple[Value, ...]
@@ -95,16 +96,20 @@ def _activation(node: Node, name: str, alpha: float | None, beta: float | None) 
 
 
 def _functions(node: Node, defaults: Sequence[str], directions: int) -> list[list[Function]]:
-    """The activation functions of each direction, clipped before if the node says so."""
+    """The activation functions of each direction; what gates put into them is clipped if the node says so.
+
+    The function of an LSTM's new cell is no gate's: as ONNX Runtime has it, the cell is not clipped.
+    """
     names = node.words("activations") or [*defaults] * directions
     alphas, betas = node.reals("activation_alpha"), node.reals("activation_beta")
     if len(names) != len(defaults) * directions:
         raise node.failure("MSC0711", f"{len(names)} activations, for {directions} directions of {len(defaults)}")
     made = [
-        _clipped(node, _activation(node, n, *(values[i] if i < len(values) else None for values in (alphas, betas))))
+        _activation(node, n, *(values[i] if i < len(values) else None for values in (alphas, betas)))
         for i, n in enumerate(names)
     ]
-    return [made[d * len(defaults) : (d + 1) * len(defaults)] for d in range(directions)]
+    gates = [_clipped(node, f) if i % len(defaults) < GATE_FUNCTIONS else f for i, f in enumerate(made)]
+    return [gates[d * len(defaults) : (d + 1) * len(defaults)] for d in range(directions)]
 
 
 def _clipped(node: Node, function: Function) -> Function:
@@ -127,19 +132,25 @@ def _recurrent(node: Node, cell: Cell, defaults: Sequence[str], states: int) -> 
     direction = node.choice("direction", "forward", ("forward", "reverse", "bidirectional"))
     backwards = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}[direction]
     functions = _functions(node, defaults, len(backwards))
-    outputs: list[Value] = []
+    outputs: list[Value | None] = []
     finals: list[State] = []
     for index, back in enumerate(backwards):
         layer = _layer(node, index, functions[index])
         ys, final = _run(layer, cell, x, _initial(layer, x, index, states, batch_first), back)
         outputs.append(ys)
         finals.append(final)
-    y = outputs[0] if len(outputs) == 1 else node(ms.ConcatOp, *outputs, axis=1)
+    y = _joined(node, outputs)
     lasts = [node(ms.StackOp, *(final[i] for final in finals), axis=0) for i in range(states)]
     if batch_first:
-        y = transposed(node, y, [2, 0, 1, 3])
+        y = None if y is None else transposed(node, y, [2, 0, 1, 3])
         lasts = [transposed(node, last, [1, 0, 2]) for last in lasts]
     return [y, *lasts]
+
+
+def _joined(node: Node, outputs: Sequence[Value | None]) -> Value | None:
+    """The outputs of all directions; None if they are not used."""
+    used = [y for y in outputs if y is not None]
+    return used[0] if len(used) == 1 else node(ms.ConcatOp, *used, axis=1) if used else None
 
 
 def _layer(node: Node, index: int, functions: Sequence[Function]) -> Layer:
@@ -161,28 +172,35 @@ def _initial(layer: Layer, x: Value, index: int, states: int, batch_first: bool)
     return tuple(result)
 
 
-def _run(layer: Layer, cell: Cell, x: Value, state: State, back: bool) -> tuple[Value, State]:
-    """The first state after each step `[steps, 1, batch, hidden]`, and the last states.
+def _run(layer: Layer, cell: Cell, x: Value, state: State, back: bool) -> tuple[Value | None, State]:
+    """The first state after each step `[steps, 1, batch, hidden]` if it is used, and the last states.
 
     Beyond a sequence's own length states stay and outputs are zero.
     """
     node, (steps, batch, _) = layer.node, layer.node.shape_of(x)
-    if steps > MAXIMUM_STEPS or steps == 0:
-        raise node.failure("MSC0714", f"{steps} time steps; msc unrolls 1 to {MAXIMUM_STEPS}")
-    lengths = node.reshape(node.cast(node[4], "i64"), (batch, 1)) if node.has(4) else None
-    if lengths is not None and lengths.array is not None and bool((lengths.array == steps).all()):
-        lengths = None
-    outputs: list[Value] = [state[0]] * steps
-    inputs = layer.inputs(x)
-    for step in reversed(range(steps)) if back else range(steps):
-        new = cell(layer, _first(node, inputs, step), state)
-        if lengths is None:
-            state, outputs[step] = new, new[0]
-        else:
-            active = node(ms.GreaterOp, lengths, step)
-            state = tuple(node(ms.SelectOp, active, n, o) for n, o in zip(new, state, strict=True))
-            outputs[step] = node(ms.SelectOp, active, new[0], node.scalar(0, x.dtype))
-    return node.reshape(node(ms.StackOp, *outputs, axis=0), (steps, 1, batch, layer.hidden)), state
+    if steps == 0:
+        raise node.failure("MSC0711", "it has no time steps")
+    inputs, lengths = layer.inputs(x), _lengths(node, steps, batch)
+
+    def iteration(step: Step, states: Sequence[Value]) -> tuple[Sequence[Value], Sequence[Collected]]:
+        new = cell(layer, step.entry(inputs, back), tuple(states))
+        output = new[0]
+        if lengths is not None:
+            active = node(ms.GreaterOp, lengths, step.number(back))
+            output = node(ms.SelectOp, active, output, node.scalar(0, x.dtype))
+            new = tuple(node(ms.SelectOp, active, n, o) for n, o in zip(new, states, strict=True))
+        return new, [Collected(output, back)] if node.wants(0) else []
+
+    finals, stacks = iterate(node, steps, state, iteration)
+    return (node.reshape(stacks[0], (steps, 1, batch, layer.hidden)) if stacks else None), tuple(finals)
+
+
+def _lengths(node: Node, steps: int, batch: int) -> Value | None:
+    """The lengths of the sequences as a column; None if all are whole."""
+    if not node.has(4):
+        return None
+    lengths = node.reshape(node.cast(node[4], "i64"), (batch, 1))
+    return None if lengths.array is not None and bool((lengths.array == steps).all()) else lengths
 
 
 def _add(node: Node, *values: Value) -> Value:

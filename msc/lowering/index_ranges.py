@@ -1,0 +1,45 @@
+"""Which values an index of the entry function takes: from constants, counters of loops, and sums of them."""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import BlockArgument, SSAValue
+
+Range = tuple[int, int]
+"""The smallest and the largest value."""
+
+
+def index_range(value: SSAValue) -> Range | None:
+    """The values that a scalar takes; None if they are not known."""
+    if isinstance(value, BlockArgument):
+        return _counter_range(value)
+    match value.owner:
+        case arith.ConstantOp(value=IntegerAttr() as constant):
+            return constant.value.data, constant.value.data
+        case arith.IndexCastOp(input=source):
+            return index_range(source)
+        case arith.AddiOp(lhs=lhs, rhs=rhs):
+            return _combined(index_range(lhs), index_range(rhs), 1)
+        case arith.SubiOp(lhs=lhs, rhs=rhs):
+            return _combined(index_range(lhs), index_range(rhs), -1)
+        case _:
+            return None
+
+
+def _counter_range(value: BlockArgument) -> Range | None:
+    """The values of the counter of a loop that runs."""
+    loop = value.owner.parent_op()
+    if not isinstance(loop, scf.ForOp) or value.index != 0:
+        return None
+    lower, upper, step = index_range(loop.lb), index_range(loop.ub), index_range(loop.step)
+    if lower is None or upper is None or step is None or step[0] <= 0 or lower[0] >= upper[1]:
+        return None
+    return lower[0], upper[1] - 1
+
+
+def _combined(a: Range | None, b: Range | None, sign: int) -> Range | None:
+    if a is None or b is None:
+        return None
+    ends = (b[0], b[1]) if sign > 0 else (-b[1], -b[0])
+    return a[0] + ends[0], a[1] + ends[1]
