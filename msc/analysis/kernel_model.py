@@ -76,20 +76,16 @@ def _statements(
 ) -> list[KernelStatement]:
     results = [position[views.stored(r)] for r in op.results]
     operands = [position.get(views.stored(v), -1 - i) for i, v in enumerate(op.operands)]
-    made = statements_of(op.compute(), operands, results, number, [arrays[r].dtype for r in results])
-    moved = {operands[i]: views.index_map(v) for i, v in enumerate(op.operands) if views.index_map(v) is not None}
+    moved = {i: views.index_map(v) for i, v in enumerate(op.operands)}
+    compute = [replace(s, body=with_moved_reads(s.body, moved)) for s in op.compute()]
+    made = statements_of(compute, operands, results, number, [arrays[r].dtype for r in results])
     write_maps = {position[views.stored(r)]: views.index_map(r) for r in op.results}
-    return [_with_layout(replace(s, body=_with_literals(s.body, op)), moved, write_maps) for s in made]
+    return [_with_layout(replace(s, body=_with_literals(s.body, op)), write_maps) for s in made]
 
 
-def _with_layout(
-    statement: KernelStatement,
-    reads: Mapping[int, AffineMap | None],
-    writes: Mapping[int, AffineMap | None],
-) -> KernelStatement:
+def _with_layout(statement: KernelStatement, writes: Mapping[int, AffineMap | None]) -> KernelStatement:
     moved = writes.get(statement.target)
-    write = statement.write if moved is None else moved.compose(statement.write)
-    return replace(statement, body=with_moved_reads(statement.body, reads), write=write)
+    return statement if moved is None else replace(statement, write=moved.compose(statement.write))
 
 
 def output_positions(kernel: gk.KernelOp) -> tuple[int, ...]:

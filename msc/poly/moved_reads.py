@@ -1,4 +1,4 @@
-"""Reads of arrays that lie in memory otherwise than the values that they hold."""
+"""Reads of operands that lie in memory otherwise than the values that they hold."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msc.poly.scalar import Apply, Cast, Read, Scalar
 
 
 def with_moved_reads(scalar: Scalar, maps: Mapping[int, AffineMap | None]) -> Scalar:
-    """The scalar with reads of array k at `maps[k]` of their index, where `maps` has one.
+    """The scalar with reads of operand k at `maps[k]` of their index, where `maps` has one.
 
     Raises ValueError for a read at an index that is data where the map does more than permute that axis.
     """
