@@ -2,29 +2,35 @@
 
 A dependence between two iterations of a vector loop survives only if its source is a statement that stands before its
 sink. Loops of the outer band carry no dependence at all; for inner loops this has to be asked. Updates of one place by
-one statement may run in any order, and `vectorize` sums their lanes apart.
+one statement may run in any order, but not at once: either all lanes of a vector update one place, and `vectorize`
+sums them apart, or each lane has a place of its own. Places that some lanes share
+(`y[i // 2] += x[i]`) have no vectors.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import islpy as isl
 
-from msc.poly.dependences import Dependences
+from msc.poly.dependences import Dependences, tuple_of
+from msc.poly.model import KernelModel
 from msc.poly.outer_band import SharedLoop, loop_row, restricted
 from msc.poly.plan import Group, Plan
 
 
-def lanes_collide(deps: Dependences, plan: Plan) -> bool:
+def lanes_collide(model: KernelModel, deps: Dependences, plan: Plan) -> bool:
     """Whether some inner vector loop of the plan has a dependence that running in vectors breaks."""
-    return any(_collides(deps, plan, group) for group in plan.groups if any(m.vector for m in group.inner))
+    return any(_collides(model, deps, plan, group) for group in plan.groups if any(m.vector for m in group.inner))
 
 
-def _collides(deps: Dependences, plan: Plan, group: Group) -> bool:
+def _collides(model: KernelModel, deps: Dependences, plan: Plan, group: Group) -> bool:
     around = [m for m in (*plan.band, *group.inner) if not m.vector]
     (lanes,) = (m for m in group.inner if m.vector)
     inside = restricted(deps, group.statements, [SharedLoop(m.dims, True) for m in around])
-    order = inside.strict
     row = isl.MultiUnionPwAff(loop_row(lanes.dims, _ranks(inside)))
+    summed = [s for s, dim in lanes.dims.items() if dim in model.statements[s].reduced]
+    order = inside.order.subtract(_updates_by(inside, summed))
     broken = False
 
     def visit(map_: isl.Map) -> None:
@@ -34,6 +40,13 @@ def _collides(deps: Dependences, plan: Plan, group: Group) -> bool:
 
     order.subtract(order.eq_at_multi_union_pw_aff(row)).foreach_map(visit)
     return broken
+
+
+def _updates_by(deps: Dependences, statements: Collection[int]) -> isl.UnionMap:
+    """The dependences between updates by some statements."""
+    ranks = _ranks(deps)
+    instances = "; ".join(tuple_of(s, ranks[s]) for s in statements)
+    return deps.updates.intersect_domain(isl.UnionSet(f"{{ {instances} }}"))
 
 
 def _ranks(deps: Dependences) -> dict[int, int]:

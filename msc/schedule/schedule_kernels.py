@@ -70,7 +70,7 @@ def _decide(model: KernelModel, target: CpuTarget, threads: int) -> Decision:
 
 def is_legal(model: KernelModel, deps: Dependences, plan: Plan) -> bool:
     """Whether isl proves that the plan runs every source before its sinks and shares no dependent iterations."""
-    if not violated(schedule_tree(model, plan), deps).is_empty() or lanes_collide(deps, plan):
+    if not violated(schedule_tree(model, plan), deps).is_empty() or lanes_collide(model, deps, plan):
         return False
     return all(carried(m, deps, model).is_empty() for m in plan.band)
 

@@ -123,9 +123,12 @@ def _own_loops(model: KernelModel, number: int, band: Sequence[Member]) -> tuple
 def _groups(
     model: KernelModel, deps: Dependences, band: Sequence[Member], statements: Sequence[int]
 ) -> tuple[Group, ...]:
-    """Statements in order; neighbours that may share all their inner loops run in one group."""
+    """Statements in order; neighbours that may share all their inner loops run in one group.
+
+    Accumulators are cleared first of all: between two statements, that would keep them in loops of their own.
+    """
     groups: list[Group] = []
-    for number in statements:
+    for number in sorted(statements, key=lambda k: any(reads(model.statements[k].body))):
         own = _own_loops(model, number, band)
         merged = _merge(model, deps, band, groups[-1], number, own) if groups else None
         if merged is not None:

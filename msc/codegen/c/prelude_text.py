@@ -50,10 +50,10 @@ static inline {v} splat_{f}({e} value)
 }
 """
 _SELECT = """
-/* mask ? a : b, lane by lane; a mask is what a vector comparison gives. */
+/* mask ? a : b, lane by lane; a mask is what a vector comparison gives. GCC makes one blend of `^`, not of `|`. */
 static inline {v} select_{f}({i} mask, {v} a, {v} b)
 {
-    return ({v})((mask & ({i})a) | (~mask & ({i})b));
+    return ({v})((mask & ({i})a) ^ (~mask & ({i})b));
 }
 """
 

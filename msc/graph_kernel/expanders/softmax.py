@@ -5,9 +5,9 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from msc.dialects.ms.activations import AlongAxisOp, LogSoftmaxOp, SoftmaxOp
-from msc.dialects.ms.arithmetic import DivOp, SubOp
+from msc.dialects.ms.arithmetic import DivOp, MulOp, SubOp
 from msc.dialects.ms.reductions import ReduceMaxOp, ReduceSumOp
-from msc.dialects.ms.unary import ExpOp, LogOp
+from msc.dialects.ms.unary import ExpOp, LogOp, ReciprocalOp
 from msc.graph_kernel.expanders.emitter import Emitter
 from msc.graph_kernel.expanders.registry import expander
 
@@ -18,8 +18,12 @@ def _shifted(op: AlongAxisOp, emit: Emitter) -> SSAValue:
 
 @expander(SoftmaxOp)
 def _softmax(op: SoftmaxOp, emit: Emitter) -> SSAValue:
+    """Wide floats are multiplied by the sum's reciprocal, narrow ones divided: rounding it to f16 would be seen."""
     powers = emit(ExpOp, _shifted(op, emit))
-    return emit(DivOp, powers, emit(ReduceSumOp, powers, axis=[op.int_("axis")], keep_dims=True))
+    total = emit(ReduceSumOp, powers, axis=[op.int_("axis")], keep_dims=True)
+    if op.dtype(0) in ("f32", "f64"):
+        return emit(MulOp, powers, emit(ReciprocalOp, total))
+    return emit(DivOp, powers, total)
 
 
 @expander(LogSoftmaxOp)

@@ -7,6 +7,7 @@ from itertools import permutations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from xdsl.ir.affine import AffineExpr
 
 from msc.poly.compute import dims
 from msc.poly.dependences import dependences
@@ -150,7 +151,7 @@ def test_lanes_run_a_statement_at_a_time(order: tuple[int, int], collides: bool)
     deps = dependences(model)
     plan = Plan((), (Group(order, (Member("i", 9, {0: 0, 1: 0}, vector=True),)),))
     assert violated(schedule_tree(model, plan), deps).is_empty()
-    assert lanes_collide(deps, plan) is collides
+    assert lanes_collide(model, deps, plan) is collides
 
 
 def test_lanes_of_a_sum_do_not_collide() -> None:
@@ -158,4 +159,16 @@ def test_lanes_of_a_sum_do_not_collide() -> None:
     rows = {0: 0, 1: 0, 2: 0}
     band = (Member("m", 3, rows), Member("n", 5, dict.fromkeys(rows, 1)))
     plan = Plan(band, (Group((0,)), Group((1,), (Member("k", 4, {1: 2}, vector=True),)), Group((2,))))
-    assert not lanes_collide(dependences(model), plan)
+    assert not lanes_collide(model, dependences(model), plan)
+
+
+@pytest.mark.parametrize(
+    ("write", "collides"), [(dims(1)[0] // 2, True), (dims(1)[0] * 2, False), (AffineExpr.constant(0), False)]
+)
+def test_lanes_that_share_some_places_collide(write: AffineExpr, collides: bool) -> None:
+    """Lanes may update one place all together, or a place each; nothing between."""
+    arrays = (array(8, kind="input"), array(16))
+    update = statement((8,), 1, (write,), read(0, 1, dims(1)[0]), "add")
+    model = KernelModel(arrays, (update,), ("scatter",))
+    plan = Plan((), (Group((0,), (Member("i", 8, {0: 0}, vector=True),)),))
+    assert lanes_collide(model, dependences(model), plan) is collides

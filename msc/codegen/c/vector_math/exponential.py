@@ -30,11 +30,15 @@ _SCALE = """
 /* p * 2^n for t = n + 1.5 * 2^23 and -252 <= n <= 254: in two steps, so that overflow and underflow round once. */
 MSC_INLINE f32x@ msc_scale_f32x@(f32x@ p, f32x@ t)
 {
+#if defined(__AVX512F__) && @ == 16
+    return __builtin_ia32_scalefps512_mask(p, t - 12582912.0f, p, -1, 4);
+#else
     const i32x@ n = (i32x@)t - 0x4b400000;
     const i32x@ half = n >> 1;
     const f32x@ first = (f32x@)(((u32x@)half + 127u) << 23);
     const f32x@ second = (f32x@)(((u32x@)(n - half) + 127u) << 23);
     return p * first * second;
+#endif
 }
 """
 

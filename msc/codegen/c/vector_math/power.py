@@ -25,7 +25,7 @@ _EXP2 = (
 _POW_MAGNITUDE = f"""
 MSC_INLINE f64x@h msc_select_f64x@h(i64x@h mask, f64x@h a, f64x@h b)
 {{
-    return (f64x@h)((mask & (i64x@h)a) | (~mask & (i64x@h)b));
+    return (f64x@h)((mask & (i64x@h)a) ^ (~mask & (i64x@h)b));
 }}
 
 /* a^y for a >= 0 that an f32 held: 2^(y log2 a), log2(1 + f) = 2 atanh(f / (2 + f)) / ln 2. */

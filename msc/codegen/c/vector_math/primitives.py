@@ -21,10 +21,10 @@ typedef uint64_t u64x@h __attribute__((vector_size(8 * @h)));
 """
 
 _SELECT = """
-/* mask ? a : b, lane by lane; a mask is what a vector comparison returns. */
+/* mask ? a : b, lane by lane; a mask is what a vector comparison returns. GCC makes one blend of `^`, not of `|`. */
 MSC_INLINE f32x@ msc_select_f32x@(i32x@ mask, f32x@ a, f32x@ b)
 {
-    return (f32x@)((mask & (i32x@)a) | (~mask & (i32x@)b));
+    return (f32x@)((mask & (i32x@)a) ^ (~mask & (i32x@)b));
 }
 """
 
