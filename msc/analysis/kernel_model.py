@@ -22,6 +22,7 @@ from msc.dialects.ms.padding import PadOp
 from msc.ir.errors import InvalidStructure
 from msc.ir.locations import source_location
 from msc.ir.typed import tensor_type
+from msc.poly.collapsing import collapsed
 from msc.poly.model import Array, ArrayKind, KernelModel, KernelStatement, statements_of, with_accumulators
 from msc.poly.moved_reads import with_moved_reads
 from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar
@@ -31,7 +32,8 @@ def kernel_model(kernel: gk.KernelOp) -> KernelModel:
     """The arrays (inputs, then outputs, then internal ones) and statements of a kernel.
 
     What only says how inputs and outputs lie in memory is no statement (`layout_views`); of a padding the border is.
-    Nor is what runs over an empty box: a kernel of empty tensors has none.
+    Nor is what runs over an empty box: a kernel of empty tensors has none. Where something is reduced, dimensions that
+    are run through together are one (`collapsing`), so that arrays may have fewer than their tensors.
     """
     views = LayoutViews.of(kernel)
     values = _arrays(kernel, views)
@@ -49,7 +51,8 @@ def kernel_model(kernel: gk.KernelOp) -> KernelModel:
         elif not isinstance(op, ms.ConstantOp | gk.YieldOp) and op not in views.operations:
             raise InvalidStructure(f"gk.kernel: {op.name} is not a basic operation")
     running = tuple(s for s in statements if s.points)
-    return with_accumulators(KernelModel(arrays, running, tuple(operations)))
+    model = with_accumulators(KernelModel(arrays, running, tuple(operations)))
+    return collapsed(model) if any(s.combine for s in running) else model
 
 
 def _origin(op: BasicOp) -> str:

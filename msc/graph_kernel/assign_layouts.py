@@ -19,6 +19,7 @@ from msc.dialects.ms.linear import MatrixProductOp
 from msc.dialects.ms.movement import TransposeOp
 from msc.dialects.ms.pooling import BasicPoolingOp
 from msc.dialects.ms.views import ReshapeOp
+from msc.graph_kernel.pointwise import runs_along_image
 from msc.graph_kernel.stored_inputs import read_stored, transposition_kernel
 from msc.ir.typed import static_shape
 
@@ -31,8 +32,8 @@ class AssignLayouts(ModulePass):
     their borders (`msc.analysis.layout_views`: that costs nothing), so that what stands between convolutions,
     poolings and their
     neighbours lies as `[n, spatial..., c]`: vectors run along channels, whatever the stride. Where a value
-    leaves the kernels (a view, a result of the function), one transposition brings it back. Keeps: the meaning, bit
-    by bit.
+    leaves the kernels (a view, a result of the function), one transposition brings it back. A pointwise convolution
+    between two such places stays as it is: its vectors run along the image. Keeps: the meaning, bit by bit.
     """
 
     name = "assign-layouts"
@@ -74,6 +75,8 @@ class _Layouts:
         stored = [self.last.get(v, v) for v in kernel.inputs]
         moved = [i for i, v in enumerate(kernel.inputs) if v in self.last]
         outputs = [i for i, v in enumerate(kernel.terminator.values) if (images or follows) and _can_move(kernel, v)]
+        if not moved and runs_along_image(kernel) and not _is_read_by_kernels(kernel):
+            return
         if moved or outputs:
             self._rebuild(kernel, stored, moved, outputs)
 
@@ -122,6 +125,10 @@ class _Layouts:
         kernel = transposition_kernel("to_channels_first", stored, channels_first(len(shape)))
         self.block.insert_op_before(kernel, user)
         return kernel.results[0]
+
+
+def _is_read_by_kernels(kernel: KernelOp) -> bool:
+    return any(isinstance(use.operation, KernelOp) for result in kernel.results for use in result.uses)
 
 
 def channels_last(rank: int) -> tuple[int, ...]:

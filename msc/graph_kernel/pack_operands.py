@@ -18,6 +18,7 @@ from msc.dialects.ms.convolution import ConvolutionOp
 from msc.dialects.ms.linear import MatrixProductOp
 from msc.dialects.ms.movement import TransposeOp
 from msc.dialects.ms.views import ReshapeOp
+from msc.graph_kernel.pointwise import runs_along_image
 from msc.graph_kernel.stored_inputs import read_stored, transposition_kernel
 from msc.ir.typed import static_shape
 from msc.targets.cpu import CpuTarget, cpu_target
@@ -27,6 +28,8 @@ ROWS_THAT_PAY = 32
 
 It is read once a tile of rows.
 """
+ROWS_OF_A_TILE = 8
+"""Output channels that are stored together where they are the rows of a register tile: it reads one line a step."""
 LONG_ROW_BYTES = 2048
 """Rows of a matrix at least this far apart fall into few cache sets and a page each; nearer ones need no packing."""
 
@@ -79,7 +82,9 @@ def _pack(kernel: KernelOp, target: CpuTarget, constancy: Constancy) -> None:
         value = kernel.inputs[index]
         constant = constancy.of(value)
         packing = (
-            _weight_packing(op, target) if isinstance(op, ConvolutionOp) else _matrix_packing(op, target, constant)
+            _weight_packing(op, target, runs_along_image(kernel))
+            if isinstance(op, ConvolutionOp)
+            else _matrix_packing(op, target, constant)
         )
         if packing is None or (isinstance(op, ConvolutionOp) and not constant):
             continue
@@ -112,12 +117,16 @@ def _panel(columns: int, dtype: str, target: CpuTarget) -> int | None:
     return width if columns > width and columns % width == 0 else None
 
 
-def _weight_packing(op: ConvolutionOp, target: CpuTarget) -> Packing:
-    """`[oc, ic, k...]` to `[k..., ic, oc]`, or to `[panel, k..., ic, oc in panel]`."""
+def _weight_packing(op: ConvolutionOp, target: CpuTarget, along_image: bool) -> Packing:
+    """`[oc, ic, k...]` to `[panel, k..., ic, oc in panel]`, or to `[k..., ic, oc]` where there is no panel.
+
+    Panels are as wide as a register tile has columns; as it has rows, where vectors run along the image.
+    """
     outputs, inputs, *kernel = op.shape(1)
     spatial = len(kernel)
-    panel = _panel(outputs, op.dtype(1), target) if op.int_("group") == 1 else None
-    if panel is None:
+    height = ROWS_OF_A_TILE if outputs % ROWS_OF_A_TILE == 0 else None
+    panel = height if along_image else _panel(outputs, op.dtype(1), target)
+    if panel is None or op.int_("group") > 1:
         return Packing(op.shape(1), (*range(2, 2 + spatial), 1, 0))
     split = (outputs // panel, panel, inputs, *kernel)
     return Packing(split, (0, *range(3, 3 + spatial), 2, 1))

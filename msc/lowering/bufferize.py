@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 from xdsl.context import Context
@@ -36,7 +37,7 @@ from msc.dialects.gk import KernelOp
 from msc.dialects.ms.base import ViewOp
 from msc.dialects.ms.entries import EntryOp, SetEntryOp
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp
-from msc.ir.typed import static_shape, tensor_type
+from msc.ir.typed import element_type, memref_type, static_shape, tensor_type
 from msc.lowering.buffer_entries import bufferize_entry, bufferize_set_entry, entry_destination, place_of
 from msc.lowering.buffer_types import buffer_type, storage_type
 from msc.lowering.bufferize_control_flow import bufferize_for, bufferize_if, bufferize_while
@@ -151,9 +152,11 @@ class _Entry:
         inputs = state.buffers(op.operands)
         outputs = [state.result_buffer(result) for result in op.results]
         temporaries = [state.new_buffer(type_, "scratch") for type_ in signature.temporary_types]
-        arguments = [*inputs, *outputs, *temporaries]
-        if tuple(a.type for a in arguments) != signature.types:
+        given = [*inputs, *outputs, *temporaries]
+        if len(given) != len(signature.types) or not all(map(_same_bytes, given, signature.types)):
             raise refuse("bufferize", op, f"@{name} does not take the inputs and outputs of its kernel")
+        pairs = zip(given, signature.types, strict=True)
+        arguments = [state.view(a, memref_type(type_), a.name_hint) for a, type_ in pairs]
         state.emit(func.CallOp(name, arguments, []))
 
     def _may_overwrite(self, result: SSAValue, held: SSAValue) -> bool:
@@ -174,6 +177,12 @@ class _Entry:
     def _constant(self, state: Bufferizer, op: Operation) -> None:
         if isinstance(op, ConstantOp):
             _global(state, op.result, self.constants.symbol(op))
+
+
+def _same_bytes(buffer: SSAValue, type_: Attribute) -> bool:
+    """Whether a buffer is one of the type, or has its elements in another number of dimensions."""
+    same_elements = element_type(buffer) == memref_type(type_).element_type
+    return same_elements and prod(static_shape(buffer)) == prod(static_shape(type_))
 
 
 def _view(state: Bufferizer, op: Operation) -> None:

@@ -105,7 +105,7 @@ def access_cost(stride: int, lanes: int) -> float:
 
 def statement_cost(model: KernelModel, statement: KernelStatement, dim: int, lanes: int) -> float:
     """Vector instructions of one statement when its lanes run along `dim`."""
-    extent = statement.extents[dim]
+    extent = block_size(statement, dim) or statement.extents[dim]
     per_vector = sum(access_cost(s, lanes) for s in strides(model, statement, dim)) + _arithmetic(statement.body)
     return statement.points / max(extent, 1) * pieces(extent, lanes) * per_vector
 

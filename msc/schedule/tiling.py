@@ -8,7 +8,7 @@ first, and the latency of a chain of dependent additions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import prod
 
@@ -70,10 +70,16 @@ class TileSearch:
         block = block_size(self.statement, self.vector)
         for width in [block] if block else _widths(extent, self.lanes):
             vectors = pieces(width, self.lanes)
-            for rows in range(1, min(row_extent, registers) + 1):
+            for rows in self._row_counts(row, row_extent):
                 if rows * vectors + min(vectors, rows) + SPARE_REGISTERS <= registers:
                     cycles = self._sweep(row_extent, rows, extent, width, loads) / row_extent
                     yield RegisterTile(row, rows, width, cycles)
+
+    def _row_counts(self, row: int | None, extent: int) -> Iterable[int]:
+        """How many rows a tile may have: as registers hold, and no part of a block."""
+        counts = range(1, min(extent, self.target.vector_registers) + 1)
+        block = block_size(self.statement, row) if row is not None else 0
+        return [n for n in counts if block % n == 0] if block else counts
 
     def _sweep(self, row_extent: int, rows: int, extent: int, width: int, loads: _Loads) -> float:
         """Cycles of one reduction step over the plane of the two dimensions."""
