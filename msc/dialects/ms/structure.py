@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Self, cast
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from xdsl.dialects.builtin import (
     AnyDenseElement,
@@ -210,9 +211,18 @@ def _enclosing_module(op: Operation) -> ModuleOp | None:
     return parent
 
 
+_FOUND: WeakKeyDictionary[ModuleOp, WeakValueDictionary[str, ParameterOp]] = WeakKeyDictionary()
+"""What was found last in a module. It may have changed since, so that an entry is looked at before it is believed."""
+
+
 def _find_parameter(module: ModuleOp, name: str) -> ParameterOp | None:
-    """The parameter of a name, without a table of all: it is asked once an operation, and most stand at the front."""
-    return next((op for op in module.ops if isinstance(op, ParameterOp) and op.symbol == name), None)
+    """The parameter of a name. A large model asks once an operation: looking through the module each time is quadratic."""
+    found = _FOUND.setdefault(module, WeakValueDictionary())
+    parameter = found.get(name)
+    if parameter is None or parameter.parent is not module.body.block or parameter.symbol != name:
+        found.clear()
+        found.update(_parameters(module))
+    return found.get(name)
 
 
 def _parameters(module: ModuleOp) -> dict[str, ParameterOp]:
@@ -222,14 +232,14 @@ def _parameters(module: ModuleOp) -> dict[str, ParameterOp]:
 def _sources(parameter: ParameterOp) -> set[str]:
     """The names of all parameters that a derived one is computed from, directly or through others."""
     module = _enclosing_module(parameter)
-    declared = {} if module is None else _parameters(module)
     names: set[str] = set()
     pending = _read_by(parameter)
     while pending:
         name = pending.pop()
         if name not in names:
             names.add(name)
-            pending += _read_by(declared[name]) if name in declared else []
+            declared = None if module is None else _find_parameter(module, name)
+            pending += [] if declared is None else _read_by(declared)
     return names
 
 

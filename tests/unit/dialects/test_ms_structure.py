@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import pytest
 from xdsl.context import Context
-from xdsl.dialects.builtin import Builtin, ModuleOp, TensorType
+from xdsl.dialects.builtin import Builtin, ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import Func
 from xdsl.ir import Attribute, Dialect
 from xdsl.irdl import AttrSizedOperandSegments, irdl_op_definition, operand_def, opt_operand_def, result_def
 from xdsl.printer import Printer
 
-from msc.dialects.ms import MS
+from msc.dialects.ms import MS, ParameterOp
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.properties import ints_property, real_property
 from msc.ir.reading import parse_module
@@ -145,3 +145,18 @@ def test_parameters_that_are_refused(before: str, after: str, code: str, message
     with pytest.raises(MscError) as raised:
         parsed(PARAMETERS.replace(before, after))
     assert any(d.code == code and message in d.message for d in raised.value.diagnostics), raised.value.diagnostics
+
+
+def test_a_parameter_that_changes_its_name_is_not_found_under_the_old_one() -> None:
+    module = parsed(PARAMETERS)
+    (first, *_) = module.ops
+    assert isinstance(first, ParameterOp)
+    verify_module(module)
+    first.sym_name = StringAttr("v")
+    with pytest.raises(MscError, match="there is no parameter @w; "):
+        verify_module(module)
+    first.sym_name = StringAttr("w")
+    verify_module(module)
+    first.detach()
+    with pytest.raises(MscError, match="there is no parameter @w"):
+        verify_module(module)
