@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from tests.conformance.running import Outcome
@@ -25,6 +26,7 @@ class Surprise:
     text: str
 
 
+@cache
 def read_expectations(executor: str) -> dict[str, str]:
     """Case -> reason, for an executor."""
     lines = [line for line in FILE.read_text("utf-8").splitlines() if line and not line.startswith("#")]

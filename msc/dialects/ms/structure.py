@@ -216,7 +216,7 @@ _FOUND: WeakKeyDictionary[ModuleOp, WeakValueDictionary[str, ParameterOp]] = Wea
 
 
 def _find_parameter(module: ModuleOp, name: str) -> ParameterOp | None:
-    """The parameter of a name. A large model asks once an operation: looking through the module each time is quadratic."""
+    """The parameter of a name. Each use asks for it: looking through the module each time would be quadratic."""
     found = _FOUND.setdefault(module, WeakValueDictionary())
     parameter = found.get(name)
     if parameter is None or parameter.parent is not module.body.block or parameter.symbol != name:

@@ -153,7 +153,7 @@ def test_a_parameter_that_changes_its_name_is_not_found_under_the_old_one() -> N
     assert isinstance(first, ParameterOp)
     verify_module(module)
     first.sym_name = StringAttr("v")
-    with pytest.raises(MscError, match="there is no parameter @w; "):
+    with pytest.raises(MscError, match="there is no parameter @w"):
         verify_module(module)
     first.sym_name = StringAttr("w")
     verify_module(module)
