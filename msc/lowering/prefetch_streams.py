@@ -3,7 +3,8 @@
 Takes kernels' functions with vectors. In the loop that runs around the unrolled loops of a register tile, the vectors
 that all rows of the tile share are a stream; where more of it is read than the first cache keeps until it is read
 again, each iteration gets `loop.prefetch`s of what a later one reads. The hardware sees the stream too, but it
-stops at every page, and so late that each row of vectors waits. Keeps: all results.
+stops at every page, and so late that each row of vectors waits. Where the stream is one panel of an operand that the
+second cache does not hold, the next panel is asked for as well (`next_panel`). Keeps: all results.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from math import ceil, prod
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, VectorType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
-from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.utils.hints import isa
 
 from msc.dialects.loop import ForOp, LoadOp, LoopKind, PrefetchOp
 from msc.ir.typed import memref_type, static_shape
+from msc.lowering.next_panel import Place, distance, next_panel, trips
 from msc.lowering.vector_body import bits_of
 from msc.poly.affine import linear_form
 from msc.targets.cpu import cpu_target
@@ -38,11 +39,13 @@ class PrefetchStreams(ModulePass):
     target: str = "native"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        kept = cpu_target(self.target).l1 // 2
+        cpu = cpu_target(self.target)
         for loop in [loop for loop in op.walk() if isinstance(loop, ForOp)]:
             if loop.kind.data is LoopKind.SEQUENTIAL:
                 for stream in list(_streams(loop)):
-                    if stream.bytes_until_reuse > kept:
+                    if stream.bytes_of_operand > cpu.l2:
+                        stream.prefetch_next_panel()
+                    if stream.bytes_until_reuse > cpu.l1 // 2:
                         stream.prefetch()
 
 
@@ -64,7 +67,7 @@ class _Stream:
 
     @property
     def bytes_an_iteration(self) -> int:
-        vectors = prod(_trips(t) for t in self.tile if self.moves_with(t))
+        vectors = prod(trips(t) for t in self.tile if self.moves_with(t))
         return vectors * _lanes(self.load) * _item_bytes(self.load)
 
     @property
@@ -72,22 +75,36 @@ class _Stream:
         """What is read until a loop outside reads the same again."""
         total, around = self.bytes_an_iteration, self.loop
         while isinstance(around, ForOp) and self.moves_with(around):
-            total *= _trips(around)
+            total *= trips(around)
             around = around.parent_op()
         return total
 
+    @property
+    def bytes_of_operand(self) -> int:
+        """Of the whole array that the stream is a part of."""
+        return prod(static_shape(self.load.source)) * _item_bytes(self.load)
+
     def prefetch(self) -> None:
-        """Insert the prefetches of a later iteration at the beginning of each."""
+        """Ask in each iteration for what a later one reads."""
+        self._insert(Place(self.load.map, tuple(self.load.indices), self._ahead()))
+
+    def prefetch_next_panel(self) -> None:
+        """Where the stream is a panel that is read several times, ask for the next one meanwhile."""
+        place = next_panel(self.loop, self.load)
+        if place is not None:
+            self._insert(place)
+
+    def _insert(self, place: Place) -> None:
         first = self.loop.body.block.first_op
         assert first is not None
-        self.loop.body.block.insert_op_before(self._nest(), first)
+        self.loop.body.block.insert_op_before(self._nest(place), first)
 
-    def _nest(self) -> Operation:
+    def _nest(self, place: Place) -> Operation:
         """The prefetch in copies of the tile's loops that it moves with, one for each cache line."""
         loops = [_copied(t, self._line_step(t)) for t in self.tile if self.moves_with(t)]
         variables: dict[SSAValue, SSAValue] = {t.variable: c.variable for t, c in loops}
-        indices = [variables.get(v, v) for v in self.load.indices]
-        op: Operation = PrefetchOp(self.load.source, self.load.map, indices, self._ahead())
+        indices = [variables.get(v, v) for v in place.indices]
+        op: Operation = PrefetchOp(self.load.source, place.map, indices, place.ahead)
         op.location = self.load.location
         for _, copy in reversed(loops):
             copy.body.block.add_op(op)
@@ -96,18 +113,11 @@ class _Stream:
 
     def _ahead(self) -> int:
         """Elements between what this iteration reads and what the one to prefetch for reads."""
-        return ceil(AHEAD_BYTES / self.bytes_an_iteration) * self._distance(self.loop)
-
-    def _distance(self, loop: ForOp) -> int:
-        """Elements between what two iterations of a loop read."""
-        strides = [prod(static_shape(self.load.source)[k + 1 :]) for k in range(len(self.load.map.results))]
-        position = list(self.load.indices).index(loop.variable)
-        moved = sum(_coefficient(e, position) * s for e, s in zip(self.load.map.results, strides, strict=True))
-        return moved * loop.step.value.data
+        return ceil(AHEAD_BYTES / self.bytes_an_iteration) * distance(self.load, self.loop)
 
     def _line_step(self, loop: ForOp) -> int:
         """Iterations of a loop of the tile in one cache line."""
-        apart = abs(self._distance(loop)) * _item_bytes(self.load)
+        apart = abs(distance(self.load, loop)) * _item_bytes(self.load)
         return max(1, LINE_BYTES // apart) if apart else 1
 
 
@@ -128,11 +138,6 @@ def _tile_loads(loop: ForOp, tile: tuple[ForOp, ...]) -> Iterator[tuple[tuple[Fo
             yield from _tile_loads(op, (*tile, op))
 
 
-def _trips(loop: ForOp) -> int:
-    iterations = loop.constant_range
-    return len(iterations) if iterations is not None else 1
-
-
 def _lanes(load: LoadOp) -> int:
     type_ = load.result.type
     return type_.get_shape()[0] if isa(type_, VectorType[Attribute]) else 1
@@ -140,11 +145,6 @@ def _lanes(load: LoadOp) -> int:
 
 def _item_bytes(load: LoadOp) -> int:
     return max(1, bits_of(memref_type(load.source).element_type) // 8)
-
-
-def _coefficient(expr: AffineExpr, position: int) -> int:
-    form = linear_form(expr)
-    return form.coefficients.get(position, 0) if form is not None else 0
 
 
 def _copied(loop: ForOp, steps: int) -> tuple[ForOp, ForOp]:
