@@ -223,7 +223,7 @@ def test_strided_lanes(compiled: Compile, module_of: Parse, rng: np.random.Gener
 
 def test_every_operation_of_the_stage_has_a_c_form() -> None:
     structural = {"arith.constant", "memref.alloca", "memref.load", "memref.store", "func.return"}
-    loops = {"loop.for", "loop.load", "loop.store", "loop.apply", "loop.lanes"}
+    loops = {"loop.for", "loop.load", "loop.store", "loop.apply", "loop.lanes", "loop.prefetch"}
     assert not (KERNEL | LANE_BY_LANE) - structural - loops - set(RULES) - set(CONVERSIONS)
 
 
