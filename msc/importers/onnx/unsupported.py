@@ -15,6 +15,18 @@ from msc.support.diagnostics import Diagnostic, MscError, near_match
 
 _LISTED = 20
 
+REASONS: Mapping[str, str] = {
+    "NonMaxSuppression": "how many boxes it selects depends on data",
+    "ImageDecoder": "it reads image files",
+    "Gradient": "training is not compiled",
+    **dict.fromkeys(
+        ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial"),
+        "ONNX does not say which random numbers it gives",
+    ),
+    **dict.fromkeys(("StringConcat", "StringNormalizer", "StringSplit", "RegexFullMatch"), "it works on strings"),
+}
+"""Why operators are left out on purpose."""
+
 
 def check_supported(model: ModelProto, opsets: Mapping[str, int]) -> None:
     """Raise one MSC0710 that lists every operator without importer, with its count and the nearest name msc has."""
@@ -61,6 +73,8 @@ def _diagnostic(missing: Counter[tuple[str, str]]) -> Diagnostic:
 
 def _line(domain: str, name: str, count: int) -> str:
     full = shown(f"{domain}.{name}" if domain else name)
-    near = near_match(name[:100], operators())
     times = "once" if count == 1 else f"{count} times"
+    if name in REASONS:
+        return f"{full}, used {times}: {REASONS[name]}"
+    near = near_match(name[:100], operators())
     return f"{full}, used {times}" + (f"; did you mean '{near}'?" if near and near != name else "")

@@ -19,6 +19,7 @@ from msc.importers.onnx.node import Node, node_label
 from msc.importers.onnx.reading import DEFAULT_DOMAINS, function_opsets
 from msc.importers.onnx.registry import importer_of
 from msc.importers.onnx.tensors import TensorReader
+from msc.importers.onnx.unsupported import REASONS
 from msc.importers.onnx.values import Slot, Value, known
 from msc.ir.locations import file_location
 from msc.support.diagnostics import Location, did_you_mean
@@ -118,7 +119,8 @@ class Walker:
         with Faults(node_label(proto), place):
             body = standard_function(proto, opset, inputs)
         if body is None:
-            raise failure("MSC0710", f"msc does not import {node_label(proto)} of opset {opset}", at=place)
+            reason = REASONS.get(proto.op_type, f"of opset {opset}")
+            raise failure("MSC0710", f"msc does not import {node_label(proto)}: {reason}", at=place)
         return self._call(body, proto, inputs, place)
 
     def _import(

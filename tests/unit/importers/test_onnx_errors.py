@@ -46,6 +46,14 @@ def test_all_unsupported_operators_are_listed_with_counts_and_near_matches() -> 
     assert "com.other.Frob, used once" in text
 
 
+def test_operators_that_are_left_out_on_purpose_say_why() -> None:
+    boxes = [tensor("b", [1, 6, 4]), tensor("s", [1, 1, 6])]
+    text = failing(model([node("NonMaxSuppression", ["b", "s"], ["y"])], boxes, [tensor("y", None, TensorProto.INT64)]))
+    assert "NonMaxSuppression, used once: how many boxes it selects depends on data" in text
+    text = failing(one(node("Bernoulli", ["x"], ["y"]), tensor("x", [2])))
+    assert "ONNX does not say which random numbers it gives" in text
+
+
 def test_an_error_of_shapes_names_the_node() -> None:
     text = failing(one(node("MatMul", ["x", "w"], ["y"], name="fc"), tensor("x", [2, 3]), tensor("w", [4, 5])))
     assert "MSC0201" in text

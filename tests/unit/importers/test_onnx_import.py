@@ -161,3 +161,20 @@ def test_external_data_is_mapped(tmp_path: Path) -> None:
     assert not imported.weights["fc.w"].flags.owndata
     wanted = to_array(classifier().graph.initializer[1])
     np.testing.assert_array_equal(imported.weights["fc.w"], wanted)
+
+
+@pytest.mark.parametrize("opset", range(7, onnx.defs.onnx_opset_version() + 1))
+def test_every_opset(opset: int) -> None:
+    """A model whose operators are in all of them, and changed on the way."""
+    nodes = [
+        node("Conv", ["x", "w"], ["c"], pads=[1, 1, 1, 1]),
+        node("Relu", ["c"], ["r"]),
+        node("GlobalAveragePool", ["r"], ["g"]),
+        node("Flatten", ["g"], ["f"]),
+        node("Softmax", ["f"], ["y"], axis=1),
+    ]
+    w = np.random.default_rng(0).standard_normal((4, 3, 3, 3)).astype(np.float32)
+    made = model(nodes, [tensor("x", [2, 3, 6, 6])], [tensor("y", [2, 4])], {"w": w}, opset=opset)
+    x = np.random.default_rng(1).standard_normal((2, 3, 6, 6)).astype(np.float32)
+    (wanted,) = cast(Any, ReferenceEvaluator(made)).run(None, {"x": x})
+    np.testing.assert_allclose(run(import_proto(made), x)[0], wanted, rtol=1e-5)

@@ -1,0 +1,28 @@
+"""Damaged ONNX models that import are taken on to C, through every pass: what is legal must also compile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msc.driver.compile import compile_read, generate_c
+from msc.driver.options import CompileOptions
+from msc.driver.reading_models import Model
+from msc.driver.registry import new_context
+from msc.driver.stages import STAGE
+from msc.importers.onnx import import_proto
+from msc.importers.onnx.reading import parse_model
+from msc.ir.verification import verify_module
+from tests.fuzz.onnx_models import OnnxModels
+
+_OPTIONS = CompileOptions(march="x86-64-v3")
+
+
+class OnnxPrograms(OnnxModels):
+    """The target `onnx-c`."""
+
+    def run(self, data: bytes) -> str:
+        """Parse, import, verify, compile to C."""
+        imported = import_proto(parse_model(data, "model.onnx"))
+        verify_module(imported.module)
+        model = Model("model.onnx", imported.module, STAGE["graph"], Path(), {}, new_context(), imported)
+        return f"{'long ' if len(generate_c(compile_read(model, _OPTIONS)).source) > 1 << 20 else ''}program"

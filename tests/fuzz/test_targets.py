@@ -1,0 +1,33 @@
+"""A small fixed part of fuzzing, without Atheris: the targets' own damage gives results or diagnostics."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from tests.fuzz.__main__ import answer, load
+from tests.unit.importers.models import classifier
+
+
+def corpus(name: str) -> Iterator[bytes]:
+    if name == "mir":
+        yield from load(name).seeds()
+    else:
+        yield classifier().SerializeToString()
+
+
+def flipped(data: bytes, random: np.random.Generator) -> bytes:
+    changed = bytearray(data)
+    changed[int(random.integers(len(changed)))] ^= 1 << int(random.integers(8))
+    return bytes(changed)
+
+
+@pytest.mark.parametrize(("name", "times"), [("onnx", 300), ("mir", 2)])
+def test_damage_is_answered(name: str, times: int) -> None:
+    target, random = load(name), np.random.default_rng(0)
+    answers = {
+        answer(target, target.damaged(data, random, lambda old: flipped(old, random)))
+        for data in corpus(name)
+        for _ in range(times)
+    }
+    assert len(answers) > 5
