@@ -11,6 +11,7 @@ from xdsl.utils.hints import isa
 
 from msc.analysis.bytes import bytes_read, bytes_written
 from msc.analysis.flops import flops
+from msc.analysis.repetition import times_run
 from msc.dialects.gk import KernelOp
 from msc.ir.locations import source_location
 from msc.support.diagnostics import Location
@@ -28,6 +29,8 @@ class KernelSummary:
     bytes_read: int
     bytes_written: int
     reasons: tuple[str, ...]
+    runs: int | None = 1
+    """How often a call of the model runs it; None if that is computed."""
 
     @property
     def intensity(self) -> float:
@@ -57,6 +60,7 @@ def summary_of(kernel: KernelOp) -> KernelSummary:
         bytes_read(kernel),
         bytes_written(kernel),
         _texts(kernel.attributes.get("gk.reasons")),
+        times_run(kernel),
     )
 
 

@@ -11,6 +11,7 @@ from xdsl.utils.hints import isa
 from msc.analysis.bytes import bytes_read, bytes_written
 from msc.analysis.flops import flops
 from msc.analysis.kernel_model import kernel_model
+from msc.analysis.repetition import times_run
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.structure import ConstantOp
@@ -48,6 +49,8 @@ class KernelExplanation:
     predicted_seconds: float | None = None
     measured_seconds: float | None = None
     rate: KernelRate | None = field(default=None)
+    runs: int | None = 1
+    """How often a call of the model runs it; None if that is computed."""
 
 
 def explain_model(
@@ -76,7 +79,8 @@ def _explain(kernel: KernelOp, options: CompileOptions, measured: MeasuredKernel
     function = symbol.string_value() if isinstance(symbol, SymbolRefAttr) else ""
     target = cpu_target(options.march)
     prediction = predict(kernel_model(kernel), plan_of(kernel), target, options.threads)
-    seconds = measured.seconds.get(function)
+    runs, total = times_run(kernel), measured.seconds.get(function)
+    seconds = total / runs if total is not None and runs else None
     work = KernelWork(flops(kernel), bytes_read(kernel) + bytes_written(kernel))
     return KernelExplanation(
         function=function,
@@ -95,6 +99,7 @@ def _explain(kernel: KernelOp, options: CompileOptions, measured: MeasuredKernel
         predicted_seconds=_predicted_seconds(prediction, target, measured.machine),
         measured_seconds=seconds,
         rate=None if seconds is None else KernelRate.of(work, seconds, measured.machine),
+        runs=runs,
     )
 
 
@@ -130,6 +135,7 @@ def _paragraph(kernel: KernelExplanation) -> str:
     costs = f"{kernel.flops} flops, {kernel.bytes_read} bytes in, {kernel.bytes_written} bytes out"
     lines = [f"{kernel.function or kernel.label} ({kernel.pattern}): {costs}, {intensity:.2f} flops a byte"]
     sections = (
+        ("runs", _runs_line(kernel)),
         ("made of", kernel.operations),
         ("fusion", kernel.fusion),
         ("schedule", kernel.schedule),
@@ -140,6 +146,15 @@ def _paragraph(kernel: KernelExplanation) -> str:
     for title, items in sections:
         lines += [f"  {title if i == 0 else '':<9} {item}" for i, item in enumerate(items)]
     return "\n".join(lines)
+
+
+def _runs_line(kernel: KernelExplanation) -> tuple[str, ...]:
+    """How often a loop runs the kernel; costs are those of one run."""
+    if kernel.runs == 1:
+        return ()
+    return (
+        "in a loop, a computed number of times" if kernel.runs is None else f"{kernel.runs} times a call, in a loop",
+    )
 
 
 def _predicted_line(kernel: KernelExplanation) -> str:

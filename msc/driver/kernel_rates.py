@@ -20,10 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KernelWork:
-    """What one call of a kernel does at least: `flops` operations, `bytes` from and to memory."""
+    """What a kernel does at least each time it runs: `flops` operations, `bytes` from and to memory.
+
+    And how often it runs in a call of the model; None if that is computed.
+    """
 
     flops: int
     bytes: int
+    runs: int | None = 1
 
 
 @dataclass(frozen=True)
@@ -58,16 +62,20 @@ def kernel_work(model: str, options: CompileOptions) -> tuple[KernelWork, ...]:
     from msc.driver.compile import compile_model
 
     summaries = kernel_summaries(compile_model(model, options, "gk").module)
-    return tuple(KernelWork(s.flops, s.bytes_read + s.bytes_written) for s in summaries)
+    return tuple(KernelWork(s.flops, s.bytes_read + s.bytes_written, s.runs) for s in summaries)
 
 
 def rates(
     times: Sequence[KernelTime], works: Sequence[KernelWork], machine: Machine | None
 ) -> tuple[KernelRate | None, ...]:
-    """The rate of every call that runs a kernel; None for copies, and for all where calls and kernels do not match."""
+    """The rate of every call that runs a kernel, in all its runs.
+
+    None for copies and for what runs a computed number of times, and for all where calls and kernels do not match.
+    """
     calls = [k for k, t in enumerate(times) if t.name != "copy"]
     matching = dict(zip(calls, works, strict=True)) if len(calls) == len(works) else {}
-    return tuple(KernelRate.of(matching[k], t.seconds, machine) if k in matching else None for k, t in enumerate(times))
+    found = [(t.seconds, matching.get(k)) for k, t in enumerate(times)]
+    return tuple(None if w is None or not w.runs else KernelRate.of(w, s / w.runs, machine) for s, w in found)
 
 
 @dataclass(frozen=True)

@@ -109,9 +109,9 @@ def _stored(value: SSAValue, packing: Packing, kernel: KernelOp, op: Operation, 
     return moved.results[0]
 
 
-def _panel(columns: int, dtype: str, target: CpuTarget) -> int | None:
+def _panel(columns: int, dtype: str, target: CpuTarget, rows: int | None = None) -> int | None:
     """The panel width that divides the columns, or None where there is nothing to cut."""
-    width = target.panel(BYTES[dtype])
+    width = target.panel(BYTES[dtype], rows)
     while width > target.lanes(BYTES[dtype]) and columns % width:
         width //= 2
     return width if columns > width and columns % width == 0 else None
@@ -140,7 +140,7 @@ def _matrix_packing(op: MatrixProductOp, target: CpuTarget, constant: bool) -> P
     if not constant and not _pays(op, n, dtype):
         return None
     lead, count = tuple(range(len(batch))), len(batch)
-    panel = _panel(n, dtype, target)
+    panel = _panel(n, dtype, target, op.result_shape()[-2])
     if panel is None:
         return Packing(op.shape(1), (*lead, count + 1, count)) if transposed else None
     if transposed:

@@ -11,6 +11,10 @@ from msc.targets.detection import detect_caches, detect_cores, detect_flags, det
 _KIB, _MIB = 1 << 10, 1 << 20
 
 
+SUMS_IN_FLIGHT = 8
+"""Multiply-adds that a core works on at a time: two a cycle, each of which takes four."""
+
+
 @dataclass(frozen=True)
 class CpuTarget:
     """A CPU: `march` are compiler flags, sizes are in bytes, `vector_registers` are the architectural ones."""
@@ -25,12 +29,14 @@ class CpuTarget:
     cores: int = 1
     fma: bool = False
 
-    def panel(self, element_bytes: int) -> int:
+    def panel(self, element_bytes: int, rows: int | None = None) -> int:
         """Columns of a matrix that are stored together for a contraction: a register tile is two vectors wide.
 
-        Wider tiles stream more of the panel from the second cache for each row that they compute.
+        Wider tiles stream more of the panel from the second cache for each row that they compute. With so few `rows`
+        that a tile has less than SUMS_IN_FLIGHT sums, four vectors keep the multiply-adds busy.
         """
-        return 2 * self.lanes(element_bytes)
+        few = rows is not None and 2 * rows < SUMS_IN_FLIGHT
+        return (4 if few else 2) * self.lanes(element_bytes)
 
     def lanes(self, element_bytes: int) -> int:
         """Elements in one vector register."""

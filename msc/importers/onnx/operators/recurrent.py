@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from msc.dialects import ms
 from msc.importers.onnx.loops import Collected, Step, iterate
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.operators.movement import cut, transposed
 from msc.importers.onnx.registry import importer
 from msc.importers.onnx.values import Slot, Value
+from msc.interp.arrays import numpy_dtype
 
 MAXIMUM_PARTS = 8
 """The biases of an LSTM: four gates, of the input and of the state."""
@@ -33,17 +36,26 @@ class Layer:
     peephole: Value | None
     functions: Sequence[Function]
     hidden: int
+    inner: bool = False
+    """Whether the last gate's function reads its state's product and bias through another gate."""
 
     def inputs(self, x: Value) -> Value:
-        """What the input of every step adds to its gates, as one product: `[steps, batch, gates * hidden]`."""
+        """What the input of every step adds to its gates, as one product: `[steps, batch, gates * hidden]`.
+
+        The biases of the state are added here too, except one inside a function of the state.
+        """
         node, (steps, batch, size) = self.node, self.node.shape_of(x)
         product = node(ms.MatmulOp, node.reshape(x, (steps * batch, size)), self.w, transpose_b=True)
         gates = product.shape[1]
-        return node.reshape(_add(node, product, *self.biases(0)), (steps, batch, gates))
+        return node.reshape(_add(node, product, *self.biases()), (steps, batch, gates))
 
     def gates(self, x: Value, h: Value) -> Value:
         """The sums before all gates' functions: of a step's input, and of the state times the recurrent weight."""
-        return _add(self.node, self.node(ms.MatmulOp, h, self.r, transpose_b=True), x, *self.biases(1))
+        return _add(self.node, self.product(h, self.r), x)
+
+    def product(self, h: Value, weight: Value) -> Value:
+        """A state times rows of the recurrent weight."""
+        return self.node(ms.MatmulOp, h, weight, transpose_b=True)
 
     def parts(self, x: Value) -> list[Value]:
         """Columns of the hidden size: slices, which fuse into what reads them."""
@@ -61,12 +73,22 @@ class Layer:
             raise self.node.failure("MSC0711", f"a weight of {x.type} does not fit the hidden size {self.hidden}")
         return count
 
-    def biases(self, half: int) -> list[Value]:
-        """The biases of W (half 0) or of R (half 1), of all gates; none if there are none."""
+    def biases(self) -> list[Value]:
+        """The biases of W and R together, of all gates; without the one inside, and none if there are none."""
         if self.b is None:
             return []
-        size = self.b.shape[0] // 2
-        return [cut(self.node, self.b, {0: (half * size, (half + 1) * size, 1)})]
+        node, size = self.node, self.b.shape[0] // 2
+        state = cut(node, self.b, {0: (size, 2 * size, 1)})
+        if self.inner:
+            outside = cut(node, state, {0: (0, size - self.hidden, 1)})
+            state = node(ms.ConcatOp, outside, node.constant(np.zeros(self.hidden, numpy_dtype(outside.dtype))), axis=0)
+        return [_add(node, cut(node, self.b, {0: (0, size, 1)}), state)]
+
+    def inner_bias(self) -> list[Value]:
+        """The bias of the last gate's state, where it stands inside a function."""
+        if self.b is None:
+            return []
+        return [cut(self.node, self.b, {0: (self.b.shape[0] - self.hidden, self.b.shape[0], 1)})]
 
 
 Cell = Callable[[Layer, Value, State], State]
@@ -157,7 +179,8 @@ def _layer(node: Node, index: int, functions: Sequence[Function]) -> Layer:
     b = _first(node, node[3], index) if node.has(3) else None
     p = _first(node, node[7], index) if node.has(7) else None
     r = _first(node, node[2], index)
-    return Layer(node, _first(node, node[1], index), r, b, p, functions, node.shape_of(r)[1])
+    inner = node.flag("linear_before_reset")
+    return Layer(node, _first(node, node[1], index), r, b, p, functions, node.shape_of(r)[1], inner)
 
 
 def _initial(layer: Layer, x: Value, index: int, states: int, batch_first: bool) -> State:
@@ -215,21 +238,19 @@ def _rnn_cell(layer: Layer, x: Value, state: State) -> State:
 
 
 def _gru_cell(layer: Layer, x: Value, state: State) -> State:
-    """Gates z (update), r (reset), h (new)."""
-    node, (h,) = layer.node, state
+    """Gates z (update), r (reset), h (new); the products of those that read the same state are one."""
+    node, (h,), size = layer.node, state, layer.hidden
     f, g = layer.functions
     wz, wr, wh = layer.parts(x)
-    biases = [layer.split(b, 0) for b in layer.biases(1)]
-    bz, br, bh = ([parts[k] for parts in biases] for k in range(3))
-    weights = layer.split(layer.r, 0)
-    rz, rr = (node(ms.MatmulOp, h, w, transpose_b=True) for w in weights[:2])
-    z, r = f(_add(node, rz, wz, *bz)), f(_add(node, rr, wr, *br))
-    if node.flag("linear_before_reset"):
-        inner = _add(node, node(ms.MatmulOp, h, weights[2], transpose_b=True), *bh)
-        new = g(_add(node, wh, node(ms.MulOp, r, inner)))
+    if layer.inner:
+        rz, rr, rh = layer.parts(layer.product(h, layer.r))
+        z, r = f(_add(node, rz, wz)), f(_add(node, rr, wr))
+        new = g(_add(node, wh, node(ms.MulOp, r, _add(node, rh, *layer.inner_bias()))))
     else:
-        inner = node(ms.MatmulOp, node(ms.MulOp, r, h), weights[2], transpose_b=True)
-        new = g(_add(node, inner, wh, *bh))
+        rz, rr = layer.parts(layer.product(h, cut(node, layer.r, {0: (0, 2 * size, 1)})))
+        z, r = f(_add(node, rz, wz)), f(_add(node, rr, wr))
+        inner = layer.product(node(ms.MulOp, r, h), cut(node, layer.r, {0: (2 * size, 3 * size, 1)}))
+        new = g(_add(node, inner, wh))
     kept = node(ms.MulOp, z, h)
     return (_add(node, node(ms.MulOp, node(ms.SubOp, node.scalar(1, z.dtype), z), new), kept),)
 
