@@ -12,6 +12,7 @@ from enum import IntEnum
 from xdsl.ir import Operation
 
 from msc.dialects.ms.base import BasicOp, ViewOp
+from msc.dialects.ms.movement import SliceOp
 from msc.dialects.ms.shapes import Shape, known
 from msc.poly.compute import Statement, affine_map, broadcast_map, dims
 from msc.poly.scalar import Apply, Read, Scalar, reads
@@ -23,7 +24,7 @@ class Pattern(IntEnum):
     RESHAPE = 0
     """A view: no computation."""
     ELEMENTWISE = 1
-    """Each element depends on the elements at the same place."""
+    """Each element depends on the elements at the same place; or, of a box cut out of an operand, at a shifted one."""
     BROADCAST = 2
     """As elementwise, but some operand is smaller and repeats."""
     MOVEMENT = 3
@@ -82,8 +83,18 @@ def is_contraction(statement: Statement) -> bool:
     return all(isinstance(arg, Read) for arg in body.args) and body.args[0] != body.args[1]
 
 
+def is_cut(op: Operation) -> bool:
+    """Whether an operation takes a box out of its operand: neighbours stay neighbours, their places shift.
+
+    Reading that costs what reading elements at the same place does, unless the operand is computed in the same kernel.
+    """
+    return isinstance(op, SliceOp) and all(places is None or places.step == 1 for places in op.ranges())
+
+
 def _pointwise(statement: Statement, op: BasicOp) -> Pattern:
     shape = op.result_shape()
+    if is_cut(op):
+        return Pattern.ELEMENTWISE
     if statement.extents != shape or statement.write != affine_map(len(shape), dims(len(shape))):
         return Pattern.MOVEMENT
     kinds = [_read_pattern(read, op.shape(read.operand), shape) for read in _all_reads(statement.body)]

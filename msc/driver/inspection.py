@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from msc.analysis.bytes import traffic
 from msc.analysis.flops import flops
+from msc.analysis.repetition import times_run
 from msc.dialects.element_types import BYTES, dtype_name
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.structure import ParameterOp
@@ -90,7 +91,7 @@ def _of_model(path: str, options: CompileOptions) -> Report:
     def collect(step: Step, module: ModuleOp) -> None:
         kernels = [op for op in module.walk() if isinstance(op, KernelOp)]
         if kernels:
-            costs.update(kernels=len(kernels), flops=sum(map(flops, kernels)), traffic=sum(map(traffic, kernels)))
+            costs.update(kernels=len(kernels), flops=_total(flops, kernels), traffic=_total(traffic, kernels))
 
     signature = generate_c(compile_model(path, options, after_step=collect)).signature
     return Report(
@@ -147,3 +148,8 @@ def report_text(report: Report) -> str:
 
 def _bytes(count: int | None) -> str | None:
     return None if count is None else f"{count:,} bytes ({size_text(count)})" if count >= 1024 else f"{count} bytes"
+
+
+def _total(cost: Callable[[KernelOp], int], kernels: Sequence[KernelOp]) -> int:
+    """The costs of kernels in all their runs; of one run where their number is computed."""
+    return sum(cost(kernel) * (times_run(kernel) or 1) for kernel in kernels)

@@ -1,8 +1,8 @@
 """Which two areas may become one, and why not: the rules of clustering.
 
-What the scheduler takes in one kernel bounds what fusion may build: elementwise operations on one shape, one
-contraction, window, movement or odd reduction with an elementwise epilogue of its result's shape, or reductions over
-the same rows with all elementwise work on these rows.
+What the scheduler takes in one kernel bounds what fusion may build: elementwise operations on one shape, among them
+boxes cut out of tensors that are computed outside, one contraction, window, movement or odd reduction with an
+elementwise epilogue of its result's shape, or reductions over the same rows with all elementwise work on these rows.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation, OpResult
 
-from msc.analysis.patterns import AreaPattern, Pattern
+from msc.analysis.patterns import AreaPattern, Pattern, is_cut
 from msc.dialects.ms.shapes import Shape, broadcast_shapes, shape_of, shape_text
 from msc.graph_kernel.areas import Area, AreaGraph, result_shapes
 from msc.ir.errors import ShapeConflict
@@ -51,6 +51,8 @@ def decide(graph: AreaGraph, producer: Area, consumer: Area, limits: Limits) -> 
     """Whether a consumer may be merged with a producer of its operands; both are fusible."""
     if Pattern.OPAQUE in (producer.kind, consumer.kind):
         return Decision(None, "an operation of several statements is a kernel of its own")
+    if any(is_cut(op) and graph.owner(op.operands[0]) is producer for op in consumer.ops):
+        return Decision(None, _ALONE[Pattern.MOVEMENT])
     decision = _by_pattern(graph, producer, consumer)
     if decision.merged is None:
         return decision

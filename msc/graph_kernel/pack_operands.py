@@ -111,10 +111,8 @@ def _stored(value: SSAValue, packing: Packing, kernel: KernelOp, op: Operation, 
 
 def _panel(columns: int, dtype: str, target: CpuTarget, rows: int | None = None) -> int | None:
     """The panel width that divides the columns, or None where there is nothing to cut."""
-    width = target.panel(BYTES[dtype], rows)
-    while width > target.lanes(BYTES[dtype]) and columns % width:
-        width //= 2
-    return width if columns > width and columns % width == 0 else None
+    width = next((w for w in target.panels(BYTES[dtype], rows) if columns % w == 0), columns)
+    return width if columns > width else None
 
 
 def _weight_packing(op: ConvolutionOp, target: CpuTarget, along_image: bool) -> Packing:

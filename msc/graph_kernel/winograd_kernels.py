@@ -168,7 +168,7 @@ class WinogradKernels:
 def _is_free_of_axes(op: MsOp) -> bool:
     if isinstance(op, ConstantOp):
         return prod(static_shape(op.result)) == 1
-    named = {"shape", "axis"} & set(op.properties)
+    named = {"shape", "axis", "begin"} & set(op.properties)
     return pattern_of(op).pattern in (Pattern.ELEMENTWISE, Pattern.BROADCAST) and not named
 
 

@@ -29,14 +29,15 @@ class CpuTarget:
     cores: int = 1
     fma: bool = False
 
-    def panel(self, element_bytes: int, rows: int | None = None) -> int:
-        """Columns of a matrix that are stored together for a contraction: a register tile is two vectors wide.
+    def panels(self, element_bytes: int, rows: int | None = None) -> tuple[int, ...]:
+        """How many columns of a matrix may be stored together for a contraction, the best first.
 
-        Wider tiles stream more of the panel from the second cache for each row that they compute. With so few `rows`
-        that a tile has less than SUMS_IN_FLIGHT sums, four vectors keep the multiply-adds busy.
+        A register tile is two vectors wide: wider ones stream more of the panel from the second cache for each row that
+        they compute. With so few `rows` that a tile has less than SUMS_IN_FLIGHT sums, four vectors and up to twice as
+        many keep the multiply-adds busy.
         """
         few = rows is not None and 2 * rows < SUMS_IN_FLIGHT
-        return (4 if few else 2) * self.lanes(element_bytes)
+        return tuple(k * self.lanes(element_bytes) for k in ((4, 5, 6, 7, 8, 3, 2, 1) if few else (2, 1)))
 
     def lanes(self, element_bytes: int) -> int:
         """Elements in one vector register."""

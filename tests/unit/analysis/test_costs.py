@@ -29,7 +29,12 @@ def operation(arguments: str, text: str) -> Operation:
         (f"{X}, %b: tensor<5xf32>", "add %x, %b", AreaPattern(Pattern.BROADCAST, (2, 6, 7, 5))),
         (X, "reshape %x {shape = [12, 35]}", AreaPattern(Pattern.RESHAPE)),
         (X, "transpose %x {perm = [0, 2, 3, 1]}", AreaPattern(Pattern.MOVEMENT, (2, 7, 5, 6))),
-        (X, "slice %x {begin = [0, 0, 0, 1], end = [2, 6, 7, 5]}", AreaPattern(Pattern.MOVEMENT, (2, 6, 7, 4))),
+        (X, "slice %x {begin = [0, 0, 0, 1], end = [2, 6, 7, 5]}", AreaPattern(Pattern.ELEMENTWISE, (2, 6, 7, 4))),
+        (
+            X,
+            "slice %x {begin = [0, 0, 0, 1], end = [2, 6, 7, 5], strides = [1, 1, 1, 2]}",
+            AreaPattern(Pattern.MOVEMENT, (2, 6, 7, 2)),
+        ),
         (X, "reverse %x {axis = [1]}", AreaPattern(Pattern.MOVEMENT, (2, 6, 7, 5))),
         (X, "tile %x {multiples = [1, 2, 1, 1]}", AreaPattern(Pattern.MOVEMENT, (2, 12, 7, 5))),
         (X, "tril %x", AreaPattern(Pattern.ELEMENTWISE, (2, 6, 7, 5))),
