@@ -29,6 +29,7 @@ DIALECTS: dict[str, str] = {
 PASSES: dict[str, str] = {
     "apply-tuning": "msc.schedule.apply_tuning:ApplyTuning",
     "assign-layouts": "msc.graph_kernel.assign_layouts:AssignLayouts",
+    "block-attention": "msc.graph_kernel.block_attention:BlockAttention",
     "bufferize": "msc.lowering.bufferize:BufferizePass",
     "canonicalize": "xdsl.transforms.canonicalize:CanonicalizePass",
     "canonicalize-ms": "msc.graph_kernel.canonicalize_ms:CanonicalizeMs",

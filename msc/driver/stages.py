@@ -64,6 +64,7 @@ STAGES: tuple[Stage, ...] = (
         "graph_kernel",
         (*_GRAPH, "gk.kernel", "gk.yield"),
         (
+            "block-attention{target=$march}",
             "expand-composites",
             "canonicalize-ms",
             "cse",
@@ -125,6 +126,8 @@ class Order:
 ORDER: tuple[Order, ...] = (
     Order("infer-shapes", "expand-composites", "expanders compute sizes, which must be known"),
     Order("fold-batch-norm", "expand-composites", "an expanded batch norm is no longer recognised"),
+    Order("block-attention", "expand-composites", "an expanded softmax is no longer recognised"),
+    Order("block-attention", "hoist-invariants", "keys and values of a head are packed once for all blocks of it"),
     Order("expand-composites", "sink-views", "views come from expanders, and only basic operations are moved"),
     Order("expand-composites", "outline-constants", "expanders make constants"),
     Order("expand-composites", "cluster-kernels", "a kernel holds basic operations only"),

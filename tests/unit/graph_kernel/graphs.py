@@ -12,6 +12,7 @@ from xdsl.dialects.arith import Arith
 from xdsl.dialects.builtin import Builtin, ModuleOp
 from xdsl.dialects.func import Func
 from xdsl.dialects.scf import Scf
+from xdsl.dialects.tensor import Tensor
 from xdsl.passes import ModulePass
 
 from msc.dialects.gk import GK
@@ -27,7 +28,7 @@ Array = NDArray[Any]
 
 def context() -> Context:
     ctx = Context()
-    for dialect in (Builtin, Func, Scf, Arith, MS, GK):
+    for dialect in (Builtin, Func, Scf, Arith, Tensor, MS, GK):
         ctx.load_dialect(dialect)
     return ctx
 
