@@ -20,6 +20,12 @@ def is_plain(outcome: Outcome) -> bool:
     return not set(outcome.classes) & set(NOT_PLAIN)
 
 
+_LABELS = {
+    "real": "light models (nine networks, opset 9), their constant weights",
+    "real-random": "light models, seeded random weights, against ONNX Runtime",
+}
+
+
 def groups(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
     """The rows of the table; a case may be in several."""
     node = [o for o in outcomes if o.kind == "node"]
@@ -33,7 +39,10 @@ def groups(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
         "of these: other domains than ai.onnx": [o for o in plain if any(c.startswith("domain") for c in o.classes)],
         "node, strings, sequences, optionals": [o for o in node if not is_plain(o)],
     }
-    rows |= {kind: [o for o in outcomes if o.kind == kind] for kind in sorted({o.kind for o in outcomes} - {"node"})}
+    rows |= {
+        _LABELS.get(kind, kind): [o for o in outcomes if o.kind == kind]
+        for kind in sorted({o.kind for o in outcomes} - {"node"})
+    }
     return {name: members for name, members in rows.items() if members}
 
 

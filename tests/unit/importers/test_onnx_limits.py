@@ -77,6 +77,16 @@ def test_tables_that_no_machine_holds(operator: str) -> None:
     assert code(ABSURD[operator]) == "MSC0708"
 
 
+def test_sequences_of_absurd_length() -> None:
+    nodes = [node("SplitToSequence", ["x"], ["s"], axis=1), node("SequenceLength", ["s"], ["y"])]
+    assert code(model(nodes, [X], Y)) == "MSC0714"
+
+
+def test_axes_resized_to_absurd_lengths() -> None:
+    resize = node("Resize", ["x", "", "", "sizes"], ["y"], mode="cubic")
+    assert code(model([resize], [tensor("x", [1, 2])], Y, {"sizes": np.array([1, 1 << 26])})) == "MSC0708"
+
+
 def test_skips_beyond_the_row_take_no_time() -> None:
     grams = {"min_gram_length": 2, "max_gram_length": 2, "pool_int64s": [1, 2], "ngram_counts": [0, 0]}
     vectorizer = node("TfIdfVectorizer", ["x"], ["y"], mode="TF", max_skip_count=1 << 60, ngram_indexes=[0], **grams)

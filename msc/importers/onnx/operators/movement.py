@@ -139,6 +139,7 @@ def _pad_by_index(node: Node, x: Value, amounts: list[int], mode: str) -> Value:
     for axis, n in enumerate(shape):
         before, after = amounts[axis], amounts[rank + axis]
         if before or after:
+            node.check_table(max(before, 0) + n + max(after, 0))
             places: Array = np.pad(node.arange(n), (before, after), mode=cast(Literal["edge", "reflect", "wrap"], mode))
             x = node(ms.GatherOp, x, node.constant(places), axis=axis)
     return x

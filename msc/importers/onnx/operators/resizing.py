@@ -13,6 +13,9 @@ from msc.importers.onnx.registry import importer
 from msc.importers.onnx.values import Value
 from msc.interp.arrays import Array, numpy_dtype
 
+MAXIMUM_ROWS = 1 << 19
+"""Of the matrix that resizes an axis, which is made a row at a time."""
+
 GATHERED_TAPS = 8
 """A place that takes more elements than these is a row of a matrix product."""
 
@@ -96,7 +99,7 @@ def _sizes_and_scales(node: Node, old: list[int]) -> tuple[list[int], list[float
 
 def _check_tables(node: Node, axes: dict[int, AxisResize]) -> None:
     for resize in axes.values():
-        if resize.old < 1 or resize.new < 1 or resize.old * resize.new > MAXIMUM_TABLE:
+        if not (resize.old > 0 < resize.new <= MAXIMUM_ROWS and resize.old * resize.new <= MAXIMUM_TABLE):
             raise node.failure("MSC0708", f"an axis of {resize.old} elements cannot be resized to {resize.new}")
 
 

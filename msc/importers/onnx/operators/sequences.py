@@ -10,6 +10,9 @@ from msc.importers.onnx.operators.movement import cut
 from msc.importers.onnx.registry import importer
 from msc.importers.onnx.values import Slot, TensorSequence, Value
 
+MAXIMUM_ITEMS = 1 << 12
+"""Of a sequence, whose tensors are values of their own."""
+
 
 @importer("SequenceEmpty")
 def _empty(node: Node) -> Slot:
@@ -72,7 +75,10 @@ def _split(node: Node) -> Slot:
     if split.ndim:
         sizes = [int(n) for n in split]
     else:
-        sizes = [min(int(split), size - start) for start in range(0, size, int(split))]
+        starts = range(0, size, int(split))
+        if len(starts) > MAXIMUM_ITEMS:
+            raise node.failure("MSC0714", f"it makes a sequence of {len(starts)} tensors, more than {MAXIMUM_ITEMS}")
+        sizes = [min(int(split), size - start) for start in starts]
     ends = np.cumsum(sizes)
     parts = [cut(node, x, {axis: (int(e) - n, int(e), 1)}) for e, n in zip(ends, sizes, strict=True)]
     if not node.has(1) and not node.flag("keepdims", True):
