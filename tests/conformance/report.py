@@ -87,7 +87,7 @@ def _reasons(results: Mapping[str, Sequence[Outcome]]) -> Iterable[str]:
 def _kind_of(reason: str) -> str:
     """A reason without the names of one model."""
     text = re.sub(r"(?<!\w)'[^']*'", "...", short_reason(reason))
-    return re.sub(r"; did you mean.*", "", text)[:120]
+    return re.sub(r"; did you mean.*", "", text)
 
 
 def write_page(results: Mapping[str, Sequence[Outcome]]) -> None:
