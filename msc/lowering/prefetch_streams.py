@@ -4,7 +4,8 @@ Takes kernels' functions with vectors. In the loop that runs around the unrolled
 that all rows of the tile share are a stream; where more of it is read than the first cache keeps until it is read
 again, each iteration gets `loop.prefetch`s of what a later one reads. The hardware sees the stream too, but it
 stops at every page, and so late that each row of vectors waits. Where the stream is one panel of an operand that the
-second cache does not hold, the next panel is asked for as well (`next_panel`). Keeps: all results.
+second cache does not hold, the next panel is asked for as well (`next_panel`); so is the next row where several loops
+read each row of such an operand (`next_row`). Keeps: all results.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from xdsl.utils.hints import isa
 from msc.dialects.loop import ForOp, LoadOp, LoopKind, PrefetchOp
 from msc.ir.typed import memref_type, static_shape
 from msc.lowering.next_panel import Place, distance, next_panel, trips
+from msc.lowering.next_row import prefetch_next_row, read_again
 from msc.lowering.vector_body import bits_of
 from msc.poly.affine import linear_form
 from msc.targets.cpu import cpu_target
@@ -41,6 +43,9 @@ class PrefetchStreams(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         cpu = cpu_target(self.target)
         for loop in [loop for loop in op.walk() if isinstance(loop, ForOp)]:
+            for load in read_again(loop):
+                if _operand_bytes(load) > cpu.l2:
+                    prefetch_next_row(loop, load)
             if loop.kind.data is LoopKind.SEQUENTIAL:
                 for stream in list(_streams(loop)):
                     if stream.bytes_of_operand > cpu.l2:
@@ -82,7 +87,7 @@ class _Stream:
     @property
     def bytes_of_operand(self) -> int:
         """Of the whole array that the stream is a part of."""
-        return prod(static_shape(self.load.source)) * _item_bytes(self.load)
+        return _operand_bytes(self.load)
 
     def prefetch(self) -> None:
         """Ask in each iteration for what a later one reads."""
@@ -141,6 +146,10 @@ def _tile_loads(loop: ForOp, tile: tuple[ForOp, ...]) -> Iterator[tuple[tuple[Fo
 def _lanes(load: LoadOp) -> int:
     type_ = load.result.type
     return type_.get_shape()[0] if isa(type_, VectorType[Attribute]) else 1
+
+
+def _operand_bytes(load: LoadOp) -> int:
+    return prod(static_shape(load.source)) * _item_bytes(load)
 
 
 def _item_bytes(load: LoadOp) -> int:

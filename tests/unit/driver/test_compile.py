@@ -128,3 +128,18 @@ def test_other_sizes_are_refused(text: str) -> None:
 
 def test_sizes_are_shown_for_people() -> None:
     assert [size_text(n) for n in (5, 2048, 3 << 20, 6 << 30)] == ["5 bytes", "2.0 KiB", "3.0 MiB", "6.0 GiB"]
+
+
+def test_large_results_start_at_a_cache_line(tmp_path: Path) -> None:
+    model = tmp_path / "large.mir"
+    model.write_text(
+        "func.func @main(%x: tensor<128x256xf32>) -> tensor<128x256xf32> {\n"
+        "%y = ms.relu %x : (tensor<128x256xf32>) -> tensor<128x256xf32>\n"
+        "func.return %y : tensor<128x256xf32>\n}",
+        "utf-8",
+    )
+    compiled = msc.compile(model)
+    x = np.linspace(-1, 1, 128 * 256, dtype=np.float32).reshape(128, 256)
+    results = [compiled(x) for _ in range(5)]
+    assert all(y.ctypes.data % 64 == 0 for y in results)
+    assert all(np.array_equal(y, np.maximum(x, 0)) for y in results)
