@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
+from msc.analysis.constancy import is_constant
 from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.entries import EntryOp
+from msc.dialects.ms.indexing import GatherOp
 from msc.dialects.ms.movement import BroadcastToOp, ConcatOp, ReverseOp, SliceOp, TileOp, TransposeOp
 from msc.dialects.ms.padding import DilateOp, PadOp
 from msc.dialects.ms.shapes import known
@@ -51,3 +54,11 @@ def _transpose(op: TransposeOp, emit: Emitter) -> SSAValue | None:
         return emit(TransposeOp, inner.x, perm=[first[axis] for axis in perm])
     moved = [axis for axis in perm if shape[axis] != 1]
     return emit.reshape(op.x, op.result_shape()) if known(shape) and moved == sorted(moved) else None
+
+
+@simplification(GatherOp)
+def _of_one_place(op: GatherOp, emit: Emitter) -> SSAValue | None:
+    """One computed place in the first axis is an entry, which is read where it lies."""
+    if op.shape(1) or op.checked_axis() != 0 or is_constant(op.indices):
+        return None
+    return emit(EntryOp, op.x, op.indices)

@@ -148,12 +148,15 @@ def test_a_loop_in_a_branch_in_a_loop() -> None:
     assert names(imported).count("scf.if") == 1
 
 
-def test_what_a_loop_gathers_by_its_number_is_read_in_place() -> None:
+@pytest.mark.parametrize("constant", [False, True])
+def test_what_a_loop_gathers_by_its_number_is_read_in_place(constant: bool) -> None:
     nodes = [node("Gather", ["x", "i"], ["e"], axis=0), node("Add", ["v", "e"], ["u"])]
     body = loop_body(nodes, [tensor("v", [4])], [tensor("u", [4])])
-    made = model([node("Loop", ["n", "", "z"], ["y"], body=body)], [tensor("x", [6, 4]), tensor("z", [4])],
-                 [tensor("y", [4])], {"n": np.array(6)})  # fmt: skip
-    assert "scf.for" in names(agreed(made, {"x": normal(6, 4), "z": normal(4, seed=1)}))
+    table = {"x": normal(6, 4)}
+    inputs = [tensor("z", [4]), *([] if constant else [tensor("x", [6, 4])])]
+    constants = {"n": np.array(6)} | (table if constant else {})
+    made = model([node("Loop", ["n", "", "z"], ["y"], body=body)], inputs, [tensor("y", [4])], constants)
+    assert "scf.for" in names(agreed(made, {"z": normal(4, seed=1)} | ({} if constant else table)))
 
 
 def test_a_value_that_no_iteration_changes_is_not_carried() -> None:
