@@ -24,18 +24,27 @@ def compile(
     max_memory: int = DEFAULT_MEMORY,
     tuned: str | PathLike[str] | None = None,
     winograd: bool = True,
+    flush_subnormals: bool = False,
     use_cache: bool = True,
 ) -> CompiledModel:
     """Compile a model file, a `.mir` or any later stage, to a function: NumPy arrays in, NumPy arrays out.
 
     `threads` is 0 for as many as OpenMP chooses; `dims` gives sizes to open dimensions; `march` is a CPU, `native`
     this one; `weights` is the folder of the weights if it is not the model's; `tuned` is a file that `msc tune`
-    wrote; `winograd` lets convolutions be computed by minimal filtering. A model that was compiled before comes
-    from the cache. Raises MscError for everything that is wrong with the model or its files.
+    wrote; `winograd` lets convolutions be computed by minimal filtering; `flush_subnormals` takes zeros for subnormal
+    numbers. A model that was compiled before comes from the cache. Raises MscError for everything that is wrong with the model or its files.
     """
     folder = None if weights is None else Path(weights)
     plans = None if tuned is None else Path(tuned)
     options = CompileOptions(
-        target, march, threads, dict(dims or {}), max_memory, folder, tuned=plans, winograd=winograd
+        target,
+        march,
+        threads,
+        dict(dims or {}),
+        max_memory,
+        folder,
+        tuned=plans,
+        winograd=winograd,
+        flush_subnormals=flush_subnormals,
     )
     return library_of(fspath(model), options, use_cache=use_cache).load()

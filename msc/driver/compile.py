@@ -199,6 +199,7 @@ def generate_c(compilation: Compilation) -> CProgram:
                 threads=options.threads,
                 export_kernels=options.export_kernels,
                 profile=options.profile,
+                flush_subnormals=options.flush_subnormals,
             ),
         )
     check_total(program.signature, options.memory)

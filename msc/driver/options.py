@@ -26,7 +26,8 @@ class CompileOptions:
     that the model leaves open, `memory` limits the bytes of weights, workspace, inputs and outputs together, `weights`
     is the folder of the weights where it is not that of the model, `start` names the stage of a file whose extension
     does not, `input_values` fixes inputs of an ONNX model ("0,1"), which then are inputs no more, `tuned` is a file of
-    `msc tune` whose schedules are used, `winograd` lets convolutions be computed by minimal filtering.
+    `msc tune` whose schedules are used, `winograd` lets convolutions be computed by minimal filtering,
+    `flush_subnormals` takes zeros for subnormal numbers.
     """
 
     target: str = "cpu"
@@ -42,6 +43,7 @@ class CompileOptions:
     input_values: Mapping[str, str] = field(default_factory=dict[str, str])
     tuned: Path | None = None
     winograd: bool = True
+    flush_subnormals: bool = False
 
     def __post_init__(self) -> None:
         """Raises MSC0506 for a target that is not there and MSC0008 for a number out of range."""

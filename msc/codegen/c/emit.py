@@ -33,7 +33,7 @@ def emit_c(module: ModuleOp, options: COptions | None = None) -> CProgram:
     if any(call.kernel is None for call in plan.calls):
         prelude.headers.add("string.h")
     return CProgram(
-        source=_source(EntryEmitter(entry_function(module), plan, signature, kernels, prelude), calls, chosen),
+        source=_source(EntryEmitter(entry_function(module), plan, signature, kernels, prelude, chosen.flush_subnormals), calls, chosen),
         header=emit_header(signature, chosen.target.march, calls, chosen.profile),
         signature=signature,
         weights=tuple(plan.slots),

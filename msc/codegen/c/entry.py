@@ -46,6 +46,7 @@ class EntryEmitter:
     signature: Signature
     kernels: Mapping[str, Kernel]
     prelude: Prelude
+    flush_subnormals: bool = False
     scope: Scope = field(default_factory=Scope)
     names: dict[Place, str] = field(default_factory=dict[Place, str])
     entries: dict[int, str] = field(default_factory=dict[int, str])
@@ -97,12 +98,26 @@ class EntryEmitter:
         self._bases(lines)
         self._views(lines)
         lines.add("")
+        if self.flush_subnormals:
+            self.prelude.plain.add("subnormals")
+            lines.add("const uint64_t msc_before = msc_mode();")
+            self._set_mode(lines, "msc_before | MSC_FLUSH")
 
     def _close(self, lines: Lines) -> str:
+        if self.flush_subnormals:
+            self._set_mode(lines, "msc_before")
         lines.add(f"return {self.signature.name.upper()}_OK;")
         lines.depth = 0
         lines.add("}")
         return lines.text()
+
+    def _set_mode(self, lines: Lines, mode: str) -> None:
+        """Of the caller's thread, and of those that it computes with."""
+        threads = self.signature.threads
+        if threads != 1:
+            self.prelude.plain |= {"pragma", "pragma_team"}
+            lines.add(f"MSC_PARALLEL({f'num_threads({threads})' if threads else ''})")
+        lines.add(f"msc_set_mode({mode});")
 
     def _start_scope(self, profiled: bool) -> None:
         tensors = [t.c_name for t in (*self.signature.inputs, *self.signature.outputs)]

@@ -12,7 +12,7 @@ class COptions:
     """`name` replaces the module's name; `threads` 1 is no OpenMP at all, 0 is as many as OpenMP chooses.
 
     `export_kernels` makes kernels callable from outside (msc verify); `profile` adds a table of kernels with timers
-    (msc bench).
+    (msc bench). `flush_subnormals` computes with zeros in the place of subnormal numbers.
     """
 
     target: CpuTarget = field(default_factory=lambda: cpu_target("generic"))
@@ -20,3 +20,4 @@ class COptions:
     threads: int = 1
     export_kernels: bool = False
     profile: bool = False
+    flush_subnormals: bool = False

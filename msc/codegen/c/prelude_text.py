@@ -222,5 +222,44 @@ static inline void msc_prefetch(const void *p, uintptr_t bytes)
 #define MSC_UNROLL(n) MSC_PRAGMA(GCC unroll n)
 #endif
 """,
+    "pragma_team": """#if defined(_OPENMP) && !defined(MSC_NO_OPENMP)
+#define MSC_PARALLEL(clauses) MSC_PRAGMA(omp parallel clauses)
+#else
+#define MSC_PARALLEL(clauses)
+#endif
+""",
+    "subnormals": """/* The bits of a mode that take zeros for subnormal operands and results. */
+#if defined(__SSE__)
+#define MSC_FLUSH 0x8040
+#else
+#define MSC_FLUSH (1 << 24)
+#endif
+
+/* How this thread computes with floating-point numbers. */
+static inline uint64_t msc_mode(void)
+{
+    uint64_t mode = 0;
+#if defined(__SSE__)
+    mode = __builtin_ia32_stmxcsr();
+#elif defined(__aarch64__)
+    __asm__ volatile("mrs %0, fpcr" : "=r"(mode));
+#endif
+    return mode;
+}
+
+/* No access to memory moves from one mode to another. */
+static inline void msc_set_mode(uint64_t mode)
+{
+    __asm__ volatile("" ::: "memory");
+#if defined(__SSE__)
+    __builtin_ia32_ldmxcsr((unsigned)mode);
+#elif defined(__aarch64__)
+    __asm__ volatile("msr fpcr, %0" ::"r"(mode));
+#else
+    (void)mode;
+#endif
+    __asm__ volatile("" ::: "memory");
+}
+""",
 }
 """Text that does not depend on a type, by name; emitted in the order of the names."""

@@ -34,6 +34,7 @@ _OPTIONS = (
     click.option("--weights", metavar="FOLDER", help="Where the weights lie, if not beside the model."),
     click.option("--tuned", metavar="FILE", help="Use the schedules that msc tune wrote to FILE."),
     click.option("--no-winograd", is_flag=True, help="Compute every convolution as it is defined."),
+    click.option("--flush-subnormals", is_flag=True, help="Take zeros for subnormal numbers."),
     click.option("--from", "start", metavar="STAGE", help="The stage of MODEL, if its extension does not tell."),
 )
 
@@ -53,6 +54,7 @@ def with_compile_options(function: Callable[..., R]) -> Callable[..., R]:
         weights: str | None,
         tuned: str | None,
         no_winograd: bool,
+        flush_subnormals: bool,
         start: str | None,
         **rest: object,
     ) -> R:
@@ -68,6 +70,7 @@ def with_compile_options(function: Callable[..., R]) -> Callable[..., R]:
             input_values=parse_input_values(input_values),
             tuned=Path(tuned) if tuned is not None else None,
             winograd=not no_winograd,
+            flush_subnormals=flush_subnormals,
         )
         return function(*args, options=options, **rest)
 

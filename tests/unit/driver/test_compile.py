@@ -143,3 +143,23 @@ def test_large_results_start_at_a_cache_line(tmp_path: Path) -> None:
     results = [compiled(x) for _ in range(5)]
     assert all(y.ctypes.data % 64 == 0 for y in results)
     assert all(np.array_equal(y, np.maximum(x, 0)) for y in results)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("flush", [False, True])
+def test_subnormal_numbers_are_kept_unless_flushed(tmp_path: Path, flush: bool, threads: int) -> None:
+    """In all threads, and only while the model runs."""
+    model = tmp_path / "halves.mir"
+    shape = "tensor<512x512xf32>"
+    model.write_text(
+        f"func.func @main(%x: {shape}) -> {shape} {{\n%c = ms.constant dense<0.5> : tensor<f32>\n"
+        f"%y = ms.mul %x, %c : ({shape}, tensor<f32>) -> {shape}\nfunc.return %y : {shape}\n}}",
+        "utf-8",
+    )
+    compiled = msc.compile(model, threads=threads, flush_subnormals=flush)
+    x = np.full((512, 512), 1.2e-38, np.float32)
+    half = x * np.float32(0.5)
+    assert half.all()
+    for _ in range(2):
+        np.testing.assert_array_equal(compiled(x), half * (not flush))
+    np.testing.assert_array_equal(x * np.float32(0.5), half)
