@@ -57,8 +57,8 @@ def predict(model: KernelModel, plan: Plan, target: CpuTarget, threads: int) -> 
     share = _share(plan, threads or target.cores)
     inside = sum(_group_cycles(model, group, plan.points, lanes, target) for group in plan.groups)
     before = sum(_group_cycles(model, group, (), lanes, target) for group in plan.first)
-    traffic = _traffic(model)
-    return Prediction(_CALL + before + inside * share, traffic / _bandwidth(traffic, target) * share)
+    moved = traffic(model)
+    return Prediction(_CALL + before + inside * share, moved / _bandwidth(moved, target) * share)
 
 
 def _share(plan: Plan, threads: int) -> float:
@@ -70,7 +70,7 @@ def _share(plan: Plan, threads: int) -> float:
     return ceil(trips / threads) / trips
 
 
-def _traffic(model: KernelModel) -> int:
+def traffic(model: KernelModel) -> int:
     """Bytes of inputs and outputs."""
     return sum(prod(a.shape) * BYTES[a.dtype] for a in model.arrays if a.kind != "internal")
 

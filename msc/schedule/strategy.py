@@ -17,6 +17,7 @@ from msc.poly.outer_band import ScheduleLimit, SharedLoop, can_share, carries_no
 from msc.poly.plan import Group, Member, Plan
 from msc.poly.scalar import reads
 from msc.schedule.access import lanes_of, scalar_cost, statement_cost, strides, vectorisable
+from msc.schedule.tile_order import in_order
 from msc.schedule.tiling import TileSearch
 from msc.targets.cpu import CpuTarget
 
@@ -238,11 +239,7 @@ def _tiled(
     lanes: int,
     reasons: list[str],
 ) -> tuple[Member, ...]:
-    """The band with its vector member, and register tiles where reductions run below it.
-
-    Then tiles of the vector member are outermost: the panel of the operand that only they move through stays in the
-    cache.
-    """
+    """The band with its vector member, and register tiles where reductions run below it (`tile_order`)."""
     below = [s for g in groups if g.inner for s in g.statements]
     reductions = [s for s in below if model.statements[s].reduced]
     if below and not reductions:
@@ -260,7 +257,8 @@ def _tiled(
     )
     outer = tuple(m for i, m in enumerate(band) if i not in (vector, row))
     rows = (replace(band[row], tile=tile.rows),) if row is not None else ()
-    return (replace(band[vector], tile=tile.width, vector=True), *outer, *rows)
+    columns = replace(band[vector], tile=tile.width, vector=True)
+    return in_order(model, heaviest, columns, (*outer, *rows), target)
 
 
 def _moved(
