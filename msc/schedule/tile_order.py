@@ -1,9 +1,9 @@
 """The order of the loops over register tiles: which operand stays in a cache, and which passes by.
 
-An operand that only the tiles of the vector dimension move through, such as weights, is cut into panels. With those
-tiles outermost a panel stays in the first cache while everything else passes by, once for each panel. That is
-many passes over a large image, each of which takes a few elements of every line: where all panels together stay in
-the second cache, its tiles go innermost, and each line comes once.
+A product reads one operand by the columns of its tiles, which are vectors, and one by their rows. With columns
+outermost a panel of columns stays in the first cache while all rows pass by, once for each panel; that is many passes
+over a large image, each of which takes a few elements of every line of it. With columns innermost each line of the
+image comes once, and it is all panels that are read again, from the second cache, if they stay there.
 """
 
 from __future__ import annotations
@@ -22,19 +22,37 @@ from msc.targets.cpu import CpuTarget
 def in_order(
     model: KernelModel, statement: int, columns: Member, others: Sequence[Member], target: CpuTarget
 ) -> tuple[Member, ...]:
-    """The band of a kernel around the reduction `statement`: the vector dimension's tiles, and the other loops."""
-    if others and traffic(model) > target.l2 >= 2 * _panel_bytes(model, statement, columns, others):
+    """The band of a kernel around the reduction `statement`: the loop over columns, and the others, rows last."""
+    if others and traffic(model) > target.l2 and _panels_stay(model, statement, columns, others, target):
         return (*others, columns)
     return (columns, *others)
 
 
-def _panel_bytes(model: KernelModel, number: int, columns: Member, others: Sequence[Member]) -> int:
-    """What all tiles of the vector dimension read and the innermost other loop reads again, outside of it once."""
-    statement, total = model.statements[number], 0
+def _panels_stay(
+    model: KernelModel, statement: int, columns: Member, others: Sequence[Member], target: CpuTarget
+) -> bool:
+    """Whether all panels are few enough to be read again for all rows, rather than all rows for each panel."""
+    outer = [m.dims[statement] for m in others]
+    column, row = columns.dims[statement], outer[-1]
+    along = _moves(model, statement)
+    read_by_columns = [k for k, dims in along.items() if column in dims and row not in dims]
+    read_by_rows = [k for k, dims in along.items() if row in dims and column not in dims]
+    common = {dim for k in read_by_columns for dim in outer if dim in along[k]}
+    panels = _bytes(model, statement, [(k, along[k] - common) for k in read_by_columns])
+    rows = _bytes(model, statement, [(k, along[k] - common) for k in read_by_rows])
+    return panels <= target.l2 // 8 or panels <= min(rows, target.l2 // 2)
+
+
+def _moves(model: KernelModel, number: int) -> dict[int, set[int]]:
+    """For each read of a statement, by its place among the accesses, the dimensions that it moves along."""
+    statement = model.statements[number]
     along = [strides(model, statement, dim) for dim in range(len(statement.extents))]
-    for k, (array, _) in enumerate(statement.accesses()):
-        if k and along[columns.dims[number]][k] and not along[others[-1].dims[number]][k]:
-            outside = {m.dims[number] for m in others}
-            inside = (n for dim, n in enumerate(statement.extents) if along[dim][k] and dim not in outside)
-            total += prod(inside) * BYTES[model.arrays[array].dtype]
-    return total
+    reads = range(1, len(statement.accesses()))
+    return {k: {dim for dim, per_access in enumerate(along) if per_access[k]} for k in reads}
+
+
+def _bytes(model: KernelModel, number: int, reads: Sequence[tuple[int, set[int]]]) -> int:
+    """What reads touch as the given dimensions go round."""
+    statement = model.statements[number]
+    arrays = [array for array, _ in statement.accesses()]
+    return sum(prod(statement.extents[d] for d in dims) * BYTES[model.arrays[arrays[k]].dtype] for k, dims in reads)

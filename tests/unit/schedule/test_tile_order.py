@@ -1,0 +1,55 @@
+"""Which loop over register tiles is innermost: by what would be read again, and by whether it stays in a cache."""
+
+from __future__ import annotations
+
+import pytest
+
+from msc.poly.compute import affine_map, dims
+from msc.poly.model import Array, KernelModel, KernelStatement
+from msc.poly.plan import Member
+from msc.poly.scalar import Read, apply
+from msc.schedule.tile_order import in_order
+from msc.targets.cpu import cpu_target
+
+TARGET = cpu_target("x86-64-v4")
+"""Its second cache is of 1 MiB."""
+
+
+def product(batch: int, rows: int, columns: int, depth: int) -> tuple[KernelModel, Member, tuple[Member, ...]]:
+    """Batched products of matrices with the members of their bands: columns, and batch and rows."""
+    b, m, n, k = dims(4)
+    shapes = ((batch, rows, depth), (batch, depth, columns), (batch, rows, columns))
+    arrays = tuple(Array(shape, "f32", "input" if i < 2 else "output") for i, shape in enumerate(shapes))
+    reads = (Read(i, affine_map(4, index), "f32") for i, index in enumerate(((b, m, k), (b, k, n))))
+    statement = KernelStatement(
+        (batch, rows, columns, depth), ("b", "m", "n", "k"), 2, affine_map(4, (b, m, n)), apply("mul", *reads), "add", 0
+    )
+    others = (Member("b", batch, {0: 0}), Member("m", rows, {0: 1}, 8))
+    return (
+        KernelModel(arrays, (statement,), ("ms.batch_matmul",)),
+        Member("n", columns, {0: 2}, 32, vector=True),
+        others,
+    )
+
+
+@pytest.mark.parametrize(
+    ("sizes", "innermost"),
+    [
+        ((1, 3136, 256, 64), "n"),  # weights of 64 KiB, an image of 784 KiB
+        ((36, 196, 64, 64), "n"),  # products that each take little of both
+        ((1, 64, 3136, 64), "m"),  # panels of 784 KiB beside rows of 16 KiB: vectors along the image
+        ((1, 49, 2048, 512), "m"),  # weights of 4 MiB
+        ((1, 1024, 512, 256), "n"),  # 512 KiB of panels, 1 MiB of rows
+        ((1, 128, 64, 64), "m"),  # everything in the second cache
+    ],
+)
+def test_what_is_read_again_is_small(sizes: tuple[int, int, int, int], innermost: str) -> None:
+    model, columns, others = product(*sizes)
+    band = in_order(model, 0, columns, others, TARGET)
+    assert band[-1].name == innermost
+    assert set(map(id, band)) == set(map(id, (columns, *others)))
+
+
+def test_columns_alone_have_no_order() -> None:
+    model, columns, _ = product(1, 1, 1 << 20, 4)
+    assert in_order(model, 0, columns, (), TARGET) == (columns,)
