@@ -32,7 +32,8 @@ def compile(
     `threads` is 0 for as many as OpenMP chooses; `dims` gives sizes to open dimensions; `march` is a CPU, `native`
     this one; `weights` is the folder of the weights if it is not the model's; `tuned` is a file that `msc tune`
     wrote; `winograd` lets convolutions be computed by minimal filtering; `flush_subnormals` takes zeros for subnormal
-    numbers. A model that was compiled before comes from the cache. Raises MscError for everything that is wrong with the model or its files.
+    numbers. A model that was compiled before comes from the cache. Raises MscError for everything that is wrong with
+    the model or its files.
     """
     folder = None if weights is None else Path(weights)
     plans = None if tuned is None else Path(tuned)

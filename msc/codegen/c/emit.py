@@ -32,8 +32,9 @@ def emit_c(module: ModuleOp, options: COptions | None = None) -> CProgram:
     calls = tuple(kernels[call.kernel].name if call.kernel else "copy" for call in plan.calls)
     if any(call.kernel is None for call in plan.calls):
         prelude.headers.add("string.h")
+    entry = EntryEmitter(entry_function(module), plan, signature, kernels, prelude, chosen.flush_subnormals)
     return CProgram(
-        source=_source(EntryEmitter(entry_function(module), plan, signature, kernels, prelude, chosen.flush_subnormals), calls, chosen),
+        source=_source(entry, calls, chosen),
         header=emit_header(signature, chosen.target.march, calls, chosen.profile),
         signature=signature,
         weights=tuple(plan.slots),
