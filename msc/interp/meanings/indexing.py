@@ -73,6 +73,8 @@ def _one_hot(op: MsOp, indices: Array) -> Array:
 def _iota(op: MsOp) -> Array:
     """Every element is its own index along `axis`."""
     shape = op.ints("shape")
+    if 0 in shape:
+        return np.zeros(shape, np.int64)  # without the other axes, which may be of any length
     axis = op.int_("axis") % max(len(shape), 1)
     line = np.arange(shape[axis]).reshape([-1 if i == axis else 1 for i in range(len(shape))])
     return np.broadcast_to(line, shape)

@@ -42,6 +42,10 @@ def test_one_hot(run: Run) -> None:
     np.testing.assert_array_equal(run("one_hot", indices, depth=2, dtype=element_type("i8")), [[0, 1], [1, 0], [0, 0]])
 
 
+def test_an_empty_iota_takes_no_memory(run: Run) -> None:
+    assert run("iota", shape=[1 << 40, 0], axis=0, dtype=element_type("i64")).shape == (1 << 40, 0)
+
+
 def test_iota(run: Run) -> None:
     result = run("iota", shape=[2, 3], axis=1, dtype=element_type("i16"))
     np.testing.assert_array_equal(result, np.array([[0, 1, 2]] * 2, np.int16))

@@ -80,6 +80,7 @@ class Layer:
         node, size = self.node, self.b.shape[0] // 2
         state = cut(node, self.b, {0: (size, 2 * size, 1)})
         if self.inner:
+            node.check_table(self.hidden)
             outside = cut(node, state, {0: (0, size - self.hidden, 1)})
             state = node(ms.ConcatOp, outside, node.constant(np.zeros(self.hidden, numpy_dtype(outside.dtype))), axis=0)
         return [_add(node, cut(node, self.b, {0: (0, size, 1)}), state)]

@@ -111,6 +111,7 @@ def _tensor_scatter(node: Node) -> Value:
     cache, update, start = node[0], node[1], node.get(2)
     axis = node.axis(node.int_("axis", -2), cache.rank)
     size, count, batch = node.shape_of(cache)[axis], node.shape_of(update)[axis], cache.shape[0]
+    node.check_table(batch)
     first = node.constant(np.zeros(batch, np.int64)) if start is None else node.cast(start, "i64")
     first = node.reshape(first, (batch, *(1 for _ in range(cache.rank - 1))))
     place = node.constant(node.arange(size).reshape([-1 if a == axis else 1 for a in range(cache.rank)]))
