@@ -86,7 +86,7 @@ class Node:
 
     def check_table(self, *sizes: int) -> None:
         """Raise MSC0708 for a table to be made at import that is larger than any sensible one."""
-        if math.prod(sizes) > MAXIMUM_TABLE:
+        if math.prod(max(size, 1) for size in sizes) > MAXIMUM_TABLE:
             text = "x".join(map(str, sizes))
             raise self.failure("MSC0708", f"it takes a table of {text} numbers; msc makes {MAXIMUM_TABLE} at most")
 

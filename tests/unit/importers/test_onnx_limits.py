@@ -23,6 +23,7 @@ X = tensor("x", [1, HUGE, 1])
 Y = [tensor("y", None)]
 ABSURD = {
     "DFT": model([node("DFT", ["x"], ["y"], axis=1)], [X], Y),
+    "DFT of no parts": model([node("DFT", ["x"], ["y"], axis=1)], [tensor("x", [1, HUGE, 0])], Y),
     "STFT": model(
         [node("STFT", ["x", "step", "", "length"], ["y"])],
         [X],

@@ -10,6 +10,7 @@ from msc.dialects import ms
 from msc.dialects.ms.base import MsOp
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.operators.convolution import by_rank
+from msc.importers.onnx.operators.scattering import written
 from msc.importers.onnx.operators.windows import WindowAttributes, window_attributes
 from msc.importers.onnx.registry import importer
 from msc.importers.onnx.values import Value
@@ -117,9 +118,7 @@ def _global_lp(node: Node) -> Value:
 
 @importer("MaxUnpool")
 def _max_unpool(node: Node) -> Value:
-    """Each element at its place of a zero image, through the pooled element that names each place, if one does."""
-    from msc.importers.onnx.operators.scattering import last_writer
-
+    """Each element is written to its place of a zero image."""
     x, places = node[0], node[1]
     n, c, *spatial = node.shape_of(x)
     kernel, rank = node.ints("kernel_shape"), len(spatial)
@@ -134,9 +133,11 @@ def _max_unpool(node: Node) -> Value:
     within = node(ms.ModOp, places, math.prod(natural))
     if natural != output:
         within = _moved(node, within, natural, output)
-    flat, at = node.reshape(x, (n * c, count)), node.reshape(within, (n * c, count))
-    writer, written = last_writer(node, at, math.prod(output), axis=1)
-    y = node(ms.SelectOp, written, node(ms.GatherElementsOp, flat, writer, axis=1), node.scalar(0, x.dtype))
+    size, total = math.prod(output), n * c * count
+    image = node.constant(node.arange(n * c).reshape(-1, 1) * size)
+    at = node(ms.AddOp, node.cast(node.reshape(within, (n * c, count)), "i64"), image)
+    empty = node(ms.BroadcastToOp, node.scalar(0, x.dtype), shape=[n * c * size])
+    y = written(node, empty, node.reshape(at, (total,)), node.reshape(x, (total,)))
     return node.reshape(y, (n, c, *output))
 
 
