@@ -43,6 +43,20 @@ class Softmax(GraphModel):
         return graph.op("Softmax", "x", axis=-1)
 
 
+class Attention(GraphModel):
+    """Of twelve heads over a long sequence, without a mask."""
+
+    def __init__(self, sequence: int, heads: int = 12, size: int = 64) -> None:
+        self.name = f"attention-{sequence}"
+        self.inputs = dict.fromkeys(("queries", "keys", "values"), (heads, sequence, size))
+        self._scale = size**-0.5
+
+    def nodes(self, graph: OnnxGraph) -> str:
+        keys = graph.op("Transpose", "keys", perm=[0, 2, 1])
+        scores = graph.op("Mul", graph.op("MatMul", "queries", keys), graph.constant("scale", self._scale))
+        return graph.op("MatMul", graph.op("Softmax", scores, axis=-1), "values")
+
+
 class AddLayerNorm(GraphModel):
     """A residual sum and its layer norm."""
 
@@ -72,6 +86,7 @@ LAYERS = (
     *(Conv(c, c, size, 3) for c, size in ((64, 56), (128, 28), (256, 14), (512, 7))),
     *(Conv(a, b, size, 1) for a, b, size in ((64, 256, 56), (256, 64, 56), (128, 512, 28), (1024, 256, 14))),
     Conv(512, 2048, 7, 1),
+    *(Attention(sequence) for sequence in (512, 2048)),
     Softmax(),
     AddLayerNorm(),
     GeluChain(),

@@ -66,14 +66,15 @@ def _image(*shape: int) -> Callable[[torch.Generator], Inputs]:
     return lambda generator: {"image": torch.randn(shape, generator=generator)}
 
 
-def _tokens(vocabulary: int, sequence: int) -> Callable[[torch.Generator], Inputs]:
+def tokens(vocabulary: int, sequence: int) -> Callable[[torch.Generator], Inputs]:
+    """Random token ids of one sequence."""
     return lambda generator: {"ids": torch.randint(vocabulary, (1, sequence), generator=generator)}
 
 
-def _masked_tokens(vocabulary: int, sequence: int) -> Callable[[torch.Generator], Inputs]:
+def masked_tokens(vocabulary: int, sequence: int) -> Callable[[torch.Generator], Inputs]:
     """The last eighth of the sequence is padding."""
     mask = (torch.arange(sequence) < sequence - sequence // 8).to(torch.int64).unsqueeze(0)
-    return lambda generator: {**_tokens(vocabulary, sequence)(generator), "mask": mask}
+    return lambda generator: {**tokens(vocabulary, sequence)(generator), "mask": mask}
 
 
 def _named(name: str, *shape: int) -> Callable[[torch.Generator], Inputs]:
@@ -83,8 +84,8 @@ def _named(name: str, *shape: int) -> Callable[[torch.Generator], Inputs]:
 _ALL = (
     Variant("resnet50", ResNet, _image(1, 3, 224, 224)),
     Variant("mobilenetv2", MobileNetV2, _image(1, 3, 224, 224)),
-    Variant("bert", Bert, _masked_tokens(30522, 128)),
-    Variant("gpt", Gpt, _tokens(8192, 128)),
+    Variant("bert", Bert, masked_tokens(30522, 128)),
+    Variant("gpt", Gpt, tokens(8192, 128)),
     Variant("lstm", Lstm, _named("x", 1, 64, 128)),
     Variant("unet", UNet, _image(1, 3, 128, 128)),
     Variant("dcgan", Generator, _named("noise", 1, 100, 1, 1)),
@@ -98,8 +99,8 @@ _TINY = (
         lambda: MobileNetV2(((1, 8, 1, 1), (6, 16, 2, 2)), 8, 32, 10),
         _image(1, 3, 32, 32),
     ),
-    Variant("bert-tiny", lambda: Bert(1, 32, 4, 64, 32), _masked_tokens(64, 16)),
-    Variant("gpt-tiny", lambda: Gpt(1, 32, 4, 64, 32), _tokens(64, 12)),
+    Variant("bert-tiny", lambda: Bert(1, 32, 4, 64, 32), masked_tokens(64, 16)),
+    Variant("gpt-tiny", lambda: Gpt(1, 32, 4, 64, 32), tokens(64, 12)),
     Variant("lstm-tiny", lambda: Lstm(8, 12, 2, 5), _named("x", 2, 7, 8)),
     Variant("unet-tiny", lambda: UNet(4, 2), _image(1, 3, 16, 16)),
     Variant("dcgan-tiny", lambda: Generator(12, 4, 1), _named("noise", 1, 12, 1, 1)),
