@@ -250,13 +250,11 @@ def _tiled(
     others = [i for i in range(len(band)) if i != vector and band[i].extent > 1]
     search = TileSearch(model, model.statements[heaviest], band[vector].dims[heaviest], lanes, target)
     tile = search.best(tuple(band[i].dims[heaviest] for i in reversed(others)))
-    row = next((i for i in others if band[i].dims[heaviest] == tile.row), None)
-    name = band[row].name if row is not None else "none"
-    reasons.append(
-        f"register tile {name} {tile.rows} x {band[vector].name} {tile.width}: {tile.cycles:.0f} cycles a step"
-    )
-    outer = tuple(m for i, m in enumerate(band) if i not in (vector, row))
-    rows = (replace(band[row], tile=tile.rows),) if row is not None else ()
+    counts = dict(tile.rows)
+    rows = tuple(replace(band[i], tile=n) for i in others if (n := counts.get(band[i].dims[heaviest])) is not None)
+    name = " x ".join(f"{m.name} {m.tile}" for m in rows) or "none 1"
+    reasons.append(f"register tile {name} x {band[vector].name} {tile.width}: {tile.cycles:.0f} cycles a step")
+    outer = tuple(m for i, m in enumerate(band) if i != vector and m.dims[heaviest] not in counts)
     columns = replace(band[vector], tile=tile.width, vector=True)
     return in_order(model, heaviest, columns, (*outer, *rows), target)
 

@@ -3,15 +3,19 @@
 For a tile of `rows` times `width` the inner iteration does one vector multiply-add per accumulator, loads what depends
 on the vector dimension once per vector and what depends on the row once per row. The model takes the largest of the
 arithmetic, the loads (two of each a cycle), what streams from the second cache when the vectors' panel outgrows the
-first, and the latency of a chain of dependent additions.
+first, and the latency of a chain of dependent additions. Rows that lie so far apart that they share sets of the first
+cache come from the second in each step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from math import prod
+from itertools import product
+from math import gcd, prod
+from typing import TypeAlias
 
+from msc.dialects.element_types import BYTES
 from msc.poly.model import KernelModel, KernelStatement
 from msc.schedule.access import block_size, pieces, strides
 from msc.targets.cpu import CpuTarget
@@ -28,14 +32,24 @@ SPARE_REGISTERS = 7
 """Besides accumulators and the vectors of a row: broadcasts that C compilers load ahead; with fewer they spill."""
 
 
+L1_WAY_BYTES = 4096
+"""What one way of a first cache holds: a page, so that an address finds its set before it is translated."""
+SPARE_WAYS = 2
+"""Ways of each set that are left to the vectors and to what is stored."""
+
+
 @dataclass(frozen=True)
 class RegisterTile:
-    """`rows` of dimension `row` (None: one row) by `width` of the vector dimension; `cycles` a step for one row."""
+    """Dimensions with how many of each, the rows, by `width` of the vector dimension; `cycles` a step for one row."""
 
-    row: int | None
-    rows: int
+    rows: tuple[tuple[int, int], ...]
     width: int
     cycles: float
+
+    @property
+    def height(self) -> int:
+        """All rows of the tile."""
+        return prod(count for _, count in self.rows)
 
 
 @dataclass(frozen=True)
@@ -46,6 +60,8 @@ class _Loads:
     row: int = 0
     vector: int = 0
     neither: int = 0
+    rows_kept: int = 0
+    """Rows whose cache lines stay in the first cache until they are read whole."""
 
 
 @dataclass(frozen=True)
@@ -59,36 +75,53 @@ class TileSearch:
     target: CpuTarget
 
     def best(self, rows: tuple[int, ...]) -> RegisterTile:
-        """The cheapest tile; `rows` are the dimensions that may be the other side of it."""
-        candidates = (tile for row in (*rows, None) for tile in self._candidates(row))
-        return min(candidates, key=lambda t: (t.cycles, t.rows * t.width))
+        """The cheapest tile; `rows` are the dimensions that may be the other side of it.
 
-    def _candidates(self, row: int | None) -> Iterator[RegisterTile]:
+        Where one of them is whole in the tile, a second one may add to its rows.
+        """
+        one = self._cheapest(() if row is None else ((row, self._counts(row)),) for row in (*rows, None))
+        if not one.rows or one.height < self.statement.extents[one.rows[0][0]]:
+            return one
+        first = one.rows[0][0], (one.height,)
+        two = (((row, self._counts(row)), first) for row in rows if row != first[0])
+        return self._cheapest([(first,), *two])
+
+    def _cheapest(self, sides: Iterable[_Side]) -> RegisterTile:
+        candidates = (tile for side in sides for tile in self._candidates(side))
+        return min(candidates, key=lambda t: (t.cycles, t.height * t.width))
+
+    def _candidates(self, side: _Side) -> Iterator[RegisterTile]:
         extent, registers = self.statement.extents[self.vector], self.target.vector_registers
-        row_extent = self.statement.extents[row] if row is not None else 1
-        loads = self._loads(row)
+        dims = tuple(dim for dim, _ in side)
+        loads = self._loads(dims)
         block = block_size(self.statement, self.vector)
         for width in [block] if block else _widths(extent, self.lanes):
             vectors = pieces(width, self.lanes)
-            for rows in self._row_counts(row, row_extent):
-                if rows * vectors + min(vectors, rows) + SPARE_REGISTERS <= registers:
-                    cycles = self._sweep(row_extent, rows, extent, width, loads) / row_extent
-                    yield RegisterTile(row, rows, width, cycles)
+            for counts in product(*(counts for _, counts in side)):
+                height = prod(counts)
+                if height * vectors + min(vectors, height) + SPARE_REGISTERS <= registers:
+                    rows = tuple(zip(dims, counts, strict=True))
+                    yield RegisterTile(rows, width, self._cycles_a_row(rows, width, loads))
 
-    def _row_counts(self, row: int | None, extent: int) -> Iterable[int]:
-        """How many rows a tile may have: as registers hold, and no part of a block."""
-        counts = range(1, min(extent, self.target.vector_registers) + 1)
-        block = block_size(self.statement, row) if row is not None else 0
+    def _counts(self, row: int) -> Sequence[int]:
+        """How many rows of a dimension a tile may have: as registers hold, and no part of a block."""
+        counts = range(1, min(self.statement.extents[row], self.target.vector_registers) + 1)
+        block = block_size(self.statement, row)
         return [n for n in counts if block % n == 0] if block else counts
 
-    def _sweep(self, row_extent: int, rows: int, extent: int, width: int, loads: _Loads) -> float:
-        """Cycles of one reduction step over the plane of the two dimensions."""
-        streamed = self._streams(width)
-        return sum(
-            row_count * width_count * self._tile_cycles(r, pieces(w, self.lanes), loads, streamed)
-            for r, row_count in _cuts(row_extent, rows)
-            for w, width_count in _cuts(extent, width)
+    def _cycles_a_row(self, rows: tuple[tuple[int, int], ...], width: int, loads: _Loads) -> float:
+        """Cycles of one reduction step over all that the dimensions of the tile run through, for each of its rows."""
+        streamed, extents = self._streams(width), self.statement.extents
+        cuts = (_cuts(extents[dim], size) for dim, size in (*rows, (self.vector, width)))
+        cycles = sum(
+            prod(times for _, times in part) * self._part_cycles([size for size, _ in part], loads, streamed)
+            for part in product(*cuts)
         )
+        return cycles / prod(extents[dim] for dim, _ in rows)
+
+    def _part_cycles(self, sizes: list[int], loads: _Loads, streamed: bool) -> float:
+        *counts, width = sizes
+        return self._tile_cycles(prod(counts), pieces(width, self.lanes), loads, streamed)
 
     def _streams(self, width: int) -> bool:
         """Whether what the vectors read in all steps of the reduction outgrows the first cache."""
@@ -99,15 +132,28 @@ class TileSearch:
         arithmetic = max(rows * vectors / PORTS, FMA_LATENCY)
         memory = (loads.both * rows * vectors + loads.row * rows + loads.vector * vectors + loads.neither) / PORTS
         far = loads.vector * vectors * self.target.vector_bytes / L2_BYTES_PER_CYCLE if streamed else 0
+        if loads.row and rows > loads.rows_kept:
+            far += rows
         return max(arithmetic, memory, far) + 0.1 * (memory + far)
 
-    def _loads(self, row: int | None) -> _Loads:
+    def _loads(self, rows: tuple[int, ...]) -> _Loads:
         along = strides(self.model, self.statement, self.vector)[1:]
-        across = strides(self.model, self.statement, row)[1:] if row is not None else (0,) * len(along)
+        across = [strides(self.model, self.statement, row)[1:] for row in rows]
         counts = {(True, True): 0, (False, True): 0, (True, False): 0, (False, False): 0}
-        for v, r in zip(along, across, strict=True):
-            counts[bool(v), bool(r)] += 1
-        return _Loads(counts[True, True], counts[False, True], counts[True, False], counts[False, False])
+        for k, v in enumerate(along):
+            counts[bool(v), any(a[k] for a in across)] += 1
+        kept = min((self._rows_kept(k, a[k]) for a in across for k, v in enumerate(along) if a[k] and not v), default=0)
+        return _Loads(counts[True, True], counts[False, True], counts[True, False], counts[False, False], kept)
+
+    def _rows_kept(self, read: int, stride: int) -> int:
+        """How many rows `stride` elements apart find place in the first cache together: those far apart share sets."""
+        array = self.statement.accesses()[1 + read][0]
+        apart = gcd(abs(stride) * BYTES[self.model.arrays[array].dtype], L1_WAY_BYTES)
+        return L1_WAY_BYTES // apart * max(1, self.target.l1 // L1_WAY_BYTES - SPARE_WAYS)
+
+
+_Side: TypeAlias = tuple[tuple[int, Sequence[int]], ...]
+"""Dimensions that may be rows of a tile, with how many of each."""
 
 
 def _widths(extent: int, lanes: int) -> list[int]:

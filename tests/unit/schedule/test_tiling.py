@@ -1,0 +1,61 @@
+"""Register tiles of products: rows as registers hold and the first cache keeps, of two dimensions if need be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+
+from xdsl.ir.affine import AffineExpr
+
+from msc.poly.compute import affine_map, dims
+from msc.poly.model import Array, KernelModel, KernelStatement
+from msc.poly.scalar import Apply, Read
+from msc.schedule.tiling import SPARE_REGISTERS, RegisterTile, TileSearch
+from msc.targets.cpu import cpu_target
+
+TARGET = replace(cpu_target("x86-64-v4"), l1=48 << 10)
+
+
+def best(rows: tuple[int, ...], columns: int, steps: int, row_bytes: int = 0) -> RegisterTile:
+    """The tile of `y[rows..., j] += a[rows..., k] * b[k, j]`, with rows of `a` so far apart."""
+    rank = len(rows) + 2
+    *at, j, k = dims(rank)
+    width = row_bytes // 4 or steps
+    arrays = (
+        Array((*rows, width), "f32", "input"),
+        Array((steps, columns), "f32", "input"),
+        Array((*rows, columns), "f32", "internal"),
+    )
+    index: list[AffineExpr] = [*at, k]
+    body = Apply("mul", (Read(0, affine_map(rank, index), "f32"), Read(1, affine_map(rank, [k, j]), "f32")))
+    names = tuple("abcdefg"[:rank])
+    write = affine_map(rank, [*at, j])
+    update = KernelStatement((*rows, columns, steps), names, 2, write, body, "add", 0)
+    model = KernelModel(arrays, (update,), ("product",))
+    search = TileSearch(model, update, len(rows), TARGET.lanes(4), TARGET)
+    return search.best(tuple(range(len(rows))))
+
+
+def test_accumulators_and_what_is_loaded_fit_into_registers() -> None:
+    tile = best((100,), 512, 100)
+    vectors = tile.width // TARGET.lanes(4)
+    assert tile.height * vectors + min(vectors, tile.height) + SPARE_REGISTERS <= TARGET.vector_registers
+    assert tile.height * vectors >= 16
+
+
+def test_rows_a_page_apart_share_sets_of_the_first_cache() -> None:
+    assert best((1000,), 16, 1000).height > 12
+    assert best((1000,), 16, 1000, row_bytes=4096).height == 10
+    assert best((1000,), 16, 1000, row_bytes=8192).height == 10
+    assert best((1000,), 16, 1000, row_bytes=4096 + 64).height > 12
+
+
+def test_a_second_dimension_adds_rows_where_the_first_is_short() -> None:
+    tile = best((4, 4), 512, 2000)
+    assert sorted(n for _, n in tile.rows) == [2, 4]
+    assert len(best((40, 40), 512, 2000).rows) == 1
+
+
+def test_no_rows() -> None:
+    tile = best((), 512, 2000)
+    assert (tile.rows, tile.height) == ((), prod(()))
