@@ -143,7 +143,8 @@ def main(name: str, file: Path | None, minutes: float, seed: int, out: Path) -> 
     out.mkdir(parents=True, exist_ok=True)
     _limit()
     session = Session(target, corpus, out, minutes)
-    arguments = [sys.argv[0], f"-seed={seed}", f"-timeout={_BACKSTOP_SECONDS}", "-rss_limit_mb=0", "-max_len=32768"]
+    limits = [f"-timeout={_BACKSTOP_SECONDS}", f"-report_slow_units={_BACKSTOP_SECONDS}", "-rss_limit_mb=0"]
+    arguments = [sys.argv[0], f"-seed={seed}", *limits, "-max_len=32768"]
     atheris.Setup(
         [*arguments, f"-artifact_prefix={out}/", str(corpus)],
         session.one_input,
