@@ -58,19 +58,23 @@ def kernel_function(module: ModuleOp, name: str) -> func.FuncOp | None:
 def run_kernel(
     module: ModuleOp, record: KernelRecord, call: Callable[[Sequence[Array]], None] | None = None
 ) -> tuple[Array, ...]:
-    """The outputs of a kernel's function on a record's inputs: by the loop-stage interpreter, or by `call`."""
+    """The outputs of a kernel's function on a record's inputs: by the loop-stage interpreter, or by `call`.
+
+    The function's buffers may have fewer dimensions than the kernel's tensors, of the same elements.
+    """
     function = kernel_function(module, record.function)
     assert function is not None, record.function
     signature = KernelSignature.of(function)
     types = [memref_type(t) for t in signature.types]
     buffers = [fresh(t.get_shape(), element_dtype(t.element_type)) for t in types[signature.inputs :]]
-    arrays = [*(_plain(a) for a in record.inputs), *(aligned(b) for b in buffers)]
+    given = [_plain(a).reshape(t.get_shape()) for a, t in zip(record.inputs, types, strict=False)]
+    arrays = [*given, *(aligned(b) for b in buffers)]
     if call is None:
         LoopProgram(module).run(record.function, *arrays)
     else:
         call(arrays)
     written = [arrays[position] for position in signature.output_range]
-    return tuple(a.view(e.dtype) for a, e in zip(written, record.outputs, strict=True))
+    return tuple(a.view(e.dtype).reshape(e.shape) for a, e in zip(written, record.outputs, strict=True))
 
 
 def _plain(array: Array) -> Array:

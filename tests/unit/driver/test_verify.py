@@ -33,6 +33,19 @@ def test_a_right_compilation_agrees_everywhere(model: Path) -> None:
     assert checks[-1].subject == "model"
 
 
+def test_kernels_whose_buffers_have_fewer_dimensions_agree(tmp_path: Path) -> None:
+    """A pointwise convolution runs along its image as along one dimension."""
+    path = tmp_path / "pointwise.mir"
+    path.write_text(
+        """func.func @main(%x: tensor<1x5x6x7xf32>, %w: tensor<8x5x1x1xf32>) -> tensor<1x8x6x7xf32> {
+          %0 = ms.conv2d %x, %w
+          func.return %0 : tensor<1x8x6x7xf32>
+        }""",
+        encoding="utf-8",
+    )
+    assert not any(check.diverges for check in verify_model(str(path), OPTIONS, Settings()))
+
+
 def test_a_faulty_graph_pass_is_named_with_the_operation(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def faulty(self: CanonicalizeMs, ctx: Context, op: ModuleOp) -> None:
         for gelu in [o for o in op.walk() if isinstance(o, ms.GeluOp)]:
