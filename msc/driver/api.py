@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 
@@ -25,6 +25,7 @@ def compile(
     tuned: str | PathLike[str] | None = None,
     winograd: bool = True,
     flush_subnormals: bool = False,
+    without: Sequence[str] = (),
     use_cache: bool = True,
 ) -> CompiledModel:
     """Compile a model file, a `.mir` or any later stage, to a function: NumPy arrays in, NumPy arrays out.
@@ -32,8 +33,8 @@ def compile(
     `threads` is 0 for as many as OpenMP chooses; `dims` gives sizes to open dimensions; `march` is a CPU, `native`
     this one; `weights` is the folder of the weights if it is not the model's; `tuned` is a file that `msc tune`
     wrote; `winograd` lets convolutions be computed by minimal filtering; `flush_subnormals` takes zeros for subnormal
-    numbers. A model that was compiled before comes from the cache. Raises MscError for everything that is wrong with
-    the model or its files.
+    numbers; `without` names optimisations to turn off. A model that was compiled before comes from the cache. Raises
+    MscError for everything that is wrong with the model or its files.
     """
     folder = None if weights is None else Path(weights)
     plans = None if tuned is None else Path(tuned)
@@ -47,5 +48,6 @@ def compile(
         tuned=plans,
         winograd=winograd,
         flush_subnormals=flush_subnormals,
+        without=tuple(without),
     )
     return library_of(fspath(model), options, use_cache=use_cache).load()

@@ -19,6 +19,7 @@ from msc.driver.pass_manager import PassManager
 from msc.driver.pipeline import build_pipeline
 from msc.driver.reading_models import Model, read_model
 from msc.driver.stages import IR_STAGES, STAGE, Stage, stage_of_file
+from msc.driver.switches import switched
 from msc.ir.verification import module_diagnostics
 from msc.runtime.program import CProgram
 from msc.support.diagnostics import Diagnostic, MscError
@@ -140,7 +141,7 @@ class _Walk:
             "tuned": options.tuned or "",
             "winograd": str(options.winograd).lower(),
         }
-        passes = build_pipeline(",".join(stage.pipeline(settings)))
+        passes = build_pipeline(",".join(switched(stage.pipeline(settings), options.without)))
         PassManager(model.context, model.sources, self._reporting.verify_each, self._after_pass).run(
             model.module, passes
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import cast
 
+from msc.driver.switches import SWITCHES, unknown_switches
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 
 TARGETS = ("cpu", "ascend910b1", "ascend310p3")
@@ -27,7 +28,8 @@ class CompileOptions:
     is the folder of the weights where it is not that of the model, `start` names the stage of a file whose extension
     does not, `input_values` fixes inputs of an ONNX model ("0,1"), which then are inputs no more, `tuned` is a file of
     `msc tune` whose schedules are used, `winograd` lets convolutions be computed by minimal filtering,
-    `flush_subnormals` takes zeros for subnormal numbers.
+    `flush_subnormals` takes zeros for subnormal numbers, `without` names optimisations of `msc.driver.switches`
+    that are turned off.
     """
 
     target: str = "cpu"
@@ -44,6 +46,7 @@ class CompileOptions:
     tuned: Path | None = None
     winograd: bool = True
     flush_subnormals: bool = False
+    without: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Raises MSC0506 for a target that is not there and MSC0008 for a number out of range."""
@@ -51,6 +54,9 @@ class CompileOptions:
             raise MscError(_no_target(self.target))
         if not 0 <= self.threads <= 1024:
             raise MscError(Diagnostic("MSC0008", f"threads is {self.threads}; it is 0 (automatic) to 1024"))
+        for name in unknown_switches(self.without):
+            advice = did_you_mean(name, SWITCHES) or f"they are {', '.join(SWITCHES)}"
+            raise MscError(Diagnostic("MSC0008", f"there is no optimisation '{name}' to go without", help=advice))
         for name, size in self.dims.items():
             if size < 1:
                 raise MscError(Diagnostic("MSC0008", f"dimension '{name}' is {size}; a size is at least 1"))

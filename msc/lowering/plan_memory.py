@@ -5,7 +5,8 @@ After: @main has two more arguments, `%workspace: memref<Nxi8>` and `%weights: m
 buffers are memref.view at constant offsets, multiples of 64, into them. A parameter that lies in the weights has its
 offset as attribute `loop.offset`; parameters follow in the order of their first use, those that nothing needs are gone.
 Buffers that are not live at the same time share bytes, and an output takes the place of an input that dies where the
-kernel allows it (`loop.in_place`). Option `print` writes the plan to standard error.
+kernel allows it (`loop.in_place`). Option `print` writes the plan to standard error;
+with `reuse=false` every buffer has bytes of its own.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from xdsl.passes import ModulePass
 
 from msc.dialects.loop import EntryOp
 from msc.ir.typed import memref_type
-from msc.lowering.arena import Arena, Demand, lower_bound, plan_arena
+from msc.lowering.arena import Arena, Demand, Interval, lower_bound, plan_arena
 from msc.lowering.buffer_liveness import BufferLiveness
 from msc.lowering.buffer_types import byte_size
 from msc.lowering.in_place import SharedPlaces
@@ -49,32 +50,36 @@ class PlanMemoryPass(ModulePass):
 
     name = "plan-memory"
     print: bool = False
+    reuse: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Plan @main."""
-        plan = plan_memory(op)
+        plan = plan_memory(op, reuse=self.reuse)
         if self.print and plan is not None:
             sys.stderr.write(str(plan))
 
 
-def plan_memory(module: ModuleOp) -> MemoryPlan | None:
+def plan_memory(module: ModuleOp, *, reuse: bool = True) -> MemoryPlan | None:
     """Plan @main in place and say what was decided; None if there is no @main."""
     functions = (op for op in module.body.block.ops if isinstance(op, func.FuncOp))
     entry = next((f for f in functions if f.sym_name.data == ENTRY), None)
-    return None if entry is None else _Planner(module, entry).plan()
+    return None if entry is None else _Planner(module, entry, reuse).plan()
 
 
 class _Planner:
-    def __init__(self, module: ModuleOp, function: func.FuncOp) -> None:
-        self.module, self.function = module, function
+    def __init__(self, module: ModuleOp, function: func.FuncOp, reuse: bool) -> None:
+        self.module, self.function, self.reuse = module, function, reuse
         self._constants: dict[int, arith.ConstantOp] = {}
 
     def plan(self) -> MemoryPlan:
         _erase_unused(self.function)
         liveness = BufferLiveness.of(self.function)
-        shared = SharedPlaces(liveness, kernel_signatures(self.module))
+        shared = SharedPlaces(liveness, kernel_signatures(self.module) if self.reuse else {})
         leaders = list(shared.live)
-        demands = [Demand(byte_size(leader.memref), shared.live[leader]) for leader in leaders]
+        always = Interval(0, len(liveness.steps))
+        demands = [
+            Demand(byte_size(leader.memref), shared.live[leader] if self.reuse else always) for leader in leaders
+        ]
         arena = plan_arena(demands)
         offsets = dict(zip(leaders, arena.offsets, strict=True))
         globals_ = [op for op in self.function.walk() if isinstance(op, memref.GetGlobalOp)]

@@ -31,16 +31,19 @@ CHAINS = 4
 
 @dataclass(frozen=True)
 class Vectorize(ModulePass):
-    """Loops marked `vector` become operations on vectors of `target`'s width."""
+    """Loops marked `vector` become operations on vectors of `target`'s width; sequential with `enable=false`."""
 
     name = "vectorize"
     target: str = "native"
+    enable: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         bits = cpu_target(self.target).vector_bytes * 8
         loops = [loop for loop in op.walk() if isinstance(loop, ForOp) and loop.kind.data is LoopKind.VECTOR]
         for loop in loops:
             try:
+                if not self.enable:
+                    raise NotVectorisable("vectors are turned off")
                 _vectorize(loop, bits)
             except NotVectorisable as refusal:
                 loop.kind = LoopKindAttr(LoopKind.SEQUENTIAL)

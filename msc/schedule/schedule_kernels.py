@@ -7,6 +7,7 @@ it is legal, and refused with an error if it is not. Changes nothing else.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -32,21 +33,31 @@ SCHEDULE, REASONS = "gk.schedule", "gk.schedule_reasons"
 
 @dataclass(frozen=True)
 class ScheduleKernels(ModulePass):
-    """Decide a schedule for every kernel; `target` is a CPU target's name, `threads` how many will share a kernel."""
+    """Decide a schedule for every kernel; `target` is a CPU target's name, `threads` how many will share a kernel.
+
+    With `plain=true` statements run one after the other, each in its own loops.
+    """
 
     name = "schedule-kernels"
     target: str = "native"
     threads: int = 1
+    plain: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = cpu_target(self.target)
         decisions: dict[str, Decision] = {}
         for kernel in op.walk():
             if isinstance(kernel, gk.KernelOp):
-                _schedule(kernel, target, self.threads, decisions)
+                _schedule(kernel, self._decide, decisions)
+
+    def _decide(self, model: KernelModel) -> Decision:
+        if self.plain:
+            return Decision(plain(model), ["schedules are turned off"])
+        return _decide(model, cpu_target(self.target), self.threads)
 
 
-def _schedule(kernel: gk.KernelOp, target: CpuTarget, threads: int, decisions: dict[str, Decision]) -> None:
+def _schedule(
+    kernel: gk.KernelOp, decide_one: Callable[[KernelModel], Decision], decisions: dict[str, Decision]
+) -> None:
     """Kernels that compute the same share one decision."""
     model = kernel_model(kernel)
     if SCHEDULE in kernel.attributes:
@@ -54,7 +65,7 @@ def _schedule(kernel: gk.KernelOp, target: CpuTarget, threads: int, decisions: d
         return
     key = model.structure
     if key not in decisions:
-        decisions[key] = _decide(model, target, threads)
+        decisions[key] = decide_one(model)
     kernel.attributes[SCHEDULE] = _strings(to_lines(decisions[key].plan))
     kernel.attributes[REASONS] = _strings(decisions[key].reasons)
 

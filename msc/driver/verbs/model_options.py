@@ -33,6 +33,7 @@ _OPTIONS = (
     click.option("--max-memory", default="4G", show_default=True, metavar="SIZE", help="Refuse models that need more."),
     click.option("--weights", metavar="FOLDER", help="Where the weights lie, if not beside the model."),
     click.option("--tuned", metavar="FILE", help="Use the schedules that msc tune wrote to FILE."),
+    click.option("--without", metavar="NAME,...", help="Turn optimisations off: fusion, layouts, ... (docs/cli.md)."),
     click.option("--no-winograd", is_flag=True, help="Compute every convolution as it is defined."),
     click.option("--flush-subnormals", is_flag=True, help="Take zeros for subnormal numbers."),
     click.option("--from", "start", metavar="STAGE", help="The stage of MODEL, if its extension does not tell."),
@@ -53,6 +54,7 @@ def with_compile_options(function: Callable[..., R]) -> Callable[..., R]:
         max_memory: str,
         weights: str | None,
         tuned: str | None,
+        without: str | None,
         no_winograd: bool,
         flush_subnormals: bool,
         start: str | None,
@@ -71,6 +73,7 @@ def with_compile_options(function: Callable[..., R]) -> Callable[..., R]:
             tuned=Path(tuned) if tuned is not None else None,
             winograd=not no_winograd,
             flush_subnormals=flush_subnormals,
+            without=tuple(without.split(",")) if without else (),
         )
         return function(*args, options=options, **rest)
 
