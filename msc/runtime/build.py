@@ -135,7 +135,11 @@ def _failed(compiler: Toolchain, arguments: Sequence[str], folder: Path, text: s
 
 
 def place(source: Path, out: Path, executable: bool) -> None:
-    """Copy a finished file to where it was asked for, atomically."""
+    """Put a finished file where it was asked for, atomically: moved where the file system is the same, else copied."""
+    if not out.exists() and not out.is_symlink():
+        with suppress(OSError):
+            source.rename(out)
+            return
     with replacing(out) as target, source.open("rb") as file:
         shutil.copyfileobj(file, target, 1 << 20)
     if executable:
