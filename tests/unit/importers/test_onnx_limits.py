@@ -47,6 +47,11 @@ ABSURD = {
         [tensor("x", [1, 1, 1 << 14, 1 << 14])],
         Y,
     ),
+    "DeformConv": model(
+        [node("DeformConv", ["x", "w", "o"], ["y"], pads=[0, 1 << 40, 0, 0])],
+        [tensor("x", [1, 1, 1, 1]), tensor("w", [1, 1, 2, 2]), tensor("o", [1, 8, 0, 1 << 40])],
+        Y,
+    ),
     "RoiAlign": model(
         [node("RoiAlign", ["x", "rois", "batch"], ["y"], output_height=HUGE, output_width=1, sampling_ratio=1)],
         [tensor("x", [1, 1, 8, 8]), tensor("rois", [1, 4]), tensor("batch", [1], TensorProto.INT64)],

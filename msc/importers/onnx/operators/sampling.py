@@ -191,7 +191,7 @@ def _deformed(
     node: Node, moves: Value, axis: int, window: WindowAttributes, outputs: Sequence[int], kernel: Sequence[int]
 ) -> Value:
     images, taps, rank, positions = moves.shape
-    node.check_table(rank * 2, taps, positions)
+    node.check_table(2 * rank, *kernel, *outputs)
     grid = np.indices((*kernel, *outputs))
     base = grid[rank + axis] * window.stride[axis] + grid[axis] * window.dilation[axis] - window.pads[axis][0]
     move = node(ms.SliceOp, moves, begin=[0, 0, axis, 0], end=[images, taps, axis + 1, positions])
