@@ -5,10 +5,11 @@ from __future__ import annotations
 from xdsl.ir import OpResult, SSAValue
 
 from msc.dialects.ms.base import MsOp
+from msc.dialects.open_sizes import constant_size
 
 
 def is_constant(value: SSAValue) -> bool:
-    """Whether a value depends on parameters and constants alone."""
+    """Whether a value depends on parameters and constants alone, none of which is a size that a call decides."""
     return Constancy().of(value)
 
 
@@ -33,6 +34,7 @@ class Constancy:
             if top not in self._known and unknown:
                 pending.extend(unknown)
                 continue
-            self._known[top] = len(inner) == len(top.operands) and all(self._known[o] for o in inner)
+            constant = constant_size(top) is None and len(inner) == len(top.operands)
+            self._known[top] = constant and all(self._known[o] for o in inner)
             pending.pop()
         return self._known[op]

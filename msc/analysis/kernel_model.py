@@ -19,21 +19,37 @@ from msc.dialects import gk, ms
 from msc.dialects.element_types import dtype_name
 from msc.dialects.ms.base import BasicOp
 from msc.dialects.ms.padding import PadOp
+from msc.dialects.open_sizes import constant_size, live_inputs
 from msc.ir.errors import InvalidStructure
 from msc.ir.locations import source_location
 from msc.ir.typed import tensor_type
 from msc.poly.collapsing import collapsed
+from msc.poly.live import NotLive, over_symbols
+from msc.poly.live_statements import bounded
 from msc.poly.model import Array, ArrayKind, KernelModel, KernelStatement, statements_of, with_accumulators
 from msc.poly.moved_reads import with_moved_reads
-from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar
+from msc.poly.scalar import Apply, Cast, Constant, Index, Read, Scalar
 
 
 def kernel_model(kernel: gk.KernelOp) -> KernelModel:
+    """The model of a kernel, with bounds on its statements where it notes that its inputs may be smaller.
+
+    Where something is reduced, dimensions that are run through together are one (`collapsing`), so that arrays may have
+    fewer than their tensors. Raises InvalidStructure where that leaves no loops.
+    """
+    sizes, lives = live_inputs(kernel)
+    try:
+        model = bounded(capacity_model(kernel), dict(enumerate(lives)), sizes)
+    except NotLive as problem:
+        raise InvalidStructure(f"gk.kernel: {problem}") from problem
+    return collapsed(model) if any(s.combine for s in model.statements) else model
+
+
+def capacity_model(kernel: gk.KernelOp) -> KernelModel:
     """The arrays (inputs, then outputs, then internal ones) and statements of a kernel.
 
     What only says how inputs and outputs lie in memory is no statement (`layout_views`); of a padding the border is.
-    Nor is what runs over an empty box: a kernel of empty tensors has none. Where something is reduced, dimensions that
-    are run through together are one (`collapsing`), so that arrays may have fewer than their tensors.
+    Nor is what runs over an empty box: a kernel of empty tensors has none.
     """
     views = LayoutViews.of(kernel)
     values = _arrays(kernel, views)
@@ -51,8 +67,7 @@ def kernel_model(kernel: gk.KernelOp) -> KernelModel:
         elif not isinstance(op, ms.ConstantOp | gk.YieldOp) and op not in views.operations:
             raise InvalidStructure(f"gk.kernel: {op.name} is not a basic operation")
     running = tuple(s for s in statements if s.points)
-    model = with_accumulators(KernelModel(arrays, running, tuple(operations)))
-    return collapsed(model) if any(s.combine for s in running) else model
+    return with_accumulators(KernelModel(arrays, running, tuple(operations)))
 
 
 def _origin(op: BasicOp) -> str:
@@ -134,8 +149,11 @@ def _with_literals(scalar: Scalar, op: BasicOp) -> Scalar:
             return scalar
 
 
-def _literal(value: SSAValue) -> Constant:
+def _literal(value: SSAValue) -> Scalar:
     constant = value.owner
+    size = constant_size(constant) if isinstance(constant, ms.ConstantOp) else None
+    if size is not None:
+        return Cast(Index(over_symbols(size)), _dtype(tensor_type(value)))
     if not isinstance(constant, ms.ConstantOp) or not isa(constant.value, DenseIntOrFPElementsAttr):
         raise InvalidStructure("gk.kernel: an operand is neither computed in the kernel nor an input nor a constant")
     data = constant.value.data.data

@@ -7,7 +7,7 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from msc.driver.libraries import library_of
-from msc.driver.options import DEFAULT_MEMORY, CompileOptions
+from msc.driver.options import DEFAULT_MEMORY, CompileOptions, Dim
 from msc.runtime.artifact import CompiledModel, load
 
 __all__ = ["CompiledModel", "compile", "load"]
@@ -17,7 +17,7 @@ def compile(
     model: str | PathLike[str],
     target: str = "cpu",
     threads: int = 1,
-    dims: Mapping[str, int] | None = None,
+    dims: Mapping[str, Dim] | None = None,
     *,
     march: str = "native",
     weights: str | PathLike[str] | None = None,
@@ -30,7 +30,8 @@ def compile(
 ) -> CompiledModel:
     """Compile a model file, a `.mir` or any later stage, to a function: NumPy arrays in, NumPy arrays out.
 
-    `threads` is 0 for as many as OpenMP chooses; `dims` gives sizes to open dimensions; `march` is a CPU, `native`
+    `threads` is 0 for as many as OpenMP chooses; `dims` gives sizes to open dimensions, or
+    ranges such as `(1, 64)`, within which each call decides by the shapes of its inputs; `march` is a CPU, `native`
     this one; `weights` is the folder of the weights if it is not the model's; `tuned` is a file that `msc tune`
     wrote; `winograd` lets convolutions be computed by minimal filtering; `flush_subnormals` takes zeros for subnormal
     numbers; `without` names optimisations to turn off. A model that was compiled before comes from the cache. Raises

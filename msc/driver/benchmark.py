@@ -65,7 +65,7 @@ def benchmark(
     """
     compiled = library_of(model, options, use_cache=use_cache).load()
     inputs = compiled.check(choose_inputs(compiled.signature.inputs, workload.given, workload.seed))
-    outputs = compiled.new_outputs()
+    outputs = compiled.new_outputs(inputs)
     first = measure(lambda: compiled.call_into(inputs, outputs), warm_up=0, seconds=0, least=1)
     timing = measure(lambda: compiled.call_into(inputs, outputs), warm_up=workload.warm_up, seconds=workload.seconds)
     if not by_kernel:

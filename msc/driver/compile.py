@@ -18,6 +18,7 @@ from msc.driver.parameters import EvaluatedParameters
 from msc.driver.pass_manager import PassManager
 from msc.driver.pipeline import build_pipeline
 from msc.driver.reading_models import Model, read_model
+from msc.driver.size_samples import with_samples
 from msc.driver.stages import IR_STAGES, STAGE, Stage, stage_of_file
 from msc.driver.switches import switched
 from msc.ir.verification import module_diagnostics
@@ -135,13 +136,9 @@ class _Walk:
         compilation, options = self._compilation, self._compilation.options
         compilation.stage = stage
         model = compilation.model
-        settings = {
-            "march": options.march,
-            "threads": options.threads,
-            "tuned": options.tuned or "",
-            "winograd": str(options.winograd).lower(),
-        }
-        passes = build_pipeline(",".join(switched(stage.pipeline(settings), options.without)))
+        passes = with_samples(
+            build_pipeline(",".join(switched(stage.pipeline(options.pass_settings), options.without))), model, options
+        )
         PassManager(model.context, model.sources, self._reporting.verify_each, self._after_pass).run(
             model.module, passes
         )

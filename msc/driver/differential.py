@@ -195,11 +195,11 @@ def _origin(module: ModuleOp, name: str) -> str:
     return f"made of {', '.join(item.data for item in origin)}" if isa(origin, ArrayAttr[StringAttr]) else ""
 
 
-def _caller(library: ctypes.CDLL, name: str) -> Callable[[Sequence[Array]], None]:
+def _caller(library: ctypes.CDLL, name: str) -> Callable[[Sequence[Array], Sequence[int]], None]:
     function = library[name]
     function.restype = None
 
-    def call(arrays: Sequence[Array]) -> None:
-        function(*(ctypes.c_void_p(array.ctypes.data) for array in arrays))
+    def call(arrays: Sequence[Array], sizes: Sequence[int]) -> None:
+        function(*(ctypes.c_void_p(array.ctypes.data) for array in arrays), *map(ctypes.c_int64, sizes))
 
     return call

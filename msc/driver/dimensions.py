@@ -14,11 +14,17 @@ from xdsl.ir import Attribute, BlockArgument
 from xdsl.rewriter import Rewriter
 from xdsl.utils.hints import isa
 
+from msc.dialects.open_sizes import DIMENSIONS, SIZES, sizes_attribute
 from msc.interp.inputs import arguments, declared
 from msc.ir.locations import source_location
+from msc.poly.live import Size
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 
-DIMENSIONS = "ms.dims"
+
+def leave_open(module: ModuleOp, ranges: Mapping[str, tuple[int, int]]) -> None:
+    """Note that calls decide these sizes of a module whose shapes are those of the largest."""
+    if ranges:
+        module.attributes[SIZES] = sizes_attribute(Size(name, *between) for name, between in ranges.items())
 
 
 def fix_dimensions(module: ModuleOp, sizes: Mapping[str, int]) -> None:

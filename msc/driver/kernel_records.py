@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.ir import Operation, SSAValue
 
 from msc.dialects.gk import KernelOp
+from msc.dialects.open_sizes import argument_sizes
 from msc.driver.entry import entry_function
 from msc.interp import LoopProgram, WeightSource, evaluate
 from msc.interp.arrays import Array, element_dtype
@@ -56,11 +57,12 @@ def kernel_function(module: ModuleOp, name: str) -> func.FuncOp | None:
 
 
 def run_kernel(
-    module: ModuleOp, record: KernelRecord, call: Callable[[Sequence[Array]], None] | None = None
+    module: ModuleOp, record: KernelRecord, call: Callable[[Sequence[Array], Sequence[int]], None] | None = None
 ) -> tuple[Array, ...]:
     """The outputs of a kernel's function on a record's inputs: by the loop-stage interpreter, or by `call`.
 
     The function's buffers may have fewer dimensions than the kernel's tensors, of the same elements.
+    sizes = [size.high for size in argument_sizes(function.args, function.arg_attrs).values()]
     """
     function = kernel_function(module, record.function)
     assert function is not None, record.function
@@ -69,10 +71,11 @@ def run_kernel(
     buffers = [fresh(t.get_shape(), element_dtype(t.element_type)) for t in types[signature.inputs :]]
     given = [_plain(a).reshape(t.get_shape()) for a, t in zip(record.inputs, types, strict=False)]
     arrays = [*given, *(aligned(b) for b in buffers)]
+    sizes = [size.high for size in argument_sizes(function.args, function.arg_attrs).values()]
     if call is None:
-        LoopProgram(module).run(record.function, *arrays)
+        LoopProgram(module).run(record.function, *arrays, *sizes)
     else:
-        call(arrays)
+        call(arrays, sizes)
     written = [arrays[position] for position in signature.output_range]
     return tuple(a.view(e.dtype).reshape(e.shape) for a, e in zip(written, record.outputs, strict=True))
 

@@ -27,4 +27,6 @@ def load_onnx(model: str, options: CompileOptions) -> Imported:
         raise MscError(Diagnostic("MSC0717", message, help="pip install 'msc[onnx]'"))
     from msc.importers.onnx import import_model
 
-    return import_model(Path(model), dims=options.dims, input_texts=options.input_values)
+    return import_model(
+        Path(model), dims=options.largest_dims, open_dims=options.open_dims, input_texts=options.input_values
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import cast
+from typing import TypeAlias, cast
 
 from msc.driver.switches import SWITCHES, unknown_switches
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
@@ -19,23 +19,27 @@ DEFAULT_MEMORY = 4 << 30
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
+Dim: TypeAlias = int | tuple[int, int]
+"""The size of a dimension, or the range in which each call decides it."""
+
+
 @dataclass(frozen=True)
 class CompileOptions:
     """Everything that decides what a model is compiled to: one value of this, one model, one sequence of bytes.
 
-    `march` names a CPU of `msc.targets`, `threads` is 0 for as many as OpenMP chooses, `dims` gives sizes to dimensions
-    that the model leaves open, `memory` limits the bytes of weights, workspace, inputs and outputs together, `weights`
-    is the folder of the weights where it is not that of the model, `start` names the stage of a file whose extension
-    does not, `input_values` fixes inputs of an ONNX model ("0,1"), which then are inputs no more, `tuned` is a file of
-    `msc tune` whose schedules are used, `winograd` lets convolutions be computed by minimal filtering,
-    `flush_subnormals` takes zeros for subnormal numbers, `without` names optimisations of `msc.driver.switches`
-    that are turned off.
+    `march` names a CPU of `msc.targets`, `threads` is 0 for as many as OpenMP chooses, `dims` gives sizes to
+    dimensions that the model leaves open, or a range (least, largest) in which each call decides, `memory` limits the
+    bytes of weights, workspace, inputs and outputs together, `weights` is the folder of the weights where it is not
+    that of the model, `start` names the stage of a file whose extension does not, `input_values` fixes inputs of an
+    ONNX model ("0,1"), which then are inputs no more, `tuned` is a file of `msc tune` whose schedules are used,
+    `winograd` lets convolutions be computed by minimal filtering, `flush_subnormals` takes zeros for subnormal numbers,
+    `without` names optimisations of `msc.driver.switches` that are turned off.
     """
 
     target: str = "cpu"
     march: str = "native"
     threads: int = 1
-    dims: Mapping[str, int] = field(default_factory=dict[str, int])
+    dims: Mapping[str, Dim] = field(default_factory=dict[str, "Dim"])
     memory: int = DEFAULT_MEMORY
     weights: Path | None = None
     start: str | None = None
@@ -58,8 +62,29 @@ class CompileOptions:
             advice = did_you_mean(name, SWITCHES) or f"they are {', '.join(SWITCHES)}"
             raise MscError(Diagnostic("MSC0008", f"there is no optimisation '{name}' to go without", help=advice))
         for name, size in self.dims.items():
-            if size < 1:
-                raise MscError(Diagnostic("MSC0008", f"dimension '{name}' is {size}; a size is at least 1"))
+            low, high = size if isinstance(size, tuple) else (size, size)
+            if low < 1:
+                raise MscError(Diagnostic("MSC0008", f"dimension '{name}' is {low}; a size is at least 1"))
+            if low > high:
+                message = f"dimension '{name}' is {low}..{high}; a range goes from its least to its largest size"
+                raise MscError(Diagnostic("MSC0008", message))
+
+    @property
+    def pass_settings(self) -> dict[str, object]:
+        """What passes of the stage table may name."""
+        winograd = str(self.winograd).lower()
+        return {"march": self.march, "threads": self.threads, "tuned": self.tuned or "", "winograd": winograd}
+
+    @property
+    def largest_dims(self) -> dict[str, int]:
+        """The size of each dimension, the largest where calls decide it."""
+        return {name: size[1] if isinstance(size, tuple) else size for name, size in self.dims.items()}
+
+    @property
+    def open_dims(self) -> dict[str, tuple[int, int]]:
+        """The dimensions whose size calls decide, with the least and the largest."""
+        ranges = {name: size for name, size in self.dims.items() if isinstance(size, tuple)}
+        return {name: (low, high) for name, (low, high) in ranges.items() if low < high}
 
     def key(self) -> str:
         """The options as text: equal for equal options."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
-from msc.driver.dimensions import fix_dimensions
+from msc.driver.dimensions import fix_dimensions, leave_open
 from msc.driver.entry import entry_function
 from msc.driver.legality import check_stage
 from msc.driver.onnx_models import is_onnx, load_onnx
@@ -65,7 +65,8 @@ def read_model(model: str, options: CompileOptions) -> Model:
     module = parse_module(context, text, model)
     verify_module(module, sources)
     entry_function(module)
-    fix_dimensions(module, options.dims)
+    fix_dimensions(module, options.largest_dims)
+    leave_open(module, options.open_dims)
     check_stage(module, stage)
     return Model(model, module, stage, options.weights or Path(model).parent, sources, context)
 
@@ -75,6 +76,7 @@ def _read_onnx(model: str, options: CompileOptions) -> Model:
     imported = load_onnx(model, options)
     verify_module(imported.module)
     fix_dimensions(imported.module, {})
+    leave_open(imported.module, options.open_dims)
     return Model(model, imported.module, STAGE["graph"], Path(model).parent, {}, new_context(), imported)
 
 

@@ -17,6 +17,7 @@ from msc.dialects.ms.activations import SoftmaxOp
 from msc.dialects.ms.entries import EntryOp, SetEntryOp
 from msc.dialects.ms.linear import MatmulOp, MatrixProductOp
 from msc.dialects.ms.shapes import shape_of, tensor_type
+from msc.dialects.open_sizes import has_open_sizes
 from msc.graph_kernel.attention import Attention, attention
 from msc.graph_kernel.expanders.emitter import Emitter
 from msc.ir import typed
@@ -34,7 +35,8 @@ class BlockAttention(ModulePass):
     Takes: a graph with `softmax(Q K^T ...) V`, any elementwise work (scale, mask) before and after the softmax. Gives:
     loops over batches, heads and blocks of rows around the same operations on matrices; the scores of one block are all
     that ever exists of them. Keys and values of a head are packed once for all of its blocks (`hoist-invariants`).
-    Left alone: scores that fit the cache, and numbers of rows without a divisor that is a block. Keeps: the meaning;
+    Left alone: scores that fit the cache, numbers of rows without a divisor that is a block, and all where calls decide
+    sizes. Keeps: the meaning;
     each row is summed whole. Option: `target`, whose second cache decides. Run it before `expand-composites`.
     Source: the tiling by rows of Rabe and Staats, Self-attention does not need O(n^2) memory, 2021.
     """
@@ -44,6 +46,8 @@ class BlockAttention(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = cpu_target(self.target)
+        if has_open_sizes(op):
+            return
         for product in [o for o in op.walk() if isinstance(o, MatrixProductOp)]:
             found = attention(product)
             rows = _rows(found, target) if found is not None else None

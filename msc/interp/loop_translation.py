@@ -18,6 +18,7 @@ from xdsl.ir.affine import AffineMap
 from xdsl.utils.hints import isa
 
 from msc.dialects.loop import AccessOp, ApplyOp, ForOp, LanesOp, LoadOp, PrefetchOp, StoreOp
+from msc.dialects.open_sizes import argument_sizes
 from msc.interp.arrays import Array
 from msc.interp.intervals import Interval, interval
 from msc.interp.loop_access import Access, affine_text, lane_numbers
@@ -75,6 +76,8 @@ class _Translation:
         self._lines: list[str] = []
         self._depth = 0
         self._loops = 0
+        for argument, size in argument_sizes(function.args, function.arg_attrs).items():
+            self._ranges[argument] = (size.low, size.high)
         self._line(f"def f({', '.join(map(self._name, function.args))}):")
         self._block(function.body.block)
         self._line("return ()", 1)

@@ -11,6 +11,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument
 
 from msc.dialects.ms.structure import ParameterOp
+from msc.dialects.open_sizes import argument_sizes
 from msc.interp.arrays import Array, element_dtype
 from msc.interp.graph import evaluate_parameter
 from msc.interp.inputs import arguments, arranged, declared
@@ -20,7 +21,7 @@ from msc.interp.weights import WeightSource
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 
 ROLE_ATTRIBUTE = "ms.role"
-"""What an argument of the entry function is: "input", "output", "workspace" or "weights"."""
+"""What an argument of the entry function is: "input", "output", "size", "workspace" or "weights"."""
 
 OFFSET_ATTRIBUTE = "loop.offset"
 """Where a parameter's bytes lie in the weights."""
@@ -81,13 +82,19 @@ def evaluate_loops(
 ) -> tuple[Array, ...]:
     """The outputs of the entry function of a loop-stage module, in order; fresh memory is poisoned.
 
+    Sizes that a call decides are the largest.
+
     Raises MSC0601 to MSC0605 for a call that does not fit, MSC0303 and MSC0304 for weights that do not, MSC0610 for an
     access outside its buffer and MSC0611 for an operation that this stage does not have.
     """
     program = LoopProgram(module, weights, observer)
     expected = list(arguments(program.function(entry)))
     given = iter(arranged([declared(*a) for a in expected if _role(a[1]) == "input"], inputs))
-    values = [_value(module, argument, attributes, given, weights) for argument, attributes in expected]
+    sizes = argument_sizes([argument for argument, _ in expected], program.function(entry).arg_attrs)
+    values: list[Any] = [
+        sizes[argument].high if argument in sizes else _value(module, argument, attributes, given, weights)
+        for argument, attributes in expected
+    ]
     program.run(entry, *values)
     return tuple(_public(v, *a) for v, a in zip(values, expected, strict=True) if _role(a[1]) == "output")
 

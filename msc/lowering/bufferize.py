@@ -3,9 +3,9 @@
 Before: @main takes and returns tensors; its operations are gk.kernel (each with attribute `gk.function`: the function
 that `convert-gk-to-loop` made of it), views, entries, ms.get_parameter, ms.constant, func.return, and scf.if/for/while
 around them. After: @main takes a memref for every input and every output (`ms.role`; `ms.dtype` where the element type
-is unsigned, as memrefs are signless) and returns nothing. A kernel is a func.call on memref.alloc buffers, a view is a
-memref.reinterpret_cast, an entry is a loop.entry, a parameter is a memref.get_global of its symbol, a constant is a
-derived parameter.
+is unsigned, as memrefs are signless), an index for every size that calls decide, and returns nothing. A kernel is a
+func.call on memref.alloc buffers, a view is a memref.reinterpret_cast, an entry is a loop.entry, a parameter is a
+memref.get_global of its symbol, a constant is a derived parameter.
 A result is computed directly in the output's buffer where that is possible, and copied into it (memref.copy) where not:
 an output that is an input or a parameter, or that is returned twice.
 `plan-memory` then gives every buffer its place.
@@ -37,6 +37,7 @@ from msc.dialects.gk import KernelOp
 from msc.dialects.ms.base import ViewOp
 from msc.dialects.ms.entries import EntryOp, SetEntryOp
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp
+from msc.dialects.open_sizes import module_sizes, size_attributes
 from msc.ir.typed import element_type, memref_type, static_shape, tensor_type
 from msc.lowering.buffer_entries import bufferize_entry, bufferize_set_entry, entry_destination, place_of
 from msc.lowering.buffer_types import buffer_type, storage_type
@@ -46,9 +47,11 @@ from msc.lowering.constant_parameters import ConstantParameters
 from msc.lowering.destinations import direct_destinations, storage_root, view_root
 from msc.lowering.failure import refuse
 from msc.lowering.kernel_signature import KernelSignature, kernel_signatures
+from msc.poly.live import Size
 
 ENTRY = "main"
 FUNCTION = "gk.function"
+ROLE = "ms.role"
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,7 @@ class _Entry:
     block: Block = field(default_factory=Block)
     kernels: dict[str, KernelSignature] = field(init=False)
     constants: ConstantParameters = field(init=False)
+    sizes: dict[str, SSAValue] = field(default_factory=dict[str, SSAValue])
 
     def __post_init__(self) -> None:
         self.kernels = dict(kernel_signatures(self.module))
@@ -86,6 +90,7 @@ class _Entry:
             raise refuse("bufferize", self.function, "the entry function does not end with func.return")
         state = Bufferizer(self._handlers(), entry_destination, self._may_overwrite)
         outputs = self._arguments(state, results.arguments)
+        self.sizes = {size.name: self._size(size) for size in module_sizes(self.module)}
         state.destinations |= direct_destinations(source, zip(results.arguments, outputs, strict=True))
         with state.inside(self.block):
             state.translate(source)
@@ -104,12 +109,19 @@ class _Entry:
         value.name_hint = hint if hint is not None and SSAValue.is_valid_name(hint) else None
         return value
 
+    def _size(self, size: Size) -> SSAValue:
+        """An argument for a size that the call decides."""
+        value = self.block.insert_arg(IndexType(), len(self.block.args))
+        value.name_hint = size.name if SSAValue.is_valid_name(size.name) else None
+        return value
+
     def _install(self) -> None:
         old = self.function
         inputs, outputs = old.function_type.inputs.data, old.function_type.outputs.data
         attributes = [
             *_with_role(self._argument_attributes(), inputs, "input"),
             *_with_role(self._result_attributes(), outputs, "output"),
+            *(DictionaryAttr({**size_attributes(s).data, ROLE: StringAttr("size")}) for s in module_sizes(self.module)),
         ]
         new = func.FuncOp(
             ENTRY,
@@ -157,7 +169,7 @@ class _Entry:
             raise refuse("bufferize", op, f"@{name} does not take the inputs and outputs of its kernel")
         pairs = zip(given, signature.types, strict=True)
         arguments = [state.view(a, memref_type(type_), a.name_hint) for a, type_ in pairs]
-        state.emit(func.CallOp(name, arguments, []))
+        state.emit(func.CallOp(name, [*arguments, *(self.sizes[size] for size in signature.sizes)], []))
 
     def _may_overwrite(self, result: SSAValue, held: SSAValue) -> bool:
         """Whether a kernel may write `result` over `held`, everywhere that it reads that."""
@@ -230,7 +242,7 @@ def _name_of(attributes: DictionaryAttr) -> str | None:
 
 def _with_role(given: Sequence[DictionaryAttr], types: Sequence[Attribute], role: str) -> list[DictionaryAttr]:
     return [
-        DictionaryAttr({**attributes.data, "ms.role": StringAttr(role), **_unsigned(type_)})
+        DictionaryAttr({**attributes.data, ROLE: StringAttr(role), **_unsigned(type_)})
         for attributes, type_ in zip(given, types, strict=True)
     ]
 

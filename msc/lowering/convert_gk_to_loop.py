@@ -25,7 +25,7 @@ from msc.poly.model import KernelModel
 from msc.poly.nest import generate
 from msc.poly.overwriting import may_overwrite
 from msc.poly.plan import from_lines
-from msc.poly.tree import schedule_tree
+from msc.poly.tree import schedule_tree, tile_counts
 from msc.support.diagnostics import Diagnostic, MscError
 
 
@@ -96,8 +96,10 @@ def _function(kernel: gk.KernelOp, model: KernelModel, outputs: Sequence[int]) -
     schedule = schedule_tree(model, plan)
     inputs = [i for i, a in enumerate(model.arrays) if a.kind == "input"]
     locations = [op.location for op in statement_operations(kernel)]
-    function = KernelFunction(model, generate(schedule), inputs, outputs, locations).build()
-    temporaries = len(function.function_type.inputs) - len(inputs) - len(outputs)
+    counts = tile_counts(model, plan)
+    nests = generate(schedule, [*(f"n{k}" for k in range(len(model.sizes))), *counts])
+    function = KernelFunction(model, nests, inputs, outputs, locations, tuple(counts.values())).build()
+    temporaries = len(function.function_type.inputs) - len(inputs) - len(outputs) - len(model.sizes)
     function.attributes[OUTPUTS] = IntegerAttr(len(outputs), i64)
     function.attributes[TEMPORARIES] = IntegerAttr(temporaries, i64)
     pairs = [

@@ -7,15 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import arith, func, memref
-from xdsl.dialects.builtin import IndexType, MemRefType, i64
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IndexType, MemRefType, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from msc.dialects.element_types import BYTES
 from msc.dialects.loop import ApplyOp, ForOp, LoadOp, LoopKind, StoreOp
+from msc.dialects.open_sizes import size_attributes
 from msc.lowering.scalar_bodies import BodyEmitter, storage_type
-from msc.poly.affine import simplified
+from msc.poly.affine import bounds, simplified
 from msc.poly.buffers import LOCAL_BYTES, Access, LocalBuffer, body_accesses, compose, forwarded, local_buffer
+from msc.poly.live import ranges_of
 from msc.poly.model import KernelModel
 from msc.poly.nest import Body, Instance, Loop, Nest
 from msc.poly.scalar import Index, Read
@@ -34,7 +36,10 @@ class _Scope:
 
 
 class KernelFunction:
-    """Builds the function. Arguments: inputs, outputs, then whole-array temporaries for what fits nowhere else."""
+    """Builds the function.
+
+    Arguments: inputs, outputs, whole-array temporaries for what fits nowhere else, sizes that the call decides.
+    """
 
     def __init__(
         self,
@@ -43,22 +48,47 @@ class KernelFunction:
         inputs: Sequence[int],
         outputs: Sequence[int],
         locations: Sequence[Attribute],
+        counts: Sequence[AffineExpr] = (),
     ):
         self._model = model
+        self._counts = counts
         self._nests = nests
         self._arguments = [*inputs, *outputs]
         self._locations = locations
-        self._local = _local_buffers(model, nests)
+        self._local = _local_buffers(model, nests, len(model.sizes) + len(counts))
         self._temporaries = sorted({a for _, missing in self._local.values() for a in missing})
 
     def build(self) -> func.FuncOp:
         arrays = [*self._arguments, *self._temporaries]
-        types = [_memref(self._model.arrays[a].shape, self._model.arrays[a].dtype) for a in arrays]
+        buffers = [_memref(self._model.arrays[a].shape, self._model.arrays[a].dtype) for a in arrays]
+        types = [*buffers, *(IndexType() for _ in self._model.sizes)]
         block = Block(arg_types=types)
-        scope = _Scope(buffers=dict(zip(arrays, block.args, strict=True)))
+        sizes = tuple(block.args[len(arrays) :])
+        scope = self._outermost(sizes, dict(zip(arrays, block.args, strict=False)), block)
         self._emit(self._nests, scope, block)
         block.add_op(func.ReturnOp())
-        return func.FuncOp("kernel", (types, []), Region(block))
+        return func.FuncOp("kernel", (types, []), Region(block), arg_attrs=self._size_attributes(sizes, len(arrays)))
+
+    def _outermost(self, sizes: tuple[SSAValue, ...], buffers: Mapping[int, SSAValue], block: Block) -> _Scope:
+        """What all loops are inside of: the sizes, and the counts of tiles, which follow from them."""
+        ranges, variables = dict(ranges_of(self._model.sizes)), list(sizes)
+        for expr in self._counts:
+            count = ApplyOp(AffineMap(len(sizes), 0, (expr,)), sizes)
+            count.result.name_hint = "tiles"
+            block.add_op(count)
+            low, high = bounds(expr, ranges)
+            ranges[len(variables)] = range(low, high + 1)
+            variables.append(count.result)
+        return _Scope(tuple(variables), ranges, buffers)
+
+    def _size_attributes(self, arguments: Sequence[SSAValue], before: int) -> ArrayAttr[DictionaryAttr] | None:
+        """What the arguments that are sizes are called, and between what they lie."""
+        if not arguments:
+            return None
+        for argument, size in zip(arguments, self._model.sizes, strict=True):
+            argument.name_hint = size.name if SSAValue.is_valid_name(size.name) else None
+        named = [size_attributes(size) for size in self._model.sizes]
+        return ArrayAttr([*[DictionaryAttr({})] * before, *named])
 
     def _emit(self, nests: Sequence[Nest], scope: _Scope, block: Block) -> None:
         for nest in nests:
@@ -79,9 +109,16 @@ class KernelFunction:
         op = ForOp(lower, upper, values, loop.step, LoopKind(loop.kind), loop.name)
         op.variable.name_hint = loop.name
         block.add_op(op)
-        ranges = {**scope.ranges, depth: op.constant_range} if op.constant_range is not None else scope.ranges
+        ranges = {**scope.ranges, depth: self._range(loop, op, scope)}
         inner = _Scope((*scope.variables, op.variable), ranges, scope.buffers, scope.local, scope.forwarded, {})
         self._emit(loop.body, inner, op.body.block)
+
+    def _range(self, loop: Loop, op: ForOp, scope: _Scope) -> range:
+        """The iterations for any sizes."""
+        if op.constant_range is not None:
+            return op.constant_range
+        low, high = bounds(loop.lower, scope.ranges)[0], bounds(loop.upper, scope.ranges)[1]
+        return range(low, max(low + 1, high))
 
     def _body(self, body: Body, scope: _Scope, block: Block) -> None:
         local, _ = self._local[id(body)]
@@ -106,8 +143,11 @@ class _Locals:
     buffers: Mapping[int, LocalBuffer]
 
 
-def _local_buffers(model: KernelModel, nests: Sequence[Nest]) -> dict[int, tuple[_Locals, list[int]]]:
-    """By the identity of each Body: its local arrays, and those that need a temporary."""
+def _local_buffers(model: KernelModel, nests: Sequence[Nest], outside: int) -> dict[int, tuple[_Locals, list[int]]]:
+    """By the identity of each Body: its local arrays, and those that need a temporary.
+
+    `outside` are the variables that are no loops'.
+    """
     found: dict[int, tuple[_Locals, list[int]]] = {}
 
     def visit(nest: Nest, depth: int) -> None:
@@ -121,7 +161,7 @@ def _local_buffers(model: KernelModel, nests: Sequence[Nest]) -> dict[int, tuple
                 return
 
     for nest in nests:
-        visit(nest, 0)
+        visit(nest, outside)
     return found
 
 
@@ -205,7 +245,8 @@ class _InstanceEmitter:
         return self._insert(arith.IndexCastOp(inside, IndexType())).results[0]
 
     def _index(self, index: Index) -> SSAValue:
-        expr = index.expr.replace_dims_and_symbols(list(self._instance.index), [])
+        sizes = [AffineExpr.dimension(k) for k in range(len(self._model.sizes))]
+        expr = index.expr.replace_dims_and_symbols(list(self._instance.index), sizes)
         return self._insert(arith.IndexCastOp(self._apply(expr), i64)).results[0]
 
     def _apply(self, expr: AffineExpr) -> SSAValue:

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, Intege
 from xdsl.ir import Attribute
 from xdsl.utils.hints import isa
 
+from msc.dialects.open_sizes import argument_sizes
 from msc.ir.locations import source_location
 from msc.support.diagnostics import Diagnostic, MscError
 
@@ -18,12 +19,16 @@ OUTPUTS, TEMPORARIES, IN_PLACE = "loop.outputs", "loop.temporaries", "loop.in_pl
 
 @dataclass(frozen=True)
 class KernelSignature:
-    """How the arguments of a kernel's function divide; `loop.in_place` holds pairs (output, input), each from zero."""
+    """How the arguments of a kernel's function divide; `loop.in_place` holds pairs (output, input), each from zero.
+
+    `types` are those of the buffers; after them come the `sizes` that the call decides, by name.
+    """
 
     types: tuple[Attribute, ...]
     outputs: int
     temporaries: int
     in_place: frozenset[tuple[int, int]] = frozenset()
+    sizes: tuple[str, ...] = ()
 
     @property
     def inputs(self) -> int:
@@ -48,9 +53,10 @@ class KernelSignature:
     @classmethod
     def of(cls, function: func.FuncOp) -> KernelSignature:
         """Read the signature from a function's attributes."""
-        types = tuple(function.function_type.inputs.data)
+        sizes = tuple(s.name for s in argument_sizes(function.args, function.arg_attrs).values())
+        types = tuple(function.function_type.inputs.data)[: len(function.args) - len(sizes)]
         counts = _count(function, OUTPUTS), _count(function, TEMPORARIES)
-        return cls(types, *counts, frozenset(argument_pairs(function.attributes.get(IN_PLACE))))
+        return cls(types, *counts, frozenset(argument_pairs(function.attributes.get(IN_PLACE))), sizes)
 
 
 def kernel_signatures(module: ModuleOp) -> Mapping[str, KernelSignature]:

@@ -20,6 +20,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.hints import isa
 
 from msc.dialects import loop
+from msc.dialects.open_sizes import argument_sizes
 from msc.interp.intervals import Interval, interval
 from msc.ir.locations import source_location
 from msc.ir.typed import static_shape
@@ -44,17 +45,31 @@ def bounds_diagnostics(module: ModuleOp) -> Iterator[Diagnostic]:
     """An error for every affine access that leaves its buffer in some iteration."""
     for function in module.body.block.ops:
         if isinstance(function, func.FuncOp):
-            yield from _check_region(function.body, _Nest())
+            yield from _check_region(function.body, _Nest.of(function))
 
 
 @dataclass(frozen=True)
 class _Nest:
-    """The loops around an operation, outermost first, their variables' intervals, and index values as expressions."""
+    """The loops around an operation, outermost first, their variables' intervals, and index values as expressions.
 
-    loops: tuple[loop.ForOp, ...] = ()
+    The sizes of a call are the outermost loops: what is proved is proved for all of them.
+    """
+
+    names: tuple[str, ...] = ()
     ranges: tuple[LoopRange, ...] = ()
     intervals: tuple[Interval, ...] = ()
     known: Mapping[SSAValue, AffineExpr] = field(default_factory=dict[SSAValue, AffineExpr])
+
+    @classmethod
+    def of(cls, function: func.FuncOp) -> _Nest:
+        """The nest of a function's own operations."""
+        sizes = argument_sizes(function.args, function.arg_attrs)
+        return cls(
+            tuple(size.name for size in sizes.values()),
+            tuple(LoopRange((_constant(s.low),), (_constant(s.high + 1),)) for s in sizes.values()),
+            tuple((size.low, size.high) for size in sizes.values()),
+            {argument: AffineDimExpr(k) for k, argument in enumerate(sizes)},
+        )
 
     def expressions(self, map_: Sequence[AffineExpr], values: Sequence[SSAValue]) -> tuple[AffineExpr, ...] | None:
         """The expressions over the loops' variables; None if one of `values` is not affine in them."""
@@ -69,9 +84,9 @@ class _Nest:
         upper = self.expressions(op.upper.data.results, op.values)
         if lower is None or upper is None:
             return None
-        variable = AffineDimExpr(len(self.loops))
+        variable = AffineDimExpr(len(self.names))
         return _Nest(
-            (*self.loops, op),
+            (*self.names, _name(op, len(self.names))),
             (*self.ranges, LoopRange(lower, upper, op.step.value.data)),
             (*self.intervals, self._interval(op, lower, upper)),
             {**self.known, op.variable: variable},
@@ -89,7 +104,11 @@ class _Nest:
 
     def knowing(self, value: SSAValue, expr: AffineExpr) -> _Nest:
         """The nest in which `value` stands for an expression."""
-        return _Nest(self.loops, self.ranges, self.intervals, {**self.known, value: expr})
+        return _Nest(self.names, self.ranges, self.intervals, {**self.known, value: expr})
+
+
+def _constant(value: int) -> AffineExpr:
+    return AffineConstantExpr(value)
 
 
 def _check_region(region: Region, nest: _Nest) -> Iterator[Diagnostic]:
@@ -117,8 +136,10 @@ def _check_access(op: Operation, nest: _Nest) -> Iterator[Diagnostic]:
     iteration = escaping_iteration(nest.ranges, access)
     if iteration is None:
         return
-    names = [_name(op_, k) for k, op_ in enumerate(nest.loops)]
-    place = ", ".join(f"{name} = {value}" for name, value in zip(names, iteration, strict=True)) or "its only iteration"
+    place = (
+        ", ".join(f"{name} = {value}" for name, value in zip(nest.names, iteration, strict=True))
+        or "its only iteration"
+    )
     shape = "x".join(map(str, access.shape))
     message = f"verify-bounds: '{op.name}' leaves its buffer of {shape} elements at {place}"
     yield Diagnostic("MSC0404", message, source_location(op))

@@ -6,7 +6,8 @@ Checked are the closed list of operations (MSC0902), and what the code generator
 - a local array (memref.alloca) has a known shape, and those of a function fit on a thread's stack;
 - only an outermost loop is parallel; an unrolled loop has a constant number of iterations; no loop is of kind vector,
   as `vectorize` has made vectors of those or, with its reason, ordinary loops;
-- @main has inputs, outputs, at most one workspace and the weights, in this order, and calls kernels of the module.
+- @main has inputs, outputs, sizes, at most one workspace and the weights, in this order, and calls kernels of the
+  module; a size is an index with a range.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import func, memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, ModuleOp, StringAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType, ModuleOp, StringAttr
 from xdsl.ir import Attribute, BlockArgument, Operation
 from xdsl.passes import ModulePass
 from xdsl.utils.hints import isa
 
 from msc.dialects import loop
+from msc.dialects.open_sizes import argument_sizes
 from msc.ir.locations import source_location
 from msc.lowering.buffer_types import byte_size
 from msc.lowering.kernel_signature import KernelSignature, kernel_signatures
@@ -32,7 +34,7 @@ ENTRY_NAME = "main"
 STACK_BYTES = 1 << 18
 """Most that the local arrays of one function take; the stacks of threads hold 512 KiB at least (macOS)."""
 
-_ROLES = ("input", "output", "workspace", "weights")
+_ROLES = ("input", "output", "size", "workspace", "weights")
 
 
 @dataclass(frozen=True)
@@ -86,8 +88,9 @@ def _check_operations(function: func.FuncOp, legal: frozenset[str], place: str) 
 
 
 def _check_arguments(function: func.FuncOp) -> Iterator[Diagnostic]:
+    sizes = argument_sizes(function.args, function.arg_attrs)
     for position, type_ in enumerate(function.function_type.inputs):
-        if not _is_static_buffer(type_):
+        if not _is_static_buffer(type_) and not (type_ == IndexType() and function.args[position] in sizes):
             yield _wrong(function, f"argument {position} is no memref of known shape but {type_}")
     if function.function_type.outputs.data:
         yield _wrong(function, f"@{function.sym_name.data} returns values; results are written into buffers")
@@ -140,7 +143,8 @@ def _check_roles(function: func.FuncOp) -> Iterator[Diagnostic]:
     single = all(places.count(_ROLES.index(role)) <= 1 for role in ("workspace", "weights"))
     if len(places) != len(given) or places != sorted(places) or not single:
         yield _wrong(
-            function, "the arguments' ms.role are not inputs, outputs, a workspace and the weights, in this order"
+            function,
+            "the arguments' ms.role are not inputs, outputs, sizes, a workspace and the weights, in this order",
         )
 
 

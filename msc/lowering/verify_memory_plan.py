@@ -62,7 +62,8 @@ class _Run:
         self._kernels = kernel_signatures(module)
         arguments = function.body.block.args
         self._roles: dict[SSAValue, str] = dict(zip(arguments, _roles(function), strict=True))
-        self._places: dict[SSAValue, _Place] = {a: _Place(a, 0, byte_size(a)) for a in arguments}
+        buffers = [a for a in arguments if self._roles[a] != "size"]
+        self._places: dict[SSAValue, _Place] = {a: _Place(a, 0, byte_size(a)) for a in buffers}
         self._whole: set[SSAValue] = {a for a, role in self._roles.items() if role in ("input", "weights")}
 
     def follow(self, block: Block) -> None:
@@ -105,7 +106,7 @@ class _Run:
         signature = self._kernels.get(name)
         if signature is None:
             raise self._error(op, f"@{name} is not a kernel's function")
-        inputs, written = op.arguments[: signature.inputs], op.arguments[signature.inputs :]
+        inputs, written = op.arguments[: signature.inputs], op.arguments[signature.inputs : len(signature.types)]
         for j, target in enumerate(written):
             for i, source in enumerate(inputs):
                 self._check_apart(op, target, source, may_coincide=(j, i) in signature.in_place)

@@ -87,9 +87,29 @@ def simplified(expr: AffineExpr, ranges: Mapping[int, range] | None = None) -> A
 
 
 def bounds(expr: AffineExpr, ranges: Mapping[int, range]) -> tuple[int, int]:
-    """Smallest and largest value of a linear expression; KeyError for a dimension without a range."""
+    """Smallest and largest value of an expression that is linear or a quotient of such.
+
+    Raises KeyError for a dimension without a range and ValueError for other expressions.
+    """
     form = linear_form(expr)
     if form is None:
-        raise ValueError(f"{expr} is not linear")
+        return _quotient_bounds(expr, ranges)
     ends = [(c * ranges[d][0], c * ranges[d][-1]) for d, c in form.coefficients.items()]
     return form.constant + sum(map(min, ends)), form.constant + sum(map(max, ends))
+
+
+def _quotient_bounds(expr: AffineExpr, ranges: Mapping[int, range]) -> tuple[int, int]:
+    match expr:
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Add, lhs, rhs):
+            (a, b), (c, d) = bounds(lhs, ranges), bounds(rhs, ranges)
+            return a + c, b + d
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Mul, lhs, AffineConstantExpr(value=factor)):
+            ends = [factor * end for end in bounds(lhs, ranges)]
+            return min(ends), max(ends)
+        case AffineBinaryOpExpr(AffineBinaryOpKind.FloorDiv, lhs, AffineConstantExpr(value=divisor)):
+            low, high = bounds(lhs, ranges)
+            return low // divisor, high // divisor
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Mod, _, AffineConstantExpr(value=divisor)):
+            return 0, divisor - 1
+        case _:
+            raise ValueError(f"{expr} is not linear")

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from xdsl.ir.affine import AffineConstantExpr, AffineExpr, AffineMap
 
 from msc.poly.affine import bounds, linear_form
+from msc.poly.live import ranges_of
 from msc.poly.model import KernelModel
 from msc.poly.nest import Body, Instance, Loop, Nest
 from msc.poly.scalar import reads
@@ -48,9 +49,9 @@ class Access:
 
 
 def body_accesses(model: KernelModel, body: Body, depth: int) -> list[Access]:
-    """Every access to an internal array in a Body below `depth` loops, in program order."""
+    """Every access to an internal array in a Body below `depth` sizes and loops, in program order."""
     accesses: list[Access] = []
-    for instance, leaf, inner, vector in _instances(body.inside, depth, {}, None, [0]):
+    for instance, leaf, inner, vector in _instances(body.inside, depth, ranges_of(model.sizes), None, [0]):
         statement = model.statements[instance.statement]
         for read in reads(statement.body):
             if model.arrays[read.operand].kind == "internal":

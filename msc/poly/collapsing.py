@@ -2,7 +2,8 @@
 
 The rows of an image that a pointwise convolution and an activation read are one long row in memory: as one dimension it
 fills vectors and register tiles, where each of its rows would leave a rest. Two axes of an array collapse if every
-access indexes them by two whole dimensions, and two dimensions of a statement if they index nothing else.
+access indexes them by two whole dimensions, and two dimensions of a statement if they index nothing else and no size
+of the call bounds them.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ class _Link:
 
     axes: frozenset[_Axes]
     dims: frozenset[_Dims]
+    sizes: int = 0
+    """How many sizes the call decides: the symbols of expressions."""
 
     def merged(self, model: KernelModel) -> KernelModel:
         arrays = tuple(self._array(a, array) for a, array in enumerate(model.arrays))
@@ -70,7 +73,8 @@ class _Link:
         kept[q] = AffineExpr.constant(0)
         write = self._moved(statement.target, statement.write, p, kept)
         body = self._body(statement.body, p, kept)
-        return replace(statement, extents=tuple(extents), names=tuple(names), write=write, body=body)
+        bounds = tuple(b for d, b in enumerate(statement.bounds) if d != q)
+        return replace(statement, extents=tuple(extents), names=tuple(names), write=write, body=body, bounds=bounds)
 
     def _body(self, scalar: Scalar, p: int, kept: Sequence[AffineExpr]) -> Scalar:
         match scalar:
@@ -78,7 +82,8 @@ class _Link:
                 indirect = tuple((d, self._body(i, p, kept)) for d, i in scalar.indirect)
                 return replace(scalar, index=self._moved(scalar.operand, scalar.index, p, kept), indirect=indirect)
             case Index():
-                return replace(scalar, expr=scalar.expr.replace_dims_and_symbols(list(kept), []))
+                sizes = [AffineExpr.symbol(k) for k in range(self.sizes)]
+                return replace(scalar, expr=scalar.expr.replace_dims_and_symbols(list(kept), sizes))
             case Apply():
                 return replace(scalar, args=tuple(self._body(a, p, kept) for a in scalar.args))
             case Cast():
@@ -108,7 +113,7 @@ def _link(model: KernelModel, start: _Axes) -> _Link | None:
                     left += new
     except _Apart:
         return None
-    return _Link(frozenset(axes), frozenset(dims)) if dims else None
+    return _Link(frozenset(axes), frozenset(dims), len(model.sizes)) if dims else None
 
 
 def _dims_of(model: KernelModel, at: _Axes) -> Iterator[_Dims]:
@@ -129,7 +134,8 @@ def _axes_of(model: KernelModel, found: _Dims) -> Iterator[_Axes]:
     """The axes that the dimensions index, in every access of their statement."""
     number, p, q = found
     statement = model.statements[number]
-    if p == q or {p, q} & set(_computed_with(statement.body)):
+    bounded = statement.bound(p) is not None or statement.bound(q) is not None
+    if p == q or bounded or {p, q} & set(_computed_with(statement.body)):
         raise _Apart
     for array, map_ in statement.accesses():
         used = [k for k, e in enumerate(map_.results) if {p, q} & e.used_dims()]

@@ -6,7 +6,7 @@ relations in program order, statements one after the other, each over its box.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import islpy as isl
@@ -16,8 +16,10 @@ from xdsl.ir.affine import (
     AffineConstantExpr,
     AffineDimExpr,
     AffineExpr,
+    AffineSymExpr,
 )
 
+from msc.poly.live import over_symbols
 from msc.poly.model import KernelModel, KernelStatement
 
 
@@ -42,12 +44,14 @@ class Dependences:
 
 
 def isl_expr(expr: AffineExpr) -> str:
-    """An affine expression in isl's syntax; dimension k is `dk`."""
+    """An affine expression in isl's syntax; dimension k is `dk`, symbol k `nk`."""
     match expr:
         case AffineConstantExpr():
             return str(expr.value)
         case AffineDimExpr():
             return f"d{expr.position}"
+        case AffineSymExpr():
+            return f"n{expr.position}"
         case AffineBinaryOpExpr(AffineBinaryOpKind.Add, lhs, rhs):
             return f"({isl_expr(lhs)} + {isl_expr(rhs)})"
         case AffineBinaryOpExpr(AffineBinaryOpKind.Mul, lhs, rhs):
@@ -67,15 +71,34 @@ def tuple_of(index: int, rank: int) -> str:
     return f"S{index}[{', '.join(f'd{i}' for i in range(rank))}]"
 
 
-def domain_of(index: int, statement: KernelStatement) -> str:
-    """The iteration domain of a statement, as isl text without braces."""
-    box = " and ".join(f"0 <= d{i} < {extent}" for i, extent in enumerate(statement.extents))
+def domain_of(index: int, statement: KernelStatement, live: bool = False) -> str:
+    """The iteration domain of a statement, as isl text without braces; the live part ends at the bounds."""
+    ends = (limit(statement, d) if live else str(n) for d, n in enumerate(statement.extents))
+    box = " and ".join(f"0 <= d{i} < {end}" for i, end in enumerate(ends))
     return tuple_of(index, len(statement.extents)) + (f" : {box}" if box else "")
 
 
+def limit(statement: KernelStatement, dim: int) -> str:
+    """Where a dimension ends, in isl's syntax over the sizes."""
+    bound = statement.bound(dim)
+    return str(statement.extents[dim]) if bound is None else isl_expr(over_symbols(bound))
+
+
+def parameters(model: KernelModel, more: Sequence[str] = ()) -> str:
+    """The sizes, and more, as isl's parameters: the beginning of a set's text."""
+    names = [*(f"n{k}" for k in range(len(model.sizes))), *more]
+    return f"[{', '.join(names)}] -> " if names else ""
+
+
 def domain(model: KernelModel) -> isl.UnionSet:
-    """All iteration domains."""
+    """All iteration domains, of the largest sizes: what is legal there is legal for smaller ones."""
     return isl.UnionSet("{ " + "; ".join(domain_of(i, s) for i, s in enumerate(model.statements)) + " }")
+
+
+def live_domain(model: KernelModel) -> isl.UnionSet:
+    """All iteration domains, for any sizes in their ranges."""
+    box = "; ".join(domain_of(i, s, live=True) for i, s in enumerate(model.statements))
+    return isl.UnionSet(f"{parameters(model)}{{ {box} }}")
 
 
 def dependences(model: KernelModel) -> Dependences:

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from msc.poly.compute import Combine, Statement, affine_map, dims, identity
+from msc.poly.live import Size
 from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar, reads
 
 ArrayKind: TypeAlias = Literal["input", "output", "internal"]
@@ -33,7 +34,8 @@ class Array:
 class KernelStatement:
     """A statement of the kernel; reads in `body` and `target` are positions in the kernel's arrays.
 
-    `combine` is None for a plain write, else the statement updates what it writes.
+    `combine` is None for a plain write, else the statement updates what it writes. `bounds` end a dimension before its
+    extent where there is one: expressions over the kernel's sizes (`msc.poly.live_statements`).
     """
 
     extents: tuple[int, ...]
@@ -43,10 +45,15 @@ class KernelStatement:
     body: Scalar
     combine: Combine | None
     operation: int
+    bounds: tuple[AffineExpr | None, ...] = ()
 
     @property
     def points(self) -> int:
         return math.prod(self.extents)
+
+    def bound(self, dim: int) -> AffineExpr | None:
+        """Where a dimension ends, if before its extent."""
+        return self.bounds[dim] if self.bounds else None
 
     @property
     def reduced(self) -> tuple[int, ...]:
@@ -65,11 +72,15 @@ class KernelStatement:
 
 @dataclass(frozen=True)
 class KernelModel:
-    """Arrays and statements in program order. `operations` name what the statements came from, for reports."""
+    """Arrays and statements in program order. `operations` name what the statements came from, for reports.
+
+    `sizes` are those that a call decides; extents and shapes are for the largest.
+    """
 
     arrays: tuple[Array, ...]
     statements: tuple[KernelStatement, ...]
     operations: tuple[str, ...]
+    sizes: tuple[Size, ...] = ()
 
     @property
     def points(self) -> int:
@@ -78,7 +89,7 @@ class KernelModel:
     @property
     def structure(self) -> str:
         """The same text for kernels that compute the same, wherever they came from; it tells 0.0 from -0.0."""
-        return repr((self.arrays, self.statements))
+        return repr((self.arrays, self.statements, self.sizes))
 
 
 def statements_of(

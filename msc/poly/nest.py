@@ -1,7 +1,7 @@
 """The loop nest that isl generates for a schedule tree, as plain data.
 
-Index expressions are affine over the enclosing loops' variables: dimension k is the k-th enclosing loop that is not
-degenerate, counted from outside.
+Index expressions are affine over the sizes of the call, counts of tiles and the enclosing loops' variables: dimensions
+in this order; loops that are not degenerate count, from outside.
 """
 
 from __future__ import annotations
@@ -55,10 +55,11 @@ class UnsupportedNest(Exception):
     """isl generated a construct that msc's schedules should never ask for (a guard, a non-unit condition)."""
 
 
-def generate(schedule: isl.Schedule) -> tuple[Nest, ...]:
-    """Isl's AST of a schedule as a nest."""
-    build = isl.AstBuild.alloc(schedule.get_ctx())
-    return _nests(build.node_from_schedule(schedule), {}, 0, None)
+def generate(schedule: isl.Schedule, parameters: Sequence[str] = ()) -> tuple[Nest, ...]:
+    """Isl's AST of a schedule as a nest; `parameters` name the outermost dimensions."""
+    build = isl.AstBuild.from_context(schedule.get_domain().params())
+    variables = {name: AffineExpr.dimension(k) for k, name in enumerate(parameters)}
+    return _nests(build.node_from_schedule(schedule), variables, len(parameters), None)
 
 
 def _nests(node: isl.AstNode, variables: dict[str, AffineExpr], depth: int, mark: str | None) -> tuple[Nest, ...]:

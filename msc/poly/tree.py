@@ -4,16 +4,23 @@ The tree, top down: for each member of the band a tile loop (with a sequence of 
 not divide the extent, so that every loop has constant bounds and no guard is ever needed); the mark `body`, where local
 buffers live; a sequence of the groups; in each the inner loops, then the point loops of the tiles, then a sequence of
 the statements. Loops are announced by marks `kind:name`.
+
+A member that ends at a bound over the sizes has a part for each of ever smaller tiles, down to single iterations: each
+takes what whole tiles fill of what the ones before left. How many tiles end there is a parameter of its own
+(`tile_counts`): isl need not know that a part may hold only one, which would make it no loop but a guard.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import islpy as isl
+from xdsl.ir.affine import AffineExpr
 
-from msc.poly.dependences import Dependences, domain, tuple_of
+from msc.poly.dependences import Dependences, isl_expr, live_domain, parameters, tuple_of
+from msc.poly.live import over_symbols
 from msc.poly.model import KernelModel
 from msc.poly.outer_band import loop_row
 from msc.poly.plan import Group, Member, Plan
@@ -23,11 +30,16 @@ BODY_MARK = "body"
 
 @dataclass(frozen=True)
 class _Part:
-    """The range [low, high) of a member's extent, cut into tiles of `tile`."""
+    """The range [low, high) of a member's extent, in isl's syntax, cut into tiles of `tile`.
 
-    low: int
-    high: int
+    `single` if one tile is all of it; `even` if all its tiles are whole.
+    """
+
+    low: str
+    high: str
     tile: int
+    single: bool = False
+    even: bool = True
 
 
 class _TreeBuilder:
@@ -35,6 +47,8 @@ class _TreeBuilder:
 
     def __init__(self, model: KernelModel, plan: Plan):
         self._plan = plan
+        self._model = model
+        self._counts = tuple(tile_counts(model, plan))
         self._ranks = {i: len(s.extents) for i, s in enumerate(model.statements)}
 
     def whole(self, node: isl.ScheduleNode) -> isl.ScheduleNode:
@@ -56,7 +70,7 @@ class _TreeBuilder:
         if not members:
             return self._body(node, parts)
         member, rest = members[0], members[1:]
-        ranges = _parts(member)
+        ranges = self._parts(member)
         if len(ranges) == 1:
             return self._tile_loop(node, member, ranges[0], rest, parts)
         filters = [self._range_filter(member, part) for part in ranges]
@@ -66,10 +80,10 @@ class _TreeBuilder:
         self, node: isl.ScheduleNode, member: Member, part: _Part, rest: Sequence[Member], parts: Mapping[str, _Part]
     ) -> isl.ScheduleNode:
         inner = {**parts, member.name: part}
-        if part.high - part.low == part.tile:
+        if part.single:
             return self.band(node, rest, inner)
-        row = f"floor(({{d}} - {part.low})/{part.tile})" if part.tile > 1 else f"{{d}} - {part.low}"
-        kind = "parallel" if member.parallel else "vector" if member.vector and part.tile == 1 else "sequential"
+        row = f"floor(({{d}} - ({part.low}))/{part.tile})" if part.tile > 1 else "{d}"
+        kind = "parallel" if member.parallel else "vector" if member.vector and member.tile == 1 else "sequential"
         return self._loop(node, f"{kind}:{member.name}", member, row, lambda child: self.band(child, rest, inner))
 
     def _body(self, node: isl.ScheduleNode, parts: Mapping[str, _Part]) -> isl.ScheduleNode:
@@ -104,8 +118,11 @@ class _TreeBuilder:
         member, part = members[0], parts[members[0].name]
         if part.tile == 1:
             return self._points(node, group, members[1:], parts)
-        row = f"{{d}} - {part.low} - {part.tile}*floor(({{d}} - {part.low})/{part.tile})"
-        kind = "vector" if member.vector else "unroll"
+        start = f"({part.low})"
+        row = (
+            f"{{d}} - {start}" if part.single else f"{{d}} - {start} - {part.tile}*floor(({{d}} - {start})/{part.tile})"
+        )
+        kind = "vector" if member.vector else "unroll" if part.even else "sequential"
         return self._loop(
             node, f"{kind}:{member.name}", member, row, lambda child: self._points(child, group, members[1:], parts)
         )
@@ -120,7 +137,8 @@ class _TreeBuilder:
     ) -> isl.ScheduleNode:
         depth = node.get_tree_depth()
         present = {s: self._ranks[s] for s in member.dims}
-        band = node.insert_partial_schedule(isl.MultiUnionPwAff(loop_row(member.dims, present, row)))
+        text = parameters(self._model, self._counts) + loop_row(member.dims, present, row)
+        band = node.insert_partial_schedule(isl.MultiUnionPwAff(text))
         marked = band.insert_mark(isl.Id(mark, context=node.get_ctx()))
         return _back_to(below(marked.child(0).child(0)), depth)
 
@@ -145,7 +163,11 @@ class _TreeBuilder:
         pieces = [
             f"{tuple_of(s, self._ranks[s])} : {part.low} <= d{dim} < {part.high}" for s, dim in member.dims.items()
         ]
-        return isl.UnionSet("{ " + "; ".join(pieces) + " }")
+        return isl.UnionSet(f"{parameters(self._model, self._counts)}{{ {'; '.join(pieces)} }}")
+
+    def _parts(self, member: Member) -> list[_Part]:
+        bound = _member_bound(self._model, member)
+        return _parts(member) if bound is None else _open_parts(member, bound)
 
     def _statement_filter(self, statements: Sequence[int]) -> isl.UnionSet:
         return isl.UnionSet("{ " + "; ".join(tuple_of(s, self._ranks[s]) for s in statements) + " }")
@@ -154,10 +176,69 @@ class _TreeBuilder:
 def _parts(member: Member) -> list[_Part]:
     """The member's extent as whole tiles and, where they do not fill it, a rest that is one smaller tile."""
     whole = member.extent - member.extent % member.tile
-    parts = [_Part(0, whole, member.tile)] if whole else []
+    parts = [_Part("0", str(whole), member.tile, whole == member.tile)] if whole else []
     if whole < member.extent:
-        parts.append(_Part(whole, member.extent, member.extent - whole))
+        parts.append(_Part(str(whole), str(member.extent), member.extent - whole, single=True))
     return parts
+
+
+def _open_parts(member: Member, bound: AffineExpr) -> list[_Part]:
+    """Parts of ever smaller tiles; a vector loop over all iterations stays one."""
+    limit = isl_expr(over_symbols(bound))
+    if member.vector and member.tile == member.extent:
+        return [_Part("0", limit, member.tile, single=True, even=False)]
+    parts, low = list[_Part](), "0"
+    for tile in _smaller_tiles(member):
+        high = f"{low} + {tile}*{_count_name(bound, member, tile)}"
+        parts.append(_Part(low, high, tile))
+        low = high
+    return [*parts, _Part(low, limit, 1)]
+
+
+def _smaller_tiles(member: Member) -> list[int]:
+    """The member's tile, half of it, half of that, and so on above 1."""
+    return [member.tile >> k for k in range(member.tile.bit_length() - 1)]
+
+
+def _member_bound(model: KernelModel, member: Member) -> AffineExpr | None:
+    """Where the member ends, if before its extent: the same place for all its statements."""
+    found = {model.statements[s].bound(d) for s, d in member.dims.items()}
+    if len(found) > 1:
+        raise ValueError(f"loop {member.name} ends at different places: {', '.join(sorted(map(str, found)))}")
+    return found.pop() if found else None
+
+
+def tile_counts(model: KernelModel, plan: Plan) -> dict[str, AffineExpr]:
+    """Isl's parameters that count the tiles of members with a bound, and their values over the sizes."""
+    counts: dict[str, AffineExpr] = {}
+    for member in plan.band:
+        rest = bound = _member_bound(model, member)
+        if bound is None or rest is None or (member.vector and member.tile == member.extent):
+            continue
+        for tile in _smaller_tiles(member):
+            counts[_count_name(bound, member, tile)] = rest // tile
+            rest = rest % tile
+    return counts
+
+
+def _count_name(bound: AffineExpr, member: Member, tile: int) -> str:
+    letters = "".join(c if c.isalnum() else "_" for c in isl_expr(over_symbols(bound)))
+    return f"tiles{tile}_of_{member.tile}_in_{letters}"
+
+
+def _context(model: KernelModel, plan: Plan) -> isl.Set:
+    """What isl may know of the parameters: the least sizes, and that tiles end before what they are cut from.
+
+    Of the largest sizes it would know where only one tile fits.
+    """
+    facts = [f"n{k} >= {size.low}" for k, size in enumerate(model.sizes)]
+    for member in plan.band:
+        bound = _member_bound(model, member)
+        if bound is not None:
+            ends = [f"{part.high}" for part in _open_parts(member, bound)]
+            facts += [f"{low} <= {high}" for low, high in pairwise(["0", *ends])]
+    text = " and ".join(facts)
+    return isl.Set(f"{parameters(model, tuple(tile_counts(model, plan)))}{{ : {text} }}")
 
 
 def _back_to(node: isl.ScheduleNode, depth: int) -> isl.ScheduleNode:
@@ -169,7 +250,7 @@ def _back_to(node: isl.ScheduleNode, depth: int) -> isl.ScheduleNode:
 def schedule_tree(model: KernelModel, plan: Plan) -> isl.Schedule:
     """The schedule tree of a plan. Raises ValueError for a plan that does not run each statement once."""
     _check_complete(model, plan)
-    unscheduled = isl.Schedule.from_domain(domain(model))
+    unscheduled = isl.Schedule.from_domain(live_domain(model).intersect_params(_context(model, plan)))
     if not model.statements:
         return unscheduled
     root = unscheduled.get_root().child(0)
@@ -196,7 +277,7 @@ def reversed_pairs(schedule: isl.Schedule, pairs: isl.UnionMap) -> isl.UnionMap:
 
 
 def _backwards(schedule: isl.Schedule, pairs: isl.UnionMap, legal: Callable[[isl.Space], isl.Map]) -> isl.UnionMap:
-    time = schedule.get_map()
+    time = schedule.get_map().intersect_domain(schedule.get_domain())
     found: list[isl.Map] = []
     in_time = pairs.apply_domain(time).apply_range(time)
     in_time.foreach_map(lambda m: found.append(m.subtract(legal(m.get_space().domain()))))

@@ -37,8 +37,7 @@ class Checker:
 
     def check(self, arrays: tuple[Array, ...], named: Mapping[str, Array]) -> Sequence[Array]:
         """The inputs in order, C-contiguous; copied only when they are not. Raises MSC0601 to MSC0604."""
-        if named or len(arrays) != len(self._expected):
-            arrays = self._arrange(arrays, named)
+        arrays = self.arranged(arrays, named)
         for array, (shape, dtype) in zip(arrays, self._expected, strict=True):
             # Identity is the usual case and quicker than equality, which decides all others.
             if (
@@ -50,6 +49,10 @@ class Checker:
             if not array.flags.c_contiguous:
                 return self._contiguous(arrays)
         return arrays
+
+    def arranged(self, arrays: tuple[Array, ...], named: Mapping[str, Array]) -> tuple[Array, ...]:
+        """As many arrays as the model has inputs, in their order. Raises MSC0601 and MSC0602."""
+        return self._arrange(arrays, named) if named or len(arrays) != len(self._expected) else arrays
 
     def _contiguous(self, arrays: tuple[Array, ...]) -> Sequence[Array]:
         self._explain(arrays)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from msc.runtime.arguments import Checker, numpy_dtype
 from msc.runtime.cache import place_artifact
 from msc.runtime.interface import CALLS_SYMBOL, PROFILE_SYMBOL, RUN_SYMBOL, SIGNATURE_SYMBOL
+from msc.runtime.open_calls import live_specs, new_output, placed, sizes_of
 from msc.runtime.program import ALIGNMENT, Signature
 from msc.support.diagnostics import Diagnostic, MscError
 
@@ -59,7 +60,8 @@ class CompiledModel:
         self._run = _function(library, RUN_SYMBOL)
         self._checker = Checker(signature.inputs)
         self._outputs = tuple((t.shape, numpy_dtype(t.dtype), t.bytes) for t in signature.outputs)
-        self._local = _Workspace(signature.workspace_bytes, len(signature.inputs) + len(signature.outputs))
+        arguments = len(signature.inputs) + len(signature.outputs) + len(signature.sizes)
+        self._local = _Workspace(signature.workspace_bytes, arguments)
 
     def __call__(self, *arrays: Array, **named: Array) -> Any:
         """The model's outputs: an array, or a tuple for several, which no type checker can tell apart.
@@ -71,21 +73,37 @@ class CompiledModel:
 
     def outputs(self, *arrays: Array, **named: Array) -> tuple[Array, ...]:
         """The model's outputs as a tuple, also when there is one. Raises as a call does."""
+        if self.signature.sizes:
+            return self._open_outputs(arrays, named)
         inputs = self._checker.check(arrays, named)
         outputs = tuple([_new_output(*output) for output in self._outputs])
         self.call_into(inputs, outputs)
         return outputs
 
-    def new_outputs(self) -> list[Array]:
-        """Uninitialised arrays for one call's outputs."""
-        return [_new_output(*output) for output in self._outputs]
+    def _open_outputs(self, arrays: tuple[Array, ...], named: Mapping[str, Array]) -> tuple[Array, ...]:
+        inputs = self.check(self._checker.arranged(arrays, named))
+        outputs = self.new_outputs(inputs)
+        self.call_into(inputs, outputs)
+        return tuple(map(np.ascontiguousarray, outputs))
+
+    def new_outputs(self, inputs: Sequence[Array] | None = None) -> list[Array]:
+        """Uninitialised arrays for the outputs of a call, of the largest sizes or those of its checked inputs."""
+        if not self.signature.sizes:
+            return [_new_output(*output) for output in self._outputs]
+        sizes = [s.high for s in self.signature.sizes] if inputs is None else sizes_of(self.signature, inputs)
+        return [new_output(tensor, sizes) for tensor in self.signature.outputs]
 
     def check(self, arrays: Sequence[Array]) -> Sequence[Array]:
         """The inputs in order as `call_into` takes them. Raises MSC0601 to MSC0604."""
-        return self._checker.check(tuple(arrays), {})
+        if not self.signature.sizes:
+            return self._checker.check(tuple(arrays), {})
+        given = self._checker.arranged(tuple(arrays), {})
+        sizes = sizes_of(self.signature, given)
+        checked = Checker(live_specs(self.signature.inputs, sizes)).check(tuple(given), {})
+        return [placed(a, t) for a, t in zip(checked, self.signature.inputs, strict=True)]
 
     def call_into(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        """Run on arrays already checked: C-contiguous, of the right shapes and dtypes."""
+        """Run on arrays already checked: of the right shapes and dtypes, lying in memory as the model has them."""
         local = self._local
         pointers = local.pointers
         position = 0
@@ -95,9 +113,19 @@ class CompiledModel:
         for array in outputs:
             pointers[position] = _address(array)
             position += 1
+        sizes = self._place_sizes(inputs) if self.signature.sizes else None
         status = self._run(pointers, local.address)
+        del sizes
         if status:
             raise _reported(status)
+
+    def _place_sizes(self, inputs: Sequence[Array]) -> Array:
+        """Put the addresses of the sizes behind those of the tensors; they lie in the result."""
+        sizes = np.array(sizes_of(self.signature, inputs), np.int64)
+        first = len(self.signature.inputs) + len(self.signature.outputs)
+        for k in range(len(sizes)):
+            self._local.pointers[first + k] = sizes.ctypes.data + k * sizes.itemsize
+        return sizes
 
     def save(self, path: Path | str) -> None:
         """Write the shared library that `msc.load` takes. Raises MSC0004."""
@@ -115,17 +143,20 @@ class CompiledModel:
 
     def profile(self, inputs: Sequence[Array], seconds: NDArray[np.float64]) -> tuple[Array, ...]:
         """One call that adds each kernel call's time to `seconds`; needs a model built for profiling."""
-        checked = self._checker.check(tuple(inputs), {})
-        outputs = self.new_outputs()
+        checked = self.check(inputs)
+        outputs = self.new_outputs(checked)
         self.profile_into(checked, outputs, seconds)
         return tuple(outputs)
 
     def profile_into(self, inputs: Sequence[Array], outputs: Sequence[Array], seconds: NDArray[np.float64]) -> None:
         """As `profile`, on arrays already checked."""
         local = self._local
-        local.pointers[:] = [_address(array) for array in (*inputs, *outputs)] or [0]
+        addresses = [_address(array) for array in (*inputs, *outputs)] or [0]
+        local.pointers[: len(addresses)] = addresses
+        sizes = self._place_sizes(inputs) if self.signature.sizes else None
         run = _function(self._library, PROFILE_SYMBOL)
         status = run(local.pointers, local.address, ctypes.c_void_p(seconds.ctypes.data))
+        del sizes
         if status:
             raise _reported(status)
 

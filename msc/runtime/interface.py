@@ -9,7 +9,8 @@ RUN_SYMBOL = "msc_artifact_run"
 PROFILE_SYMBOL = "msc_artifact_profile"
 CALLS_SYMBOL = "msc_artifact_calls"
 
-_TEXT = """/* How msc calls the model: tensors are the inputs and outputs in the order of the signature. */
+_TEXT = """/* How msc calls the model: tensors are the inputs and outputs in the order of the signature, then the
+   addresses of the sizes, 64-bit integers. */
 #include "{name}.h"
 
 const char *{signature_symbol}(void)
@@ -38,7 +39,8 @@ int {profile_symbol}(void *const *tensors, void *workspace, double *seconds)
 def artifact_text(program: CProgram) -> str:
     """The C of the interface."""
     count = len(program.signature.inputs) + len(program.signature.outputs)
-    arguments = ", ".join([*(f"tensors[{k}]" for k in range(count)), "workspace"])
+    sizes = (f"*(const int64_t *)tensors[{count + k}]" for k in range(len(program.signature.sizes)))
+    arguments = ", ".join([*(f"tensors[{k}]" for k in range(count)), *sizes, "workspace"])
     text = _TEXT + (_PROFILE if program.profiled else "")
     return text.format(
         name=program.name,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import cast
 
-FORMAT = 1
+FORMAT = 2
 """Version of the signature text inside artifacts; a reader refuses others."""
 
 ALIGNMENT = 64
@@ -21,13 +22,60 @@ ELEMENT_BYTES = {
 
 
 @dataclass(frozen=True)
+class SizeSpec:
+    """A size that a call decides, from `low` to `high`; `c_name` is its name in the C prototype."""
+
+    name: str
+    c_name: str
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The live part of a dimension: `(sum(coefficients * sizes) + constant) // divisor` elements."""
+
+    coefficients: tuple[int, ...]
+    constant: int = 0
+    divisor: int = 1
+
+    def at(self, sizes: Sequence[int]) -> int:
+        """The number of elements for these sizes."""
+        total = sum(c * size for c, size in zip(self.coefficients, sizes, strict=True))
+        return (total + self.constant) // self.divisor
+
+    @property
+    def size(self) -> int | None:
+        """The number of the size that the dimension has, if it is one."""
+        plain = sum(self.coefficients) == max(self.coefficients) == 1 and (self.constant, self.divisor) == (0, 1)
+        return self.coefficients.index(1) if plain else None
+
+
+@dataclass(frozen=True)
 class TensorSpec:
-    """A tensor of a model's signature; `c_name` is its name in the C prototype."""
+    """A tensor of a model's signature; `c_name` is its name in the C prototype.
+
+    `shape` is that of the largest sizes, by which it lies in memory; dimension k has `bounds[k]` elements if that is
+    not None. `whole` says that memory of that shape is needed in any case.
+    """
 
     name: str
     c_name: str
     dtype: str
     shape: tuple[int, ...]
+    bounds: tuple[Bound | None, ...] = ()
+    whole: bool = False
+
+    def live_shape(self, sizes: Sequence[int]) -> tuple[int, ...]:
+        """The shape that a call with these sizes takes or gives."""
+        if not self.bounds:
+            return self.shape
+        return tuple(n if b is None else b.at(sizes) for n, b in zip(self.shape, self.bounds, strict=True))
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether memory of its live part is enough: at most the first dimension is open."""
+        return not self.whole and not any(self.bounds[1:])
 
     @property
     def elements(self) -> int:
@@ -50,6 +98,7 @@ class Signature:
     msc_version: str
     target: str
     threads: int = 1
+    sizes: tuple[SizeSpec, ...] = ()
 
     def to_json(self) -> str:
         """One line of ASCII JSON, the same for the same signature."""
@@ -62,6 +111,7 @@ class Signature:
                 "name": self.name,
                 "inputs": [_tensor_to_json(t) for t in self.inputs],
                 "outputs": [_tensor_to_json(t) for t in self.outputs],
+                "sizes": [vars(size) for size in self.sizes],
                 "workspace_bytes": self.workspace_bytes,
                 "weights_bytes": self.weights_bytes,
                 "alignment": ALIGNMENT,
@@ -91,11 +141,20 @@ def _signature(data: dict[str, object]) -> Signature:
         msc_version=str(data["msc"]),
         target=str(data["target"]),
         threads=_count(data["threads"]),
+        sizes=tuple(_size(item) for item in cast(list[dict[str, object]], data["sizes"])),
     )
 
 
+def _size(data: dict[str, object]) -> SizeSpec:
+    return SizeSpec(str(data["name"]), str(data["c_name"]), _count(data["low"]), _count(data["high"]))
+
+
 def _tensor_to_json(tensor: TensorSpec) -> dict[str, object]:
-    return {"name": tensor.name, "c_name": tensor.c_name, "dtype": tensor.dtype, "shape": list(tensor.shape)}
+    bounds = [None if b is None else [*b.coefficients, b.constant, b.divisor] for b in tensor.bounds]
+    return {
+        **{"name": tensor.name, "c_name": tensor.c_name, "dtype": tensor.dtype, "shape": list(tensor.shape)},
+        **({"bounds": bounds, "whole": tensor.whole} if bounds else {}),
+    }
 
 
 def _tensors(data: object) -> tuple[TensorSpec, ...]:
@@ -107,7 +166,12 @@ def _tensor(data: dict[str, object]) -> TensorSpec:
     if dtype not in ELEMENT_BYTES:
         raise ValueError(f"unknown dtype {dtype!r}")
     shape = tuple(_count(d) for d in cast(list[object], data["shape"]))
-    return TensorSpec(str(data["name"]), str(data["c_name"]), dtype, shape)
+    bounds = tuple(_bound(item) for item in cast(list[list[int] | None], data.get("bounds", [])))
+    return TensorSpec(str(data["name"]), str(data["c_name"]), dtype, shape, bounds, bool(data.get("whole", False)))
+
+
+def _bound(data: list[int] | None) -> Bound | None:
+    return None if data is None else Bound(tuple(map(int, data[:-2])), int(data[-2]), int(data[-1]))
 
 
 def _count(value: object) -> int:

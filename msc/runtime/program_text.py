@@ -37,7 +37,7 @@ static int msc_run(void *const *tensors, void *workspace)
 
 
 def table_text(program: CProgram) -> str:
-    """`model_table.h`: tensors as data, and a call through an array of pointers."""
+    """`model_table.h`: tensors as data, and a call through an array of pointers, with the largest sizes."""
     signature = program.signature
     tensors = (*signature.inputs, *signature.outputs)
     return _TABLE.format(
@@ -47,7 +47,9 @@ def table_text(program: CProgram) -> str:
         outputs=len(signature.outputs),
         rank=max((len(t.shape) for t in tensors), default=0) or 1,
         rows="".join(_row(t) for t in tensors),
-        arguments=", ".join([*(f"tensors[{k}]" for k in range(len(tensors))), "workspace"]),
+        arguments=", ".join(
+            [*(f"tensors[{k}]" for k in range(len(tensors))), *(str(s.high) for s in signature.sizes), "workspace"]
+        ),
     )
 
 

@@ -150,6 +150,7 @@ class Body:
         return [affine_index(expr, dims, self.prelude.plain) for expr in exprs]
 
     def _index(self, value: SSAValue) -> Index:
+        self.touched.add(value)
         return self.ranges[value] if value in self.ranges else Index(self._use(value))
 
     # --- buffers -------------------------------------------------------------------------------------------------
@@ -158,6 +159,10 @@ class Body:
         """Make a memref argument known by its C name; of rank 0 it is an array of one."""
         type_ = buffer_type(value.type)
         self.buffers[value] = name if type_.shape else f"{name}[0]", type_
+
+    def bind_size(self, value: SSAValue, name: str, low: int, high: int) -> None:
+        """Make an argument that is a size known by its C name."""
+        self.ranges[value] = Index(Value(name, INDEX), low, high)
 
     def _buffer(self, value: SSAValue) -> tuple[str, BufferType]:
         self.touched.add(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -16,7 +17,7 @@ from msc.codegen.c.names import Scope, identifier, module_identifier, string_lit
 from msc.codegen.c.options import COptions
 from msc.codegen.c.plan import Plan, entry_function, read_plan
 from msc.codegen.c.prelude import Prelude
-from msc.runtime.program import CProgram, Signature, TensorSpec
+from msc.runtime.program import CProgram, Signature, SizeSpec, TensorSpec
 
 
 def emit_c(module: ModuleOp, options: COptions | None = None) -> CProgram:
@@ -51,6 +52,7 @@ def _signature(module: ModuleOp, plan: Plan, options: COptions) -> Signature:
         name=module_identifier(name),
         inputs=_named(plan.inputs, taken),
         outputs=_named(plan.outputs, taken),
+        sizes=_named(plan.sizes, taken),
         workspace_bytes=plan.workspace_bytes,
         weights_bytes=plan.weights_bytes,
         msc_version=__version__,
@@ -59,9 +61,12 @@ def _signature(module: ModuleOp, plan: Plan, options: COptions) -> Signature:
     )
 
 
-def _named(tensors: Sequence[TensorSpec], taken: set[str]) -> tuple[TensorSpec, ...]:
-    """Tensors with C names, distinct also in capitals, which macros use."""
-    named = list[TensorSpec]()
+_Named = TypeVar("_Named", TensorSpec, SizeSpec)
+
+
+def _named(tensors: Sequence[_Named], taken: set[str]) -> tuple[_Named, ...]:
+    """Tensors or sizes with C names, distinct also in capitals, which macros use."""
+    named = list[_Named]()
     for tensor in tensors:
         name = unique(identifier(tensor.name, "x"), taken)
         while name.lower() in {t.lower() for t in taken}:

@@ -26,10 +26,11 @@ _API_TYPES = {
 
 
 def api_parameters(signature: Signature) -> list[str]:
-    """Declarations of the tensors and the workspace, in the order of the call."""
+    """Declarations of the tensors, the sizes and the workspace, in the order of the call."""
     inputs = [f"const {_API_TYPES[t.dtype]} *{t.c_name}" for t in signature.inputs]
     outputs = [f"{_API_TYPES[t.dtype]} *{t.c_name}" for t in signature.outputs]
-    return [*inputs, *outputs, "void *workspace"]
+    sizes = [f"int64_t {size.c_name}" for size in signature.sizes]
+    return [*inputs, *outputs, *sizes, "void *workspace"]
 
 
 def run_prototype(signature: Signature, suffix: str = "run", more: Sequence[str] = ()) -> str:
@@ -120,7 +121,7 @@ class EntryEmitter:
         lines.add(f"msc_set_mode({mode});")
 
     def _start_scope(self, profiled: bool) -> None:
-        tensors = [t.c_name for t in (*self.signature.inputs, *self.signature.outputs)]
+        tensors = [t.c_name for t in (*self.signature.inputs, *self.signature.outputs, *self.signature.sizes)]
         fixed = (
             {"workspace", "memory", "weights", "start", "seconds"} if profiled else {"workspace", "memory", "weights"}
         )
@@ -139,6 +140,9 @@ class EntryEmitter:
         if self.plan.workspace_bytes:
             lines.add(f"if ((uintptr_t)workspace % {ALIGNMENT} != 0)")
             lines.add(f"    return {macro}_ERROR_ALIGNMENT;")
+        for size in self.signature.sizes:
+            lines.add(f"if ({size.c_name} < {size.low} || {size.c_name} > {size.high})")
+            lines.add(f"    return {macro}_ERROR_SIZE;")
 
     def _bases(self, lines: Lines) -> None:
         name = self.signature.name
@@ -196,7 +200,8 @@ class EntryEmitter:
             source, target = (self._argument(place) for place in call.places)
             return f"memmove({target}, {source}, {call.places[0].buffer.bytes});"
         kernel = self.kernels[call.kernel]
-        arguments = [self._argument(place) for place in call.places]
+        sizes = [self.signature.sizes[k].c_name for k in call.sizes]
+        arguments = [*(self._argument(place) for place in call.places), *sizes]
         return wrap_prototype(f"{kernel.name}(", arguments, ");")
 
     def _entry(self, place: Place, index: str) -> tuple[str, str]:

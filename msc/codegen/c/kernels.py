@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import cast as typed
 
@@ -16,6 +16,7 @@ from msc.codegen.c.dead_code import dead_values
 from msc.codegen.c.names import Scope, comment_text
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.types import BufferType, buffer_type, memory_name
+from msc.dialects.open_sizes import argument_sizes
 
 _MAXIMUM_COMMENT_LINES = 12
 
@@ -38,15 +39,20 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel function's C name, parameters and text."""
+    """A kernel function's C name, parameters and text; after the buffers it takes `sizes`, 64-bit integers."""
 
     name: str
     parameters: tuple[Parameter, ...]
     text: str
+    sizes: tuple[str, ...] = ()
+
+    @property
+    def declarations(self) -> list[str]:
+        return [*(p.declaration for p in self.parameters), *(f"int64_t {name}" for name in self.sizes)]
 
     @property
     def prototype(self) -> str:
-        return f"void {self.name}({', '.join(p.declaration for p in self.parameters)})"
+        return f"void {self.name}({', '.join(self.declarations)})"
 
 
 def emit_kernel(
@@ -55,17 +61,23 @@ def emit_kernel(
     """The C of one kernel; `aliased` are the positions of parameters that overlap others in some call."""
     body = Body(prelude, threads, dead=dead_values(function))
     parameters = _parameters(function, body.scope, aliased)
-    for argument, parameter in zip(function.body.block.args, parameters, strict=True):
+    sizes = argument_sizes(function.args, function.arg_attrs)
+    names = {a: body.scope.fresh(size.name, "n") for a, size in sizes.items()}
+    for argument, parameter in zip(function.args, parameters, strict=False):
         body.bind_parameter(argument, parameter.name)
+    for argument, size in sizes.items():
+        body.bind_size(argument, names[argument], size.low, size.high)
     body.block(function.body.block)
-    arguments = zip(function.body.block.args, parameters, strict=True)
-    unused = "".join(f"    (void){p.name};\n" for a, p in arguments if a not in body.touched)
-    head = wrap_prototype(f"{'static ' if static else ''}void {name}(", [p.declaration for p in parameters])
-    return Kernel(name, parameters, f"{_comment(function)}{head}\n{{\n{unused}{body.lines.text()}}}\n")
+    arguments = {**dict(zip(function.args, (p.name for p in parameters), strict=False)), **names}
+    unused = "".join(f"    (void){text};\n" for a, text in arguments.items() if a not in body.touched)
+    kernel = Kernel(name, parameters, "", tuple(names.values()))
+    head = wrap_prototype(f"{'static ' if static else ''}void {name}(", kernel.declarations)
+    return replace(kernel, text=f"{_comment(function)}{head}\n{{\n{unused}{body.lines.text()}}}\n")
 
 
 def _parameters(function: FuncOp, scope: Scope, aliased: frozenset[int]) -> tuple[Parameter, ...]:
-    arguments = function.body.block.args
+    sizes = argument_sizes(function.args, function.arg_attrs)
+    arguments = [a for a in function.args if a not in sizes]
     outputs, temporaries = (_count(function, name) for name in ("loop.outputs", "loop.temporaries"))
     first_written = len(arguments) - outputs - temporaries
     hints = ["x"] * first_written + ["y"] * outputs + ["t"] * temporaries

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from xdsl.dialects import arith, func, memref
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineExpr
 
 from msc.codegen.c.types import BufferType, buffer_type, no_c_form
 from msc.dialects.loop import EntryOp
 from msc.dialects.ms.structure import ParameterOp
-from msc.runtime.program import TensorSpec, WeightSlot
+from msc.dialects.open_sizes import argument_sizes, live_tensor
+from msc.poly.affine import linear_form
+from msc.poly.live import Size
+from msc.runtime.program import Bound, SizeSpec, TensorSpec, WeightSlot
 
-ROLES = ("input", "output", "workspace", "weights")
+ROLES = ("input", "output", "size", "workspace", "weights")
 
 
 @dataclass(frozen=True)
@@ -50,10 +54,11 @@ class Place:
 
 @dataclass(frozen=True)
 class Call:
-    """A kernel call or, with no `kernel`, a copy from the first place to the second."""
+    """A kernel call or, with no `kernel`, a copy from the first place to the second; `sizes` are numbers of sizes."""
 
     kernel: str | None
     places: tuple[Place, ...]
+    sizes: tuple[int, ...] = ()
 
 
 @dataclass
@@ -62,6 +67,8 @@ class Plan:
 
     inputs: list[TensorSpec] = field(default_factory=list[TensorSpec])
     outputs: list[TensorSpec] = field(default_factory=list[TensorSpec])
+    sizes: list[SizeSpec] = field(default_factory=list[SizeSpec])
+    size_numbers: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     workspace_bytes: int = 0
     weights_bytes: int = 0
     calls: list[Call] = field(default_factory=list[Call])
@@ -84,11 +91,25 @@ def read_plan(module: ModuleOp) -> Plan:
     """The plan of a loop-stage module. Raises MSC0905 when @main is missing or holds anything but views and calls."""
     main = entry_function(module)
     plan = Plan(slots=list(_slots(module)))
+    for argument, size in argument_sizes(main.args, main.arg_attrs).items():
+        plan.size_numbers[argument] = len(plan.sizes)
+        plan.sizes.append(SizeSpec(size.name, "", size.low, size.high))
     plan.places.update(_arguments(main, plan))
     constants: dict[SSAValue, int] = {}
     for op in main.body.walk():
         _read(op, plan, constants)
+    for call in plan.calls:
+        if call.kernel is None:
+            _note_copied(call, plan)
     return plan
+
+
+def _note_copied(call: Call, plan: Plan) -> None:
+    """What is copied is copied whole."""
+    for place in call.places:
+        if place.role in ("input", "output"):
+            tensors = plan.inputs if place.role == "input" else plan.outputs
+            tensors[place.root] = replace(tensors[place.root], whole=True)
 
 
 def entry_function(module: ModuleOp) -> func.FuncOp:
@@ -113,7 +134,8 @@ def _dtype(type_: Attribute) -> str:
 
 def _arguments(main: func.FuncOp, plan: Plan) -> Iterator[tuple[SSAValue, Place]]:
     for argument, attributes in zip(main.body.block.args, _argument_attributes(main), strict=True):
-        yield argument, _argument(argument, attributes, plan)
+        if argument not in plan.size_numbers:
+            yield argument, _argument(argument, attributes, plan)
 
 
 def _argument_attributes(main: func.FuncOp) -> list[DictionaryAttr]:
@@ -133,11 +155,30 @@ def _argument(argument: BlockArgument, attributes: DictionaryAttr, plan: Plan) -
             tensors = plan.inputs if role == "input" else plan.outputs
             name = _text(attributes, "ms.name") or argument.name_hint or f"{role}{len(tensors)}"
             dtype = _text(attributes, "ms.dtype") or buffer.base
-            tensors.append(TensorSpec(name, "", dtype, buffer.shape))
+            tensors.append(TensorSpec(name, "", dtype, buffer.shape, _bounds(attributes, buffer.shape, plan)))
             return Place(role, len(tensors) - 1, 0, buffer)
         case _:
             raise no_c_form(f"an argument of @main whose ms.role is not one of {', '.join(ROLES)}")
     return Place(role, 0, 0, buffer)
+
+
+def _bounds(attributes: DictionaryAttr, shape: Sequence[int], plan: Plan) -> tuple[Bound | None, ...]:
+    """The bounds of a tensor's dimensions over the sizes; nothing where all are constant."""
+    if not plan.sizes:
+        return ()
+    sizes = [Size(s.name, s.low, s.high) for s in plan.sizes]
+    live = live_tensor(attributes.data, shape, sizes)
+    found = tuple(None if dim[0].bound is None else _bound(dim[0].bound, len(sizes)) for dim in live)
+    return found if any(found) else ()
+
+
+def _bound(expr: AffineExpr, sizes: int) -> Bound:
+    if isinstance(expr, AffineBinaryOpExpr) and expr.kind is AffineBinaryOpKind.FloorDiv:
+        return replace(_bound(expr.lhs, sizes), divisor=expr.rhs.eval((), ()))
+    form = linear_form(expr)
+    if form is None:
+        raise no_c_form(f"a dimension of {expr} elements")
+    return Bound(tuple(form.coefficients.get(k, 0) for k in range(sizes)), form.constant)
 
 
 def _text(attributes: DictionaryAttr, name: str) -> str | None:
@@ -158,7 +199,9 @@ def _read(op: Operation, plan: Plan, constants: dict[SSAValue, int]) -> None:
         case memref.ViewOp():
             _view(op, plan, constants)
         case func.CallOp():
-            plan.calls.append(Call(op.callee.root_reference.data, tuple(places[a] for a in op.arguments)))
+            buffers = tuple(places[a] for a in op.arguments if a in places)
+            sizes = tuple(plan.size_numbers[a] for a in op.arguments if a in plan.size_numbers)
+            plan.calls.append(Call(op.callee.root_reference.data, buffers, sizes))
         case memref.CopyOp():
             plan.calls.append(Call(None, (places[op.source], places[op.destination])))
         case EntryOp():

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import click
 
-from msc.driver.options import CompileOptions, parse_size
+from msc.driver.options import CompileOptions, Dim, parse_size
 from msc.support.diagnostics import Diagnostic, MscError
 
 R = TypeVar("R")
@@ -21,7 +21,11 @@ _OPTIONS = (
     ),
     click.option("--threads", default=1, show_default=True, metavar="N", help="Threads of a call; 0: OpenMP chooses."),
     click.option(
-        "--dim", "dims", multiple=True, metavar="NAME=SIZE", help="Size of a dimension the model leaves open."
+        "--dim",
+        "dims",
+        multiple=True,
+        metavar="NAME=SIZE",
+        help="Size of a dimension the model leaves open; 1..64 leaves it to each call.",
     ),
     click.option(
         "--input-value",
@@ -94,12 +98,18 @@ def parse_input_values(texts: Sequence[str]) -> dict[str, str]:
     return values
 
 
-def parse_dims(texts: Sequence[str]) -> dict[str, int]:
-    """Sizes by name from `NAME=SIZE`. Raises MSC0008."""
-    sizes = dict[str, int]()
+def parse_dims(texts: Sequence[str]) -> dict[str, Dim]:
+    """Sizes by name from `NAME=SIZE` and `NAME=LEAST..LARGEST`. Raises MSC0008."""
+    sizes = dict[str, Dim]()
     for text in texts:
         name, equals, size = text.rpartition("=")
-        if not equals or not name or not (size.isascii() and size.isdigit() and len(size) < 13):
-            raise MscError(Diagnostic("MSC0008", f"--dim {text}: write NAME=SIZE, as in --dim batch=8"))
-        sizes[name] = int(size)
+        low, dots, high = size.partition("..")
+        if not equals or not name or not _is_size(low) or (dots and not _is_size(high)):
+            message = f"--dim {text}: write NAME=SIZE, as in --dim batch=8, or a range, as in --dim batch=1..64"
+            raise MscError(Diagnostic("MSC0008", message))
+        sizes[name] = (int(low), int(high)) if dots else int(low)
     return sizes
+
+
+def _is_size(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 13

@@ -29,6 +29,7 @@ from msc.dialects.ms.unary import (
     SquareOp,
     TruncOp,
 )
+from msc.dialects.open_sizes import has_open_sizes
 from msc.graph_kernel.constants import splat_of
 from msc.graph_kernel.expanders.emitter import Emitter
 from msc.graph_kernel.simplifications.registry import simplification
@@ -82,9 +83,12 @@ def _divide_by_one(op: DivOp | FloorDivOp, emit: Emitter) -> SSAValue | None:
 
 @simplification(DivOp)
 def _divide_by_power_of_two(op: DivOp, emit: Emitter) -> SSAValue | None:
-    """The reciprocal of a power of two is exact, so both forms round the same real number."""
+    """The reciprocal of a power of two is exact, so both forms round the same real number.
+
+    Where calls decide sizes, the number may be one of them, and no power of two in the next call.
+    """
     splat: Any = splat_of(op.rhs)
-    if splat is None or not is_float(op.dtype(1)):
+    if splat is None or not is_float(op.dtype(1)) or has_open_sizes(op):
         return None
     divisor = float(splat)
     if divisor == 1 or not _has_exact_reciprocal(divisor, op.dtype(1)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 
 from onnx import GraphProto, ModelProto, ValueInfoProto
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
@@ -12,6 +13,7 @@ from xdsl.ir import Attribute, Block, Region
 
 from msc.dialects.ms.shapes import shape_text, tensor_type
 from msc.dialects.ms.structure import ParameterOp
+from msc.dialects.open_sizes import DIMENSIONS
 from msc.importers.onnx.builder import Builder
 from msc.importers.onnx.failures import failure, shown
 from msc.importers.onnx.functions import local_functions
@@ -35,6 +37,8 @@ class Binding:
     input_values: Mapping[str, Array] = field(default_factory=dict[str, Array])
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     """Whole shapes of inputs, for what the file leaves open."""
+    open_dims: frozenset[str] = frozenset()
+    """Symbolic dimensions whose names stay on the arguments."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,8 @@ def build_module(model: ModelProto, name: str, read_tensor: TensorReader, bindin
     outputs = [_output(info, scope) for info in model.graph.output]
     narrow = {n: scope[n] for n in inputs} | dict(outputs)
     types = {n: NARROW[v.narrow] for n, v in narrow.items() if isinstance(v, Value) and v.narrow is not None}
-    return replace(_module(_stem(name), builder, entry, inputs, outputs), narrow=types)
+    dims = [_open_dims(info, binding) for info in model.graph.input if info.name in inputs]
+    return replace(_module(_stem(name), builder, entry, inputs, outputs, dims), narrow=types)
 
 
 def _define_inputs(graph: GraphProto, scope: Scope, entry: Block, binding: Binding) -> list[str]:
@@ -78,6 +83,12 @@ def _define_inputs(graph: GraphProto, scope: Scope, entry: Block, binding: Bindi
         bound = binding.input_values.get(info.name)
         scope[info.name] = _argument(info, entry, binding) if bound is None else _bound(info, bound)
     return [info.name for info in inputs if info.name not in binding.input_values]
+
+
+def _open_dims(info: ValueInfoProto, binding: Binding) -> dict[str, Attribute]:
+    """The names of an input's dimensions that stay open, as attributes of the argument."""
+    names = [d.dim_param if d.dim_param in binding.open_dims else "" for d in info.type.tensor_type.shape.dim]
+    return {DIMENSIONS: ArrayAttr([StringAttr(name) for name in names])} if any(names) else {}
 
 
 def _check_binding(inputs: Sequence[ValueInfoProto], binding: Binding) -> None:
@@ -142,22 +153,27 @@ def _output(info: ValueInfoProto, scope: Scope) -> tuple[str, Value]:
 
 
 def _module(
-    name: str, builder: Builder, entry: Block, inputs: Sequence[str], outputs: Sequence[tuple[str, Value]]
+    name: str,
+    builder: Builder,
+    entry: Block,
+    inputs: Sequence[str],
+    outputs: Sequence[tuple[str, Value]],
+    dims: Sequence[Mapping[str, Attribute]],
 ) -> Imported:
     results = [builder.ssa(value) for _, value in outputs]
     entry.add_op(ReturnOp(*results))
     builder.finish()
     types = [a.type for a in entry.args], [r.type for r in results]
-    attributes = _named(inputs), _named([output for output, _ in outputs])
+    attributes = _named(inputs, dims), _named([output for output, _ in outputs])
     function = FuncOp("main", types, Region(entry), arg_attrs=attributes[0], res_attrs=attributes[1])
     parameters = [ParameterOp(symbol, known(array).type) for symbol, array in builder.parameters.items()]
     module = ModuleOp([*parameters, function], sym_name=StringAttr(name))
     return Imported(module, builder.parameters, tuple(output for output, _ in outputs))
 
 
-def _named(names: Sequence[str]) -> ArrayAttr[DictionaryAttr]:
-    attributes: list[dict[str, Attribute]] = [{"ms.name": StringAttr(name)} for name in names]
-    return ArrayAttr([DictionaryAttr(a) for a in attributes])
+def _named(names: Sequence[str], more: Sequence[Mapping[str, Attribute]] = ()) -> ArrayAttr[DictionaryAttr]:
+    named = (dict[str, Attribute]({"ms.name": StringAttr(name)}) for name in names)
+    return ArrayAttr([DictionaryAttr({**a, **(b or {})}) for a, b in zip_longest(named, more)])
 
 
 def _stem(file: str) -> str:

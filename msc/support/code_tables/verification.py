@@ -49,4 +49,11 @@ CODES: tuple[Code, ...] = (
         "An input has an open dimension, written `?`. msc compiles for sizes: `--dim batch=8` gives one. The names of "
         "the open dimensions are in the input's attribute `ms.dims`; without one a dimension is called `input.0`.",
     ),
+    Code(
+        "MSC0208",
+        "dimension that calls cannot decide",
+        "A dimension was given a range (`--dim batch=1..64`), but the operation marked cannot be compiled for all sizes"
+        " in it at once: its loops would not run over the beginning of each tensor, or the model computes something"
+        " else at another size. Bind the dimension to one size.",
+    ),
 )

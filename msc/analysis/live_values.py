@@ -1,0 +1,128 @@
+"""What of each tensor of the entry function is live, if a call's sizes are smaller than the largest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from msc.analysis.kernel_model import capacity_model, output_positions
+from msc.dialects.gk import KernelOp
+from msc.dialects.ms.base import BasicOp, ViewOp
+from msc.dialects.ms.entries import EntryOp, SetEntryOp
+from msc.dialects.open_sizes import live_argument, module_sizes, named_dims
+from msc.ir.locations import source_location
+from msc.ir.typed import static_shape
+from msc.poly.live import LiveShape, NotLive, Size, is_whole, meet, reshaped, whole
+from msc.poly.live_statements import LiveAnalysis
+from msc.poly.model import KernelStatement, statements_of
+from msc.support.diagnostics import Diagnostic, MscError
+
+
+class LiveValues:
+    """The live part of every tensor of a module's entry function. Raises MSC0208 where there is none of that form."""
+
+    def __init__(self, module: ModuleOp, entry: FuncOp) -> None:
+        self.sizes: tuple[Size, ...] = module_sizes(module)
+        self._known: dict[SSAValue, LiveShape] = {}
+        self.statements: dict[Operation, tuple[list[KernelStatement], LiveAnalysis]] = {}
+        """Of each basic operation: its statements and what of them runs."""
+        given = entry.arg_attrs.data if entry.arg_attrs is not None else ()
+        for argument, attributes in zip(entry.args, given, strict=False):
+            shape = static_shape(argument)
+            self._known[argument] = live_argument(shape, named_dims(attributes.data, len(shape)), self.sizes)
+        self._follow_block(entry.body.block)
+
+    def of(self, value: SSAValue) -> LiveShape:
+        """The live part of a tensor."""
+        return self._known[value] if value in self._known else whole(static_shape(value))
+
+    def inputs(self, kernel: KernelOp) -> list[LiveShape]:
+        """The live parts of a kernel's inputs."""
+        return [self.of(value) for value in kernel.inputs]
+
+    def _follow_block(self, block: Block) -> None:
+        for op in block.ops:
+            self._follow(op)
+
+    def _follow(self, op: Operation) -> None:
+        try:
+            match op:
+                case ViewOp():
+                    self._known[op.results[0]] = reshaped(self.of(op.operands[0]), static_shape(op.results[0]))
+                case BasicOp() if op.is_basic:
+                    self._basic(op)
+                case KernelOp():
+                    self._kernel(op)
+                case ReturnOp() | scf.YieldOp():
+                    return
+                case scf.ForOp():
+                    self._for(op)
+                case EntryOp():
+                    self._known[op.result] = self._entries(op.x)[1:]
+                case SetEntryOp():
+                    self._known[op.result] = self._with_entry(self._entries(op.x), self.of(op.value))
+                case _:
+                    self._other(op)
+        except NotLive as problem:
+            raise _refused(op, str(problem), self.sizes) from problem
+
+    def _basic(self, op: BasicOp) -> None:
+        first = len(op.operands)
+        values = [*op.operands, *op.results]
+        dtypes = [op.result_dtype(k) for k in range(len(op.results))]
+        statements = statements_of(op.compute(), range(first), range(first, len(values)), 0, dtypes)
+        analysis = LiveAnalysis(
+            [static_shape(v) for v in values], self.sizes, {k: self.of(v) for k, v in enumerate(op.operands)}
+        )
+        analysis.run([s for s in statements if s.points])
+        self.statements[op] = statements, analysis
+        for k, result in enumerate(op.results):
+            self._known[result] = analysis.arrays.get(first + k, whole(static_shape(result)))
+
+    def _kernel(self, op: KernelOp) -> None:
+        model = capacity_model(op)
+        analysis = LiveAnalysis([a.shape for a in model.arrays], self.sizes, dict(enumerate(self.inputs(op))))
+        analysis.run(model.statements)
+        for result, position in zip(op.results, output_positions(op), strict=True):
+            self._known[result] = analysis.arrays[position]
+
+    def _entries(self, value: SSAValue) -> LiveShape:
+        live = self.of(value)
+        if not is_whole(live[0]):
+            raise NotLive("entries are taken by number along an open size")
+        return live
+
+    def _with_entry(self, live: LiveShape, entry: LiveShape) -> LiveShape:
+        return (live[0], *(meet(a, b) for a, b in zip(live[1:], entry, strict=True)))
+
+    def _for(self, op: scf.ForOp) -> None:
+        """What is carried is live as far as it is before the loop and after an iteration."""
+        carried, last = op.body.block.args[1:], op.body.block.last_op
+        lives = [self.of(v) if isinstance(v.type, TensorType) else () for v in op.iter_args]
+        for _ in range(3):
+            self._known.update(zip(carried, lives, strict=True))
+            self._follow_block(op.body.block)
+            after = [self.of(v) if isinstance(v.type, TensorType) else () for v in last.operands] if last else []
+            found = [tuple(meet(x, y) for x, y in zip(a, b, strict=True)) for a, b in zip(lives, after, strict=True)]
+            if found == lives:
+                break
+            lives = found
+        else:
+            raise NotLive("a loop carries tensors whose open sizes change")
+        self._known.update(zip(op.results, lives, strict=True))
+
+    def _other(self, op: Operation) -> None:
+        """An operation that reads all of its operands, and inside its regions of other values."""
+        read = [value for inner in op.walk() for value in inner.operands]
+        if any(not is_whole(dim) for value in read for dim in self._known.get(value, ())):
+            raise NotLive("it takes whole tensors, but is given one of an open size")
+
+
+def _refused(op: Operation, message: str, sizes: Sequence[Size]) -> MscError:
+    size = sizes[0]
+    help_ = f"bind what it works on, say --dim {size.name}={size.high}"
+    return MscError(Diagnostic("MSC0208", f"{op.name}: {message}", source_location(op), help=help_))

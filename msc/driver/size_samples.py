@@ -1,0 +1,57 @@
+"""A model at other sizes than the largest, as far through the compiler as `lift-sizes` compares it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from xdsl.passes import ModulePass
+
+from msc.driver.dimensions import leave_open
+from msc.driver.options import CompileOptions
+from msc.driver.parameters import EvaluatedParameters
+from msc.driver.pass_manager import PassManager
+from msc.driver.pipeline import build_pipeline
+from msc.driver.reading_models import Model, read_model
+from msc.driver.stages import STAGE
+from msc.driver.switches import switched
+from msc.graph_kernel.lift_sizes import LiftSizes
+from msc.graph_kernel.size_comparison import Sample
+
+
+def with_samples(passes: Sequence[ModulePass], model: Model, options: CompileOptions) -> list[ModulePass]:
+    """The passes of a stage, `lift-sizes` with the model at other sizes where calls decide some."""
+    if not options.open_dims:
+        return list(passes)
+    return [replace(p, samples=tuple(_samples(model, options))) if isinstance(p, LiftSizes) else p for p in passes]
+
+
+def sample_sizes(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, ...]]:
+    """Sizes to compare at: each dimension alone at another size than the largest, then all at once.
+
+    Not at 1, where dimensions broadcast, if there is a larger one.
+    """
+    highest = [high for _, high in ranges]
+    least = [min(max(low, 2), high - 1) for low, high in ranges]
+    middle = [max(n, (n + high) // 2) for n, (_, high) in zip(least, ranges, strict=True)]
+    alone = [tuple(n if i == k else high for i, high in enumerate(highest)) for k, n in enumerate(least)]
+    return [*alone, tuple(middle)]
+
+
+def _samples(model: Model, options: CompileOptions) -> Iterator[Sample]:
+    names = sorted(options.open_dims)
+    for sizes in sample_sizes([options.open_dims[name] for name in names]):
+        bound = replace(options, dims={**options.largest_dims, **dict(zip(names, sizes, strict=True))})
+        other = read_model(model.path, bound)
+        leave_open(other.module, options.open_dims)
+        PassManager(other.context, other.sources, verify_each=False).run(other.module, _passes(other, bound))
+        own = EvaluatedParameters(model.module, model.weights())
+        yield Sample(sizes, other.module, EvaluatedParameters(other.module, other.weights()), own)
+
+
+def _passes(model: Model, options: CompileOptions) -> Sequence[ModulePass]:
+    """The passes before `lift-sizes`, from the stage of the model on."""
+    stages = [STAGE["opt"], STAGE["gk"]] if model.stage.name == "graph" else [STAGE["gk"]]
+    specs = [spec for stage in stages for spec in stage.pipeline(options.pass_settings)]
+    before = specs[: specs.index(LiftSizes.name)]
+    return build_pipeline(",".join(switched(before, options.without)))

@@ -1,0 +1,57 @@
+"""Pass `infer-live-sizes`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.passes import ModulePass
+
+from msc.analysis.live_values import LiveValues
+from msc.dialects.gk import KernelOp
+from msc.dialects.open_sizes import LIVE, live_attribute, module_sizes, set_live_inputs
+from msc.ir.locations import source_location
+from msc.poly.live import is_whole
+from msc.support.diagnostics import Diagnostic, MscError
+
+
+@dataclass(frozen=True)
+class InferLiveSizes(ModulePass):
+    """Note on every kernel what of its inputs is live where a call decides sizes.
+
+    Takes: a module of kernels whose shapes are those of the largest sizes (`ms.sizes`). Gives: `gk.sizes` and `gk.live`
+    on each kernel that takes a tensor of an open size, and `ms.live` on the results of @main. Does nothing where all
+    sizes are constant. Raises MSC0208 where what is live is no box.
+    """
+
+    name = "infer-live-sizes"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if not module_sizes(op):
+            return
+        for function in op.ops:
+            if isinstance(function, FuncOp) and function.sym_name.data == "main":
+                _note(LiveValues(op, function), function)
+
+
+def _note(live: LiveValues, function: FuncOp) -> None:
+    for kernel in function.walk():
+        if isinstance(kernel, KernelOp):
+            set_live_inputs(kernel, live.inputs(kernel), live.sizes)
+    results = function.body.block.last_op
+    assert isinstance(results, ReturnOp)
+    lives = [live.of(value) for value in results.operands]
+    if any(len(dim) > 1 for dims in lives for dim in dims):
+        message = "an output merges dimensions of open sizes"
+        raise MscError(Diagnostic("MSC0208", message, source_location(results)))
+    given = list(function.res_attrs) if function.res_attrs is not None else [DictionaryAttr({})] * len(lives)
+    function.res_attrs = ArrayAttr(
+        [
+            attributes
+            if all(map(is_whole, dims))
+            else DictionaryAttr({**attributes.data, LIVE: live_attribute(dims, live.sizes)})
+            for attributes, dims in zip(given, lives, strict=True)
+        ]
+    )

@@ -1,0 +1,200 @@
+"""Which part of a tensor is there when a dimension is smaller than its capacity.
+
+Shapes, strides and schedules are those of the largest sizes, the capacities. A size is an unknown, dimension k of an
+affine expression for the k-th size; the live part of a tensor is the part whose indices stay below bounds over the
+sizes. A dimension that merges several is described by its factors, outermost first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TypeAlias
+
+from xdsl.ir.affine import AffineExpr
+
+from msc.poly.affine import LinearForm, bounds, linear_form, simplified
+
+
+class NotLive(Exception):
+    """The live part is none that loops with bounds over the sizes can run through; the message says why."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """A size that a call decides, between `low` and `high`."""
+
+    name: str
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Factor:
+    """Indices 0 to `capacity` of which those below `bound` are live; all of them where that is None."""
+
+    capacity: int
+    bound: AffineExpr | None = None
+
+
+LiveDim: TypeAlias = tuple[Factor, ...]
+"""The factors of one dimension: its index is a number whose digits they are. Never empty."""
+
+LiveShape: TypeAlias = tuple[LiveDim, ...]
+
+
+def whole(shape: Iterable[int]) -> LiveShape:
+    """All of a tensor."""
+    return tuple((Factor(size),) for size in shape)
+
+
+def is_whole(dim: LiveDim) -> bool:
+    """Whether all indices of a dimension are live."""
+    return all(factor.bound is None for factor in dim)
+
+
+def merged(factors: Iterable[Factor]) -> LiveDim:
+    """The dimension of these factors, in as few as describe it: what is whole goes into the factor before."""
+    found: list[Factor] = []
+    for factor in factors:
+        if factor.bound is None and (found or factor.capacity == 1):
+            if found:
+                last = found[-1]
+                bound = None if last.bound is None else simplified(last.bound * factor.capacity)
+                found[-1] = Factor(last.capacity * factor.capacity, bound)
+        else:
+            found.append(factor)
+    return tuple(found) or (Factor(1),)
+
+
+def upper_bound(dim: LiveDim) -> AffineExpr | None:
+    """The bound of a loop that runs through all live indices of a dimension, and dead ones if it has several factors.
+
+    None for the whole dimension.
+    """
+    first, inner = dim[0], prod(f.capacity for f in dim[1:])
+    return None if first.bound is None else simplified(first.bound * inner)
+
+
+def size_at(dim: LiveDim, sizes: Sequence[int]) -> int:
+    """The number of live indices."""
+    return prod(f.capacity if f.bound is None else f.bound.eval(sizes, ()) for f in dim)
+
+
+def meet(a: LiveDim, b: LiveDim) -> LiveDim:
+    """The indices live in both. Raises NotLive where two sizes that may differ meet."""
+    if is_whole(a) or a == b:
+        return b
+    if is_whole(b):
+        return a
+    if len(a) == len(b) == 1 and a[0].bound is not None and b[0].bound is not None:
+        difference = linear_form(a[0].bound + b[0].bound * -1)
+        if difference is not None and not difference.coefficients:
+            return a if difference.constant < 0 else b
+    raise NotLive("dimensions of different open sizes meet")
+
+
+def fitting(bound: AffineExpr, extent: int, sizes: Sequence[Size]) -> LiveDim:
+    """The dimension of `extent` indices below `bound`, which is a bound for all of them at the largest sizes."""
+    least, most = bounds(bound, ranges_of(sizes))
+    if least >= extent:
+        return (Factor(extent),)
+    if most != extent or least < 0:
+        raise NotLive(f"{extent} elements are cut from a dimension that may have {least}")
+    return (Factor(extent, bound),)
+
+
+def reshaped(live: LiveShape, shape: Sequence[int]) -> LiveShape:
+    """The live part of a tensor under another shape. Raises NotLive where it has no form there."""
+    old, result = list(live), list[LiveDim]()
+    place = 0
+    for group in _groups([prod(f.capacity for f in dim) for dim in old], shape):
+        dims = old[place : place + group[0]]
+        place += group[0]
+        sizes = shape[len(result) : len(result) + group[1]]
+        result += whole(sizes) if all(map(is_whole, dims)) else _cut([f for dim in dims for f in dim], sizes)
+    return tuple(result)
+
+
+def _groups(old: Sequence[int], new: Sequence[int]) -> list[tuple[int, int]]:
+    """How many neighbouring dimensions of both shapes hold the same elements, each group as small as can be."""
+    groups: list[tuple[int, int]] = []
+    i = k = 0
+    while i < len(old) or k < len(new):
+        start, a, b = (i, k), 1, 1
+        while a != b or (i, k) == start:
+            if i < len(old) and (a <= b or k == len(new)):
+                a, i = a * old[i], i + 1
+            else:
+                b, k = b * new[k], k + 1
+        groups.append((i - start[0], k - start[1]))
+    return groups
+
+
+def _cut(factors: Sequence[Factor], shape: Sequence[int]) -> list[LiveDim]:
+    rest, dims = list(merged(factors)), list[LiveDim]()
+    for size in shape:
+        taken, product = list[Factor](), 1
+        while product < size:
+            if not rest:
+                raise NotLive("a dimension of open size is cut")
+            factor = rest.pop(0)
+            if (size // product) % factor.capacity:
+                factor, inner = _split(factor, size // product)
+                rest.insert(0, inner)
+            taken.append(factor)
+            product *= factor.capacity
+        if product != size:
+            raise NotLive("a dimension of open size is cut")
+        dims.append(merged(taken))
+    return dims
+
+
+def _split(factor: Factor, outer: int) -> tuple[Factor, Factor]:
+    """A factor as one of `outer` and one inside it."""
+    inner = factor.capacity // outer
+    if outer * inner != factor.capacity:
+        raise NotLive("a dimension of open size is cut")
+    return Factor(outer, None if factor.bound is None else _exactly(factor.bound, inner)), Factor(inner)
+
+
+def _exactly(bound: AffineExpr, divisor: int) -> AffineExpr:
+    form = linear_form(bound)
+    if form is None or any(c % divisor for c in (*form.coefficients.values(), form.constant)):
+        raise NotLive("a dimension of open size is cut into parts that it does not fill")
+    return LinearForm({d: c // divisor for d, c in form.coefficients.items()}, form.constant // divisor).expression()
+
+
+def below(bound: AffineExpr, step: int, offset: int) -> AffineExpr:
+    """The bound of i where `step * i + offset` stays below `bound`."""
+    total = simplified(bound + (step - 1 - offset))
+    form = linear_form(total)
+    if step == 1 or form is None:
+        return total if step == 1 else total // step
+    if any(c % step for c in form.coefficients.values()):
+        return total // step
+    coefficients = {d: c // step for d, c in form.coefficients.items()}
+    return LinearForm(coefficients, form.constant // step).expression()
+
+
+def ranges_of(sizes: Sequence[Size]) -> Mapping[int, range]:
+    """The values of the sizes, by dimension of expressions over them."""
+    return {k: range(size.low, size.high + 1) for k, size in enumerate(sizes)}
+
+
+def text(bound: AffineExpr, sizes: Sequence[Size]) -> str:
+    """A bound for people, with the sizes' names."""
+    form = linear_form(bound)
+    if form is None:
+        return str(bound)
+    terms = [f"{sizes[d].name}" if c == 1 else f"{c} * {sizes[d].name}" for d, c in sorted(form.coefficients.items())]
+    if form.constant or not terms:
+        terms.append(str(form.constant))
+    return " + ".join(terms)
+
+
+def over_symbols(expr: AffineExpr) -> AffineExpr:
+    """An expression over sizes with symbols for its dimensions."""
+    count = max(expr.used_dims(), default=-1) + 1
+    return expr.replace_dims_and_symbols([AffineExpr.symbol(k) for k in range(count)], [])

@@ -1,0 +1,197 @@
+"""Which instances of a kernel's statements run when its inputs are smaller than their capacity.
+
+A statement runs where all that it reads is live; live is what then has been written, and nothing else is needed. So a
+loop whose index reads a live dimension ends at its bound, also where it sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+
+from xdsl.ir.affine import (
+    AffineBinaryOpExpr,
+    AffineBinaryOpKind,
+    AffineConstantExpr,
+    AffineDimExpr,
+    AffineExpr,
+)
+
+from msc.poly.affine import bounds, linear_form, simplified
+from msc.poly.live import (
+    Factor,
+    LiveDim,
+    LiveShape,
+    NotLive,
+    Size,
+    below,
+    fitting,
+    is_whole,
+    meet,
+    merged,
+    ranges_of,
+    upper_bound,
+    whole,
+)
+from msc.poly.model import KernelModel, KernelStatement
+from msc.poly.scalar import Read, reads
+
+
+@dataclass
+class LiveAnalysis:
+    """The live part of a kernel's arrays, from that of its inputs, and each statement's dimensions."""
+
+    shapes: Sequence[tuple[int, ...]]
+    sizes: tuple[Size, ...]
+    arrays: dict[int, LiveShape]
+    """What is known: at first the inputs; operand numbers that are not in it are whole."""
+    statements: list[tuple[LiveDim, ...]] = field(default_factory=list[tuple[LiveDim, ...]])
+
+    def run(self, statements: Sequence[KernelStatement]) -> None:
+        """Follow the statements in order. Raises NotLive where the live part is no box."""
+        self.statements = [self._forward(statement) for statement in statements]
+        self.statements = [
+            self._needed(statement, dims) for statement, dims in zip(statements, self.statements, strict=True)
+        ]
+        for statement, dims in zip(statements, self.statements, strict=True):
+            if any(len(dims[d]) > 1 for d in statement.reduced):
+                raise NotLive("what is reduced merges dimensions of open sizes")
+
+    def _forward(self, statement: KernelStatement) -> tuple[LiveDim, ...]:
+        box = _Box(statement.extents, self.sizes)
+        for read in reads(statement.body):
+            if read.operand in self.arrays:
+                box.add(read, self.arrays[read.operand])
+        dims = box.dims()
+        written = self._written(statement, dims)
+        known = self.arrays.get(statement.target, whole(self.shapes[statement.target]))
+        self.arrays[statement.target] = tuple(meet(a, b) for a, b in zip(known, written, strict=True))
+        return dims
+
+    def _written(self, statement: KernelStatement, dims: Sequence[LiveDim]) -> LiveShape:
+        shape = self.shapes[statement.target]
+        return tuple(_written_dim(e, dims, n) for e, n in zip(statement.write.results, shape, strict=True))
+
+    def _needed(self, statement: KernelStatement, dims: Sequence[LiveDim]) -> tuple[LiveDim, ...]:
+        """The dimensions without what nothing reads: the live part of the target is all that is needed."""
+        needed = list(dims)
+        for expr, live in zip(statement.write.results, self.arrays[statement.target], strict=True):
+            if is_whole(live):
+                continue
+            if isinstance(expr, AffineDimExpr) and statement.extents[expr.position] == prod(f.capacity for f in live):
+                needed[expr.position] = meet(needed[expr.position], live)
+            elif expr.used_dims() and _written_dim(expr, dims, prod(f.capacity for f in live)) != live:
+                raise NotLive("a part of a dimension of open size is written")
+        return tuple(needed)
+
+
+def _written_dim(expr: AffineExpr, dims: Sequence[LiveDim], size: int) -> LiveDim:
+    """The live indices of an axis of `size` that a statement over `dims` writes at `expr`."""
+    used = sorted(expr.used_dims())
+    if all(is_whole(dims[d]) for d in used):
+        return (Factor(size),)
+    form = linear_form(expr)
+    if form is None or form.constant:
+        raise NotLive("a dimension of open size is moved")
+    place, factors = 1, list[Factor]()
+    for d in sorted(used, key=lambda d: form.coefficients[d]):
+        if form.coefficients[d] != place:
+            raise NotLive("a dimension of open size is spread")
+        place *= prod(f.capacity for f in dims[d])
+        factors = [*dims[d], *factors]
+    if place != size:
+        raise NotLive("a dimension of open size becomes a part of another")
+    return merged(factors)
+
+
+@dataclass
+class _Box:
+    """The dimensions of a statement as its reads bound them."""
+
+    extents: tuple[int, ...]
+    sizes: tuple[Size, ...]
+    found: dict[int, LiveDim] = field(default_factory=dict[int, LiveDim])
+
+    def dims(self) -> tuple[LiveDim, ...]:
+        return tuple(self.found.get(d, (Factor(n),)) for d, n in enumerate(self.extents))
+
+    def add(self, read: Read, live: LiveShape) -> None:
+        """What a read of an array says: each index lies in its live part."""
+        digits: dict[int, list[tuple[int, LiveDim]]] = {}
+        indirect = {axis for axis, _ in read.indirect}
+        ranges = {d: range(n) for d, n in enumerate(self.extents)}
+        for axis, (index, dim) in enumerate(zip(read.index.results, live, strict=True)):
+            expr = simplified(index, ranges)
+            digit = _digit(expr)
+            if axis in indirect and not is_whole(dim):
+                raise NotLive("a dimension of open size is read at an index that is data")
+            if digit is not None and axis not in indirect:
+                digits.setdefault(digit[0], []).append((digit[1], dim))
+            elif not is_whole(dim):
+                self._index(expr, dim)
+        for d, parts in digits.items():
+            if not all(is_whole(dim) for _, dim in parts):
+                self._bound(d, _number(parts, self.extents[d]))
+
+    def _index(self, expr: AffineExpr, dim: LiveDim) -> None:
+        if isinstance(expr, AffineDimExpr) and self.extents[expr.position] == prod(f.capacity for f in dim):
+            self._bound(expr.position, dim)
+            return
+        bound, form = upper_bound(dim), linear_form(expr)
+        if len(dim) > 1 or bound is None or form is None:
+            raise NotLive("dimensions of open sizes are read in parts")
+        if isinstance(expr, AffineConstantExpr):
+            if bounds(bound, ranges_of(self.sizes))[0] <= expr.value:
+                raise NotLive(f"element {expr.value} is read of a dimension that may not have it")
+            return
+        if min(form.coefficients.values()) < 0:
+            raise NotLive("a dimension of open size is read from its end")
+        lead = max(form.coefficients, key=lambda d: form.coefficients[d])
+        rest = sum(c * (self.extents[d] - 1) for d, c in form.coefficients.items() if d != lead)
+        if any(not is_whole(self.found.get(d, (Factor(1),))) for d in form.coefficients if d != lead):
+            raise NotLive("dimensions of open sizes are added")
+        step = form.coefficients[lead]
+        self._bound(lead, fitting(below(bound, step, rest + form.constant), self.extents[lead], self.sizes))
+
+    def _bound(self, d: int, dim: LiveDim) -> None:
+        self.found[d] = meet(self.found.get(d, (Factor(self.extents[d]),)), dim)
+
+
+def _digit(expr: AffineExpr) -> tuple[int, int] | None:
+    """`d floordiv n`, `d mod m` and `(d floordiv n) mod m` as (d, n)."""
+    match expr:
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Mod, AffineDimExpr(position=d), AffineConstantExpr()):
+            return d, 1
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Mod, inner, AffineConstantExpr()):
+            return _digit(inner)
+        case AffineBinaryOpExpr(AffineBinaryOpKind.FloorDiv, AffineDimExpr(position=d), AffineConstantExpr(value=n)):
+            return d, n
+        case _:
+            return None
+
+
+def _number(digits: Sequence[tuple[int, LiveDim]], extent: int) -> LiveDim:
+    """The dimension whose digits, at these places, are live as given."""
+    factors: list[Factor] = []
+    left = extent
+    for place, dim in sorted(digits, key=lambda digit: -digit[0]):
+        capacity = prod(f.capacity for f in dim)
+        if left % (place * capacity):
+            raise NotLive("a dimension of open size is read in parts")
+        factors += [Factor(left // (place * capacity)), *dim]
+        left = place
+    return merged([*factors, Factor(left)])
+
+
+def bounded(model: KernelModel, inputs: Mapping[int, LiveShape], sizes: tuple[Size, ...]) -> KernelModel:
+    """The model with bounds on its statements' loops, where the live part of its inputs gives some."""
+    if not sizes:
+        return model
+    analysis = LiveAnalysis([a.shape for a in model.arrays], sizes, dict(inputs))
+    analysis.run(model.statements)
+    statements = [
+        replace(s, bounds=tuple(map(upper_bound, dims)))
+        for s, dims in zip(model.statements, analysis.statements, strict=True)
+    ]
+    return KernelModel(model.arrays, tuple(statements), model.operations, sizes)
