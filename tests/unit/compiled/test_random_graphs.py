@@ -47,5 +47,5 @@ def test_graphs(tmp_path_factory: pytest.TempPathFactory, march: str, threads: i
         check(text, tmp_path_factory.mktemp("graph"), march, threads)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(strategy, "PARALLEL_POINTS", 1)
+        patch.setattr(strategy, "PARALLEL_CYCLES", 1)
         run()
