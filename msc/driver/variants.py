@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import Block, Region
 
 from msc.dialects.gk import KernelOp
+from msc.dialects.open_sizes import set_live_inputs
 from msc.driver.compile import compile_read, generate_c
 from msc.driver.kernel_records import KernelRecord, aligned
 from msc.driver.model_outputs import Tolerance
@@ -92,7 +93,9 @@ def variants_module(kernel: KernelOp, plans: Sequence[Plan]) -> ModuleOp:
 
 
 def _with_plan(kernel: KernelOp, block: Block, plan: Plan) -> KernelOp:
+    """The kernel on the block's arguments, at the largest of the sizes that calls decide."""
     copy = kernel.clone(value_mapper=dict(zip(kernel.inputs, block.args, strict=True)))
+    set_live_inputs(copy, [], ())
     copy.attributes[SCHEDULE] = ArrayAttr([StringAttr(line) for line in to_lines(plan)])
     return copy
 

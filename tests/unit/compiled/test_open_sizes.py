@@ -13,16 +13,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import msc
+from msc.analysis.kernel_model import kernel_model
+from msc.dialects.gk import KernelOp
+from msc.dialects.open_sizes import KERNEL_LIVE
 from msc.driver.compile import compile_model, generate_c
 from msc.driver.interpretation import input_tensors
 from msc.driver.model_inputs import random_inputs
 from msc.driver.options import CompileOptions, Dim
 from msc.driver.reading_models import read_model
+from msc.driver.variants import variants_module
 from msc.interp import evaluate
 from msc.runtime.artifact import CompiledModel
 from msc.runtime.build import write_sources
 from msc.runtime.flags import SANITIZER_FLAGS
 from msc.runtime.toolchain import find_toolchain
+from msc.schedule.strategy import plain
 from msc.support.diagnostics import MscError
 
 Write = Callable[[str], Path]
@@ -220,3 +225,16 @@ def test_no_more_than_the_live_part_is_touched(name: str, tmp_path: Path) -> Non
     assert result.returncode == 0, result.stderr
     run = subprocess.run([str(tmp_path / "check")], capture_output=True, text=True, timeout=120, check=False)
     assert run.returncode == 0, run.stderr
+
+
+def test_kernels_of_open_sizes_are_tuned_at_the_largest(tmp_path: Path) -> None:
+    path = tmp_path / "model.mir"
+    path.write_text(MODELS["softmax along an open axis"].text)
+    options = CompileOptions(dims={"n": (1, 40)})
+    kernels = [op for op in compile_model(str(path), options, "gk").module.walk() if isinstance(op, KernelOp)]
+    for kernel in kernels:
+        assert KERNEL_LIVE in kernel.attributes
+        copies = [
+            op for op in variants_module(kernel, [plain(kernel_model(kernel))]).walk() if isinstance(op, KernelOp)
+        ]
+        assert all(KERNEL_LIVE not in copy.attributes for copy in copies)
