@@ -17,17 +17,10 @@ from msc.poly.outer_band import ScheduleLimit, SharedLoop, can_share, carries_no
 from msc.poly.plan import Group, Member, Plan
 from msc.poly.scalar import reads
 from msc.schedule.access import lanes_of, scalar_cost, statement_cost, strides, vectorisable
-from msc.schedule.prediction import predict
+from msc.schedule.threads import shared
 from msc.schedule.tile_order import in_order
 from msc.schedule.tiling import TileSearch
 from msc.targets.cpu import CpuTarget
-
-PARALLEL_CYCLES = 30_000
-"""Predicted cycles of one thread below which a kernel stays on it.
-
-A team starts and ends in 2000 to 8000 cycles (measured: 0.7 us while its threads still spin, 2.5 us when they sleep),
-and what one core has just written another must fetch.
-"""
 
 
 @dataclass
@@ -49,7 +42,7 @@ def decide(model: KernelModel, deps: Dependences, target: CpuTarget, threads: in
     lanes = lanes_of(model, target)
     before = tuple(_inner_vector(model, Group((k,), _own_loops(model, k, ())), lanes) for k in first)
     plan = replace(plan, first=before)
-    return Decision(_with_threads(model, plan, target, threads, reasons), reasons)
+    return Decision(shared(model, plan, target, threads, reasons), reasons)
 
 
 def _borders(model: KernelModel) -> list[int]:
@@ -284,16 +277,3 @@ def _moved(
 def _is_contiguous(model: KernelModel, member: Member) -> bool:
     """Whether neighbours along a member are neighbours in some array."""
     return any(1 in strides(model, model.statements[s], d) for s, d in member.dims.items())
-
-
-def _with_threads(model: KernelModel, plan: Plan, target: CpuTarget, threads: int, reasons: list[str]) -> Plan:
-    """The plan with its longest outer loop first and parallel, where there is work enough."""
-    trips = {i: m.extent // m.tile for i, m in enumerate(plan.band)}
-    if threads == 1 or not trips or predict(model, plan, target, 1).cycles < PARALLEL_CYCLES:
-        return plan
-    best = max(trips, key=lambda i: (min(trips[i], 4 * threads), -i))
-    if trips[best] < 2:
-        return plan
-    reasons.append(f"threads share {plan.band[best].name} ({trips[best]} iterations)")
-    rest = tuple(m for i, m in enumerate(plan.band) if i != best)
-    return replace(plan, band=(replace(plan.band[best], parallel=True), *rest))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from msc.schedule import strategy
+from msc.schedule import threads as thread_sharing
 from tests.unit.compiled.programs import Array, compiled, interpreted
 from tests.unit.compiled.random_graphs import programs
 
@@ -47,5 +47,5 @@ def test_graphs(tmp_path_factory: pytest.TempPathFactory, march: str, threads: i
         check(text, tmp_path_factory.mktemp("graph"), march, threads)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(strategy, "PARALLEL_CYCLES", 1)
+        patch.setattr(thread_sharing, "TEAM_CYCLES", float("-inf"))
         run()

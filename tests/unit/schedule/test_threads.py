@@ -1,0 +1,52 @@
+"""Which kernels threads share, and along which loop."""
+
+from __future__ import annotations
+
+import pytest
+
+from msc.poly.compute import affine_map, dims
+from msc.poly.model import Array, KernelModel, KernelStatement
+from msc.poly.plan import Group, Member, Plan
+from msc.poly.scalar import Read, apply
+from msc.schedule.threads import shared
+from msc.targets.cpu import cpu_target
+
+TARGET = cpu_target("x86-64-v4")
+
+
+def product(rows: int, columns: int, depth: int) -> tuple[KernelModel, Plan]:
+    """A product of matrices in tiles of 8 rows and 32 columns."""
+    m, n, k = dims(3)
+    shapes = ((rows, depth), (depth, columns), (rows, columns))
+    arrays = tuple(Array(shape, "f32", "input" if i < 2 else "output") for i, shape in enumerate(shapes))
+    reads = (Read(i, affine_map(3, index), "f32") for i, index in enumerate(((m, k), (k, n))))
+    statement = KernelStatement(
+        (rows, columns, depth), ("m", "n", "k"), 2, affine_map(3, (m, n)), apply("mul", *reads), "add", 0
+    )
+    band = (Member("m", rows, {0: 0}, 8), Member("n", columns, {0: 1}, 32, vector=True))
+    return KernelModel(arrays, (statement,), ("ms.matmul",)), Plan(band, (Group((0,), (Member("k", depth, {0: 2}),)),))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "loop"),
+    [
+        ((4096, 64, 64), "m"),  # rows are many, the panels few: each thread reads all panels and its rows
+        ((64, 4096, 512), "n"),  # the other way round
+        ((512, 512, 512), "m"),  # even: the outermost loop
+        ((8, 4096, 512), "n"),  # one tile of rows cannot be shared
+        ((24, 32, 64), None),  # less work than a team costs
+        ((8, 32, 1 << 20), None),  # one tile
+    ],
+)
+def test_the_loop_that_leaves_each_thread_the_least_to_read(sizes: tuple[int, int, int], loop: str | None) -> None:
+    model, plan = product(*sizes)
+    reasons: list[str] = []
+    found = shared(model, plan, TARGET, 2, reasons)
+    assert [member.name for member in found.band if member.parallel] == ([] if loop is None else [loop])
+    assert [m.parallel for m in found.band[1:]] == [False] * (len(found.band) - 1)
+    assert bool(reasons) == (loop is not None)
+
+
+def test_one_thread_shares_nothing() -> None:
+    model, plan = product(4096, 64, 64)
+    assert shared(model, plan, TARGET, 1, []) == plan
