@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import ceil, prod
 
 from msc.dialects.element_types import BYTES
-from msc.poly.model import Array, KernelModel, KernelStatement
+from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.plan import Group, Member, Plan
 from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar
 from msc.schedule.access import access_cost, lanes_of, pieces, strides, vectorisable
@@ -54,16 +54,16 @@ class Prediction:
 def predict(model: KernelModel, plan: Plan, target: CpuTarget, threads: int) -> Prediction:
     """The cycles of one call of a kernel; `threads` of 0 are all cores."""
     lanes = lanes_of(model, target)
-    shared = next((m for m in plan.band if m.parallel), None)
-    share = _share(shared, threads or target.cores)
+    share = _share(plan, threads or target.cores)
     inside = sum(_group_cycles(model, group, plan.points, lanes, target) for group in plan.groups)
     before = sum(_group_cycles(model, group, (), lanes, target) for group in plan.first)
-    moved = traffic(model) - (1 - share) * _split_traffic(model, shared)
-    return Prediction(_CALL + before + inside * share, moved / _bandwidth(traffic(model), target))
+    moved = traffic(model)
+    return Prediction(_CALL + before + inside * share, moved / _bandwidth(moved, target) * share)
 
 
-def _share(shared: Member | None, threads: int) -> float:
+def _share(plan: Plan, threads: int) -> float:
     """The part of the iterations that the busiest thread runs."""
+    shared = next((m for m in plan.band if m.parallel), None)
     if shared is None:
         return 1.0
     trips = ceil(shared.extent / shared.tile)
@@ -72,21 +72,7 @@ def _share(shared: Member | None, threads: int) -> float:
 
 def traffic(model: KernelModel) -> int:
     """Bytes of inputs and outputs."""
-    return sum(_bytes(a) for a in model.arrays if a.kind != "internal")
-
-
-def _split_traffic(model: KernelModel, shared: Member | None) -> float:
-    """Bytes of the inputs and outputs of which each thread touches a part only: others, each thread reads whole."""
-    split: set[int] = set()
-    for number, dim in shared.dims.items() if shared is not None else ():
-        statement = model.statements[number]
-        moving = strides(model, statement, dim)
-        split |= {array for (array, _), stride in zip(statement.accesses(), moving, strict=True) if stride}
-    return sum(_bytes(a) for k, a in enumerate(model.arrays) if k in split and a.kind != "internal")
-
-
-def _bytes(array: Array) -> int:
-    return prod(array.shape) * BYTES[array.dtype]
+    return sum(prod(a.shape) * BYTES[a.dtype] for a in model.arrays if a.kind != "internal")
 
 
 def _bandwidth(traffic: int, target: CpuTarget) -> float:

@@ -262,11 +262,11 @@ def _moved(
 ) -> tuple[Member, ...]:
     """The band without reductions: the vector member whole and innermost.
 
-    Where another member is what some array has contiguous (a transposition), square tiles of both stay within the
-    first cache.
+    Where some array has another member contiguous and this one apart (a transposition), square tiles of both stay
+    within the first cache.
     """
     others = [i for i in range(len(band)) if i != vector]
-    row = next((i for i in others if _is_contiguous(model, band[i]) and band[i].extent >= lanes), None)
+    row = next((i for i in others if _is_crossed(model, band[i], band[vector]) and band[i].extent >= lanes), None)
     if row is None or band[vector].extent < lanes:
         return (*(band[i] for i in others), replace(band[vector], tile=band[vector].extent, vector=True))
     reasons.append(f"tiles of {lanes} x {lanes} along {band[row].name} and {band[vector].name}: one is read across")
@@ -274,6 +274,13 @@ def _moved(
     return (*outer, replace(band[row], tile=lanes), replace(band[vector], tile=lanes, vector=True))
 
 
-def _is_contiguous(model: KernelModel, member: Member) -> bool:
-    """Whether neighbours along a member are neighbours in some array."""
-    return any(1 in strides(model, model.statements[s], d) for s, d in member.dims.items())
+def _is_crossed(model: KernelModel, row: Member, vector: Member) -> bool:
+    """Whether in some array neighbours along `row` are neighbours, and those along `vector` lie apart."""
+    return any(
+        along_row == 1 and along_vector > 1
+        for s, d in row.dims.items()
+        if s in vector.dims
+        for along_row, along_vector in zip(
+            strides(model, model.statements[s], d), strides(model, model.statements[s], vector.dims[s]), strict=True
+        )
+    )
