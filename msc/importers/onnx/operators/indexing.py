@@ -8,13 +8,24 @@ import numpy as np
 
 from msc.dialects import ms
 from msc.importers.onnx.node import Node
+from msc.importers.onnx.operators.movement import cut
 from msc.importers.onnx.registry import importer
 from msc.importers.onnx.values import Value
 
 
 @importer("Gather")
 def _gather(node: Node) -> Value:
-    return node(ms.GatherOp, node[0], node[1], axis=node.int_("axis", 0))
+    """One place that is known (the first token, say) is a slice: it fuses, and stays in dimensions of open size."""
+    x, indices = node[0], node[1]
+    axis = node.axis(node.int_("axis", 0), x.rank)
+    if x.array is not None or indices.array is None or indices.array.size != 1:
+        return node(ms.GatherOp, x, indices, axis=axis)
+    shape, place = node.shape_of(x), int(indices.array.reshape(-1)[0])
+    place += shape[axis] if place < 0 else 0
+    if not 0 <= place < shape[axis]:
+        return node(ms.GatherOp, x, indices, axis=axis)
+    y = cut(node, x, {axis: (place, place + 1, 1)})
+    return node.reshape(y, (*shape[:axis], *indices.shape, *shape[axis + 1 :]))
 
 
 @importer("ArrayFeatureExtractor", domain="ai.onnx.ml")
