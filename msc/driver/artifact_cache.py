@@ -2,8 +2,8 @@
 
 An entry of `msc.runtime.cache` is found by a key over what decides its bytes: the model's text, its options, this msc
 (its version and its files), the C compiler, the machine, and the contents of the weights. Which weights a model has is
-known only when it has been read; so a small recipe beside the entries, found by all the rest, names them. A file whose
-size and time of change are those of the recipe is not read again; that time, unlike the time of writing, cannot be set.
+known only when it has been read; so a small recipe beside the entries, found by all the rest, names them. A file that
+did not change is not read again (`msc.support.file_memo`).
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import cast
@@ -21,67 +21,70 @@ import msc
 from msc.driver.options import CompileOptions
 from msc.runtime.cache import Cache, open_cache
 from msc.support.diagnostics import MscError
+from msc.support.file_memo import FileMemo
 from msc.support.files import write_text
-from msc.support.hashing import digest, file_digest
+from msc.support.hashing import digest
 from msc.targets.detection import detect_flags, detect_machine
 
 _MAXIMUM_RECIPE_BYTES = 1 << 20
-
-
-@dataclass(frozen=True)
-class Dependency:
-    """A file that a model names, relative to the folder of its weights, as it was when the model was compiled."""
-
-    name: str
-    size: int
-    changed: int
-    sha256: str
 
 
 class ArtifactCache:
     """Shared libraries by model and options."""
 
     def __init__(self, model: str, options: CompileOptions) -> None:
-        self._folder = options.weights or Path(model).parent
-        self._store = open_cache()
-        self._base = _base_key(model, options)
+        self._started = time.time_ns()
+        self._model = Path(model)
+        self._folder = options.weights or self._model.parent
+        self.cache = open_cache()
+        self._base = None if self.cache is None else _base_key(model, options, self.cache.memo)
 
     def find(self) -> Path | None:
         """The library of an earlier compilation, or None."""
-        if self._store is None or self._base is None:
+        if self.cache is None or self._base is None:
             return None
-        recorded = _read_recipe(self._recipe(self._store))
-        if recorded is None:
-            return None
-        hashes = [_current_hash(self._folder, dependency) for dependency in recorded]
-        if any(found is None for found in hashes):
-            return None
-        return self._store.get(self._key(recorded, [found or "" for found in hashes]))
-
-    def put(self, library: Path, files: Iterable[str]) -> Path | None:
-        """Keep a library that was compiled from the model and `files`; None when there is no cache for it."""
-        if self._store is None or self._base is None:
+        names = _read_recipe(self._recipe(self.cache))
+        if names is None:
             return None
         try:
-            recorded = [_dependency(self._folder, name) for name in files]
-            kept = self._store.put(self._key(recorded, [d.sha256 for d in recorded]), library)
-            write_text(self._recipe(self._store), json.dumps([vars(dependency) for dependency in recorded]))
+            return self.cache.get(self._key(self.cache, names))
+        except (OSError, ValueError):
+            return None
+
+    def put(self, library: Path, files: Iterable[str]) -> Path | None:
+        """Keep a library that was compiled from the model and `files`; None when there is no cache for it.
+
+        What changed since the compilation began may have been read before or after: nothing is kept of that.
+        """
+        if self.cache is None or self._base is None:
+            return None
+        names = sorted(files)
+        try:
+            if any(self._is_new(path) for path in (self._model, *(self._folder / name for name in names))):
+                return None
+            kept = self.cache.put(self._key(self.cache, names), library)
+            write_text(self._recipe(self.cache), json.dumps(names), durable=False)
         except (OSError, MscError):
             return None
         return kept
 
+    def _is_new(self, path: Path) -> bool:
+        return path.stat().st_ctime_ns > self._started
+
     def _recipe(self, store: Cache) -> Path:
         return store.folder / f"{self._base}.json"
 
-    def _key(self, recorded: Iterable[Dependency], hashes: Iterable[str]) -> str:
-        return digest((self._base or "", *(d.name for d in recorded), *hashes))
+    def _key(self, store: Cache, names: Iterable[str]) -> str:
+        """Raises OSError when one of the files cannot be read."""
+        hashes = [part for name in names for part in (name, store.memo.digest(self._folder / name))]
+        return digest((self._base or "", *hashes))
 
 
-def _base_key(model: str, options: CompileOptions) -> str | None:
+def _base_key(model: str, options: CompileOptions, memo: FileMemo) -> str | None:
     """Everything but the weights; None when a file cannot be read, of which its reader tells."""
     try:
-        text = file_digest(Path(model))
-        tuned = file_digest(options.tuned) if options.tuned is not None else ""
+        text = memo.digest(Path(model))
+        tuned = memo.digest(options.tuned) if options.tuned is not None else ""
     except OSError:
         return None
     machine = (detect_machine(), *sorted(detect_flags()))
@@ -114,35 +117,13 @@ def package_fingerprint() -> str:
     return digest(sorted(entries))
 
 
-def _dependency(folder: Path, name: str) -> Dependency:
-    path = folder / name
-    status = path.stat()
-    return Dependency(name, status.st_size, status.st_ctime_ns, file_digest(path))
-
-
-def _current_hash(folder: Path, dependency: Dependency) -> str | None:
-    try:
-        status = (folder / dependency.name).stat()
-        if (status.st_size, status.st_ctime_ns) == (dependency.size, dependency.changed):
-            return dependency.sha256
-        return file_digest(folder / dependency.name)
-    except (OSError, ValueError):
-        return None
-
-
-def _read_recipe(path: Path) -> list[Dependency] | None:
-    """The recipe of a file; None for anything that is not one."""
+def _read_recipe(path: Path) -> list[str] | None:
+    """The files that a recipe names; None for anything that is not one."""
     try:
         if path.stat().st_size > _MAXIMUM_RECIPE_BYTES:
             return None
-        items = cast(list[dict[str, object]], json.loads(path.read_text("utf-8")))
-        return [_from_json(item) for item in items]
-    except (OSError, ValueError, TypeError, KeyError):
+        names: object = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
         return None
-
-
-def _from_json(item: dict[str, object]) -> Dependency:
-    name, size, changed, sha256 = (item[key] for key in ("name", "size", "changed", "sha256"))
-    if not (isinstance(size, int) and isinstance(changed, int)):
-        raise ValueError("not a recipe")
-    return Dependency(str(name), size, changed, str(sha256))
+    items = cast(list[object], names) if isinstance(names, list) else [None]
+    return [item for item in items if isinstance(item, str)] if all(isinstance(item, str) for item in items) else None

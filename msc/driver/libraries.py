@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from msc.driver.artifact_cache import ArtifactCache
 from msc.driver.options import CompileOptions, Reporting
-from msc.runtime.cache import place_artifact
+from msc.runtime.cache import Cache, place_artifact
 
 if TYPE_CHECKING:
     from msc.driver.compile import Compilation
@@ -20,15 +20,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Library:
-    """A shared library; `temporary` is the folder that goes with it when it is not in the cache."""
+    """A shared library, in a cache or in a temporary folder that goes with it, or where the user has it."""
 
     path: Path
+    cache: Cache | None = None
     temporary: Path | None = None
     compilation: Compilation | None = None
 
     def place(self, out: Path) -> None:
         """Copy the library to `out`. Raises MSC0004."""
-        place_artifact(self.path, out)
+        if self.cache is not None:
+            self.cache.place(self.path, out)
+        else:
+            place_artifact(self.path, out)
         if self.temporary is not None:
             shutil.rmtree(self.temporary, ignore_errors=True)
 
@@ -51,7 +55,9 @@ def library_of(
     seen = reporting or Reporting()
     store = ArtifactCache(model, options) if use_cache else None
     found = store.find() if store is not None and seen.is_silent else None
-    return Library(found) if found is not None else _build(model, options, seen, store)
+    return (
+        Library(found, store.cache) if store is not None and found is not None else _build(model, options, seen, store)
+    )
 
 
 def _build(model: str, options: CompileOptions, reporting: Reporting, store: ArtifactCache | None) -> Library:
@@ -63,7 +69,9 @@ def _build(model: str, options: CompileOptions, reporting: Reporting, store: Art
     try:
         compilation = emit(model, Output("so", folder / "model.so"), options, reporting)
         kept = store.put(folder / "model.so", compilation.model.weight_files()) if store is not None else None
-        return Library(kept or folder / "model.so", None if kept else folder, compilation)
+        if store is not None and kept is not None:
+            return Library(kept, store.cache, None, compilation)
+        return Library(folder / "model.so", None, folder, compilation)
     finally:
         if kept is not None or not (folder / "model.so").is_file():
             shutil.rmtree(folder, ignore_errors=True)

@@ -1,17 +1,19 @@
 """A content-addressed cache of built artifacts, private to the user.
 
 An entry is the shared library with a trailer after its end, which loaders ignore: magic, key, length and SHA-256 of
-what stands before. Whatever does not match is a miss and is removed. The key covers everything that decides the bytes:
-C text, weights, compiler version, flags, the machine's features, msc's version. Nothing is ever unpickled; an entry is
-code, so the folder must belong to the user and be writable by nobody else, or the cache is off.
+what stands before. Whatever does not match is a miss and is removed; an entry that was checked since the system
+started, and that nobody has written to or moved since, is not read again (`msc.support.file_memo`). The key covers
+everything that decides the bytes: C text, weights, compiler version, flags, the machine's features, msc's version.
+Nothing is ever unpickled; an entry is code, so the folder must belong to the user and be writable by nobody else, or
+the cache is off.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import stat
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,8 +22,10 @@ from typing import TYPE_CHECKING
 
 from msc.runtime.build import BuildOptions, build, compile_flags
 from msc.runtime.program import CProgram
+from msc.support import file_memo
 from msc.support.diagnostics import Diagnostic, MscError
-from msc.support.files import replacing
+from msc.support.file_memo import FileMemo
+from msc.support.files import append_file, replacing
 from msc.support.hashing import digest
 from msc.targets.detection import detect_flags, detect_machine
 
@@ -31,10 +35,15 @@ if TYPE_CHECKING:
 
 MAXIMUM_BYTES = 1 << 30
 """The least recently used entries go when the cache is larger than this."""
+MAXIMUM_NOTES = 4096
+"""The same of the small files beside them: what is known of files, and which files a model names."""
 
 _MAGIC = b"msc artifact 1\n\0"
 _TRAILER_BYTES = len(_MAGIC) + 32 + 8 + 32
 _SUFFIX = ".so"
+_NOTES = (file_memo.SUFFIX, ".json")
+_IN_USE_SECONDS = 60
+"""Another process may be about to copy or load what it found so lately."""
 
 
 def cache_folder() -> Path:
@@ -91,11 +100,16 @@ class Cache:
     folder: Path
     maximum_bytes: int = MAXIMUM_BYTES
 
+    @property
+    def memo(self) -> FileMemo:
+        """What is known of files."""
+        return FileMemo(self.folder)
+
     def get(self, key: str) -> Path | None:
         """The entry of a key, checked; None if there is none. A damaged entry is removed."""
         path = self._path(key)
         try:
-            valid = _is_valid(path, key)
+            valid = self.memo.recall(path) == key or self._check(path, key)
         except OSError:
             return None
         if not valid:
@@ -103,20 +117,39 @@ class Cache:
                 path.unlink()
             return None
         with suppress(OSError):
-            os.utime(path)
+            os.utime(self.memo.note(path))
         return path
 
     def put(self, key: str, artifact: Path) -> Path | None:
         """Copy a built artifact into the cache; None when that fails."""
         path = self._path(key)
         try:
-            with replacing(path) as target, artifact.open("rb") as source:
-                shutil.copyfileobj(source, target, 1 << 20)
+            with replacing(path, durable=False) as target:
+                append_file(artifact, target)
                 target.write(_trailer(key, artifact))
+            self.memo.find_out(path, lambda: key)
         except (OSError, MscError):
             return None
         self._evict(keep=path)
         return path
+
+    def _check(self, path: Path, key: str) -> bool:
+        return self.memo.find_out(path, lambda: key if _is_valid(path, key) else None) is not None
+
+    def place(self, entry: Path, out: Path) -> None:
+        """Copy an entry to `out`, as it was built; not if that was done before and `out` is as it was left then.
+
+        Raises MSC0004.
+        """
+        copied = f"copy of {entry.stem}"
+        with suppress(OSError):
+            if self.memo.recall(out) == copied and not out.is_symlink():
+                os.utime(out)
+                self.memo.find_out(out, lambda: copied)
+                return
+        place_artifact(entry, out)
+        with suppress(OSError):
+            self.memo.find_out(out, lambda: copied)
 
     def clear(self) -> int:
         """Remove every entry; how many there were."""
@@ -135,26 +168,37 @@ class Cache:
         for path in self.folder.glob(f"*{_SUFFIX}"):
             with suppress(OSError):
                 status = path.lstat()
-                found.append((path, status.st_size, status.st_mtime))
+                note = self.memo.note(path)
+                found.append((path, status.st_size, (note if note.exists() else path).lstat().st_mtime))
         return found
 
     def _evict(self, keep: Path) -> None:
+        """Remove what was used least recently, while there is too much."""
         entries = sorted(self._entries(), key=lambda entry: entry[2])
         total = sum(size for _, size, _ in entries)
-        for path, size, _ in entries:
-            if total <= self.maximum_bytes:
-                return
+        for path, size, used in entries:
+            if total <= self.maximum_bytes or time.time() - used < _IN_USE_SECONDS:
+                break
             if path != keep:
-                with suppress(OSError):
-                    path.unlink()
+                _remove(path, self.memo.note(path))
                 total -= size
+        notes = [entry for entry in os.scandir(self.folder) if entry.name.endswith(_NOTES)]
+        if len(notes) > MAXIMUM_NOTES:
+            notes.sort(key=lambda entry: entry.stat(follow_symlinks=False).st_mtime)
+            _remove(*(Path(entry.path) for entry in notes[: MAXIMUM_NOTES // 2]))
+
+
+def _remove(*paths: Path) -> None:
+    for path in paths:
+        with suppress(OSError):
+            path.unlink()
 
 
 def place_artifact(source: Path, out: Path) -> None:
     """Copy an artifact, from the cache or elsewhere, as it was built: without the trailer. Raises MSC0004."""
     try:
-        with replacing(out) as target, source.open("rb") as file:
-            shutil.copyfileobj(file, target, 1 << 20)
+        with replacing(out, durable=False) as target:
+            append_file(source, target)
             if _has_trailer(source):
                 target.truncate(target.tell() - _TRAILER_BYTES)
     except OSError as error:

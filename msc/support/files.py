@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -39,15 +40,29 @@ def decode_source(data: bytes, name: str) -> str:
         raise MscError(Diagnostic("MSC0003", message, Location(name, line, column))) from error
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, *, durable: bool = True) -> None:
     """Write `text` as UTF-8, atomically. Raises MSC0004."""
-    write_bytes(path, text.encode("utf-8"))
+    write_bytes(path, text.encode("utf-8"), durable=durable)
 
 
-def write_bytes(path: Path, data: bytes) -> None:
+def write_bytes(path: Path, data: bytes, *, durable: bool = True) -> None:
     """Write `data` atomically: a reader sees the old file or the whole new one. Raises MSC0004."""
-    with replacing(path) as file:
+    with replacing(path, durable=durable) as file:
         file.write(data)
+
+
+def append_file(source: Path, target: BinaryIO) -> None:
+    """Copy a file to the end of an open one; the system does it where it can, and some file systems share the blocks.
+
+    Raises OSError.
+    """
+    with source.open("rb", buffering=0) as file:
+        target.seek(0, os.SEEK_END)
+        with suppress(OSError, AttributeError):
+            while os.copy_file_range(file.fileno(), target.fileno(), 1 << 30):
+                pass
+        target.seek(0, os.SEEK_END)
+        shutil.copyfileobj(file, target, 1 << 20)
 
 
 def make_folder(path: Path) -> Path:
@@ -60,9 +75,10 @@ def make_folder(path: Path) -> Path:
 
 
 @contextmanager
-def replacing(path: Path) -> Generator[BinaryIO]:
+def replacing(path: Path, *, durable: bool = True) -> Generator[BinaryIO]:
     """A file open for writing that takes the place of `path` when the block ends well, and vanishes otherwise.
 
+    If it is `durable`, that holds for a loss of power too, which takes the time that the disk takes to write the file.
     Raises MSC0004 when the directory or the disk does not allow it.
     """
     try:
@@ -73,7 +89,8 @@ def replacing(path: Path) -> Generator[BinaryIO]:
         with os.fdopen(descriptor, "wb") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         _give_default_mode(temporary)
         os.replace(temporary, path)
     except OSError as error:

@@ -86,11 +86,22 @@ def test_the_cache_sees_that_weights_change(model: Path) -> None:
     assert not np.array_equal(msc.compile(model)(x), before)
 
 
-def test_a_damaged_recipe_is_a_miss(model: Path) -> None:
+def test_what_changed_while_it_was_compiled_is_not_kept(model: Path) -> None:
+    library = msc.compile(model).path
+    assert library is not None
+    store = ArtifactCache(str(model), OPTIONS)
+    weights = model.parent / "small.safetensors"
+    weights.write_bytes(weights.read_bytes())
+    assert store.put(library, [weights.name]) is None
+    assert store.find() is None
+
+
+@pytest.mark.parametrize("text", ['[{"name": 1}]', '{"name": 1}', '["gone"]', "[", ""])
+def test_a_damaged_recipe_is_a_miss(model: Path, text: str) -> None:
     path = msc.compile(model).path
     assert path is not None
     for recipe in path.parent.glob("*.json"):
-        recipe.write_text('[{"name": 1}]', "utf-8")
+        recipe.write_text(text, "utf-8")
     assert msc.compile(model)(np.ones((2, 6), np.float32)).shape == (2, 4)
 
 

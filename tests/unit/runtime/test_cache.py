@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import tempfile
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import pytest
@@ -13,7 +17,7 @@ import pytest
 from msc.runtime import cache as cache_module
 from msc.runtime.artifact import load
 from msc.runtime.build import BuildOptions
-from msc.runtime.cache import Cache, artifact_key, build_cached, cache_folder, open_cache
+from msc.runtime.cache import Cache, artifact_key, build_cached, cache_folder, open_cache, place_artifact
 from msc.runtime.program import CProgram
 
 Weights = dict[str, np.ndarray[tuple[int], np.dtype[np.float32]]]
@@ -32,6 +36,10 @@ def artifact(tmp_path: Path) -> Path:
     path = tmp_path / "artifact"
     path.write_bytes(bytes(range(256)) * 20)
     return path
+
+
+def last_used(cache: Cache, entry: Path, when: float) -> None:
+    os.utime(cache.memo.note(entry), (when, when))
 
 
 def test_a_second_build_is_a_hit_and_still_runs(
@@ -75,6 +83,110 @@ def test_every_damaged_byte_is_a_miss(cache: Cache, artifact: Path) -> None:
         assert not path.exists()
     path.write_bytes(whole)
     assert cache.get(KEY) == path
+
+
+def test_the_same_size_and_time_do_not_hide_damage(cache: Cache, artifact: Path) -> None:
+    path = cache.put(KEY, artifact)
+    assert path is not None
+    assert cache.get(KEY) == path
+    before = path.stat()
+    with path.open("r+b") as file:
+        file.write(b"x")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert cache.get(KEY) is None
+    assert not path.exists()
+
+
+def test_a_sound_entry_that_was_touched_is_checked_and_kept(cache: Cache, artifact: Path) -> None:
+    path = cache.put(KEY, artifact)
+    assert path is not None
+    os.utime(path, (1, 1))
+    assert cache.memo.recall(path) is None
+    assert cache.get(KEY) == path
+    assert cache.memo.recall(path) == KEY
+
+
+def test_an_entry_is_read_once(cache: Cache, artifact: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = cache.put(KEY, artifact)
+
+    def read(*_: object) -> bytes:
+        pytest.fail("read again")
+
+    monkeypatch.setattr(cache_module, "_checksum", read)
+    assert cache.get(KEY) == path
+
+
+def test_an_output_shares_nothing_with_the_cache(cache: Cache, artifact: Path, tmp_path: Path) -> None:
+    path = cache.put(KEY, artifact)
+    assert path is not None
+    for name in ("first.so", "second.so"):
+        place_artifact(path, tmp_path / name)
+    (tmp_path / "first.so").write_bytes(b"edited")
+    assert cache.get(KEY) == path
+    assert (tmp_path / "second.so").read_bytes() == artifact.read_bytes()
+
+
+def test_an_output_that_is_there_is_not_written_again(cache: Cache, artifact: Path, tmp_path: Path) -> None:
+    path, out = cache.put(KEY, artifact), tmp_path / "out.so"
+    assert path is not None
+    cache.place(path, out)
+    first = out.stat()
+    cache.place(path, out)
+    again = out.stat()
+    assert again.st_ino == first.st_ino
+    assert again.st_mtime_ns > first.st_mtime_ns, "newer than what it was made from, for make"
+
+
+@pytest.mark.parametrize("edit", ["in place", "another", "gone", "a link"])
+def test_an_output_that_was_edited_is_written_again(cache: Cache, artifact: Path, tmp_path: Path, edit: str) -> None:
+    path, out = cache.put(KEY, artifact), tmp_path / "out.so"
+    assert path is not None
+    cache.place(path, out)
+    match edit:
+        case "in place":
+            with out.open("r+b") as file:
+                file.write(b"x")
+        case "another":
+            (tmp_path / "other").write_bytes(b"x" * artifact.stat().st_size)
+            cache.place(cache.put("cd" * 32, tmp_path / "other") or out, out)
+        case "gone":
+            out.unlink()
+        case _:
+            out.rename(tmp_path / "moved.so")
+            out.symlink_to(tmp_path / "moved.so")
+    cache.place(path, out)
+    assert out.read_bytes() == artifact.read_bytes()
+    assert not out.is_symlink()
+
+
+@pytest.mark.parametrize("errno_", [errno.ENOSPC, errno.EROFS, errno.EACCES])
+def test_a_folder_that_takes_nothing_keeps_nothing(
+    cache: Cache, artifact: Path, errno_: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk, or a folder that may only be read: what is there is found, what is not is not kept."""
+    path = cache.put(KEY, artifact)
+    assert path is not None
+
+    def refuse(*_: object, **__: object) -> tuple[int, str]:
+        raise OSError(errno_, os.strerror(errno_))
+
+    monkeypatch.setattr(tempfile, "mkstemp", refuse)
+    cache.memo.note(path).unlink()
+    assert cache.put("cd" * 32, artifact) is None
+    assert cache.get(KEY) == path
+    assert sorted(cache.folder.iterdir()) == [path]
+
+
+def test_a_disk_that_fills_up_leaves_no_partial_entry(
+    cache: Cache, artifact: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fill(_: Path, target: BinaryIO) -> None:
+        target.write(b"begun")
+        raise OSError(errno.ENOSPC, "no space")
+
+    monkeypatch.setattr(cache_module, "append_file", fill)
+    assert cache.put(KEY, artifact) is None
+    assert list(cache.folder.iterdir()) == []
 
 
 @pytest.mark.parametrize("length", [0, 1, 86, 87, 88, 5119])
@@ -135,11 +247,29 @@ def test_the_least_recently_used_entry_goes(cache: Cache, artifact: Path) -> Non
     for age, key in zip((300, 200), keys, strict=False):
         path = small.put(key, artifact)
         assert path is not None
-        os.utime(path, (1e9 - age, 1e9 - age))
+        last_used(small, path, time.time() - age)
     assert small.get(keys[0]) is not None
     small.put(keys[2], artifact)
     assert [small.get(key) is not None for key in keys] == [True, False, True]
     assert small.clear() == 2
+
+
+def test_what_another_process_may_be_about_to_load_stays(cache: Cache, artifact: Path) -> None:
+    small = Cache(cache.folder, maximum_bytes=1)
+    keys = ["01" * 32, "02" * 32]
+    for key in keys:
+        small.put(key, artifact)
+    assert all(small.get(key) is not None for key in keys)
+
+
+def test_small_files_are_not_kept_without_end(cache: Cache, artifact: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache_module, "MAXIMUM_NOTES", 8)
+    for k in range(9):
+        (cache.folder / f"{k}.json").write_text("[]")
+        os.utime(cache.folder / f"{k}.json", (k, k))
+    assert cache.put(KEY, artifact) is not None
+    assert sorted(path.name for path in cache.folder.glob("*.json")) == [f"{k}.json" for k in range(4, 9)]
+    assert cache.get(KEY) is not None
 
 
 def test_concurrent_writers_leave_a_whole_entry(cache: Cache, artifact: Path) -> None:
@@ -149,4 +279,5 @@ def test_concurrent_writers_leave_a_whole_entry(cache: Cache, artifact: Path) ->
     for thread in threads:
         thread.join()
     assert cache.get(KEY) is not None
-    assert [path.name for path in cache.folder.iterdir()] == [f"{KEY}.so"]
+    entry = cache.folder / f"{KEY}.so"
+    assert set(cache.folder.iterdir()) == {entry, cache.memo.note(entry)}
