@@ -45,7 +45,7 @@ def affine_text(expr: AffineExpr, names: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Access:
-    """Where a load or store goes: one expression a dimension, lanes and the steps between them."""
+    """Where a load or store goes: one expression a dimension, the lanes that it touches and the steps between them."""
 
     shape: tuple[int, ...]
     map: AffineMap

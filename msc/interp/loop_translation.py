@@ -69,6 +69,7 @@ class _Translation:
             "call": surroundings.call,
             "parameter": surroundings.parameter,
             "full": np.full,
+            "concatenate": np.concatenate,
             "outside": _outside,
         }
         self._names: dict[SSAValue, str] = {}
@@ -205,13 +206,14 @@ class _Translation:
 
     def _access(self, op: AccessOp) -> None:
         value = op.results[0] if isinstance(op, LoadOp) else op.operands[0]
-        lanes = _lanes(value)
+        lanes, touched = _lanes(value), op.touched_lanes
         steps = op.lane_steps if lanes else ()
-        access = Access.of(op.buffer, op.map, op.indices, self._names, self._ranges, max(lanes, 1), steps)
+        access = Access.of(op.buffer, op.map, op.indices, self._names, self._ranges, touched, steps)
         buffer = self._check(op, access, op.buffer)
-        index = access.vector_index(self._bind(lane_numbers(lanes))) if lanes else access.scalar_index()
+        index = access.vector_index(self._bind(lane_numbers(touched))) if lanes else access.scalar_index()
         if isinstance(op, StoreOp):
-            self._line(f"{buffer}[{index}] = {self._name(value)}{'[-1]' if lanes and access.uniform else ''}")
+            stored = "" if not lanes else "[-1]" if access.uniform else f"[:{touched}]"
+            self._line(f"{buffer}[{index}] = {self._name(value)}{stored}")
         else:
             self._line(f"{self._name(value)} = {_loaded(f'{buffer}[{index}]', access, lanes)}")
 
@@ -306,9 +308,11 @@ def _lanes(value: SSAValue) -> int:
 
 
 def _loaded(element: str, access: Access, lanes: int) -> str:
-    """A loaded value; lanes are copied, as later stores must not change them."""
+    """A loaded value; lanes are copied, as later stores must not change them, and those not touched are zeros."""
     if not lanes:
         return element
+    if access.lanes < lanes:
+        return f"concatenate(({element}, full({lanes - access.lanes}, 0, {element}.dtype)))"
     return f"full({lanes}, {element})" if access.uniform else f"{element}.copy()"
 
 

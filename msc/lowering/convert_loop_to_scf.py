@@ -5,8 +5,8 @@ verifies in MLIR (`iree-opt --verify-each`). What upstream cannot say, and what 
 - a loop's kind (parallel, unroll) and label: plain scf.for, since the kinds are advice to the C compiler that change no
   result;
 - bounds that are the largest or smallest of several expressions: arith.maxsi, arith.minsi;
-- lanes that do not lie side by side: element loads with vector.insert (xDSL has no vector.from_elements) and stores;
-  lanes that are all equal: one load and vector.broadcast;
+- lanes that do not lie side by side, and parts of vectors: element loads with vector.insert (xDSL has no
+  vector.from_elements) and stores; lanes that are all equal: one load and vector.broadcast;
 - loop.prefetch: nothing, as it is a hint;
 - loop.lanes: the operation that it names, in the generic form, as xDSL's definition would refuse it;
 - masks of vectors, which xDSL types i1: vectors of i1;
@@ -38,6 +38,7 @@ from msc.lowering.affine_to_arith import Emit, expand_affine, index_constant
 from msc.lowering.buffer_types import buffer_type
 from msc.lowering.failure import refuse
 from msc.lowering.vector_masks import give_masks_their_type
+from msc.lowering.vector_reductions import splat
 
 _OWN_DIALECTS = ("ms.", "gk.", "loop.")
 
@@ -131,16 +132,19 @@ class _ConvertLoad(RewritePattern):
         elif not any(op.lane_steps):
             element = emit(memref.LoadOp.get(op.source, _lane(emit, op, 0)))
             rewriter.replace(op, vector.BroadcastOp(element, type_))
-        elif _is_contiguous(op):
+        elif _is_whole(op):
             rewriter.replace(op, vector.LoadOp(op.source, _lane(emit, op, 0), type_))
         else:
             rewriter.replace(op, [], [_gather(emit, op, type_)])
 
 
 def _gather(emit: Emit, op: loop.LoadOp, type_: VectorType[Attribute]) -> SSAValue:
-    first, *others = [emit(memref.LoadOp.get(op.source, _lane(emit, op, k))) for k in range(type_.get_shape()[0])]
-    result = emit(vector.BroadcastOp(first, type_))
-    for k, element in enumerate(others, start=1):
+    """The lanes one by one; all are the first at first, or zeros if not all are loaded."""
+    loaded = [emit(memref.LoadOp.get(op.source, _lane(emit, op, k))) for k in range(op.touched_lanes)]
+    whole = op.touched_lanes == op.all_lanes
+    start = vector.BroadcastOp(loaded[0], type_) if whole else arith.ConstantOp(splat(0, type_))
+    result = emit(start)
+    for k, element in enumerate(loaded[whole:], start=whole):
         result = emit(vector.InsertOp(element, result, [k]))
     return result
 
@@ -151,18 +155,17 @@ class _ConvertStore(RewritePattern):
         emit, type_ = _inserting(rewriter), op.value.type
         if not isa(type_, VectorType[Attribute]):
             rewriter.replace(op, memref.StoreOp.get(op.value, op.target, _lane(emit, op, 0)))
-        elif _is_contiguous(op):
+        elif _is_whole(op):
             rewriter.replace(op, vector.StoreOp(op.value, op.target, _lane(emit, op, 0)))
         else:
-            for k in range(type_.get_shape()[0]):
+            for k in range(op.touched_lanes):
                 element = emit(vector.ExtractOp(op.value, [k], type_.element_type))
                 rewriter.insert(memref.StoreOp.get(element, op.target, _lane(emit, op, k)))
             rewriter.erase(op)
 
 
-def _is_contiguous(op: loop.AccessOp) -> bool:
-    steps = op.lane_steps
-    return bool(steps) and steps[-1] == 1 and not any(steps[:-1])
+def _is_whole(op: loop.AccessOp) -> bool:
+    return op.is_contiguous and op.touched_lanes == op.all_lanes
 
 
 def _lane(emit: Emit, op: loop.AccessOp, lane: int) -> list[SSAValue]:

@@ -24,7 +24,7 @@ from msc.dialects.loop import ForOp, LoadOp, LoopKind, PrefetchOp
 from msc.ir.typed import memref_type, static_shape
 from msc.lowering.next_panel import Place, distance, next_panel, trips
 from msc.lowering.next_row import prefetch_next_row, read_again
-from msc.lowering.vector_body import bits_of
+from msc.lowering.vector_types import bits_of
 from msc.poly.affine import linear_form
 from msc.targets.cpu import cpu_target
 

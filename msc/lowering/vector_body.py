@@ -10,12 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.dialects import arith, memref, vector
 from xdsl.dialects.builtin import (
-    BFloat16Type,
-    Float16Type,
-    Float64Type,
-    IndexType,
     IntegerAttr,
-    IntegerType,
     MemRefType,
     VectorType,
     i64,
@@ -25,6 +20,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 
 from msc.dialects.loop import ApplyOp, ForOp, LanesOp, LoadOp, StoreOp
 from msc.ir.typed import memref_type
+from msc.lowering.vector_rests import Rest
 from msc.poly.affine import linear_form, simplified
 
 
@@ -39,31 +35,11 @@ _ON_LANES = frozenset(
 """Operations that xDSL takes only on scalars: on vectors they are `loop.lanes`."""
 
 
-def bits_of(type_: Attribute) -> int:
-    """Bits that a value of a type takes in a register; 1-bit values are masks and take what they are compared from."""
-    match type_:
-        case Float64Type():
-            return 64
-        case Float16Type() | BFloat16Type():
-            return 16
-        case IntegerType():
-            return type_.width.data if type_.width.data > 1 else 8
-        case IndexType():
-            return 64
-        case _:
-            return 32
-
-
-def widest_bits(loop: ForOp) -> int:
-    """The widest element that the loop's body computes on."""
-    return max((bits_of(r.type) for op in loop.body.block.ops for r in op.results), default=32)
-
-
 class VectorBody:
     """The operations of a loop body for the lanes from `at`, an expression over `variables`.
 
     `updates` are the stores that sum over lanes; instead of being emitted, their summands are left in `partial`.
-    With one lane the body is the scalar one.
+    With one lane the body is the scalar one. For a `rest` of the iterations, only the first lanes count.
     """
 
     def __init__(
@@ -73,8 +49,10 @@ class VectorBody:
         variables: Sequence[SSAValue],
         lanes: int,
         updates: Mapping[Operation, SSAValue],
+        rest: Rest | None = None,
     ):
         self._loop, self._at, self._variables, self._lanes, self._updates = loop, at, tuple(variables), lanes, updates
+        self._rest = rest
         self._values: dict[SSAValue, SSAValue] = {}
         self._location: Operation | None = None
         self.operations: list[Operation] = []
@@ -120,7 +98,8 @@ class VectorBody:
         map_, values, steps = self._moved(op.map, op.indices)
         wide = self._lanes > 1 and any(steps)
         type_ = VectorType(op.result.type, [self._lanes]) if wide else op.result.type
-        self._put(LoadOp(op.source, map_, values, type_, steps if wide else None), op)
+        part = self._part(op.source, map_) if wide else None
+        self._put(LoadOp(op.source, map_, values, type_, steps if wide else None, part), op)
 
     def _store(self, op: StoreOp) -> None:
         map_, values, steps = self._moved(op.map, op.indices)
@@ -129,7 +108,11 @@ class VectorBody:
             if not any(steps):
                 raise NotVectorisable("it writes one place in every iteration")
             value = self._broadcast(value)
-        self._put(StoreOp(value, op.target, map_, values, steps if self._lanes > 1 else None), op)
+        part = self._part(op.target, map_)
+        self._put(StoreOp(value, op.target, map_, values, steps if self._lanes > 1 else None, part), op)
+
+    def _part(self, buffer: SSAValue, map_: AffineMap) -> int | None:
+        return self._rest.part(buffer, map_, self._lanes) if self._rest is not None else None
 
     def _elementwise(self, op: Operation) -> None:
         operands = [self._value(v) for v in op.operands]

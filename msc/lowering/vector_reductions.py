@@ -52,7 +52,7 @@ class LaneSums:
             element = _combiner(store).results[0].type
             allocation = memref.AllocaOp.get(element, shape=[chains * lanes])
             allocation.memref.name_hint = "lanes"
-            neutral = arith.ConstantOp(_splat(_neutral(_combiner(store)), VectorType(element, [lanes])))
+            neutral = arith.ConstantOp(splat(_neutral(_combiner(store)), VectorType(element, [lanes])))
             operations += [allocation, neutral]
             for chain in range(chains):
                 operations.append(StoreOp(neutral.result, allocation.memref, AffineMap.constant_map(chain * lanes), ()))
@@ -153,7 +153,8 @@ def _neutral(combiner: Operation) -> float | bool:
     return -1 if kind == "minui" else value
 
 
-def _splat(value: float | bool, type_: VectorType[Attribute]) -> DenseIntOrFPElementsAttr:
+def splat(value: float | bool, type_: VectorType[Attribute]) -> DenseIntOrFPElementsAttr:
+    """A vector constant whose lanes are all the same."""
     return DenseIntOrFPElementsAttr.from_list(type_, [value] * type_.get_shape()[0])  # pyright: ignore
 
 

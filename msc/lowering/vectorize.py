@@ -1,15 +1,16 @@
 """Pass `vectorize`: loops marked `vector` become vector operations.
 
 Takes kernels' functions from `convert-gk-to-loop`. A vector loop is innermost and straight-line. It is cut into whole
-vectors of the target's width (a loop where there are several) and, for the rest, vectors of half the width, a quarter,
-... so that nothing runs one element at a time. An element-wise update of one place (`y = combine(y, x)`) is summed lane
-by lane in a vector accumulator and reduced at the end: a named reassociation of floating-point sums. A loop that can't
-be vectorised becomes sequential and says why (`loop.refused`).
+vectors of the target's width (a loop where there are several) and, for the rest, a part of one more (`vector_rests`);
+where that may not be, vectors of half the width, a quarter, ... so that nothing runs one element at a time. An
+element-wise update of one place (`y = combine(y, x)`) is summed lane by lane in a vector accumulator and reduced at the
+end: a named reassociation of floating-point sums. A loop that can't be vectorised becomes sequential and says why
+(`loop.refused`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -19,8 +20,10 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 
 from msc.dialects.loop import ForOp, LoopKind, LoopKindAttr
-from msc.lowering.vector_body import NotVectorisable, VectorBody, widest_bits
+from msc.lowering.vector_body import NotVectorisable, VectorBody
 from msc.lowering.vector_reductions import LaneSums
+from msc.lowering.vector_rests import Rest, may_be_part
+from msc.lowering.vector_types import widest_bits
 from msc.targets.cpu import cpu_target
 
 UNROLLED_VECTORS = 8
@@ -39,12 +42,13 @@ class Vectorize(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         bits = cpu_target(self.target).vector_bytes * 8
+        ends: dict[Operation, int] = {}
         loops = [loop for loop in op.walk() if isinstance(loop, ForOp) and loop.kind.data is LoopKind.VECTOR]
         for loop in loops:
             try:
                 if not self.enable:
                     raise NotVectorisable("vectors are turned off")
-                _vectorize(loop, bits)
+                _vectorize(loop, bits, ends)
             except NotVectorisable as refusal:
                 loop.kind = LoopKindAttr(LoopKind.SEQUENTIAL)
                 loop.attributes["loop.refused"] = StringAttr(str(refusal))
@@ -52,12 +56,13 @@ class Vectorize(ModulePass):
 
 @dataclass(frozen=True)
 class _Piece:
-    """`count` steps of `chains` vectors of `lanes` elements, from `start`."""
+    """`count` steps of `chains` vectors of `lanes` elements, from `start`; of a `rest`, a part of one vector."""
 
     start: int
     count: int
     lanes: int
     chains: int = 1
+    rest: Rest | None = None
 
     @property
     def step(self) -> int:
@@ -68,24 +73,29 @@ class _Piece:
         return self.start + self.count * self.step
 
 
-def _pieces(iterations: range, lanes: int, chains: int) -> list[_Piece]:
-    """The iterations as whole vectors, then ever smaller ones."""
+def _pieces(iterations: range, lanes: int, chains: int, ends: dict[Operation, int] | None) -> list[_Piece]:
+    """The iterations as whole vectors, then a part of one; ever smaller ones if `ends`, of local rows, is None."""
     pieces: list[_Piece] = []
     start, left = iterations.start, len(iterations)
     for width, multiple in [(lanes, chains)] * (chains > 1) + [(lanes, 1)]:
-        if count := left // (width * multiple):
+        count = left // (width * multiple)
+        if count:
             pieces.append(_Piece(start, count, width, multiple))
             start, left = pieces[-1].end, left - count * width * multiple
-    width = lanes
+    if ends is not None and left.bit_count() > 1:
+        return [*pieces, _Piece(start, 1, 1 << left.bit_length(), rest=Rest(left, ends))]
+    return [*pieces, *_halves(start, left, lanes)]
+
+
+def _halves(start: int, left: int, lanes: int) -> Iterator[_Piece]:
     while left:
-        width //= 2
-        if left >= width:
-            pieces.append(_Piece(start, 1, width))
-            start, left = start + width, left - width
-    return pieces
+        lanes //= 2
+        if left >= lanes:
+            yield _Piece(start, 1, lanes)
+            start, left = start + lanes, left - lanes
 
 
-def _vectorize(loop: ForOp, bits: int) -> None:
+def _vectorize(loop: ForOp, bits: int, ends: dict[Operation, int]) -> None:
     iterations = loop.constant_range
     if iterations is None or iterations.step != 1:
         raise NotVectorisable("its bounds are not constant")
@@ -93,7 +103,8 @@ def _vectorize(loop: ForOp, bits: int) -> None:
     sums = LaneSums.of(loop)
     long = bool(sums.updates) and len(iterations) >= lanes * CHAINS * 2
     new: list[Operation] = []
-    for piece in _pieces(iterations, lanes, CHAINS if long else 1):
+    parts = ends if not sums.updates and may_be_part(loop) else None
+    for piece in _pieces(iterations, lanes, CHAINS if long else 1, parts):
         new += _emit(loop, piece, sums)
     block = loop.parent
     assert block is not None
@@ -107,7 +118,7 @@ def _emit(loop: ForOp, piece: _Piece, sums: LaneSums) -> list[Operation]:
     if piece.lanes == 1:
         return VectorBody(loop, AffineExpr.constant(piece.start), (), 1, {}).operations
     if piece.count == 1 and piece.chains == 1:
-        body = VectorBody(loop, AffineExpr.constant(piece.start), (), piece.lanes, sums.updates)
+        body = VectorBody(loop, AffineExpr.constant(piece.start), (), piece.lanes, sums.updates, piece.rest)
         return [*body.operations, *sums.combine_values(body.partial)]
     accumulators, before = sums.accumulators(piece.lanes, piece.chains)
     vectors, body = _vector_loop(piece, loop)

@@ -13,11 +13,10 @@ from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, memref
-from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, VectorType
-from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
+from xdsl.ir import Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr
 from xdsl.passes import ModulePass
-from xdsl.utils.hints import isa
 
 from msc.dialects import loop
 from msc.dialects.open_sizes import argument_sizes
@@ -150,18 +149,13 @@ def _access(op: Operation, nest: _Nest) -> Access | None:
     match op:
         case loop.AccessOp():
             index = nest.expressions(op.map.results, op.indices)
-            buffer, steps, lanes = op.buffer, op.lane_steps, _lanes(op)
+            buffer, steps, lanes = op.buffer, op.lane_steps, op.touched_lanes
         case memref.LoadOp() | memref.StoreOp():
             index = nest.expressions([AffineDimExpr(i) for i in range(len(op.indices))], op.indices)
             buffer, steps, lanes = op.memref, (0,) * len(op.indices), 1
         case _:
             return None
     return None if index is None else Access(index, static_shape(buffer), tuple(steps), lanes)
-
-
-def _lanes(op: loop.AccessOp) -> int:
-    element = op.result.type if isinstance(op, loop.LoadOp) else op.value.type if isinstance(op, loop.StoreOp) else None
-    return element.get_shape()[0] if isa(element, VectorType[Attribute]) else 1
 
 
 def _is_inside(access: Access, intervals: Sequence[Interval]) -> bool:

@@ -76,8 +76,8 @@ def _moduli(expr: AffineExpr, dim: int) -> Iterator[int]:
 
 
 def pieces(extent: int, lanes: int) -> int:
-    """Vector operations for `extent` elements: whole vectors, then halves, quarters, ... for the rest."""
-    return extent // lanes + (extent % lanes).bit_count()
+    """Vector operations for `extent` elements: whole vectors, then a part of one for the rest."""
+    return -(-extent // lanes)
 
 
 @dataclass(frozen=True)

@@ -32,17 +32,19 @@ def load_scalar(text: str, base: str) -> Value:
     return Value(text, CType(base), reads=True)
 
 
-def load_vector(prelude: Prelude, text: str, type_: CType, distance: int) -> Value:
-    """Lanes `distance` elements apart from the element on; equal lanes stay scalar."""
+def load_vector(prelude: Prelude, text: str, type_: CType, distance: int, part: int) -> Value:
+    """Lanes `distance` elements apart from the element on; equal lanes stay scalar. After the first `part`: zeros."""
     if distance == 0:
         return replace(load_scalar(text, type_.base), type=type_, splat=True)
     stored = _stored(type_)
     prelude.type_name(stored)
-    value = Value(_vector_load(prelude, text, stored, distance), type_, reads=True)
+    value = Value(_vector_load(prelude, text, stored, distance, part), type_, reads=True)
     return _as_mask(prelude, value) if type_.base == "i1" else value
 
 
-def _vector_load(prelude: Prelude, text: str, stored: CType, distance: int) -> str:
+def _vector_load(prelude: Prelude, text: str, stored: CType, distance: int, part: int) -> str:
+    if part < stored.lanes:
+        return f"{prelude.function('load_part', stored)}(&{text}, {part})"
     if distance == 1:
         return f"{prelude.function('load', stored)}(&{text})"
     if distance == 2:
@@ -79,12 +81,14 @@ def _is_term(text: str) -> bool:
     return depth == 0
 
 
-def store_vector(prelude: Prelude, text: str, base: str, value: Value, distance: int) -> str:
-    """The statement that stores lanes `distance` elements apart."""
+def store_vector(prelude: Prelude, text: str, base: str, value: Value, distance: int, part: int) -> str:
+    """The statement that stores the first `part` lanes `distance` elements apart."""
     lanes = value.type.lanes
     value = _to_memory(prelude, value, base)
     stored = _stored(CType(base, lanes))
     prelude.type_name(stored)
+    if part < lanes:
+        return f"{prelude.function('store_part', stored)}(&{text}, {part}, {value.text});"
     if distance == 1:
         return f"{prelude.function('store', stored)}(&{text}, {value.text});"
     return f"{prelude.function('store_strided', stored)}(&{text}, {distance}, {value.text});"

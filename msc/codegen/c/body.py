@@ -193,7 +193,8 @@ class Body:
         text = self._element(op)
         if not type_.is_vector:
             return access.load_scalar(text, buffer.base)
-        return access.load_vector(self.prelude, text, type_, access.lane_distance(buffer, op.lane_steps))
+        distance = access.lane_distance(buffer, op.lane_steps)
+        return access.load_vector(self.prelude, text, type_, distance, op.touched_lanes)
 
     def _store(self, op: StoreOp) -> None:
         _, buffer = self._buffer(op.buffer)
@@ -203,7 +204,7 @@ class Body:
             self._assign_scalar(text, buffer, value)
             return
         distance = access.lane_distance(buffer, op.lane_steps)
-        self.lines.add(access.store_vector(self.prelude, text, buffer.base, value, distance))
+        self.lines.add(access.store_vector(self.prelude, text, buffer.base, value, distance, op.touched_lanes))
 
     def _prefetch(self, op: PrefetchOp) -> None:
         self.prelude.plain.add("prefetch")

@@ -53,12 +53,12 @@ class Prelude:
 
     def _require(self, template: Template, type_: CType) -> None:
         self.headers.update(template.headers)
-        for kind in ("{v}", "{i}", "{u}", "{h}"):
-            if type_.is_vector and kind in template.text:
+        text = template.text_for(type_)
+        for kind in ("{v}", "{i}", "{u}", "{r}", "{h}"):
+            if type_.is_vector and kind in text:
                 self.types.add(_related(kind, type_))
         for base in template.types if type_.is_vector else ():
             self.types.add(CType(base, type_.lanes))
-        text = template.text_for(type_)
         for other in template.requires:
             if f"{other}_{{f}}" in text:
                 self.function(other, type_)
@@ -112,6 +112,8 @@ def _related(kind: str, type_: CType) -> CType:
             return type_.signed
         case "{u}":
             return type_.unsigned
+        case "{r}":
+            return type_.real
         case "{h}":
             return CType(type_.base, type_.lanes // 2) if type_.lanes > 2 else type_
         case _:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from msc.codegen.c.half_text import HALF_TEMPLATES
 from msc.codegen.c.integer_text import INTEGER_TEMPLATES
+from msc.codegen.c.part_text import load_part_text, store_part_text
 from msc.codegen.c.template import Template
 
 _LOAD = """
@@ -149,6 +150,8 @@ static inline {v} copysign_{f}({v} magnitude, {v} sign)
 TEMPLATES: Mapping[str, Template] = {
     "load": Template(_LOAD),
     "store": Template(_STORE),
+    "load_part": Template(load_part_text),
+    "store_part": Template(store_part_text),
     "load_even": Template(_LOAD_EVEN, ("load",)),
     "load_strided": Template(_LOAD_STRIDED),
     "store_strided": Template(_STORE_STRIDED),

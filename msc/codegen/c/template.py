@@ -1,13 +1,13 @@
 """Templates of inline C functions over a type.
 
 `{v}` is the type, `{e}` its element in memory, `{n}` its lanes, `{bits}` the bits of an element; `{i}` and `{u}` the
-signed and unsigned integer types of the same shape (masks are `{i}`), `{ue}` the unsigned element, `{h}` the vector of
-half the lanes; `{f}` ends the function's own name, `{hf}` that for the half.
+signed and unsigned integer types of the same shape (masks are `{i}`), `{r}` the floating-point one, `{ue}` the unsigned
+element, `{h}` the vector of half the lanes; `{f}` ends the function's own name, `{hf}` that for the half.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from msc.codegen.c.types import CType, memory_name
@@ -18,10 +18,10 @@ class Template:
     """C text over a type; `requires` are other templates that it names at the same type, `requires_half` at half.
 
     `variants` replace the text at some numbers of lanes, 0 being the scalar; `types` are further element types whose
-    vectors of the same lanes the text names.
+    vectors of the same lanes the text names. A text may be a function of the type.
     """
 
-    text: str
+    text: str | Callable[[CType], str]
     requires: tuple[str, ...] = ()
     requires_half: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
@@ -29,8 +29,9 @@ class Template:
     types: tuple[str, ...] = ()
 
     def text_for(self, type_: CType) -> str:
-        """The template's text at a number of lanes."""
-        return self.variants.get(type_.lanes, self.text)
+        """The template's text for a type."""
+        text = self.variants.get(type_.lanes, self.text)
+        return text if isinstance(text, str) else text(type_)
 
     def instantiate(self, type_: CType) -> str:
         """The text for a type."""
@@ -49,7 +50,7 @@ def _substitutions(type_: CType) -> list[tuple[str, str]]:
     return [
         ("{v}", type_.name), ("{e}", memory_name(type_.base)), ("{n}", str(lanes)), ("{bits}", str(type_.bits)),
         ("{i}", type_.signed.name), ("{u}", type_.unsigned.name), ("{h}", half.name if lanes > 2 else type_.name),
-        ("{f}", type_.name if type_.is_vector else type_.base), ("{hf}", half.name),
+        ("{r}", f"f{type_.bits}x{lanes}"), ("{f}", type_.name if type_.is_vector else type_.base), ("{hf}", half.name),
         ("{strided}", lanes_from), ("{scatter}", scatter), ("{low}", low), ("{high}", high), ("{even}", even),
         ("{min}", f"INT{type_.bits}_MIN"), ("{ue}", CType(type_.unsigned.base).name),
     ]  # fmt: skip

@@ -68,6 +68,11 @@ class CType:
     def signed(self) -> CType:
         return replace(self, base=f"i{self.bits}", mask=False)
 
+    @property
+    def real(self) -> CType:
+        """The floating-point type of the same width and lanes."""
+        return replace(self, base=f"f{self.bits}", mask=False)
+
 
 def _storage(base: str) -> str:
     return {"f16": "u16", "bf16": "u16", "index": "i64", "i1": "u8"}.get(base, base)

@@ -3,6 +3,7 @@
     %v = loop.load %x[%n, %h * 2 + %kh, %w] : memref<1x28x28xf32>
     %v = loop.load %x[%n, %w] : memref<1x28xf32>, vector<16xf32>
     loop.store %v, %y[%n, %w] : vector<16xf32>, memref<1x28xf32>
+    %v = loop.load %x[%n, 16] part 12 : memref<1x28xf32>, vector<16xf32>
     loop.prefetch %x[%n, %w] ahead 256 : memref<1x28xf32>
 
 All indices of an access are one map over the enclosing loops' variables.
@@ -11,9 +12,19 @@ All indices of an access are one map over the enclosing loops' variables.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Self, cast
 
-from xdsl.dialects.builtin import AffineMapAttr, DenseArrayBase, IndexType, IntegerAttr, MemRefType, VectorType, i64
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    DenseArrayBase,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    VectorType,
+    i64,
+)
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.irdl import (
@@ -30,6 +41,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.hints import isa
 
 from msc.dialects.loop.affine_syntax import AffineReader, print_affine
 
@@ -37,7 +49,8 @@ from msc.dialects.loop.affine_syntax import AffineReader, print_affine
 class AccessOp(IRDLOperation):
     """What loads and stores share: a buffer, an affine index into it, and for vectors the step between lanes.
 
-    A vector access touches `index + k * lanes` for lane k; `lanes` defaults to one along the last dimension.
+    A vector access touches `index + k * lanes` for lane k; `lanes` defaults to one along the last dimension. Of a part,
+    only the first lanes touch memory: the others are loaded as zeros, and not stored.
     """
 
     @property
@@ -62,6 +75,24 @@ class AccessOp(IRDLOperation):
             return tuple(int(v) for v in given.get_values())
         return (*[0] * (rank - 1), 1)[:rank]
 
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether the lanes of a vector lie side by side."""
+        *outer, last = self.lane_steps or (0,)
+        return last == 1 and not any(outer)
+
+    @property
+    def touched_lanes(self) -> int:
+        """How many elements are read or written."""
+        given = self.properties.get("part")
+        return cast("IntegerAttr[IntegerType]", given).value.data if given is not None else self.all_lanes
+
+    @property
+    def all_lanes(self) -> int:
+        """The lanes of the vector loaded or stored; 1 for an element."""
+        value = self.results[0] if self.results else self.operands[0]
+        return value.type.get_shape()[0] if isa(value.type, VectorType[Attribute]) else 1
+
     def _first_index(self) -> int:
         raise TypeError(f"{self.name} does not say where its indices are")
 
@@ -78,6 +109,8 @@ class AccessOp(IRDLOperation):
             raise VerifyException(f"{self.name}: {element} is not made of the elements of {buffer}")
         if len(self.lane_steps) != len(buffer.get_shape()):
             raise VerifyException(f"{self.name}: lanes {self.lane_steps} do not fit {buffer}")
+        if "part" in self.properties and not (self.is_contiguous and 1 <= self.touched_lanes < self.all_lanes):
+            raise VerifyException(f"{self.name}: {self.touched_lanes} lanes are no part of {element} side by side")
 
     def print_index(self, printer: Printer) -> None:
         printer.print_operand(self.buffer)
@@ -86,27 +119,45 @@ class AccessOp(IRDLOperation):
         printer.print_string("]")
         if "lanes" in self.properties:
             printer.print_string(f" lanes {list(self.lane_steps)}")
+        if "part" in self.properties:
+            printer.print_string(f" part {self.touched_lanes}")
         if self.attributes:
             printer.print_op_attributes(self.attributes)
         printer.print_string(" : ")
 
 
-def access_properties(map_: AffineMap, lanes: Sequence[int] | None) -> dict[str, Attribute]:
+def access_properties(map_: AffineMap, lanes: Sequence[int] | None, part: int | None) -> dict[str, Attribute]:
     """The properties of a load or store; lanes are left out where they are the default."""
     properties: dict[str, Attribute] = {"index": AffineMapAttr(map_)}
     rank = len(map_.results)
     if lanes is not None and tuple(lanes) != (*[0] * (rank - 1), 1)[:rank]:
         properties["lanes"] = DenseArrayBase.from_list(i64, list(lanes))
+    if part is not None:
+        properties["part"] = IntegerAttr(part, i64)
     return properties
 
 
-def _parse_index(parser: Parser) -> tuple[AffineReader, AffineMap, list[int] | None, dict[str, Attribute]]:
+@dataclass(frozen=True)
+class _Index:
+    """What stands between an access's buffer and its types."""
+
+    values: Sequence[SSAValue]
+    map: AffineMap
+    lanes: list[int] | None
+    part: int | None
+    attributes: dict[str, Attribute]
+
+
+def _parse_index(parser: Parser) -> _Index:
     reader = AffineReader(parser)
     exprs = reader.index_list()
-    lanes = None
+    lanes = part = None
     if parser.parse_optional_keyword("lanes"):
         lanes = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
-    return reader, reader.map(exprs), lanes, parser.parse_optional_attr_dict()
+    if parser.parse_optional_keyword("part"):
+        part = parser.parse_integer()
+    map_ = reader.map(exprs)
+    return _Index(reader.values, map_, lanes, part, parser.parse_optional_attr_dict())
 
 
 @irdl_op_definition
@@ -118,6 +169,7 @@ class LoadOp(AccessOp):
     index_values = var_operand_def(IndexType)
     index = prop_def(AffineMapAttr)
     lanes = opt_prop_def(DenseArrayBase)
+    part = opt_prop_def(IntegerAttr)
     result = result_def()
     traits = traits_def(MemoryReadEffect())
 
@@ -128,10 +180,11 @@ class LoadOp(AccessOp):
         indices: Sequence[SSAValue],
         result_type: Attribute,
         lanes: Sequence[int] | None = None,
+        part: int | None = None,
     ):
         super().__init__(
             operands=[source, list(indices)],
-            properties=dict(access_properties(map_, lanes)),
+            properties=dict(access_properties(map_, lanes, part)),
             result_types=[result_type],
         )
 
@@ -144,7 +197,7 @@ class LoadOp(AccessOp):
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         source = parser.parse_unresolved_operand()
-        reader, map_, lanes, attributes = _parse_index(parser)
+        index = _parse_index(parser)
         parser.parse_punctuation(":")
         type_ = parser.parse_type()
         result = parser.parse_type() if parser.parse_optional_punctuation(",") else None
@@ -152,8 +205,9 @@ class LoadOp(AccessOp):
             parser.raise_error(f"loop.load reads a memref, not {type_}")
         memref = cast(MemRefType[Attribute], type_)
         element = memref.element_type if result is None else result
-        op = cls(parser.resolve_operand(source, memref), map_, reader.values, element, lanes)
-        op.attributes |= attributes
+        buffer = parser.resolve_operand(source, memref)
+        op = cls(buffer, index.map, index.values, element, index.lanes, index.part)
+        op.attributes |= index.attributes
         return op
 
     def print(self, printer: Printer) -> None:
@@ -176,6 +230,7 @@ class StoreOp(AccessOp):
     index_values = var_operand_def(IndexType)
     index = prop_def(AffineMapAttr)
     lanes = opt_prop_def(DenseArrayBase)
+    part = opt_prop_def(IntegerAttr)
     traits = traits_def(MemoryWriteEffect())
 
     def __init__(
@@ -185,10 +240,11 @@ class StoreOp(AccessOp):
         map_: AffineMap,
         indices: Sequence[SSAValue],
         lanes: Sequence[int] | None = None,
+        part: int | None = None,
     ):
         super().__init__(
             operands=[value, target, list(indices)],
-            properties=dict(access_properties(map_, lanes)),
+            properties=dict(access_properties(map_, lanes, part)),
         )
 
     def _first_index(self) -> int:
@@ -202,14 +258,14 @@ class StoreOp(AccessOp):
         value = parser.parse_unresolved_operand()
         parser.parse_punctuation(",")
         target = parser.parse_unresolved_operand()
-        reader, map_, lanes, attributes = _parse_index(parser)
+        index = _parse_index(parser)
         parser.parse_punctuation(":")
         value_type = parser.parse_type()
         parser.parse_punctuation(",")
         target_type = parser.parse_type()
         values = parser.resolve_operand(value, value_type), parser.resolve_operand(target, target_type)
-        op = cls(*values, map_, reader.values, lanes)
-        op.attributes |= attributes
+        op = cls(*values, index.map, index.values, index.lanes, index.part)
+        op.attributes |= index.attributes
         return op
 
     def print(self, printer: Printer) -> None:

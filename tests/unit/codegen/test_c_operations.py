@@ -221,6 +221,28 @@ def test_strided_lanes(compiled: Compile, module_of: Parse, rng: np.random.Gener
     check(compiled, module_of, text, [rng.standard_normal(64).astype(np.float32)])
 
 
+@pytest.mark.parametrize("march", ["generic", "x86-64-v3", "native"])
+@pytest.mark.parametrize(("dtype", "lanes", "part"), [("f32", 16, 13), ("f32", 4, 3), ("f64", 8, 5), ("i64", 4, 3)])
+def test_parts_of_vectors(
+    compiled: Compile, module_of: Parse, rng: np.random.Generator, march: str, dtype: str, lanes: int, part: int
+) -> None:
+    array, vector = f"memref<{part}x{dtype}>", f"vector<{lanes}x{dtype}>"
+    twice = f"memref<{2 * lanes}x{dtype}>"
+    text = f"""builtin.module {{
+      func.func @k(%x: {array}, %y: {twice}) attributes {{loop.outputs = 1 : i64}} {{
+        %v = loop.load %x[0] part {part} : {array}, {vector}
+        loop.for %i = 0 to {2 * lanes} step {lanes} {{ loop.store %v, %y[%i] : {vector}, {twice} }}
+        loop.store %v, %y[{lanes - 1}] part {part} : {vector}, {twice}
+        func.return
+      }}
+      func.func @main(%x: {array} {{ms.role = "input"}}, %y: {twice} {{ms.role = "output"}}) {{
+        func.call @k(%x, %y) : ({array}, {twice}) -> ()
+        func.return
+      }}
+    }}"""
+    check(compiled, module_of, text, [values(dtype, rng)[:part]], march=march)
+
+
 def test_every_operation_of_the_stage_has_a_c_form() -> None:
     structural = {"arith.constant", "memref.alloca", "memref.load", "memref.store", "func.return"}
     loops = {"loop.for", "loop.load", "loop.store", "loop.apply", "loop.lanes", "loop.prefetch"}
