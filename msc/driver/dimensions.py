@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, FunctionType, ModuleOp, StringAttr, TensorType
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument
 from xdsl.rewriter import Rewriter
 from xdsl.utils.hints import isa
 
 from msc.dialects.open_sizes import DIMENSIONS, SIZES, sizes_attribute
 from msc.interp.inputs import arguments, declared
+from msc.ir.entry import find_entry
 from msc.ir.locations import source_location
 from msc.poly.live import Size
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
@@ -29,8 +29,8 @@ def leave_open(module: ModuleOp, ranges: Mapping[str, tuple[int, int]]) -> None:
 
 def fix_dimensions(module: ModuleOp, sizes: Mapping[str, int]) -> None:
     """Give every open dimension of @main's arguments its size. Raises MSC0207 for one without, or a name unknown."""
-    entries = [op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == "main" and op.body.blocks]
-    opened = [(argument, list(_names(*argument))) for entry in entries for argument in arguments(entry)]
+    entry = find_entry(module)
+    opened = [(argument, list(_names(*argument))) for argument in (arguments(entry) if entry is not None else ())]
     known = {name for _, names in opened for name in names if name}
     unknown = sorted(sizes.keys() - known)
     if unknown:
@@ -39,7 +39,7 @@ def fix_dimensions(module: ModuleOp, sizes: Mapping[str, int]) -> None:
     for (argument, _), names in opened:
         if any(names):
             _retype(argument, names, sizes)
-    for entry in entries if known else ():
+    if entry is not None and known:
         outputs = entry.function_type.outputs.data
         entry.function_type = FunctionType.from_lists([a.type for a in entry.args], list(outputs))
 

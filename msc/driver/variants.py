@@ -28,6 +28,7 @@ from msc.driver.options import CompileOptions
 from msc.driver.reading_models import Model
 from msc.driver.registry import new_context
 from msc.driver.stages import STAGE
+from msc.ir.entry import ENTRY
 from msc.poly.plan import Plan, to_lines
 from msc.runtime.artifact import CompiledModel, load
 from msc.runtime.build import BuildOptions, build
@@ -89,7 +90,7 @@ def variants_module(kernel: KernelOp, plans: Sequence[Plan]) -> ModuleOp:
     copies = [_with_plan(kernel, block, plan) for plan in plans]
     results = [result for copy in copies for result in copy.results]
     block.add_ops([*copies, func.ReturnOp(*results)])
-    return ModuleOp([func.FuncOp("main", (types, [r.type for r in results]), Region(block))])
+    return ModuleOp([func.FuncOp(ENTRY, (types, [r.type for r in results]), Region(block))])
 
 
 def _with_plan(kernel: KernelOp, block: Block, plan: Plan) -> KernelOp:

@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 from msc.analysis.live_values import LiveValues
 from msc.dialects.gk import KernelOp
 from msc.dialects.open_sizes import LIVE, live_attribute, module_sizes, set_live_inputs
+from msc.ir.entry import find_entry
 from msc.ir.locations import source_location
 from msc.poly.live import is_whole
 from msc.support.diagnostics import Diagnostic, MscError
@@ -31,9 +32,9 @@ class InferLiveSizes(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if not module_sizes(op):
             return
-        for function in op.ops:
-            if isinstance(function, FuncOp) and function.sym_name.data == "main":
-                _note(LiveValues(op, function), function)
+        entry = find_entry(op)
+        if entry is not None:
+            _note(LiveValues(op, entry), entry)
 
 
 def _note(live: LiveValues, function: FuncOp) -> None:

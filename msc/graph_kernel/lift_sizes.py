@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import AffineMapAttr, ModuleOp
-from xdsl.dialects.func import FuncOp
 from xdsl.ir.affine import AffineConstantExpr, AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 
@@ -16,10 +15,9 @@ from msc.dialects.ms.structure import ConstantOp
 from msc.dialects.open_sizes import CONSTANT, module_sizes
 from msc.graph_kernel.constants import splat_of
 from msc.graph_kernel.size_comparison import Comparison, Differing, Sample, differs
+from msc.ir.entry import find_entry
 from msc.poly.affine import simplified
 from msc.support.diagnostics import Diagnostic, MscError
-
-ENTRY = "main"
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,8 @@ class LiftSizes(ModulePass):
         if not self.samples:
             message = "the module leaves sizes to the call, but is not at hand at other sizes"
             raise MscError(Diagnostic("MSC0208", message, help="start from the model, or from its gk stage"))
-        entry = next(f for f in op.ops if isinstance(f, FuncOp) and f.sym_name.data == ENTRY)
+        entry = find_entry(op)
+        assert entry is not None  # whose arguments name the sizes
         live = LiveValues(op, entry)
         found = [Comparison(op, live, sample).check() for sample in self.samples]
         _lift(found, self.samples, [size.high for size in sizes])

@@ -17,6 +17,7 @@ from msc.dialects.ms.base import BasicOp, ViewOp
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp, ParameterOp
 from msc.graph_kernel.constants import splat_of
 from msc.interp.arrays import Array, dense_array
+from msc.ir.entry import find_entry
 from msc.ir.locations import source_location
 from msc.ir.typed import static_shape, tensor_type
 from msc.poly.live import is_whole, size_at, upper_bound
@@ -174,7 +175,9 @@ class Comparison:
 
 
 def _entry(module: ModuleOp) -> FuncOp:
-    return next(f for f in module.ops if isinstance(f, FuncOp) and f.sym_name.data == "main")
+    entry = find_entry(module)
+    assert entry is not None  # whose arguments name the sizes
+    return entry
 
 
 def _parameters(module: ModuleOp) -> dict[str, ParameterOp]:

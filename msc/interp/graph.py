@@ -18,6 +18,7 @@ from msc.interp.liveness import last_uses
 from msc.interp.registry import evaluate_op
 from msc.interp.scalars import SCALARS
 from msc.interp.weights import WeightSource
+from msc.ir.entry import ENTRY
 from msc.ir.locations import source_location
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 
@@ -34,7 +35,7 @@ def evaluate(
     weights: WeightSource,
     *,
     observer: Observer | None = None,
-    entry: str = "main",
+    entry: str = ENTRY,
 ) -> tuple[Array, ...]:
     """The results of function `entry` on `inputs`, by name (`ms.name`) or in order.
 

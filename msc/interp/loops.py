@@ -18,6 +18,7 @@ from msc.interp.inputs import arguments, arranged, declared
 from msc.interp.loop_memory import fresh, fresh_bytes
 from msc.interp.loop_translation import Surroundings, translate
 from msc.interp.weights import WeightSource
+from msc.ir.entry import ENTRY
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 
 ROLE_ATTRIBUTE = "ms.role"
@@ -78,7 +79,7 @@ def evaluate_loops(
     weights: WeightSource,
     *,
     observer: KernelObserver | None = None,
-    entry: str = "main",
+    entry: str = ENTRY,
 ) -> tuple[Array, ...]:
     """The outputs of the entry function of a loop-stage module, in order; fresh memory is poisoned.
 

@@ -38,6 +38,7 @@ from msc.dialects.ms.base import ViewOp
 from msc.dialects.ms.entries import EntryOp, SetEntryOp
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp
 from msc.dialects.open_sizes import module_sizes, size_attributes
+from msc.ir.entry import ENTRY, find_entry
 from msc.ir.typed import element_type, memref_type, static_shape, tensor_type
 from msc.lowering.buffer_entries import bufferize_entry, bufferize_set_entry, entry_destination, place_of
 from msc.lowering.buffer_types import buffer_type, storage_type
@@ -49,7 +50,6 @@ from msc.lowering.failure import refuse
 from msc.lowering.kernel_signature import KernelSignature, kernel_signatures
 from msc.poly.live import Size
 
-ENTRY = "main"
 FUNCTION = "gk.function"
 ROLE = "ms.role"
 
@@ -62,9 +62,9 @@ class BufferizePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Bufferize @main. Raises MSC0404 for an operation that the contract does not name."""
-        for function in list(op.body.block.ops):
-            if isinstance(function, func.FuncOp) and function.sym_name.data == ENTRY:
-                _Entry(op, function).replace()
+        entry = find_entry(op)
+        if entry is not None:
+            _Entry(op, entry).replace()
 
 
 @dataclass

@@ -18,6 +18,7 @@ from xdsl.utils.hints import isa
 
 from msc.analysis.kernel_model import kernel_model, output_positions, statement_operations
 from msc.dialects import gk
+from msc.ir.entry import find_entry
 from msc.ir.locations import source_location
 from msc.lowering.kernel_function import KernelFunction
 from msc.lowering.kernel_signature import IN_PLACE, OUTPUTS, TEMPORARIES
@@ -78,8 +79,7 @@ class _Functions:
 
 def _place(module: ModuleOp, function: func.FuncOp) -> None:
     first = next(f for f in module.body.block.ops if isinstance(f, func.FuncOp))
-    entry = next((f for f in module.body.block.ops if isinstance(f, func.FuncOp) and f.sym_name.data == "main"), first)
-    module.body.block.insert_op_before(function, entry)
+    module.body.block.insert_op_before(function, find_entry(module) or first)
 
 
 def _schedule(kernel: gk.KernelOp) -> tuple[str, ...]:

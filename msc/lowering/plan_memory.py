@@ -31,6 +31,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from msc.dialects.loop import EntryOp
+from msc.ir.entry import ENTRY, find_entry
 from msc.ir.typed import memref_type
 from msc.lowering.arena import Arena, Demand, Interval, lower_bound, plan_arena
 from msc.lowering.buffer_liveness import BufferLiveness
@@ -40,7 +41,6 @@ from msc.lowering.kernel_signature import kernel_signatures
 from msc.lowering.memory_report import MemoryPlan, PlannedBuffer
 from msc.lowering.weights_layout import lay_out_weights
 
-ENTRY = "main"
 _PURE_VIEWS = (memref.ReinterpretCastOp, EntryOp, memref.GetGlobalOp, memref.AllocOp)
 
 
@@ -61,8 +61,7 @@ class PlanMemoryPass(ModulePass):
 
 def plan_memory(module: ModuleOp, *, reuse: bool = True) -> MemoryPlan | None:
     """Plan @main in place and say what was decided; None if there is no @main."""
-    functions = (op for op in module.body.block.ops if isinstance(op, func.FuncOp))
-    entry = next((f for f in functions if f.sym_name.data == ENTRY), None)
+    entry = find_entry(module)
     return None if entry is None else _Planner(module, entry, reuse).plan()
 
 

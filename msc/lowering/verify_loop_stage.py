@@ -24,13 +24,13 @@ from xdsl.utils.hints import isa
 
 from msc.dialects import loop
 from msc.dialects.open_sizes import argument_sizes
+from msc.ir.entry import ENTRY as ENTRY_NAME
 from msc.ir.locations import source_location
 from msc.lowering.buffer_types import byte_size
 from msc.lowering.kernel_signature import KernelSignature, kernel_signatures
 from msc.lowering.loop_stage_operations import ENTRY, KERNEL, LANES, TOP_LEVEL
 from msc.support.diagnostics import Diagnostic, MscError
 
-ENTRY_NAME = "main"
 STACK_BYTES = 1 << 18
 """Most that the local arrays of one function take; the stacks of threads hold 512 KiB at least (macOS)."""
 

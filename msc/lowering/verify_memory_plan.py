@@ -20,14 +20,13 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from msc.ir.entry import find_entry
 from msc.lowering.arena import ALIGNMENT
 from msc.lowering.buffer_types import byte_size, root_buffer
 from msc.lowering.failure import refuse
 from msc.lowering.index_ranges import index_range
 from msc.lowering.kernel_signature import kernel_signatures
 from msc.support.diagnostics import MscError
-
-ENTRY = "main"
 
 
 @dataclass(frozen=True)
@@ -38,9 +37,9 @@ class VerifyMemoryPlanPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Check @main."""
-        for function in op.body.block.ops:
-            if isinstance(function, func.FuncOp) and function.sym_name.data == ENTRY:
-                _Run(op, function).follow(function.body.block)
+        entry = find_entry(op)
+        if entry is not None:
+            _Run(op, entry).follow(entry.body.block)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from msc.codegen.c.types import BufferType, buffer_type, no_c_form
 from msc.dialects.loop import EntryOp
 from msc.dialects.ms.structure import ParameterOp
 from msc.dialects.open_sizes import argument_sizes, live_tensor
+from msc.ir.entry import find_entry
 from msc.poly.affine import linear_form
 from msc.poly.live import Size
 from msc.runtime.program import Bound, SizeSpec, TensorSpec, WeightSlot
@@ -114,10 +115,10 @@ def _note_copied(call: Call, plan: Plan) -> None:
 
 def entry_function(module: ModuleOp) -> func.FuncOp:
     """@main."""
-    for op in module.ops:
-        if isinstance(op, func.FuncOp) and op.sym_name.data == "main" and len(op.body.blocks) == 1:
-            return op
-    raise no_c_form("a module without a function @main")
+    entry = find_entry(module)
+    if entry is None or len(entry.body.blocks) != 1:
+        raise no_c_form("a module without a function @main")
+    return entry
 
 
 def _slots(module: ModuleOp) -> Iterator[WeightSlot]:

@@ -26,6 +26,7 @@ from msc.importers.onnx.unsupported import check_supported
 from msc.importers.onnx.values import Value, known
 from msc.importers.onnx.walking import Frame, Scope, Walker
 from msc.interp.arrays import Array, dtype_text
+from msc.ir.entry import ENTRY
 from msc.support.diagnostics import did_you_mean
 
 
@@ -165,7 +166,7 @@ def _module(
     builder.finish()
     types = [a.type for a in entry.args], [r.type for r in results]
     attributes = _named(inputs, dims), _named([output for output, _ in outputs])
-    function = FuncOp("main", types, Region(entry), arg_attrs=attributes[0], res_attrs=attributes[1])
+    function = FuncOp(ENTRY, types, Region(entry), arg_attrs=attributes[0], res_attrs=attributes[1])
     parameters = [ParameterOp(symbol, known(array).type) for symbol, array in builder.parameters.items()]
     module = ModuleOp([*parameters, function], sym_name=StringAttr(name))
     return Imported(module, builder.parameters, tuple(output for output, _ in outputs))
