@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from os import PathLike, fspath
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, cast
 
 from msc.driver.compile import compile_read, generate_c
@@ -47,14 +47,11 @@ def compile_imported(
     """An imported model compiled to C, built and loaded; its files go when it goes."""
     model = Model(name, imported.module, STAGE["graph"], Path(name).parent, {}, new_context(), imported)
     compilation = compile_read(model, options)
-    folder = Path(tempfile.mkdtemp(prefix="msc-"))
-    try:
+    with ExitStack() as files:
+        folder = Path(files.enter_context(TemporaryDirectory(prefix="msc-", ignore_cleanup_errors=True)))
         build(generate_c(compilation), compilation.parameters(), "so", folder / "model.so", BuildOptions())
         loaded = load(folder / "model.so")
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    weakref.finalize(loaded, shutil.rmtree, folder, ignore_errors=True)
+        weakref.finalize(loaded, files.pop_all().close)
 
     def run(inputs: Mapping[str, Array]) -> Sequence[Array]:
         results = cast("Array | tuple[Array, ...]", loaded(**inputs))
