@@ -47,8 +47,7 @@ def compile(
         max_memory,
         folder,
         tuned=plans,
-        winograd=winograd,
         flush_subnormals=flush_subnormals,
-        without=tuple(without),
+        without=(*without, *(() if winograd else ("winograd",))),
     )
     return library_of(fspath(model), options, use_cache=use_cache).load()

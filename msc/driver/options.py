@@ -32,8 +32,8 @@ class CompileOptions:
     bytes of weights, workspace, inputs and outputs together, `weights` is the folder of the weights where it is not
     that of the model, `start` names the stage of a file whose extension does not, `input_values` fixes inputs of an
     ONNX model ("0,1"), which then are inputs no more, `tuned` is a file of `msc tune` whose schedules are used,
-    `winograd` lets convolutions be computed by minimal filtering, `flush_subnormals` takes zeros for subnormal numbers,
-    `without` names optimisations of `msc.driver.switches` that are turned off.
+    `flush_subnormals` takes zeros for subnormal numbers, `without` names optimisations of `msc.driver.switches` that
+    are turned off.
     """
 
     target: str = "cpu"
@@ -48,7 +48,6 @@ class CompileOptions:
     export_kernels: bool = False
     input_values: Mapping[str, str] = field(default_factory=dict[str, str])
     tuned: Path | None = None
-    winograd: bool = True
     flush_subnormals: bool = False
     without: tuple[str, ...] = ()
 
@@ -72,8 +71,7 @@ class CompileOptions:
     @property
     def pass_settings(self) -> dict[str, object]:
         """What passes of the stage table may name."""
-        winograd = str(self.winograd).lower()
-        return {"march": self.march, "threads": self.threads, "tuned": self.tuned or "", "winograd": winograd}
+        return {"march": self.march, "threads": self.threads, "tuned": self.tuned or ""}
 
     @property
     def largest_dims(self) -> dict[str, int]:

@@ -12,7 +12,7 @@ class Stage:
     """One stage: `extension` names its files, `contents` says what it is for people, `made_by` what makes it.
 
     `legal` is the closed list of operations that may stand in it (`ms.*` is a whole dialect); `passes` make it of the
-    stage before. A pass may name options of the compilation as `$march`, `$threads`, `$tuned` and `$winograd`.
+    stage before. A pass may name options of the compilation as `$march`, `$threads` and `$tuned`.
     """
 
     name: str
@@ -75,7 +75,7 @@ STAGES: tuple[Stage, ...] = (
             "hoist-parameters",
             "outline-constants",
             "cluster-kernels",
-            "winograd{target=$march enable=$winograd}",
+            "winograd{target=$march}",
             "fuse-pads",
             "assign-layouts",
             "pack-operands{target=$march}",

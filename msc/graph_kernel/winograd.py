@@ -27,22 +27,21 @@ class Winograd(ModulePass):
     product of matrices for each place in a tile), and transformed back, with what followed the convolution. Weights
     are transformed at compile time (`hoist-parameters` afterwards). Where tiles do not fill the image, it is padded,
     and the result cut. Keeps: the meaning up to rounding, which docs/numerics.md bounds.
-    Options: `target`, whose cost model chooses tiles of 2x2 or 4x4 results or none; `tile` is one for all that can;
-    `enable=false` changes nothing. Run it after `cluster-kernels` and before `fuse-pads`.
+    Options: `target`, whose cost model chooses tiles of 2x2 or 4x4 results or none; `tile` is one for all that can.
+    Run it after `cluster-kernels` and before `fuse-pads`.
     Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2015.
     """
 
     name = "winograd"
     target: str = "native"
     tile: int = 0
-    enable: bool = True
 
     def __post_init__(self) -> None:
         if self.tile not in (0, *TILES):
             raise ValueError(f"tile is {self.tile}; it is 0 (by the cost model), {' or '.join(map(str, TILES))}")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in [k for k in op.walk() if self.enable and isinstance(k, KernelOp)]:
+        for kernel in [k for k in op.walk() if isinstance(k, KernelOp)]:
             conv = _fitting_convolution(kernel)
             tile = self._tile(conv) if conv is not None else None
             if conv is not None and tile is not None:

@@ -75,9 +75,8 @@ def with_compile_options(function: Callable[..., R]) -> Callable[..., R]:
             start,
             input_values=parse_input_values(input_values),
             tuned=Path(tuned) if tuned is not None else None,
-            winograd=not no_winograd,
             flush_subnormals=flush_subnormals,
-            without=tuple(without.split(",")) if without else (),
+            without=(*(without.split(",") if without else ()), *(("winograd",) if no_winograd else ())),
         )
         return function(*args, options=options, **rest)
 

@@ -7,7 +7,7 @@ import pytest
 from msc.driver.pipeline import build_pipeline
 from msc.driver.stages import IR_STAGES, ORDER, STAGE, STAGES, order_violations, stage_of_file
 
-SETTINGS = {"march": "x86-64-v3", "threads": 1, "tuned": "", "winograd": "true"}
+SETTINGS = {"march": "x86-64-v3", "threads": 1, "tuned": ""}
 
 
 def all_passes() -> Sequence[str]:

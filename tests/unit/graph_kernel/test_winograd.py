@@ -179,11 +179,6 @@ def test_other_convolutions_stay(graph: tuple[str, str, str]) -> None:
     assert str(run(before, Winograd(tile=4))) == str(before)
 
 
-def test_switched_off_nothing_changes() -> None:
-    before = run(function(*convolution((64, 64), (32, 32))), ExpandComposites(), ClusterKernels())
-    assert str(run(before, Winograd(tile=4, enable=False))) == str(before)
-
-
 @pytest.mark.parametrize("tile", [-1, 1, 3, 6])
 def test_other_tiles_are_refused(tile: int) -> None:
     with pytest.raises(ValueError, match="tile is"):

@@ -45,7 +45,7 @@ def test_mlir_accepts_loops(mlir: str, program: Path) -> None:
 
 @pytest.mark.parametrize("sample", ["mlp", "lenet5", "attention"])
 def test_mlir_accepts_compiled_models(mlir: str, sample: str) -> None:
-    settings = {"march": "x86-64-v3", "threads": 2, "tuned": "", "winograd": "true"}
+    settings = {"march": "x86-64-v3", "threads": 2, "tuned": ""}
     passes = [spec for name in ("opt", "gk", "loop") for spec in STAGE[name].pipeline(settings)]
     source = ROOT / "samples" / sample / f"{sample}.mir"
     options = OptOptions(", ".join([*passes, "convert-loop-to-scf"]), generic=True, verify_each=False)
