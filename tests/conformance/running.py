@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import signal
 import time
 import warnings
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from msc.support.diagnostics import MscError
 from tests.conformance.backend import Executor, MscBackend, MscRep
 from tests.conformance.suite import Case, classes
+from tests.time_limit import OutOfTime, time_limit
 
 
 @dataclass(frozen=True)
@@ -47,33 +46,13 @@ def _bound_inputs() -> tuple[str, ...]:
 def _reason(case: Case, seconds: int) -> str:
     """Why a case fails, in a line; empty if it passes. Whatever it raises is the answer that is wanted."""
     try:
-        with warnings.catch_warnings(), _limited(seconds):
+        with warnings.catch_warnings(), time_limit(seconds):
             warnings.simplefilter("ignore")
             case.run()
     except MscError as error:
         return " ".join(
             f"{d.code}: {d.message}{' ' + '; '.join(d.notes) if d.notes else ''}" for d in error.diagnostics[:2]
         )[:300]
-    except BaseException as error:
-        if isinstance(error, KeyboardInterrupt):
-            raise
+    except (Exception, SystemExit, OutOfTime) as error:
         return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
     return ""
-
-
-class OutOfTime(BaseException):
-    """The case takes too long; no handler of the code under test shall catch it."""
-
-
-@contextmanager
-def _limited(seconds: int) -> Generator[None]:
-    def stop(*_: object) -> None:
-        raise OutOfTime(f"more than {seconds} s")
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)

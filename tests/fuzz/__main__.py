@@ -25,6 +25,7 @@ import click
 import numpy as np
 
 from tests.fuzz.target import Target
+from tests.time_limit import OutOfTime, time_limit
 
 MEMORY_BYTES = 3 << 30
 SECONDS = 20
@@ -38,10 +39,6 @@ _TARGETS = {
 }
 _INTERNAL = "MSC09"
 """The first letters of the codes that say that msc itself is wrong."""
-
-
-class OutOfTime(BaseException):
-    """The input takes too long; no handler of the code under test shall catch this."""
 
 
 def load(name: str) -> Target:
@@ -78,17 +75,13 @@ class Session:
         """Run an input, keep it if it is a fault; at the end of the time report and leave."""
         if time.monotonic() > self._end:
             self._finish()
-        signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
         try:
-            text = answer(self._target, data)
-        except BaseException as error:
-            if isinstance(error, KeyboardInterrupt):
-                raise
+            with time_limit(SECONDS, signal.ITIMER_VIRTUAL):
+                text = answer(self._target, data)
+        except (Exception, SystemExit, OutOfTime) as error:
             text = f"fault: {type(error).__name__}: {str(error).partition(chr(10))[0][:100]}"
             if self._answers[text] == 0:
                 self._keep(data, type(error).__name__)
-        finally:
-            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         self._answers[text] += 1
 
     def _keep(self, data: bytes, kind: str) -> None:
@@ -101,14 +94,6 @@ class Session:
         shutil.rmtree(self._corpus)
         sys.stdout.flush()
         os._exit(1 if any(text.startswith("fault") for text in self._answers) else 0)
-
-
-def _limit() -> None:
-    def stop(*_: object) -> None:
-        raise OutOfTime(f"more than {SECONDS} s")
-
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    signal.signal(signal.SIGVTALRM, stop)
 
 
 def _mutator(target: Target, atheris: Any) -> Callable[[bytes, int, int], bytes]:
@@ -141,7 +126,7 @@ def main(name: str, file: Path | None, minutes: float, seed: int, out: Path) -> 
         for number, data in enumerate(target.seeds()):
             (corpus / f"{number:05}").write_bytes(data)
     out.mkdir(parents=True, exist_ok=True)
-    _limit()
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     session = Session(target, corpus, out, minutes)
     limits = [f"-timeout={_BACKSTOP_SECONDS}", f"-report_slow_units={_BACKSTOP_SECONDS}", "-rss_limit_mb=0"]
     arguments = [sys.argv[0], f"-seed={seed}", *limits, "-max_len=32768"]

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 from onnx import ModelProto
 
@@ -34,7 +33,6 @@ def normal(*shape: int, seed: int = 0) -> Array:
 
 def agreed(made: ModelProto, inputs: Mapping[str, Array], input_values: Mapping[str, Array] | None = None) -> Imported:
     """The imported model; by the interpreter and as C it gives what ONNX Runtime gives."""
-    pytest.importorskip("onnxruntime")
     runtime: Any = importlib.import_module("onnxruntime")
     made.ir_version = IR_VERSION
     session = runtime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])

@@ -13,6 +13,29 @@ from onnx.numpy_helper import from_array
 
 Shape = Sequence[int | str | None] | None
 
+HOSTILE_NAMES = (
+    "*/ evil",
+    "*/ int evil; /*",
+    "// \\",
+    "a\nb",
+    "#include <evil>",
+    "$(id)",
+    "$(touch pwned)",
+    "`touch pwned`",
+    "-rf",
+    "nul\0l",
+    "\u202eabc",
+    "while",
+    "a-b",
+    "a_b",
+    "??/",
+    '";',
+    "%s%n",
+    "../up",
+    "x" * 1_000_000,
+)
+"""Names that end comments, call commands, or mean something to C, to printf or to a file system."""
+
 
 def tensor(name: str, shape: Shape, kind: int = TensorProto.FLOAT) -> ValueInfoProto:
     """A graph input or output."""

@@ -10,37 +10,23 @@ import pytest
 import msc
 from msc.driver.compile import compile_model, generate_c
 from msc.driver.options import CompileOptions
-from tests.unit.importers.models import model, node, tensor
+from tests.unit.importers.models import HOSTILE_NAMES, model, node, tensor
 from tests.unit.importers.test_import_verb import msc as command
 
-NAMES = (
-    "*/ int evil; /*",
-    "// \\",
-    "a\nb",
-    "#include <evil>",
-    "$(touch pwned)",
-    "`touch pwned`",
-    "-rf",
-    "nul\0l",
-    "\u202eabc",
-    "while",
-    "a-b",
-    "a_b",
-    "??/",
-    '";',
-    "%s%n",
-    "../up",
-    "x" * 1_000_000,
-)
 N = 300
 """Elements of a weight: too many to stand in the text."""
 
 
 def hostile() -> bytes:
     """Every name as input, node, weight and (with a dot) output."""
-    nodes = [node("Add", [name, name + "w"], [name + "."], name=name) for name in NAMES]
-    weights = {name + "w": np.full(N, i, np.float32) for i, name in enumerate(NAMES)}
-    made = model(nodes, [tensor(name, [N]) for name in NAMES], [tensor(name + ".", [N]) for name in NAMES], weights)
+    nodes = [node("Add", [name, name + "w"], [name + "."], name=name) for name in HOSTILE_NAMES]
+    weights = {name + "w": np.full(N, i, np.float32) for i, name in enumerate(HOSTILE_NAMES)}
+    made = model(
+        nodes,
+        [tensor(name, [N]) for name in HOSTILE_NAMES],
+        [tensor(name + ".", [N]) for name in HOSTILE_NAMES],
+        weights,
+    )
     return made.SerializeToString()
 
 
@@ -63,8 +49,8 @@ def test_names_do_not_reach_c(tmp_path: Path) -> None:
 def test_a_model_of_hostile_names_runs(tmp_path: Path) -> None:
     (tmp_path / "m.onnx").write_bytes(hostile())
     compiled = msc.compile(tmp_path / "m.onnx")
-    results = compiled(*(np.ones(N, np.float32) for _ in NAMES))
-    np.testing.assert_array_equal([result[0] for result in results], np.arange(len(NAMES)) + 1)
+    results = compiled(*(np.ones(N, np.float32) for _ in HOSTILE_NAMES))
+    np.testing.assert_array_equal([result[0] for result in results], np.arange(len(HOSTILE_NAMES)) + 1)
 
 
 @pytest.mark.parametrize("stem", ["$(touch pwned)", "; touch pwned", "a\nb", "*/", "x'y\"z", "-o"])

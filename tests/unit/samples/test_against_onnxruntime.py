@@ -16,8 +16,6 @@ from msc.dialects.ms import MS
 from msc.interp import Weights, evaluate
 from msc.ir.reading import parse_module
 
-pytest.importorskip("onnxruntime")
-
 
 @pytest.mark.parametrize("model", [LeNet5(), Mlp(), ResNetTiny(), Attention()], ids=lambda model: model.name)
 def test_the_interpreter_agrees_with_onnx_runtime(model: Sample) -> None:
