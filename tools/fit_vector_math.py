@@ -87,6 +87,20 @@ def far_erf_weight(x: Array) -> Array:
     return np.exp(-minus_log_erfc(x)) / erf(x)
 
 
+def erf_pieces() -> list[Fit]:
+    """erf(c + t) / (c + t) around multiples c of 1/4; the last one goes up to 1 at its end, where f32 does."""
+    return [Fit(f"erf at {k / 4}", *_erf_piece(k / 4), -0.125 if k else 0, 0.125, 4) for k in range(16)]
+
+
+def _erf_piece(centre: float) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
+    def target(t: Array) -> Array:
+        x = np.maximum(centre + t, Real(1e-12))
+        end = 4e-8 * ((x - 3.625) * 4) ** 2 if centre == 3.75 else 0
+        return erf(x) / x * (1 + end)
+
+    return target, lambda t: 1 / target(t)
+
+
 def fits() -> list[Fit]:
     """One entry per coefficient tuple of the package, in the order of its modules."""
     half_ln2 = float(LN2) / 2 * 1.002
@@ -115,6 +129,7 @@ def fits() -> list[Fit]:
             lambda z: root(z) / np.arctanh(root(z)) / 2 * LN2, 1e-8, atanh_limit, 5, np.float64,
         ),
         Fit("pow exp2", lambda r: np.exp(r * LN2), lambda r: np.exp(-r * LN2), -0.5, 0.5, 7, np.float64),
+        *erf_pieces(),
     ]  # fmt: skip
 
 

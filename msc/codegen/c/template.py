@@ -2,7 +2,8 @@
 
 `{v}` is the type, `{e}` its element in memory, `{n}` its lanes, `{bits}` the bits of an element; `{i}` and `{u}` the
 signed and unsigned integer types of the same shape (masks are `{i}`), `{r}` the floating-point one, `{ue}` the unsigned
-element, `{h}` the vector of half the lanes; `{f}` ends the function's own name, `{hf}` that for the half.
+element, `{h}` the vector of half the lanes; `{s}` is s or d, as x86 names precisions; `{f}` ends the function's own
+name, `{hf}` that for the half.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ def _substitutions(type_: CType) -> list[tuple[str, str]]:
         ("{r}", f"f{type_.bits}x{lanes}"), ("{f}", type_.name if type_.is_vector else type_.base), ("{hf}", half.name),
         ("{strided}", lanes_from), ("{scatter}", scatter), ("{low}", low), ("{high}", high), ("{even}", even),
         ("{min}", f"INT{type_.bits}_MIN"), ("{ue}", CType(type_.unsigned.base).name),
+        ("{s}", "s" if type_.bits == 32 else "d"),
     ]  # fmt: skip
 
 

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 
 from msc.codegen.c.vector_math.template import ErrorBound, Template, VectorFunction, horner
 
-_EXP = (0.49999994, 0.16666521, 0.04166829, 0.008368704, 0.0013818939)
-"""(e^r - 1 - r) / r^2 on |r| <= ln 2 / 2; relative error of e^r 2^-28.2."""
+_EXP = (1.0, 1.0, 0.49999994, 0.16666521, 0.04166829, 0.008368704, 0.0013818939)
+"""e^r on |r| <= ln 2 / 2, the first two given; relative error 2^-28.2."""
 
 _EXPM1 = (0.5, 0.16666666, 0.041666493, 0.008333543, 0.0013932365, 0.00019764331)
 """(e^r - 1 - r) / r^2 on |r| <= ln 2 / 2; relative error of e^r - 1 2^-31.1."""
@@ -48,7 +48,6 @@ MSC_INLINE f32x@ msc_exp_bounded_f32x@(f32x@ x)
 {{
 {_REDUCE.format(x="x")}
 {horner("p", "r", _EXP)}
-    p = r * r * p + r + 1.0f;
     return msc_scale_f32x@(p, t);
 }}
 """
@@ -56,8 +55,7 @@ MSC_INLINE f32x@ msc_exp_bounded_f32x@(f32x@ x)
 _EXP_TEXT = """
 MSC_INLINE f32x@ msc_exp_f32x@(f32x@ x)
 {
-    const f32x@ y = msc_exp_bounded_f32x@(msc_clamp_f32x@(x, -104.0f, 89.0f));
-    return msc_select_f32x@(x != x, x, y);
+    return msc_exp_bounded_f32x@(msc_clamp_f32x@(x, -104.0f, 89.0f));
 }
 """
 
@@ -68,8 +66,7 @@ MSC_INLINE f32x@ msc_exp2_f32x@(f32x@ x)
     const f32x@ t = bounded + 12582912.0f;
     const f32x@ r = bounded - (t - 12582912.0f);
 {horner("p", "r", _EXP2)}
-    const f32x@ y = msc_scale_f32x@(p * r + 1.0f, t);
-    return msc_select_f32x@(x != x, x, y);
+    return msc_scale_f32x@(p * r + 1.0f, t);
 }}
 """
 
@@ -91,7 +88,7 @@ _SIGMOID_TEXT = """
 /* 1 / (1 + e^-x) as e^min(x, 0) / (1 + e^-|x|): nothing overflows, and the left tail keeps its relative accuracy. */
 MSC_INLINE f32x@ msc_sigmoid_f32x@(f32x@ x)
 {
-    const f32x@ e = msc_exp_bounded_f32x@(-msc_clamp_f32x@(msc_abs_f32x@(x), 0.0f, 104.0f));
+    const f32x@ e = msc_exp_bounded_f32x@(-msc_least_f32x@(104.0f, msc_abs_f32x@(x)));
     return msc_select_f32x@(x < 0.0f, e, msc_splat_f32x@(1.0f)) / (1.0f + e);
 }
 """
@@ -100,7 +97,7 @@ _TANH_TEXT = f"""
 /* (e^2|x| - 1) / (e^2|x| + 1), which rounds to 1 beyond 9.02. */
 MSC_INLINE f32x@ msc_tanh_f32x@(f32x@ x)
 {{
-    const f32x@ bounded = msc_clamp_f32x@(msc_abs_f32x@(x), 0.0f, 9.02f);
+    const f32x@ bounded = msc_least_f32x@(9.02f, msc_abs_f32x@(x));
     const f32x@ twice = bounded + bounded;
 {_REDUCE.format(x="twice")}
 {horner("p", "r", _EXPM1)}
@@ -120,6 +117,6 @@ EXPONENTIAL: Mapping[str, VectorFunction] = {
     "exp": VectorFunction(Template(_EXP_TEXT, ("exp_bounded", "clamp")), ErrorBound(2)),
     "exp2": VectorFunction(Template(_EXP2_TEXT, ("scale", "clamp")), ErrorBound(2)),
     "expm1": VectorFunction(Template(_EXPM1_TEXT, ("clamp", "abs")), ErrorBound(4)),
-    "sigmoid": VectorFunction(Template(_SIGMOID_TEXT, ("exp_bounded", "clamp", "abs")), ErrorBound(4)),
-    "tanh": VectorFunction(Template(_TANH_TEXT, ("clamp", "abs", "withsign")), ErrorBound(4)),
+    "sigmoid": VectorFunction(Template(_SIGMOID_TEXT, ("exp_bounded", "least", "abs")), ErrorBound(4)),
+    "tanh": VectorFunction(Template(_TANH_TEXT, ("least", "abs", "withsign")), ErrorBound(4)),
 }

@@ -82,7 +82,7 @@ _SOFTPLUS_TEXT = """
 /* log(1 + e^x) = max(x, 0) + log1p(e^-|x|). */
 MSC_INLINE f32x@ msc_softplus_f32x@(f32x@ x)
 {
-    const f32x@ e = msc_exp_bounded_f32x@(-msc_clamp_f32x@(msc_abs_f32x@(x), 0.0f, 104.0f));
+    const f32x@ e = msc_exp_bounded_f32x@(-msc_least_f32x@(104.0f, msc_abs_f32x@(x)));
     const i32x@ upper = e > 0.41421357f;
     const f32x@ f = msc_select_f32x@(upper, 0.5f * e - 0.5f, e);
     const f32x@ k = msc_select_f32x@(upper, msc_splat_f32x@(1.0f), msc_splat_f32x@(0.0f));
@@ -100,5 +100,7 @@ LOGARITHM: Mapping[str, VectorFunction] = {
     "log": VectorFunction(Template(_LOG_TEXT, ("log_reduced", "log_edges")), ErrorBound(2)),
     "log2": VectorFunction(Template(_LOG2_TEXT, ("log_edges",)), ErrorBound(4)),
     "log1p": VectorFunction(Template(_LOG1P_TEXT, ("log_reduced", "select", "splat", "abs")), ErrorBound(4)),
-    "softplus": VectorFunction(Template(_SOFTPLUS_TEXT, ("log_reduced", "exp_bounded", "clamp", "abs")), ErrorBound(4)),
+    "softplus": VectorFunction(
+        Template(_SOFTPLUS_TEXT, ("log_reduced", "exp_bounded", "least", "select", "splat", "abs")), ErrorBound(4)
+    ),
 }

@@ -6,6 +6,65 @@ from collections.abc import Mapping
 
 from msc.codegen.c.vector_math.template import Template
 
+
+def _extremum(name: str, relation: str, instruction: str) -> str:
+    """Bounds from one side. By the instruction's name where GCC does not find it, which for vectors is everywhere."""
+    return f"""
+/* bound {relation} x ? bound : x, so that NaN stays. */
+MSC_INLINE f32x@ msc_{name}_f32x@(float bound, f32x@ x)
+{{
+#if defined(__AVX512F__) && !defined(__clang__) && @ == 16
+    return __builtin_ia32_{instruction}512_mask(msc_splat_f32x@(bound), x, x, -1, 4);
+#elif defined(__AVX__) && @ == 8
+    return __builtin_ia32_{instruction}256(msc_splat_f32x@(bound), x);
+#elif defined(__SSE__) && @ == 4
+    return __builtin_ia32_{instruction}(msc_splat_f32x@(bound), x);
+#else
+    return msc_select_f32x@(bound {relation} x, msc_splat_f32x@(bound), x);
+#endif
+}}
+"""
+
+
+_PERMUTE = """
+typedef float f32x16 __attribute__((vector_size(64)));
+typedef int32_t i32x16 __attribute__((vector_size(64)));
+
+/* table[k mod 16], lane by lane: one instruction where the table fits a register. */
+MSC_INLINE f32x16 msc_permute_f32x16(f32x16 table, i32x16 k)
+{
+#if defined(__AVX512F__) && defined(__clang__)
+    return __builtin_ia32_permvarsf512(table, k);
+#elif defined(__AVX512F__)
+    return __builtin_shuffle(table, k);
+#else
+    f32x16 found;
+    for (int lane = 0; lane < 16; ++lane)
+        found[lane] = table[k[lane] & 15];
+    return found;
+#endif
+}
+"""
+
+_LOOKUP = """
+MSC_INLINE f32x@ msc_lookup_f32x@(const f32x16 *table, i32x@ k)
+{
+    f32x@ found;
+#if @ < 16
+    for (int lane = 0; lane < @; ++lane)
+        found[lane] = (*table)[k[lane] & 15];
+#else
+    for (int part = 0; part < @ / 16; ++part) {
+        i32x16 some;
+        memcpy(&some, (const char *)&k + 64 * part, 64);
+        const f32x16 permuted = msc_permute_f32x16(*table, some);
+        memcpy((char *)&found + 64 * part, &permuted, 64);
+    }
+#endif
+    return found;
+}
+"""
+
 _TYPES = """
 typedef float f32x@ __attribute__((vector_size(4 * @)));
 typedef int32_t i32x@ __attribute__((vector_size(4 * @)));
@@ -54,8 +113,7 @@ _CLAMP = """
 /* NaN stays NaN. */
 MSC_INLINE f32x@ msc_clamp_f32x@(f32x@ x, float low, float high)
 {
-    x = msc_select_f32x@(x < low, msc_splat_f32x@(low), x);
-    return msc_select_f32x@(x > high, msc_splat_f32x@(high), x);
+    return msc_least_f32x@(high, msc_most_f32x@(low, x));
 }
 """
 
@@ -96,7 +154,11 @@ PRIMITIVES: Mapping[str, Template] = {
     "splat": Template(_SPLAT, ("types",)),
     "abs": Template(_ABS, ("types",)),
     "withsign": Template(_COPYSIGN, ("types",)),
-    "clamp": Template(_CLAMP, ("select", "splat")),
+    "least": Template(_extremum("least", "<", "minps"), ("select", "splat")),
+    "most": Template(_extremum("most", ">", "maxps"), ("select", "splat")),
+    "clamp": Template(_CLAMP, ("least", "most")),
+    "permute": Template(_PERMUTE, headers=("stdint.h",)),
+    "lookup": Template(_LOOKUP, ("types", "permute"), ("string.h",)),
     "any": Template(_ANY, ("types",)),
     "halves": Template(_HALVES, ("half_types",)),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from msc.codegen.c.vector_math.error_function import ERROR_FUNCTION
+from msc.codegen.c.vector_math.error_function import ERROR_FUNCTION, ERROR_FUNCTION_PARTS
 from msc.codegen.c.vector_math.exponential import EXPONENTIAL, EXPONENTIAL_PARTS
 from msc.codegen.c.vector_math.libm import has_libm_form, lane_loop, libm_bound, libm_scalar, vector_type
 from msc.codegen.c.vector_math.logarithm import LOGARITHM, LOGARITHM_PARTS
@@ -21,7 +21,7 @@ VECTOR_FUNCTIONS: Mapping[str, VectorFunction] = {
 """The f32 functions that have a branch-free vector form, by name."""
 
 _TEMPLATES: Mapping[str, Template] = {
-    **PRIMITIVES, **EXPONENTIAL_PARTS, **LOGARITHM_PARTS, **TRIGONOMETRIC_PARTS, **POWER_PARTS,
+    **PRIMITIVES, **EXPONENTIAL_PARTS, **ERROR_FUNCTION_PARTS, **LOGARITHM_PARTS, **TRIGONOMETRIC_PARTS, **POWER_PARTS,
     **{name: function.template for name, function in VECTOR_FUNCTIONS.items()},
 }  # fmt: skip
 
