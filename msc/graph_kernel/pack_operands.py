@@ -109,9 +109,13 @@ def _stored(value: SSAValue, packing: Packing, kernel: KernelOp, op: Operation, 
     return moved.results[0]
 
 
-def _panel(columns: int, dtype: str, target: CpuTarget, rows: int | None = None) -> int | None:
-    """The panel width that divides the columns, or None where there is nothing to cut."""
-    width = next((w for w in target.panels(BYTES[dtype], rows) if columns % w == 0), columns)
+def _panel(columns: int, dtype: str, target: CpuTarget, rows: int | None = None, steps: int = 0) -> int | None:
+    """The panel width that divides the columns, or None where there is nothing to cut.
+
+    `rows` of `steps` elements are what the panels are multiplied by.
+    """
+    size = BYTES[dtype]
+    width = next((w for w in target.panels(size, rows, steps * size) if columns % w == 0), columns)
     return width if columns > width else None
 
 
@@ -138,7 +142,7 @@ def _matrix_packing(op: MatrixProductOp, target: CpuTarget, constant: bool) -> P
     if not constant and not _pays(op, n, dtype):
         return None
     lead, count = tuple(range(len(batch))), len(batch)
-    panel = _panel(n, dtype, target, op.result_shape()[-2])
+    panel = _panel(n, dtype, target, op.result_shape()[-2], columns if transposed else rows)
     if panel is None:
         return Packing(op.shape(1), (*lead, count + 1, count)) if transposed else None
     if transposed:

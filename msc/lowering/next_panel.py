@@ -17,6 +17,9 @@ from msc.dialects.loop import ForOp, LoadOp
 from msc.ir.typed import static_shape
 from msc.poly.affine import linear_form
 
+READS_THAT_PAY = 24
+"""Of one panel: asking for the next one takes some hundredths of each, what the first one waits for is about one."""
+
 
 @dataclass(frozen=True)
 class Place:
@@ -43,7 +46,7 @@ def next_panel(loop: ForOp, load: LoadOp) -> Place | None:
     if not again or not isinstance(around, ForOp) or not all(map(_counts_from_zero, loops)):
         return None
     repeated = prod(trips(outer) for outer in again)
-    return _place(loops, repeated, load, distance(load, around)) if repeated > 1 else None
+    return _place(loops, repeated, load, distance(load, around)) if 1 < repeated <= READS_THAT_PAY else None
 
 
 def _place(loops: tuple[ForOp, ...], repeated: int, load: LoadOp, ahead: int) -> Place:

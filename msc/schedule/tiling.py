@@ -18,7 +18,7 @@ from typing import TypeAlias
 from msc.dialects.element_types import BYTES
 from msc.poly.model import KernelModel, KernelStatement
 from msc.schedule.access import block_size, pieces, strides
-from msc.targets.cpu import CpuTarget
+from msc.targets.cpu import WIDE, CpuTarget
 
 FMA_LATENCY = 4
 PORTS = 2
@@ -28,8 +28,11 @@ MAX_VECTORS = 8
 """Vectors in a row of a tile: wider ones only grow the code."""
 
 
-SPARE_REGISTERS = 7
-"""Besides accumulators and the vectors of a row: broadcasts that C compilers load ahead; with fewer they spill."""
+SPARE_REGISTERS, SPARE_OF_WIDE_TILES = 7, 4
+"""Besides accumulators and the vectors of a row: broadcasts that C compilers load ahead; with fewer they spill.
+
+In rows of WIDE vectors and more each broadcast is used so often that few are enough.
+"""
 
 
 L1_WAY_BYTES = 4096
@@ -99,9 +102,12 @@ class TileSearch:
             vectors = pieces(width, self.lanes)
             for counts in product(*(counts for _, counts in side)):
                 height = prod(counts)
-                if height * vectors + min(vectors, height) + SPARE_REGISTERS <= registers:
+                if height * vectors + min(vectors, height) + self._spare(vectors) <= registers:
                     rows = tuple(zip(dims, counts, strict=True))
                     yield RegisterTile(rows, width, self._cycles_a_row(rows, width, loads))
+
+    def _spare(self, vectors: int) -> int:
+        return SPARE_OF_WIDE_TILES if vectors >= WIDE and self.target.holds_wide_tiles else SPARE_REGISTERS
 
     def _counts(self, row: int) -> Sequence[int]:
         """How many rows of a dimension a tile may have: as registers hold, and no part of a block."""

@@ -15,6 +15,10 @@ SUMS_IN_FLIGHT = 8
 """Multiply-adds that a core works on at a time: two a cycle, each of which takes four."""
 
 
+WIDE = 4
+"""Vectors in a row of a register tile that reads few elements of other operands for each multiply-add."""
+
+
 @dataclass(frozen=True)
 class CpuTarget:
     """A CPU: `march` are compiler flags, sizes are in bytes, `vector_registers` are the architectural ones."""
@@ -29,15 +33,28 @@ class CpuTarget:
     cores: int = 1
     fma: bool = False
 
-    def panels(self, element_bytes: int, rows: int | None = None) -> tuple[int, ...]:
+    def panels(self, element_bytes: int, rows: int | None = None, row_bytes: int = 0) -> tuple[int, ...]:
         """How many columns of a matrix may be stored together for a contraction, the best first.
 
         A register tile is two vectors wide: wider ones stream more of the panel from the second cache for each row that
-        they compute. With so few `rows` that a tile has less than SUMS_IN_FLIGHT sums, four vectors and up to twice as
-        many keep the multiply-adds busy.
+        they compute. It is WIDE where the `rows` of `row_bytes` on the other side, which pass by once for each panel,
+        are the greater stream (`_rows_stream`). With so few rows that a tile has less than SUMS_IN_FLIGHT sums, WIDE
+        vectors and up to twice as many keep the multiply-adds busy.
         """
         few = rows is not None and 2 * rows < SUMS_IN_FLIGHT
-        return tuple(k * self.lanes(element_bytes) for k in ((4, 5, 6, 7, 8, 3, 2, 1) if few else (2, 1)))
+        wide = rows is not None and self._rows_stream(rows, row_bytes, element_bytes)
+        widths = (WIDE, 5, 6, 7, 8, 3, 2, 1) if few else (WIDE, 2, 1) if wide else (2, 1)
+        return tuple(k * self.lanes(element_bytes) for k in widths)
+
+    def _rows_stream(self, rows: int, row_bytes: int, element_bytes: int) -> bool:
+        """Whether rows come from beyond the second cache and leave a WIDE panel in it."""
+        panel = WIDE * self.lanes(element_bytes) * row_bytes
+        return self.holds_wide_tiles and rows * row_bytes > self.l2 // 2 and panel <= self.l2 // 4
+
+    @property
+    def holds_wide_tiles(self) -> bool:
+        """Whether registers hold rows enough of WIDE vectors that loading these is less work than the arithmetic."""
+        return self.vector_registers >= 8 * WIDE
 
     def lanes(self, element_bytes: int) -> int:
         """Elements in one vector register."""

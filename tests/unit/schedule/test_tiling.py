@@ -10,24 +10,25 @@ from xdsl.ir.affine import AffineExpr
 from msc.poly.compute import affine_map, dims
 from msc.poly.model import Array, KernelModel, KernelStatement
 from msc.poly.scalar import Apply, Read
-from msc.schedule.tiling import SPARE_REGISTERS, RegisterTile, TileSearch
+from msc.schedule.tiling import SPARE_OF_WIDE_TILES, SPARE_REGISTERS, RegisterTile, TileSearch
 from msc.targets.cpu import cpu_target
 
 TARGET = replace(cpu_target("x86-64-v4"), l1=48 << 10)
 
 
-def best(rows: tuple[int, ...], columns: int, steps: int, row_bytes: int = 0) -> RegisterTile:
-    """The tile of `y[rows..., j] += a[rows..., k] * b[k, j]`, with rows of `a` so far apart."""
+def best(rows: tuple[int, ...], columns: int, steps: int, row_bytes: int = 0, panel: int = 0) -> RegisterTile:
+    """The tile of `y[rows..., j] += a[rows..., k] * b[k, j]`, with rows of `a` so far apart and `b` in panels."""
     rank = len(rows) + 2
     *at, j, k = dims(rank)
     width = row_bytes // 4 or steps
     arrays = (
         Array((*rows, width), "f32", "input"),
-        Array((steps, columns), "f32", "input"),
+        Array((columns // panel, steps, panel) if panel else (steps, columns), "f32", "input"),
         Array((*rows, columns), "f32", "internal"),
     )
     index: list[AffineExpr] = [*at, k]
-    body = Apply("mul", (Read(0, affine_map(rank, index), "f32"), Read(1, affine_map(rank, [k, j]), "f32")))
+    right: list[AffineExpr] = [j // panel, k, j % panel] if panel else [k, j]
+    body = Apply("mul", (Read(0, affine_map(rank, index), "f32"), Read(1, affine_map(rank, right), "f32")))
     names = tuple("abcdefg"[:rank])
     write = affine_map(rank, [*at, j])
     update = KernelStatement((*rows, columns, steps), names, 2, write, body, "add", 0)
@@ -41,6 +42,12 @@ def test_accumulators_and_what_is_loaded_fit_into_registers() -> None:
     vectors = tile.width // TARGET.lanes(4)
     assert tile.height * vectors + min(vectors, tile.height) + SPARE_REGISTERS <= TARGET.vector_registers
     assert tile.height * vectors >= 16
+
+
+def test_tiles_of_wide_panels_spare_fewer_registers() -> None:
+    tile = best((100,), 512, 100, panel=64)
+    assert (tile.height, tile.width) == (6, 64)
+    assert tile.height * 4 + 4 + SPARE_OF_WIDE_TILES == TARGET.vector_registers
 
 
 def test_rows_a_page_apart_share_sets_of_the_first_cache() -> None:
