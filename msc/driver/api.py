@@ -30,7 +30,7 @@ def compile(
 ) -> CompiledModel:
     """Compile a model file, a `.mir` or any later stage, to a function: NumPy arrays in, NumPy arrays out.
 
-    `threads` is 0 for as many as OpenMP chooses; `dims` gives sizes to open dimensions, or
+    `threads` is 0 for one on each processor; `dims` gives sizes to open dimensions, or
     ranges such as `(1, 64)`, within which each call decides by the shapes of its inputs; `march` is a CPU, `native`
     this one; `weights` is the folder of the weights if it is not the model's; `tuned` is a file that `msc tune`
     wrote; `winograd` lets convolutions be computed by minimal filtering; `flush_subnormals` takes zeros for subnormal

@@ -27,7 +27,7 @@ Dim: TypeAlias = int | tuple[int, int]
 class CompileOptions:
     """Everything that decides what a model is compiled to: one value of this, one model, one sequence of bytes.
 
-    `march` names a CPU of `msc.targets`, `threads` is 0 for as many as OpenMP chooses, `dims` gives sizes to
+    `march` names a CPU of `msc.targets`, `threads` is 0 for one on each processor, `dims` gives sizes to
     dimensions that the model leaves open, or a range (least, largest) in which each call decides, `memory` limits the
     bytes of weights, workspace, inputs and outputs together, `weights` is the folder of the weights where it is not
     that of the model, `start` names the stage of a file whose extension does not, `input_values` fixes inputs of an

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from msc.runtime.flags import BUILD_FLAGS, SANITIZER_FLAGS
+from msc.runtime.flags import BUILD_FLAGS, SANITIZER_FLAGS, THREAD_FLAGS
 from msc.runtime.interface import artifact_text
 from msc.runtime.program import CProgram
 from msc.runtime.program_text import main_text, table_text, tensor_text
@@ -84,9 +84,9 @@ def write_sources(program: CProgram, weights: Mapping[str, NDArray[np.generic]],
 
 def compile_flags(program: CProgram, options: BuildOptions) -> tuple[str, ...]:
     """Everything that decides what the compiler makes of the C."""
-    openmp = ("-fopenmp",) if program.signature.threads != 1 and options.compiler().supports_openmp else ()
+    threads = THREAD_FLAGS if program.signature.threads != 1 else ()
     sanitize = SANITIZER_FLAGS if options.sanitize else ()
-    return (*BUILD_FLAGS, *program.march, *openmp, *sanitize, *options.flags)
+    return (*BUILD_FLAGS, *program.march, *threads, *sanitize, *options.flags)
 
 
 def _compile(program: CProgram, kind: Kind, folder: Path, options: BuildOptions) -> None:

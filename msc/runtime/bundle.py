@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msc.runtime.flags import BUILD_FLAGS
+from msc.runtime.flags import BUILD_FLAGS, THREAD_FLAGS
 from msc.runtime.program import CProgram
 from msc.runtime.program_text import main_text, manifest_text, selftest_text, table_text, tensor_text
 from msc.runtime.weights import weights_assembly, write_weights
@@ -138,11 +138,11 @@ clean:
 
 def _makefile(program: CProgram) -> str:
     name, has_weights = program.name, program.signature.weights_bytes > 0
-    openmp = ("-fopenmp",) if program.signature.threads != 1 else ()
+    threads = THREAD_FLAGS if program.signature.threads != 1 else ()
     objects = f"{name}.o {name}_weights.o" if has_weights else f"{name}.o"
     return _MAKEFILE.format(
         name=name,
-        flags=" ".join((*BUILD_FLAGS, *program.march, *openmp)),
+        flags=" ".join((*BUILD_FLAGS, *program.march, *threads)),
         objects=objects,
         weights=f"{name}_weights.bin" if has_weights else "",
     )

@@ -17,6 +17,9 @@ from __future__ import annotations
 BUILD_FLAGS = ("-std=c11", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi")
 """For every compiler and target; `-march` comes from the target."""
 
+THREAD_FLAGS = ("-pthread",)
+"""For programs of several threads."""
+
 WARNING_FLAGS = ("-Wall", "-Wextra", "-Werror")
 """Generated C is clean under these; tests build with them."""
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from msc.runtime.flags import THREAD_FLAGS
 from msc.support.diagnostics import Diagnostic, MscError
 
 _CANDIDATES = ("cc", "gcc", "clang")
@@ -31,9 +32,9 @@ class Toolchain:
         return "clang" in self.version.lower()
 
     @property
-    def supports_openmp(self) -> bool:
-        """Whether a program that uses OpenMP compiles and links."""
-        return _links(self.command, ("-fopenmp",))
+    def supports_threads(self) -> bool:
+        """Whether a program of several threads compiles and links."""
+        return _links(self.command, THREAD_FLAGS)
 
     def run(self, arguments: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
         """Run the compiler in `folder`. OSError and TimeoutExpired come through."""

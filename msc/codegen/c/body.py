@@ -6,7 +6,7 @@ and no write lies between. Everything else gets a name.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from xdsl.dialects import arith, func, memref
@@ -19,9 +19,10 @@ from msc.codegen.c.arithmetic import RULES
 from msc.codegen.c.conversions import CONVERSIONS
 from msc.codegen.c.lines import Lines
 from msc.codegen.c.literals import constant
-from msc.codegen.c.loops import LoopHead, parallel_nest
+from msc.codegen.c.loops import LoopHead, is_shared
 from msc.codegen.c.names import Scope
 from msc.codegen.c.prelude import Prelude
+from msc.codegen.c.shared_loops import Capture, local_array, part_functions, scalar, share_call, used
 from msc.codegen.c.types import BufferType, buffer_type, no_c_form, value_type
 from msc.codegen.c.values import Value
 from msc.dialects.loop import AccessOp, ApplyOp, ForOp, LanesOp, LoadOp, LoopKind, PrefetchOp, StoreOp
@@ -35,7 +36,6 @@ class Body:
     """Emits one function's statements into `lines`."""
 
     prelude: Prelude
-    threads: int
     lines: Lines = field(default_factory=lambda: Lines(1))
     scope: Scope = field(default_factory=Scope)
     values: dict[SSAValue, Value] = field(default_factory=dict[SSAValue, Value])
@@ -45,6 +45,10 @@ class Body:
     dead: set[SSAValue] = field(default_factory=set[SSAValue])
     touched: set[SSAValue] = field(default_factory=set[SSAValue])
     arrays: set[SSAValue] = field(default_factory=set[SSAValue])
+    name: str = ""
+    functions: Scope = field(default_factory=Scope)
+    around: list[Capture] = field(default_factory=list[Capture])
+    parts: list[str] = field(default_factory=list[str])
 
     def block(self, block: Block) -> None:
         """All operations of a block, in order."""
@@ -127,6 +131,7 @@ class Body:
         type_ = value.type.element if value.splat else value.type
         name = self.scope.fresh(result.name_hint or "v")
         self.lines.add(f"const {self.prelude.type_name(type_)} {name} = {value.text};")
+        self._note(scalar(name, self.prelude.type_name(type_)))
         self.values[result] = replace(value, text=name, precedence=Value(name, type_).precedence, reads=False)
 
     def _write_pending(self) -> None:
@@ -143,6 +148,7 @@ class Body:
             return
         name = self.scope.fresh(op.result.name_hint or "index")
         self.lines.add(f"const int64_t {name} = {index.value.text};")
+        self._note(scalar(name, "int64_t"))
         self.ranges[op.result] = Index(Value(name, INDEX), index.low, index.high)
 
     def _affine(self, exprs: Sequence[AffineExpr], values: Sequence[SSAValue]) -> list[Index]:
@@ -172,7 +178,9 @@ class Body:
         name = self.scope.fresh(op.memref.name_hint or "local")
         self.buffers[op.memref] = name, buffer_type(op.memref.type)
         self.arrays.add(op.memref)
-        self.lines.add(access.declare_array(name, self.buffers[op.memref][1]))
+        type_ = self.buffers[op.memref][1]
+        self.lines.add(access.declare_array(name, type_))
+        self._note(local_array(name, type_))
 
     def _element(self, op: AccessOp) -> str:
         return self._element_at(op.buffer, self._affine(op.map.results, op.indices))
@@ -235,26 +243,43 @@ class Body:
             self.ranges[op.variable] = constant_index(trips[0])
             self.block(op.body.block)
             return
-        self._pragma(op, trips)
-        self._emit_loop(op)
-
-    def _emit_loop(self, op: ForOp) -> None:
-        lower = self._affine(op.lower.data.results, op.values)
-        upper = self._affine(op.upper.data.results, op.values)
-        self.scope.enter()
-        name = self.scope.fresh(op.label.data if op.label is not None else op.variable.name_hint or "i", "i")
-        head = LoopHead(name, lower, upper, op.step.value.data)
-        self.ranges[op.variable] = head.variable
-        with self.lines.braces(head.text(self.prelude)):
-            self.block(op.body.block)
-        self.scope.leave()
-
-    def _pragma(self, op: ForOp, trips: range | None) -> None:
+        if is_shared(op, self.prelude.threads):
+            self._share(op)
+            return
         if op.kind.data is LoopKind.UNROLL and trips is not None:
             self.prelude.plain |= {"pragma", "pragma_unroll"}
             self.lines.add(f"MSC_UNROLL({len(trips)})")
-        elif op.kind.data is LoopKind.PARALLEL and self.threads != 1:
-            clauses = parallel_nest(op, self.threads)
-            if clauses is not None:
-                self.prelude.plain |= {"pragma", "pragma_parallel"}
-                self.lines.add(f"MSC_PARALLEL_FOR({clauses})")
+        self._emit_loop(op, lambda head: head.text(self.prelude))
+
+    def _emit_loop(self, op: ForOp, text: Callable[[LoopHead], str]) -> None:
+        self.scope.enter()
+        head = self._head(op)
+        self.ranges[op.variable] = head.variable
+        with self.lines.braces(text(head)):
+            self.block(op.body.block)
+        self.scope.leave()
+
+    def _head(self, op: ForOp) -> LoopHead:
+        name = self.scope.fresh(op.label.data if op.label is not None else op.variable.name_hint or "i", "i")
+        lower = self._affine(op.lower.data.results, op.values)
+        upper = self._affine(op.upper.data.results, op.values)
+        return LoopHead(name, lower, upper, op.step.value.data)
+
+    def _share(self, op: ForOp) -> None:
+        """The loop as a function of a range of its iterations, and the call that has the team run all of them."""
+        self.prelude.plain |= {"subnormals", "team"}
+        part = replace(self, lines=Lines(1), scope=Scope([set[str]().union(*self.scope.frames)]), around=[])
+        first, last = part.scope.fresh("first"), part.scope.fresh("last")
+        part._emit_loop(op, lambda head: head.part(first, last, self.prelude))
+        name = self.functions.fresh(f"{self.name}_part")
+        captures = used(self.around, part.lines)
+        self.parts.append(part_functions(name, captures, first, last, part.lines))
+        self.scope.enter()
+        trips = self._head(op).trips(self.prelude)
+        self.scope.leave()
+        share_call(name, captures, trips, self.scope, self.lines)
+
+    def _note(self, capture: Capture) -> None:
+        """Note what the loops of a kernel may take from around them."""
+        if len(self.scope.frames) == 1:
+            self.around.append(capture)

@@ -10,8 +10,8 @@ from xdsl.dialects.func import FuncOp
 
 from msc.codegen.c.control_flow import EntryBody
 from msc.codegen.c.dead_code import dead_values
-from msc.codegen.c.kernels import Kernel, wrap_prototype
-from msc.codegen.c.lines import Lines
+from msc.codegen.c.kernels import Kernel
+from msc.codegen.c.lines import Lines, wrap_prototype
 from msc.codegen.c.names import Scope
 from msc.codegen.c.plan import Call, Place, Plan
 from msc.codegen.c.prelude import Prelude
@@ -74,7 +74,6 @@ class EntryEmitter:
         calls = iter(self.plan.calls)
         body = EntryBody(
             self.prelude,
-            1,
             lines,
             self.scope,
             dead=dead_values(self.main),
@@ -113,11 +112,7 @@ class EntryEmitter:
         return lines.text()
 
     def _set_mode(self, lines: Lines, mode: str) -> None:
-        """Of the caller's thread, and of those that it computes with."""
-        threads = self.signature.threads
-        if threads != 1:
-            self.prelude.plain |= {"pragma", "pragma_team"}
-            lines.add(f"MSC_PARALLEL({f'num_threads({threads})' if threads else ''})")
+        """Of the caller's thread; those that it computes with take it over."""
         lines.add(f"msc_set_mode({mode});")
 
     def _start_scope(self, profiled: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import cast as typed
@@ -13,8 +12,10 @@ from xdsl.ir import Attribute
 
 from msc.codegen.c.body import Body
 from msc.codegen.c.dead_code import dead_values
+from msc.codegen.c.lines import wrap_prototype
 from msc.codegen.c.names import Scope, comment_text
 from msc.codegen.c.prelude import Prelude
+from msc.codegen.c.shared_loops import Capture, scalar
 from msc.codegen.c.types import BufferType, buffer_type, memory_name
 from msc.dialects.open_sizes import argument_sizes
 
@@ -55,24 +56,26 @@ class Kernel:
         return f"void {self.name}({', '.join(self.declarations)})"
 
 
-def emit_kernel(
-    function: FuncOp, name: str, aliased: frozenset[int], prelude: Prelude, threads: int, static: bool
-) -> Kernel:
+def emit_kernel(function: FuncOp, functions: Scope, aliased: frozenset[int], prelude: Prelude, static: bool) -> Kernel:
     """The C of one kernel; `aliased` are the positions of parameters that overlap others in some call."""
-    body = Body(prelude, threads, dead=dead_values(function))
+    name = functions.fresh(function.sym_name.data, "kernel")
+    body = Body(prelude, dead=dead_values(function), name=name, functions=functions)
     parameters = _parameters(function, body.scope, aliased)
     sizes = argument_sizes(function.args, function.arg_attrs)
     names = {a: body.scope.fresh(size.name, "n") for a, size in sizes.items()}
     for argument, parameter in zip(function.args, parameters, strict=False):
         body.bind_parameter(argument, parameter.name)
+        body.around.append(Capture(parameter.name, parameter.declaration))
     for argument, size in sizes.items():
         body.bind_size(argument, names[argument], size.low, size.high)
+        body.around.append(scalar(names[argument], "int64_t"))
     body.block(function.body.block)
     arguments = {**dict(zip(function.args, (p.name for p in parameters), strict=False)), **names}
     unused = "".join(f"    (void){text};\n" for a, text in arguments.items() if a not in body.touched)
     kernel = Kernel(name, parameters, "", tuple(names.values()))
     head = wrap_prototype(f"{'static ' if static else ''}void {name}(", kernel.declarations)
-    return replace(kernel, text=f"{_comment(function)}{head}\n{{\n{unused}{body.lines.text()}}}\n")
+    parts = "".join(body.parts)
+    return replace(kernel, text=f"{_comment(function)}{parts}{head}\n{{\n{unused}{body.lines.text()}}}\n")
 
 
 def _parameters(function: FuncOp, scope: Scope, aliased: frozenset[int]) -> tuple[Parameter, ...]:
@@ -90,15 +93,6 @@ def _parameters(function: FuncOp, scope: Scope, aliased: frozenset[int]) -> tupl
 def _count(function: FuncOp, name: str) -> int:
     attribute = function.attributes.get(name)
     return typed(IntegerAttr, attribute).value.data if isinstance(attribute, IntegerAttr) else 0
-
-
-def wrap_prototype(head: str, items: Sequence[str], tail: str = ")") -> str:
-    """A prototype or call on one line if it fits, else its items on lines under the parenthesis."""
-    line = f"{head}{', '.join(items) or 'void'}{tail}"
-    if len(line) <= 110:
-        return line
-    indent = " " * len(head) if len(head) < 40 else "        "
-    return head + f",\n{indent}".join(items) + tail
 
 
 def _comment(function: FuncOp) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -39,3 +39,12 @@ class Lines:
 
     def text(self) -> str:
         return "".join(f"{line}\n" for line in self.lines)
+
+
+def wrap_prototype(head: str, items: Sequence[str], tail: str = ")") -> str:
+    """A prototype or call on one line if it fits, else its items on lines under the parenthesis."""
+    line = f"{head}{', '.join(items) or 'void'}{tail}"
+    if len(line) <= 110:
+        return line
+    indent = " " * len(head) if len(head) < 40 else "        "
+    return head + f",\n{indent}".join(items) + tail

@@ -11,7 +11,7 @@ from xdsl.ir import Operation
 
 from msc.codegen.c.affine import INDEX, Index
 from msc.codegen.c.prelude import Prelude
-from msc.codegen.c.values import Value
+from msc.codegen.c.values import Precedence, Value, call
 from msc.dialects.loop import ForOp, LoopKind
 
 PARALLEL_WORK = 100_000
@@ -35,45 +35,48 @@ class LoopHead:
         return Index(Value(self.name, INDEX), max(lows, default=None), min(highs, default=None))
 
     def text(self, prelude: Prelude) -> str:
-        lower, upper = _bound(self.lower, "msc_max", prelude), _bound(self.upper, "msc_min", prelude)
+        """Over all iterations."""
+        return self._over(self._start(prelude).text, self._end(prelude).text)
+
+    def part(self, first: str, last: str, prelude: Prelude) -> str:
+        """Over iterations `first` to below `last`, counted from 0."""
+        return self._over(self._place(first, prelude), self._place(last, prelude))
+
+    def trips(self, prelude: Prelude) -> str:
+        """How many iterations there are; not above 0 if there are none."""
+        start, end = self._start(prelude), self._end(prelude)
+        if start.text.isdecimal() and end.text.isdecimal():
+            return str(len(range(int(start.text), int(end.text), self.step)))
+        span = end.text if start.text == "0" else f"{end.at(Precedence.SUM)} - {start.at(Precedence.PRODUCT)}"
+        return span if self.step == 1 else f"({span} + {self.step - 1}) / {self.step}"
+
+    def _over(self, start: str, end: str) -> str:
         step = f"++{self.name}" if self.step == 1 else f"{self.name} += {self.step}"
-        return f"for (int64_t {self.name} = {lower}; {self.name} < {upper}; {step})"
+        return f"for (int64_t {self.name} = {start}; {self.name} < {end}; {step})"
+
+    def _place(self, iteration: str, prelude: Prelude) -> str:
+        start, steps = self._start(prelude), iteration if self.step == 1 else f"{iteration} * {self.step}"
+        return steps if start.text == "0" else f"{start.at(Precedence.SUM)} + {steps}"
+
+    def _start(self, prelude: Prelude) -> Value:
+        return _bound(self.lower, "msc_max", prelude)
+
+    def _end(self, prelude: Prelude) -> Value:
+        return _bound(self.upper, "msc_min", prelude)
 
 
-def _bound(bounds: Sequence[Index], function: str, prelude: Prelude) -> str:
-    text = bounds[0].value.text
+def _bound(bounds: Sequence[Index], function: str, prelude: Prelude) -> Value:
+    value = bounds[0].value
     for bound in bounds[1:]:
         prelude.plain.add("bounds")
-        text = f"{function}({text}, {bound.value.text})"
-    return text
+        value = call(function, INDEX, value, bound.value)
+    return value
 
 
-def parallel_nest(op: ForOp, threads: int) -> str | None:
-    """The clauses of `omp parallel for`, or None when the loop has too little work or lies in another parallel loop."""
-    if _inside_parallel(op) or work(op) < PARALLEL_WORK:
-        return None
-    depth = _perfect_depth(op)
-    collapse = f" collapse({depth})" if depth > 1 else ""
-    return f"num_threads({threads}) schedule(static){collapse}" if threads else f"schedule(static){collapse}"
-
-
-def _inside_parallel(op: ForOp) -> bool:
-    parent = op.parent_op()
-    while parent is not None:
-        if isinstance(parent, ForOp) and parent.kind.data is LoopKind.PARALLEL and _trips(parent) > 1:
-            return True
-        parent = parent.parent_op()
-    return False
-
-
-def _perfect_depth(op: ForOp) -> int:
-    """How many parallel loops nest directly; a loop of one iteration has no text and ends the nest."""
-    ops = list(op.body.block.ops)
-    if len(ops) == 1 and isinstance(ops[0], ForOp):
-        inner = ops[0]
-        if inner.kind.data is LoopKind.PARALLEL and not inner.values and _trips(inner) > 1:
-            return 1 + _perfect_depth(inner)
-    return 1
+def is_shared(op: ForOp, threads: int) -> bool:
+    """Whether threads share a loop: an outermost one that may run in parallel, with enough work."""
+    outermost = not isinstance(op.parent_op(), ForOp)
+    return threads != 1 and op.kind.data is LoopKind.PARALLEL and outermost and work(op) >= PARALLEL_WORK
 
 
 def _trips(op: ForOp) -> int:

@@ -22,6 +22,12 @@ _LIBRARY = """
 RESERVED = frozenset((_KEYWORDS + _LIBRARY).split())
 """C and C++ keywords, and names of the C library that a local variable would hide."""
 
+SYSTEM = frozenset(
+    """access alarm brk clock close execl fork getpid isatty kill link lseek nice pause pipe raise read rmdir sbrk
+    select signal sleep swab sync time truncate unlink usleep write""".split()
+)
+"""Names that headers of the system declare, so that no kernel may bear them."""
+
 _FILES = ("main", "selftest", "tensor", "model_table", "manifest", "golden")
 """Files of ours that stand beside those of a model, which bear its name."""
 _MAXIMUM_LENGTH = 48

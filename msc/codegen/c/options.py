@@ -9,7 +9,7 @@ from msc.targets.cpu import CpuTarget, cpu_target
 
 @dataclass(frozen=True)
 class COptions:
-    """`name` replaces the module's name; `threads` 1 is no OpenMP at all, 0 is as many as OpenMP chooses.
+    """`name` replaces the module's name; `threads` 1 starts none, 0 is one for each processor.
 
     `export_kernels` makes kernels callable from outside (msc verify); `profile` adds a table of kernels with timers
     (msc bench). `flush_subnormals` computes with zeros in the place of subnormal numbers.

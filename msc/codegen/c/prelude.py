@@ -18,6 +18,7 @@ _SCALAR_LAST = 1 << 20
 class Prelude:
     """Collects needs while kernels are emitted; its text depends on the set of them only, not on their order."""
 
+    threads: int = 1
     plain: set[str] = field(default_factory=set[str])
     headers: set[str] = field(default_factory=lambda: {"stddef.h", "stdint.h"})
     types: set[CType] = field(default_factory=set[CType])
@@ -81,7 +82,7 @@ class Prelude:
             yield PLAIN["psabi"]
 
     def _plain(self) -> Iterator[str]:
-        yield from (PLAIN[name] for name in sorted(self.plain))
+        yield from (PLAIN[name].replace("@THREADS@", str(self.threads)) for name in sorted(self.plain))
 
     def _typedefs(self) -> Iterator[str]:
         lines = [_typedef(t) for t in sorted(self.types, key=lambda t: (t.base, t.lanes))]

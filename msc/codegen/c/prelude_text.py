@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from msc.codegen.c.half_text import HALF_TEMPLATES
 from msc.codegen.c.integer_text import INTEGER_TEMPLATES
 from msc.codegen.c.part_text import load_part_text, store_part_text
+from msc.codegen.c.team_text import TEAM
 from msc.codegen.c.template import Template
 
 _LOAD = """
@@ -236,23 +237,11 @@ static inline void msc_prefetch(const void *p, uintptr_t bytes)
 """,
     "pragma": """#define MSC_PRAGMA(text) _Pragma(#text)
 """,
-    "pragma_parallel": """#if defined(_OPENMP) && !defined(MSC_NO_OPENMP)
-#define MSC_PARALLEL_FOR(clauses) MSC_PRAGMA(omp parallel for clauses)
-#else
-#define MSC_PARALLEL_FOR(clauses)
-#endif
-""",
     "pragma_unroll": """/* The next loop has n iterations, and its counter selects registers: it is unrolled whole. */
 #if defined(__clang__)
 #define MSC_UNROLL(n) MSC_PRAGMA(clang loop unroll(full))
 #else
 #define MSC_UNROLL(n) MSC_PRAGMA(GCC unroll n)
-#endif
-""",
-    "pragma_team": """#if defined(_OPENMP) && !defined(MSC_NO_OPENMP)
-#define MSC_PARALLEL(clauses) MSC_PRAGMA(omp parallel clauses)
-#else
-#define MSC_PARALLEL(clauses)
 #endif
 """,
     "subnormals": """/* The bits of a mode that take zeros for subnormal operands and results. */
@@ -288,5 +277,6 @@ static inline void msc_set_mode(uint64_t mode)
     __asm__ volatile("" ::: "memory");
 }
 """,
+    "team": TEAM,
 }
-"""Text that does not depend on a type, by name; emitted in the order of the names."""
+"""Text that does not depend on a type, by name; emitted in the order of the names. `@THREADS@` is the option."""

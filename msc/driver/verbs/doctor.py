@@ -32,7 +32,7 @@ class Finding:
 
 @click.command(name="doctor")
 def command() -> int:
-    """Check Python, the packages, the C compiler, OpenMP, the CPU and the cache folder; exit 1 if something is missing.
+    """Check Python, the packages, the C compiler, threads, the CPU and the cache folder; exit 1 if something is amiss.
 
     Example: msc doctor
     """
@@ -73,8 +73,8 @@ def _compiler() -> Iterator[Finding]:
         yield Finding("C compiler", diagnostic.message, diagnostic.help)
         return
     yield Finding("C compiler", f"{' '.join(toolchain.command)}: {toolchain.version}")
-    missing = "does not link: models run on one thread (optional: sudo apt-get install libgomp1)"
-    yield Finding("OpenMP", "available" if toolchain.supports_openmp else missing)
+    missing = "programs with -pthread do not link: models compile for one thread only"
+    yield Finding("threads", "available" if toolchain.supports_threads else missing)
 
 
 def _cpu() -> Finding:

@@ -19,7 +19,7 @@ _OPTIONS = (
     click.option(
         "--march", default="native", show_default=True, metavar="CPU", help="e.g. native, x86-64-v3, generic."
     ),
-    click.option("--threads", default=1, show_default=True, metavar="N", help="Threads of a call; 0: OpenMP chooses."),
+    click.option("--threads", default=1, show_default=True, metavar="N", help="Threads of a call; 0: one a processor."),
     click.option(
         "--dim",
         "dims",

@@ -255,10 +255,10 @@ def test_scalars_empty_tensors_and_booleans(compiled: Compile, module_of: Parse)
 
 def test_threads_only_where_there_is_work(module_of: Parse) -> None:
     text = CONV2D.read_text()
-    assert "MSC_PARALLEL_FOR(num_threads(2)" in emit_c(module_of(text), COptions(threads=2)).source
-    assert "MSC_PARALLEL_FOR" not in emit_c(module_of(text), COptions(threads=1)).source
+    assert "msc_share(k0_conv2d_add_relu_part_of" in emit_c(module_of(text), COptions(threads=2)).source
+    assert "msc_share" not in emit_c(module_of(text), COptions(threads=1)).source
     small = text.replace("0 to 5", "0 to 2").replace("0 to 28 parallel", "0 to 2 parallel")
-    assert "MSC_PARALLEL_FOR(" not in emit_c(module_of(small), COptions(threads=2)).source
+    assert "msc_share" not in emit_c(module_of(small), COptions(threads=2)).source
 
 
 def test_profile_names_and_times_every_call(compiled: Compile, module_of: Parse) -> None:

@@ -1,0 +1,71 @@
+"""Loops that threads share: the loop becomes a function of a range of its iterations, which the team calls.
+
+What the loop takes from around it goes through an array of pointers, as tensors do from msc to an artifact.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from msc.codegen.c.lines import Lines, wrap_prototype
+from msc.codegen.c.names import Scope
+from msc.codegen.c.types import BufferType, memory_name
+
+
+@dataclass(frozen=True)
+class Capture:
+    """A name that stands around a loop, and its declaration as a parameter.
+
+    `type_name` is that of a scalar or vector, which is passed by its address, and None for an array, which is one.
+    """
+
+    name: str
+    declaration: str
+    type_name: str | None = None
+
+    def argument(self) -> str:
+        """As a pointer."""
+        return f"(void *){'' if self.type_name is None else '&'}{self.name}"
+
+    def taken(self, pointer: str) -> str:
+        """What the pointer leads to."""
+        return pointer if self.type_name is None else f"*(const {self.type_name} *){pointer}"
+
+
+def scalar(name: str, type_name: str) -> Capture:
+    """A scalar or a vector."""
+    return Capture(name, f"{type_name} {name}", type_name)
+
+
+def local_array(name: str, buffer: BufferType) -> Capture:
+    """A local buffer; of one element it is a variable."""
+    if buffer.elements == 1:
+        return scalar(name, memory_name(buffer.base))
+    shape = tuple(size for size in buffer.shape if size != 1)
+    return Capture(name, f"{memory_name(buffer.base)} {BufferType(buffer.base, shape).declarator(name)}")
+
+
+def used(names: Iterable[Capture], lines: Lines) -> list[Capture]:
+    """Those that the lines name."""
+    words = set(re.findall(r"\w+", lines.text()))
+    return [capture for capture in names if capture.name in words]
+
+
+def part_functions(name: str, captures: Sequence[Capture], first: str, last: str, lines: Lines) -> str:
+    """The function of some iterations, and the one that the team calls, which unpacks the pointers."""
+    declarations = [*(c.declaration for c in captures), f"int64_t {first}", f"int64_t {last}"]
+    taken = [*(c.taken(f"arguments[{k}]") for k, c in enumerate(captures)), "first", "last"]
+    return (
+        f"{wrap_prototype(f'static void {name}(', declarations)}\n{{\n{lines.text()}}}\n\n"
+        f"static void {name}_of(void *const *arguments, int64_t first, int64_t last)\n{{\n"
+        f"    {wrap_prototype(f'{name}(', taken, ');')}\n}}\n\n"
+    )
+
+
+def share_call(name: str, captures: Sequence[Capture], trips: str, scope: Scope, lines: Lines) -> None:
+    """Have the team run all iterations."""
+    arguments = scope.fresh("arguments")
+    lines.add(f"void *const {arguments}[] = {{{', '.join(c.argument() for c in captures)}}};")
+    lines.add(f"msc_share({name}_of, {arguments}, {trips});")
