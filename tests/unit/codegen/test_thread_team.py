@@ -173,3 +173,8 @@ def test_unloading_ends_the_workers(compiled: Compile, module_of: Parse) -> None
     for _ in range(2):
         _ctypes.dlclose(handle)
     assert tasks() == before
+
+
+def test_kernels_with_names_of_the_system_build(compiled: Compile, module_of: Parse) -> None:
+    text = AROUND.replace("@rows", "@read")
+    assert compiled(module_of(text), threads=2, profile=True).calls == ("read_2",)
