@@ -1,9 +1,10 @@
 """Operations at the border of a kernel that only say how its inputs and outputs lie in memory.
 
-`ms.transpose` of a kernel's input (and of that `ms.windows`, and `ms.reshape` which merges or splits axes), and
-`ms.transpose`, `ms.pad` or `ms.reshape` (merging axes) that make an output of an inner value which is not an output
-itself, need no statement: reading and writing at other indices does what they say; a padding has its border to write
-besides. So a kernel reads and writes any layout, blocked and padded ones too, and the graph can choose.
+`ms.transpose` of a kernel's input (and of that `ms.windows`, `ms.slice`, and `ms.reshape` which merges or splits axes),
+and `ms.transpose`, `ms.pad` or `ms.reshape` (merging axes, or splitting padded ones) that make an output of an inner
+value which is not an output itself, need no statement: reading and writing at other indices does what they say; a
+padding has its border to write besides. So a kernel reads and writes any layout, blocked and padded ones too, and the
+graph can choose.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from msc.dialects import gk
 from msc.dialects.ms.axis_transforms import WindowsOp
 from msc.dialects.ms.base import BasicOp
-from msc.dialects.ms.movement import TransposeOp
+from msc.dialects.ms.movement import SliceOp, TransposeOp
 from msc.dialects.ms.padding import PadOp
 from msc.dialects.ms.views import ReshapeOp
 from msc.ir.typed import static_shape
@@ -67,7 +68,7 @@ def _input_view(
     op: Operation, views: Mapping[SSAValue, tuple[SSAValue, AffineMap]], yielded: Sequence[SSAValue]
 ) -> tuple[SSAValue, SSAValue, AffineMap] | None:
     """A view of an input: the viewed value, the input, and the index into it."""
-    if not isinstance(op, TransposeOp | ReshapeOp | WindowsOp) or op.results[0] in yielded:
+    if not isinstance(op, TransposeOp | ReshapeOp | WindowsOp | SliceOp) or op.results[0] in yielded:
         return None
     source = op.operands[0]
     before = views.get(source)
@@ -82,7 +83,7 @@ def _input_view(
     return op.results[0], stored, step if before is None else map_.compose(step)
 
 
-def _read_index(op: TransposeOp | ReshapeOp | WindowsOp) -> AffineMap | None:
+def _read_index(op: TransposeOp | ReshapeOp | WindowsOp | SliceOp) -> AffineMap | None:
     """The index into the operand for an index of the result; None where it is not affine."""
     match op:
         case TransposeOp():
@@ -90,6 +91,8 @@ def _read_index(op: TransposeOp | ReshapeOp | WindowsOp) -> AffineMap | None:
         case WindowsOp():
             index = op.source_index()
             return affine_map(len(op.result_shape()), index)
+        case SliceOp():
+            return _sliced_index(op)
         case _:
             return _reshaped_index(static_shape(op.results[0]), static_shape(op.operands[0]))
 
@@ -112,13 +115,14 @@ def _output_place(
 
 
 def _is_output_view(op: Operation) -> bool:
-    """A transposition, a padding with a constant, or a reshape that merges axes."""
+    """A transposition, a padding with a constant, or a reshape that merges axes; or splits them, of what is padded."""
     match op:
         case PadOp():
             return op.word("mode") == "constant"
         case ReshapeOp():
             groups = _equal_groups(static_shape(op.operands[0]), static_shape(op.results[0]))
-            return groups is not None and all(len(after) == 1 for _, after in groups)
+            merges = groups is not None and all(len(after) == 1 for _, after in groups)
+            return merges or (groups is not None and isinstance(op.operands[0].owner, PadOp))
         case _:
             return isinstance(op, TransposeOp)
 
@@ -129,12 +133,20 @@ def _written_index(op: Operation) -> AffineMap:
         amounts = op.amounts()
         return affine_map(len(amounts), [e + begin for e, (begin, _) in zip(dims(len(amounts)), amounts, strict=True)])
     if isinstance(op, ReshapeOp):
-        merged = _reshaped_index(static_shape(op.operands[0]), static_shape(op.results[0]))
-        assert merged is not None
-        return merged
+        moved = _reshaped_index(static_shape(op.operands[0]), static_shape(op.results[0]))
+        assert moved is not None
+        return moved
     assert isinstance(op, TransposeOp)
     d = dims(len(op.permutation()))
     return affine_map(len(d), [d[p] for p in op.permutation()])
+
+
+def _sliced_index(op: SliceOp) -> AffineMap | None:
+    places = [r for r in op.ranges() if r is not None]
+    d = dims(len(op.result_shape()))
+    if len(places) < len(d):
+        return None
+    return affine_map(len(d), [e * r.step + r.start for e, r in zip(d, places, strict=True)])
 
 
 def _transposed_index(op: TransposeOp) -> AffineMap:

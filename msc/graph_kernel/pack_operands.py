@@ -17,9 +17,10 @@ from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.convolution import ConvolutionOp
 from msc.dialects.ms.linear import MatrixProductOp
 from msc.dialects.ms.movement import TransposeOp
+from msc.dialects.ms.padding import PadOp
 from msc.dialects.ms.views import ReshapeOp
 from msc.graph_kernel.pointwise import runs_along_image
-from msc.graph_kernel.stored_inputs import read_stored, transposition_kernel
+from msc.graph_kernel.stored_inputs import moving_kernel, read_stored, transposition_kernel
 from msc.ir.typed import static_shape
 from msc.targets.cpu import CpuTarget, cpu_target
 
@@ -36,8 +37,9 @@ LONG_ROW_BYTES = 2048
 
 @dataclass(frozen=True)
 class Packing:
-    """A tensor reshaped to `split`, then transposed by `perm`, is how it is stored."""
+    """A tensor padded to the shape `padded`, reshaped to `split`, then transposed by `perm`, is how it is stored."""
 
+    padded: tuple[int, ...]
     split: tuple[int, ...]
     perm: tuple[int, ...]
 
@@ -46,6 +48,17 @@ class Packing:
         """The transposition that undoes `perm`."""
         return tuple(self.perm.index(k) for k in range(len(self.perm)))
 
+    def moves(self, value: SSAValue) -> list[MsOp]:
+        """The operations that store a value so."""
+        ops: list[MsOp] = []
+        shape = static_shape(value)
+        if self.padded != shape:
+            added = [there - here for here, there in zip(shape, self.padded, strict=True)]
+            ops.append(PadOp(value, pad=(*(0 for _ in shape), *added)))
+        if self.split != self.padded:
+            ops.append(ReshapeOp(ops[-1].results[0] if ops else value, shape=self.split))
+        return [*ops, TransposeOp(ops[-1].results[0] if ops else value, perm=self.perm)]
+
 
 @dataclass(frozen=True)
 class PackOperands(ModulePass):
@@ -53,7 +66,8 @@ class PackOperands(ModulePass):
 
     Takes: kernels. Gives: the same kernels, in which the weights of convolutions lie output channels last and the
     right operands of
-    matrix products rows first, both cut into panels of the width of a register tile on `target`, where that divides;
+    matrix products rows first, both cut into panels of the width of a register tile on `target`, the last filled up
+    with zeros;
     each is read
     through a view at the kernel's border. Weights are packed at compile time (`hoist-parameters` afterwards); others
     by a kernel in
@@ -89,33 +103,34 @@ def _pack(kernel: KernelOp, target: CpuTarget, constancy: Constancy) -> None:
         if packing is None or (isinstance(op, ConvolutionOp) and not constant):
             continue
         stored = _stored(value, packing, kernel, op, constant)
-        read_stored(kernel.body.block, index, stored, packing.inverse)
+        read_stored(kernel.body.block, index, stored, packing.inverse, packing.padded)
         kernel.operands[index] = stored
 
 
 def _stored(value: SSAValue, packing: Packing, kernel: KernelOp, op: Operation, constant: bool) -> SSAValue:
-    """The packed value: operations on a weight, which will be hoisted, else a view and a kernel."""
+    """The packed value: operations on a weight, which will be hoisted, else a kernel, of a view where that suffices."""
     block = kernel.parent
     assert block is not None
-    view: MsOp | None = None
-    if packing.split != static_shape(value):
-        view = ReshapeOp(value, shape=packing.split)
-        view.location = op.location
-        block.insert_op_before(view, kernel)
-        value = view.results[0]
-    moved = TransposeOp(value, perm=packing.perm) if constant else transposition_kernel("pack", value, packing.perm)
-    moved.location = op.location
-    block.insert_op_before(moved, kernel)
-    return moved.results[0]
+    moves = packing.moves(value)
+    if not constant and packing.padded == static_shape(value):
+        *views, _ = moves
+        moves = [*views, transposition_kernel("pack", views[-1].results[0] if views else value, packing.perm)]
+    elif not constant:
+        moves = [moving_kernel("pack", value, packing.moves)]
+    for moved in moves:
+        moved.location = op.location
+        block.insert_op_before(moved, kernel)
+    return moves[-1].results[0]
 
 
 def _panel(columns: int, dtype: str, target: CpuTarget, rows: int | None = None, steps: int = 0) -> int | None:
-    """The panel width that divides the columns, or None where there is nothing to cut.
+    """The width of panels: the best that divides the columns, or else the best; None where there is nothing to cut.
 
     `rows` of `steps` elements are what the panels are multiplied by.
     """
     size = BYTES[dtype]
-    width = next((w for w in target.panels(size, rows, steps * size) if columns % w == 0), columns)
+    widths = target.panels(size, rows, steps * size)
+    width = next((w for w in widths if columns % w == 0), widths[0])
     return width if columns > width else None
 
 
@@ -129,9 +144,10 @@ def _weight_packing(op: ConvolutionOp, target: CpuTarget, along_image: bool) -> 
     height = ROWS_OF_A_TILE if outputs % ROWS_OF_A_TILE == 0 else None
     panel = height if along_image else _panel(outputs, op.dtype(1), target)
     if panel is None or op.int_("group") > 1:
-        return Packing(op.shape(1), (*range(2, 2 + spatial), 1, 0))
-    split = (outputs // panel, panel, inputs, *kernel)
-    return Packing(split, (0, *range(3, 3 + spatial), 2, 1))
+        return Packing(op.shape(1), op.shape(1), (*range(2, 2 + spatial), 1, 0))
+    panels = -(-outputs // panel)
+    split = (panels, panel, inputs, *kernel)
+    return Packing((panels * panel, inputs, *kernel), split, (0, *range(3, 3 + spatial), 2, 1))
 
 
 def _matrix_packing(op: MatrixProductOp, target: CpuTarget, constant: bool) -> Packing | None:
@@ -144,10 +160,13 @@ def _matrix_packing(op: MatrixProductOp, target: CpuTarget, constant: bool) -> P
     lead, count = tuple(range(len(batch))), len(batch)
     panel = _panel(n, dtype, target, op.result_shape()[-2], columns if transposed else rows)
     if panel is None:
-        return Packing(op.shape(1), (*lead, count + 1, count)) if transposed else None
+        return Packing(op.shape(1), op.shape(1), (*lead, count + 1, count)) if transposed else None
+    panels = -(-n // panel)
     if transposed:
-        return Packing((*batch, n // panel, panel, columns), (*lead, count, count + 2, count + 1))
-    return Packing((*batch, rows, n // panel, panel), (*lead, count + 1, count, count + 2))
+        padded, split = (*batch, panels * panel, columns), (*batch, panels, panel, columns)
+        return Packing(padded, split, (*lead, count, count + 2, count + 1))
+    padded, split = (*batch, rows, panels * panel), (*batch, rows, panels, panel)
+    return Packing(padded, split, (*lead, count + 1, count, count + 2))
 
 
 def _pays(op: MatrixProductOp, n: int, dtype: str) -> bool:

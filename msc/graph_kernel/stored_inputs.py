@@ -1,29 +1,33 @@
-"""Inputs of kernels that lie in memory otherwise than the kernel computes with them (see `msc.analysis.layout_views`).
-
-Nputs of kernels that lie in memory otherwise than the kernel computes with them (see `msc.analysis.layout_views`).
-"""
+"""Inputs of kernels that lie in memory otherwise than they compute with them (see `msc.analysis.layout_views`)."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from msc.dialects.gk import KernelOp, YieldOp
-from msc.dialects.ms.movement import TransposeOp
+from msc.dialects.ms.movement import SliceOp, TransposeOp
 from msc.dialects.ms.views import ReshapeOp
 from msc.ir.typed import static_shape
 
 
-def read_stored(body: Block, index: int, stored: SSAValue, perm: tuple[int, ...]) -> None:
+def read_stored(
+    body: Block, index: int, stored: SSAValue, perm: tuple[int, ...], padded: tuple[int, ...] | None = None
+) -> None:
     """Let argument `index` have the type of `stored`; its uses see it transposed by `perm`.
 
-    And merged to the old shape.
+    And merged to the old shape; where more is stored, to the shape `padded`, of which they see the beginning.
     """
     old = body.args[index]
     new = body.insert_arg(stored.type, index)
     new.name_hint = old.name_hint
     views: list[Operation] = [TransposeOp(new, perm=perm)]
-    if static_shape(views[0].results[0]) != static_shape(old):
-        views.append(ReshapeOp(views[0].results[0], shape=static_shape(old)))
+    shape = static_shape(old)
+    if static_shape(views[0].results[0]) != (padded or shape):
+        views.append(ReshapeOp(views[0].results[0], shape=padded or shape))
+    if padded not in (None, shape):
+        views.append(SliceOp(views[-1].results[0], begin=(0,) * len(shape), end=shape))
     first = body.first_op
     assert first is not None
     body.insert_ops_before(views, first)
@@ -33,7 +37,12 @@ def read_stored(body: Block, index: int, stored: SSAValue, perm: tuple[int, ...]
 
 def transposition_kernel(label: str, value: SSAValue, perm: tuple[int, ...]) -> KernelOp:
     """A kernel that only moves the elements of `value`."""
+    return moving_kernel(label, value, lambda argument: [TransposeOp(argument, perm=perm)])
+
+
+def moving_kernel(label: str, value: SSAValue, moves: Callable[[SSAValue], Sequence[Operation]]) -> KernelOp:
+    """A kernel of operations that move the elements of `value`; the last gives its result."""
     body = Block(arg_types=[value.type])
-    op = TransposeOp(body.args[0], perm=perm)
-    body.add_ops([op, YieldOp(op.results[0])])
-    return KernelOp(label, [value], [op.results[0].type], Region(body))
+    ops = moves(body.args[0])
+    body.add_ops([*ops, YieldOp(ops[-1].results[0])])
+    return KernelOp(label, [value], [ops[-1].results[0].type], Region(body))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
+from math import gcd
 
 from msc.poly.alignment import aligned
 from msc.poly.dependences import Dependences
@@ -16,7 +17,7 @@ from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.outer_band import ScheduleLimit, SharedLoop, can_share, carries_nothing, restricted, shared_loops
 from msc.poly.plan import Group, Member, Plan
 from msc.poly.scalar import reads
-from msc.schedule.access import lanes_of, scalar_cost, statement_cost, strides, vectorisable
+from msc.schedule.access import block_size, lanes_of, scalar_cost, statement_cost, strides, vectorisable
 from msc.schedule.threads import shared
 from msc.schedule.tile_order import in_order
 from msc.schedule.tiling import TileSearch
@@ -268,7 +269,8 @@ def _moved(
     others = [i for i in range(len(band)) if i != vector]
     row = next((i for i in others if _is_crossed(model, band[i], band[vector]) and band[i].extent >= lanes), None)
     if row is None or band[vector].extent < lanes:
-        return (*(band[i] for i in others), replace(band[vector], tile=band[vector].extent, vector=True))
+        blocks = gcd(*(block_size(model.statements[s], d) for s, d in band[vector].dims.items()))
+        return (*(band[i] for i in others), replace(band[vector], tile=blocks or band[vector].extent, vector=True))
     reasons.append(f"tiles of {lanes} x {lanes} along {band[row].name} and {band[vector].name}: one is read across")
     outer = (band[i] for i in others if i != row)
     return (*outer, replace(band[row], tile=lanes), replace(band[vector], tile=lanes, vector=True))

@@ -203,7 +203,9 @@ int main(void)
         free(x);
         free(y);
     }}
-    return {name}_run((const float *)MSC_ANY, MSC_ANY, {high} + 1, workspace) != {macro}_ERROR_SIZE;
+    const int refused = {name}_run((const float *)MSC_ANY, MSC_ANY, {high} + 1, workspace) == {macro}_ERROR_SIZE;
+    free(workspace);
+    return !refused;
 }}
 """
 
