@@ -122,8 +122,8 @@ def live_attribute(live: LiveShape, sizes: Sequence[Size]) -> ArrayAttr[AffineMa
 
 
 def set_live_inputs(kernel: KernelOp, lives: Sequence[LiveShape], sizes: Sequence[Size]) -> None:
-    """Note on a kernel what of its inputs is live; nothing where all is."""
-    if all(is_whole(dim) for live in lives for dim in live):
+    """Note on a kernel what of its inputs is live; nothing where all is and no constant is one of a size."""
+    if all(is_whole(dim) for live in lives for dim in live) and all(constant_size(op) is None for op in kernel.walk()):
         kernel.attributes.pop(KERNEL_SIZES, None)
         kernel.attributes.pop(KERNEL_LIVE, None)
         return

@@ -8,14 +8,14 @@ from contextlib import ExitStack
 from os import PathLike, fspath
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from msc.driver.compile import compile_read, generate_c
 from msc.driver.options import CompileOptions
 from msc.driver.reading_models import Model
 from msc.driver.registry import new_context
 from msc.driver.stages import STAGE
-from msc.runtime.artifact import load
+from msc.runtime.artifact import CompiledModel, load
 from msc.runtime.build import BuildOptions, build
 
 if TYPE_CHECKING:
@@ -44,17 +44,22 @@ def specialise(model: str | PathLike[str], options: CompileOptions | None = None
 def compile_imported(
     imported: Imported, name: str, options: CompileOptions
 ) -> Callable[[Mapping[str, Array]], Sequence[Array]]:
-    """An imported model compiled to C, built and loaded; its files go when it goes."""
-    model = Model(name, imported.module, STAGE["graph"], Path(name).parent, {}, new_context(), imported)
+    """An imported model compiled to C, built and loaded."""
+    loaded = compile_loaded(imported_model(imported, name), options)
+    return lambda inputs: loaded.outputs(**inputs)
+
+
+def imported_model(imported: Imported, name: str) -> Model:
+    """An imported model at the graph stage, as read from the file `name`."""
+    return Model(name, imported.module, STAGE["graph"], Path(name).parent, {}, new_context(), imported)
+
+
+def compile_loaded(model: Model, options: CompileOptions, flags: tuple[str, ...] = ()) -> CompiledModel:
+    """A model compiled to C, built with `flags` after msc's own, and loaded; its files go when it goes."""
     compilation = compile_read(model, options)
     with ExitStack() as files:
         folder = Path(files.enter_context(TemporaryDirectory(prefix="msc-", ignore_cleanup_errors=True)))
-        build(generate_c(compilation), compilation.parameters(), "so", folder / "model.so", BuildOptions())
+        build(generate_c(compilation), compilation.parameters(), "so", folder / "model.so", BuildOptions(flags))
         loaded = load(folder / "model.so")
         weakref.finalize(loaded, files.pop_all().close)
-
-    def run(inputs: Mapping[str, Array]) -> Sequence[Array]:
-        results = cast("Array | tuple[Array, ...]", loaded(**inputs))
-        return results if isinstance(results, tuple) else (results,)
-
-    return run
+    return loaded

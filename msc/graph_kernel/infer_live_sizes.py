@@ -23,8 +23,8 @@ class InferLiveSizes(ModulePass):
     """Note on every kernel what of its inputs is live where a call decides sizes.
 
     Takes: a module of kernels whose shapes are those of the largest sizes (`ms.sizes`). Gives: `gk.sizes` and `gk.live`
-    on each kernel that takes a tensor of an open size, and `ms.live` on the results of @main. Does nothing where all
-    sizes are constant. Raises MSC0208 where what is live is no box.
+    on each kernel that takes a tensor of an open size or has a constant that is one, and `ms.live` on the results of
+    @main. Does nothing where all sizes are constant. Raises MSC0208 where what is live is no box.
     """
 
     name = "infer-live-sizes"

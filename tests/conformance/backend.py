@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,21 +19,23 @@ from msc.ir.verification import verify_module
 Array: TypeAlias = NDArray[Any]
 Executor: TypeAlias = Literal["interp", "c"]
 Run: TypeAlias = Callable[[Mapping[str, Array]], Mapping[str, Array]]
+Execute: TypeAlias = Callable[[Imported], Run]
 
 
 def interpreted(imported: Imported) -> Run:
     """A module run by the interpreter."""
     verify_module(imported.module)
-    return lambda inputs: _named(imported, evaluate(imported.module, inputs, imported.weights))
+    return lambda inputs: named(imported, evaluate(imported.module, inputs, imported.weights))
 
 
 def compiled(imported: Imported) -> Run:
     """A module compiled to C, built and loaded."""
     model = compile_imported(imported, "model.onnx", CompileOptions())
-    return lambda inputs: _named(imported, model(inputs))
+    return lambda inputs: named(imported, model(inputs))
 
 
-def _named(imported: Imported, results: Sequence[Array]) -> Mapping[str, Array]:
+def named(imported: Imported, results: Sequence[Array]) -> Mapping[str, Array]:
+    """The results of a module by the names of the model's outputs."""
     return dict(zip(imported.outputs, results, strict=True))
 
 
@@ -42,14 +44,14 @@ def _array(value: Any) -> Array:
     return np.empty(0, object) if value is None or isinstance(value, list) else np.asarray(value)
 
 
-EXECUTORS: Mapping[Executor, Callable[[Imported], Run]] = {"interp": interpreted, "c": compiled}
+EXECUTORS: Mapping[Executor, Execute] = {"interp": interpreted, "c": compiled}
 
 
 class MscRep(BackendRep):
     """A prepared model; what it learns about its inputs is kept for reports."""
 
-    def __init__(self, model: ModelProto, executor: Executor) -> None:
-        self.model = SpecialisingModel(model, EXECUTORS[executor])
+    def __init__(self, model: ModelProto, execute: Execute) -> None:
+        self.model = SpecialisingModel(model, execute)
         self._outputs = [info.name for info in model.graph.output]
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -60,15 +62,15 @@ class MscRep(BackendRep):
 
 
 class MscBackend(Backend):
-    """The backend; `executor` and `prepared` (the last model, for reports) belong to the class, as the suite has it."""
+    """The backend; `execute` and `prepared` (the last model, for reports) belong to the class, as the suite has it."""
 
-    executor: Executor = "interp"
+    execute: ClassVar[Execute] = interpreted
     prepared: MscRep | None = None
 
     @classmethod
     def prepare(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> MscRep:
         """A model ready to run; it is compiled at its first call."""
-        cls.prepared = MscRep(model, cls.executor)
+        cls.prepared = MscRep(model, cls.execute)
         return cls.prepared
 
     @classmethod

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from msc.support.diagnostics import MscError
-from tests.conformance.backend import Executor, MscBackend, MscRep
+from tests.conformance.backend import EXECUTORS, Executor, MscBackend, MscRep
 from tests.conformance.suite import Case, classes
 from tests.time_limit import OutOfTime, time_limit
 
@@ -28,14 +28,14 @@ class Outcome:
 
 def run_cases(cases: Sequence[Case], executor: Executor, seconds: int) -> Iterator[Outcome]:
     """Run cases one after another."""
-    MscBackend.executor = executor
+    MscBackend.execute = EXECUTORS[executor]
     for case in cases:
         MscBackend.prepared = None
         started = time.perf_counter()
-        reason = _reason(case, seconds)
+        why = reason(case.run, seconds)
         bound = _bound_inputs()
         taken = time.perf_counter() - started
-        yield Outcome(case.name, case.kind, reason == "", reason, tuple(sorted(classes(case))), bound, taken)
+        yield Outcome(case.name, case.kind, why == "", why, tuple(sorted(classes(case))), bound, taken)
 
 
 def _bound_inputs() -> tuple[str, ...]:
@@ -43,12 +43,12 @@ def _bound_inputs() -> tuple[str, ...]:
     return () if prepared is None else tuple(sorted(prepared.model.bound))
 
 
-def _reason(case: Case, seconds: int) -> str:
+def reason(run: Callable[[], None], seconds: int) -> str:
     """Why a case fails, in a line; empty if it passes. Whatever it raises is the answer that is wanted."""
     try:
         with warnings.catch_warnings(), time_limit(seconds):
             warnings.simplefilter("ignore")
-            case.run()
+            run()
     except MscError as error:
         return " ".join(
             f"{d.code}: {d.message}{' ' + '; '.join(d.notes) if d.notes else ''}" for d in error.diagnostics[:2]

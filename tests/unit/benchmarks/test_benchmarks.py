@@ -14,8 +14,10 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.__main__ import main
+from benchmarks.arena import logged_bytes
 from benchmarks.exported import NAMES
 from benchmarks.measure import Plan, Spread, interleaved, ratios
+from benchmarks.memory import memory, table
 from benchmarks.model import Array, Model
 from benchmarks.models import MODELS
 from benchmarks.peers import PEERS, Peer, Runner
@@ -115,3 +117,14 @@ def test_an_unknown_engine_is_named() -> None:
     result = CliRunner().invoke(main, ["lenet5", "--peers", "orrt"])
     assert result.exit_code == 2
     assert "unknown engine 'orrt'" in result.output
+
+
+def test_the_arena_is_what_its_log_adds_up_to() -> None:
+    log = "Reserving 4096\nExtended allocation by 1048576 bytes.\nTotal\nExtended allocation by 256 bytes.\n"
+    assert logged_bytes(log) == 1048576 + 256
+
+
+def test_a_call_takes_less_than_the_arena() -> None:
+    found = memory("lenet5")
+    assert 0 < found.workspace + found.results < found.requested < found.arena
+    assert "| `lenet5` |" in table([found])

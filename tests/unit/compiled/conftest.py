@@ -1,19 +1,10 @@
-"""How much is tried: a little in every run of the tests, much with MSC_TESTS=large in the environment.
-
-MSC_TESTS=large ./run-tests tests/unit/compiled        every element type in every shape; about half an hour
-"""
+"""Whether tests may take long: see effort.py."""
 
 from __future__ import annotations
 
-import os
-
 import pytest
-from hypothesis import HealthCheck, settings
 
-LARGE = os.environ.get("MSC_TESTS") == "large"
-
-_SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large)
-settings.register_profile("compiled", max_examples=200 if LARGE else 6, deadline=None, suppress_health_check=_SLOW)
+from tests.unit.compiled.effort import LARGE
 
 
 @pytest.fixture(scope="session")

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from msc.dialects.element_types import ELEMENT_TYPES
 from msc.dialects.ms import OPERATIONS
+from tests.unit.compiled.effort import EFFORT
 from tests.unit.compiled.operations import cases_of, random_cases
 from tests.unit.compiled.programs import Array, Case, compiled, interpreted, program_text, results_of, run_checked
 from tests.unit.compiled.values import assert_close, inputs
@@ -95,7 +96,7 @@ def test_no_access_outside_a_buffer_and_nothing_undefined(tmp_path: Path, large:
         compare(batch, run_checked(text, folder, arrays, march), interpreted(text, arrays))
 
 
-@settings(settings.get_profile("compiled"))
+@EFFORT
 @given(random_cases())
 def test_random_sizes_and_properties(tmp_path_factory: pytest.TempPathFactory, cases: list[Case]) -> None:
     check_all(cases, tmp_path_factory.mktemp("random"))

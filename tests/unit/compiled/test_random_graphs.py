@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from msc.schedule import threads as thread_sharing
+from tests.unit.compiled.effort import EFFORT
 from tests.unit.compiled.programs import Array, compiled, interpreted
 from tests.unit.compiled.random_graphs import programs
 
@@ -29,8 +31,11 @@ def random_inputs(text: str) -> list[Array]:
 
 def check(text: str, folder: Path, march: str, threads: int) -> None:
     arrays = random_inputs(text)
-    actual = compiled(text, folder, march, threads).outputs(*arrays)
-    for got, wanted in zip(actual, interpreted(text, arrays), strict=True):
+    assert_near(compiled(text, folder, march, threads).outputs(*arrays), interpreted(text, arrays))
+
+
+def assert_near(actual: Sequence[Array], expected: Sequence[Array]) -> None:
+    for got, wanted in zip(actual, expected, strict=True):
         if wanted.dtype.kind != "f":
             np.testing.assert_array_equal(got, wanted)
             continue
@@ -41,7 +46,7 @@ def check(text: str, folder: Path, march: str, threads: int) -> None:
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("march", ["native", "generic", "x86-64-v3"])
 def test_graphs(tmp_path_factory: pytest.TempPathFactory, march: str, threads: int) -> None:
-    @settings(settings.get_profile("compiled"))
+    @EFFORT
     @given(programs())
     def run(text: str) -> None:
         check(text, tmp_path_factory.mktemp("graph"), march, threads)

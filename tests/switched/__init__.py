@@ -1,0 +1,1 @@
+"""Whole suites of tests with optimisations turned off, each in turn: `python -m tests.switched`."""

@@ -1,0 +1,75 @@
+"""Suites of tests without each optimisation in turn: `python -m tests.switched --write`."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+
+import click
+
+from msc.driver.switches import SWITCHES
+from tests.switched.report import table, write_page
+from tests.switched.suites import SUITES
+from tests.switched.trying import Check, Tried, tried
+
+
+@click.command()
+@click.option("--without", default=",".join(SWITCHES), help="Optimisations to turn off, each in turn [default: all].")
+@click.option("--suites", default=",".join(SUITES), show_default=True, help="Where the checks come from.")
+@click.option("--match", "pattern", default="", help="Only checks whose name this regular expression finds.")
+@click.option("--part", default="0/1", show_default=True, help="K/N: of N equal parts the one numbered K, from 0.")
+@click.option("--seconds", default=600, show_default=True, help="Time limit of a check without one optimisation.")
+@click.option("--record", type=click.Path(path_type=Path), help="A JSON line a check; what stands there is done.")
+@click.option("--write", is_flag=True, help="Write the table into docs/cli.md.")
+def main(
+    without: str,
+    suites: str,
+    pattern: str,
+    part: str,
+    seconds: int,
+    record: Path | None,
+    write: bool,
+) -> None:
+    """Do the checks, print the table, and exit 1 if one fails without an optimisation."""
+    found = list(_recorded(record)) if record is not None and record.exists() else []
+    chosen = _chosen(suites.split(","), pattern, part, {(outcome.suite, outcome.name) for outcome in found})
+    for suite, check in chosen:
+        outcome = tried(suite, check, without.split(","), seconds)
+        _tell(outcome, record)
+        found.append(outcome)
+    click.echo(table(found))
+    if write:
+        write_page(found)
+    sys.exit(any(why for outcome in found for why in (*outcome.reasons.values(), outcome.refused)))
+
+
+def _chosen(
+    suites: Sequence[str], pattern: str, part: str, done: Collection[tuple[str, str]]
+) -> Iterator[tuple[str, Check]]:
+    first, count = map(int, part.split("/"))
+    for suite in suites:
+        fitting = (check for check in SUITES[suite]() if re.search(pattern, check.name))
+        yield from ((suite, check) for check in islice(fitting, first, None, count) if (suite, check.name) not in done)
+
+
+def _tell(outcome: Tried, record: Path | None) -> None:
+    """Record an outcome, and show its failures."""
+    for name, why in {**outcome.reasons, "": outcome.refused}.items():
+        if why:
+            click.echo(f"{outcome.suite} {outcome.name} {name and 'without ' + name}: {why}", err=True)
+    if record is not None:
+        with record.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(outcome)) + "\n")
+
+
+def _recorded(path: Path) -> Iterator[Tried]:
+    return (Tried(**json.loads(line)) for line in path.read_text("utf-8").splitlines())
+
+
+if __name__ == "__main__":
+    main()

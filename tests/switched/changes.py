@@ -1,0 +1,72 @@
+"""Which optimisations make a difference to a model: only without these is there anything to build."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from msc.driver.options import CompileOptions
+from msc.driver.pass_manager import PassManager
+from msc.driver.pipeline import build_pipeline
+from msc.driver.reading_models import Model
+from msc.driver.size_samples import with_samples
+from msc.driver.stages import IR_STAGES, STAGE
+from msc.driver.switches import switched
+from tests.conformance.running import reason
+
+SECONDS = 120
+"""The time limit of a pass."""
+
+
+@dataclass
+class Copy:
+    """A model on its way through the passes with some options; `failure` says why a pass failed on it."""
+
+    model: Model
+    options: CompileOptions
+    failure: str = ""
+
+    def apply(self, spec: str) -> None:
+        """Apply a pass of the table, as it is with these options. Raises what it raises."""
+        passes = build_pipeline(",".join(switched((spec,), self.options.without)))
+        manager = PassManager(self.model.context, self.model.sources, verify_each=False)
+        manager.run(self.model.module, with_samples(passes, self.model, self.options))
+
+    def try_to_apply(self, spec: str) -> None:
+        """Apply a pass unless one has failed already."""
+        self.failure = self.failure or reason(lambda: self.apply(spec), SECONDS)
+
+    def without(self, name: str) -> Copy:
+        """A copy of its own that goes on without an optimisation."""
+        model = replace(self.model, module=self.model.module.clone())
+        return Copy(model, replace(self.options, without=(name,)))
+
+    def differs(self, other: Copy) -> bool:
+        """Whether the modules are not the same text, or one is not there."""
+        return bool(self.failure) or str(self.model.module) != str(other.model.module)
+
+
+def changed(model: Model, options: CompileOptions, names: Iterable[str]) -> dict[str, Copy]:
+    """The model at the loop stage without each of those optimisations that make a difference to the C.
+
+    The model goes through the passes once, and its module with it; beside it go copies, each from the first pass on
+    that is another one without its optimisation, as long as their text differs from the model's: right after that pass
+    and at the end of a stage. C depends on the last module and nothing else.
+    """
+    whole, copies = Copy(model, options), dict[str, Copy]()
+    for spec, is_last in _passes(options):
+        new = {n: whole.without(n) for n in names if n not in copies and switched((spec,), (n,)) != (spec,)}
+        copies |= new
+        for copy in copies.values():
+            copy.try_to_apply(spec)
+        whole.apply(spec)
+        same = {name for name in (copies if is_last else new) if not copies[name].differs(whole)}
+        copies = {name: copy for name, copy in copies.items() if name not in same}
+    return {n: replace(copy, model=replace(copy.model, stage=STAGE["loop"])) for n, copy in copies.items()}
+
+
+def _passes(options: CompileOptions) -> Iterator[tuple[str, bool]]:
+    """All passes of the table; of each whether it is the last of its stage."""
+    for stage in IR_STAGES:
+        specs = stage.pipeline(options.pass_settings)
+        yield from ((spec, number == len(specs)) for number, spec in enumerate(specs, 1))

@@ -1,0 +1,34 @@
+"""The table of docs/cli.md: what makes a difference to how many checks, and how many of them pass without it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from msc.driver.switches import SWITCHES
+from tests.switched.trying import Tried
+
+PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
+_BEGIN, _END = "<!-- switched: begin -->", "<!-- switched: end -->"
+
+
+def table(outcomes: Sequence[Tried]) -> str:
+    """A row for each optimisation, a column for each suite: checks that pass of those whose C is another without it."""
+    suites = list(dict.fromkeys(outcome.suite for outcome in outcomes))
+    counts = {suite: sum(o.suite == suite and not o.refused for o in outcomes) for suite in suites}
+    head = ["without", *(f"{suite} ({count})" for suite, count in counts.items())]
+    rows = [[f"`{name}`", *(_cell(outcomes, suite, name) for suite in suites)] for name in SWITCHES]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] + ["---:"] * len(suites), *rows))
+
+
+def _cell(outcomes: Sequence[Tried], suite: str, name: str) -> str:
+    reasons = [o.reasons[name] for o in outcomes if o.suite == suite and name in o.reasons]
+    return f"{reasons.count('')} of {len(reasons)}"
+
+
+def write_page(outcomes: Sequence[Tried]) -> None:
+    """Put the table into the page, between its marks."""
+    page = PAGE.read_text("utf-8")
+    before, _, rest = page.partition(_BEGIN)
+    after = rest.partition(_END)[2]
+    PAGE.write_text(f"{before}{_BEGIN}\n{table(outcomes)}\n{_END}{after}", "utf-8")

@@ -1,0 +1,139 @@
+"""The checks by suite: ONNX's node cases and light models, every operation, random graphs, control flow, open sizes."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import TypeAlias
+from unittest.mock import patch
+
+import numpy as np
+from hypothesis import Phase, given, seed, settings
+
+from msc.driver.options import CompileOptions
+from msc.driver.reading_models import Model, read_model
+from msc.driver.registry import new_context
+from msc.driver.specialise import imported_model
+from msc.driver.stages import STAGE
+from msc.importers.onnx import Imported
+from msc.schedule import threads as thread_sharing
+from tests.conformance.backend import Array, MscBackend, Run, named
+from tests.conformance.expectations import read_expectations
+from tests.conformance.suite import RANDOM, Case, cases
+from tests.switched.trying import Check, Compile
+from tests.unit.compiled import test_open_sizes as open_sizes
+from tests.unit.compiled.effort import EFFORT
+from tests.unit.compiled.operations import cases_of
+from tests.unit.compiled.programs import Case as Operation
+from tests.unit.compiled.programs import interpreted, parsed, program_text
+from tests.unit.compiled.random_graphs import programs
+from tests.unit.compiled.test_control_flow import NESTED, READ_AND_WRITTEN, SCAN, numbers
+from tests.unit.compiled.test_operations import LARGE_CASES, arguments, compare
+from tests.unit.compiled.test_random_graphs import assert_near, random_inputs
+
+Compare: TypeAlias = Callable[[Sequence[Array], Sequence[Array]], None]
+
+RANDOM_PROGRAMS = 60
+"""Each of four graphs."""
+
+
+def _of_onnx(kind: str) -> Iterator[Check]:
+    """The cases of the ONNX suite of one kind that pass with all optimisations on."""
+    misses = read_expectations("c")
+    return (_of_case(case) for case in cases(frozenset({kind})) if case.name not in misses)
+
+
+def _of_case(case: Case) -> Check:
+    def run(compile: Compile) -> None:
+        def execute(imported: Imported) -> Run:
+            function = compile(imported_model(imported, "model.onnx"), CompileOptions())
+            return lambda inputs: named(imported, function.outputs(**inputs))
+
+        with patch.object(MscBackend, "execute", execute):
+            case.run()
+
+    return Check(case.name, run)
+
+
+def _of_text(name: str, text: str, inputs: Sequence[Array], compare: Compare, threads: int = 1) -> Check:
+    def run(compile: Compile) -> None:
+        model = Model("test.mir", parsed(text), STAGE["graph"], Path(), {}, new_context())
+        compare(compile(model, CompileOptions(threads=threads)).outputs(*inputs), interpreted(text, inputs))
+
+    return Check(name, run)
+
+
+def _operations() -> Iterator[Check]:
+    """Every operation in many shapes, the cases of one operation as one program; i8 beside f32, and large tensors."""
+    for dtype in ("f32", "i8"):
+        for name, group in groupby(sorted(cases_of(dtype)), lambda case: case[0].split()[0]):
+            yield _of_operations(f"{name} {dtype}", list(group))
+    for case in LARGE_CASES:
+        yield _of_operations(" ".join(case), [case])
+
+
+def _of_operations(name: str, group: Sequence[Operation]) -> Check:
+    return _of_text(name, program_text(group), arguments(group), partial(compare, group))
+
+
+def _graphs() -> Iterator[Check]:
+    """Random programs, always the same; every other one for two threads, which share whatever they can."""
+    texts: list[str] = []
+
+    @seed(0)
+    @settings(EFFORT, max_examples=RANDOM_PROGRAMS, phases=[Phase.generate], database=None)
+    @given(programs())
+    def collect(text: str) -> None:
+        texts.append(text)
+
+    collect()
+    for number, text in enumerate(dict.fromkeys(texts)):
+        check = _of_text(f"graph {number}", text, random_inputs(text), assert_near, threads=1 + number % 2)
+        yield Check(check.name, _sharing(check.run))
+
+
+def _sharing(run: Callable[[Compile], None]) -> Callable[[Compile], None]:
+    """With kernels shared between threads however small they are."""
+
+    def shared(compile: Compile) -> None:
+        with patch.object(thread_sharing, "TEAM_CYCLES", float("-inf")):
+            run(compile)
+
+    return shared
+
+
+def _control_flow() -> Iterator[Check]:
+    true, two = np.array(True), np.array(2)
+    yield _of_text("scan", SCAN, [numbers(6, 2, 37), numbers(2, 37), numbers(37, 37)], assert_near)
+    yield _of_text("entries", READ_AND_WRITTEN, [numbers(6, 5), two], assert_near)
+    yield _of_text("nested", NESTED, [numbers(4, 9), true, two], assert_near)
+
+
+def _open_sizes() -> Iterator[Check]:
+    """Models compiled for ranges of sizes, called at the least, the largest, and between."""
+    return (Check(name, lambda compile, name=name: _at_sizes(name, compile)) for name in open_sizes.MODELS)
+
+
+def _at_sizes(name: str, compile: Compile) -> None:
+    ranges = open_sizes.ranges(name)
+    with tempfile.TemporaryDirectory() as folder:
+        path, options = Path(folder) / "model.mir", CompileOptions(dims=ranges)
+        path.write_text(open_sizes.MODELS[name].text, "utf-8")
+        function = compile(read_model(str(path), options), options)
+        for part in (0, 1 / 2, 1):
+            sizes = {size: low + int(part * (high - low)) for size, (low, high) in ranges.items()}
+            open_sizes.check(path, function, sizes)
+
+
+SUITES: Mapping[str, Callable[[], Iterator[Check]]] = {
+    "node": lambda: _of_onnx("node"),
+    "light models": lambda: _of_onnx(RANDOM),
+    "operations": _operations,
+    "random graphs": _graphs,
+    "control flow": _control_flow,
+    "open sizes": _open_sizes,
+}
+"""By name; light models have random weights, under which a permuted weight shows."""

@@ -1,0 +1,66 @@
+"""Checks of programs that msc compiles, done again without each optimisation that makes a difference to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from msc.driver.options import CompileOptions
+from msc.driver.reading_models import Model
+from msc.driver.specialise import compile_loaded
+from msc.runtime.artifact import CompiledModel
+from tests.conformance.running import reason
+from tests.switched.changes import Copy, changed
+from tests.unit.compiled.programs import QUICK
+
+Compile: TypeAlias = Callable[[Model, CompileOptions], CompiledModel]
+
+
+@dataclass(frozen=True)
+class Check:
+    """Calling `run` with what compiles raises if a result is wrong."""
+
+    name: str
+    run: Callable[[Compile], None]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What came of a check: for each optimisation that makes a difference the failure without it, or nothing.
+
+    `refused` says why nothing was compiled with all of them.
+    """
+
+    suite: str
+    name: str
+    reasons: Mapping[str, str]
+    refused: str = ""
+
+
+class _Looked(BaseException):
+    """Nothing is built in the first round; no handler of a suite shall catch this."""
+
+
+def tried(suite: str, check: Check, names: Sequence[str], seconds: int) -> Tried:
+    """Do a check without each of the optimisations `names` in turn, at most `seconds` each time."""
+    found: dict[str, Copy] = {}
+
+    def look(model: Model, options: CompileOptions) -> CompiledModel:
+        found.update(changed(model, options, names))
+        raise _Looked
+
+    why = reason(lambda: check.run(look), seconds)
+    if not why.startswith(_Looked.__name__):
+        return Tried(suite, check.name, {}, why or "nothing is compiled")
+    reasons = {name: copy.failure or _failure(check, copy, seconds) for name, copy in found.items()}
+    return Tried(suite, check.name, reasons)
+
+
+def _failure(check: Check, copy: Copy, seconds: int) -> str:
+    """Why a check fails if what it compiles is this."""
+
+    def compile_(_model: Model, _options: CompileOptions) -> CompiledModel:
+        return compile_loaded(copy.model, copy.options, QUICK)
+
+    return reason(lambda: check.run(compile_), seconds)
