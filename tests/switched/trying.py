@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -50,9 +51,13 @@ def tried(suite: str, check: Check, names: Sequence[str], seconds: int) -> Tried
         found.update(changed(model, options, names))
         raise _Looked
 
-    why = reason(lambda: check.run(look), seconds)
-    if not why.startswith(_Looked.__name__):
-        return Tried(suite, check.name, {}, why or "nothing is compiled")
+    def run() -> None:
+        with suppress(_Looked):
+            check.run(look)
+            raise LookupError("nothing is compiled")
+
+    if refused := reason(run, seconds):
+        return Tried(suite, check.name, {}, refused)
     reasons = {name: copy.failure or _failure(check, copy, seconds) for name, copy in found.items()}
     return Tried(suite, check.name, reasons)
 
