@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from xdsl.context import Context
 from xdsl.dialects import func
@@ -24,7 +25,7 @@ from msc.lowering.kernel_function import KernelFunction
 from msc.lowering.kernel_signature import IN_PLACE, OUTPUTS, TEMPORARIES
 from msc.poly.model import KernelModel
 from msc.poly.nest import generate
-from msc.poly.overwriting import may_overwrite
+from msc.poly.overwriting import may_overwrite, overlays
 from msc.poly.plan import from_lines
 from msc.poly.tree import schedule_tree, tile_counts
 from msc.support.diagnostics import Diagnostic, MscError
@@ -98,7 +99,9 @@ def _function(kernel: gk.KernelOp, model: KernelModel, outputs: Sequence[int]) -
     locations = [op.location for op in statement_operations(kernel)]
     counts = tile_counts(model, plan)
     nests = generate(schedule, [*(f"n{k}" for k in range(len(model.sizes))), *counts])
-    function = KernelFunction(model, nests, inputs, outputs, locations, tuple(counts.values())).build()
+    held = partial(overlays, model, plan, schedule)
+    builder = KernelFunction(model, nests, inputs, outputs, locations, tuple(counts.values()), held)
+    function = builder.build()
     temporaries = len(function.function_type.inputs) - len(inputs) - len(outputs) - len(model.sizes)
     function.attributes[OUTPUTS] = IntegerAttr(len(outputs), i64)
     function.attributes[TEMPORARIES] = IntegerAttr(temporaries, i64)
@@ -106,7 +109,7 @@ def _function(kernel: gk.KernelOp, model: KernelModel, outputs: Sequence[int]) -
         DenseArrayBase.from_list(i64, [o, i])
         for o, output in enumerate(outputs)
         for i, source in enumerate(inputs)
-        if may_overwrite(model, plan, schedule, source, output)
+        if all(may_overwrite(model, plan, schedule, source, target) for target in (output, *builder.held_in(output)))
     ]
     if pairs:
         function.attributes[IN_PLACE] = ArrayAttr(pairs)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from xdsl.dialects import arith, func, memref
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IndexType, MemRefType, i64
@@ -16,11 +17,23 @@ from msc.dialects.loop import ApplyOp, ForOp, LoadOp, LoopKind, StoreOp
 from msc.dialects.open_sizes import size_attributes
 from msc.lowering.scalar_bodies import BodyEmitter, storage_type
 from msc.poly.affine import bounds, simplified
-from msc.poly.buffers import LOCAL_BYTES, Access, LocalBuffer, body_accesses, compose, forwarded, local_buffer
+from msc.poly.buffers import (
+    LOCAL_BYTES,
+    REGISTER_BYTES,
+    Access,
+    LocalBuffer,
+    body_accesses,
+    compose,
+    forwarded,
+    local_buffer,
+)
 from msc.poly.live import ranges_of
 from msc.poly.model import KernelModel
 from msc.poly.nest import Body, Instance, Loop, Nest
 from msc.poly.scalar import Index, Read
+
+Overlays: TypeAlias = Callable[[Collection[int]], Mapping[int, int]]
+"""Those of some internal arrays that may lie in an output until it is written, to that output."""
 
 
 @dataclass
@@ -39,6 +52,7 @@ class KernelFunction:
     """Builds the function.
 
     Arguments: inputs, outputs, whole-array temporaries for what fits nowhere else, sizes that the call decides.
+    `overlays` says which of some internal arrays may lie in which output.
     """
 
     def __init__(
@@ -49,14 +63,20 @@ class KernelFunction:
         outputs: Sequence[int],
         locations: Sequence[Attribute],
         counts: Sequence[AffineExpr] = (),
+        overlays: Overlays = lambda _: {},
     ):
         self._model = model
         self._counts = counts
         self._nests = nests
         self._arguments = [*inputs, *outputs]
         self._locations = locations
-        self._local = _local_buffers(model, nests, len(model.sizes) + len(counts))
+        self._local = _local_buffers(model, nests, len(model.sizes) + len(counts), overlays)
         self._temporaries = sorted({a for _, missing in self._local.values() for a in missing})
+
+    def held_in(self, output: int) -> list[int]:
+        """The internal arrays that lie in an output until it is written."""
+        held = {a for found, _ in self._local.values() for a, place in found.overlaid.items() if place == output}
+        return sorted(held)
 
     def build(self) -> func.FuncOp:
         arrays = [*self._arguments, *self._temporaries]
@@ -122,7 +142,7 @@ class KernelFunction:
 
     def _body(self, body: Body, scope: _Scope, block: Block) -> None:
         local, _ = self._local[id(body)]
-        buffers = dict(scope.buffers)
+        buffers = {**scope.buffers, **{array: scope.buffers[output] for array, output in local.overlaid.items()}}
         for array, buffer in local.buffers.items():
             alloca = memref.AllocaOp.get(storage_type(self._model.arrays[array].dtype), shape=list(buffer.shape))
             block.add_op(alloca)
@@ -137,13 +157,16 @@ class KernelFunction:
 
 @dataclass(frozen=True)
 class _Locals:
-    """The internal arrays of a Body: forwarded ones, and local buffers of others."""
+    """The internal arrays of a Body: forwarded ones, local buffers of others, and those that lie in an output."""
 
     forwarded: frozenset[int]
     buffers: Mapping[int, LocalBuffer]
+    overlaid: Mapping[int, int]
 
 
-def _local_buffers(model: KernelModel, nests: Sequence[Nest], outside: int) -> dict[int, tuple[_Locals, list[int]]]:
+def _local_buffers(
+    model: KernelModel, nests: Sequence[Nest], outside: int, overlays: Overlays
+) -> dict[int, tuple[_Locals, list[int]]]:
     """By the identity of each Body: its local arrays, and those that need a temporary.
 
     `outside` are the variables that are no loops'.
@@ -156,7 +179,7 @@ def _local_buffers(model: KernelModel, nests: Sequence[Nest], outside: int) -> d
                 for inner in nest.body:
                     visit(inner, depth + 1)
             case Body():
-                found[id(nest)] = _locals(model, body_accesses(model, nest, depth), depth)
+                found[id(nest)] = _locals(model, body_accesses(model, nest, depth), depth, overlays)
             case Instance():
                 return
 
@@ -165,20 +188,27 @@ def _local_buffers(model: KernelModel, nests: Sequence[Nest], outside: int) -> d
     return found
 
 
-def _locals(model: KernelModel, accesses: Sequence[Access], depth: int) -> tuple[_Locals, list[int]]:
+def _locals(
+    model: KernelModel, accesses: Sequence[Access], depth: int, overlays: Overlays
+) -> tuple[_Locals, list[int]]:
     passed = forwarded(accesses)
+    stored = sorted({a.array for a in accesses} - passed)
+    found = {array: local_buffer([a for a in accesses if a.array == array], depth) for array in stored}
+    sizes = {array: _bytes(model, array, buffer) for array, buffer in found.items()}
+    overlaid = overlays([array for array in stored if sizes[array] > REGISTER_BYTES])
     buffers: dict[int, LocalBuffer] = {}
-    missing: list[int] = []
     room = LOCAL_BYTES
-    for array in sorted({a.array for a in accesses} - passed):
-        buffer = local_buffer([a for a in accesses if a.array == array], depth)
-        size = math.prod(buffer.shape) * BYTES[model.arrays[array].dtype] if buffer is not None else room + 1
-        if buffer is None or size > room:
-            missing.append(array)
-        else:
-            room -= size
+    for array, buffer in found.items():
+        if buffer is not None and array not in overlaid and sizes[array] <= room:
+            room -= sizes[array]
             buffers[array] = buffer
-    return _Locals(frozenset(passed), buffers), missing
+    missing = [array for array in stored if array not in overlaid and array not in buffers]
+    return _Locals(frozenset(passed), buffers, overlaid), missing
+
+
+def _bytes(model: KernelModel, array: int, buffer: LocalBuffer | None) -> int:
+    shape = model.arrays[array].shape if buffer is None else buffer.shape
+    return math.prod(shape) * BYTES[model.arrays[array].dtype]
 
 
 def _memref(shape: Sequence[int], dtype: str) -> MemRefType[Attribute]:

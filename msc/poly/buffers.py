@@ -2,7 +2,8 @@
 
 An array that is written and read at one point of one leaf needs no memory: the value is *forwarded*. One that lives
 within an iteration of the outer loops becomes a *local* buffer of just the elements that the iteration touches. Others
-are temporaries of the whole shape.
+are temporaries of the whole shape. What is too large for registers may also lie in an output that is computed from it:
+that takes no more of the cache, and the output's lines are there when they are needed.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from msc.poly.scalar import reads
 
 LOCAL_BYTES = 64 * 1024
 """Local buffers of one kernel together: they live on the stack."""
+
+REGISTER_BYTES = 2048
+"""No machine's vector registers hold more; a larger buffer is memory."""
 
 
 @dataclass(frozen=True)

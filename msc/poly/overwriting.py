@@ -1,6 +1,10 @@
-"""Whether a kernel may write an output over an input: each element is read for the last time before it is written."""
+"""Which arrays of a kernel may lie in one place: each element of one is read for the last time before the other's is
+written. An output may so overwrite an input, and until it is written it may hold an internal array.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 import islpy as isl
 
@@ -36,6 +40,40 @@ def may_overwrite(model: KernelModel, plan: Plan, schedule: isl.Schedule, source
         if touching <= set(dims):
             same = same.eq_at_multi_union_pw_aff(isl.MultiUnionPwAff(loop_row(dims, ranks)))
     return pairs.subtract(same).is_empty() and reversed_pairs(schedule, pairs).is_empty()
+
+
+def overlays(model: KernelModel, plan: Plan, schedule: isl.Schedule, arrays: Collection[int]) -> dict[int, int]:
+    """Those of some internal arrays that may lie in an output until it is written, to that output."""
+    found: dict[int, int] = {}
+    for output in [a for a, array in enumerate(model.arrays) if array.kind == "output"]:
+        held = [output]
+        for array in _sources(model, output):
+            wanted = array in arrays and array not in found
+            if wanted and all(may_overwrite(model, plan, schedule, array, later) for later in held):
+                found[array] = output
+                held.append(array)
+    return found
+
+
+def _sources(model: KernelModel, target: int) -> list[int]:
+    """Internal arrays whose elements those of `target` at the same places are made of, the last made first."""
+    found: dict[int, None] = {}
+    todo = [target]
+    while todo:
+        statement = _only_write(model, todo.pop(0))
+        if statement is not None:
+            here = {r.operand for r in reads(statement.body) if r.index == statement.write and not r.indirect}
+            internal = [a for a in sorted(here) if model.arrays[a].kind == "internal" and _only_write(model, a)]
+            todo += internal
+            found.update(dict.fromkeys(internal))
+    order = [s.target for s in model.statements]
+    return sorted(found, key=order.index, reverse=True)
+
+
+def _only_write(model: KernelModel, array: int) -> KernelStatement | None:
+    """The statement that writes an array, if it is the only one and does so once for each element."""
+    writing = [s for s in model.statements if s.target == array]
+    return writing[0] if len(writing) == 1 and writing[0].combine is None else None
 
 
 def _read_then_write(model: KernelModel, source: int, target: int) -> isl.UnionMap:

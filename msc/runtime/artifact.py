@@ -27,7 +27,15 @@ _addressof = ctypes.addressof
 _from_buffer = cast(Callable[[Array], ctypes.c_char], ctypes.c_char.from_buffer)
 
 LARGE = 64 * 1024
-"""Bytes of a result from which on its alignment is worth a microsecond."""
+"""Bytes of a result from which on its place in memory is worth a microsecond."""
+
+PAGE = 4096
+BEHIND = 512
+"""Bytes that a result's place in its page lies behind that of the largest input.
+
+A load waits for stores before it to addresses that agree in their last 12 bits, as those just written and those read
+next do where both arrays are passed in the same order, at the same places of their pages or a little further on.
+"""
 
 _ERRORS = {1: "a pointer was null", 2: "a pointer was misaligned", 3: "the weights were not set"}
 
@@ -42,12 +50,17 @@ class _Workspace(threading.local):
         self.pointers = (ctypes.c_void_p * max(tensors, 1))()
 
 
-def _new_output(shape: tuple[int, ...], dtype: np.dtype[Any], nbytes: int) -> Array:
-    """An uninitialised array; a large one starts at a cache line, so that no vector that is stored lies in two."""
+def array_beside(beside: int, shape: tuple[int, ...], dtype: np.dtype[Any], nbytes: int) -> Array:
+    """An uninitialised array.
+
+    A large one starts at a cache line, so that no vector that is stored lies in two, and a little before the place in
+    its page that the address `beside` has.
+    """
     if nbytes < LARGE:
         return np.empty(shape, dtype)
-    memory = np.empty(nbytes + ALIGNMENT, np.uint8)
-    return np.ndarray(shape, dtype, memory, -memory.ctypes.data % ALIGNMENT)
+    memory = np.empty(nbytes + PAGE, np.uint8)
+    place = (beside - BEHIND) & -ALIGNMENT
+    return np.ndarray(shape, dtype, memory, (place - _address(memory)) % PAGE)
 
 
 class CompiledModel:
@@ -60,6 +73,8 @@ class CompiledModel:
         self._run = _function(library, RUN_SYMBOL)
         self._checker = Checker(signature.inputs)
         self._outputs = tuple((t.shape, numpy_dtype(t.dtype), t.bytes) for t in signature.outputs)
+        sizes = [t.bytes for t in signature.inputs]
+        self._largest = sizes.index(max(sizes)) if sizes else None
         arguments = len(signature.inputs) + len(signature.outputs) + len(signature.sizes)
         self._local = _Workspace(signature.workspace_bytes, arguments)
 
@@ -76,7 +91,7 @@ class CompiledModel:
         if self.signature.sizes:
             return self._open_outputs(arrays, named)
         inputs = self._checker.check(arrays, named)
-        outputs = tuple([_new_output(*output) for output in self._outputs])
+        outputs = tuple(self._new_outputs(inputs))
         self.call_into(inputs, outputs)
         return outputs
 
@@ -89,9 +104,13 @@ class CompiledModel:
     def new_outputs(self, inputs: Sequence[Array] | None = None) -> list[Array]:
         """Uninitialised arrays for the outputs of a call, of the largest sizes or those of its checked inputs."""
         if not self.signature.sizes:
-            return [_new_output(*output) for output in self._outputs]
+            return self._new_outputs(inputs)
         sizes = [s.high for s in self.signature.sizes] if inputs is None else sizes_of(self.signature, inputs)
         return [new_output(tensor, sizes) for tensor in self.signature.outputs]
+
+    def _new_outputs(self, inputs: Sequence[Array] | None) -> list[Array]:
+        beside = _address(inputs[self._largest]) if inputs and self._largest is not None else 0
+        return [array_beside(beside, *output) for output in self._outputs]
 
     def check(self, arrays: Sequence[Array]) -> Sequence[Array]:
         """The inputs in order as `call_into` takes them. Raises MSC0601 to MSC0604."""

@@ -14,7 +14,7 @@ from msc.poly.buffers import body_accesses, forwarded, local_buffer
 from msc.poly.compute import dims
 from msc.poly.model import KernelModel
 from msc.poly.nest import Body, Loop, Nest, generate
-from msc.poly.overwriting import may_overwrite
+from msc.poly.overwriting import may_overwrite, overlays
 from msc.poly.plan import Group, Member, Plan
 from msc.poly.scalar import apply
 from msc.poly.tree import schedule_tree
@@ -109,6 +109,42 @@ def test_a_product_may_not_overwrite_its_factors() -> None:
     plan = Plan(band, (Group((0,)), Group((1,), (Member("k", 4, {1: 2}),)), Group((2,))))
     assert not overwrites(model, plan, 0, 2)
     assert not overwrites(model, plan, 1, 2)
+
+
+def normalised_rows(of: str) -> tuple[KernelModel, Plan]:
+    """t = -x; m = max of t's rows; u = t - m; y = u `of`'s element, or that of the next column."""
+    i, j = dims(2)
+    nearby = {"same": read(3, 2, i, j), "next": apply("add", read(3, 2, i, j), read(3, 2, i, j * -1 + 3))}[of]
+    arrays = (array(4, 4, kind="input"), array(4, 4, kind="output"), array(4, 4), array(4, 4), array(4))
+    statements = (
+        statement((4, 4), 2, (i, j), apply("neg", read(0, 2, i, j))),
+        statement((4,), 4, (i,), read(2, 1, i, 0)),
+        statement((4, 4), 4, (i,), read(2, 2, i, j), "max"),
+        statement((4, 4), 3, (i, j), apply("sub", read(2, 2, i, j), read(4, 2, i))),
+        statement((4, 4), 1, (i, j), nearby),
+    )
+    row = Member("i", 4, dict.fromkeys(range(5), 0))
+    groups = [Group((k,), (Member("j", 4, {k: 1}, vector=True),) if k != 1 else ()) for k in range(5)]
+    return KernelModel(arrays, statements, ("rows",)), Plan((row,), tuple(groups))
+
+
+def test_arrays_lie_in_the_output_that_is_made_of_them() -> None:
+    model, plan = normalised_rows("same")
+    schedule = schedule_tree(model, plan)
+    assert overlays(model, plan, schedule, [2, 3]) == {2: 1, 3: 1}
+    assert overlays(model, plan, schedule, [3]) == {3: 1}
+    assert overlays(model, plan, schedule, []) == {}
+
+
+def test_an_array_that_is_read_elsewhere_once_more_does_not() -> None:
+    model, plan = normalised_rows("next")
+    assert overlays(model, plan, schedule_tree(model, plan), [2, 3]) == {2: 1}
+
+
+def test_a_reduction_does_not_lie_in_an_output() -> None:
+    model = matmul_relu(4, 4, 4)
+    plan = Plan((), (Group((0,)), Group((1,)), Group((2,))))
+    assert overlays(model, plan, schedule_tree(model, plan), [3]) == {}
 
 
 @st.composite

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from msc.runtime.artifact import CompiledModel, load
+from msc.runtime.artifact import BEHIND, PAGE, CompiledModel, array_beside, load
 from msc.runtime.build import build
 from msc.runtime.program import CProgram, Signature
 from msc.support.diagnostics import MscError
@@ -74,6 +74,15 @@ def test_all_wrong_inputs_are_named_at_once(model: CompiledModel) -> None:
     with pytest.raises(MscError) as caught:
         model(X.T, np.array([1.5]))
     assert [d.code for d in caught.value.diagnostics] == ["MSC0603", "MSC0604"]
+
+
+@pytest.mark.parametrize("beside", [0, 16, 4096 + 48, 12345 * 16])
+def test_large_results_start_at_a_line_before_their_input(beside: int) -> None:
+    array = array_beside(beside, (300, 100), np.dtype(np.float32), 120_000)
+    assert array.shape == (300, 100)
+    assert array.flags.writeable
+    assert array.ctypes.data % 64 == 0
+    assert BEHIND <= (beside - array.ctypes.data) % PAGE < BEHIND + 64
 
 
 def test_threads_do_not_meet(model: CompiledModel) -> None:
