@@ -13,6 +13,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import cast
@@ -81,14 +82,19 @@ class ArtifactCache:
 
 
 def _base_key(model: str, options: CompileOptions, memo: FileMemo) -> str | None:
-    """Everything but the weights; None when a file cannot be read, of which its reader tells."""
+    """Everything but the weights; None when a file cannot be read, of which its reader tells.
+
+    Files count by what is in them, not by where they lie; the model's also by its name, which its stage and the symbols
+    of the C follow from.
+    """
     try:
         text = memo.digest(Path(model))
         tuned = memo.digest(options.tuned) if options.tuned is not None else ""
     except OSError:
         return None
     machine = (detect_machine(), *sorted(detect_flags()))
-    return digest((text, tuned, model, options.key(), msc.__version__, package_fingerprint(), *_compiler(), *machine))
+    chosen = (Path(model).name, replace(options, weights=None, tuned=None).key())
+    return digest((text, tuned, *chosen, msc.__version__, package_fingerprint(), *_compiler(), *machine))
 
 
 def _compiler() -> tuple[str, ...]:

@@ -19,14 +19,29 @@ from msc.driver.compile import Step, compile_model
 from msc.driver.kernel_rates import KernelRate, KernelWork, MeasuredKernels
 from msc.driver.options import CompileOptions
 from msc.ir.locations import source_location
+from msc.poly.dependences import dependences
+from msc.poly.model import KernelModel
+from msc.poly.plan import Plan
+from msc.poly.plan_changes import described_change
 from msc.runtime.machine import Machine
+from msc.schedule.neighbours import Neighbourhood
 from msc.schedule.prediction import Prediction, predict
 from msc.schedule.schedule_kernels import plan_of
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.targets.cpu import CpuTarget, cpu_target
 
+_ALTERNATIVES = 2
+"""Plans beside a kernel's own that are shown of each kind: tiles, vectors, orders, threads."""
 _COLLECT_AFTER = "convert-gk-to-loop"
 """The pass after which kernels carry everything: what they were fused of, their schedule, their function."""
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A plan that takes one decision otherwise: which, and what the analytical model expects of it."""
+
+    change: str
+    predicted_cycles: int
 
 
 @dataclass(frozen=True)
@@ -51,6 +66,10 @@ class KernelExplanation:
     rate: KernelRate | None = field(default=None)
     runs: int | None = 1
     """How often a call of the model runs it; None if that is computed."""
+    predicted_share_of_peak: float = 0.0
+    """Flops of the predicted cycles' multiply-adds: two vectors a cycle and thread, two flops a lane."""
+    alternatives: tuple[Alternative, ...] = ()
+    """Other legal plans, two of each kind, the fastest by prediction first: of a kernel that was asked for by name."""
 
 
 def explain_model(
@@ -62,7 +81,8 @@ def explain_model(
 
     def collect(step: Step, module: ModuleOp) -> None:
         if step.name == _COLLECT_AFTER:
-            found.extend(_explain(op, options, times) for op in module.walk() if isinstance(op, KernelOp))
+            kernels = [op for op in module.walk() if isinstance(op, KernelOp)]
+            found.extend(_explain(op, options, times, kernel) for op in kernels)
 
     compile_model(model, options, "loop", after_step=collect)
     chosen = [k for k in found if kernel is None or kernel in (k.function, k.label)]
@@ -74,14 +94,17 @@ def explain_model(
     return tuple(chosen)
 
 
-def _explain(kernel: KernelOp, options: CompileOptions, measured: MeasuredKernels) -> KernelExplanation:
+def _explain(
+    kernel: KernelOp, options: CompileOptions, measured: MeasuredKernels, asked: str | None
+) -> KernelExplanation:
     symbol, pattern = kernel.attributes.get("gk.function"), kernel.attributes.get("gk.pattern")
     function = symbol.string_value() if isinstance(symbol, SymbolRefAttr) else ""
-    target = cpu_target(options.march)
-    prediction = predict(kernel_model(kernel), plan_of(kernel), target, options.threads)
+    target, model, plan = cpu_target(options.march), kernel_model(kernel), plan_of(kernel)
+    prediction = predict(model, plan, target, options.threads)
     runs, total = times_run(kernel), measured.seconds.get(function)
     seconds = total / runs if total is not None and runs else None
     work = KernelWork(flops(kernel), bytes_read(kernel) + bytes_written(kernel))
+    others = _alternatives(model, plan, target, options.threads) if asked in (function, kernel.label.data) else ()
     return KernelExplanation(
         function=function,
         label=kernel.label.data,
@@ -100,7 +123,22 @@ def _explain(kernel: KernelOp, options: CompileOptions, measured: MeasuredKernel
         measured_seconds=seconds,
         rate=None if seconds is None else KernelRate.of(work, seconds, measured.machine),
         runs=runs,
+        predicted_share_of_peak=_share_of_peak(work.flops, prediction, target, options.threads),
+        alternatives=others,
     )
+
+
+def _alternatives(model: KernelModel, plan: Plan, target: CpuTarget, threads: int) -> tuple[Alternative, ...]:
+    """Where `msc tune` would look first."""
+    others = Neighbourhood(model, dependences(model), target, threads).of_each_kind(plan, _ALTERNATIVES)
+    return tuple(
+        Alternative(described_change(plan, other), round(predict(model, other, target, threads).cycles))
+        for other in others
+    )
+
+
+def _share_of_peak(flops: int, prediction: Prediction, target: CpuTarget, threads: int) -> float:
+    return flops / (prediction.cycles * (threads or target.cores) * 4 * target.lanes(4))
 
 
 def _predicted_seconds(prediction: Prediction, target: CpuTarget, machine: Machine | None) -> float | None:
@@ -141,6 +179,7 @@ def _paragraph(kernel: KernelExplanation) -> str:
         ("schedule", kernel.schedule),
         ("because", kernel.schedule_reasons),
         ("predicted", (_predicted_line(kernel),)),
+        ("instead", tuple(f"{a.predicted_cycles} cycles: {a.change}" for a in kernel.alternatives)),
         ("measured", _measured_lines(kernel)),
     )
     for title, items in sections:
@@ -159,8 +198,8 @@ def _runs_line(kernel: KernelExplanation) -> tuple[str, ...]:
 
 def _predicted_line(kernel: KernelExplanation) -> str:
     parts = f"{kernel.predicted_instruction_cycles} of instructions, {kernel.predicted_memory_cycles} of memory"
-    seconds = kernel.predicted_seconds
-    return f"{kernel.predicted_cycles} cycles: {parts}{'' if seconds is None else f'; {seconds * 1e6:.2f} us'}"
+    time = "" if kernel.predicted_seconds is None else f"; {kernel.predicted_seconds * 1e6:.2f} us"
+    return f"{kernel.predicted_cycles} cycles: {parts}{time}; {kernel.predicted_share_of_peak:.1%} of peak"
 
 
 def _measured_lines(kernel: KernelExplanation) -> tuple[str, ...]:

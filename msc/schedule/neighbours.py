@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from math import ceil
 
 from msc.poly.dependences import Dependences
@@ -34,8 +35,16 @@ class Neighbourhood:
 
     def of(self, plan: Plan) -> Iterator[Plan]:
         """The legal plans next to `plan`, each once, without itself: those first that are predicted to be fastest."""
+        return self._legal(plan, (candidate for move in self._moves() for candidate in move(plan)))
+
+    def of_each_kind(self, plan: Plan, count: int) -> Iterator[Plan]:
+        """As `of`, but of each kind of decision only the first `count`."""
+        first = (p for move in self._moves() for p in islice(self._legal(plan, move(plan)), count))
+        return self._legal(plan, first)
+
+    def _legal(self, plan: Plan, candidates: Iterator[Plan]) -> Iterator[Plan]:
         known = {tuple(to_lines(plan)): plan}
-        for candidate in self._candidates(plan):
+        for candidate in candidates:
             known.setdefault(tuple(to_lines(candidate)), candidate)
         others = list(known.values())[1:]
         return filter(self._is_legal, sorted(others, key=self._predicted))
@@ -50,8 +59,8 @@ class Neighbourhood:
             return False
         return is_legal(self.model, self.deps, plan)
 
-    def _candidates(self, plan: Plan) -> Iterator[Plan]:
-        moves: tuple[Callable[[Plan], Iterator[Plan]], ...] = (
+    def _moves(self) -> tuple[Callable[[Plan], Iterator[Plan]], ...]:
+        return (
             self._tiles,
             self._vectors,
             self._orders,
@@ -59,8 +68,6 @@ class Neighbourhood:
             self._inner_vectors,
             self._parallel,
         )
-        for move in moves:
-            yield from move(plan)
 
     def _tiles(self, plan: Plan) -> Iterator[Plan]:
         """Other widths of the vector loop, with other rows of each other loop of the band."""

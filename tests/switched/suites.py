@@ -33,6 +33,7 @@ from tests.unit.compiled.random_graphs import programs
 from tests.unit.compiled.test_control_flow import NESTED, READ_AND_WRITTEN, SCAN, numbers
 from tests.unit.compiled.test_operations import LARGE_CASES, arguments, compare
 from tests.unit.compiled.test_random_graphs import assert_near, random_inputs
+from tests.unit.compiled.values import inputs
 
 Compare: TypeAlias = Callable[[Sequence[Array], Sequence[Array]], None]
 
@@ -70,13 +71,14 @@ def _operations() -> Iterator[Check]:
     """Every operation in many shapes, the cases of one operation as one program; i8 beside f32, and large tensors."""
     for dtype in ("f32", "i8"):
         for name, group in groupby(sorted(cases_of(dtype)), lambda case: case[0].split()[0]):
-            yield _of_operations(f"{name} {dtype}", list(group))
-    for case in LARGE_CASES:
-        yield _of_operations(" ".join(case), [case])
+            together = list(group)
+            yield _of_operations(f"{name} {dtype}", together, arguments(together))
+    for number, case in enumerate(LARGE_CASES):
+        yield _of_operations(" ".join(case), [case], inputs(*case, number))
 
 
-def _of_operations(name: str, group: Sequence[Operation]) -> Check:
-    return _of_text(name, program_text(group), arguments(group), partial(compare, group))
+def _of_operations(name: str, group: Sequence[Operation], arrays: Sequence[Array]) -> Check:
+    return _of_text(name, program_text(group), arrays, partial(compare, group))
 
 
 def _graphs() -> Iterator[Check]:

@@ -1,5 +1,6 @@
 """From model to artifact: every stage resumes to the same C, the API calls, the cache finds."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -74,6 +75,16 @@ def test_the_second_compilation_comes_from_the_cache(model: Path) -> None:
     path = msc.compile(model).path
     assert ArtifactCache(str(model), options).find() == path
     assert ArtifactCache(str(model), CompileOptions(threads=2)).find() is None
+
+
+def test_the_cache_knows_a_copy_in_another_folder(model: Path, tmp_path: Path) -> None:
+    path = msc.compile(model).path
+    other = tmp_path / "other"
+    shutil.copytree(model.parent, other)
+    found = ArtifactCache(str(other / model.name), CompileOptions(weights=other)).find()
+    assert found == path is not None
+    (other / model.name).rename(other / "renamed.mir")
+    assert ArtifactCache(str(other / "renamed.mir"), CompileOptions()).find() is None
 
 
 def test_the_cache_sees_that_weights_change(model: Path) -> None:

@@ -114,3 +114,12 @@ def test_predictions_prefer_vectors_and_tiles(tmp_path: Path, monkeypatch: pytes
     band = ["m extent 7: S0.0 S1.0 S2.0", "n extent 37: S0.1 S1.1 S2.1"]
     scalar = from_lines([*band, "do S0", "do S1 over k extent 19: S1.2", "do S2"])
     assert predict(model, search.start, target, 1).cycles * 4 < predict(model, scalar, target, 1).cycles
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_of_each_kind_there_are_some_of_all(name: str, tmp_path: Path) -> None:
+    search = search_of(name, 2, tmp_path)
+    everything = [to_lines(plan) for plan in search.neighbourhood.of(search.start)]
+    few = [to_lines(plan) for plan in search.neighbourhood.of_each_kind(search.start, 2)]
+    assert 0 < len(few) <= min(12, len(everything))
+    assert all(lines in everything for lines in few)
