@@ -47,6 +47,7 @@ PASSES: dict[str, str] = {
     "infer-shapes": "msc.graph_kernel.infer_shapes:InferShapes",
     "lift-sizes": "msc.graph_kernel.lift_sizes:LiftSizes",
     "outline-constants": "msc.graph_kernel.outline_constants:OutlineConstants",
+    "outline-loops": "msc.lowering.outline_loops:OutlineLoopsPass",
     "pack-operands": "msc.graph_kernel.pack_operands:PackOperands",
     "plan-memory": "msc.lowering.plan_memory:PlanMemoryPass",
     "schedule-kernels": "msc.schedule.schedule_kernels:ScheduleKernels",

@@ -20,12 +20,13 @@ class Switch:
 
 
 _ALL = (
-    Switch("attention", "attention a block of rows at a time", "block-attention"),
+    Switch("attention", "attention a block of queries and keys at a time", "block-attention"),
     Switch("batch-norms", "batch norms folded into convolutions", "fold-batch-norm"),
     Switch("cse", "what is computed twice computed once", "cse"),
     Switch("fusion", "several operations in one kernel", "cluster-kernels", "fuse=false"),
     Switch("invariants", "what loops compute again and again moved before them", "hoist-invariants"),
     Switch("layouts", "blocked layouts between kernels", "assign-layouts"),
+    Switch("loops", "loops of independent iterations as one function", "outline-loops"),
     Switch("packing", "operands of products packed for their tiles", "pack-operands"),
     Switch("pads", "padding fused into the kernel before it", "fuse-pads"),
     Switch("prefetches", "panels of weights fetched ahead", "prefetch-streams"),

@@ -8,23 +8,30 @@ from math import prod
 
 from xdsl.ir import Operation, OpResult, SSAValue
 
-from msc.dialects.element_types import BYTES
+from msc.dialects.element_types import BYTES, is_float
 from msc.dialects.ms.activations import SoftmaxOp
-from msc.dialects.ms.elementwise import ElementwiseOp, SelectOp
+from msc.dialects.ms.arithmetic import DivOp, MulOp
+from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.elementwise import CastOp, ElementwiseOp, SelectOp
 from msc.dialects.ms.linear import MatrixProductOp
 from msc.dialects.ms.shapes import Shape, known, shape_of
+from msc.graph_kernel.constants import splat_of
 from msc.ir.typed import tensor_type
 
 
 @dataclass(frozen=True)
 class Attention:
-    """`scores` of queries and keys, operations `between` in order, and the `product` with the values.
+    """`scores` of queries and keys, work on them `before` the `softmax`, and the `product` with the values.
 
-    Each row of the scores goes through all of them without a look at another row.
+    Behind the softmax stands what may change places with its division by a sum: `weighing` of keys, and `after`, what
+    is the same for all keys of a query and may change places with the product too.
     """
 
     scores: MatrixProductOp
-    between: tuple[Operation, ...]
+    before: tuple[Operation, ...]
+    softmax: SoftmaxOp
+    weighing: tuple[Operation, ...]
+    after: tuple[Operation, ...]
     product: MatrixProductOp
 
     @property
@@ -33,19 +40,24 @@ class Attention:
         return self.scores.result_shape()
 
     @property
-    def row_bytes(self) -> int:
-        """The bytes of one row of scores."""
-        return self.shape[-1] * BYTES[self.product.dtype(0)]
+    def size(self) -> int:
+        """The elements of a value."""
+        return self.product.result_shape()[-1]
 
     @property
     def score_bytes(self) -> int:
         """The bytes of all scores."""
-        return prod(self.shape[:-1]) * self.row_bytes
+        return prod(self.shape) * BYTES[self.product.dtype(0)]
+
+    @property
+    def ops(self) -> tuple[Operation, ...]:
+        """All operations but the product: what nothing else uses; users stand behind what they use."""
+        return (self.scores, *self.before, self.softmax, *self.weighing, *self.after)
 
     def inputs(self) -> Iterator[tuple[Operation, int]]:
         """The operands that come from outside."""
-        inside = {op.results[0] for op in (self.scores, *self.between)}
-        for op in (self.scores, *self.between, self.product):
+        inside = {op.results[0] for op in self.ops}
+        for op in (*self.ops, self.product):
             yield from ((op, i) for i, value in enumerate(op.operands) if value not in inside)
 
 
@@ -54,16 +66,25 @@ def attention(product: MatrixProductOp) -> Attention | None:
     if product.flag("transpose_a") or not all(known(product.shape(i)) for i in range(2)):
         return None
     spine = _spine(product.operands[0], product.shape(0), product)
-    if spine is None or not any(isinstance(op, SoftmaxOp) for op in spine):
+    softmax = next((i for i, op in enumerate(spine or ()) if isinstance(op, SoftmaxOp)), None)
+    if spine is None or softmax is None or not all(is_float(op.dtype(0)) for op in (product, spine[softmax])):
         return None
-    scores = spine[0]
+    scores, normal, behind = spine[0], spine[softmax], spine[softmax + 1 :]
     assert isinstance(scores, MatrixProductOp)
+    assert isinstance(normal, SoftmaxOp)
     if scores.flag("transpose_a") or product.result_shape()[:-2] != scores.result_shape()[:-2]:
         return None
-    return Attention(scores, tuple(spine[1:]), product)
+    inner: set[SSAValue] = {op.results[0] for op in spine}
+    if not all(_is_linear(op, inner) for op in behind):
+        return None
+    after = tuple(op for op in behind if not isinstance(op, CastOp) and _is_of_queries(op, inner))
+    weighing = tuple(op for op in behind if op not in after)
+    if any(isinstance(op, SelectOp) for op in weighing):
+        return None
+    return Attention(scores, tuple(spine[1:softmax]), normal, weighing, after, product)
 
 
-def _spine(value: SSAValue, shape: Shape, user: Operation) -> Sequence[Operation] | None:
+def _spine(value: SSAValue, shape: Shape, user: Operation) -> list[MsOp] | None:
     """The operations from a product to a value of a shape that nothing else uses, or None."""
     if not isinstance(value, OpResult) or not value.has_one_use() or value.op.parent is not user.parent:
         return None
@@ -71,7 +92,7 @@ def _spine(value: SSAValue, shape: Shape, user: Operation) -> Sequence[Operation
         return None
     if isinstance(value.op, MatrixProductOp):
         return [value.op]
-    if not _keeps_rows_apart(value.op, len(shape)):
+    if not isinstance(value.op, MsOp) or not _keeps_rows_apart(value.op, len(shape)):
         return None
     before = (_spine(operand, shape, value.op) for operand in value.op.operands)
     found = next((spine for spine in before if spine is not None), None)
@@ -82,3 +103,24 @@ def _keeps_rows_apart(op: Operation, rank: int) -> bool:
     if isinstance(op, SoftmaxOp):
         return op.int_("axis") in (-1, rank - 1)
     return isinstance(op, ElementwiseOp | SelectOp)
+
+
+def _is_linear(op: MsOp, inner: set[SSAValue]) -> bool:
+    """Whether multiples of the weights give multiples: products, quotients, a choice between them and zero."""
+    match op:
+        case MulOp():
+            return True
+        case DivOp():
+            return op.operands[0] in inner
+        case CastOp():
+            return is_float(op.dtype(0)) and is_float(op.result_dtype())
+        case SelectOp():
+            return any(splat_of(choice) == 0 for choice in op.operands[1:]) and op.operands[0] not in inner
+        case _:
+            return False
+
+
+def _is_of_queries(op: Operation, inner: set[SSAValue]) -> bool:
+    """Whether the other operands are the same for all keys."""
+    shapes: Sequence[Shape] = [shape_of(tensor_type(v)) for v in op.operands if v not in inner]
+    return all(not shape or shape[-1] == 1 for shape in shapes)

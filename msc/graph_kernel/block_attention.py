@@ -2,43 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf, tensor
-from xdsl.dialects.builtin import IndexType, ModuleOp, i64
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import IndexType, ModuleOp, StringAttr, i64
+from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from msc.dialects.ms.activations import SoftmaxOp
 from msc.dialects.ms.entries import EntryOp, SetEntryOp
-from msc.dialects.ms.linear import MatmulOp, MatrixProductOp
-from msc.dialects.ms.shapes import shape_of, tensor_type
+from msc.dialects.ms.linear import MatrixProductOp
+from msc.dialects.ms.movement import ConcatOp
+from msc.dialects.ms.shapes import tensor_type
 from msc.dialects.open_sizes import has_open_sizes
+from msc.graph_kernel import attention_blocks
 from msc.graph_kernel.attention import Attention, attention
+from msc.graph_kernel.attention_blocks import Carried, Use, accumulator
+from msc.graph_kernel.attention_operands import Part, is_turned_late, operand, parts, turned
 from msc.graph_kernel.expanders.emitter import Emitter
-from msc.ir import typed
+from msc.graph_kernel.value_intervals import ValueIntervals
+from msc.graph_kernel.visible_keys import VisibleKeys, visible_keys
 from msc.ir.locations import set_location
 from msc.targets.cpu import CpuTarget, cpu_target
 
-LEAST_ROWS = 8
-"""Rows of a block below which its products would read keys and values for too little work."""
+BLOCKS = (64, 80, 96, 48)
+"""Queries and keys of a block, whole vectors, the best first: its matrices lie in the first cache together."""
+LEAST_QUERIES = 16
+"""Fewer would leave most lanes of a vector empty."""
 
 
 @dataclass(frozen=True)
 class BlockAttention(ModulePass):
-    """Compute attention a block of rows at a time, where its scores would leave the second cache.
+    """Compute attention a block of queries and keys at a time, where its scores would leave the second cache.
 
-    Takes: a graph with `softmax(Q K^T ...) V`, any elementwise work (scale, mask) before and after the softmax. Gives:
-    loops over batches, heads and blocks of rows around the same operations on matrices; the scores of one block are all
-    that ever exists of them. Keys and values of a head are packed once for all of its blocks (`hoist-invariants`).
-    Left alone: scores that fit the cache, numbers of rows without a divisor that is a block, and all where calls decide
-    sizes. Keeps: the meaning;
-    each row is summed whole. Option: `target`, whose second cache decides. Run it before `expand-composites`.
-    Source: the tiling by rows of Rabe and Staats, Self-attention does not need O(n^2) memory, 2021.
+    Takes: a graph with `softmax(Q K^T ...) V`, any elementwise work (scale, mask) on the scores and any weights behind
+    the softmax. Gives: loops over batches, heads and blocks of queries around one over blocks of keys that carries the
+    largest score, the sum and the weighed values of each query (`attention_blocks`); the scores of one block are all
+    that ever exists of them. Where blocks do not divide the queries or keys, a smaller block follows.
+    Left alone: scores that fit the cache, fewer queries than a vector has lanes, and all where calls decide sizes.
+    Keeps: the meaning; the order of sums differs. Option: `target`, whose second cache decides. Run it before
+    `expand-composites`.
     """
 
     name = "block-attention"
@@ -48,108 +54,161 @@ class BlockAttention(ModulePass):
         target = cpu_target(self.target)
         if has_open_sizes(op):
             return
+        intervals = ValueIntervals(op)
         for product in [o for o in op.walk() if isinstance(o, MatrixProductOp)]:
             found = attention(product)
-            rows = _rows(found, target) if found is not None else None
-            if found is not None and rows is not None:
-                _Blocks(found, rows).replace()
+            if found is not None and _pays(found, target):
+                _Blocks(found, intervals).replace()
 
 
-def _rows(found: Attention, target: CpuTarget) -> int | None:
-    """The rows of a block: as many as a quarter of the second cache takes, the rest being for keys and values."""
-    queries = found.shape[-2]
-    if found.score_bytes <= target.l2:
-        return None
-    most = max(LEAST_ROWS, target.l2 // 4 // found.row_bytes)
-    divisors = [n for n in range(LEAST_ROWS, min(most, queries // 2) + 1) if queries % n == 0]
-    return max(divisors, default=None)
+def _pays(found: Attention, target: CpuTarget) -> bool:
+    return found.score_bytes > target.l2 and found.shape[-2] >= LEAST_QUERIES and found.shape[-1] >= BLOCKS[0]
 
 
-_Use: TypeAlias = tuple[Operation, int]
-"""An operand of an operation of the attention."""
+def _parts(extent: int) -> list[Part]:
+    """An axis in blocks: of a size that divides it, if one does, else with a smaller block at the end."""
+    return parts(extent, next((size for size in BLOCKS if extent % size == 0), BLOCKS[0]))
+
+
+_Given: TypeAlias = Mapping[tuple[int, Use], SSAValue]
+"""The operands for each part of the keys."""
 
 
 class _Blocks:
-    """Writes the loops. A value that enters has an axis for each loop, of size 1 where it is the same in all of it."""
+    """Writes the loops."""
 
-    def __init__(self, found: Attention, rows: int) -> None:
-        self._found, self._rows = found, rows
-        self._axes = (*found.shape[:-2], found.shape[-2] // rows)
+    def __init__(self, found: Attention, intervals: ValueIntervals) -> None:
+        self._found, self._intervals = found, intervals
+        *self._batch, rows, keys = found.shape
+        self._rows, self._keys = _parts(rows), _parts(keys)
 
     def replace(self) -> None:
         """Put the loops in front of the product, and erase the operations that they stand for."""
-        found, product = self._found, self._found.product
+        product = self._found.product
         emit = Emitter(product)
-        given = {use: emit.reshape(use[0].operands[use[1]], self._aligned(*use)) for use in found.inputs()}
-        value = emit.reshape(self._loops(emit, self._axes, given), product.result_shape())
+        values = [self._of_rows(emit, part) for part in self._rows]
+        value = values[0] if len(values) == 1 else emit(ConcatOp, *values, axis=len(self._batch))
+        value = emit.reshape(value, product.result_shape())
         value.name_hint = product.results[0].name_hint
         for op in emit.ops:
             set_location(op, product.location)
+            if isinstance(op, scf.ForOp):
+                op.attributes["gk.label"] = StringAttr("attention")
         Rewriter.replace_op(product, emit.ops, [value])
-        for op in reversed((found.scores, *found.between)):
+        for op in reversed(self._found.ops):
             Rewriter.erase_op(op)
 
-    def _aligned(self, op: Operation, number: int) -> tuple[int, ...]:
-        """The shape under which an operand has an axis for each loop in front of its matrix."""
-        shape = shape_of(typed.tensor_type(op.operands[number]))
-        whole = (*(1 for _ in range(len(self._axes) + 1 - len(shape))), *shape)
-        *batch, rows, columns = whole
-        is_right = isinstance(op, MatrixProductOp) and number == 1
-        if is_right or rows == 1:
-            return (*batch, 1, rows, columns)
-        return (*batch, rows // self._rows, self._rows, columns)
-
-    def _loops(self, emit: Emitter, axes: Sequence[int], given: Mapping[_Use, SSAValue]) -> SSAValue:
-        """The result for the axes that are left: a loop over the first of them, or none where its size is 1."""
-        if not axes:
-            return self._block(emit, given)
-        count, *inner = axes
-        moving = {use: v for use, v in given.items() if count > 1 and emit.shape(v)[0] == count}
-        fixed = {use: emit.reshape(v, emit.shape(v)[1:]) for use, v in given.items() if use not in moving}
-        if count == 1:
-            value = self._loops(emit, inner, fixed)
-            return emit.reshape(value, (1, *emit.shape(value)))
-        body, block = Emitter(self._found.product), Block(arg_types=[IndexType()])
-        number = _scalar_tensor(body, block.args[0])
-        entries = {use: body(EntryOp, v, number) for use, v in moving.items()}
-        value = self._loops(body, inner, {**fixed, **entries})
-        stack = block.insert_arg(tensor_type(body.dtype(value), (count, *body.shape(value))), 1)
-        collected = body(SetEntryOp, stack, number, value)
-        block.add_ops([*body.ops, scf.YieldOp(collected)])
-        return _loop(emit, count, block)
-
-    def _block(self, emit: Emitter, given: Mapping[_Use, SSAValue]) -> SSAValue:
-        """The attention of one block of rows, all operands matrices."""
+    def _of_rows(self, emit: Emitter, rows: Part) -> SSAValue:
+        """The results for some of the queries, `[batch..., queries, size]`."""
         found = self._found
-        made: dict[SSAValue, SSAValue] = {}
-        for op in (found.scores, *found.between, found.product):
-            operands = [given[op, i] if (op, i) in given else made[v] for i, v in enumerate(op.operands)]
-            made[op.results[0]] = self._row_wise(emit, op, operands)
-            emit.ops[-1].location = op.location
-        return made[found.product.results[0]]
+        given = {
+            (k, use): operand(emit, found, use, rows, keys)
+            for k, keys in enumerate(self._keys)
+            for use in found.inputs()
+        }
+        value = self._loops(emit, (*self._batch, rows.count), given, rows, None)
+        return emit.reshape(value, (*self._batch, rows.end - rows.start, found.size))
 
-    def _row_wise(self, emit: Emitter, op: Operation, operands: Sequence[SSAValue]) -> SSAValue:
-        if isinstance(op, MatrixProductOp):
-            return emit(MatmulOp, *operands, transpose_b=op.flag("transpose_b"))
-        if isinstance(op, SoftmaxOp):
-            return emit(SoftmaxOp, *operands)
-        element = typed.tensor_type(op.results[0]).element_type
-        type_ = type(typed.tensor_type(op.results[0]))(element, [self._rows, self._found.shape[-1]])
-        emit.ops.append(type(op).create(operands=operands, result_types=[type_], properties=op.properties))
-        return emit.ops[-1].results[0]
+    def _loops(
+        self, emit: Emitter, axes: Sequence[int], given: _Given, rows: Part, number: SSAValue | None
+    ) -> SSAValue:
+        """The result for the axes that are left: a loop over the first of them, or none where its size is 1.
+
+        `number` is that of the loop around.
+        """
+        if not axes:
+            return self._block(emit, given, rows, number)
+        count, *inner = axes
+        if count == 1:
+            value = self._loops(emit, inner, _entries(emit, given), rows, None)
+            return emit.reshape(value, (1, *emit.shape(value)))
+
+        def collect(body: Emitter, number: SSAValue, stack: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            value = self._loops(body, inner, _entries(body, given, number), rows, number)
+            return [body(SetEntryOp, stack[0], number, value)]
+
+        type_ = tensor_type(self._found.product.dtype(0), (count, *inner, rows.size, self._found.size))
+        empty = tensor.EmptyOp([], type_)
+        emit.ops.append(empty)
+        return _loop(emit, (_index(emit, 0), _index(emit, count)), [empty.tensor], collect)[0]
+
+    def _block(self, emit: Emitter, given: _Given, rows: Part, number: SSAValue | None) -> SSAValue:
+        """The attention of one block of queries."""
+        found = self._found
+        sums = attention_blocks.start(emit, rows.size, found.size, accumulator(found.product.dtype(0)))
+        for k, keys in enumerate(self._keys):
+            operands = {use: value for (n, use), value in given.items() if n == k}
+            late = {use: turned(emit, v, rows, keys) for use, v in operands.items() if is_turned_late(use)}
+            seen = visible_keys(found, self._intervals, rows, keys)
+            sums = _of_keys(emit, seen, found, {**operands, **late}, keys, number, sums)
+        last = {use: value for (k, use), value in given.items() if k == 0 and use[0] in found.after}
+        return attention_blocks.finish(emit, found, _entries(emit, last), sums)
 
 
-def _scalar_tensor(emit: Emitter, index: SSAValue) -> SSAValue:
-    wide = arith.IndexCastOp(index, i64)
-    made = tensor.FromElementsOp(wide.result, result_type=tensor_type("i64", ()))
-    emit.ops += [wide, made]
-    return made.results[0]
+def _of_keys(
+    emit: Emitter,
+    seen: VisibleKeys,
+    masked: Attention,
+    given: Mapping[Use, SSAValue],
+    keys: Part,
+    number: SSAValue | None,
+    sums: Carried,
+) -> Carried:
+    """One more part of the keys: a loop over blocks without a mask, and one over those with one."""
+    if keys.count == 1:
+        return attention_blocks.step(emit, masked, _entries(emit, given), sums)
+    row = None if number is None else _index_of(number)
+    zero, plain, end = _index(emit, 0), seen.plain.emit(emit.ops, row), seen.end.emit(emit.ops, row)
+
+    def loop(found: Attention, first: SSAValue, last: SSAValue, sums: Carried) -> Carried:
+        def go_on(body: Emitter, number: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            return attention_blocks.step(body, found, _entries(body, given, number), Carried(*carried)).all
+
+        return Carried(*_loop(emit, (first, last), sums.all, go_on))
+
+    sums = loop(seen.unmasked, zero, plain, sums) if seen.plain.most else sums
+    return loop(masked, plain, end, sums) if seen.plain != seen.end else sums
 
 
-def _loop(emit: Emitter, count: int, block: Block) -> SSAValue:
-    """A loop whose block takes the index and what is collected so far."""
-    zero, end, one = (arith.ConstantOp.from_int_and_width(n, IndexType()) for n in (0, count, 1))
-    empty = tensor.EmptyOp([], block.args[1].type)
-    loop = scf.ForOp(zero, end, one, [empty], block)
-    emit.ops += [zero, end, one, empty, loop]
-    return loop.results[0]
+_Key = TypeVar("_Key")
+
+
+def _entries(emit: Emitter, given: Mapping[_Key, SSAValue], number: SSAValue | None = None) -> dict[_Key, SSAValue]:
+    """What an iteration reads of values with an axis for its loop: the entry, or the only one."""
+
+    def entry(value: SSAValue) -> SSAValue:
+        count, *shape = emit.shape(value)
+        return emit(EntryOp, value, number) if number is not None and count > 1 else emit.reshape(value, shape)
+
+    return {key: entry(value) for key, value in given.items()}
+
+
+_Body: TypeAlias = Callable[[Emitter, SSAValue, Sequence[SSAValue]], Sequence[SSAValue]]
+
+
+def _index(emit: Emitter, value: int) -> SSAValue:
+    emit.ops.append(arith.ConstantOp.from_int_and_width(value, IndexType()))
+    return emit.ops[-1].results[0]
+
+
+def _index_of(number: SSAValue) -> SSAValue:
+    """The number of an iteration as an index, given as a tensor."""
+    assert isinstance(number.owner, tensor.FromElementsOp)
+    cast = number.owner.operands[0].owner
+    assert isinstance(cast, arith.IndexCastOp)
+    return cast.input
+
+
+def _loop(
+    emit: Emitter, bounds: tuple[SSAValue, SSAValue], start: Sequence[SSAValue], body: _Body
+) -> Sequence[SSAValue]:
+    """A loop whose body gives, for the number of the iteration and what is carried, what is carried on."""
+    inside, block = Emitter(emit.op), Block(arg_types=[IndexType(), *(value.type for value in start)])
+    wide = arith.IndexCastOp(block.args[0], i64)
+    number = tensor.FromElementsOp(wide.result, result_type=tensor_type("i64", ()))
+    inside.ops += [wide, number]
+    carried = body(inside, number.results[0], block.args[1:])
+    block.add_ops([*inside.ops, scf.YieldOp(*carried)])
+    loop = scf.ForOp(*bounds, _index(emit, 1), start, block)
+    emit.ops.append(loop)
+    return loop.results

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import BlockArgument, SSAValue
@@ -23,8 +25,20 @@ def index_range(value: SSAValue) -> Range | None:
             return _combined(index_range(lhs), index_range(rhs), 1)
         case arith.SubiOp(lhs=lhs, rhs=rhs):
             return _combined(index_range(lhs), index_range(rhs), -1)
+        case arith.MinSIOp(lhs=lhs, rhs=rhs):
+            return _smaller(index_range(lhs), index_range(rhs))
+        case arith.MuliOp(lhs=lhs, rhs=rhs):
+            return _scaled(index_range(lhs), index_range(rhs), lambda a, b: a * b)
+        case arith.FloorDivSIOp(lhs=lhs, rhs=rhs):
+            return _scaled(index_range(lhs), index_range(rhs), lambda a, b: a // b)
         case _:
             return None
+
+
+def runs(loop: scf.ForOp) -> bool:
+    """Whether a loop is known to run once at least."""
+    lower, upper = index_range(loop.lb), index_range(loop.ub)
+    return lower is not None and upper is not None and lower[1] < upper[0]
 
 
 def _counter_range(value: BlockArgument) -> Range | None:
@@ -43,3 +57,14 @@ def _combined(a: Range | None, b: Range | None, sign: int) -> Range | None:
         return None
     ends = (b[0], b[1]) if sign > 0 else (-b[1], -b[0])
     return a[0] + ends[0], a[1] + ends[1]
+
+
+def _smaller(a: Range | None, b: Range | None) -> Range | None:
+    return None if a is None or b is None else (min(a[0], b[0]), min(a[1], b[1]))
+
+
+def _scaled(a: Range | None, b: Range | None, operation: Callable[[int, int], int]) -> Range | None:
+    """By a positive constant."""
+    if a is None or b is None or b[0] != b[1] or b[0] <= 0:
+        return None
+    return operation(a[0], b[0]), operation(a[1], b[0])

@@ -24,7 +24,7 @@ from msc.ir.entry import find_entry
 from msc.lowering.arena import ALIGNMENT
 from msc.lowering.buffer_types import byte_size, root_buffer
 from msc.lowering.failure import refuse
-from msc.lowering.index_ranges import index_range
+from msc.lowering.index_ranges import runs
 from msc.lowering.kernel_signature import kernel_signatures
 from msc.support.diagnostics import MscError
 
@@ -82,7 +82,7 @@ class _Run:
                 case scf.IfOp():
                     self._branches(op.regions)
                 case scf.ForOp():
-                    self._loop([op.body], runs=index_range(op.body.block.args[0]) is not None)
+                    self._loop([op.body], runs=runs(op))
                 case scf.WhileOp():
                     self._loop([op.before_region, op.after_region])
                 case _:

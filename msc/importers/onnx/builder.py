@@ -20,7 +20,9 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from msc.dialects.element_types import BYTES, dtype_name
+from msc.dialects.ms.arithmetic import AddOp, MulOp
 from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.indexing import IotaOp
 from msc.dialects.ms.properties import PlainValue
 from msc.dialects.ms.shapes import Shape, shape_of
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp
@@ -28,7 +30,7 @@ from msc.importers.onnx.failures import failure
 from msc.importers.onnx.naming import Names
 from msc.importers.onnx.values import Value, known
 from msc.interp import evaluate_op
-from msc.interp.arrays import Array, numpy_dtype
+from msc.interp.arrays import Array, dtype_text, numpy_dtype
 from msc.support.diagnostics import MscError
 
 FOLD_BYTES = 1 << 16
@@ -128,9 +130,25 @@ class Builder:
         return value.ssa
 
     def _constant(self, value: Value, array: Array) -> SSAValue:
+        """In the text if it is small or a range, as a parameter otherwise."""
+        progression = None if array.nbytes <= INLINE_BYTES else range_of(array)
+        if progression is not None:
+            return self._range(array, *progression)
         op = constant_of(array) if array.nbytes <= INLINE_BYTES else self._parameter(value, array)
         self._prologue.append(op)
         return op.results[0]
+
+    def _range(self, array: Array, axis: int, start: int, step: int) -> SSAValue:
+        """`start + step * place`, so that passes see what a mask compares."""
+        places = IotaOp(result_types=None, shape=list(array.shape), axis=axis, dtype=known(array).type.element_type)
+        self._prologue.append(places)
+        value: SSAValue = places.results[0]
+        for operation, number, neutral in ((MulOp, step, 1), (AddOp, start, 0)):
+            if number != neutral:
+                constant = constant_of(np.array(number, array.dtype))
+                self._prologue += [constant, operation(value, constant.results[0], result_types=None)]
+                value = self._prologue[-1].results[0]
+        return value
 
     def _parameter(self, value: Value, array: Array) -> GetParameterOp:
         name = self._names.symbol(value.label or "constant")
@@ -150,6 +168,16 @@ class Builder:
 def scalar(value: float | bool, dtype: str) -> Value:
     """A known tensor of rank 0."""
     return known(np.array(value).astype(numpy_dtype(dtype)))
+
+
+def range_of(array: Array) -> tuple[int, int, int] | None:
+    """The axis, start and step of integers that rise or fall evenly along one axis, the only one; None for others."""
+    axes = [axis for axis, size in enumerate(array.shape) if size > 1]
+    if dtype_text(array.dtype) not in ("i32", "i64") or len(axes) != 1:
+        return None
+    flat = array.reshape(-1)
+    start, step = int(flat[0]), int(flat[1]) - int(flat[0])
+    return (axes[0], start, step) if np.array_equal(flat, start + step * np.arange(flat.size)) else None
 
 
 def constant_of(array: Array) -> ConstantOp:

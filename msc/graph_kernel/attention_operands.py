@@ -1,0 +1,111 @@
+"""The operands of an attention in blocks: axes for the loops in front of the matrix that an iteration reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.ir import SSAValue
+
+from msc.dialects.ms.arithmetic import MulOp
+from msc.dialects.ms.linear import MatrixProductOp
+from msc.dialects.ms.movement import SliceOp, TransposeOp
+from msc.dialects.ms.shapes import shape_of
+from msc.graph_kernel.attention import Attention
+from msc.graph_kernel.attention_blocks import Use
+from msc.graph_kernel.expanders.emitter import Emitter
+from msc.ir.typed import tensor_type
+
+
+@dataclass(frozen=True)
+class Part:
+    """`count` blocks of `size` along an axis, from `start` on."""
+
+    start: int
+    count: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        return self.start + self.count * self.size
+
+    def cut(self, emit: Emitter, value: SSAValue, axis: int) -> SSAValue:
+        """The part of a value; the value itself where it has one place along the axis."""
+        shape = emit.shape(value)
+        if shape[axis] == 1 or (self.start, self.end) == (0, shape[axis]):
+            return value
+        begin, end = [0] * len(shape), list(shape)
+        begin[axis], end[axis] = self.start, self.end
+        return emit(SliceOp, value, begin=begin, end=end)
+
+    def split(self, places: int) -> tuple[int, int]:
+        """An axis of this part as blocks and places in one; of an axis of one place, that."""
+        return (1, 1) if places == 1 else (self.count, self.size)
+
+
+def parts(extent: int, size: int) -> list[Part]:
+    """An axis in blocks, the last one smaller."""
+    whole, rest = divmod(extent, size)
+    found = (Part(0, whole, size), Part(extent - rest, 1, rest))
+    return [part for part in found if part.count and part.size]
+
+
+def operand(emit: Emitter, found: Attention, use: Use, rows: Part, keys: Part) -> SSAValue:
+    """An operand as `[batch..., blocks of queries, blocks of keys, matrix]`; axes in which it does not vary are 1.
+
+    Queries, keys and values have one a row. All others are `[keys, queries]`: what has both is transposed in front of
+    all loops where all heads share it, else in the loop over queries (`turned`).
+    """
+    op, number = use
+    shape = shape_of(tensor_type(op.operands[number]))
+    value = emit.reshape(op.operands[number], (*(1 for _ in range(len(found.shape) - len(shape))), *shape))
+    if isinstance(op, MatrixProductOp):
+        is_column = op is found.scores and number == 1 and not op.flag("transpose_b")
+        is_column |= op is found.product and op.flag("transpose_b")
+        value = _transposed(emit, value) if is_column else value
+        if op is found.scores and number == 0:
+            return _vectors(emit, value, (rows.count, 1), rows)
+        return _vectors(emit, value, (1, keys.count), keys)
+    value = keys.cut(emit, rows.cut(emit, value, -2), -1)
+    *batch, height, width = emit.shape(value)
+    if 1 in (height, width):
+        (r, row), (k, key) = rows.split(height), keys.split(width)
+        return emit.reshape(value, (*batch, r, k, key, row))
+    if is_turned_late(use):
+        return emit.reshape(value, (*batch, rows.count, 1, rows.size, width))
+    blocks = emit.reshape(value, (*batch, rows.count, rows.size, keys.count, keys.size))
+    n = len(batch)
+    return emit(TransposeOp, blocks, perm=[*range(n), n, n + 2, n + 3, n + 1])
+
+
+def _vectors(emit: Emitter, value: SSAValue, axes: tuple[int, int], part: Part) -> SSAValue:
+    value = part.cut(emit, value, -2)
+    *batch, _, size = emit.shape(value)
+    return emit.reshape(value, (*batch, *axes, part.size, size))
+
+
+def _transposed(emit: Emitter, value: SSAValue) -> SSAValue:
+    """The matrices of a value transposed: in front of a factor, and undone where they were just transposed."""
+    rank = len(emit.shape(value))
+    swapped = [*range(rank - 2), rank - 1, rank - 2]
+    match value.owner:
+        case TransposeOp() as op if op.ints("perm") == tuple(swapped):
+            return op.operands[0]
+        case MulOp() as op if emit.shape(op.operands[0]) == emit.shape(value) and set(op.shape(1)) <= {1}:
+            return emit(MulOp, _transposed(emit, op.operands[0]), op.operands[1])
+        case _:
+            return emit(TransposeOp, value, perm=swapped)
+
+
+def turned(emit: Emitter, value: SSAValue, rows: Part, keys: Part) -> SSAValue:
+    """In the loop over queries, `[1, queries, all keys]` as `[blocks of keys, keys, queries]`."""
+    blocks = emit.reshape(value, (rows.size, keys.count, keys.size))
+    return emit(TransposeOp, blocks, perm=[1, 2, 0])
+
+
+def is_turned_late(use: Use) -> bool:
+    """Whether an operand is one that `turned` is for: a mask of queries, keys, and heads or batches."""
+    op, number = use
+    shape: Sequence[int] = shape_of(tensor_type(op.operands[number]))
+    return not isinstance(op, MatrixProductOp) and 1 not in shape[-2:] and prod(shape[:-2]) > 1

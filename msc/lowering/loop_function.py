@@ -1,0 +1,324 @@
+"""One function of a loop of the entry function: the kernels that it calls, inlined between local arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from xdsl.dialects import func, memref, scf
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
+
+from msc.dialects.loop import ApplyOp, EntryOp, ForOp, LoadOp, LoopKind, StoreOp
+from msc.dialects.loop.accesses import AccessOp, access_properties
+from msc.dialects.ms.shapes import Shape
+from msc.ir.typed import memref_type, static_shape
+from msc.lowering.affine_bounds import bound_of
+from msc.lowering.buffer_types import root_buffer
+from msc.lowering.independent_loops import Access, accesses, trip_count
+from msc.lowering.kernel_signature import KernelSignature
+
+
+class NotOutlined(Exception):
+    """The loop stays where it is; the message says why."""
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A part of a buffer from outside or of a local array; `prefix` are the entries taken so far, outermost first.
+
+    `counts` are the sizes of the axes that the prefix runs over, `shape` is what is left.
+    """
+
+    root: SSAValue
+    is_local: bool
+    shape: Shape
+    prefix: tuple[SSAValue, ...] = ()
+    counts: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Target:
+    """Where a kernel's parameter lies in the function: a buffer, entries in front, and the axes behind them.
+
+    `axes` says for each axis of the buffer behind the prefix which axis of the parameter it is; None for one of size 1.
+    """
+
+    buffer: SSAValue
+    prefix: tuple[SSAValue, ...]
+    axes: tuple[int | None, ...]
+
+
+_Parameter = tuple[SSAValue, tuple[int, ...], Shape]
+"""A buffer from outside as the function takes it: entries in front, then the shape in which a kernel takes one."""
+
+
+@dataclass
+class LoopFunction:
+    """Builds the function of `loops`, one directly in the other, all of independent iterations.
+
+    `leader` gives for an allocation the one whose memory it shares.
+    """
+
+    loops: Sequence[scf.ForOp]
+    kernels: Mapping[str, func.FuncOp]
+    signatures: Mapping[str, KernelSignature]
+    leader: Callable[[memref.AllocOp], memref.AllocOp]
+    kind: LoopKind
+    places: dict[SSAValue, _Place] = field(default_factory=dict[SSAValue, _Place])
+    values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    inputs: dict[_Parameter, SSAValue] = field(default_factory=dict[_Parameter, SSAValue])
+    outputs: dict[_Parameter, SSAValue] = field(default_factory=dict[_Parameter, SSAValue])
+    callees: dict[str, None] = field(default_factory=dict[str, None])
+    _block: Block = field(default_factory=Block)
+
+    def build(self) -> func.FuncOp:
+        """The function; `inputs` and `outputs` then tell what a call gives it. Raises NotOutlined."""
+        body = self._block
+        counts = [trip_count(loop) or 0 for loop in self.loops]
+        total = 1
+        for count in counts:
+            total *= count
+        loop = ForOp(_constant(0), _constant(total), (), 1, self.kind, "block")
+        self._find_parameters()
+        body.add_op(loop)
+        self._numbers(loop, counts)
+        self._translate(self.loops[-1].body.block, loop.body.block)
+        body.add_op(func.ReturnOp())
+        return func.FuncOp("loops", (list(body.arg_types), []), Region(body))
+
+    def _numbers(self, loop: ForOp, counts: Sequence[int]) -> None:
+        """The numbers of the loops from that of the one loop that stands for all."""
+        inner = 1
+        for around, count in reversed(list(zip(self.loops, counts, strict=True))):
+            number = AffineExpr.dimension(0) // inner if inner > 1 else AffineExpr.dimension(0)
+            number = number % count if around is not self.loops[0] else number
+            old = around.body.block.args[0]
+            if len(counts) == 1:
+                self.values[old] = loop.variable
+                continue
+            apply = ApplyOp(AffineMap(1, 0, (number,)), [loop.variable])
+            apply.result.name_hint = old.name_hint or "i"
+            loop.body.block.add_op(apply)
+            self.values[old] = apply.result
+            inner *= count
+
+    # What stands where.
+
+    def _place(self, value: SSAValue) -> _Place:
+        """The place of a buffer of the loop."""
+        if value not in self.places:
+            self.places[value] = self._found(value)
+        return self.places[value]
+
+    def _found(self, value: SSAValue) -> _Place:
+        owner = value.owner
+        if not isinstance(owner, Operation) or not self._is_inside(owner):
+            return _Place(value, False, static_shape(value))
+        match owner:
+            case memref.AllocOp():
+                return _Place(self.leader(owner).memref, True, static_shape(value))
+            case memref.ReinterpretCastOp():
+                return replace(self._place(owner.source), shape=static_shape(value))
+            case EntryOp() if not isinstance(owner.index, BlockArgument):
+                raise NotOutlined("the number of an entry is computed")
+            case EntryOp():
+                source = self._place(owner.source)
+                prefix, counts = (*source.prefix, owner.index), (*source.counts, source.shape[0])
+                return replace(source, shape=source.shape[1:], prefix=prefix, counts=counts)
+            case _:
+                raise NotOutlined(f"{owner.name} gives a buffer")
+
+    def _is_inside(self, op: Operation) -> bool:
+        return self.loops[0].is_ancestor(op)
+
+    def _find_parameters(self) -> None:
+        """An argument for every buffer from outside, in each shape in which a kernel takes it; outputs come last."""
+        for op in self.loops[0].body.walk():
+            for access, shape in self._used(op):
+                place = self._place(access.buffer)
+                if not place.is_local:
+                    group = self.outputs if access.is_written else self.inputs
+                    group.setdefault((place.root, place.counts, shape), place.root)
+        if {root for root, _, _ in self.inputs} & {root for root, _, _ in self.outputs}:
+            raise NotOutlined("a buffer is read and written")
+        for group in (self.inputs, self.outputs):
+            for root, counts, shape in list(group):
+                type_ = MemRefType(memref_type(root).element_type, [*counts, *shape])
+                argument = self._block.insert_arg(type_, len(self._block.args))
+                argument.name_hint = root_buffer(root).name_hint
+                group[root, counts, shape] = argument
+
+    def _used(self, op: Operation) -> list[tuple[Access, Shape]]:
+        """What an operation touches, with the shape in which it does."""
+        found = accesses(op, self.signatures)
+        if found is None:
+            if isinstance(op, func.CallOp | memref.LoadOp | memref.StoreOp | scf.IfOp | scf.WhileOp):
+                raise NotOutlined(f"{op.name} stands in the loop")
+            return []
+        if not isinstance(op, func.CallOp):
+            return [(a, static_shape(a.buffer)) for a in found]
+        types = self.signatures[op.callee.string_value()].types
+        return [(a, static_shape(t)) for a, t in zip(found, types, strict=True)]
+
+    def _target(self, value: SSAValue, shape: Shape) -> _Target:
+        """Where a parameter of a shape is, if a kernel is given `value` for it."""
+        place = self._place(value)
+        prefix = tuple(self.values[index] for index in place.prefix)
+        if not place.is_local:
+            key = (place.root, place.counts, shape)
+            buffer = self.inputs[key] if key in self.inputs else self.outputs[key]
+            return _Target(buffer, prefix, tuple(range(len(shape))))
+        buffer = self.values[place.root]
+        behind = static_shape(buffer)[len(prefix) :]
+        if [n for n in behind if n > 1] != [n for n in shape if n > 1]:
+            raise NotOutlined("a local array is taken in another shape")
+        wide = iter([axis for axis, n in enumerate(shape) if n > 1])
+        return _Target(buffer, prefix, tuple(next(wide) if n > 1 else None for n in behind))
+
+    # The body.
+
+    def _translate(self, source: Block, block: Block) -> None:
+        for op in source.ops:
+            match op:
+                case memref.AllocOp():
+                    self._allocate(op, block)
+                case scf.ForOp():
+                    self._loop(op, block)
+                case func.CallOp():
+                    self._call(op, block)
+                case memref.CopyOp():
+                    self._copy(op, block)
+                case scf.YieldOp() | EntryOp() | memref.ReinterpretCastOp():
+                    continue
+                case _ if op.name.startswith("arith.") and not op.regions:
+                    continue
+                case _:
+                    raise NotOutlined(f"{op.name} stands in the loop")
+
+    def _allocate(self, op: memref.AllocOp, block: Block) -> None:
+        if self.leader(op) is not op:
+            return
+        local = memref.AllocaOp.get(memref_type(op.memref).element_type, shape=list(static_shape(op.memref)))
+        local.memref.name_hint = op.memref.name_hint or "local"
+        block.add_op(local)
+        self.values[op.memref] = local.memref
+
+    def _loop(self, op: scf.ForOp, block: Block) -> None:
+        numbers = self.values
+        lower, upper, step = (bound_of(v) for v in (op.lb, op.ub, op.step))
+        if lower is None or upper is None or step is None or op.iter_args or not step.is_one:
+            raise NotOutlined("a loop's bounds are computed")
+        given = list(dict.fromkeys((*lower.values, *upper.values)))
+        first, end = (AffineMap(len(given), 0, bound.over(given)) for bound in (lower, upper))
+        loop = ForOp(first, end, [numbers[v] for v in given], label=op.body.block.args[0].name_hint or "i")
+        loop.location = op.location
+        block.add_op(loop)
+        self.values[op.body.block.args[0]] = loop.variable
+        self._translate(op.body.block, loop.body.block)
+
+    def _call(self, op: func.CallOp, block: Block) -> None:
+        name = op.callee.string_value()
+        self.callees[name] = None
+        kernel = self.kernels[name]
+        types = self.signatures[name].types
+        targets: dict[SSAValue, _Target] = {
+            parameter: self._target(argument, static_shape(type_))
+            for parameter, argument, type_ in zip(kernel.body.block.args, op.arguments, types, strict=True)
+        }
+        _Inlined(targets).block(kernel.body.block, block)
+
+    def _copy(self, op: memref.CopyOp, block: Block) -> None:
+        """Element by element."""
+        shape = static_shape(op.source)
+        source, target = self._target(op.source, shape), self._target(op.destination, shape)
+        variables: list[SSAValue] = []
+        for count in shape:
+            loop = ForOp(_constant(0), _constant(count), label="copy")
+            block.add_op(loop)
+            variables.append(loop.variable)
+            block = loop.body.block
+        whole = AffineMap.identity(len(shape))
+        load = LoadOp(source.buffer, *_index(source, whole, variables), memref_type(op.source).element_type)
+        block.add_ops([load, StoreOp(load.result, target.buffer, *_index(target, whole, variables))])
+
+
+@dataclass
+class _Inlined:
+    """Copies the body of a kernel, whose parameters lie at `targets`."""
+
+    targets: Mapping[SSAValue, _Target]
+    values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+
+    def block(self, source: Block, block: Block) -> None:
+        for op in source.ops:
+            if isinstance(op, func.ReturnOp):
+                continue
+            new = self._operation(op)
+            new.attributes |= op.attributes
+            new.location = op.location
+            for old, result in zip(op.results, new.results, strict=True):
+                result.name_hint = old.name_hint
+                self.values[old] = result
+            block.add_op(new)
+
+    def _operation(self, op: Operation) -> Operation:
+        match op:
+            case ForOp():
+                return self._loop(op)
+            case AccessOp() if op.buffer in self.targets:
+                return self._access(op, self.targets[op.buffer])
+            case memref.LoadOp() if op.memref in self.targets:
+                target = self.targets[op.memref]
+                return memref.LoadOp.get(target.buffer, self._indices(op, target, op.indices))
+            case memref.StoreOp() if op.memref in self.targets:
+                target = self.targets[op.memref]
+                return memref.StoreOp.get(self._value(op.value), target.buffer, self._indices(op, target, op.indices))
+            case _ if op.regions:
+                raise NotOutlined(f"{op.name} stands in a kernel")
+            case _:
+                return op.clone(value_mapper=self.values)
+
+    def _value(self, value: SSAValue) -> SSAValue:
+        return self.values.get(value, value)
+
+    def _loop(self, op: ForOp) -> Operation:
+        kind = LoopKind.SEQUENTIAL if op.kind.data is LoopKind.PARALLEL else op.kind.data
+        values = [self._value(v) for v in op.values]
+        label = op.label.data if op.label is not None else None
+        new = ForOp(op.lower.data, op.upper.data, values, op.step.value.data, kind, label)
+        new.variable.name_hint = op.variable.name_hint
+        self.values[op.variable] = new.variable
+        self.block(op.body.block, new.body.block)
+        return new
+
+    def _access(self, op: AccessOp, target: _Target) -> Operation:
+        map_, indices = _index(target, op.map, [self._value(v) for v in op.indices])
+        steps = op.lane_steps
+        lanes = [*(0 for _ in target.prefix), *(0 if axis is None else steps[axis] for axis in target.axes)]
+        kept = {name: a for name, a in op.properties.items() if name not in ("index", "lanes")}
+        before = [self._value(v) for v in op.operands[: len(op.operands) - len(op.indices) - 1]]
+        return type(op).create(
+            operands=[*before, target.buffer, *indices],
+            properties={**kept, **access_properties(map_, lanes, None)},
+            result_types=[result.type for result in op.results],
+        )
+
+    def _indices(self, op: Operation, target: _Target, given: Sequence[SSAValue]) -> list[SSAValue]:
+        if None in target.axes:
+            raise NotOutlined(f"{op.name} reads a local array in another shape")
+        return [*target.prefix, *(self._value(given[axis]) for axis in target.axes if axis is not None)]
+
+
+def _index(target: _Target, map_: AffineMap, indices: Sequence[SSAValue]) -> tuple[AffineMap, list[SSAValue]]:
+    """An index into a parameter as one into what stands for it."""
+    values = list(dict.fromkeys((*target.prefix, *indices)))
+    dims = {value: AffineExpr.dimension(k) for k, value in enumerate(values)}
+    inner = [e.replace_dims_and_symbols([dims[v] for v in indices], []) for e in map_.results]
+    behind = (AffineExpr.constant(0) if axis is None else inner[axis] for axis in target.axes)
+    return AffineMap(len(values), 0, (*(dims[v] for v in target.prefix), *behind)), values
+
+
+def _constant(value: int) -> AffineMap:
+    return AffineMap(0, 0, (AffineExpr.constant(value),))
