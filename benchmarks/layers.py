@@ -36,8 +36,9 @@ class Conv(GraphModel):
 class Softmax(GraphModel):
     """Along rows."""
 
-    name = "softmax-1024"
-    inputs = {"x": (1024, 1024)}
+    def __init__(self, rows: int = 1024, columns: int = 1024) -> None:
+        self.name = f"softmax-{columns}" if rows == columns else f"softmax-{rows}x{columns}"
+        self.inputs = {"x": (rows, columns)}
 
     def nodes(self, graph: OnnxGraph) -> str:
         return graph.op("Softmax", "x", axis=-1)
@@ -61,10 +62,13 @@ class AddLayerNorm(GraphModel):
     """A residual sum and its layer norm."""
 
     name = "add-layernorm"
-    inputs = {"x": (1024, 768), "y": (1024, 768)}
+
+    def __init__(self, rows: int = 1024, columns: int = 768) -> None:
+        self.inputs = dict.fromkeys(("x", "y"), (rows, columns))
+        self._columns = columns
 
     def nodes(self, graph: OnnxGraph) -> str:
-        operands = (graph.weight("gamma", 768, fan_in=2), graph.weight("beta", 768, fan_in=2))
+        operands = (graph.weight("gamma", self._columns, fan_in=2), graph.weight("beta", self._columns, fan_in=2))
         return graph.op("LayerNormalization", graph.op("Add", "x", "y"), *operands, axis=-1, epsilon=1e-5)
 
 
@@ -72,10 +76,13 @@ class GeluChain(GraphModel):
     """Element-wise: bias, GeLU, scale, and a sum with the input."""
 
     name = "gelu-chain"
-    inputs = {"x": (2048, 2048)}
+
+    def __init__(self, rows: int = 2048, columns: int = 2048) -> None:
+        self.inputs = {"x": (rows, columns)}
+        self._columns = columns
 
     def nodes(self, graph: OnnxGraph) -> str:
-        y = graph.op("Gelu", graph.op("Add", "x", graph.weight("bias", 2048, fan_in=2)))
+        y = graph.op("Gelu", graph.op("Add", "x", graph.weight("bias", self._columns, fan_in=2)))
         return graph.op("Add", graph.op("Mul", y, graph.constant("factor", 0.5)), "x")
 
 

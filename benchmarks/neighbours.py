@@ -1,30 +1,65 @@
-"""``python -m benchmarks.neighbours``: products whose sizes are one off, beside the even ones.
+"""``python -m benchmarks.neighbours [LAYER]...``: layers whose sizes are one off, beside the even ones.
 
-Even sizes fill vectors and register tiles; those beside them leave rests. The time of a multiply-add of each
-neighbour is shown against that of the even size: the CPU time of one thread, the least of many calls.
+Even sizes fill vectors and register tiles; those beside them leave rests. The time of a unit of work (a multiply-add,
+or an element) of each neighbour is shown against that of the even size: the CPU time of one thread, the least of many
+calls.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import prod
 
+import click
 from rich.console import Console
 from rich.table import Table
 
 import msc
-from benchmarks.layers import Matmul
+from benchmarks.layers import AddLayerNorm, Attention, Conv, GeluChain, Matmul, Softmax
+from benchmarks.model import GraphModel
 
-SIZES = ((256, 256, 256), (512, 512, 512), (1024, 1024, 1024), (16, 1024, 1024), (1024, 16, 1024))
 SECONDS = 0.5
-"""How long one product is called again and again."""
+"""How long one layer is called again and again."""
 
-Size = tuple[int, int, int]
+Size = tuple[int, ...]
 
 
-def microseconds(size: Size) -> float:
-    """The least CPU time of a call of a product `[m, k] x [k, n]` of two inputs."""
-    model = Matmul(*size)
+@dataclass(frozen=True)
+class Layer:
+    """A layer at even sizes; its work grows with each size, to the power that `powers` gives (1 if it gives none)."""
+
+    make: Callable[..., GraphModel]
+    sizes: tuple[Size, ...]
+    powers: tuple[int, ...] = ()
+
+    def work(self, size: Size) -> int:
+        """Units of work of one call."""
+        return prod(extent**power for extent, power in zip(size, self.powers or (1,) * len(size), strict=True))
+
+
+def _conv3x3(inputs: int, outputs: int, size: int) -> GraphModel:
+    return Conv(inputs, outputs, size, 3)
+
+
+def _conv1x1(inputs: int, outputs: int, size: int) -> GraphModel:
+    return Conv(inputs, outputs, size, 1)
+
+
+LAYERS = {
+    "matmul": Layer(Matmul, ((256,) * 3, (512,) * 3, (1024,) * 3, (16, 1024, 1024), (1024, 16, 1024))),
+    "conv3x3": Layer(_conv3x3, ((16, 16, 56), (64, 64, 56), (256, 256, 14)), (1, 1, 2)),
+    "conv1x1": Layer(_conv1x1, ((16, 64, 56), (64, 256, 56), (512, 512, 14)), (1, 1, 2)),
+    "attention": Layer(Attention, ((64,), (128,), (512,)), (2,)),
+    "softmax": Layer(Softmax, ((1024, 1024), (1024, 64))),
+    "layernorm": Layer(AddLayerNorm, ((1024, 768), (1024, 64))),
+    "gelu": Layer(GeluChain, ((1024, 1024), (1024, 16))),
+}
+
+
+def microseconds(model: GraphModel) -> float:
+    """The least CPU time of a call on one thread."""
     run, operands = msc.compile(model.onnx), list(model.example().values())
     run(*operands)
     times: list[int] = []
@@ -39,27 +74,25 @@ def microseconds(size: Size) -> float:
 def neighbours(size: Size) -> Iterator[Size]:
     """Each of the sizes one less and one more, and all of them."""
     for step in (-1, 1):
-        for axis in range(3):
-            m, n, k = (extent + step * (axis == position) for position, extent in enumerate(size))
-            yield m, n, k
-        m, n, k = (extent + step for extent in size)
-        yield m, n, k
+        if len(size) > 1:
+            for axis in range(len(size)):
+                yield tuple(extent + step * (axis == position) for position, extent in enumerate(size))
+        yield tuple(extent + step for extent in size)
 
 
-def per_multiply_add(size: Size) -> float:
-    m, n, k = size
-    return microseconds(size) / (m * n * k)
-
-
-def main() -> None:
+@click.command()
+@click.argument("layers", nargs=-1, type=click.Choice(list(LAYERS)))
+def main(layers: tuple[str, ...]) -> None:
     """Print a row for each even size and each neighbour."""
-    table = Table("m x n x k", "ps a multiply-add", "x even", title="msc, one thread")
-    for size in SIZES:
-        even = per_multiply_add(size)
-        table.add_row("x".join(map(str, size)), f"{even * 1e6:.1f}", "1", style="bold")
-        for other in neighbours(size):
-            cost = per_multiply_add(other)
-            table.add_row("x".join(map(str, other)), f"{cost * 1e6:.1f}", f"{cost / even:.2f}")
+    table = Table("layer", "size", "ps a unit", "x even", title="msc, one thread")
+    for name in layers or LAYERS:
+        layer = LAYERS[name]
+        for size in layer.sizes:
+            even = microseconds(layer.make(*size)) / layer.work(size)
+            table.add_row(name, "x".join(map(str, size)), f"{even * 1e6:.1f}", "1", style="bold")
+            for other in neighbours(size):
+                cost = microseconds(layer.make(*other)) / layer.work(other)
+                table.add_row(name, "x".join(map(str, other)), f"{cost * 1e6:.1f}", f"{cost / even:.2f}")
     Console().print(table)
 
 

@@ -98,7 +98,7 @@ class VectorBody:
         map_, values, steps = self._moved(op.map, op.indices)
         wide = self._lanes > 1 and any(steps)
         type_ = VectorType(op.result.type, [self._lanes]) if wide else op.result.type
-        part = self._part(op.source, map_) if wide else None
+        part = self._part(op.source, map_, steps) if wide else None
         self._put(LoadOp(op.source, map_, values, type_, steps if wide else None, part), op)
 
     def _store(self, op: StoreOp) -> None:
@@ -108,11 +108,11 @@ class VectorBody:
             if not any(steps):
                 raise NotVectorisable("it writes one place in every iteration")
             value = self._broadcast(value)
-        part = self._part(op.target, map_)
+        part = self._part(op.target, map_, steps)
         self._put(StoreOp(value, op.target, map_, values, steps if self._lanes > 1 else None, part), op)
 
-    def _part(self, buffer: SSAValue, map_: AffineMap) -> int | None:
-        return self._rest.part(buffer, map_, self._lanes) if self._rest is not None else None
+    def _part(self, buffer: SSAValue, map_: AffineMap, steps: Sequence[int]) -> int | None:
+        return self._rest.part(buffer, map_, steps, self._lanes) if self._rest is not None else None
 
     def _elementwise(self, op: Operation) -> None:
         operands = [self._value(v) for v in op.operands]

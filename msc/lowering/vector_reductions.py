@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import arith, memref, vector
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, VectorType
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, IntegerType, VectorType, i1, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from msc.dialects.element_types import dtype_name
-from msc.dialects.loop import ForOp, LoadOp, StoreOp
+from msc.dialects.loop import ForOp, LanesOp, LoadOp, StoreOp
+from msc.lowering.vector_types import bits_of
 from msc.poly.compute import Combine, identity
 
 _COMBINERS: Mapping[type[Operation], tuple[Combine, str]] = {
@@ -76,6 +77,24 @@ class LaneSums:
             after = StoreOp(combined.results[0], allocation.results[0], map_, indices)
             operations += [before, combined, after]
         return operations
+
+    def only(
+        self, partial: Mapping[Operation, SSAValue], count: int, lanes: int
+    ) -> tuple[list[Operation], Mapping[Operation, SSAValue]]:
+        """The first lanes of each partial vector, and what changes no sum in the others; with what makes them so."""
+        operations: list[Operation] = []
+        chosen: dict[Operation, SSAValue] = {}
+        for store, value in partial.items():
+            element = _combiner(store).results[0].type
+            numbers = VectorType(IntegerType(bits_of(element)), [lanes])
+            first = arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(numbers, range(lanes)))
+            limit = arith.ConstantOp(splat(count, numbers))
+            mask = LanesOp("arith.cmpi", [first.result, limit.result], VectorType(i1, [lanes]), IntegerAttr(2, i64))
+            neutral = arith.ConstantOp(splat(_neutral(_combiner(store)), VectorType(element, [lanes])))
+            kept = LanesOp("arith.select", [mask.result, value, neutral.result], value.type)
+            operations += [first, limit, mask, neutral, kept]
+            chosen[store] = kept.result
+        return operations, chosen
 
     def combine_accumulators(self, allocations: Sequence[Operation], lanes: int, chains: int) -> list[Operation]:
         """After the loop: combine the chains, then the lanes, then what the place held."""

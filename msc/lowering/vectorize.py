@@ -10,19 +10,19 @@ end: a named reassociation of floating-point sums. A loop that can't be vectoris
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 
 from msc.dialects.loop import ForOp, LoopKind, LoopKindAttr
 from msc.lowering.vector_body import NotVectorisable, VectorBody
 from msc.lowering.vector_reductions import LaneSums
-from msc.lowering.vector_rests import Rest, may_be_part
+from msc.lowering.vector_rests import Rest, local_rows, may_be_part
 from msc.lowering.vector_types import widest_bits
 from msc.targets.cpu import cpu_target
 
@@ -42,7 +42,7 @@ class Vectorize(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         bits = cpu_target(self.target).vector_bytes * 8
-        ends: dict[Operation, int] = {}
+        ends = local_rows(op)
         loops = [loop for loop in op.walk() if isinstance(loop, ForOp) and loop.kind.data is LoopKind.VECTOR]
         for loop in loops:
             try:
@@ -73,8 +73,8 @@ class _Piece:
         return self.start + self.count * self.step
 
 
-def _pieces(iterations: range, lanes: int, chains: int, ends: dict[Operation, int] | None) -> list[_Piece]:
-    """The iterations as whole vectors, then a part of one; ever smaller ones if `ends`, of local rows, is None."""
+def _pieces(iterations: range, lanes: int, chains: int) -> tuple[list[_Piece], int]:
+    """The iterations as whole vectors, and how many are left."""
     pieces: list[_Piece] = []
     start, left = iterations.start, len(iterations)
     for width, multiple in [(lanes, chains)] * (chains > 1) + [(lanes, 1)]:
@@ -82,9 +82,7 @@ def _pieces(iterations: range, lanes: int, chains: int, ends: dict[Operation, in
         if count:
             pieces.append(_Piece(start, count, width, multiple))
             start, left = pieces[-1].end, left - count * width * multiple
-    if ends is not None and left.bit_count() > 1:
-        return [*pieces, _Piece(start, 1, 1 << left.bit_length(), rest=Rest(left, ends))]
-    return [*pieces, *_halves(start, left, lanes)]
+    return pieces, left
 
 
 def _halves(start: int, left: int, lanes: int) -> Iterator[_Piece]:
@@ -95,17 +93,12 @@ def _halves(start: int, left: int, lanes: int) -> Iterator[_Piece]:
             start, left = start + lanes, left - lanes
 
 
-def _vectorize(loop: ForOp, bits: int, ends: dict[Operation, int]) -> None:
+def _vectorize(loop: ForOp, bits: int, ends: Mapping[Operation, int]) -> None:
     iterations = loop.constant_range
     if iterations is None or iterations.step != 1:
         raise NotVectorisable("its bounds are not constant")
-    lanes = max(1, bits // widest_bits(loop))
     sums = LaneSums.of(loop)
-    long = bool(sums.updates) and len(iterations) >= lanes * CHAINS * 2
-    new: list[Operation] = []
-    parts = ends if not sums.updates and may_be_part(loop) else None
-    for piece in _pieces(iterations, lanes, CHAINS if long else 1, parts):
-        new += _emit(loop, piece, sums)
+    new = _emitted(loop, _cut(loop, iterations, max(1, bits // widest_bits(loop)), sums, ends), sums)
     block = loop.parent
     assert block is not None
     block.insert_ops_before(new, loop)
@@ -113,30 +106,73 @@ def _vectorize(loop: ForOp, bits: int, ends: dict[Operation, int]) -> None:
     loop.erase()
 
 
+def _cut(loop: ForOp, iterations: range, lanes: int, sums: LaneSums, ends: Mapping[Operation, int]) -> list[_Piece]:
+    """The pieces of a loop; sums over several vectors take what is left into the same accumulators."""
+    long = bool(sums.updates) and len(iterations) >= lanes * CHAINS * 2
+    pieces, left = _pieces(iterations, lanes, CHAINS if long else 1)
+    start = iterations[-1] + 1 - left
+    if not may_be_part(loop):
+        return [*pieces, *_halves(start, left, lanes)]
+    if left and (left.bit_count() > 1 or (sums.updates and pieces)):
+        whole = lanes if sums.updates and pieces else 1 << left.bit_length()
+        return [*pieces, _Piece(start, 1, whole, rest=Rest(left, ends))]
+    return [*pieces, *_halves(start, left, lanes)]
+
+
+def _emitted(loop: ForOp, pieces: Sequence[_Piece], sums: LaneSums) -> list[Operation]:
+    """All pieces: what sums over several vectors of one width has accumulators in common."""
+    together = [p for p in pieces if sums.updates and p.lanes == pieces[0].lanes]
+    if sum(p.count * p.chains for p in together) < 2:
+        together = []
+    apart = (op for p in pieces if p not in together for op in _emit(loop, p, sums))
+    return [*(_summed(loop, together, sums) if together else ()), *apart]
+
+
 def _emit(loop: ForOp, piece: _Piece, sums: LaneSums) -> list[Operation]:
-    """One piece: straight code for a single vector, else a loop; sums over several vectors get accumulators."""
+    """One piece: straight code for a single vector, else a loop."""
     if piece.lanes == 1:
         return VectorBody(loop, AffineExpr.constant(piece.start), (), 1, {}).operations
-    if piece.count == 1 and piece.chains == 1:
-        body = VectorBody(loop, AffineExpr.constant(piece.start), (), piece.lanes, sums.updates, piece.rest)
-        return [*body.operations, *sums.combine_values(body.partial)]
-    accumulators, before = sums.accumulators(piece.lanes, piece.chains)
+    if piece.count == 1:
+        operations, partial = _straight(loop, piece, sums)
+        return [*operations, *sums.combine_values(partial)]
     vectors, body = _vector_loop(piece, loop)
-    if piece.chains == 1:
-        inside = VectorBody(loop, AffineExpr.dimension(0), (vectors.variable,), piece.lanes, sums.updates)
-        body.body.block.add_ops([*inside.operations, *sums.accumulate(inside.partial, accumulators, None, piece.lanes)])
-    else:
-        _chained(loop, piece, sums, accumulators, vectors, body)
-    return [*before, vectors, *sums.combine_accumulators(accumulators, piece.lanes, piece.chains)]
+    body.body.block.add_ops(VectorBody(loop, AffineExpr.dimension(0), (vectors.variable,), piece.lanes, {}).operations)
+    return [vectors]
 
 
-def _chained(
-    loop: ForOp, piece: _Piece, sums: LaneSums, accumulators: Sequence[Operation], vectors: ForOp, body: ForOp
-) -> None:
-    chain = body.variable
-    at = AffineExpr.dimension(0) + AffineExpr.dimension(1) * piece.lanes
-    inside = VectorBody(loop, at, (vectors.variable, chain), piece.lanes, sums.updates)
+def _straight(loop: ForOp, piece: _Piece, sums: LaneSums) -> tuple[list[Operation], Mapping[Operation, SSAValue]]:
+    """A single vector, and what it adds to each sum."""
+    body = VectorBody(loop, AffineExpr.constant(piece.start), (), piece.lanes, sums.updates, piece.rest)
+    if piece.rest is None:
+        return body.operations, body.partial
+    masks, partial = sums.only(body.partial, piece.rest.count, piece.lanes)
+    return [*body.operations, *masks], partial
+
+
+def _summed(loop: ForOp, pieces: Sequence[_Piece], sums: LaneSums) -> list[Operation]:
+    """Pieces of one width, lane by lane into accumulators, which are combined at the end."""
+    lanes, chains = pieces[0].lanes, max(p.chains for p in pieces)
+    accumulators, operations = sums.accumulators(lanes, chains)
+    for piece in pieces:
+        operations += _accumulated(loop, piece, sums, accumulators)
+    return [*operations, *sums.combine_accumulators(accumulators, lanes, chains)]
+
+
+def _accumulated(loop: ForOp, piece: _Piece, sums: LaneSums, accumulators: Sequence[Operation]) -> list[Operation]:
+    if piece.count == 1 and piece.chains == 1:
+        operations, partial = _straight(loop, piece, sums)
+        return [*operations, *sums.accumulate(partial, accumulators, None, piece.lanes)]
+    vectors, body = _vector_loop(piece, loop)
+    at, variables, chain = AffineExpr.dimension(0), (vectors.variable,), None
+    if piece.chains > 1:
+        at, variables, chain = (
+            at + AffineExpr.dimension(1) * piece.lanes,
+            (vectors.variable, body.variable),
+            body.variable,
+        )
+    inside = VectorBody(loop, at, variables, piece.lanes, sums.updates)
     body.body.block.add_ops([*inside.operations, *sums.accumulate(inside.partial, accumulators, chain, piece.lanes)])
+    return [vectors]
 
 
 def _vector_loop(piece: _Piece, loop: ForOp) -> tuple[ForOp, ForOp]:

@@ -43,6 +43,8 @@ def load_vector(prelude: Prelude, text: str, type_: CType, distance: int, part: 
 
 
 def _vector_load(prelude: Prelude, text: str, stored: CType, distance: int, part: int) -> str:
+    if part < stored.lanes and distance != 1:
+        return f"{prelude.function('load_part_strided', stored)}(&{text}, {distance}, {part})"
     if part < stored.lanes:
         return f"{prelude.function('load_part', stored)}(&{text}, {part})"
     if distance == 1:
@@ -87,6 +89,8 @@ def store_vector(prelude: Prelude, text: str, base: str, value: Value, distance:
     value = _to_memory(prelude, value, base)
     stored = _stored(CType(base, lanes))
     prelude.type_name(stored)
+    if part < lanes and distance != 1:
+        return f"{prelude.function('store_part_strided', stored)}(&{text}, {distance}, {part}, {value.text});"
     if part < lanes:
         return f"{prelude.function('store_part', stored)}(&{text}, {part}, {value.text});"
     if distance == 1:

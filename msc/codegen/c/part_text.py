@@ -26,6 +26,20 @@ static inline void store_part_{f}({e} *p, int count, {v} v)
         p[lane] = v[lane];
 {end}}
 """
+LOAD_PART_STRIDED = """
+/* The first lanes, fewer than all, and zeros. */
+static inline {v} load_part_strided_{f}(const {e} *p, int64_t stride, int count)
+{
+    return ({v}){{strided_part}};
+}
+"""
+STORE_PART_STRIDED = """
+/* The first lanes, fewer than all. */
+static inline void store_part_strided_{f}({e} *p, int64_t stride, int count, {v} v)
+{
+{scatter_part}
+}
+"""
 
 
 def load_part_text(type_: CType) -> str:

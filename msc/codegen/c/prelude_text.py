@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from msc.codegen.c.half_text import HALF_TEMPLATES
 from msc.codegen.c.integer_text import INTEGER_TEMPLATES
-from msc.codegen.c.part_text import load_part_text, store_part_text
+from msc.codegen.c.part_text import LOAD_PART_STRIDED, STORE_PART_STRIDED, load_part_text, store_part_text
 from msc.codegen.c.team_text import TEAM
 from msc.codegen.c.template import Template
 
@@ -175,6 +175,8 @@ TEMPLATES: Mapping[str, Template] = {
     "store": Template(_STORE),
     "load_part": Template(load_part_text),
     "store_part": Template(store_part_text),
+    "load_part_strided": Template(LOAD_PART_STRIDED),
+    "store_part_strided": Template(STORE_PART_STRIDED),
     "load_even": Template(_LOAD_EVEN, ("load",)),
     "load_strided": Template(_LOAD_STRIDED),
     "store_strided": Template(_STORE_STRIDED),

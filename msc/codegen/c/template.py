@@ -45,6 +45,8 @@ class Template:
 def _substitutions(type_: CType) -> list[tuple[str, str]]:
     half, lanes = CType(type_.base, type_.lanes // 2), type_.lanes
     lanes_from = ", ".join(f"p[{k} * stride]" for k in range(lanes))
+    part_from = ", ".join(f"count > {k} ? p[{k} * stride] : 0" for k in range(lanes))
+    stores = (f"    if (count > {k})\n        p[{k} * stride] = v[{k}];" for k in range(lanes))
     low, high = _list(range(lanes // 2)), _list(range(lanes // 2, lanes))
     even = _list([*range(0, lanes, 2), *range(lanes + 1, 2 * lanes, 2)])
     scatter = "\n".join(f"    p[{k} * stride] = v[{k}];" for k in range(lanes))
@@ -52,6 +54,7 @@ def _substitutions(type_: CType) -> list[tuple[str, str]]:
         ("{v}", type_.name), ("{e}", memory_name(type_.base)), ("{n}", str(lanes)), ("{bits}", str(type_.bits)),
         ("{i}", type_.signed.name), ("{u}", type_.unsigned.name), ("{h}", half.name if lanes > 2 else type_.name),
         ("{r}", f"f{type_.bits}x{lanes}"), ("{f}", type_.name if type_.is_vector else type_.base), ("{hf}", half.name),
+        ("{strided_part}", part_from), ("{scatter_part}", "\n".join(stores)),
         ("{strided}", lanes_from), ("{scatter}", scatter), ("{low}", low), ("{high}", high), ("{even}", even),
         ("{min}", f"INT{type_.bits}_MIN"), ("{ue}", CType(type_.unsigned.base).name),
         ("{s}", "s" if type_.bits == 32 else "d"),

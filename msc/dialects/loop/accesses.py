@@ -109,8 +109,8 @@ class AccessOp(IRDLOperation):
             raise VerifyException(f"{self.name}: {element} is not made of the elements of {buffer}")
         if len(self.lane_steps) != len(buffer.get_shape()):
             raise VerifyException(f"{self.name}: lanes {self.lane_steps} do not fit {buffer}")
-        if "part" in self.properties and not (self.is_contiguous and 1 <= self.touched_lanes < self.all_lanes):
-            raise VerifyException(f"{self.name}: {self.touched_lanes} lanes are no part of {element} side by side")
+        if "part" in self.properties and not (any(self.lane_steps) and 1 <= self.touched_lanes < self.all_lanes):
+            raise VerifyException(f"{self.name}: {self.touched_lanes} lanes are no part of {element} in several places")
 
     def print_index(self, printer: Printer) -> None:
         printer.print_operand(self.buffer)

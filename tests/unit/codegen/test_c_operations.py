@@ -233,6 +233,8 @@ def test_parts_of_vectors(
         %v = loop.load %x[0] part {part} : {array}, {vector}
         loop.for %i = 0 to {2 * lanes} step {lanes} {{ loop.store %v, %y[%i] : {vector}, {twice} }}
         loop.store %v, %y[{lanes - 1}] part {part} : {vector}, {twice}
+        %e = loop.load %x[0] lanes [2] part {part // 2 + 1} : {array}, {vector}
+        loop.store %e, %y[{part}] lanes [-1] part {part // 2 + 1} : {vector}, {twice}
         func.return
       }}
       func.func @main(%x: {array} {{ms.role = "input"}}, %y: {twice} {{ms.role = "output"}}) {{
