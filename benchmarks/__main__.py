@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 
 from benchmarks.measure import Plan, quiet
-from benchmarks.models import MODELS
+from benchmarks.models import MODELS, OPERATORS
 from benchmarks.peers import PEERS
 from benchmarks.report import ModelResult, show, show_machine, show_summary, write
 from benchmarks.rows import isolated_row
@@ -53,7 +53,8 @@ def _numbers(_context: click.Context, _parameter: click.Parameter, text: str) ->
 
 @click.command(epilog="Example: python -m benchmarks lenet5 mlp --peers msc,ort --rounds 50")
 @click.argument("models", nargs=-1, type=click.Choice(list(MODELS)))
-@click.option("--all", "every", is_flag=True, help="Every model.")
+@click.option("--all", "every", is_flag=True, help="Every model but the single operators.")
+@click.option("--operators", is_flag=True, help="Every single operator.")
 @click.option("--peers", help=f"Of: {', '.join(PEERS)}; first = base. [default: {DEFAULT_PEERS}; --all: every one]")
 @click.option("--threads", default="1", show_default=True, callback=_numbers, help="For every engine; 1,2 for both.")
 @click.option("--rounds", default=30, show_default=True, type=click.IntRange(1), help="Turns of each engine.")
@@ -62,6 +63,7 @@ def _numbers(_context: click.Context, _parameter: click.Parameter, text: str) ->
 def main(
     models: tuple[str, ...],
     every: bool,
+    operators: bool,
     peers: str | None,
     threads: list[int],
     rounds: int,
@@ -69,12 +71,14 @@ def main(
     path: Path | None,
 ) -> None:
     """Latency of MODELS under several engines, interleaved in one process a model, results compared first."""
-    names = list(MODELS) if every else list(models)
+    groups = {"all": [n for n in MODELS if n not in OPERATORS] if every else [], "operators": OPERATORS * operators}
+    names = list(dict.fromkeys([*(name for group in groups.values() for name in group), *models]))
     if not names:
-        raise click.UsageError(f"name models, or --all; known: {', '.join(MODELS)}")
+        raise click.UsageError(f"name models, --all or --operators; known: {', '.join(MODELS)}")
     console = Console(width=None if sys.stdout.isatty() else 140)
     chosen = _chosen_peers(peers or (",".join(PEERS) if every else DEFAULT_PEERS), console)
-    path = path or RESULTS / f"{'all' if every else '-'.join(names)}.json"
+    title = "-".join((*(group for group, found in groups.items() if found), *models))
+    path = path or RESULTS / f"{title}.json"
     results: list[ModelResult] = []
     machines: list[Machine] = []
     for count in threads:

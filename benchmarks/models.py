@@ -9,6 +9,7 @@ from benchmarks.exported import NAMES, Exported
 from benchmarks.layers import LAYERS
 from benchmarks.mlperf_tiny import Autoencoder, DsCnn, MobileNetV1, ResNet8
 from benchmarks.model import Model
+from benchmarks.operators import SINGLE_OPERATORS
 from benchmarks.sample_models import Attention, LeNet5, Mlp, ResNetTiny
 
 _ALL: tuple[Model, ...] = (
@@ -16,6 +17,10 @@ _ALL: tuple[Model, ...] = (
     *(ResNet8(), DsCnn(), MobileNetV1(), Autoencoder()),
     *(Exported(name) for name in NAMES),
     *LAYERS,
+    *SINGLE_OPERATORS,
 )
 
 MODELS: dict[str, Model] = {model.name: model for model in _ALL}
+
+OPERATORS: tuple[str, ...] = tuple(model.name for model in SINGLE_OPERATORS)
+"""The models of one operator, by name."""

@@ -36,6 +36,11 @@ class OnnxGraph:
         self.weights[name] = np.asarray(value, dtype=np.float32)
         return name
 
+    def integers(self, name: str, *values: int) -> str:
+        """A vector of i64 under a name, as operators take axes."""
+        self.weights[name] = np.asarray(values, dtype=np.int64)
+        return name
+
     def weight(self, name: str, *shape: int, fan_in: int | None = None) -> str:
         """A seeded f32 weight; of mean 0 and variance 2 / `fan_in`, which keeps signals alive (He et al. 2015)."""
         scale = math.sqrt(2 / (fan_in or math.prod(shape[1:]) or 1))
@@ -50,9 +55,9 @@ class OnnxGraph:
         return [f"{name}.{part}" for part in ranges]
 
     def finish(self, name: str, inputs: Mapping[str, Sequence[int]]) -> bytes:
-        """The checked model as bytes: f32 inputs by name and shape, and the last node's f32 result."""
+        """The checked model as bytes: f32 inputs by name and shape, and the last node's result."""
         values = [helper.make_tensor_value_info(key, onnx.TensorProto.FLOAT, size) for key, size in inputs.items()]
-        output = helper.make_tensor_value_info(self.nodes[-1].output[0], onnx.TensorProto.FLOAT, None)
+        output = helper.make_empty_tensor_value_info(self.nodes[-1].output[0])
         data = [numpy_helper.from_array(value, key) for key, value in self.weights.items()]
         graph = helper.make_graph(self.nodes, name.replace("-", "_"), values, [output], data)
         opsets = [helper.make_opsetid("", OPSET)]

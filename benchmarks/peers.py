@@ -120,7 +120,7 @@ def _torch_runner(module: Any, inputs: Sequence[Array]) -> Runner:
 
     def run() -> Array:
         with torch.inference_mode():
-            return _first(module(*tensors)).numpy()
+            return _first(module(*tensors)).contiguous().numpy()
 
     return run
 

@@ -66,7 +66,7 @@ def _row(result: ModelResult, peer: PeerResult, machine: Machine | None) -> list
     cells += [f"{2e-9 * result.multiply_adds / spread.median:.4g}", f"{1e-9 * result.bytes / spread.median:.3g}"]
     if machine is not None:
         cells.append(f"{result.multiply_adds / spread.median / machine.multiply_adds_per_second:.1%}")
-        cells.append(f"{result.bytes / spread.median / machine.bytes_per_second:.1%}")
+        cells.append(f"{result.bytes / spread.median / machine.bandwidth(result.bytes):.1%}")
     return [*cells, f"{peer.difference:.1e}"]
 
 

@@ -72,20 +72,49 @@ def transpose(x: Any, *, perm: Sequence[int]) -> Any:
     return x.permute(tuple(perm))
 
 
+def reduction(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A ``Reduce...`` of ONNX, whose axes are an operand."""
+
+    def reduce(x: Any, axes: Any, *, keepdims: int) -> Any:
+        return function(x, tuple(axes.tolist()), bool(keepdims))
+
+    return reduce
+
+
+def arg_max(x: Any, *, axis: int, keepdims: int) -> Any:
+    return torch.argmax(x, axis, bool(keepdims))
+
+
+def concat(*operands: Any, axis: int) -> Any:
+    return torch.cat(operands, axis)
+
+
 OPERATIONS: dict[str, Callable[..., Any]] = {
+    "Abs": torch.abs,
     "Add": torch.add,
+    "ArgMax": arg_max,
     "BatchNormalization": batch_norm,
+    "Concat": concat,
     "Conv": conv,
     "Flatten": flatten,
     "Gelu": functional.gelu,
     "Gemm": dense,
     "GlobalAveragePool": global_average_pool,
     "LayerNormalization": layer_norm,
+    "Log": torch.log,
     "MatMul": torch.matmul,
     "MaxPool": max_pool,
     "Mul": torch.mul,
+    "Pow": torch.pow,
+    "ReduceMax": reduction(torch.amax),
+    "ReduceMean": reduction(torch.mean),
+    "ReduceSum": reduction(torch.sum),
     "Relu": torch.relu,
+    "Sigmoid": torch.sigmoid,
+    "Sin": torch.sin,
     "Softmax": softmax,
+    "Softplus": functional.softplus,
+    "Tanh": torch.tanh,
     "Transpose": transpose,
 }
 """ONNX operator -> a call with its operands in order and its attributes by name."""

@@ -32,9 +32,10 @@ class KernelWork:
 
 @dataclass(frozen=True)
 class KernelRate:
-    """What a kernel achieves; shares are of the machine's peak of multiply-adds in f32 and of its memory bandwidth.
+    """What a kernel achieves; shares are of the machine's peak of multiply-adds in f32 and of its bandwidth.
 
-    A share of the bandwidth above 1 says that the operands come from caches.
+    That is the bandwidth measured on as many bytes as the kernel moves. A share above 1 says that what ran before left
+    operands in nearer caches.
     """
 
     flops: int
@@ -49,7 +50,7 @@ class KernelRate:
         """The rate of some work in some time."""
         flops, nbytes = work.flops / max(seconds, 1e-12), work.bytes / max(seconds, 1e-12)
         peak = None if machine is None else flops / machine.flops_per_second
-        bandwidth = None if machine is None else nbytes / machine.bytes_per_second
+        bandwidth = None if machine is None else nbytes / machine.bandwidth(work.bytes)
         return KernelRate(work.flops, work.bytes, flops * 1e-9, nbytes * 1e-9, peak, bandwidth)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -25,15 +26,27 @@ _TIMEOUT = 60
 _MAXIMUM_BYTES = 1 << 16
 
 
+WORKING_SETS = tuple(size << 20 for size in (1, 4, 16, 32, 64, 256, 576))
+"""Bytes that a thread passes over when bandwidth is measured; the last are more than any cache holds."""
+
+
 @dataclass(frozen=True)
 class Machine:
-    """Peak multiply-adds a second in f32 and bytes a second to and from memory, by `threads` threads together."""
+    """Peak multiply-adds a second in f32 and bytes a second to and from memory, by `threads` threads together.
+
+    `bandwidths` are bytes a second by the bytes passed over, ever more of them: less stays in caches.
+    """
 
     cpu: str
     cpus: int
     multiply_adds_per_second: float
     bytes_per_second: float
     threads: int = 1
+    bandwidths: tuple[tuple[int, float], ...] = ()
+
+    def bandwidth(self, nbytes: int) -> float:
+        """Bytes a second where so many are passed over again and again."""
+        return next((rate for size, rate in self.bandwidths if size >= nbytes), self.bytes_per_second)
 
     @property
     def flops_per_second(self) -> float:
@@ -47,8 +60,10 @@ def probe(threads: int = 1) -> Machine:
     Raises MSC0502 when there is no C compiler and MSC0508 when a program fails.
     """
     with tempfile.TemporaryDirectory(prefix="msc-probe-") as folder:
-        fma, triad = (_rate(_built(name, Path(folder)), threads) for name in ("fma", "triad"))
-    return Machine(detect_cpu_model(), detect_cores(), fma, triad, threads)
+        (fma,) = _rates(_built("fma", Path(folder)), threads)
+        triads = _rates(_built("triad", Path(folder)), threads, map(str, WORKING_SETS))
+    bandwidths = tuple((size * threads, rate) for size, rate in zip(WORKING_SETS, triads, strict=True))
+    return Machine(detect_cpu_model(), detect_cores(), fma, triads[-1], threads, bandwidths)
 
 
 def measured_machine(threads: int = 1) -> Machine:
@@ -87,11 +102,13 @@ def _built(name: str, folder: Path) -> Path:
     return program
 
 
-def _rate(program: Path, processes: int) -> float:
-    """The sum of what the processes print, all running at once."""
-    running = [subprocess.Popen([str(program)], stdout=subprocess.PIPE, text=True) for _ in range(processes)]
+def _rates(program: Path, processes: int, arguments: Iterable[str] = ()) -> list[float]:
+    """The sums of what the processes print, all running at once, line by line."""
+    command = [str(program), *arguments]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(processes)]
     try:
-        return sum(float(process.communicate(timeout=_TIMEOUT)[0]) for process in running)
+        printed = [[float(line) for line in p.communicate(timeout=_TIMEOUT)[0].splitlines()] for p in running]
+        return [sum(rates) for rates in zip(*printed, strict=True)]
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         for process in running:
             process.kill()
@@ -118,6 +135,8 @@ def machine_from_json(data: object) -> Machine:
     try:
         fields = cast("dict[str, float]", data)
         rates = float(fields["multiply_adds_per_second"]), float(fields["bytes_per_second"])
-        return Machine(str(fields["cpu"]), int(fields["cpus"]), *rates, int(fields["threads"]))
+        sizes = cast("list[list[float]]", cast("dict[str, object]", data).get("bandwidths", []))
+        bandwidths = tuple((int(size), float(rate)) for size, rate in sizes)
+        return Machine(str(fields["cpu"]), int(fields["cpus"]), *rates, int(fields["threads"]), bandwidths)
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a machine: {error}") from error

@@ -39,6 +39,8 @@ L1_WAY_BYTES = 4096
 """What one way of a first cache holds: a page, so that an address finds its set before it is translated."""
 SPARE_WAYS = 2
 """Ways of each set that are left to the vectors and to what is stored."""
+RUN_BYTES = 256
+"""What has to be read in one go to be fetched ahead, where the next step reads in another page (measured)."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,19 @@ class TileSearch:
         far = loads.vector * vectors * self.target.vector_bytes / L2_BYTES_PER_CYCLE if streamed else 0
         if loads.row and rows > loads.rows_kept:
             far += rows
+        elif rows == 1 and self._steps_apart():
+            far *= max(1, RUN_BYTES / (vectors * self.target.vector_bytes))
         return max(arithmetic, memory, far) + 0.1 * (memory + far)
+
+    def _steps_apart(self) -> bool:
+        """Whether each step of the reduction reads vectors from another page than the one before."""
+        along = strides(self.model, self.statement, self.vector)[1:]
+        steps = [strides(self.model, self.statement, d)[1:] for d in self.statement.reduced]
+        arrays = [array for array, _ in self.statement.accesses()[1:]]
+        return any(
+            v and min(abs(step[k]) for step in steps) * BYTES[self.model.arrays[arrays[k]].dtype] >= L1_WAY_BYTES
+            for k, v in enumerate(along)
+        )
 
     def _loads(self, rows: tuple[int, ...]) -> _Loads:
         along = strides(self.model, self.statement, self.vector)[1:]

@@ -1,5 +1,7 @@
 """The machine is measured once, and trouble with the measuring programs is reported."""
 
+import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,16 @@ def test_a_measured_machine_is_remembered(monkeypatch: pytest.MonkeyPatch) -> No
     assert measured_machine(2) == measured_machine(2) == Machine("a CPU", 4, 1e9, 2e9, 2)
     assert measured_machine(1).threads == 1
     assert measurements == [2, 1]
+
+
+def test_bandwidth_is_that_of_the_bytes_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "WORKING_SETS", (1 << 16, 1 << 20))
+    found = machine.probe(2)
+    (small, fast), (large, slow) = found.bandwidths
+    assert (small, large) == (2 << 16, 2 << 20)
+    assert found.bandwidth(1) == found.bandwidth(small) == fast
+    assert found.bandwidth(small + 1) == found.bandwidth(large + 1) == found.bytes_per_second == slow
+    assert machine_from_json(json.loads(json.dumps(asdict(found)))) == found
 
 
 def test_a_compiler_that_fails_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from xdsl.ir.affine import AffineExpr
 from msc.poly.compute import affine_map, dims
 from msc.poly.model import Array, KernelModel, KernelStatement
 from msc.poly.scalar import Apply, Read
-from msc.schedule.tiling import SPARE_OF_WIDE_TILES, SPARE_REGISTERS, RegisterTile, TileSearch
+from msc.schedule.tiling import RUN_BYTES, SPARE_OF_WIDE_TILES, SPARE_REGISTERS, RegisterTile, TileSearch
 from msc.targets.cpu import cpu_target
 
 TARGET = replace(cpu_target("x86-64-v4"), l1=48 << 10)
@@ -66,3 +66,16 @@ def test_a_second_dimension_adds_rows_where_the_first_is_short() -> None:
 def test_no_rows() -> None:
     tile = best((), 512, 2000)
     assert (tile.rows, tile.height) == ((), prod(()))
+
+
+def test_columns_summed_down_rows_a_page_apart_are_read_in_long_runs() -> None:
+    def width(columns: int) -> int:
+        j, k = dims(2)
+        arrays = (Array((1000, columns), "f32", "input"), Array((columns,), "f32", "internal"))
+        read = Read(0, affine_map(2, [k, j]), "f32")
+        update = KernelStatement((columns, 1000), ("j", "k"), 1, affine_map(2, [j]), read, "add", 0)
+        search = TileSearch(KernelModel(arrays, (update,), ("sum",)), update, 0, TARGET.lanes(4), TARGET)
+        return search.best(()).width
+
+    assert width(1024) * 4 == RUN_BYTES
+    assert width(256) * 4 < RUN_BYTES
