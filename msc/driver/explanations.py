@@ -75,7 +75,10 @@ class KernelExplanation:
 def explain_model(
     model: str, options: CompileOptions, kernel: str | None = None, measured: MeasuredKernels | None = None
 ) -> tuple[KernelExplanation, ...]:
-    """All kernels in the order of execution, or those whose function or label is `kernel`. Raises MSC0009."""
+    """All kernels in the order of execution, or those whose function or label is `kernel`.
+
+    Raises MSC0009 for a kernel that is not there, and MSC0008 for times of another model or number of threads.
+    """
     found = list[KernelExplanation]()
     times = measured or MeasuredKernels({})
 
@@ -85,6 +88,7 @@ def explain_model(
             found.extend(_explain(op, options, times, kernel) for op in kernels)
 
     compile_model(model, options, "loop", after_step=collect)
+    times.check({k.function: (k.flops, k.bytes_read + k.bytes_written) for k in found}, options.threads)
     chosen = [k for k in found if kernel is None or kernel in (k.function, k.label)]
     if not chosen:
         names = {name for k in found for name in (k.function, k.label)}

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from msc.driver.benchmark import KernelTime
 
 
+_MEASURE_AGAIN = "measure this model with these options: msc bench MODEL --kernels --json"
+
+
 @dataclass(frozen=True)
 class KernelWork:
     """What a kernel does at least each time it runs: `flops` operations, `bytes` from and to memory.
@@ -81,10 +84,14 @@ def rates(
 
 @dataclass(frozen=True)
 class MeasuredKernels:
-    """What `msc bench --kernels --json` found: seconds a call by kernel function, and the machine it ran on."""
+    """What `msc bench --kernels --json` found: seconds a call by kernel function, and the machine it ran on.
+
+    `works` has the flops and bytes of the kernels that were told with theirs: they show of which model the times are.
+    """
 
     seconds: Mapping[str, float]
     machine: Machine | None = field(default=None)
+    works: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
 
     @staticmethod
     def read(path: Path) -> MeasuredKernels:
@@ -92,12 +99,26 @@ class MeasuredKernels:
         text = read_source(path)
         try:
             data = cast("dict[str, object]", json.loads(text))
-            kernels = [_named_seconds(item) for item in cast("list[dict[str, object]]", data["kernels"])]
-            machine = data.get("machine")
-            return MeasuredKernels(_means(kernels), None if machine is None else machine_from_json(machine))
+            items = cast("list[dict[str, object]]", data["kernels"])
+            kernels, machine = [_named_seconds(item) for item in items], data.get("machine")
+            works = {name: work for (name, _), item in zip(kernels, items, strict=True) if (work := _work(item))}
+            return MeasuredKernels(_means(kernels), None if machine is None else machine_from_json(machine), works)
         except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
             message = f"'{path}' is not what msc bench --kernels --json prints"
             raise MscError(Diagnostic("MSC0008", message, notes=(str(error)[:200],))) from error
+
+    def check(self, works: Mapping[str, tuple[int, int]], threads: int) -> None:
+        """Raises MSC0008 where the times are not those of kernels that do `works`, on so many threads (0: any)."""
+        problems = list[str]()
+        if self.machine is not None and threads not in (0, self.machine.threads):
+            problems.append(f"the times are of {self.machine.threads} threads, this is for {threads}")
+        others = {name: work for name, work in self.works.items() if works.get(name) != work}
+        for name, (flops, nbytes) in others.items():
+            here = "{} flops on {} bytes".format(*works[name]) if name in works else "no such kernel"
+            problems.append(f"'{name}' was measured doing {flops} flops on {nbytes} bytes; this model has {here}")
+        if problems:
+            notes = tuple(problems[1:3])
+            raise MscError(Diagnostic("MSC0008", problems[0], notes=notes, help=_MEASURE_AGAIN))
 
 
 def _named_seconds(item: dict[str, object]) -> tuple[str, float]:
@@ -105,6 +126,11 @@ def _named_seconds(item: dict[str, object]) -> tuple[str, float]:
     if not isinstance(name, str) or not isinstance(seconds, int | float):
         raise ValueError("a kernel's name is a string and its seconds are a number")
     return name, float(seconds)
+
+
+def _work(item: Mapping[str, object]) -> tuple[int, int] | None:
+    flops, nbytes = item.get("flops"), item.get("bytes")
+    return (flops, nbytes) if isinstance(flops, int) and isinstance(nbytes, int) else None
 
 
 def _means(kernels: Sequence[tuple[str, float]]) -> dict[str, float]:
