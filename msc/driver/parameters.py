@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from xdsl.dialects.builtin import ModuleOp
 
-from msc.dialects.ms.structure import ParameterOp
-from msc.interp import WeightSource, evaluate_parameter
+from msc.interp import Evaluator, Symbols, WeightSource
 from msc.interp.arrays import Array
 
 
@@ -15,17 +14,16 @@ class EvaluatedParameters(Mapping[str, Array]):
     """Parameter to value; a derived one is computed at each look-up and not kept, so that writing them all streams."""
 
     def __init__(self, module: ModuleOp, weights: WeightSource) -> None:
-        self._module = module
+        self._symbols = Symbols.of(module)
         self._weights = weights
-        self._names = tuple(op.symbol for op in module.ops if isinstance(op, ParameterOp))
 
     def __getitem__(self, name: str) -> Array:
-        if name not in self._names:
+        if name not in self._symbols.parameters:
             raise KeyError(name)
-        return evaluate_parameter(self._module, name, self._weights)
+        return Evaluator(self._symbols, self._weights, None).parameter(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
+        return iter(self._symbols.parameters)
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self._symbols.parameters)

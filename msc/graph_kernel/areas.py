@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
@@ -18,15 +19,15 @@ from msc.ir.typed import tensor_type
 class Area:
     """Operations in the order of the block, their dominant pattern, and the operation that it comes from.
 
-    `own` and `reach` are sets of operations as bits: those of the area, and those that depend on it.
+    `first` and `last` are the places in the block of the first and the last operation.
     """
 
     ops: list[Operation]
     pattern: AreaPattern
     anchor: Operation
     fusible: bool
-    own: int
-    reach: int
+    first: int
+    last: int
     reasons: list[str] = field(default_factory=list[str])
 
     @property
@@ -42,11 +43,6 @@ class Area:
         """Whether there is nothing in it but elementwise operations and broadcasts."""
         return self.kind in (Pattern.ELEMENTWISE, Pattern.BROADCAST)
 
-    @property
-    def first(self) -> int:
-        """The place of the first operation in the block."""
-        return (self.own & -self.own).bit_length()
-
 
 def result_shapes(area: Area) -> Iterator[Shape]:
     """The shapes of what the operations of an area compute."""
@@ -61,7 +57,7 @@ def used_values(op: Operation) -> Sequence[SSAValue]:
 
 
 class AreaGraph:
-    """The areas of one block, and which depends on which: MindSpore's reach table keeps it free of cycles.
+    """The areas of one block, and which depends on which: no merge makes a cycle (`has_detour`).
 
     Constants belong to no area: each kernel takes copies of them.
     """
@@ -71,17 +67,14 @@ class AreaGraph:
         self._positions = {op: i for i, op in enumerate(block.ops)}
         self._area_of: dict[Operation, Area] = {}
         self._areas: dict[Area, None] = {}
-        for op in reversed(list(block.ops)):
+        for op in block.ops:
             if not isinstance(op, ConstantOp):
                 self._add(op)
 
     def _add(self, op: Operation) -> None:
         found = pattern_of(op)
         fusible = isinstance(op, BasicOp) and found.pattern != Pattern.RESHAPE and op.is_basic
-        reach = 0
-        for user in self._users_of([op]):
-            reach |= user.own | user.reach
-        area = Area([op], found, op, fusible, 1 << self._positions[op], reach)
+        area = Area([op], found, op, fusible, self._positions[op], self._positions[op])
         self._area_of[op] = area
         self._areas[area] = None
 
@@ -112,19 +105,35 @@ class AreaGraph:
         return list(dict.fromkeys(self._area_of[op] for op in users if op is not None))
 
     def has_detour(self, producer: Area, consumer: Area) -> bool:
-        """Whether the consumer also depends on the producer through a third area: merging would make a cycle."""
-        return any(user is not consumer and user.reach & consumer.own for user in self.users(producer))
+        """Whether the consumer also depends on the producer through a third area: merging would make a cycle.
+
+        What depends on the producer is looked through from the end on, where most detours are found at once; what
+        stands behind the consumer leads to it no more.
+        """
+        found: set[Area] = {consumer}
+        waiting: list[tuple[int, Area]] = []
+
+        def meet(users: Iterable[Area]) -> None:
+            for user in users:
+                if user not in found and user.first < consumer.last:
+                    found.add(user)
+                    heappush(waiting, (-user.first, user))
+
+        meet(self.users(producer))
+        while waiting:
+            users = self.users(heappop(waiting)[1])
+            if consumer in users:
+                return True
+            meet(users)
+        return False
 
     def merge(self, producer: Area, consumer: Area, pattern: AreaPattern, anchor: Operation) -> Area:
         """Replace two areas by one of a pattern."""
         ops = sorted((*producer.ops, *consumer.ops), key=self._positions.__getitem__)
-        own, reach = producer.own | consumer.own, (producer.reach | consumer.reach)
-        merged = Area(ops, pattern, anchor, True, own, reach & ~own, [*producer.reasons, *consumer.reasons])
+        first, last = min(producer.first, consumer.first), max(producer.last, consumer.last)
+        merged = Area(ops, pattern, anchor, True, first, last, [*producer.reasons, *consumer.reasons])
         for op in ops:
             self._area_of[op] = merged
         del self._areas[producer], self._areas[consumer]
-        for area in self._areas:
-            if area.reach & own:
-                area.reach |= own | merged.reach
         self._areas[merged] = None
         return merged

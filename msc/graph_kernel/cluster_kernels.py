@@ -27,7 +27,7 @@ class ClusterKernels(ModulePass):
     Attributes of a kernel: `gk.pattern`, the dominant area pattern, and `gk.reasons`, every decision taken or refused.
 
     The model is MindSpore's graph kernel split: area patterns from the compute definitions, rules by pattern, and
-    merging only if no third kernel stands between (reach table). Options: `max-operations` and `max-reductions` of
+    merging only if no third kernel stands between. Options: `max-operations` and `max-reductions` of
     one kernel; `fuse=false` makes each operation a kernel of its own.
     Example: `ms.relu(ms.add(ms.conv2d ...))` becomes `gk.kernel "conv2d_add_relu"`.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from heapq import heapify, heappop, heappush
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
@@ -111,7 +112,7 @@ def _connect(kernel: KernelOp, inputs: list[SSAValue], outputs: list[OpResult]) 
     inside = set(body.ops)
     for value, argument in zip(inputs, body.args, strict=True):
         argument.name_hint = value.name_hint
-        value.replace_uses_with_if(argument, lambda use: use.operation in inside)
+    _replace_operands(body, dict(zip(inputs, body.args, strict=True)))
     for value, result in zip(outputs, kernel.outputs, strict=True):
         result.name_hint = value.name_hint
         value.replace_uses_with_if(result, lambda use: use.operation not in inside)
@@ -122,9 +123,20 @@ def _connect(kernel: KernelOp, inputs: list[SSAValue], outputs: list[OpResult]) 
 def _copy_constants(body: Block) -> None:
     """Before the first use of each constant in the text: a copy of it."""
     inside = set(body.ops)
-    used = dict.fromkeys(v for op in body.ops for v in op.operands if isinstance(v, OpResult) and v.op not in inside)
-    for value in used:
-        copy = value.op.clone()
-        copy.results[0].name_hint = value.name_hint
-        body.insert_op_before(copy, next(op for op in body.ops if value in op.operands))
-        value.replace_uses_with_if(copy.results[0], lambda use: use.operation in inside)
+    copies: dict[SSAValue, SSAValue] = {}
+    for op in body.ops:
+        for value in op.operands:
+            if isinstance(value, OpResult) and value.op not in inside and value not in copies:
+                copy = value.op.clone()
+                copy.results[0].name_hint = value.name_hint
+                body.insert_op_before(copy, op)
+                copies[value] = copy.results[0]
+    _replace_operands(body, copies)
+
+
+def _replace_operands(body: Block, replacements: Mapping[SSAValue, SSAValue]) -> None:
+    """In a block alone: what is used in many kernels has too many uses to look through in each."""
+    for op in body.ops:
+        for k, value in enumerate(op.operands):
+            if value in replacements:
+                op.operands[k] = replacements[value]

@@ -5,13 +5,15 @@ value of a parameter, derived ones included. `evaluate_loops` runs a module at t
 safetensors file.
 """
 
-from msc.interp.graph import evaluate, evaluate_parameter
+from msc.interp.graph import Evaluator, Symbols, evaluate, evaluate_parameter
 from msc.interp.loops import LoopProgram, evaluate_loops
 from msc.interp.registry import evaluate_op, meaning, meanings
 from msc.interp.weights import Weights, WeightSource
 
 __all__ = [
+    "Evaluator",
     "LoopProgram",
+    "Symbols",
     "WeightSource",
     "Weights",
     "evaluate",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import ModuleOp
@@ -42,7 +43,7 @@ def evaluate(
     Raises MSC0601 to MSC0604 for inputs that do not fit, MSC0303 and MSC0304 for weights that do not, MSC0610 for an
     index outside its dimension and MSC0611 for an operation that has no meaning at these stages.
     """
-    evaluator = Evaluator(module, weights, observer)
+    evaluator = Evaluator(Symbols.of(module), weights, observer)
     function = evaluator.function(entry)
     given = arranged([declared(*argument) for argument in arguments(function)], inputs)
     return evaluator.run_block(function.body.block, given, {})
@@ -50,17 +51,33 @@ def evaluate(
 
 def evaluate_parameter(module: ModuleOp, name: str, weights: WeightSource) -> Array:
     """The value of parameter `name`, computed if it is derived. Raises MSC0303 and MSC0304."""
-    return Evaluator(module, weights, None).parameter(name)
+    return Evaluator(Symbols.of(module), weights, None).parameter(name)
+
+
+@dataclass(frozen=True)
+class Symbols:
+    """The functions and parameters of a module by name."""
+
+    functions: Mapping[str, FuncOp]
+    parameters: Mapping[str, ParameterOp]
+
+    @staticmethod
+    def of(module: ModuleOp) -> Symbols:
+        """The symbols that a module has now."""
+        return Symbols(
+            {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)},
+            {op.symbol: op for op in module.ops if isinstance(op, ParameterOp)},
+        )
 
 
 class Evaluator:
     """One evaluation: the module's symbols, the weights, and the parameters that have been computed."""
 
-    def __init__(self, module: ModuleOp, weights: WeightSource, observer: Observer | None) -> None:
+    def __init__(self, symbols: Symbols, weights: WeightSource, observer: Observer | None) -> None:
         self._weights = weights
         self._observer = observer
-        self._functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
-        self._parameters = {op.symbol: op for op in module.ops if isinstance(op, ParameterOp)}
+        self._functions = symbols.functions
+        self._parameters = symbols.parameters
         self._derived: dict[str, Array] = {}
 
     def function(self, name: str) -> FuncOp:

@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, ModuleOp, TensorType
+from xdsl.dialects.func import CallOp
 from xdsl.ir import Attribute, BlockArgument, Operation, Region, SSAValue
 from xdsl.traits import IsTerminator, NoTerminator
 from xdsl.utils.exceptions import VerifyException
@@ -64,8 +65,9 @@ def module_diagnostics(module: ModuleOp, sources: Mapping[str, str] | None = Non
 
 
 def _violations(module: ModuleOp) -> Iterator[tuple[Operation, VerifyException]]:
+    calls = _Calls()
     for op in module.walk():
-        for check in (_check_structure, _check_sizes, _check_own_rules):
+        for check in (_check_structure, _check_sizes, calls.check if isinstance(op, CallOp) else _check_own_rules):
             error = check(op)
             if error is not None:
                 yield op, error
@@ -90,6 +92,20 @@ def _check_own_rules(op: Operation) -> VerifyException | None:
     except VerifyException as error:
         return error
     return None
+
+
+class _Calls:
+    """Checks calls, each function once for the same types: xDSL looks for it through the whole module."""
+
+    def __init__(self) -> None:
+        self._valid: set[tuple[object, ...]] = set()
+
+    def check(self, op: Operation) -> VerifyException | None:
+        key = (*op.properties.items(), *op.attributes.items(), *op.operand_types, None, *op.result_types)
+        error = None if key in self._valid else _check_own_rules(op)
+        if error is None:
+            self._valid.add(key)
+        return error
 
 
 def _check_structure(op: Operation) -> VerifyException | None:

@@ -63,7 +63,7 @@ class _Run:
         self._roles: dict[SSAValue, str] = dict(zip(arguments, _roles(function), strict=True))
         buffers = [a for a in arguments if self._roles[a] != "size"]
         self._places: dict[SSAValue, _Place] = {a: _Place(a, 0, byte_size(a)) for a in buffers}
-        self._whole: set[SSAValue] = {a for a, role in self._roles.items() if role in ("input", "weights")}
+        self._whole: set[SSAValue] = {a for a, role in self._roles.items() if role == "input"}
 
     def follow(self, block: Block) -> None:
         """Run the operations of a block."""
@@ -97,8 +97,6 @@ class _Run:
         if offset % ALIGNMENT or offset + place.bytes > space:
             raise self._error(op, f"bytes {offset} to {offset + place.bytes} are misaligned or outside of {space}")
         self._places[op.result] = place
-        if self._roles.get(op.source) == "weights":
-            self._whole.add(op.result)
 
     def _call(self, op: func.CallOp) -> None:
         name = op.callee.string_value()
@@ -120,17 +118,21 @@ class _Run:
 
     def _access(self, op: Operation, reads: Sequence[SSAValue], writes: Sequence[SSAValue]) -> None:
         for buffer in reads:
-            if root_buffer(buffer) not in self._whole:
+            if not self._is_whole(root_buffer(buffer)):
                 raise self._error(op, f"{_name(buffer)} is read, but its bytes are unset or overwritten")
         for buffer in writes:
             self._write(op, root_buffer(buffer))
+
+    def _is_whole(self, root: SSAValue) -> bool:
+        place = self._places.get(root)
+        return root in self._whole or (place is not None and self._roles.get(place.space) == "weights")
 
     def _write(self, op: Operation, root: SSAValue) -> None:
         place = self._place(root)
         if self._roles.get(place.space) in ("input", "weights"):
             raise self._error(op, f"{_name(root)} is written, but may only be read")
-        spoilt = {other for other in self._whole if self._places[other].overlaps(place)}
-        self._whole = (self._whole - spoilt) | {root}
+        self._whole -= {other for other in self._whole if self._places[other].overlaps(place)}
+        self._whole.add(root)
 
     def _branches(self, regions: Sequence[Region]) -> None:
         """Follow each region from here; what is whole after all of them is whole."""

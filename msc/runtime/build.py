@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,8 +56,7 @@ def build(
     chosen = options or BuildOptions()
     folder = Path(tempfile.mkdtemp(prefix="msc-build-"))
     try:
-        write_sources(program, weights, folder, kind)
-        _compile(program, kind, folder, chosen)
+        _compile(program, weights, kind, folder, chosen)
     except MscError as error:
         if all(d.code != "MSC0503" for d in error.diagnostics):
             shutil.rmtree(folder, ignore_errors=True)
@@ -68,18 +68,29 @@ def build(
 
 def write_sources(program: CProgram, weights: Mapping[str, NDArray[np.generic]], folder: Path, kind: Kind) -> None:
     """The files that are compiled, in `folder`: C, header, weights and, by kind, the part that calls the model."""
+    _write_texts(program, folder, kind)
+    if program.signature.weights_bytes:
+        _write_weights(program, weights, folder)
+
+
+def _write_texts(program: CProgram, folder: Path, kind: Kind) -> None:
     name = program.name
     texts = {f"{name}.c": program.source, f"{name}.h": program.header}
     if kind == "so":
         texts["artifact.c"] = artifact_text(program)
     if kind == "exe":
         texts |= {"main.c": main_text(), "model_table.h": table_text(program), "tensor.h": tensor_text()}
-    if program.signature.weights_bytes:
-        texts[f"{name}_weights.S"] = weights_assembly(program)
-        with (folder / f"{name}_weights.bin").open("wb") as file:
-            write_weights(program, weights, file)
     for file_name, text in texts.items():
         (folder / file_name).write_text(text, encoding="utf-8")
+
+
+def _write_weights(program: CProgram, weights: Mapping[str, NDArray[np.generic]], folder: Path) -> str:
+    """The name of the assembler text, with the weights beside it."""
+    with (folder / f"{program.name}_weights.bin").open("wb") as file:
+        write_weights(program, weights, file)
+    source = f"{program.name}_weights.S"
+    (folder / source).write_text(weights_assembly(program), encoding="utf-8")
+    return source
 
 
 def compile_flags(program: CProgram, options: BuildOptions) -> tuple[str, ...]:
@@ -89,19 +100,45 @@ def compile_flags(program: CProgram, options: BuildOptions) -> tuple[str, ...]:
     return (*BUILD_FLAGS, *program.march, *threads, *sanitize, *options.flags)
 
 
-def _compile(program: CProgram, kind: Kind, folder: Path, options: BuildOptions) -> None:
+def _compile(
+    program: CProgram, weights: Mapping[str, NDArray[np.generic]], kind: Kind, folder: Path, options: BuildOptions
+) -> None:
     flags = compile_flags(program, options)
-    sources = sorted(path.name for path in folder.iterdir() if path.suffix in (".c", ".S"))
+    objects = _objects(program, weights, kind, folder, options, [*flags, *([] if kind == "exe" else ["-fPIC"])])
     match kind:
         case "so":
-            _run(options, folder, [*flags, "-fPIC", "-shared", "-o", "result", *sources, "-lm"])
+            _run(options, folder, [*flags, "-fPIC", "-shared", "-o", "result", *objects, "-lm"])
         case "exe":
-            _run(options, folder, [*flags, "-o", "result", *sources, "-lm"])
+            _run(options, folder, [*flags, "-o", "result", *objects, "-lm"])
         case "o":
-            objects = [f"part{k}.o" for k in range(len(sources))]
-            for source, part in zip(sources, objects, strict=True):
-                _run(options, folder, [*flags, "-fPIC", "-c", "-o", part, source])
             _run(options, folder, ["-r", "-nostdlib", "-o", "result", *objects])
+
+
+def _objects(
+    program: CProgram,
+    weights: Mapping[str, NDArray[np.generic]],
+    kind: Kind,
+    folder: Path,
+    options: BuildOptions,
+    flags: Sequence[str],
+) -> list[str]:
+    """Each file compiled by itself, all at once; weights are computed and written while the C is compiled."""
+    _write_texts(program, folder, kind)
+    with ThreadPoolExecutor() as pool:
+
+        def start(source: str) -> Future[str]:
+            return pool.submit(_object, source, folder, options, flags)
+
+        running = [start(path.name) for path in sorted(folder.glob("*.c"))]
+        if program.signature.weights_bytes:
+            running.append(start(_write_weights(program, weights, folder)))
+        return [compiled.result() for compiled in running]
+
+
+def _object(source: str, folder: Path, options: BuildOptions, flags: Sequence[str]) -> str:
+    made = f"{Path(source).stem}.o"
+    _run(options, folder, [*flags, "-c", "-o", made, source])
+    return made
 
 
 def _run(options: BuildOptions, folder: Path, arguments: Sequence[str]) -> None:
