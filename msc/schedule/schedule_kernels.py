@@ -17,6 +17,7 @@ from xdsl.utils.hints import isa
 
 from msc.analysis.kernel_model import kernel_model
 from msc.dialects import gk
+from msc.dialects.ms.base import ViewOp
 from msc.ir.locations import source_location
 from msc.poly.dependences import Dependences, dependences
 from msc.poly.model import KernelModel
@@ -44,35 +45,50 @@ class ScheduleKernels(ModulePass):
     plain: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        decisions: dict[str, Decision] = {}
+        decisions: dict[tuple[str, bool], Decision] = {}
         for kernel in op.walk():
             if isinstance(kernel, gk.KernelOp):
                 _schedule(kernel, self._decide, decisions)
 
-    def _decide(self, model: KernelModel) -> Decision:
+    def _decide(self, model: KernelModel, follows: bool) -> Decision:
         if self.plain:
             return Decision(plain(model), ["schedules are turned off"])
-        return _decide(model, cpu_target(self.target), self.threads)
+        return _decide(model, cpu_target(self.target), self.threads, follows)
 
 
 def _schedule(
-    kernel: gk.KernelOp, decide_one: Callable[[KernelModel], Decision], decisions: dict[str, Decision]
+    kernel: gk.KernelOp,
+    decide_one: Callable[[KernelModel, bool], Decision],
+    decisions: dict[tuple[str, bool], Decision],
 ) -> None:
-    """Kernels that compute the same share one decision."""
+    """Kernels that compute the same, after the same, share one decision."""
     model = kernel_model(kernel)
     if SCHEDULE in kernel.attributes:
         _check_given(kernel, model, dependences(model))
         return
-    key = model.structure
+    key = model.structure, _follows(kernel)
     if key not in decisions:
-        decisions[key] = decide_one(model)
+        decisions[key] = decide_one(model, key[1])
     kernel.attributes[SCHEDULE] = _strings(to_lines(decisions[key].plan))
     kernel.attributes[REASONS] = _strings(decisions[key].reasons)
 
 
-def _decide(model: KernelModel, target: CpuTarget, threads: int) -> Decision:
+def _follows(kernel: gk.KernelOp) -> bool:
+    """Whether a kernel that several threads share wrote some of what this one reads, seen through views."""
+    owners = [operand.owner for operand in kernel.operands]
+    while owners:
+        owner = owners.pop()
+        if isinstance(owner, gk.KernelOp):
+            if SCHEDULE in owner.attributes and any(m.parallel for m in plan_of(owner).band):
+                return True
+        elif isinstance(owner, ViewOp):
+            owners += [operand.owner for operand in owner.operands]
+    return False
+
+
+def _decide(model: KernelModel, target: CpuTarget, threads: int, follows: bool) -> Decision:
     deps = dependences(model)
-    decision = decide(model, deps, target, threads)
+    decision = decide(model, deps, target, threads, follows)
     if not is_legal(model, deps, decision.plan):
         decision.plan = plain(model)
         decision.reasons.append("the plan above was not legal: a plain one is used")

@@ -32,8 +32,8 @@ class Decision:
     reasons: list[str] = field(default_factory=list[str])
 
 
-def decide(model: KernelModel, deps: Dependences, target: CpuTarget, threads: int) -> Decision:
-    """The plan of a kernel on a target."""
+def decide(model: KernelModel, deps: Dependences, target: CpuTarget, threads: int, follows: bool = False) -> Decision:
+    """The plan of a kernel on a target; `follows` says that several threads wrote what it reads."""
     reasons: list[str] = []
     first = _borders(model)
     rest = [k for k in range(len(model.statements)) if k not in first]
@@ -43,7 +43,7 @@ def decide(model: KernelModel, deps: Dependences, target: CpuTarget, threads: in
     lanes = lanes_of(model, target)
     before = tuple(_inner_vector(model, Group((k,), _own_loops(model, k, ())), lanes) for k in first)
     plan = replace(plan, first=before)
-    return Decision(shared(model, plan, target, threads, reasons), reasons)
+    return Decision(shared(model, plan, target, threads, reasons, follows), reasons)
 
 
 def _borders(model: KernelModel) -> list[int]:

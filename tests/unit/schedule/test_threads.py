@@ -31,20 +31,34 @@ def product(rows: int, columns: int, depth: int) -> tuple[KernelModel, Plan]:
     ("sizes", "loop"),
     [
         ((512, 512, 512), "m"),  # both have iterations enough: the outermost
-        ((64, 4096, 512), "m"),  # eight iterations are enough for two threads
+        ((64, 1024, 64), "m"),  # eight iterations are enough for two threads
+        ((64, 4096, 512), "n"),  # but all threads would read all columns, which no second cache holds
         ((24, 4096, 512), "n"),  # three are not
         ((8, 4096, 512), "n"),  # one tile of rows cannot be shared
         ((24, 32, 64), None),  # less work than a team costs
         ((8, 32, 1 << 20), None),  # one tile
     ],
 )
-def test_the_outermost_loop_with_iterations_enough(sizes: tuple[int, int, int], loop: str | None) -> None:
+def test_a_loop_with_iterations_enough(sizes: tuple[int, int, int], loop: str | None) -> None:
     model, plan = product(*sizes)
     reasons: list[str] = []
     found = shared(model, plan, TARGET, 2, reasons)
     assert [member.name for member in found.band if member.parallel] == ([] if loop is None else [loop])
     assert [m.parallel for m in found.band[1:]] == [False] * (len(found.band) - 1)
     assert bool(reasons) == (loop is not None)
+
+
+def test_the_loop_that_moves_furthest_in_the_output() -> None:
+    """Rows, though columns are outermost, so that the kernel after it finds its rows in its own cache."""
+    model, plan = product(256, 256, 256)
+    turned = Plan(plan.band[::-1], plan.groups)
+    assert [m.name for m in shared(model, turned, TARGET, 2, []).band if m.parallel] == ["m"]
+
+
+def test_less_must_be_saved_where_threads_wrote_what_is_read() -> None:
+    model, plan = product(64, 512, 32)
+    assert not any(m.parallel for m in shared(model, plan, TARGET, 2, []).band)
+    assert any(m.parallel for m in shared(model, plan, TARGET, 2, [], follows=True).band)
 
 
 def test_one_thread_shares_nothing() -> None:
