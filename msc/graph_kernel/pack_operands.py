@@ -29,8 +29,6 @@ ROWS_THAT_PAY = 32
 
 It is read once a tile of rows.
 """
-ROWS_OF_A_TILE = 8
-"""Output channels that are stored together where they are the rows of a register tile: it reads one line a step."""
 LONG_ROW_BYTES = 2048
 """Rows of a matrix at least this far apart fall into few cache sets and a page each; nearer ones need no packing."""
 
@@ -134,6 +132,12 @@ def _panel(columns: int, dtype: str, target: CpuTarget, rows: int | None = None,
     return width if columns > width else None
 
 
+def _row_panel(rows: int, target: CpuTarget) -> int | None:
+    """The height of panels of rows, of which a register tile reads one line a step: as even as fill its registers."""
+    panels = -(-rows // target.tile_rows())
+    return -(-rows // panels) if panels > 1 else None
+
+
 def _weight_packing(op: ConvolutionOp, target: CpuTarget, along_image: bool) -> Packing:
     """`[oc, ic, k...]` to `[panel, k..., ic, oc in panel]`, or to `[k..., ic, oc]` where there is no panel.
 
@@ -141,8 +145,7 @@ def _weight_packing(op: ConvolutionOp, target: CpuTarget, along_image: bool) -> 
     """
     outputs, inputs, *kernel = op.shape(1)
     spatial = len(kernel)
-    height = ROWS_OF_A_TILE if outputs % ROWS_OF_A_TILE == 0 else None
-    panel = height if along_image else _panel(outputs, op.dtype(1), target)
+    panel = _row_panel(outputs, target) if along_image else _panel(outputs, op.dtype(1), target)
     if panel is None or op.int_("group") > 1:
         return Packing(op.shape(1), op.shape(1), (*range(2, 2 + spatial), 1, 0))
     panels = -(-outputs // panel)

@@ -18,7 +18,7 @@ from typing import TypeAlias
 from msc.dialects.element_types import BYTES
 from msc.poly.model import KernelModel, KernelStatement
 from msc.schedule.access import block_size, pieces, strides
-from msc.targets.cpu import WIDE, CpuTarget
+from msc.targets.cpu import SPARE_OF_WIDE_TILES, SPARE_REGISTERS, WIDE, CpuTarget
 
 FMA_LATENCY = 4
 PORTS = 2
@@ -26,13 +26,6 @@ L2_BYTES_PER_CYCLE = 24
 """What a core sustains from its second cache, beside other work (measured; the port takes 64)."""
 MAX_VECTORS = 8
 """Vectors in a row of a tile: wider ones only grow the code."""
-
-
-SPARE_REGISTERS, SPARE_OF_WIDE_TILES = 7, 4
-"""Besides accumulators and the vectors of a row: broadcasts that C compilers load ahead; with fewer they spill.
-
-In rows of WIDE vectors and more each broadcast is used so often that few are enough.
-"""
 
 
 L1_WAY_BYTES = 4096

@@ -19,6 +19,13 @@ WIDE = 4
 """Vectors in a row of a register tile that reads few elements of other operands for each multiply-add."""
 
 
+SPARE_REGISTERS, SPARE_OF_WIDE_TILES = 7, 4
+"""Besides accumulators and the vectors of a row: broadcasts that C compilers load ahead; with fewer they spill.
+
+In rows of WIDE vectors and more each broadcast is used so often that few are enough.
+"""
+
+
 @dataclass(frozen=True)
 class CpuTarget:
     """A CPU: `march` are compiler flags, sizes are in bytes, `vector_registers` are the architectural ones."""
@@ -45,6 +52,11 @@ class CpuTarget:
         wide = rows is not None and self._rows_stream(rows, row_bytes, element_bytes)
         widths = (WIDE, 5, 6, 7, 8, 3, 2, 1) if few else (WIDE, 2, 1) if wide else (2, 1)
         return tuple(k * self.lanes(element_bytes) for k in widths)
+
+    def tile_rows(self) -> int:
+        """The rows of a register tile two vectors wide; one wide, where two leave too few sums in flight."""
+        rows = (self.vector_registers - SPARE_REGISTERS - 2) // 2
+        return rows if 2 * rows >= SUMS_IN_FLIGHT else self.vector_registers - SPARE_REGISTERS - 1
 
     def _rows_stream(self, rows: int, row_bytes: int, element_bytes: int) -> bool:
         """Whether rows come from beyond the second cache and leave a WIDE panel in it."""
