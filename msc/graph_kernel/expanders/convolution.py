@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from math import prod
 
 from xdsl.ir import SSAValue
 
 from msc.dialects.ms.arithmetic import AddOp
 from msc.dialects.ms.convolution import Conv1dOp, Conv2dOp, Conv3dOp, ConvolutionOp
-from msc.dialects.ms.movement import ReverseOp, TransposeOp
+from msc.dialects.ms.movement import ConcatOp, ReverseOp, SliceOp, TransposeOp
 from msc.dialects.ms.padding import DilateOp
 from msc.dialects.ms.transposed_convolution import (
     Conv1dTransposeOp,
@@ -19,6 +20,11 @@ from msc.dialects.ms.transposed_convolution import (
 )
 from msc.graph_kernel.expanders.emitter import Emitter
 from msc.graph_kernel.expanders.registry import expander
+
+MUCH = 1.1
+"""How much more than what is kept one convolution may compute before there are several of just that."""
+MOST_PHASES = 8
+"""Convolutions in place of one."""
 
 
 def _with_bias(y: SSAValue, bias: SSAValue | None, rank: int, emit: Emitter) -> SSAValue:
@@ -58,12 +64,14 @@ def _by_phases(op: TransposedConvolutionOp, emit: Emitter) -> SSAValue:
 
     With x spread out by the stride most products would be with zeros: only each stride-th tap of the kernel meets an
     element of x, and which ones depends on the output's offset alone (sub-pixel convolution, Shi et al. 2016). The
-    offsets are output channels of one convolution.
+    offsets are output channels of one convolution, or several where the padding would cut off much of its result.
     """
     strides = op.ints("stride")
     taps = [w.size // w.stride for w in op.windows()]
-    x = emit.pad_spatial(op.x, [(t - 1, t - 1) for t in taps])
-    y = emit(_forward(op), x, _phase_weight(op, taps, emit), group=op.int_("group"))
+    x, weight = emit.pad_spatial(op.x, [(t - 1, t - 1) for t in taps]), _phase_weight(op, taps, emit)
+    if _is_much_cut_off(op, taps):
+        return _interleaved(op, [_phase(op, x, weight, place, emit) for place in product(*map(range, strides))], emit)
+    y = emit(_forward(op), x, weight, group=op.int_("group"))
     n, _, *sizes = emit.shape(y)
     rank, outputs = op.SPATIAL, op.channels()[1]
     apart = emit.reshape(y, (n, outputs, *strides, *sizes))
@@ -73,6 +81,45 @@ def _by_phases(op: TransposedConvolutionOp, emit: Emitter) -> SSAValue:
     return emit.pad_spatial(
         emit.reshape(mixed, (n, outputs, *whole)), [(-b, size - (n - b)) for (b, _), size, n in cut]
     )
+
+
+def _is_much_cut_off(op: TransposedConvolutionOp, taps: Sequence[int]) -> bool:
+    """Whether one convolution for all offsets would compute MUCH more than there is, and each has as much of it."""
+    strides, found = op.ints("stride"), op.transposed_spatial()
+    whole = [(n + t - 1) * stride for n, t, stride in zip(op.spatial(), taps, strides, strict=True)]
+    inside = all(b + n <= all_ for (b, _), n, all_ in zip(op.padding(), found, whole, strict=True))
+    even = all(n % stride == 0 for n, stride in zip(found, strides, strict=True))
+    return even and inside and prod(strides) <= MOST_PHASES and prod(whole) >= MUCH * prod(found)
+
+
+def _phase(op: TransposedConvolutionOp, x: SSAValue, weight: SSAValue, place: Sequence[int], emit: Emitter) -> SSAValue:
+    """What lies at one place within each stride of the output; x is padded, `weight` that of all offsets."""
+    strides, (channels, *kernel) = op.ints("stride"), emit.shape(weight)
+    from_start = [r + begin for r, (begin, _) in zip(place, op.padding(), strict=True)]
+    offsets = [n % stride for n, stride in zip(from_start, strides, strict=True)]
+    number = sum(offset * prod(strides[k + 1 :]) for k, offset in enumerate(offsets))
+    apart = emit.reshape(weight, (channels // prod(strides), prod(strides), *kernel))
+    rank = len(kernel) + 2
+    begin = [number if axis == 1 else 0 for axis in range(rank)]
+    end = [number + 1 if axis == 1 else n for axis, n in enumerate(emit.shape(apart))]
+    own = emit.reshape(emit(SliceOp, apart, begin=begin, end=end), (channels // prod(strides), *kernel))
+    cuts: list[tuple[int, int]] = []
+    for n, stride, found, taps, size in zip(
+        from_start, strides, op.transposed_spatial(), kernel[1:], emit.shape(x)[2:], strict=True
+    ):
+        first, read = n // stride, found // stride + taps - 1
+        cuts.append((-first, first + read - size))
+    return emit(_forward(op), emit.pad_spatial(x, cuts), own, group=op.int_("group"))
+
+
+def _interleaved(op: TransposedConvolutionOp, phases: Sequence[SSAValue], emit: Emitter) -> SSAValue:
+    """The output of its phases, in the order of their places."""
+    strides, rank = op.ints("stride"), op.SPATIAL
+    n, outputs, *sizes = emit.shape(phases[0])
+    joined = emit(ConcatOp, *(emit.reshape(y, (n, outputs, 1, *sizes)) for y in phases), axis=2)
+    apart = emit.reshape(joined, (n, outputs, *strides, *sizes))
+    mixed = emit(TransposeOp, apart, perm=[0, 1, *(a for k in range(rank) for a in (2 + rank + k, 2 + k))])
+    return emit.reshape(mixed, (n, outputs, *op.transposed_spatial()))
 
 
 def _phase_weight(op: TransposedConvolutionOp, taps: Sequence[int], emit: Emitter) -> SSAValue:

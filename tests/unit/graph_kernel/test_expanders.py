@@ -105,6 +105,18 @@ OTHERS = [
         "output_padding = [3, 2]}",
     ),
     (f"{X}, %w: tensor<6x2x1x2xf32>", "conv2d_transpose %x, %w {stride = [1, 2]}"),
+    (
+        "%x: tensor<2x6x4x5xf32>, %w: tensor<6x2x4x6xf32>, %b: tensor<6xf32>",
+        'conv2d_transpose %x, %w, %b {group = 3, stride = [2, 3], pad_mode = "pad", pad = [1, 1, 2, 1]}',
+    ),
+    (
+        "%x: tensor<2x4x5xf32>, %w: tensor<4x3x4xf32>",
+        'conv1d_transpose %x, %w {stride = [2], pad_mode = "pad", pad = [0, 2]}',
+    ),
+    (
+        "%x: tensor<1x2x2x3x2xf32>, %w: tensor<2x3x4x4x4xf32>",
+        'conv3d_transpose %x, %w {stride = [2, 2, 2], pad_mode = "pad", pad = [1, 1, 1, 1, 1, 1]}',
+    ),
     (f"{X}, %w: tensor<6x2x2x2xf32>", 'conv2d_transpose %x, %w {pad_mode = "pad", pad = [2, 2, 1, 2]}'),
     ("%x: tensor<1x2x3x3x3xf32>, %w: tensor<2x3x2x2x2xf32>", "conv3d_transpose %x, %w {stride = [2, 2, 2]}"),
     ("%x: tensor<2x8x3x2xf32>", "depth_to_space %x {block_size = 2}"),
@@ -153,6 +165,14 @@ def test_of_one_tensor(text: str) -> None:
 def test_transposed_convolution_of_special_values(kernel: int) -> None:
     """An infinite element reaches the outputs that a tap takes it to, and no others."""
     check(f"%x: tensor<1x6x7x5xf32>, %w: tensor<6x2x{kernel}x2xf32>", "conv2d_transpose %x, %w {stride = [2, 2]}", True)
+
+
+@pytest.mark.parametrize(("pad", "convolutions"), [((1, 1, 1, 1), 4), ((1, 0, 0, 0), 1), ((0, 0, 0, 0), 1)])
+def test_phases_that_the_padding_cuts_off_are_not_computed(pad: tuple[int, ...], convolutions: int) -> None:
+    text = f'%y = ms.conv2d_transpose %x, %w {{stride = [2, 2], pad_mode = "pad", pad = {list(pad)}}}'
+    module = function("%x: tensor<1x6x4x4xf32>, %w: tensor<6x2x4x4xf32>", text)
+    ExpandComposites().apply(context(), module)
+    assert sum(op.name == "ms.conv2d" for op in module.walk()) == convolutions
 
 
 @pytest.mark.parametrize("text", ["argmax %x", "argmin %x {select_last = true}", "argmax %x {axis = 0}"])
