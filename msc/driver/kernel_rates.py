@@ -58,15 +58,28 @@ class KernelRate:
 
 
 def kernel_work(model: str, options: CompileOptions) -> tuple[KernelWork, ...]:
-    """The work of every kernel in order; none for a model past the stage of kernels, which no longer tells."""
+    """The work of every call of a kernel's function in order; none for a model past the stage of kernels.
+
+    A function that was made of a loop does the work of all runs of the kernels in it.
+    """
     stage = stage_of_file(model)
     if model.endswith(".so") or (options.start or (stage.name if stage else "")) == "loop":
         return ()
-    from msc.analysis.kernels import kernel_summaries
-    from msc.driver.compile import compile_model
+    from msc.driver.kernel_calls import kernels_by_call
 
-    summaries = kernel_summaries(compile_model(model, options, "gk").module)
-    return tuple(KernelWork(s.flops, s.bytes_read + s.bytes_written, s.runs) for s in summaries)
+    return tuple(
+        _together([KernelWork(s.flops, s.bytes_read + s.bytes_written, s.runs) for s in kernels])
+        for kernels in kernels_by_call(model, options)
+    )
+
+
+def _together(works: Sequence[KernelWork]) -> KernelWork:
+    """One kernel's work, or all runs of several as one."""
+    if len(works) == 1:
+        return works[0]
+    runs = None if any(work.runs is None for work in works) else 1
+    flops, nbytes = sum(w.flops * (w.runs or 0) for w in works), sum(w.bytes * (w.runs or 0) for w in works)
+    return KernelWork(flops, nbytes, runs)
 
 
 def rates(

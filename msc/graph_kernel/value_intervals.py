@@ -7,7 +7,7 @@ derived parameters; of inputs and stored parameters nothing is known. NaN is lef
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import inf, isnan
+from math import inf, isfinite, isnan
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -26,6 +26,7 @@ from msc.dialects.ms.views import ReshapeOp
 from msc.graph_kernel.parameters import parameters
 from msc.interp.arrays import dense_array
 from msc.ir.typed import tensor_type
+from msc.poly.compute import integer_range
 
 Interval = tuple[float, float]
 """The least and the greatest element; booleans are 0 and 1."""
@@ -105,8 +106,8 @@ def applied(op: Operation, given: Sequence[Interval], box: Box) -> Interval:
             return _cast(op, given[0])
         case _ if type(op) in _UNARY:
             return _UNARY[type(op)](given[0])
-        case _ if type(op) in _BINARY:
-            return _BINARY[type(op)](given[0], given[1])
+        case MsOp() if type(op) in _BINARY:
+            return _rounded(_BINARY[type(op)](given[0], given[1]), op.result_dtype())
         case _:
             return UNKNOWN
 
@@ -125,14 +126,25 @@ def _triangle(op: TrilOp | TriuOp, x: Interval, box: Box) -> Interval:
     return _FALSE if greatest < distance else _hull([x, _FALSE])
 
 
+def _rounded(x: Interval, dtype: str) -> Interval:
+    """The interval in an element type: integers that do not wrap, floats as far as the narrowest ones round."""
+    if dtype == "i1":
+        return x
+    if is_float(dtype):
+        low, high = (abs(bound) / 128 if isfinite(bound) else 0.0 for bound in x)
+        return x[0] - low, x[1] + high
+    least, greatest = integer_range(dtype)
+    return x if least <= x[0] and x[1] <= greatest else UNKNOWN
+
+
 def _cast(op: CastOp, x: Interval) -> Interval:
-    """Exact where the new type holds all of it: floats in order, truths, and integers that were none of them."""
+    """As the new type has it; floats are not made integers."""
     target = op.result_dtype()
     if target == "i1":
         return _FALSE if x == _FALSE else _TRUE if x[0] > 0 or x[1] < 0 else _EITHER
-    if is_float(target) and (x in (NEVER, _FALSE, _TRUE) or not is_float(op.dtype(0))):
-        return x
-    return x if target in ("i32", "i64") and op.dtype(0) in ("i1", "i32", "i64") and abs(x[1]) < 2**31 else UNKNOWN
+    if is_float(target):
+        return x if x in (NEVER, _FALSE, _TRUE) else _rounded(x, target)
+    return UNKNOWN if is_float(op.dtype(0)) else _rounded(x, target)
 
 
 def _add(a: Interval, b: Interval) -> Interval:

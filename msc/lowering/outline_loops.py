@@ -31,6 +31,8 @@ from msc.lowering.loop_function import LoopFunction, NotOutlined
 from msc.lowering.verify_loop_stage import STACK_BYTES
 
 ENTRY = "main"
+CALLS = "loop.calls"
+"""How many calls of kernels the function of a loop stands for."""
 LABEL = "gk.label"
 """What the function of a loop is named after, where the loop says it."""
 
@@ -103,6 +105,7 @@ class _Outliner:
         function.sym_name = StringAttr(f"k{numbers}_{text}")
         function.attributes[OUTPUTS] = IntegerAttr(len(building.outputs), i64)
         function.attributes[TEMPORARIES] = IntegerAttr(0, i64)
+        function.attributes[CALLS] = IntegerAttr(sum(isinstance(op, func.CallOp) for op in loop.walk()), i64)
         origins = dict.fromkeys(o for name in building.callees for o in _strings(self.functions[name], "loop.origin"))
         function.attributes["loop.origin"] = ArrayAttr([StringAttr(o) for o in origins])
         function.location = loop.location
