@@ -58,6 +58,17 @@ class Attention(GraphModel):
         return graph.op("MatMul", graph.op("Softmax", scores, axis=-1), "values")
 
 
+class CausalAttention(GraphModel):
+    """Of twelve heads over a sequence whose places see those before them: one node, each engine's own way."""
+
+    def __init__(self, sequence: int, heads: int = 12, size: int = 64) -> None:
+        self.name = f"attention-causal-{sequence}"
+        self.inputs = dict.fromkeys(("queries", "keys", "values"), (1, heads, sequence, size))
+
+    def nodes(self, graph: OnnxGraph) -> str:
+        return graph.op("Attention", "queries", "keys", "values", is_causal=1)
+
+
 class AddLayerNorm(GraphModel):
     """A residual sum and its layer norm."""
 
@@ -94,6 +105,7 @@ LAYERS = (
     *(Conv(a, b, size, 1) for a, b, size in ((64, 256, 56), (256, 64, 56), (128, 512, 28), (1024, 256, 14))),
     Conv(512, 2048, 7, 1),
     *(Attention(sequence) for sequence in (512, 2048)),
+    CausalAttention(1024),
     Softmax(),
     AddLayerNorm(),
     GeluChain(),

@@ -14,6 +14,8 @@ from onnx import helper, numpy_helper
 
 OPSET = 20
 IR_VERSION = 10
+ATTENTION = 23, 11
+"""The versions of the first opset that has the operator `Attention`: only models that use it need them."""
 SEED = 3
 
 
@@ -60,8 +62,9 @@ class OnnxGraph:
         output = helper.make_empty_tensor_value_info(self.nodes[-1].output[0])
         data = [numpy_helper.from_array(value, key) for key, value in self.weights.items()]
         graph = helper.make_graph(self.nodes, name.replace("-", "_"), values, [output], data)
-        opsets = [helper.make_opsetid("", OPSET)]
-        model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
+        has_attention = any(node.op_type == "Attention" for node in self.nodes)
+        opset, version = ATTENTION if has_attention else (OPSET, IR_VERSION)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=version)
         inferred = onnx.shape_inference.infer_shapes(model, strict_mode=True)
         model.graph.output[0].CopyFrom(inferred.graph.output[0])
         checker: Any = onnx.checker
@@ -85,13 +88,16 @@ def _node_multiply_adds(node: onnx.NodeProto, shapes: Mapping[str, tuple[int, ..
         return result * shapes[node.input[1]][1]
     if node.op_type == "MatMul":
         return result * shapes[node.input[0]][-1]
+    if node.op_type == "Attention":
+        return result * (shapes[node.input[1]][-2] + 1)
     return 0
 
 
 def multiply_adds(path: Path) -> int:
     """Multiply-adds of all convolutions and matrix products of a model that ``OnnxGraph`` wrote.
 
-    A ``Gemm`` is taken to hold its weights as [out,in] (``transB = 1``), as all graphs here do.
+    A ``Gemm`` is taken to hold its weights as [out,in] (``transB = 1``) and an ``Attention`` to be causal, with half of
+    its two products, as all graphs here do.
     """
     model = _loaded(path)
     shapes = _shapes(model)

@@ -89,10 +89,15 @@ def concat(*operands: Any, axis: int) -> Any:
     return torch.cat(operands, axis)
 
 
+def attention(queries: Any, keys: Any, values: Any, *, is_causal: int) -> Any:
+    return functional.scaled_dot_product_attention(queries, keys, values, is_causal=bool(is_causal))
+
+
 OPERATIONS: dict[str, Callable[..., Any]] = {
     "Abs": torch.abs,
     "Add": torch.add,
     "ArgMax": arg_max,
+    "Attention": attention,
     "BatchNormalization": batch_norm,
     "Concat": concat,
     "Conv": conv,

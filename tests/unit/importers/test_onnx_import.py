@@ -162,3 +162,16 @@ def test_every_opset(opset: int) -> None:
     x = np.random.default_rng(1).standard_normal((2, 3, 6, 6)).astype(np.float32)
     (wanted,) = cast(Any, ReferenceEvaluator(made)).run(None, {"x": x})
     np.testing.assert_allclose(run(import_proto(made), x)[0], wanted, rtol=1e-5)
+
+
+def test_a_long_range_that_is_known_is_no_parameter() -> None:
+    """Whatever it was computed by: passes see the places that a mask compares."""
+    places = (np.arange(2000) * 3 - 7).reshape(2000, 1)
+    nodes = [node("Mul", ["x", "p"], ["y"]), node("Add", ["y", "d"], ["z"])]
+    known = {"p": places, "d": np.where(places == 2, 5, places)}
+    proto = model(nodes, [tensor("x", [1, 3], TensorProto.INT64)], [tensor("z", [2000, 3], TensorProto.INT64)], known)
+    imported = import_proto(proto)
+    assert set(imported.weights) == {"d"}
+    assert "ms.iota" in [op.name for op in imported.module.walk()]
+    x = np.array([[1, -2, 3]])
+    np.testing.assert_array_equal(run(imported, x)[0], x * places + known["d"])
