@@ -15,6 +15,7 @@ from msc.dialects.element_types import BYTES
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.convolution import ConvolutionOp
+from msc.dialects.ms.elementwise import IdentityOp
 from msc.dialects.ms.linear import MatrixProductOp
 from msc.dialects.ms.movement import TransposeOp
 from msc.dialects.ms.padding import PadOp
@@ -93,6 +94,9 @@ def _pack(kernel: KernelOp, target: CpuTarget, constancy: Constancy) -> None:
         index = right.index
         value = kernel.inputs[index]
         constant = constancy.of(value)
+        if isinstance(op, MatrixProductOp) and not constant and _is_staged(op, target):
+            _stage(op, right)
+            continue
         packing = (
             _weight_packing(op, target, runs_along_image(kernel))
             if isinstance(op, ConvolutionOp)
@@ -103,6 +107,24 @@ def _pack(kernel: KernelOp, target: CpuTarget, constancy: Constancy) -> None:
         stored = _stored(value, packing, kernel, op, constant)
         read_stored(kernel.body.block, index, stored, packing.inverse, packing.padded)
         kernel.operands[index] = stored
+
+
+def _stage(op: MatrixProductOp, right: SSAValue) -> None:
+    """Let the product read a copy inside the kernel, of which the schedule makes a panel at a time."""
+    copy = IdentityOp(right)
+    copy.location = op.location
+    block = op.parent
+    assert block is not None
+    block.insert_op_before(copy, op)
+    op.operands[1] = copy.results[0]
+
+
+def _is_staged(op: MatrixProductOp, target: CpuTarget) -> bool:
+    """Whether panels come from beyond the second cache, and find room in it while rows from beyond it pass by."""
+    *_, rows, columns = op.shape(1)
+    size, m = BYTES[op.dtype(1)], op.result_shape()[-2]
+    large = rows * columns * size > target.l2 // 2
+    return large and not op.flag("transpose_b") and target.rows_stream(m, rows * size, size)
 
 
 def _stored(value: SSAValue, packing: Packing, kernel: KernelOp, op: Operation, constant: bool) -> SSAValue:

@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from xdsl.dialects import arith, func, memref
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IndexType, MemRefType, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
-from msc.dialects.element_types import BYTES
 from msc.dialects.loop import ApplyOp, ForOp, LoadOp, LoopKind, StoreOp
 from msc.dialects.open_sizes import size_attributes
+from msc.lowering.kept_arrays import Overlays, kept_arrays
 from msc.lowering.scalar_bodies import BodyEmitter, storage_type
 from msc.poly.affine import bounds, simplified
-from msc.poly.buffers import (
-    LOCAL_BYTES,
-    REGISTER_BYTES,
-    Access,
-    LocalBuffer,
-    body_accesses,
-    compose,
-    forwarded,
-    local_buffer,
-)
+from msc.poly.buffers import LocalBuffer, compose
 from msc.poly.live import ranges_of
 from msc.poly.model import KernelModel
 from msc.poly.nest import Body, Instance, Loop, Nest
 from msc.poly.scalar import Index, Read
-
-Overlays: TypeAlias = Callable[[Collection[int]], Mapping[int, int]]
-"""Those of some internal arrays that may lie in an output until it is written, to that output."""
 
 
 @dataclass
@@ -51,8 +37,8 @@ class _Scope:
 class KernelFunction:
     """Builds the function.
 
-    Arguments: inputs, outputs, whole-array temporaries for what fits nowhere else, sizes that the call decides.
-    `overlays` says which of some internal arrays may lie in which output.
+    Arguments: inputs, outputs, temporaries for what fits nowhere else, sizes that the call decides. `overlays` says
+    which of some internal arrays may lie in which output.
     """
 
     def __init__(
@@ -70,17 +56,17 @@ class KernelFunction:
         self._nests = nests
         self._arguments = [*inputs, *outputs]
         self._locations = locations
-        self._local = _local_buffers(model, nests, len(model.sizes) + len(counts), overlays)
-        self._temporaries = sorted({a for _, missing in self._local.values() for a in missing})
+        self._kept = kept_arrays(model, nests, counts, overlays)
 
     def held_in(self, output: int) -> list[int]:
         """The internal arrays that lie in an output until it is written."""
-        held = {a for found, _ in self._local.values() for a, place in found.overlaid.items() if place == output}
-        return sorted(held)
+        bodies = self._kept.inside.values()
+        return sorted({a for kept in bodies for a, place in kept.overlaid.items() if place == output})
 
     def build(self) -> func.FuncOp:
-        arrays = [*self._arguments, *self._temporaries]
-        buffers = [_memref(self._model.arrays[a].shape, self._model.arrays[a].dtype) for a in arrays]
+        arrays = [*self._arguments, *self._kept.temporaries]
+        shapes = [*(self._model.arrays[a].shape for a in self._arguments), *self._kept.temporaries.values()]
+        buffers = [_memref(shape, self._model.arrays[a].dtype) for a, shape in zip(arrays, shapes, strict=True)]
         types = [*buffers, *(IndexType() for _ in self._model.sizes)]
         block = Block(arg_types=types)
         sizes = tuple(block.args[len(arrays) :])
@@ -141,74 +127,19 @@ class KernelFunction:
         return range(low, max(low + 1, high))
 
     def _body(self, body: Body, scope: _Scope, block: Block) -> None:
-        local, _ = self._local[id(body)]
-        buffers = {**scope.buffers, **{array: scope.buffers[output] for array, output in local.overlaid.items()}}
-        for array, buffer in local.buffers.items():
+        kept = self._kept.inside[id(body)]
+        buffers = {**scope.buffers, **{array: scope.buffers[output] for array, output in kept.overlaid.items()}}
+        for array, buffer in kept.local.items():
             alloca = memref.AllocaOp.get(storage_type(self._model.arrays[array].dtype), shape=list(buffer.shape))
             block.add_op(alloca)
             alloca.memref.name_hint = "acc" if self._is_accumulator(array) else "local"
             buffers[array] = alloca.memref
-        inner = _Scope(scope.variables, scope.ranges, buffers, local.buffers, frozenset(local.forwarded), {})
+        places = {**scope.local, **kept.staged, **kept.local}
+        inner = _Scope(scope.variables, scope.ranges, buffers, places, kept.forwarded, {})
         self._emit(body.inside, inner, block)
 
     def _is_accumulator(self, array: int) -> bool:
         return any(s.target == array and s.combine for s in self._model.statements)
-
-
-@dataclass(frozen=True)
-class _Locals:
-    """The internal arrays of a Body: forwarded ones, local buffers of others, and those that lie in an output."""
-
-    forwarded: frozenset[int]
-    buffers: Mapping[int, LocalBuffer]
-    overlaid: Mapping[int, int]
-
-
-def _local_buffers(
-    model: KernelModel, nests: Sequence[Nest], outside: int, overlays: Overlays
-) -> dict[int, tuple[_Locals, list[int]]]:
-    """By the identity of each Body: its local arrays, and those that need a temporary.
-
-    `outside` are the variables that are no loops'.
-    """
-    found: dict[int, tuple[_Locals, list[int]]] = {}
-
-    def visit(nest: Nest, depth: int) -> None:
-        match nest:
-            case Loop():
-                for inner in nest.body:
-                    visit(inner, depth + 1)
-            case Body():
-                found[id(nest)] = _locals(model, body_accesses(model, nest, depth), depth, overlays)
-            case Instance():
-                return
-
-    for nest in nests:
-        visit(nest, outside)
-    return found
-
-
-def _locals(
-    model: KernelModel, accesses: Sequence[Access], depth: int, overlays: Overlays
-) -> tuple[_Locals, list[int]]:
-    passed = forwarded(accesses)
-    stored = sorted({a.array for a in accesses} - passed)
-    found = {array: local_buffer([a for a in accesses if a.array == array], depth) for array in stored}
-    sizes = {array: _bytes(model, array, buffer) for array, buffer in found.items()}
-    overlaid = overlays([array for array in stored if sizes[array] > REGISTER_BYTES])
-    buffers: dict[int, LocalBuffer] = {}
-    room = LOCAL_BYTES
-    for array, buffer in found.items():
-        if buffer is not None and array not in overlaid and sizes[array] <= room:
-            room -= sizes[array]
-            buffers[array] = buffer
-    missing = [array for array in stored if array not in overlaid and array not in buffers]
-    return _Locals(frozenset(passed), buffers, overlaid), missing
-
-
-def _bytes(model: KernelModel, array: int, buffer: LocalBuffer | None) -> int:
-    shape = model.arrays[array].shape if buffer is None else buffer.shape
-    return math.prod(shape) * BYTES[model.arrays[array].dtype]
 
 
 def _memref(shape: Sequence[int], dtype: str) -> MemRefType[Attribute]:
@@ -287,7 +218,7 @@ class _InstanceEmitter:
         """The index into the array's buffer: local ones hold only what an iteration touches."""
         local = self._scope.local.get(array)
         if local is not None:
-            index = [index[axis] + origin * -1 for axis, origin in zip(local.axes, local.origin, strict=True)]
+            index = local.index(index)
         return self._over_used([simplified(e, self._scope.ranges) for e in index])
 
     def _over_used(self, exprs: Sequence[AffineExpr]) -> tuple[AffineMap, list[SSAValue]]:

@@ -1,9 +1,11 @@
 """Where the values of a kernel's internal arrays live, once its nest is known.
 
 An array that is written and read at one point of one leaf needs no memory: the value is *forwarded*. One that lives
-within an iteration of the outer loops becomes a *local* buffer of just the elements that the iteration touches. Others
-are temporaries of the whole shape. What is too large for registers may also lie in an output that is computed from it:
-that takes no more of the cache, and the output's lines are there when they are needed.
+within an iteration of the outer loops becomes a *local* buffer of just the elements that the iteration touches. What is
+computed in front of some of these loops, for all of their iterations, is *staged*: a temporary of just what is touched
+in an iteration of those around it, which iterations that run at once have each of their own. Others are temporaries of
+the whole shape. What is too large for registers may also lie in an output that is computed from it: that takes no more
+of the cache, and the output's lines are there when they are needed.
 """
 
 from __future__ import annotations
@@ -15,7 +17,6 @@ from dataclasses import dataclass
 from xdsl.ir.affine import AffineConstantExpr, AffineExpr, AffineMap
 
 from msc.poly.affine import bounds, linear_form
-from msc.poly.live import ranges_of
 from msc.poly.model import KernelModel
 from msc.poly.nest import Body, Instance, Loop, Nest
 from msc.poly.scalar import reads
@@ -31,12 +32,18 @@ REGISTER_BYTES = 2048
 class LocalBuffer:
     """A buffer for an array inside one Body: axis k holds axis `axes[k]` of the array, less `origin[k]`.
 
-    The axis that vectors run along is the last, so that they are contiguous.
+    The axis that vectors run along is the last, so that they are contiguous. Axes in front of these, which have the
+    index `lead`, tell iterations apart that run at once.
     """
 
     shape: tuple[int, ...]
     origin: tuple[AffineExpr, ...]
     axes: tuple[int, ...]
+    lead: tuple[AffineExpr, ...] = ()
+
+    def index(self, index: Sequence[AffineExpr]) -> list[AffineExpr]:
+        """Where in the buffer an element of the array lies."""
+        return [*self.lead, *(index[axis] + origin * -1 for axis, origin in zip(self.axes, self.origin, strict=True))]
 
 
 @dataclass(frozen=True)
@@ -52,10 +59,10 @@ class Access:
     vector: int | None
 
 
-def body_accesses(model: KernelModel, body: Body, depth: int) -> list[Access]:
-    """Every access to an internal array in a Body below `depth` sizes and loops, in program order."""
+def body_accesses(model: KernelModel, body: Body, outside: Mapping[int, range]) -> list[Access]:
+    """Every access to an internal array in a Body, in program order; `outside` are sizes, counts and loops around."""
     accesses: list[Access] = []
-    for instance, leaf, inner, vector in _instances(body.inside, depth, ranges_of(model.sizes), None, [0]):
+    for instance, leaf, inner, vector in _instances(body.inside, len(outside), outside, None, [0]):
         statement = model.statements[instance.statement]
         for read in reads(statement.body):
             if model.arrays[read.operand].kind == "internal":
@@ -81,10 +88,11 @@ def _instances(
                 yield from _instances(nest.inside, depth, inner, vector, counter)
             case Loop():
                 along = depth if nest.kind == "vector" else vector
-                yield from _instances(nest.body, depth + 1, {**inner, depth: _range(nest, inner)}, along, counter)
+                yield from _instances(nest.body, depth + 1, {**inner, depth: iterations(nest, inner)}, along, counter)
 
 
-def _range(loop: Loop, inner: Mapping[int, range]) -> range:
+def iterations(loop: Loop, inner: Mapping[int, range]) -> range:
+    """All iterations that a loop may have, given those of the loops around."""
     low = bounds(loop.lower, inner)[0]
     return range(low, max(low + 1, bounds(loop.upper, inner)[1]))
 

@@ -9,6 +9,14 @@
 
 Members of the band share an iteration among all statements and carry no dependence. A tile of 1 makes a plain loop; a
 tile of the whole extent leaves only the point loop. At most one loop of a statement is `vector`.
+
+A group that the inner members of the band are no loops of runs in front of them, in each iteration of the outer ones:
+
+    n tile 64 vector: S0.1 S1.1 S2.1             for each panel of columns
+    m tile 6: S1.0 S2.0
+    do S0 over k: S0.0                           copy it,
+    do S1                                        and use the copy for all rows
+    do S2 over k: S2.2
 """
 
 from __future__ import annotations

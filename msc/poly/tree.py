@@ -3,7 +3,8 @@
 The tree, top down: for each member of the band a tile loop (with a sequence of two parts in front where the tile does
 not divide the extent, so that every loop has constant bounds and no guard is ever needed); the mark `body`, where local
 buffers live; a sequence of the groups; in each the inner loops, then the point loops of the tiles, then a sequence of
-the statements. Loops are announced by marks `kind:name`.
+the statements. In front of a member that is no loop of some groups there is such a mark too, and a sequence of these
+groups and the rest. Loops are announced by marks `kind:name`.
 
 A member that ends at a bound over the sizes has a part for each of ever smaller tiles, down to single iterations: each
 takes what whole tiles fill of what the ones before left. How many tiles end there is a parameter of its own
@@ -55,41 +56,76 @@ class _TreeBuilder:
         """Everything: what runs first, each group in loops of its own, then the band."""
         plan = self._plan
         if not plan.first:
-            return self.band(node, plan.band, {})
+            return self._band(node, plan.band, {}, plan.groups)
         rest = [s for g in plan.groups for s in g.statements]
         filters = [self._statement_filter(s) for s in (*(g.statements for g in plan.first), rest)]
         return self._sequence(node, filters, self._first_or_band)
 
     def _first_or_band(self, node: isl.ScheduleNode, k: int) -> isl.ScheduleNode:
         if k == len(self._plan.first):
-            return self.band(node, self._plan.band, {})
+            return self._band(node, self._plan.band, {}, self._plan.groups)
         group = self._plan.first[k]
         return self._group(node, group, group.inner, None)
 
-    def band(self, node: isl.ScheduleNode, members: Sequence[Member], parts: Mapping[str, _Part]) -> isl.ScheduleNode:
+    def _band(
+        self, node: isl.ScheduleNode, members: Sequence[Member], parts: Mapping[str, _Part], groups: Sequence[Group]
+    ) -> isl.ScheduleNode:
         if not members:
-            return self._body(node, parts)
+            return self._body(node, groups, parts)
+        outside = [g for g in groups if g.statements[0] not in members[0].dims]
+        if outside:
+            return self._in_front(node, outside, members, parts, [g for g in groups if g not in outside])
         member, rest = members[0], members[1:]
         ranges = self._parts(member)
         if len(ranges) == 1:
-            return self._tile_loop(node, member, ranges[0], rest, parts)
+            return self._tile_loop(node, member, ranges[0], rest, parts, groups)
         filters = [self._range_filter(member, part) for part in ranges]
-        return self._sequence(node, filters, lambda child, k: self._tile_loop(child, member, ranges[k], rest, parts))
+        return self._sequence(
+            node, filters, lambda child, k: self._tile_loop(child, member, ranges[k], rest, parts, groups)
+        )
+
+    def _in_front(
+        self,
+        node: isl.ScheduleNode,
+        outside: Sequence[Group],
+        members: Sequence[Member],
+        parts: Mapping[str, _Part],
+        groups: Sequence[Group],
+    ) -> isl.ScheduleNode:
+        """Groups that the members are no loops of, and after them the members with the other groups."""
+
+        def below(child: isl.ScheduleNode, k: int) -> isl.ScheduleNode:
+            if k == len(outside):
+                return self._band(child, members, parts, groups)
+            return self._group(child, outside[k], outside[k].inner, parts)
+
+        depth = node.get_tree_depth()
+        inside = [s for g in groups for s in g.statements]
+        filters = [self._statement_filter(s) for s in (*(g.statements for g in outside), inside)]
+        return _back_to(self._sequence(self._marked(node), filters, below), depth)
 
     def _tile_loop(
-        self, node: isl.ScheduleNode, member: Member, part: _Part, rest: Sequence[Member], parts: Mapping[str, _Part]
+        self,
+        node: isl.ScheduleNode,
+        member: Member,
+        part: _Part,
+        rest: Sequence[Member],
+        parts: Mapping[str, _Part],
+        groups: Sequence[Group],
     ) -> isl.ScheduleNode:
         inner = {**parts, member.name: part}
         if part.single:
-            return self.band(node, rest, inner)
+            return self._band(node, rest, inner, groups)
         row = f"floor(({{d}} - ({part.low}))/{part.tile})" if part.tile > 1 else "{d}"
         kind = "parallel" if member.parallel else "vector" if member.vector and member.tile == 1 else "sequential"
-        return self._loop(node, f"{kind}:{member.name}", member, row, lambda child: self.band(child, rest, inner))
+        mark = f"{kind}:{member.name}"
+        return self._loop(node, mark, member, row, lambda child: self._band(child, rest, inner, groups))
 
-    def _body(self, node: isl.ScheduleNode, parts: Mapping[str, _Part]) -> isl.ScheduleNode:
-        depth = node.get_tree_depth()
-        marked = node.insert_mark(isl.Id(BODY_MARK, context=node.get_ctx())).child(0)
-        groups = self._plan.groups
+    def _marked(self, node: isl.ScheduleNode) -> isl.ScheduleNode:
+        return node.insert_mark(isl.Id(BODY_MARK, context=node.get_ctx())).child(0)
+
+    def _body(self, node: isl.ScheduleNode, groups: Sequence[Group], parts: Mapping[str, _Part]) -> isl.ScheduleNode:
+        depth, marked = node.get_tree_depth(), self._marked(node)
         filters = [self._statement_filter(g.statements) for g in groups]
         built = self._sequence(marked, filters, lambda child, k: self._group(child, groups[k], groups[k].inner, parts))
         return _back_to(built, depth)
@@ -107,7 +143,8 @@ class _TreeBuilder:
                 "{d}",
                 lambda child: self._group(child, group, inner[1:], parts),
             )
-        return self._points(node, group, self._plan.points if parts is not None else (), parts or {})
+        points = [m for m in self._plan.points if group.statements[0] in m.dims] if parts is not None else []
+        return self._points(node, group, points, parts or {})
 
     def _points(
         self, node: isl.ScheduleNode, group: Group, members: Sequence[Member], parts: Mapping[str, _Part]
@@ -258,12 +295,15 @@ def schedule_tree(model: KernelModel, plan: Plan) -> isl.Schedule:
 
 
 def _check_complete(model: KernelModel, plan: Plan) -> None:
-    inside = sorted(s for g in plan.groups for s in g.statements)
+    inside = [s for g in plan.groups for s in g.statements]
     if sorted([*inside, *(s for g in plan.first for s in g.statements)]) != list(range(len(model.statements))):
         raise ValueError("the schedule does not run every statement once")
+    around = set(inside)
     for member in plan.band:
-        if sorted(member.dims) != inside:
+        torn = any(len({s in member.dims for s in g.statements}) > 1 for g in plan.groups)
+        if torn or not member.dims or not around.issuperset(member.dims):
             raise ValueError(f"loop {member.name} of the band is not a loop of every statement below it")
+        around = set(member.dims)
 
 
 def violated(schedule: isl.Schedule, deps: Dependences) -> isl.UnionMap:

@@ -55,9 +55,9 @@ class Neighbourhood:
     def _is_legal(self, plan: Plan) -> bool:
         try:
             check_fit(self.model, plan)
+            return is_legal(self.model, self.deps, plan)
         except ValueError:
             return False
-        return is_legal(self.model, self.deps, plan)
 
     def _moves(self) -> tuple[Callable[[Plan], Iterator[Plan]], ...]:
         return (

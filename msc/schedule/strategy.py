@@ -18,6 +18,7 @@ from msc.poly.outer_band import ScheduleLimit, SharedLoop, can_share, carries_no
 from msc.poly.plan import Group, Member, Plan
 from msc.poly.scalar import reads
 from msc.schedule.access import block_size, lanes_of, scalar_cost, statement_cost, strides, vectorisable
+from msc.schedule.staging import own_loops, staged, with_staged
 from msc.schedule.threads import shared
 from msc.schedule.tile_order import in_order
 from msc.schedule.tiling import TileSearch
@@ -35,13 +36,14 @@ class Decision:
 def decide(model: KernelModel, deps: Dependences, target: CpuTarget, threads: int, follows: bool = False) -> Decision:
     """The plan of a kernel on a target; `follows` says that several threads wrote what it reads."""
     reasons: list[str] = []
-    first = _borders(model)
-    rest = [k for k in range(len(model.statements)) if k not in first]
+    first, copies = _borders(model), staged(model)
+    rest = [k for k in range(len(model.statements)) if k not in first and k not in copies]
     band = _outer_band(model, deps, rest, reasons)
     groups = _groups(model, deps, band, rest)
     plan = _with_vectors(model, band, groups, target, reasons)
     lanes = lanes_of(model, target)
-    before = tuple(_inner_vector(model, Group((k,), _own_loops(model, k, ())), lanes) for k in first)
+    plan = with_staged(model, plan, copies, reasons)
+    before = tuple(_inner_vector(model, Group((k,), own_loops(model, k, ())), lanes) for k in first)
     plan = replace(plan, first=before)
     return Decision(shared(model, plan, target, threads, reasons, follows), reasons)
 
@@ -59,7 +61,7 @@ def _borders(model: KernelModel) -> list[int]:
 
 def plain(model: KernelModel) -> Plan:
     """The plan that is always legal: statements one after the other, each in its own loops, no vectors."""
-    return Plan((), tuple(Group((k,), _own_loops(model, k, ())) for k in range(len(model.statements))))
+    return Plan((), tuple(Group((k,), own_loops(model, k, ())) for k in range(len(model.statements))))
 
 
 def _outer_band(
@@ -106,20 +108,6 @@ def _member(model: KernelModel, loop: SharedLoop, extent: int) -> Member:
     return Member(model.statements[widest].names[loop.dims[widest]], extent, dict(loop.dims))
 
 
-def _own_loops(model: KernelModel, number: int, band: Sequence[Member]) -> tuple[Member, ...]:
-    """Loops over the dimensions of a statement that the band does not have.
-
-    Those that stride furthest are outermost.
-    """
-    statement = model.statements[number]
-    shared = {m.dims[number] for m in band}
-    own = [d for d, extent in enumerate(statement.extents) if d not in shared and extent > 1]
-    reach = {d: sum(abs(s) for s in strides(model, statement, d)) for d in own}
-    return tuple(
-        Member(statement.names[d], statement.extents[d], {number: d}) for d in sorted(own, key=lambda d: -reach[d])
-    )
-
-
 def _groups(
     model: KernelModel, deps: Dependences, band: Sequence[Member], statements: Sequence[int]
 ) -> tuple[Group, ...]:
@@ -129,7 +117,7 @@ def _groups(
     """
     groups: list[Group] = []
     for number in sorted(statements, key=lambda k: any(reads(model.statements[k].body))):
-        own = _own_loops(model, number, band)
+        own = own_loops(model, number, band)
         merged = _merge(model, deps, band, groups[-1], number, own) if groups else None
         if merged is not None:
             groups[-1] = merged

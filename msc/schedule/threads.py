@@ -30,11 +30,12 @@ FOLLOWING_CYCLES = 10_000.0
 def shared(
     model: KernelModel, plan: Plan, target: CpuTarget, threads: int, reasons: list[str], follows: bool = False
 ) -> Plan:
-    """The plan with one outer loop first and parallel, if that saves more than it costs.
+    """The plan with one outer loop, of all groups, first and parallel, if that saves more than it costs.
 
     `follows` says that several threads wrote what the kernel reads.
     """
-    trips = {i: m.extent // m.tile for i, m in enumerate(plan.band) if m.extent // m.tile > 1}
+    whole = max((len(m.dims) for m in plan.band), default=0)
+    trips = {i: m.extent // m.tile for i, m in enumerate(plan.band) if m.extent // m.tile > 1 and len(m.dims) == whole}
     if threads == 1 or not trips:
         return plan
     enough = 4 * (threads or target.cores)

@@ -24,6 +24,8 @@ FMA_LATENCY = 4
 PORTS = 2
 L2_BYTES_PER_CYCLE = 24
 """What a core sustains from its second cache, beside other work (measured; the port takes 64)."""
+FAR_ROW_CYCLES = 0.11
+"""What reading an element of a row costs where each pass over the rows comes from the third cache (measured)."""
 MAX_VECTORS = 8
 """Vectors in a row of a tile: wider ones only grow the code."""
 
@@ -58,6 +60,8 @@ class _Loads:
     row: int = 0
     vector: int = 0
     neither: int = 0
+    far_row: int = 0
+    """Of those that change with the row, the accesses to arrays that the second cache does not hold."""
     rows_kept: int = 0
     """Rows whose cache lines stay in the first cache until they are read whole."""
 
@@ -137,7 +141,7 @@ class TileSearch:
             far += rows
         elif rows == 1 and self._steps_apart():
             far *= max(1, RUN_BYTES / (vectors * self.target.vector_bytes))
-        return max(arithmetic, memory, far) + 0.1 * (memory + far)
+        return max(arithmetic, memory, far) + 0.1 * (memory + far) + FAR_ROW_CYCLES * loads.far_row * rows
 
     def _steps_apart(self) -> bool:
         """Whether each step of the reduction reads vectors from another page than the one before."""
@@ -156,7 +160,12 @@ class TileSearch:
         for k, v in enumerate(along):
             counts[bool(v), any(a[k] for a in across)] += 1
         kept = min((self._rows_kept(k, a[k]) for a in across for k, v in enumerate(along) if a[k] and not v), default=0)
-        return _Loads(counts[True, True], counts[False, True], counts[True, False], counts[False, False], kept)
+        far = sum(self._is_far(k) for k, v in enumerate(along) if not v and any(a[k] for a in across))
+        return _Loads(counts[True, True], counts[False, True], counts[True, False], counts[False, False], far, kept)
+
+    def _is_far(self, read: int) -> bool:
+        array = self.model.arrays[self.statement.accesses()[1 + read][0]]
+        return prod(array.shape) * BYTES[array.dtype] > self.target.l2 // 2
 
     def _rows_kept(self, read: int, stride: int) -> int:
         """How many rows `stride` elements apart find place in the first cache together: those far apart share sets."""

@@ -45,11 +45,11 @@ class CpuTarget:
 
         A register tile is two vectors wide: wider ones stream more of the panel from the second cache for each row that
         they compute. It is WIDE where the `rows` of `row_bytes` on the other side, which pass by once for each panel,
-        are the greater stream (`_rows_stream`). With so few rows that a tile has less than SUMS_IN_FLIGHT sums, WIDE
+        are the greater stream (`rows_stream`). With so few rows that a tile has less than SUMS_IN_FLIGHT sums, WIDE
         vectors and up to twice as many keep the multiply-adds busy.
         """
         few = rows is not None and 2 * rows < SUMS_IN_FLIGHT
-        wide = rows is not None and self._rows_stream(rows, row_bytes, element_bytes)
+        wide = rows is not None and self.rows_stream(rows, row_bytes, element_bytes)
         widths = (WIDE, 5, 6, 7, 8, 3, 2, 1) if few else (WIDE, 2, 1) if wide else (2, 1)
         return tuple(k * self.lanes(element_bytes) for k in widths)
 
@@ -58,7 +58,7 @@ class CpuTarget:
         rows = (self.vector_registers - SPARE_REGISTERS - 2) // 2
         return rows if 2 * rows >= SUMS_IN_FLIGHT else self.vector_registers - SPARE_REGISTERS - 1
 
-    def _rows_stream(self, rows: int, row_bytes: int, element_bytes: int) -> bool:
+    def rows_stream(self, rows: int, row_bytes: int, element_bytes: int) -> bool:
         """Whether rows come from beyond the second cache and leave a WIDE panel in it."""
         panel = WIDE * self.lanes(element_bytes) * row_bytes
         return self.holds_wide_tiles and rows * row_bytes > self.l2 // 2 and panel <= self.l2 // 4

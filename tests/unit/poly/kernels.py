@@ -103,7 +103,23 @@ def transposed(m: int = 3, n: int = 4) -> KernelModel:
     )
 
 
-KERNELS = {f.__name__: f() for f in (matmul_relu, stencil, padded, gathered, transposed)}
+def staged_product(m: int = 3, n: int = 5, k: int = 4) -> KernelModel:
+    """S0: t = b; S1: y = 0; S2: y += a t."""
+    i, j, r = dims(3)
+    row, column = dims(2)
+    arrays = (array(m, k, kind="input"), array(k, n, kind="input"), array(m, n, kind="output"), array(k, n))
+    return KernelModel(
+        arrays,
+        (
+            statement((k, n), 3, (row, column), read(1, 2, row, column)),
+            statement((m, n), 2, (i, j), Constant(0.0, "f32")),
+            statement((m, n, k), 2, (i, j), apply("mul", read(0, 3, i, r), read(3, 3, r, j)), "add"),
+        ),
+        ("copy", "matmul"),
+    )
+
+
+KERNELS = {f.__name__: f() for f in (matmul_relu, stencil, padded, gathered, transposed, staged_product)}
 
 
 def evaluated(map_: AffineMap, point: Point) -> Point:

@@ -41,7 +41,7 @@ def matmul_body(tile: int) -> tuple[KernelModel, Body, int]:
 @pytest.mark.parametrize("tile", [1, 2, 4, 8])
 def test_an_accumulator_is_as_large_as_its_tile(tile: int) -> None:
     model, body, depth = matmul_body(tile)
-    accesses = [a for a in body_accesses(model, body, depth) if a.array == 3]
+    accesses = [a for a in body_accesses(model, body, dict.fromkeys(range(depth), range(8))) if a.array == 3]
     buffer = local_buffer(accesses, depth)
     assert buffer is not None
     assert sorted(buffer.shape) == sorted((1, tile))
@@ -66,14 +66,14 @@ def test_a_value_used_where_it_is_made_needs_no_memory() -> None:
     model = chain()
     plan = Plan((Member("i", 6, {0: 0, 1: 0}),), (Group((0, 1)),))
     body, depth = body_of(generate(schedule_tree(model, plan)))
-    assert forwarded(body_accesses(model, body, depth)) == {2}
+    assert forwarded(body_accesses(model, body, dict.fromkeys(range(depth), range(8)))) == {2}
 
 
 def test_a_value_used_later_needs_memory() -> None:
     model = chain()
     apart = Plan((), (Group((0,), (Member("i", 6, {0: 0}),)), Group((1,), (Member("i", 6, {1: 0}),))))
     body, depth = body_of(generate(schedule_tree(model, apart)))
-    accesses = body_accesses(model, body, depth)
+    accesses = body_accesses(model, body, dict.fromkeys(range(depth), range(8)))
     assert forwarded(accesses) == set()
     buffer = local_buffer(accesses, depth)
     assert buffer is not None

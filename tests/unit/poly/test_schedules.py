@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import pytest
 from hypothesis import given, settings
@@ -24,6 +24,7 @@ from tests.unit.poly.kernels import (
     instances,
     matmul_relu,
     read,
+    staged_product,
     statement,
     stencil,
 )
@@ -102,6 +103,44 @@ def test_tiles_cover_everything_once_in_order(tiles: tuple[int, int], swapped: b
     assert runs_right(MATMUL, run)
     for loop in loops(nests):
         assert not loop.upper.used_dims() or loop.lower.used_dims()
+
+
+STAGED = staged_product(7, 10, 3)
+
+
+@settings(max_examples=20, deadline=None)
+@given(tiles=st.tuples(st.integers(1, 7), st.integers(1, 10)), parallel=st.booleans())
+def test_a_copy_runs_in_front_of_the_loops_that_it_is_not_in(tiles: tuple[int, int], parallel: bool) -> None:
+    band = (
+        Member("n", 10, {0: 1, 1: 1, 2: 1}, tiles[1], vector=True, parallel=parallel),
+        Member("m", 7, {1: 0, 2: 0}, tiles[0]),
+    )
+    copy, sums = Group((0,), (Member("r", 3, {0: 0}),)), Group((2,), (Member("k", 3, {2: 2}),))
+    deps = dependences(STAGED)
+    schedule = schedule_tree(STAGED, Plan(band, (copy, Group((1,)), sums)))
+    run = list(executed(generate(schedule)))
+    assert violated(schedule, deps).is_empty()
+    assert all(carried(member, deps, STAGED).is_empty() for member in band)
+    assert sorted(run) == sorted(instances(STAGED))
+    assert runs_right(STAGED, run)
+    copied = [number == 0 for number, _ in run]
+    panels = -(-10 // tiles[1])
+    assert sum(after and not before for before, after in pairwise([False, *copied])) == panels
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner", "groups"),
+    [
+        ({1: 0, 2: 0}, {0: 1, 1: 1, 2: 1}, (Group((0,)), Group((1,)), Group((2,)))),  # back in a loop it was not in
+        ({0: 1, 1: 1, 2: 1}, {1: 0, 2: 0}, (Group((0, 1)), Group((2,)))),  # a part of a group
+        ({0: 1, 1: 1, 2: 1}, {}, (Group((0,)), Group((1,)), Group((2,)))),  # no loop of any
+    ],
+)
+def test_loops_of_some_groups_are_the_inner_ones(
+    outer: dict[int, int], inner: dict[int, int], groups: tuple[Group, ...]
+) -> None:
+    with pytest.raises(ValueError, match="not a loop of every statement below it"):
+        schedule_tree(STAGED, Plan((Member("a", 7, outer), Member("b", 10, inner)), groups))
 
 
 def loops(nests: tuple[Nest, ...]) -> list[Loop]:

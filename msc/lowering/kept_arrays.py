@@ -1,0 +1,185 @@
+"""Where a kernel's internal arrays are kept: in values, on the stack, or in temporaries that the function is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import TypeAlias
+
+from xdsl.ir.affine import AffineExpr
+
+from msc.dialects.element_types import BYTES
+from msc.poly.affine import bounds
+from msc.poly.buffers import (
+    LOCAL_BYTES,
+    REGISTER_BYTES,
+    Access,
+    LocalBuffer,
+    body_accesses,
+    forwarded,
+    iterations,
+    local_buffer,
+)
+from msc.poly.live import ranges_of
+from msc.poly.model import KernelModel
+from msc.poly.nest import Body, Instance, Loop, Nest
+from msc.poly.scalar import reads
+
+Overlays: TypeAlias = Callable[[Collection[int]], Mapping[int, int]]
+"""Those of some internal arrays that may lie in an output until it is written, to that output."""
+
+
+@dataclass(frozen=True)
+class BodyArrays:
+    """The internal arrays of a Body: forwarded ones, those in local buffers, staged in temporaries, and in outputs."""
+
+    forwarded: frozenset[int] = frozenset()
+    local: Mapping[int, LocalBuffer] = field(default_factory=dict[int, LocalBuffer])
+    staged: Mapping[int, LocalBuffer] = field(default_factory=dict[int, LocalBuffer])
+    overlaid: Mapping[int, int] = field(default_factory=dict[int, int])
+
+
+@dataclass(frozen=True)
+class KeptArrays:
+    """By the identity of each Body what it keeps where, and the temporaries of the function with their shapes."""
+
+    inside: Mapping[int, BodyArrays]
+    temporaries: Mapping[int, tuple[int, ...]]
+
+
+def kept_arrays(
+    model: KernelModel, nests: Sequence[Nest], counts: Sequence[AffineExpr], overlays: Overlays
+) -> KeptArrays:
+    """Where the internal arrays are kept; before the loops' variables are the sizes, and the `counts` over them."""
+    search, ranges = _Search(model, overlays), dict(ranges_of(model.sizes))
+    for expr in counts:
+        low, high = bounds(expr, ranges)
+        ranges[len(ranges)] = range(low, high + 1)
+    for nest in nests:
+        search.visit(nest, _Around(ranges))
+    return search.result()
+
+
+@dataclass(frozen=True)
+class _Around:
+    """The variables around a place, which of them are of loops that run at once, and arrays staged there."""
+
+    ranges: Mapping[int, range]
+    parallel: tuple[int, ...] = ()
+    staged: frozenset[int] = frozenset()
+
+    @property
+    def depth(self) -> int:
+        return len(self.ranges)
+
+    def inside(self, loop: Loop) -> _Around:
+        ranges = {**self.ranges, self.depth: iterations(loop, self.ranges)}
+        parallel = (*self.parallel, self.depth) if loop.kind == "parallel" else self.parallel
+        return _Around(ranges, parallel, self.staged)
+
+
+@dataclass
+class _Search:
+    model: KernelModel
+    overlays: Overlays
+    bodies: dict[int, BodyArrays] = field(default_factory=dict[int, BodyArrays])
+    whole: set[int] = field(default_factory=set[int])
+    """Arrays that are temporaries of their whole shape."""
+
+    def visit(self, nest: Nest, around: _Around) -> None:
+        match nest:
+            case Loop():
+                for inner in nest.body:
+                    self.visit(inner, around.inside(nest))
+            case Body():
+                self._body(nest, around)
+            case Instance():
+                return
+
+    def result(self) -> KeptArrays:
+        shapes = {array: self.model.arrays[array].shape for array in self.whole}
+        bodies = {
+            key: replace(arrays, staged={a: self._alike(b) for a, b in arrays.staged.items() if a not in self.whole})
+            for key, arrays in self.bodies.items()
+        }
+        for array, buffer in (pair for arrays in bodies.values() for pair in arrays.staged.items()):
+            shapes[array] = tuple(map(max, shapes.get(array, buffer.shape), buffer.shape))
+        return KeptArrays(bodies, dict(sorted(shapes.items())))
+
+    def _alike(self, buffer: LocalBuffer) -> LocalBuffer:
+        """The buffer of a Body outside a parallel loop, as those inside have it: the rest of what threads share."""
+        lead = max(len(b.lead) for arrays in self.bodies.values() for b in arrays.staged.values()) - len(buffer.lead)
+        zeros: tuple[AffineExpr, ...] = (AffineExpr.constant(0),) * lead
+        return replace(buffer, shape=(*(1,) * lead, *buffer.shape), lead=(*zeros, *buffer.lead))
+
+    def _body(self, body: Body, around: _Around) -> None:
+        accesses = body_accesses(self.model, body, around.ranges)
+        parts = [nest for nest in body.inside if _has_body(nest)]
+        if not parts:
+            self.bodies[id(body)] = self._innermost([a for a in accesses if a.array not in around.staged], around.depth)
+            return
+        staged = _touched([nest for nest in body.inside if not _has_body(nest)], self.model) - around.staged
+        self.bodies[id(body)] = self._in_front([a for a in accesses if a.array in staged], around)
+        for nest in parts:
+            self.visit(nest, replace(around, staged=around.staged | staged))
+
+    def _innermost(self, accesses: Sequence[Access], depth: int) -> BodyArrays:
+        passed = forwarded(accesses)
+        found = _buffers(accesses, depth, passed)
+        sizes = {array: self._bytes(array, buffer) for array, buffer in found.items()}
+        overlaid = self.overlays([array for array in found if sizes[array] > REGISTER_BYTES])
+        buffers: dict[int, LocalBuffer] = {}
+        room = LOCAL_BYTES
+        for array, buffer in found.items():
+            if buffer is not None and array not in overlaid and sizes[array] <= room:
+                room -= sizes[array]
+                buffers[array] = buffer
+        self.whole |= found.keys() - overlaid.keys() - buffers.keys()
+        return BodyArrays(frozenset(passed), buffers, overlaid=overlaid)
+
+    def _bytes(self, array: int, buffer: LocalBuffer | None) -> int:
+        shape = self.model.arrays[array].shape if buffer is None else buffer.shape
+        return prod(shape) * BYTES[self.model.arrays[array].dtype]
+
+    def _in_front(self, accesses: Sequence[Access], around: _Around) -> BodyArrays:
+        found = _buffers(accesses, around.depth, set())
+        self.whole |= {array for array, buffer in found.items() if buffer is None}
+        return BodyArrays(staged={a: _apart(b, around) for a, b in found.items() if b is not None})
+
+
+def _buffers(accesses: Sequence[Access], depth: int, without: set[int]) -> dict[int, LocalBuffer | None]:
+    arrays = sorted({a.array for a in accesses} - without)
+    return {array: local_buffer([a for a in accesses if a.array == array], depth) for array in arrays}
+
+
+def _apart(buffer: LocalBuffer, around: _Around) -> LocalBuffer:
+    """The buffer once for each of the iterations that run at once."""
+    lead: tuple[AffineExpr, ...] = tuple(AffineExpr.dimension(depth) for depth in around.parallel)
+    counts = tuple(around.ranges[depth].stop for depth in around.parallel)
+    return replace(buffer, shape=(*counts, *buffer.shape), lead=lead)
+
+
+def _has_body(nest: Nest) -> bool:
+    match nest:
+        case Body():
+            return True
+        case Loop():
+            return any(map(_has_body, nest.body))
+        case Instance():
+            return False
+
+
+def _touched(nests: Sequence[Nest], model: KernelModel) -> frozenset[int]:
+    """The internal arrays that instances in loops access."""
+    found: set[int] = set()
+    for nest in nests:
+        match nest:
+            case Instance():
+                statement = model.statements[nest.statement]
+                found |= {statement.target, *(r.operand for r in reads(statement.body))}
+            case Loop():
+                found |= _touched(nest.body, model)
+            case Body():
+                found |= _touched(nest.inside, model)
+    return frozenset(a for a in found if model.arrays[a].kind == "internal")
