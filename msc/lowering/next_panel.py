@@ -23,11 +23,11 @@ READS_THAT_PAY = 24
 
 @dataclass(frozen=True)
 class Place:
-    """An element of a buffer: `ahead` elements after an affine index."""
+    """An element of a buffer: `ahead` elements after an affine index, over the same values."""
 
     map: AffineMap
     indices: tuple[SSAValue, ...]
-    ahead: int
+    ahead: int | AffineExpr
 
 
 def next_panel(loop: ForOp, load: LoadOp) -> Place | None:
@@ -43,7 +43,7 @@ def next_panel(loop: ForOp, load: LoadOp) -> Place | None:
         again.insert(0, around)
         around = around.parent_op()
     loops = (*again, loop)
-    if not again or not isinstance(around, ForOp) or not all(map(_counts_from_zero, loops)):
+    if not again or not isinstance(around, ForOp) or not all(map(counts_from_zero, loops)):
         return None
     repeated = prod(trips(outer) for outer in again)
     return _place(loops, repeated, load, distance(load, around)) if 1 < repeated <= READS_THAT_PAY else None
@@ -80,6 +80,7 @@ def _coefficient(expr: AffineExpr, position: int) -> int:
     return form.coefficients.get(position, 0) if form is not None else 0
 
 
-def _counts_from_zero(loop: ForOp) -> bool:
+def counts_from_zero(loop: ForOp) -> bool:
+    """Whether the variable of a loop is the number of its iteration."""
     iterations = loop.constant_range
     return iterations is not None and iterations.start == 0 and iterations.step == 1

@@ -4,8 +4,8 @@ Takes kernels' functions with vectors. In the loop that runs around the unrolled
 that all rows of the tile share are a stream; where more of it is read than the first cache keeps until it is read
 again, each iteration gets `loop.prefetch`s of what a later one reads. The hardware sees the stream too, but it
 stops at every page, and so late that each row of vectors waits. Where the stream is one panel of an operand that the
-second cache does not hold, the next panel is asked for as well (`next_panel`); so is the next row where several loops
-read each row of such an operand (`next_row`). Keeps: all results.
+second cache does not hold, the next panel is asked for as well (`next_panel`); so are the rows of such an operand that
+the next tile reads (`next_tile`), and the next row where several loops read each (`next_row`). Keeps: all results.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from msc.dialects.loop import ForOp, LoadOp, LoopKind, PrefetchOp
 from msc.ir.typed import memref_type, static_shape
 from msc.lowering.next_panel import Place, distance, next_panel, trips
 from msc.lowering.next_row import prefetch_next_row, read_again
+from msc.lowering.next_tile import next_tile
 from msc.lowering.vector_types import bits_of
 from msc.poly.affine import linear_form
 from msc.targets.cpu import cpu_target
@@ -47,6 +48,9 @@ class PrefetchStreams(ModulePass):
                 if _operand_bytes(load) > cpu.l2:
                     prefetch_next_row(loop, load)
             if loop.kind.data is LoopKind.SEQUENTIAL:
+                for tile, load in list(_tile_loads(loop, ())):
+                    if _operand_bytes(load) > cpu.l2 and _is_linear(load) and _lanes(load) == 1:
+                        _prefetch_next_tile(loop, tile, load)
                 for stream in list(_streams(loop)):
                     if stream.bytes_of_operand > cpu.l2:
                         stream.prefetch_next_panel()
@@ -130,17 +134,30 @@ def _streams(loop: ForOp) -> Iterator[_Stream]:
     """The linear vector loads of arguments below unrolled loops only that are shared."""
     for tile, load in _tile_loads(loop, ()):
         stream = _Stream(loop, tile, load)
-        linear = all(linear_form(e) is not None for e in load.map.results)
-        if linear and isinstance(load.source, BlockArgument) and stream.is_shared:
+        if _lanes(load) > 1 and _is_linear(load) and stream.is_shared:
             yield stream
 
 
 def _tile_loads(loop: ForOp, tile: tuple[ForOp, ...]) -> Iterator[tuple[tuple[ForOp, ...], LoadOp]]:
     for op in loop.body.block.ops:
-        if isinstance(op, LoadOp) and _lanes(op) > 1:
+        if isinstance(op, LoadOp):
             yield tile, op
         elif isinstance(op, ForOp) and op.kind.data is LoopKind.UNROLL and op.constant_range is not None:
             yield from _tile_loads(op, (*tile, op))
+
+
+def _is_linear(load: LoadOp) -> bool:
+    """Whether a load is of an argument, at an index that is linear in the loops."""
+    return isinstance(load.source, BlockArgument) and all(linear_form(e) is not None for e in load.map.results)
+
+
+def _prefetch_next_tile(loop: ForOp, tile: tuple[ForOp, ...], load: LoadOp) -> None:
+    """Where the rows of a tile are a block, ask for those of the next tile meanwhile."""
+    place, first = next_tile(loop, tile, load), loop.body.block.first_op
+    if place is not None and first is not None:
+        op = PrefetchOp(load.source, place.map, place.indices, place.ahead)
+        op.location = load.location
+        loop.body.block.insert_op_before(op, first)
 
 
 def _lanes(load: LoadOp) -> int:

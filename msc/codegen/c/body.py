@@ -216,8 +216,8 @@ class Body:
 
     def _prefetch(self, op: PrefetchOp) -> None:
         self.prelude.plain.add("prefetch")
-        buffer = self._buffer(op.buffer)[1]
-        self.lines.add(f"msc_prefetch(&{self._element(op)}, {op.ahead.value.data * buffer.item_bytes});")
+        (after,) = self._affine((op.ahead * self._buffer(op.buffer)[1].item_bytes,), op.indices)
+        self.lines.add(f"msc_prefetch(&{self._element(op)}, {after.value.text});")
 
     def _plain_store(self, op: memref.StoreOp) -> None:
         value, text = self._use(op.value), self._plain_element(op.memref, op.indices)

@@ -26,7 +26,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.ir.affine import AffineMap
+from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -280,36 +280,49 @@ class StoreOp(AccessOp):
 
 @irdl_op_definition
 class PrefetchOp(AccessOp):
-    """Ask for the memory `ahead` elements after an affine index: a hint, which may lie past the buffer."""
+    """Ask for the memory `ahead` elements after an affine index: a hint, which may lie past the buffer.
+
+    `ahead` is an affine expression over the same values.
+    """
 
     name = "loop.prefetch"
     source = operand_def(MemRefType)
     index_values = var_operand_def(IndexType)
     index = prop_def(AffineMapAttr)
-    ahead = prop_def(IntegerAttr)
+    ahead_map = prop_def(AffineMapAttr, prop_name="ahead")
 
-    def __init__(self, source: SSAValue | Operation, map_: AffineMap, indices: Sequence[SSAValue], ahead: int):
+    def __init__(
+        self, source: SSAValue | Operation, map_: AffineMap, indices: Sequence[SSAValue], ahead: int | AffineExpr
+    ):
+        expr = AffineExpr.constant(ahead) if isinstance(ahead, int) else ahead
         super().__init__(
             operands=[source, list(indices)],
-            properties={"index": AffineMapAttr(map_), "ahead": IntegerAttr(ahead, i64)},
+            properties={"index": AffineMapAttr(map_), "ahead": AffineMapAttr(AffineMap(map_.num_dims, 0, (expr,)))},
         )
+
+    @property
+    def ahead(self) -> AffineExpr:
+        """Elements after the index, over the values that the index is over."""
+        return self.ahead_map.data.results[0]
 
     def _first_index(self) -> int:
         return 1
 
     def verify_(self) -> None:
         self.verify_access(cast(MemRefType[Attribute], self.source.type).element_type)
+        if self.ahead_map.data.num_dims != self.map.num_dims or len(self.ahead_map.data.results) != 1:
+            raise VerifyException(f"{self.name}: how far ahead is one expression over the values of the index")
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         source = parser.parse_unresolved_operand()
         reader = AffineReader(parser)
-        map_ = reader.map(reader.index_list())
+        index = reader.index_list()
         parser.parse_keyword("ahead")
-        ahead = parser.parse_integer()
+        ahead = reader.expression()
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
-        op = cls(parser.resolve_operand(source, parser.parse_type()), map_, reader.values, ahead)
+        op = cls(parser.resolve_operand(source, parser.parse_type()), reader.map(index), reader.values, ahead)
         op.attributes |= attributes
         return op
 
@@ -318,7 +331,8 @@ class PrefetchOp(AccessOp):
         printer.print_operand(self.source)
         printer.print_string("[")
         printer.print_list(self.map.results, lambda e: print_affine(printer, e, self.indices))
-        printer.print_string(f"] ahead {self.ahead.value.data}")
+        printer.print_string("] ahead ")
+        print_affine(printer, self.ahead, self.indices)
         if self.attributes:
             printer.print_op_attributes(self.attributes)
         printer.print_string(" : ")
