@@ -53,7 +53,7 @@ class ArtifactCache:
             return None
 
     def put(self, library: Path, files: Iterable[str]) -> Path | None:
-        """Keep a library that was compiled from the model and `files`; None when there is no cache for it.
+        """Move a library that was compiled from the model and `files` into the cache; None when there is none for it.
 
         What changed since the compilation began may have been read before or after: nothing is kept of that.
         """
@@ -63,7 +63,7 @@ class ArtifactCache:
         try:
             if any(self._is_new(path) for path in (self._model, *(self._folder / name for name in names))):
                 return None
-            kept = self.cache.put(self._key(self.cache, names), library)
+            kept = self.cache.take(self._key(self.cache, names), library)
             write_text(self._recipe(self.cache), json.dumps(names), durable=False)
         except (OSError, MscError):
             return None

@@ -14,7 +14,7 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,11 +122,16 @@ class Cache:
 
     def put(self, key: str, artifact: Path) -> Path | None:
         """Copy a built artifact into the cache; None when that fails."""
+        return self._enter(key, lambda path: _copy(key, artifact, path))
+
+    def take(self, key: str, artifact: Path) -> Path | None:
+        """Move a built artifact into the cache; None when that fails. It may then have a trailer, which is no harm."""
+        return self._enter(key, lambda path: _move(key, artifact, path))
+
+    def _enter(self, key: str, bring: Callable[[Path], None]) -> Path | None:
         path = self._path(key)
         try:
-            with replacing(path, durable=False) as target:
-                append_file(artifact, target)
-                target.write(_trailer(key, artifact))
+            bring(path)
             self.memo.find_out(path, lambda: key)
         except (OSError, MscError):
             return None
@@ -186,6 +191,23 @@ class Cache:
         if len(notes) > MAXIMUM_NOTES:
             notes.sort(key=lambda entry: entry.stat(follow_symlinks=False).st_mtime)
             _remove(*(Path(entry.path) for entry in notes[: MAXIMUM_NOTES // 2]))
+
+
+def _copy(key: str, artifact: Path, path: Path) -> None:
+    with replacing(path, durable=False) as target:
+        append_file(artifact, target)
+        target.write(_trailer(key, artifact))
+
+
+def _move(key: str, artifact: Path, path: Path) -> None:
+    """Where both lie in one file system; else as `_copy`."""
+    if artifact.stat().st_dev != path.parent.stat().st_dev:
+        _copy(key, artifact, path)
+        return
+    trailer = _trailer(key, artifact)
+    with artifact.open("ab") as file:
+        file.write(trailer)
+    artifact.replace(path)
 
 
 def _remove(*paths: Path) -> None:

@@ -116,6 +116,31 @@ def test_an_entry_is_read_once(cache: Cache, artifact: Path, monkeypatch: pytest
     assert cache.get(KEY) == path
 
 
+def test_a_library_that_moves_in_is_an_entry(cache: Cache, artifact: Path, tmp_path: Path) -> None:
+    built = artifact.read_bytes()
+    path = cache.take(KEY, artifact)
+    assert path is not None
+    assert not artifact.exists()
+    cache.memo.note(path).unlink()
+    assert cache.get(KEY) == path, "its checksum is right"
+    cache.place(path, tmp_path / "out.so")
+    assert (tmp_path / "out.so").read_bytes() == built
+
+
+def test_a_library_that_cannot_move_in_is_as_good_as_before(
+    cache: Cache, artifact: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = artifact.read_bytes()
+
+    def refuse(*_: object) -> Path:
+        raise OSError(errno.EROFS, "read-only")
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    assert cache.take(KEY, artifact) is None
+    place_artifact(artifact, tmp_path / "out.so")
+    assert (tmp_path / "out.so").read_bytes() == built
+
+
 def test_an_output_shares_nothing_with_the_cache(cache: Cache, artifact: Path, tmp_path: Path) -> None:
     path = cache.put(KEY, artifact)
     assert path is not None
