@@ -40,7 +40,7 @@ def decide(model: KernelModel, deps: Dependences, target: CpuTarget, threads: in
     rest = [k for k in range(len(model.statements)) if k not in first and k not in copies]
     band = _outer_band(model, deps, rest, reasons)
     groups = _groups(model, deps, band, rest)
-    plan = _with_vectors(model, band, groups, target, reasons)
+    plan = _with_vectors(model, band, groups, target, threads or target.cores, reasons)
     lanes = lanes_of(model, target)
     plan = with_staged(model, plan, copies, reasons)
     before = tuple(_inner_vector(model, Group((k,), own_loops(model, k, ())), lanes) for k in first)
@@ -156,7 +156,12 @@ def _finds(model: KernelModel, deps: Dependences, statements: Sequence[int], wan
 
 
 def _with_vectors(
-    model: KernelModel, band: tuple[Member, ...], groups: tuple[Group, ...], target: CpuTarget, reasons: list[str]
+    model: KernelModel,
+    band: tuple[Member, ...],
+    groups: tuple[Group, ...],
+    target: CpuTarget,
+    threads: int,
+    reasons: list[str],
 ) -> Plan:
     lanes = lanes_of(model, target)
     inner_cost = sum(_inner_cost(model, g, lanes) for g in groups)
@@ -166,7 +171,7 @@ def _with_vectors(
         reasons.append(f"vectors along inner loops ({inner_cost:.0f} instructions estimated)")
         return Plan(band, tuple(_inner_vector(model, g, lanes) for g in groups))
     reasons.append(f"vectors of {lanes} along {band[best].name} ({costs[best]:.0f} instructions estimated)")
-    return Plan(_tiled(model, band, best, groups, target, lanes, reasons), groups)
+    return Plan(_tiled(model, band, best, groups, target, lanes, threads, reasons), groups)
 
 
 def _can_carry(model: KernelModel, member: Member) -> bool:
@@ -224,6 +229,7 @@ def _tiled(
     groups: Sequence[Group],
     target: CpuTarget,
     lanes: int,
+    threads: int,
     reasons: list[str],
 ) -> tuple[Member, ...]:
     """The band with its vector member, and register tiles where reductions run below it (`tile_order`)."""
@@ -236,6 +242,9 @@ def _tiled(
     heaviest = max(reductions, key=lambda s: model.statements[s].points)
     others = [i for i in range(len(band)) if i != vector and band[i].extent > 1]
     search = TileSearch(model, model.statements[heaviest], band[vector].dims[heaviest], lanes, target)
+    if row := search.whole_row(threads):
+        reasons.append(f"sums of {row} {band[vector].name} at once: rows are read as they lie in memory")
+        return (*(band[i] for i in range(len(band)) if i != vector), replace(band[vector], tile=row, vector=True))
     tile = search.best(tuple(band[i].dims[heaviest] for i in reversed(others)))
     counts = dict(tile.rows)
     rows = tuple(replace(band[i], tile=n) for i in others if (n := counts.get(band[i].dims[heaviest])) is not None)

@@ -34,8 +34,6 @@ L1_WAY_BYTES = 4096
 """What one way of a first cache holds: a page, so that an address finds its set before it is translated."""
 SPARE_WAYS = 2
 """Ways of each set that are left to the vectors and to what is stored."""
-RUN_BYTES = 256
-"""What has to be read in one go to be fetched ahead, where the next step reads in another page (measured)."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +86,32 @@ class TileSearch:
         two = (((row, self._counts(row)), first) for row in rows if row != first[0])
         return self._cheapest([(first,), *two])
 
+    def whole_row(self, parts: int) -> int | None:
+        """How much of a row to sum at once where every element is read once, from beyond the second cache.
+
+        A register tile would read a few lines of each row, which nothing fetches ahead; so the sums of whole rows stay
+        in the first cache, or of so much of a row that there are `parts` of it, and that a quarter of the cache holds.
+        """
+        if block_size(self.statement, self.vector) or not all(map(self._is_streamed, self._reads())):
+            return None
+        extent, itemsize = self.statement.extents[self.vector], self._itemsize(self.statement.target)
+        parts = max(parts, -(-extent * itemsize * 4 // self.target.l1))
+        width = -(-extent // (parts * self.lanes)) * self.lanes
+        return extent if parts == 1 or width >= extent else width
+
+    def _reads(self) -> range:
+        return range(1, len(self.statement.accesses()))
+
+    def _is_streamed(self, access: int) -> bool:
+        """Whether it runs through an array in all dimensions, along rows, and the array outgrows the second cache."""
+        array, index = self.statement.accesses()[access]
+        whole = index.used_dims() == set(range(len(self.statement.extents)))
+        along = strides(self.model, self.statement, self.vector)[access]
+        return whole and along == 1 and self.statement.points * self._itemsize(array) > self.target.l2
+
+    def _itemsize(self, array: int) -> int:
+        return BYTES[self.model.arrays[array].dtype]
+
     def _cheapest(self, sides: Iterable[_Side]) -> RegisterTile:
         candidates = (tile for side in sides for tile in self._candidates(side))
         return min(candidates, key=lambda t: (t.cycles, t.height * t.width))
@@ -139,19 +163,7 @@ class TileSearch:
         far = loads.vector * vectors * self.target.vector_bytes / L2_BYTES_PER_CYCLE if streamed else 0
         if loads.row and rows > loads.rows_kept:
             far += rows
-        elif rows == 1 and self._steps_apart():
-            far *= max(1, RUN_BYTES / (vectors * self.target.vector_bytes))
         return max(arithmetic, memory, far) + 0.1 * (memory + far) + FAR_ROW_CYCLES * loads.far_row * rows
-
-    def _steps_apart(self) -> bool:
-        """Whether each step of the reduction reads vectors from another page than the one before."""
-        along = strides(self.model, self.statement, self.vector)[1:]
-        steps = [strides(self.model, self.statement, d)[1:] for d in self.statement.reduced]
-        arrays = [array for array, _ in self.statement.accesses()[1:]]
-        return any(
-            v and min(abs(step[k]) for step in steps) * BYTES[self.model.arrays[arrays[k]].dtype] >= L1_WAY_BYTES
-            for k, v in enumerate(along)
-        )
 
     def _loads(self, rows: tuple[int, ...]) -> _Loads:
         along = strides(self.model, self.statement, self.vector)[1:]
@@ -170,7 +182,7 @@ class TileSearch:
     def _rows_kept(self, read: int, stride: int) -> int:
         """How many rows `stride` elements apart find place in the first cache together: those far apart share sets."""
         array = self.statement.accesses()[1 + read][0]
-        apart = gcd(abs(stride) * BYTES[self.model.arrays[array].dtype], L1_WAY_BYTES)
+        apart = gcd(abs(stride) * self._itemsize(array), L1_WAY_BYTES)
         return L1_WAY_BYTES // apart * max(1, self.target.l1 // L1_WAY_BYTES - SPARE_WAYS)
 
 

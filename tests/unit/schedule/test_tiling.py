@@ -10,7 +10,7 @@ from xdsl.ir.affine import AffineExpr
 from msc.poly.compute import affine_map, dims
 from msc.poly.model import Array, KernelModel, KernelStatement
 from msc.poly.scalar import Apply, Read
-from msc.schedule.tiling import RUN_BYTES, SPARE_OF_WIDE_TILES, SPARE_REGISTERS, RegisterTile, TileSearch
+from msc.schedule.tiling import SPARE_OF_WIDE_TILES, SPARE_REGISTERS, RegisterTile, TileSearch
 from msc.targets.cpu import cpu_target
 
 TARGET = replace(cpu_target("x86-64-v4"), l1=48 << 10)
@@ -68,14 +68,21 @@ def test_no_rows() -> None:
     assert (tile.rows, tile.height) == ((), prod(()))
 
 
-def test_columns_summed_down_rows_a_page_apart_are_read_in_long_runs() -> None:
-    def width(columns: int) -> int:
-        j, k = dims(2)
-        arrays = (Array((1000, columns), "f32", "input"), Array((columns,), "f32", "internal"))
-        read = Read(0, affine_map(2, [k, j]), "f32")
-        update = KernelStatement((columns, 1000), ("j", "k"), 1, affine_map(2, [j]), read, "add", 0)
-        search = TileSearch(KernelModel(arrays, (update,), ("sum",)), update, 0, TARGET.lanes(4), TARGET)
-        return search.best(()).width
+def whole_row(columns: int, parts: int = 1, apart: int = 1) -> int | None:
+    """How many of the columns of 1000 rows, so many apart, are summed at once."""
+    j, k = dims(2)
+    arrays = (Array((1000, columns * apart), "f32", "input"), Array((columns,), "f32", "internal"))
+    read = Read(0, affine_map(2, [k, j * apart]), "f32")
+    update = KernelStatement((columns, 1000), ("j", "k"), 1, affine_map(2, [j]), read, "add", 0)
+    model = KernelModel(arrays, (update,), ("sum",))
+    return TileSearch(model, update, 0, TARGET.lanes(4), TARGET).whole_row(parts)
 
-    assert width(1024) * 4 == RUN_BYTES
-    assert width(256) * 4 < RUN_BYTES
+
+def test_columns_that_stream_by_are_summed_as_rows_lie() -> None:
+    assert whole_row(1024) == 1024
+    assert whole_row(1025) == 1025
+    assert whole_row(1024, parts=2) == 512
+    assert whole_row(1000, parts=2) == 512
+    assert whole_row(10_000) == 2512
+    assert whole_row(16) is None
+    assert whole_row(1024, apart=2) is None
