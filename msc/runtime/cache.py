@@ -44,6 +44,8 @@ _SUFFIX = ".so"
 _NOTES = (file_memo.SUFFIX, ".json")
 _IN_USE_SECONDS = 60
 """Another process may be about to copy or load what it found so lately."""
+_ABANDONED_SECONDS = 3600
+"""What a process that was killed left half written; none takes so long."""
 
 
 def cache_folder() -> Path:
@@ -191,6 +193,7 @@ class Cache:
         if len(notes) > MAXIMUM_NOTES:
             notes.sort(key=lambda entry: entry.stat(follow_symlinks=False).st_mtime)
             _remove(*(Path(entry.path) for entry in notes[: MAXIMUM_NOTES // 2]))
+        _remove(*(path for path in self.folder.glob(".*.tmp") if _age(path) > _ABANDONED_SECONDS))
 
 
 def _copy(key: str, artifact: Path, path: Path) -> None:
@@ -208,6 +211,13 @@ def _move(key: str, artifact: Path, path: Path) -> None:
     with artifact.open("ab") as file:
         file.write(trailer)
     artifact.replace(path)
+
+
+def _age(path: Path) -> float:
+    """Seconds since a file was written; none for one that has gone."""
+    with suppress(OSError):
+        return time.time() - path.lstat().st_mtime
+    return 0.0
 
 
 def _remove(*paths: Path) -> None:

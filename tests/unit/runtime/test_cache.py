@@ -297,6 +297,16 @@ def test_small_files_are_not_kept_without_end(cache: Cache, artifact: Path, monk
     assert cache.get(KEY) is not None
 
 
+def test_what_a_killed_process_left_goes(cache: Cache, artifact: Path) -> None:
+    abandoned, begun = cache.folder / ".old.so.x.tmp", cache.folder / ".new.so.x.tmp"
+    for path in (abandoned, begun):
+        path.write_bytes(b"half")
+    os.utime(abandoned, (1, 1))
+    assert cache.put(KEY, artifact) is not None
+    assert not abandoned.exists()
+    assert begun.exists()
+
+
 def test_concurrent_writers_leave_a_whole_entry(cache: Cache, artifact: Path) -> None:
     threads = [threading.Thread(target=cache.put, args=(KEY, artifact)) for _ in range(8)]
     for thread in threads:
