@@ -1,4 +1,4 @@
-"""The checks by suite: ONNX's node cases and light models, every operation, random graphs, control flow, open sizes."""
+"""The checks by suite: ONNX's node cases and light models, operations, random graphs, loops, open sizes, networks."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from msc.schedule import threads as thread_sharing
 from tests.conformance.backend import Array, MscBackend, Run, named
 from tests.conformance.expectations import read_expectations
 from tests.conformance.suite import RANDOM, Case, cases
+from tests.switched.networks import networks
 from tests.switched.trying import Check, Compile
 from tests.unit.compiled import test_open_sizes as open_sizes
 from tests.unit.compiled.effort import EFFORT
@@ -132,6 +133,7 @@ def _at_sizes(name: str, compile: Compile) -> None:
 
 SUITES: Mapping[str, Callable[[], Iterator[Check]]] = {
     "node": lambda: _of_onnx("node"),
+    "networks": networks,
     "light models": lambda: _of_onnx(RANDOM),
     "operations": _operations,
     "random graphs": _graphs,

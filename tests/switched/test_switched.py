@@ -15,6 +15,7 @@ SLICE = {
     "operations": r"^ms\.(batch_matmul %0, %1 7x33x65)",
     "random graphs": r"^graph 34$",
     "control flow": "",
+    "networks": "^(attention|LSTM)$",
     "open sizes": "^(mean over an open axis|attention)$",
 }
 

@@ -1,0 +1,58 @@
+"""Whole networks against the interpreter: samples, small models and layers of the benchmarks, recurrent layers."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.models import MODELS
+from msc.driver.interpretation import input_tensors, interpret
+from msc.driver.model_inputs import random_inputs
+from msc.driver.options import CompileOptions
+from msc.driver.reading_models import read_model
+from tests.conformance.backend import Array
+from tests.switched.trying import Check, Compile
+from tests.unit.importers.test_recurrent import GATES, layer
+
+SAMPLES = Path(__file__).parents[2] / "samples"
+MEASURED = "resnet8 ds_cnn mobilenetv1-0.25 autoencoder attention-512 conv3x3-128-128-28 matmul-512".split()
+RELATIVE_ERROR = 1e-3
+"""Of the largest result."""
+
+
+def networks() -> Iterator[Check]:
+    """Between them every optimisation makes a difference."""
+    for path in sorted(SAMPLES.glob("*/*.mir")):
+        yield Check(path.stem, _against_the_interpreter(lambda path=path: path))
+    for name in MEASURED:
+        yield Check(name, _against_the_interpreter(lambda name=name: MODELS[name].onnx))
+    for operator in GATES:
+        yield Check(operator, lambda compile, operator=operator: _recurrent(operator, compile))
+
+
+def _against_the_interpreter(path: Callable[[], Path]) -> Callable[[Compile], None]:
+    return lambda compile: _compare(path(), compile)
+
+
+def _recurrent(operator: str, compile: Compile) -> None:
+    """A layer that runs in both directions, over more steps than are unrolled."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{operator}.onnx"
+        made, _ = layer(operator, ("B", "initial_h"), direction="bidirectional")
+        path.write_bytes(made.SerializeToString())
+        _compare(path, compile)
+
+
+def _compare(path: Path, compile: Compile) -> None:
+    options = CompileOptions()
+    inputs = random_inputs(input_tensors(read_model(str(path), options).module), 1)
+    results = compile(read_model(str(path), options), options).outputs(*inputs)
+    _assert_near(results, interpret(read_model(str(path), options), inputs))
+
+
+def _assert_near(results: Sequence[Array], expected: Sequence[Array]) -> None:
+    for found, wanted in zip(results, expected, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=RELATIVE_ERROR * float(np.max(np.abs(wanted))))
