@@ -120,10 +120,16 @@ MSC_INLINE f32x@ msc_clamp_f32x@(f32x@ x, float low, float high)
 _ANY = """
 MSC_INLINE int32_t msc_any_i32x@(i32x@ mask)
 {
+#if defined(__AVX512DQ__) && @ == 16
+    return __builtin_ia32_cvtd2mask512(mask) != 0;
+#elif defined(__AVX__) && @ == 8
+    return __builtin_ia32_movmskps256((f32x@)mask) != 0;
+#else
     int32_t any = 0;
     for (int lane = 0; lane < @; ++lane)
         any |= mask[lane];
     return any;
+#endif
 }
 """
 

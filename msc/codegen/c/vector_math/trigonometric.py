@@ -1,8 +1,9 @@
 """sin and cos over the whole f32 range.
 
-|x| = n pi / 2 + r with |r| <= pi / 4. Up to 2^20 in f64 with pi / 2 in two parts, of which the first (33 bits) times n
-is exact. Above that, lane by lane, by multiplying the significand with the 96 bits of 2 / pi that decide the quadrant
-and the fraction (Payne and Hanek, 1983). Coefficients are fitted as those of the exponentials are.
+|x| = n pi / 2 + r with |r| <= pi / 4. Up to 2^13, where there are fused multiply-adds, in f32 with pi / 2 in three
+parts: the first two differences are exact. Up to 2^20 in f64 with pi / 2 in two parts, of which the first (33 bits)
+times n is exact. Above that, lane by lane, by multiplying the significand with the 96 bits of 2 / pi that decide the
+quadrant and the fraction (Payne and Hanek, 1983). Coefficients are fitted as those of the exponentials are.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ MSC_INLINE f64x@h msc_reduce_f64x@h(f64x@h a, f64x@h *n)
 }
 """
 
-_REDUCE = """
-MSC_INLINE f32x@ msc_reduce_f32x@(f32x@ a, i32x@ *quadrant)
+_REDUCE_FAR = """
+MSC_INLINE f32x@ msc_reduce_far_f32x@(f32x@ a, i32x@ *quadrant)
 {
     const i32x@ ordinary = a < 0x1p20f;
     const f32x@ bounded = msc_select_f32x@(ordinary, a, msc_splat_f32x@(0.0f));
@@ -73,6 +74,29 @@ MSC_INLINE f32x@ msc_reduce_f32x@(f32x@ a, i32x@ *quadrant)
     }
     *quadrant = q;
     return r;
+}
+"""
+
+_REDUCE = """
+MSC_INLINE f32x@ msc_reduce_f32x@(f32x@ a, i32x@ *quadrant)
+{
+#ifdef __FP_FAST_FMAF
+    const f32x@ t = a * 0x1.45f306p-1f + 0x1.8p23f;
+    const f32x@ n = t - 0x1.8p23f;
+    f32x@ r = a - n * 0x1.921fb6p+0f;
+    r = r + n * 0x1.777a5cp-25f;
+    r = r + n * 0x1.ee59dap-50f;
+    *quadrant = (i32x@)t;
+    const i32x@ far = ~(a < 0x1p13f);
+    if (msc_any_i32x@(far)) {
+        i32x@ far_quadrant;
+        r = msc_select_f32x@(far, msc_reduce_far_f32x@(a, &far_quadrant), r);
+        *quadrant = (far & far_quadrant) | (~far & *quadrant);
+    }
+    return r;
+#else
+    return msc_reduce_far_f32x@(a, quadrant);
+#endif
 }
 """
 
@@ -111,7 +135,8 @@ MSC_INLINE f32x@ msc_cos_f32x@(f32x@ x)
 TRIGONOMETRIC_PARTS: Mapping[str, Template] = {
     "reduce_huge": Template(_REDUCE_HUGE, headers=("stdint.h", "string.h")),
     "reduce_half": Template(_REDUCE_HALF, ("half_types",)),
-    "reduce": Template(_REDUCE, ("reduce_huge", "reduce_half", "halves", "select", "splat", "any")),
+    "reduce_far": Template(_REDUCE_FAR, ("reduce_huge", "reduce_half", "halves", "select", "splat", "any")),
+    "reduce": Template(_REDUCE, ("reduce_far", "select", "any")),
     "sin_quadrant": Template(_SIN_COS, ("select",)),
 }
 
