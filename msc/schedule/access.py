@@ -106,10 +106,8 @@ def access_cost(stride: int, lanes: int) -> float:
 def statement_cost(model: KernelModel, statement: KernelStatement, dim: int, lanes: int) -> float:
     """Vector instructions of one statement when its lanes run along `dim`."""
     extent = block_size(statement, dim) or statement.extents[dim]
-    vectors, along = pieces(extent, lanes), strides(model, statement, dim)
-    apart = sum(stride not in (0, 1) for stride in along)
-    whole = sum(access_cost(stride, lanes) for stride in along if stride in (0, 1)) + _arithmetic(statement.body)
-    return statement.points / max(extent, 1) * (vectors * whole + extent * apart)
+    per_vector = sum(access_cost(s, lanes) for s in strides(model, statement, dim)) + _arithmetic(statement.body)
+    return statement.points / max(extent, 1) * pieces(extent, lanes) * per_vector
 
 
 def scalar_cost(statement: KernelStatement) -> float:
