@@ -20,6 +20,7 @@ from msc.dialects.ms.linear import MatrixProductOp
 from msc.dialects.ms.movement import TransposeOp
 from msc.dialects.ms.padding import PadOp
 from msc.dialects.ms.views import ReshapeOp
+from msc.dialects.open_sizes import has_open_sizes
 from msc.graph_kernel.pointwise import runs_along_image
 from msc.graph_kernel.stored_inputs import moving_kernel, read_stored, transposition_kernel
 from msc.ir.typed import static_shape
@@ -64,13 +65,12 @@ class PackOperands(ModulePass):
     """Store the right operand of contractions as the micro-kernels read it: in panels of columns.
 
     Takes: kernels. Gives: the same kernels, in which the weights of convolutions lie output channels last and the
-    right operands of
-    matrix products rows first, both cut into panels of the width of a register tile on `target`, the last filled up
-    with zeros;
-    each is read
-    through a view at the kernel's border. Weights are packed at compile time (`hoist-parameters` afterwards); others
-    by a kernel in
-    front, where enough rows use them. Keeps: the meaning, bit by bit.
+    right operands of matrix products rows first, both cut into panels of the width of a register tile on `target`, the
+    last filled up with zeros; each is read through a view at the kernel's border. Weights are packed at compile time
+    (`hoist-parameters` afterwards); others by a kernel in front, where enough rows use them. An `ms.identity` in the
+    kernel itself, which its schedule makes a panel at a time, takes the place of that where both operands come from
+    beyond the second cache, and where calls decide sizes: views cannot cut what they leave open. Keeps: the meaning,
+    bit by bit.
     """
 
     name = "pack-operands"
@@ -94,13 +94,14 @@ def _pack(kernel: KernelOp, target: CpuTarget, constancy: Constancy) -> None:
         index = right.index
         value = kernel.inputs[index]
         constant = constancy.of(value)
-        if isinstance(op, MatrixProductOp) and not constant and _is_staged(op, target):
+        cut = constant or not has_open_sizes(op)
+        if isinstance(op, MatrixProductOp) and not constant and _is_staged(op, target, cut):
             _stage(op, right)
             continue
         packing = (
             _weight_packing(op, target, runs_along_image(kernel))
             if isinstance(op, ConvolutionOp)
-            else _matrix_packing(op, target, constant)
+            else _matrix_packing(op, target, constant, cut)
         )
         if packing is None or (isinstance(op, ConvolutionOp) and not constant):
             continue
@@ -119,12 +120,16 @@ def _stage(op: MatrixProductOp, right: SSAValue) -> None:
     op.operands[1] = copy.results[0]
 
 
-def _is_staged(op: MatrixProductOp, target: CpuTarget) -> bool:
-    """Whether panels come from beyond the second cache, and find room in it while rows from beyond it pass by."""
+def _is_staged(op: MatrixProductOp, target: CpuTarget, cut: bool) -> bool:
+    """Whether panels come from beyond the second cache, and find room in it while rows from beyond it pass by.
+
+    Or whether copies pay, and views cannot `cut` them into panels.
+    """
     *_, rows, columns = op.shape(1)
+    if op.flag("transpose_b") or not cut:
+        return not op.flag("transpose_b") and _pays(op, columns, op.dtype(1))
     size, m = BYTES[op.dtype(1)], op.result_shape()[-2]
-    large = rows * columns * size > target.l2 // 2
-    return large and not op.flag("transpose_b") and target.rows_stream(m, rows * size, size)
+    return rows * columns * size > target.l2 // 2 and target.rows_stream(m, rows * size, size)
 
 
 def _stored(value: SSAValue, packing: Packing, kernel: KernelOp, op: Operation, constant: bool) -> SSAValue:
@@ -175,15 +180,18 @@ def _weight_packing(op: ConvolutionOp, target: CpuTarget, along_image: bool) -> 
     return Packing((panels * panel, inputs, *kernel), split, (0, *range(3, 3 + spatial), 2, 1))
 
 
-def _matrix_packing(op: MatrixProductOp, target: CpuTarget, constant: bool) -> Packing | None:
-    """`[..., k, n]` or `[..., n, k]` to `[..., panel, k, n in panel]`; None to leave it as it is."""
+def _matrix_packing(op: MatrixProductOp, target: CpuTarget, constant: bool, cut: bool) -> Packing | None:
+    """`[..., k, n]` or `[..., n, k]` to `[..., panel, k, n in panel]`; None to leave it as it is.
+
+    Without `cut` to `[..., k, n]`.
+    """
     *batch, rows, columns = op.shape(1)
     transposed, dtype = op.flag("transpose_b"), op.dtype(1)
     n = rows if transposed else columns
     if not constant and not _pays(op, n, dtype):
         return None
     lead, count = tuple(range(len(batch))), len(batch)
-    panel = _panel(n, dtype, target, op.result_shape()[-2], columns if transposed else rows)
+    panel = _panel(n, dtype, target, op.result_shape()[-2], columns if transposed else rows) if cut else None
     if panel is None:
         return Packing(op.shape(1), op.shape(1), (*lead, count + 1, count)) if transposed else None
     panels = -(-n // panel)
