@@ -25,6 +25,10 @@ MODELS = {
       %2 = ms.relu %1
       func.return %2 : tensor<7x37xf32>
     }""",
+    "large_matmul": """func.func @main(%a: tensor<523x517xf32>, %b: tensor<517x519xf32>) -> tensor<523x519xf32> {
+      %0 = ms.matmul %a, %b
+      func.return %0 : tensor<523x519xf32>
+    }""",
     "batch_matmul": """func.func @main(%a: tensor<3x5x8xf64>, %b: tensor<3x8x6xf64>) -> tensor<3x5x6xf64> {
       %0 = ms.batch_matmul %a, %b
       func.return %0 : tensor<3x5x6xf64>
