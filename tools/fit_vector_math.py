@@ -88,17 +88,23 @@ def far_erf_weight(x: Array) -> Array:
 
 
 def erf_pieces() -> list[Fit]:
-    """erf(c + t) / (c + t) around multiples c of 1/4; the last one goes up to 1 at its end, where f32 does."""
-    return [Fit(f"erf at {k / 4}", *_erf_piece(k / 4), -0.125 if k else 0, 0.125, 4) for k in range(16)]
+    """erf(x) / x around multiples of 1/4."""
+    return [_piece("erf", erf, k, 0.25, 4, 4e-8) for k in range(16)]
 
 
-def _erf_piece(centre: float) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
+def tanh_pieces() -> list[Fit]:
+    """tanh(x) / x around multiples of 19/32."""
+    return [_piece("tanh", np.tanh, k, 19 / 32, 6, 3e-8) for k in range(16)]
+
+
+def _piece(name: str, function: Callable[[Array], Array], k: int, step: float, degree: int, end: float) -> Fit:
+    """f(x) / x around k steps; the last of sixteen is larger by `end` at its end, where f32 rounds up to 1."""
+
     def target(t: Array) -> Array:
-        x = np.maximum(centre + t, Real(1e-12))
-        end = 4e-8 * ((x - 3.625) * 4) ** 2 if centre == 3.75 else 0
-        return erf(x) / x * (1 + end)
+        x = np.maximum(k * step + t, Real(1e-12))
+        return function(x) / x * (1 + (end * (x / step - 14.5) ** 2 if k == 15 else 0))
 
-    return target, lambda t: 1 / target(t)
+    return Fit(f"{name} at {k * step}", target, lambda t: 1 / target(t), -step / 2 if k else 0, step / 2, degree)
 
 
 def fits() -> list[Fit]:
@@ -130,6 +136,7 @@ def fits() -> list[Fit]:
         ),
         Fit("pow exp2", lambda r: np.exp(r * LN2), lambda r: np.exp(-r * LN2), -0.5, 0.5, 7, np.float64),
         *erf_pieces(),
+        *tanh_pieces(),
     ]  # fmt: skip
 
 

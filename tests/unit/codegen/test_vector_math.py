@@ -143,12 +143,13 @@ def test_error_is_within_the_stated_bound(library: Library, name: str) -> None:
     assert errors[worst] <= error_bound(name, "f32").ulp, f"{name}({x[worst]!r}): {errors[worst]} ULP"
 
 
-def test_erf_is_one_where_one_is_nearest(library: Library) -> None:
+@pytest.mark.parametrize(("name", "start"), [("erf", 3.92), ("tanh", 9.1)])
+def test_what_rises_to_one_is_one_where_one_is_nearest(library: Library, name: str, start: float) -> None:
     """So that what is multiplied by 1 - erf, as a GeLU's left tail, is zero there and not noise."""
-    x = np.geomspace(3.92, 1e38, 128 * max(LANES), dtype=np.float32)
+    x = np.geomspace(start, 1e38, 128 * max(LANES), dtype=np.float32)
     for lanes in LANES:
-        np.testing.assert_array_equal(library("erf", lanes, x), np.ones_like(x))
-        np.testing.assert_array_equal(library("erf", lanes, -x), -np.ones_like(x))
+        np.testing.assert_array_equal(library(name, lanes, x), np.ones_like(x))
+        np.testing.assert_array_equal(library(name, lanes, -x), -np.ones_like(x))
 
 
 @pytest.mark.parametrize("name", UNARY)

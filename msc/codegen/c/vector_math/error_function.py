@@ -5,9 +5,10 @@ These are an odd polynomial near zero and 1 - e^-R(|x|). Coefficients are fitted
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from msc.codegen.c.vector_math.template import ErrorBound, Template, VectorFunction, horner, literal
+from msc.codegen.c.vector_math.pieces import PIECEWISE, evaluation, tables
+from msc.codegen.c.vector_math.template import ErrorBound, Template, VectorFunction, horner
 
 _PIECES = (
     (
@@ -40,38 +41,12 @@ _FAR = (0.00016644652, 1.1277972, 0.63697606, 0.10411373, -0.022315264, 0.003065
 """-log(1 - erf(a)) for 0.9 <= a <= 4; error of erf 2^-29.1."""
 
 
-def _table(row: Sequence[float]) -> str:
-    values = [literal(value) for value in row]
-    return "    {" + ", ".join(values[:8]) + ",\n     " + ", ".join(values[8:]) + "}"
-
-
-def _pieces() -> str:
-    """Horner's scheme with coefficients from the tables."""
-    *rest, last = (f"msc_lookup_f32x@(&msc_erf_pieces[{k}], (i32x@)nearest)" for k in range(len(_PIECES)))
-    lines = [f"    f32x@ p = {last};", *(f"    p = p * t + {term};" for term in reversed(rest))]
-    return "\n".join(lines)
-
-
-_TABLES = ",\n".join(_table(row) for row in _PIECES)
-_ERF_PIECES = f"""
-#ifdef __AVX512F__
-static const f32x16 msc_erf_pieces[] = {{
-{_TABLES}
-}};
-#endif
-"""
-
 _ERF_TEXT = f"""
 MSC_INLINE f32x@ msc_erf_f32x@(f32x@ x)
 {{
     const f32x@ a = msc_abs_f32x@(x);
 #ifdef __AVX512F__
-    /* At 3.87 the last polynomial is 1; the bits of 1.5 * 2^23 + k end in k. */
-    const f32x@ bounded = msc_least_f32x@(3.87f, a);
-    const f32x@ nearest = bounded * 4.0f + 12582912.0f;
-    const f32x@ t = bounded - (nearest - 12582912.0f) * 0.25f;
-{_pieces()}
-    return msc_withsign_f32x@(p * bounded, x);
+{evaluation("erf", _PIECES, 0.25, 3.87)}
 #else
     const f32x@ square = a * a;
 {horner("near", "square", _NEAR)}
@@ -84,10 +59,8 @@ MSC_INLINE f32x@ msc_erf_f32x@(f32x@ x)
 }}
 """
 
-ERROR_FUNCTION_PARTS: Mapping[str, Template] = {"erf_pieces": Template(_ERF_PIECES, ("permute",))}
+ERROR_FUNCTION_PARTS: Mapping[str, Template] = {"erf_pieces": tables("erf", _PIECES)}
 
 ERROR_FUNCTION: Mapping[str, VectorFunction] = {
-    "erf": VectorFunction(
-        Template(_ERF_TEXT, ("erf_pieces", "lookup", "exp_bounded", "least", "abs", "withsign")), ErrorBound(4)
-    ),
+    "erf": VectorFunction(Template(_ERF_TEXT, ("erf_pieces", "exp_bounded", *PIECEWISE)), ErrorBound(4)),
 }

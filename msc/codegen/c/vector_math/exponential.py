@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msc.codegen.c.vector_math.pieces import PIECEWISE, evaluation, tables
 from msc.codegen.c.vector_math.template import ErrorBound, Template, VectorFunction, horner
 
 _EXP = (1.0, 1.0, 0.49999994, 0.16666521, 0.04166829, 0.008368704, 0.0013818939)
@@ -20,6 +21,44 @@ _EXPM1 = (0.5, 0.16666666, 0.041666493, 0.008333543, 0.0013932365, 0.00019764331
 
 _EXP2 = (0.6931472, 0.24022648, 0.0555036, 0.009618506, 0.0013390806, 0.00015326463)
 """(2^r - 1) / r on |r| <= 1/2; relative error of 2^r 2^-28.3."""
+
+_TANH = (
+    (
+        1.0, 0.8969891, 0.69878054, 0.53043056, 0.41382948, 0.33506918, 0.28025034, 0.24048343, 0.2104948,
+        0.18712597, 0.1684187, 0.1531094, 0.1403507, 0.1295546, 0.12030074, 0.1122807,
+    ),
+    (
+        -1.2237072e-07, -0.3042327, -0.3261911, -0.23754847, -0.15992162, -0.1093289, -0.07776465, -0.05762459,
+        -0.044251673, -0.035000637, -0.028360566, -0.023441287, -0.019697981, -0.0167843, -0.014472241,
+        -0.012606941,
+    ),
+    (
+        -0.3333256, -0.130168, 0.057067998, 0.0764475, 0.05326077, 0.033310387, 0.020927422, 0.013628241,
+        0.009253162, 0.006531373, 0.0047722263, 0.003587025, 0.0027634627, 0.00217542, 0.0017404668,
+        0.0014158867,
+    ),
+    (
+        -0.0001615408, 0.1592521, 0.045132484, -0.009224602, -0.013364382, -0.008899786, -0.0052760774,
+        -0.0031217723, -0.0019059444, -0.0012109997, -0.00080053404, -0.00054844294, -0.00038760548,
+        -0.00028172508, -0.00020937558, -0.00015897669,
+    ),
+    (
+        0.13485333, -0.022046989, -0.042785536, -0.0077056955, 0.0013543306, 0.0018118748, 0.0012014742,
+        0.000682957, 0.0003793063, 0.0002616917, 0.00012125068, 0.00010665261, 7.8139194e-05, 5.478352e-06,
+        4.087303e-05, 6.841893e-06,
+    ),
+    (
+        -0.0068886816, -0.04618097, 0.014023625, 0.0066481032, 0.00087565626, -0.00018114693, -0.00021416553,
+        -0.00013233926, -7.268418e-05, -4.0403018e-05, -2.1946607e-05, -1.2866788e-05, -8.9987425e-06,
+        -3.625912e-06, -3.5823932e-06, -1.4685572e-06,
+    ),
+    (
+        -0.040919725, 0.025601413, 0.002466676, -0.0026691274, -0.0002534153, 0.00030139394, -0.00011150552,
+        -5.405476e-05, 1.9236086e-05, -0.00029875545, 9.382272e-05, -0.00017193136, -0.00017688471,
+        0.0002327563, -0.0001172733, 8.25567e-05,
+    ),
+)  # fmt: skip
+"""tanh(a) / a in t = a - 19 k / 32 for the nearest k = 0, ..., 15; relative error 2^-24.6."""
 
 _REDUCE = """    const f32x@ t = {x} * 1.442695f + 12582912.0f;
     const f32x@ n = t - 12582912.0f;
@@ -97,10 +136,14 @@ MSC_INLINE f32x@ msc_sigmoid_f32x@(f32x@ x)
 """
 
 _TANH_TEXT = f"""
-/* (e^2|x| - 1) / (e^2|x| + 1), which rounds to 1 beyond 9.02. */
+/* (e^2|x| - 1) / (e^2|x| + 1), which rounds to 1 beyond 9.02; or without a division. */
 MSC_INLINE f32x@ msc_tanh_f32x@(f32x@ x)
 {{
-    const f32x@ bounded = msc_least_f32x@(9.02f, msc_abs_f32x@(x));
+    const f32x@ a = msc_abs_f32x@(x);
+#ifdef __AVX512F__
+{evaluation("tanh", _TANH, 19 / 32, 9.05)}
+#else
+    const f32x@ bounded = msc_least_f32x@(9.02f, a);
     const f32x@ twice = bounded + bounded;
 {_REDUCE.format(x="twice")}
 {horner("p", "r", _EXPM1)}
@@ -108,10 +151,12 @@ MSC_INLINE f32x@ msc_tanh_f32x@(f32x@ x)
     const f32x@ scale = (f32x@)(((u32x@)t + 127u) << 23);
     const f32x@ expm1 = scale * p + (scale - 1.0f);
     return msc_withsign_f32x@(expm1 / (expm1 + 2.0f), x);
+#endif
 }}
 """
 
 EXPONENTIAL_PARTS: Mapping[str, Template] = {
+    "tanh_pieces": tables("tanh", _TANH),
     "scale": Template(_SCALE, ("types",)),
     "exp_bounded": Template(_EXP_BOUNDED, ("scale",)),
 }
@@ -121,5 +166,5 @@ EXPONENTIAL: Mapping[str, VectorFunction] = {
     "exp2": VectorFunction(Template(_EXP2_TEXT, ("scale", "clamp")), ErrorBound(2)),
     "expm1": VectorFunction(Template(_EXPM1_TEXT, ("clamp", "abs")), ErrorBound(4)),
     "sigmoid": VectorFunction(Template(_SIGMOID_TEXT, ("exp_bounded", "least", "abs")), ErrorBound(4)),
-    "tanh": VectorFunction(Template(_TANH_TEXT, ("least", "abs", "withsign")), ErrorBound(4)),
+    "tanh": VectorFunction(Template(_TANH_TEXT, ("tanh_pieces", *PIECEWISE)), ErrorBound(4)),
 }
