@@ -2,15 +2,15 @@
 
 A team costs little; what one core wrote, the other must fetch from it, and that costs more. So kernels
 that take about that long stay on one thread, but for those that read what several threads wrote: alone they would fetch
-it too. Of the loops with iterations enough for all threads to end together, the one that moves furthest in the output
-is taken, so that one kernel after the other gives a thread the same rows of an image. What all threads then read,
-weights mostly, must stay in the second cache of each; otherwise it is the outermost loop.
+it too. Of the loops that let all threads end at about the same time, the one that moves furthest in the output is
+taken, so that one kernel after the other gives a thread the same rows of an image. What all threads then read, weights
+mostly, must stay in the second cache of each; where it does not for any loop, the least is read by all.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from math import prod
+from math import ceil, prod
 
 from msc.dialects.element_types import BYTES
 from msc.poly.model import KernelModel
@@ -26,6 +26,9 @@ the team takes less than one, and fetching what the other core wrote the rest.""
 FOLLOWING_CYCLES = 10_000.0
 """The same for a kernel that reads what several threads wrote."""
 
+WASTE = 1.125
+"""Times its even share that the busiest thread may have: that much is made up for by what a loop does better."""
+
 
 def shared(
     model: KernelModel, plan: Plan, target: CpuTarget, threads: int, reasons: list[str], follows: bool = False
@@ -34,23 +37,33 @@ def shared(
 
     `follows` says that several threads wrote what the kernel reads.
     """
-    whole = max((len(m.dims) for m in plan.band), default=0)
-    trips = {i: m.extent // m.tile for i, m in enumerate(plan.band) if m.extent // m.tile > 1 and len(m.dims) == whole}
-    if threads == 1 or not trips:
+    best = _loop(model, plan, target, threads or target.cores) if threads != 1 else None
+    if best is None:
         return plan
-    enough = 4 * (threads or target.cores)
-    best = max(trips, key=lambda i: (min(trips[i], enough), _reach(model, plan.band[i], target), -i))
-    rest = tuple(m for i, m in enumerate(plan.band) if i != best)
-    parallel = replace(plan, band=(replace(plan.band[best], parallel=True), *rest))
+    rest = tuple(m for m in plan.band if m is not best)
+    parallel = replace(plan, band=(replace(best, parallel=True), *rest))
     saved = predict(model, plan, target, 1).cycles - predict(model, parallel, target, threads).cycles
     if saved < (FOLLOWING_CYCLES if follows else TEAM_CYCLES):
         return plan
-    reasons.append(f"threads share {plan.band[best].name} ({trips[best]} iterations)")
+    reasons.append(f"threads share {best.name} ({best.extent // best.tile} iterations)")
     return parallel
 
 
+def _loop(model: KernelModel, plan: Plan, target: CpuTarget, threads: int) -> Member | None:
+    """The loop of all groups that is best shared, None if there is none."""
+    whole = max((len(m.dims) for m in plan.band), default=0)
+    loops = [m for m in plan.band if m.extent // m.tile > 1 and len(m.dims) == whole]
+    return max(loops, key=lambda m: (-max(WASTE, _waste(m, threads)), _reach(model, m, target)), default=None)
+
+
+def _waste(member: Member, threads: int) -> float:
+    """Times its even share that the busiest thread has, who also does what is left of the last tile."""
+    tiles, rest = divmod(member.extent, member.tile)
+    return (ceil(tiles / threads) + rest / member.tile) * threads * member.tile / member.extent
+
+
 def _reach(model: KernelModel, member: Member, target: CpuTarget) -> int:
-    """How far apart in an output neighbours along a loop lie; 0 if what all threads would read is too much."""
+    """How far apart in an output neighbours along a loop lie; if all threads would read too much, minus the bytes."""
     moving, reach = set[int](), 0
     for number, dim in member.dims.items():
         statement = model.statements[number]
@@ -58,5 +71,6 @@ def _reach(model: KernelModel, member: Member, target: CpuTarget) -> int:
         moving |= {array for (array, _), step in zip(statement.accesses(), steps, strict=True) if step}
         if model.arrays[statement.target].kind == "output":
             reach = max(reach, abs(steps[0]))
-    common = (a for k, a in enumerate(model.arrays) if a.kind == "input" and k not in moving)
-    return reach if sum(prod(a.shape) * BYTES[a.dtype] for a in common) <= target.l2 // 2 else 0
+    still = (a for k, a in enumerate(model.arrays) if a.kind == "input" and k not in moving)
+    common = sum(prod(a.shape) * BYTES[a.dtype] for a in still)
+    return reach if common <= target.l2 // 2 else -common

@@ -33,7 +33,9 @@ def product(rows: int, columns: int, depth: int) -> tuple[KernelModel, Plan]:
         ((512, 512, 512), "m"),  # both have iterations enough: the outermost
         ((64, 1024, 64), "m"),  # eight iterations are enough for two threads
         ((64, 4096, 512), "n"),  # but all threads would read all columns, which no second cache holds
-        ((24, 4096, 512), "n"),  # three are not
+        ((48, 1024, 64), "m"),  # so are six, three for each
+        ((40, 1024, 64), "n"),  # five are not
+        ((24, 4096, 512), "n"),  # nor are three
         ((8, 4096, 512), "n"),  # one tile of rows cannot be shared
         ((24, 32, 64), None),  # less work than a team costs
         ((8, 32, 1 << 20), None),  # one tile
