@@ -17,11 +17,15 @@ from msc.dialects.ms.axis_transforms import TransformAxisOp
 from msc.dialects.ms.convolution import ConvolutionOp
 from msc.dialects.ms.linear import MatrixProductOp
 from msc.dialects.ms.movement import TransposeOp
+from msc.dialects.ms.padding import PadOp
 from msc.dialects.ms.pooling import BasicPoolingOp
 from msc.dialects.ms.views import ReshapeOp
 from msc.graph_kernel.pointwise import runs_along_image
 from msc.graph_kernel.stored_inputs import read_stored, transposition_kernel
 from msc.ir.typed import static_shape
+
+MANY_CHANNELS = 16
+"""Of an image: so many fill a line of a cache."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class AssignLayouts(ModulePass):
 
     Takes: kernels on `[n, c, spatial...]` images. Gives: the same kernels, whose inputs and outputs are transposed at
     their borders (`msc.analysis.layout_views`: that costs nothing), so that what stands between convolutions,
-    poolings and their
+    poolings, their paddings and their
     neighbours lies as `[n, spatial..., c]`: vectors run along channels, whatever the stride. Where a value
     leaves the kernels (a view, a result of the function), one transposition brings it back. A pointwise convolution
     between two such places stays as it is: its vectors run along the image. Keeps: the meaning, bit by bit.
@@ -68,7 +72,7 @@ class _Layouts:
 
     def _kernel(self, kernel: KernelOp) -> None:
         inside = list(kernel.body.block.ops)
-        images = any(isinstance(op, ConvolutionOp | BasicPoolingOp | TransformAxisOp) for op in inside)
+        images = _computes_on_images(kernel) or _is_padding_of_image(kernel)
         follows = any(v in self.last for v in kernel.inputs) and not any(
             isinstance(op, MatrixProductOp) for op in inside
         )
@@ -125,6 +129,19 @@ class _Layouts:
         kernel = transposition_kernel("to_channels_first", stored, channels_first(len(shape)))
         self.block.insert_op_before(kernel, user)
         return kernel.results[0]
+
+
+def _computes_on_images(kernel: KernelOp) -> bool:
+    return any(isinstance(op, ConvolutionOp | BasicPoolingOp | TransformAxisOp) for op in kernel.body.block.ops)
+
+
+def _is_padding_of_image(kernel: KernelOp) -> bool:
+    """Whether a kernel only pads what kernels on images read, of MANY_CHANNELS: it moves all of it anyway."""
+    pad = kernel.body.block.first_op
+    if not isinstance(pad, PadOp) or pad.next_op is not kernel.terminator or pad.result_shape()[1] < MANY_CHANNELS:
+        return False
+    readers = [use.operation for use in kernel.results[0].uses]
+    return all(isinstance(reader, KernelOp) and _computes_on_images(reader) for reader in readers)
 
 
 def _is_read_by_kernels(kernel: KernelOp) -> bool:
