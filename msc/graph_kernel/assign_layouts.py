@@ -138,7 +138,10 @@ def _computes_on_images(kernel: KernelOp) -> bool:
 def _is_padding_of_image(kernel: KernelOp) -> bool:
     """Whether a kernel only pads what kernels on images read, of MANY_CHANNELS: it moves all of it anyway."""
     pad = kernel.body.block.first_op
-    if not isinstance(pad, PadOp) or pad.next_op is not kernel.terminator or pad.result_shape()[1] < MANY_CHANNELS:
+    if not isinstance(pad, PadOp) or pad.next_op is not kernel.terminator:
+        return False
+    shape = pad.result_shape()
+    if len(shape) < 3 or shape[1] < MANY_CHANNELS:
         return False
     readers = [use.operation for use in kernel.results[0].uses]
     return all(isinstance(reader, KernelOp) and _computes_on_images(reader) for reader in readers)
