@@ -21,6 +21,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.hints import isa
 
 from msc.dialects.loop import EntryOp, LoopKind
+from msc.ir.entry import find_entry
 from msc.ir.typed import memref_type
 from msc.lowering.buffer_liveness import BufferLiveness
 from msc.lowering.buffer_types import byte_size, contiguous_view
@@ -30,7 +31,6 @@ from msc.lowering.kernel_signature import OUTPUTS, TEMPORARIES, kernel_signature
 from msc.lowering.loop_function import LoopFunction, NotOutlined
 from msc.lowering.verify_loop_stage import STACK_BYTES
 
-ENTRY = "main"
 CALLS = "loop.calls"
 """How many calls of kernels the function of a loop stands for."""
 LABEL = "gk.label"
@@ -46,8 +46,8 @@ class OutlineLoopsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Outline what can be in @main."""
-        functions = {f.sym_name.data: f for f in op.body.block.ops if isinstance(f, func.FuncOp)}
-        entry = functions.pop(ENTRY, None)
+        entry = find_entry(op)
+        functions = {f.sym_name.data: f for f in op.ops if isinstance(f, func.FuncOp) and f is not entry}
         if entry is not None:
             _Outliner(op, entry, functions, LoopKind.SEQUENTIAL if self.threads == 1 else LoopKind.PARALLEL).run()
 
