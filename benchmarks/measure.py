@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -99,7 +99,9 @@ def quiet(threads: int, *, pin: bool) -> Generator[None]:
             os.sched_setaffinity(0, before)
 
 
-def interleaved(runners: Mapping[str, Runner], plan: Plan) -> dict[str, list[float]]:
+def interleaved(
+    runners: Mapping[str, Runner], plan: Plan, between_rounds: Callable[[], None] = lambda: None
+) -> dict[str, list[float]]:
     """Per engine, the median seconds of one call in each round; each round starts with the next engine."""
     names = list(runners)
     turns = {name: Turn.of(runners[name], plan.seconds_per_turn) for name in names}
@@ -107,6 +109,7 @@ def interleaved(runners: Mapping[str, Runner], plan: Plan) -> dict[str, list[flo
     rounds = max(min(plan.rounds, MINIMUM_ROUNDS), min(plan.rounds, int(plan.seconds_per_engine / slowest)))
     medians: dict[str, list[float]] = {name: [] for name in names}
     for round_number in range(rounds):
+        between_rounds()
         first = round_number % len(names)
         for name in names[first:] + names[:first]:
             time.sleep(plan.seconds_between_turns)

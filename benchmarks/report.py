@@ -38,6 +38,8 @@ class ModelResult:
     peers: list[PeerResult]
     refused: dict[str, str] = field(default_factory=dict[str, str])
     """Engines that can't run the model, with their reasons."""
+    peaks: list[float] = field(default_factory=list[float])
+    """Multiply-adds a second of the machine, measured before each round."""
 
     @property
     def base(self) -> PeerResult:
@@ -64,10 +66,17 @@ def _row(result: ModelResult, peer: PeerResult, machine: Machine | None) -> list
     spread = Spread.of(peer.seconds)
     cells = [peer.name, _cell(spread, 1e6), _cell(ratios(peer.seconds, result.base.seconds))]
     cells += [f"{2e-9 * result.multiply_adds / spread.median:.4g}", f"{1e-9 * result.bytes / spread.median:.3g}"]
+    if result.peaks:
+        cells.append(_cell(_shares(result, peer), 100.0))
     if machine is not None:
-        cells.append(f"{result.multiply_adds / spread.median / machine.multiply_adds_per_second:.1%}")
         cells.append(f"{result.bytes / spread.median / machine.bandwidth(result.bytes):.1%}")
     return [*cells, f"{peer.difference:.1e}"]
+
+
+def _shares(result: ModelResult, peer: PeerResult) -> Spread:
+    """Of the machine's multiply-adds, round by round."""
+    rounds = zip(peer.seconds, result.peaks, strict=True)
+    return Spread.of([result.multiply_adds / seconds / peak for seconds, peak in rounds])
 
 
 def show(result: ModelResult, machine: Machine | None, console: Console) -> None:
@@ -85,12 +94,14 @@ def _show_peers(result: ModelResult, machine: Machine | None, console: Console) 
     title = f"{result.model}: {result.multiply_adds:,} multiply-adds, {threads}, {len(result.base.seconds)} rounds"
     table = Table(title=title)
     table.add_column("engine", no_wrap=True)
-    shares = ["of peak", "of bandwidth"] if machine is not None else []
+    shares = [*(["% of peak"] if result.peaks else []), *(["of bandwidth"] if machine is not None else [])]
     for heading in ("µs per call", f"x {result.base.name}", "GFLOP/s", "GB/s", *shares, "diff"):
         table.add_column(heading, justify="right", no_wrap=True)
     for peer in result.peers:
         table.add_row(*_row(result, peer, machine))
     console.print(table)
+    if result.peaks:
+        console.print(f"  the machine in these rounds: {_cell(Spread.of(result.peaks), 2e-9)} GFLOP/s", highlight=False)
     for peer in result.peers:
         console.print(f"  {peer.name} {peer.version}: {peer.call}", highlight=False)
 

@@ -18,6 +18,7 @@ from benchmarks.model import Array, Model
 from benchmarks.models import MODELS
 from benchmarks.peers import PEERS, PeerError, Runner
 from benchmarks.report import ModelResult, PeerResult
+from msc.runtime.machine import multiply_add_rate
 from msc.support.diagnostics import MscError
 
 TOLERANCE = 1e-4
@@ -39,10 +40,12 @@ def row(name: str, engines: Sequence[str], threads: int, plan: Plan, *, pin: boo
         if engines[0] not in runners:
             return ModelResult(name, 0, 0, threads, [], refused)
         moved = model.weight_bytes + sum(array.nbytes for array in inputs) + runners[engines[0]]().nbytes
-        seconds = interleaved(runners, plan)
+        peaks: list[float] = []
+        with multiply_add_rate(threads) as rate:
+            seconds = interleaved(runners, plan, lambda: peaks.append(rate()))
     peers = [PEERS[engine] for engine in runners]
     found = [PeerResult(p.name, p.version() or "", p.call, seconds[p.name], differences[p.name]) for p in peers]
-    return ModelResult(name, model.multiply_adds, moved, threads, found, refused)
+    return ModelResult(name, model.multiply_adds, moved, threads, found, refused, peaks)
 
 
 def _loaded(

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -64,6 +65,18 @@ def probe(threads: int = 1) -> Machine:
         triads = _rates(_built("triad", Path(folder)), threads, map(str, WORKING_SETS))
     bandwidths = tuple((size * threads, rate) for size, rate in zip(WORKING_SETS, triads, strict=True))
     return Machine(detect_cpu_model(), detect_cores(), fma, triads[-1], threads, bandwidths)
+
+
+@contextmanager
+def multiply_add_rate(threads: int = 1) -> Generator[Callable[[], float]]:
+    """A function that measures multiply-adds a second within about 20 ms, to be called between other measurements.
+
+    So many threads may run slower for long than they do for a moment, and a shared machine is not always as fast.
+    Raises as `probe`.
+    """
+    with tempfile.TemporaryDirectory(prefix="msc-probe-") as folder:
+        program = _built("fma", Path(folder))
+        yield lambda: _rates(program, threads, ("4",))[0]
 
 
 def measured_machine(threads: int = 1) -> Machine:

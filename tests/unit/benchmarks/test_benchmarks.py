@@ -57,8 +57,11 @@ def test_the_command_measures_and_writes_json(tmp_path: Path) -> None:
     path = tmp_path / "out" / "result.json"
     result = CliRunner().invoke(main, ["lenet5", "--peers", "ort,ort-bound", "--rounds", "2", "--json", str(path)])
     assert result.exit_code == 0, result.output
-    peers = json.loads(path.read_text())["results"][0]["peers"]
-    assert [(peer["name"], len(peer["seconds"])) for peer in peers] == [("ort", 2), ("ort-bound", 2)]
+    row = json.loads(path.read_text())["results"][0]
+    assert [(peer["name"], len(peer["seconds"])) for peer in row["peers"]] == [("ort", 2), ("ort-bound", 2)]
+    assert len(row["peaks"]) == 2
+    assert min(row["peaks"]) > 0
+    assert "% of peak" in result.output
 
 
 class _Ending(Peer):
