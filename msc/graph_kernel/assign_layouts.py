@@ -24,8 +24,8 @@ from msc.graph_kernel.pointwise import runs_along_image
 from msc.graph_kernel.stored_inputs import read_stored, transposition_kernel
 from msc.ir.typed import static_shape
 
-MANY_CHANNELS = 16
-"""Of an image: so many fill a line of a cache."""
+MANY_CHANNELS = 8
+"""Of an image: so many fill half a line of a cache."""
 
 
 @dataclass(frozen=True)
