@@ -11,11 +11,11 @@ import click
 
 from benchmarks.arena import arena_bytes
 from benchmarks.models import MODELS
+from benchmarks.pages import write_marked
 from msc.driver.compile import compile_model, generate_c
 from msc.driver.options import CompileOptions
 
 PAGE = Path(__file__).with_name("README.md")
-_BEGIN, _END = "<!-- memory: begin -->", "<!-- memory: end -->"
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,7 @@ def main(models: tuple[str, ...], every: bool, write: bool) -> None:
     rows = [memory(name) for name in (MODELS if every else models)]
     click.echo(table(rows))
     if write:
-        before, _, rest = PAGE.read_text("utf-8").partition(_BEGIN)
-        PAGE.write_text(f"{before}{_BEGIN}\n{table(rows)}\n{_END}{rest.partition(_END)[2]}", "utf-8")
+        write_marked(PAGE, "memory", table(rows))
     sys.exit(any(row.share > 1 for row in rows))
 
 

@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from benchmarks.pages import write_marked
 from tests.conformance.expectations import short_reason
 from tests.conformance.running import Outcome
 from tests.conformance.suite import NOT_PLAIN
 
 PAGE = Path(__file__).parents[2] / "docs" / "onnx.md"
-_BEGIN, _END = "<!-- conformance: begin -->", "<!-- conformance: end -->"
 
 
 def is_plain(outcome: Outcome) -> bool:
@@ -92,7 +92,4 @@ def _kind_of(reason: str) -> str:
 
 def write_page(results: Mapping[str, Sequence[Outcome]]) -> None:
     """Put the table into the page, between its marks."""
-    page = PAGE.read_text("utf-8")
-    before, _, rest = page.partition(_BEGIN)
-    after = rest.partition(_END)[2]
-    PAGE.write_text(f"{before}{_BEGIN}\n{table(results)}\n{_END}{after}", "utf-8")
+    write_marked(PAGE, "conformance", table(results))

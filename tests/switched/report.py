@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.pages import write_marked
 from msc.driver.switches import SWITCHES
 from tests.switched.trying import Tried
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
-_BEGIN, _END = "<!-- switched: begin -->", "<!-- switched: end -->"
 
 
 def table(outcomes: Sequence[Tried]) -> str:
@@ -28,7 +28,4 @@ def _cell(outcomes: Sequence[Tried], suite: str, name: str) -> str:
 
 def write_page(outcomes: Sequence[Tried]) -> None:
     """Put the table into the page, between its marks."""
-    page = PAGE.read_text("utf-8")
-    before, _, rest = page.partition(_BEGIN)
-    after = rest.partition(_END)[2]
-    PAGE.write_text(f"{before}{_BEGIN}\n{table(outcomes)}\n{_END}{after}", "utf-8")
+    write_marked(PAGE, "switched", table(outcomes))
