@@ -20,6 +20,7 @@ from msc.codegen.c.prelude import Prelude
 from msc.interp import evaluate_loops
 from msc.runtime.artifact import CompiledModel
 from msc.runtime.flags import BUILD_FLAGS, SANITIZER_FLAGS, THREAD_FLAGS, WARNING_FLAGS
+from tests.unit.compilers import COMPILERS
 
 Compile = Callable[..., CompiledModel]
 Parse = Callable[[str], ModuleOp]
@@ -85,11 +86,13 @@ def test_without_threads_the_caller_does_all(tmp_path: Path) -> None:
     assert helped(team_program(tmp_path, 2, "-DMSC_NO_THREADS"), "fork") == 0
 
 
-@pytest.mark.skipif(shutil.which("clang") is None, reason="needs clang")
-def test_clang_builds_it_without_warnings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_every_compiler_builds_it_without_warnings(
+    compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "bin"
     folder.mkdir()
-    (folder / "cc").symlink_to(str(shutil.which("clang")))
+    (folder / "cc").symlink_to(str(shutil.which(compiler)))
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     helped(team_program(tmp_path, 2))
 
@@ -163,7 +166,6 @@ def tasks() -> int:
     return len(os.listdir("/proc/self/task"))
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="counts threads as Linux shows them")
 def test_unloading_ends_the_workers(compiled: Compile, module_of: Parse) -> None:
     before = tasks()
     model: Any = compiled(module_of(AROUND), threads=2)

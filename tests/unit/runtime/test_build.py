@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import stat
 import subprocess
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from msc.runtime.program import CProgram
 from msc.runtime.timing import measure, summary
 from msc.runtime.toolchain import find_toolchain
 from msc.support.diagnostics import MscError
+from tests.unit.compilers import COMPILERS
 
 Weights = dict[str, np.ndarray[tuple[int], np.dtype[np.float32]]]
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -117,10 +117,8 @@ def test_program_refuses_other_arrays(
     assert "not a .npy file of this input's type and shape" in result.stderr
 
 
-@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("compiler", COMPILERS)
 def test_bundle_builds_and_tests_itself(program: CProgram, weights: Weights, tmp_path: Path, compiler: str) -> None:
-    if shutil.which(compiler) is None:
-        pytest.skip(f"no {compiler}")
     folder = write_bundle(program, weights, GOLDEN, tmp_path / "bundle")
     write_bundle(program, weights, GOLDEN, folder)
     manifest = json.loads((folder / "manifest.json").read_text())
