@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-import shutil
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,12 +16,11 @@ from numpy.typing import NDArray
 from msc.codegen.c.vector_math import definitions, error_bound, is_vectorised, supported
 from msc.codegen.c.vector_math.libm import COMPOSED, LIBM_ARITY
 from msc.codegen.c.vector_math.registry import VECTOR_FUNCTIONS
+from tests.unit.compilers import COMPILERS
 
 F32 = NDArray[np.float32]
 F64 = NDArray[np.float64]
 
-CC = shutil.which("gcc") or shutil.which("clang")
-pytestmark = pytest.mark.skipif(CC is None, reason="needs gcc or clang")
 
 LANES = (1, 2, 4, 8, 16, 32)
 WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Werror")
@@ -63,8 +61,18 @@ def _loop(name: str, lanes: int, arity: int) -> str:
 def _build(folder: Path, text: str, flags: tuple[str, ...]) -> ctypes.CDLL:
     source, library = folder / "math.c", folder / "math.so"
     source.write_text(text)
-    assert CC is not None
-    command = [CC, *WARNINGS, "-Wno-psabi", *flags, "-shared", "-fPIC", str(source), "-o", str(library), "-lm"]
+    command = [
+        COMPILERS[0],
+        *WARNINGS,
+        "-Wno-psabi",
+        *flags,
+        "-shared",
+        "-fPIC",
+        str(source),
+        "-o",
+        str(library),
+        "-lm",
+    ]
     subprocess.run(command, check=True)
     return ctypes.CDLL(str(library))
 
@@ -208,8 +216,7 @@ def test_definitions_are_complete(name: str, tmp_path: Path) -> None:
     """Each function alone brings all that it needs, and compiles without a warning."""
     source = tmp_path / "one.c"
     source.write_text(definitions([(name, "f32", 8)]) + definitions([]))
-    assert CC is not None
-    subprocess.run([CC, *WARNINGS, "-mavx2", "-fsyntax-only", str(source)], check=True)
+    subprocess.run([COMPILERS[0], *WARNINGS, "-mavx2", "-fsyntax-only", str(source)], check=True)
 
 
 def test_libm_forms(tmp_path: Path) -> None:
