@@ -11,7 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from xdsl.context import Context
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.utils.hints import isa
 
@@ -26,6 +28,7 @@ from msc.poly.plan_fit import check_fit
 from msc.poly.tree import carried, schedule_tree, violated
 from msc.poly.vector_order import lanes_collide
 from msc.schedule.strategy import Decision, decide, plain
+from msc.schedule.threads import Surroundings
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.targets.cpu import CpuTarget, cpu_target
 
@@ -45,32 +48,47 @@ class ScheduleKernels(ModulePass):
     plain: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        decisions: dict[tuple[str, bool], Decision] = {}
+        decisions: dict[tuple[str, Surroundings], Decision] = {}
         for kernel in op.walk():
             if isinstance(kernel, gk.KernelOp):
                 _schedule(kernel, self._decide, decisions)
 
-    def _decide(self, model: KernelModel, follows: bool) -> Decision:
+    def _decide(self, model: KernelModel, around: Surroundings) -> Decision:
         if self.plain:
             return Decision(plain(model), ["schedules are turned off"])
-        return _decide(model, cpu_target(self.target), self.threads, follows)
+        return _decide(model, cpu_target(self.target), self.threads, around)
 
 
 def _schedule(
     kernel: gk.KernelOp,
-    decide_one: Callable[[KernelModel, bool], Decision],
-    decisions: dict[tuple[str, bool], Decision],
+    decide_one: Callable[[KernelModel, Surroundings], Decision],
+    decisions: dict[tuple[str, Surroundings], Decision],
 ) -> None:
-    """Kernels that compute the same, after the same, share one decision."""
+    """Kernels that compute the same, among the same, share one decision."""
     model = kernel_model(kernel)
     if SCHEDULE in kernel.attributes:
         _check_given(kernel, model, dependences(model))
         return
-    key = model.structure, _follows(kernel)
+    key = model.structure, _surroundings(kernel)
     if key not in decisions:
         decisions[key] = decide_one(model, key[1])
     kernel.attributes[SCHEDULE] = _strings(to_lines(decisions[key].plan))
     kernel.attributes[REASONS] = _strings(decisions[key].reasons)
+
+
+def _surroundings(kernel: gk.KernelOp) -> Surroundings:
+    loop = _loop_around(kernel)
+    if loop is None:
+        return Surroundings(_follows(kernel))
+    kept = (k for k, operand in enumerate(kernel.operands) if not loop.is_ancestor(operand.owner))
+    return Surroundings(_follows(kernel), frozenset(kept))
+
+
+def _loop_around(kernel: gk.KernelOp) -> Operation | None:
+    op = kernel.parent_op()
+    while op is not None and not isinstance(op, scf.ForOp | scf.WhileOp):
+        op = op.parent_op()
+    return op
 
 
 def _follows(kernel: gk.KernelOp) -> bool:
@@ -86,9 +104,9 @@ def _follows(kernel: gk.KernelOp) -> bool:
     return False
 
 
-def _decide(model: KernelModel, target: CpuTarget, threads: int, follows: bool) -> Decision:
+def _decide(model: KernelModel, target: CpuTarget, threads: int, around: Surroundings) -> Decision:
     deps = dependences(model)
-    decision = decide(model, deps, target, threads, follows)
+    decision = decide(model, deps, target, threads, around)
     if not is_legal(model, deps, decision.plan):
         decision.plan = plain(model)
         decision.reasons.append("the plan above was not legal: a plain one is used")

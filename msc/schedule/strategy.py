@@ -19,7 +19,7 @@ from msc.poly.plan import Group, Member, Plan
 from msc.poly.scalar import reads
 from msc.schedule.access import block_size, lanes_of, scalar_cost, statement_cost, strides, vectorisable
 from msc.schedule.staging import own_loops, staged, with_staged
-from msc.schedule.threads import shared
+from msc.schedule.threads import NOWHERE, Surroundings, shared
 from msc.schedule.tile_order import in_order
 from msc.schedule.tiling import TileSearch
 from msc.targets.cpu import CpuTarget
@@ -33,8 +33,10 @@ class Decision:
     reasons: list[str] = field(default_factory=list[str])
 
 
-def decide(model: KernelModel, deps: Dependences, target: CpuTarget, threads: int, follows: bool = False) -> Decision:
-    """The plan of a kernel on a target; `follows` says that several threads wrote what it reads."""
+def decide(
+    model: KernelModel, deps: Dependences, target: CpuTarget, threads: int, around: Surroundings = NOWHERE
+) -> Decision:
+    """The plan of a kernel on a target, among others."""
     reasons: list[str] = []
     first, copies = _borders(model), staged(model)
     rest = [k for k in range(len(model.statements)) if k not in first and k not in copies]
@@ -45,7 +47,7 @@ def decide(model: KernelModel, deps: Dependences, target: CpuTarget, threads: in
     plan = with_staged(model, plan, copies, reasons)
     before = tuple(_inner_vector(model, Group((k,), own_loops(model, k, ())), lanes) for k in first)
     plan = replace(plan, first=before)
-    return Decision(shared(model, plan, target, threads, reasons, follows), reasons)
+    return Decision(shared(model, plan, target, threads, reasons, around), reasons)
 
 
 def _borders(model: KernelModel) -> list[int]:

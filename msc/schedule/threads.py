@@ -1,15 +1,17 @@
 """Which kernels threads share, and along which loop.
 
-A team costs little; what one core wrote, the other must fetch from it, and that costs more. So kernels
-that take about that long stay on one thread, but for those that read what several threads wrote: alone they would fetch
-it too. Of the loops that let all threads end at about the same time, the one that moves furthest in the output is
-taken, so that one kernel after the other gives a thread the same rows of an image. What all threads then read, weights
-mostly, must stay in the second cache of each; where it does not for any loop, the least is read by all.
+A team costs little; what one core wrote, the other must fetch from it, and that costs more. So kernels that take about
+that long stay on one thread, but for those that read what several threads wrote: alone they would fetch it too. A
+kernel in a loop, as a step of a recurrent network, finds the team awake, and what is the same in all iterations in the
+cache of the thread that read it before: only what is new is fetched. Of the loops that let all threads end at about the
+same time, the one that moves furthest in the output is taken, so that one kernel after the other gives a thread the
+same rows of an image. What all threads then read, weights mostly, must stay in the second cache of each; where it does
+not for any loop, the least is read by all.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import ceil, prod
 
 from msc.dialects.element_types import BYTES
@@ -26,24 +28,51 @@ the team takes less than one, and fetching what the other core wrote the rest.""
 FOLLOWING_CYCLES = 10_000.0
 """The same for a kernel that reads what several threads wrote."""
 
+AWAKE_CYCLES = 3_000.0
+"""What the team itself costs in a loop of @main, in which it is awake: in a call that comes alone it must be woken."""
+
+FETCHED_CYCLES = 0.4
+"""For each byte that one thread writes and another may read: a line of 64 in 16 ns, every other one."""
+
 WASTE = 1.125
 """Times its even share that the busiest thread may have: that much is made up for by what a loop does better."""
 
 
-def shared(
-    model: KernelModel, plan: Plan, target: CpuTarget, threads: int, reasons: list[str], follows: bool = False
-) -> Plan:
-    """The plan with one outer loop, of all groups, first and parallel, if that saves more than it costs.
+@dataclass(frozen=True)
+class Surroundings:
+    """What stands around a kernel.
 
-    `follows` says that several threads wrote what the kernel reads.
+    `follows`: several threads wrote what it reads. `kept`, if it stands in a loop: the numbers of its inputs that
+    are the same in all iterations.
     """
+
+    follows: bool = False
+    kept: frozenset[int] | None = None
+
+    def cost(self, model: KernelModel) -> float:
+        """Cycles that sharing the kernel costs."""
+        most = FOLLOWING_CYCLES if self.follows else TEAM_CYCLES
+        if self.kept is None:
+            return most
+        moved = (a for k, a in enumerate(model.arrays) if a.kind != "internal" and k not in self.kept)
+        fetched = FETCHED_CYCLES * sum(prod(a.shape) * BYTES[a.dtype] for a in moved)
+        return min(most, AWAKE_CYCLES + fetched)
+
+
+NOWHERE = Surroundings()
+
+
+def shared(
+    model: KernelModel, plan: Plan, target: CpuTarget, threads: int, reasons: list[str], around: Surroundings = NOWHERE
+) -> Plan:
+    """The plan with one outer loop, of all groups, first and parallel, if that saves more than it costs."""
     best = _loop(model, plan, target, threads or target.cores) if threads != 1 else None
     if best is None:
         return plan
     rest = tuple(m for m in plan.band if m is not best)
     parallel = replace(plan, band=(replace(best, parallel=True), *rest))
     saved = predict(model, plan, target, 1).cycles - predict(model, parallel, target, threads).cycles
-    if saved < (FOLLOWING_CYCLES if follows else TEAM_CYCLES):
+    if saved < around.cost(model):
         return plan
     reasons.append(f"threads share {best.name} ({best.extent // best.tile} iterations)")
     return parallel

@@ -8,7 +8,7 @@ from msc.poly.compute import affine_map, dims
 from msc.poly.model import Array, KernelModel, KernelStatement
 from msc.poly.plan import Group, Member, Plan
 from msc.poly.scalar import Read, apply
-from msc.schedule.threads import shared
+from msc.schedule.threads import Surroundings, shared
 from msc.targets.cpu import cpu_target
 
 TARGET = cpu_target("x86-64-v4")
@@ -60,7 +60,16 @@ def test_the_loop_that_moves_furthest_in_the_output() -> None:
 def test_less_must_be_saved_where_threads_wrote_what_is_read() -> None:
     model, plan = product(64, 512, 32)
     assert not any(m.parallel for m in shared(model, plan, TARGET, 2, []).band)
-    assert any(m.parallel for m in shared(model, plan, TARGET, 2, [], follows=True).band)
+    assert any(m.parallel for m in shared(model, plan, TARGET, 2, [], Surroundings(follows=True)).band)
+
+
+def test_in_a_loop_what_is_new_must_be_fetched() -> None:
+    """A step of a recurrent network: the same weights every time, and little else."""
+    model, plan = product(8, 256, 512)
+    assert not any(m.parallel for m in shared(model, plan, TARGET, 2, []).band)
+    step, apart = Surroundings(kept=frozenset({1})), Surroundings(kept=frozenset())
+    assert any(m.parallel for m in shared(model, plan, TARGET, 2, [], step).band)
+    assert not any(m.parallel for m in shared(model, plan, TARGET, 2, [], apart).band)
 
 
 def test_one_thread_shares_nothing() -> None:
