@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.model import Array, Model
 
-NAMES = ("resnet50", "mobilenetv2", "bert", "gpt", "lstm", "unet", "dcgan", "vit")
+NAMES = ("resnet50", "mobilenetv2", "bert", "gpt", "lstm", "gru", "unet", "dcgan", "vit")
 
 
 class Exported(Model):

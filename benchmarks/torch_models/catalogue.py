@@ -11,8 +11,8 @@ from torch import nn
 from benchmarks.torch_models.bert import Bert
 from benchmarks.torch_models.dcgan import Generator
 from benchmarks.torch_models.gpt import Gpt
-from benchmarks.torch_models.lstm import Lstm
 from benchmarks.torch_models.mobilenet import MobileNetV2
+from benchmarks.torch_models.recurrent import Recurrent
 from benchmarks.torch_models.resnet import ResNet
 from benchmarks.torch_models.unet import UNet
 from benchmarks.torch_models.vit import ViT
@@ -86,7 +86,8 @@ _ALL = (
     Variant("mobilenetv2", MobileNetV2, _image(1, 3, 224, 224)),
     Variant("bert", Bert, masked_tokens(30522, 128)),
     Variant("gpt", Gpt, tokens(8192, 128)),
-    Variant("lstm", Lstm, _named("x", 1, 64, 128)),
+    Variant("lstm", lambda: Recurrent(nn.LSTM), _named("x", 1, 64, 128)),
+    Variant("gru", lambda: Recurrent(nn.GRU), _named("x", 1, 64, 128)),
     Variant("unet", UNet, _image(1, 3, 128, 128)),
     Variant("dcgan", Generator, _named("noise", 1, 100, 1, 1)),
     Variant("vit", ViT, _image(1, 3, 224, 224)),
@@ -101,7 +102,8 @@ _TINY = (
     ),
     Variant("bert-tiny", lambda: Bert(1, 32, 4, 64, 32), masked_tokens(64, 16)),
     Variant("gpt-tiny", lambda: Gpt(1, 32, 4, 64, 32), tokens(64, 12)),
-    Variant("lstm-tiny", lambda: Lstm(8, 12, 2, 5), _named("x", 2, 7, 8)),
+    Variant("lstm-tiny", lambda: Recurrent(nn.LSTM, 8, 12, 2, 5), _named("x", 2, 7, 8)),
+    Variant("gru-tiny", lambda: Recurrent(nn.GRU, 8, 12, 2, 5), _named("x", 2, 7, 8)),
     Variant("unet-tiny", lambda: UNet(4, 2), _image(1, 3, 16, 16)),
     Variant("dcgan-tiny", lambda: Generator(12, 4, 1), _named("noise", 1, 12, 1, 1)),
     Variant("vit-tiny", lambda: ViT(1, 32, 4, 32, 8, 10), _image(1, 3, 32, 32)),
