@@ -100,7 +100,10 @@ def quiet(threads: int, *, pin: bool) -> Generator[None]:
 
 
 def interleaved(
-    runners: Mapping[str, Runner], plan: Plan, between_rounds: Callable[[], None] = lambda: None
+    runners: Mapping[str, Runner],
+    plan: Plan,
+    between_rounds: Callable[[], None] = lambda: None,
+    after_turn: Callable[[str], None] = lambda _: None,
 ) -> dict[str, list[float]]:
     """Per engine, the median seconds of one call in each round; each round starts with the next engine."""
     names = list(runners)
@@ -114,6 +117,7 @@ def interleaved(
         for name in names[first:] + names[:first]:
             time.sleep(plan.seconds_between_turns)
             medians[name].append(turns[name].take(runners[name]))
+            after_turn(name)
     return medians
 
 

@@ -7,6 +7,7 @@ import math
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 
 from rich.console import Console
 from rich.table import Table
@@ -24,6 +25,8 @@ class PeerResult:
     call: str
     seconds: list[float]
     difference: float
+    clocks: list[float] = field(default_factory=list[float])
+    """Multiply-adds a second of the machine right after each turn, at the clock that the engine has left."""
 
 
 @dataclass(frozen=True)
@@ -67,16 +70,18 @@ def _row(result: ModelResult, peer: PeerResult, machine: Machine | None) -> list
     cells = [peer.name, _cell(spread, 1e6), _cell(ratios(peer.seconds, result.base.seconds))]
     cells += [f"{2e-9 * result.multiply_adds / spread.median:.4g}", f"{1e-9 * result.bytes / spread.median:.3g}"]
     if result.peaks:
-        cells.append(_cell(_shares(result, peer), 100.0))
+        cells.append(_share(result, peer, result.peaks))
+    if peer.clocks:
+        cells.append(_share(result, peer, peer.clocks))
     if machine is not None:
         cells.append(f"{result.bytes / spread.median / machine.bandwidth(result.bytes):.1%}")
     return [*cells, f"{peer.difference:.1e}"]
 
 
-def _shares(result: ModelResult, peer: PeerResult) -> Spread:
-    """Of the machine's multiply-adds, round by round."""
-    rounds = zip(peer.seconds, result.peaks, strict=True)
-    return Spread.of([result.multiply_adds / seconds / peak for seconds, peak in rounds])
+def _share(result: ModelResult, peer: PeerResult, peaks: list[float]) -> str:
+    """Of the machine's multiply-adds: the median over the rounds."""
+    rounds = zip(peer.seconds, peaks, strict=True)
+    return f"{median(result.multiply_adds / seconds / peak for seconds, peak in rounds):.1%}"
 
 
 def show(result: ModelResult, machine: Machine | None, console: Console) -> None:
@@ -94,7 +99,9 @@ def _show_peers(result: ModelResult, machine: Machine | None, console: Console) 
     title = f"{result.model}: {result.multiply_adds:,} multiply-adds, {threads}, {len(result.base.seconds)} rounds"
     table = Table(title=title)
     table.add_column("engine", no_wrap=True)
-    shares = [*(["% of peak"] if result.peaks else []), *(["of bandwidth"] if machine is not None else [])]
+    shares = ["of peak"] if result.peaks else []
+    shares += ["at its clock"] if result.base.clocks else []
+    shares += ["of bandwidth"] if machine is not None else []
     for heading in ("µs per call", f"x {result.base.name}", "GFLOP/s", "GB/s", *shares, "diff"):
         table.add_column(heading, justify="right", no_wrap=True)
     for peer in result.peers:

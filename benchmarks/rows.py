@@ -18,7 +18,7 @@ from benchmarks.model import Array, Model
 from benchmarks.models import MODELS
 from benchmarks.peers import PEERS, PeerError, Runner
 from benchmarks.report import ModelResult, PeerResult
-from msc.runtime.machine import multiply_add_rate
+from msc.runtime.machine import multiply_add_rate, rate_at_clock
 from msc.support.diagnostics import MscError
 
 TOLERANCE = 1e-4
@@ -41,10 +41,18 @@ def row(name: str, engines: Sequence[str], threads: int, plan: Plan, *, pin: boo
             return ModelResult(name, 0, 0, threads, [], refused)
         moved = model.weight_bytes + sum(array.nbytes for array in inputs) + runners[engines[0]]().nbytes
         peaks: list[float] = []
-        with multiply_add_rate(threads) as rate:
-            seconds = interleaved(runners, plan, lambda: peaks.append(rate()))
-    peers = [PEERS[engine] for engine in runners]
-    found = [PeerResult(p.name, p.version() or "", p.call, seconds[p.name], differences[p.name]) for p in peers]
+        clocks: dict[str, list[float]] = {name: [] for name in runners}
+        with multiply_add_rate(threads) as rate, rate_at_clock() as core_rate:
+            seconds = interleaved(
+                runners,
+                plan,
+                lambda: peaks.append(rate()),
+                lambda name: clocks[name].append(threads * core_rate()),
+            )
+    found = [
+        PeerResult(name, PEERS[name].version() or "", PEERS[name].call, seconds[name], differences[name], clocks[name])
+        for name in runners
+    ]
     return ModelResult(name, model.multiply_adds, moved, threads, found, refused, peaks)
 
 

@@ -61,7 +61,9 @@ def test_the_command_measures_and_writes_json(tmp_path: Path) -> None:
     assert [(peer["name"], len(peer["seconds"])) for peer in row["peers"]] == [("ort", 2), ("ort-bound", 2)]
     assert len(row["peaks"]) == 2
     assert min(row["peaks"]) > 0
-    assert "% of peak" in result.output
+    assert all(len(peer["clocks"]) == 2 and min(peer["clocks"]) > 0 for peer in row["peers"])
+    assert "of peak" in result.output
+    assert "at its clock" in result.output
 
 
 class _Ending(Peer):
