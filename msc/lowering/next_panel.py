@@ -2,11 +2,12 @@
 
 A register tile's stream is a panel. Tiles of other rows read the same panel; then a loop outside goes on to the next
 one, which comes from memory, all of it while the first tile waits. Asked for evenly while all tiles read this panel, it
-arrives beside their arithmetic.
+arrives beside their arithmetic; a few bytes an iteration, counted straight on, cost one instruction.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -15,7 +16,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 
 from msc.dialects.loop import ForOp, LoadOp
 from msc.ir.typed import static_shape
-from msc.poly.affine import linear_form
+from msc.poly.affine import linear_form, simplified
 
 READS_THAT_PAY = 24
 """Of one panel: asking for the next one takes some hundredths of each, what the first one waits for is about one."""
@@ -30,10 +31,11 @@ class Place:
     ahead: int | AffineExpr
 
 
-def next_panel(loop: ForOp, load: LoadOp) -> Place | None:
-    """The place in the next panel that is as far in it as all reading of this one, by `load` in `loop`, has come.
+def next_panel(loop: ForOp, tile: Sequence[ForOp], load: LoadOp, elements: int, line: int) -> list[Place]:
+    """Places in the next panel, `line` elements apart, to ask for in every iteration of `loop`.
 
-    None where a panel is read once, or there is one only.
+    `load`, in the loops of `tile`, reads `elements` an iteration. Every time that the loop runs through the panel, it
+    asks for another part of the next one. None where a panel is read once, lies in pieces, or there is one only.
     """
     around: object = loop
     while isinstance(around, ForOp) and around.variable in load.indices:
@@ -42,22 +44,29 @@ def next_panel(loop: ForOp, load: LoadOp) -> Place | None:
     while isinstance(around, ForOp) and around.variable not in load.indices:
         again.insert(0, around)
         around = around.parent_op()
-    loops = (*again, loop)
-    if not again or not isinstance(around, ForOp) or not all(map(counts_from_zero, loops)):
-        return None
+    if not again or not isinstance(around, ForOp) or not all(map(counts_from_zero, (*again, loop))):
+        return []
     repeated = prod(trips(outer) for outer in again)
-    return _place(loops, repeated, load, distance(load, around)) if 1 < repeated <= READS_THAT_PAY else None
+    if not 1 < repeated <= READS_THAT_PAY or distance(load, loop) != elements:
+        return []
+    step = -(-elements // repeated)
+    starts = range(distance(load, around), distance(load, around) + step, line)
+    part = -(-elements * trips(loop) // repeated)
+    return [_place((*again, loop), tile, load, start, (part, step)) for start in starts]
 
 
-def _place(loops: tuple[ForOp, ...], repeated: int, load: LoadOp, ahead: int) -> Place:
-    """The innermost of the loops is at the iteration that one pass as long as all of them would have come to."""
-    indices = tuple(dict.fromkeys((*load.indices, *(each.variable for each in loops))))
+def _place(loops: tuple[ForOp, ...], tile: Sequence[ForOp], load: LoadOp, start: int, steps: tuple[int, int]) -> Place:
+    """`start` elements after the panel, and a part for each reading and a step for each iteration further."""
+    *again, loop = loops
+    inside = {each.variable for each in (loop, *tile)}
+    indices = tuple(dict.fromkeys((*(v for v in load.indices if v not in inside), *(each.variable for each in loops))))
     dims = {value: AffineExpr.dimension(k) for k, value in enumerate(indices)}
-    done = dims[loops[0].variable]
-    for each in loops[1:]:
-        done = done * trips(each) + dims[each.variable]
-    moved = {**dims, loops[-1].variable: done // repeated}
-    results = tuple(e.replace_dims_and_symbols([moved[v] for v in load.indices], []) for e in load.map.results)
+    reading: AffineExpr = AffineExpr.constant(0)
+    for each in again:
+        reading = reading * trips(each) + dims[each.variable]
+    ahead = simplified(reading * steps[0] + dims[loop.variable] * steps[1] + start)
+    first = [AffineExpr.constant(0) if v in inside else dims[v] for v in load.indices]
+    results = tuple(simplified(e.replace_dims_and_symbols(first, [])) for e in load.map.results)
     return Place(AffineMap(len(indices), 0, results), indices, ahead)
 
 

@@ -95,26 +95,26 @@ class _Stream:
 
     def prefetch(self) -> None:
         """Ask in each iteration for what a later one reads."""
-        self._insert(Place(self.load.map, tuple(self.load.indices), self._ahead()))
+        self._insert(self._nest(Place(self.load.map, tuple(self.load.indices), self._ahead())))
 
     def prefetch_next_panel(self) -> None:
         """Where the stream is a panel that is read several times, ask for the next one meanwhile."""
-        place = next_panel(self.loop, self.load)
-        if place is not None:
-            self._insert(place)
+        size = _item_bytes(self.load)
+        places = next_panel(self.loop, self.tile, self.load, self.bytes_an_iteration // size, LINE_BYTES // size)
+        for place in reversed(places):
+            self._insert(_prefetch(self.load, place))
 
-    def _insert(self, place: Place) -> None:
+    def _insert(self, op: Operation) -> None:
         first = self.loop.body.block.first_op
         assert first is not None
-        self.loop.body.block.insert_op_before(self._nest(place), first)
+        self.loop.body.block.insert_op_before(op, first)
 
     def _nest(self, place: Place) -> Operation:
         """The prefetch in copies of the tile's loops that it moves with, one for each cache line."""
         loops = [_copied(t, self._line_step(t)) for t in self.tile if self.moves_with(t)]
         variables: dict[SSAValue, SSAValue] = {t.variable: c.variable for t, c in loops}
-        indices = [variables.get(v, v) for v in place.indices]
-        op: Operation = PrefetchOp(self.load.source, place.map, indices, place.ahead)
-        op.location = self.load.location
+        indices = tuple(variables.get(v, v) for v in place.indices)
+        op: Operation = _prefetch(self.load, Place(place.map, indices, place.ahead))
         for _, copy in reversed(loops):
             copy.body.block.add_op(op)
             op = copy
@@ -155,9 +155,13 @@ def _prefetch_next_tile(loop: ForOp, tile: tuple[ForOp, ...], load: LoadOp) -> N
     """Where the rows of a tile are a block, ask for those of the next tile meanwhile."""
     place, first = next_tile(loop, tile, load), loop.body.block.first_op
     if place is not None and first is not None:
-        op = PrefetchOp(load.source, place.map, place.indices, place.ahead)
-        op.location = load.location
-        loop.body.block.insert_op_before(op, first)
+        loop.body.block.insert_op_before(_prefetch(load, place), first)
+
+
+def _prefetch(load: LoadOp, place: Place) -> PrefetchOp:
+    op = PrefetchOp(load.source, place.map, place.indices, place.ahead)
+    op.location = load.location
+    return op
 
 
 def _lanes(load: LoadOp) -> int:
