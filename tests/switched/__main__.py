@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
-from itertools import islice
 from pathlib import Path
 
 import click
 
 from msc.driver.switches import SWITCHES
 from tests.switched.report import table, write_page
-from tests.switched.suites import SUITES
-from tests.switched.trying import Check, Tried, tried
+from tests.switched.suites import SUITES, chosen
+from tests.switched.trying import Tried, tried
 
 
 @click.command()
@@ -37,8 +35,8 @@ def main(
 ) -> None:
     """Do the checks, print the table, and exit 1 if one fails without an optimisation."""
     found = list(_recorded(record)) if record is not None and record.exists() else []
-    chosen = _chosen(suites.split(","), pattern, part, {(outcome.suite, outcome.name) for outcome in found})
-    for suite, check in chosen:
+    remaining = chosen(suites.split(","), pattern, part, {(outcome.suite, outcome.name) for outcome in found})
+    for suite, check in remaining:
         outcome = tried(suite, check, without.split(","), seconds)
         _tell(outcome, record)
         found.append(outcome)
@@ -46,15 +44,6 @@ def main(
     if write:
         write_page(found)
     sys.exit(any(why for outcome in found for why in (*outcome.reasons.values(), outcome.refused)))
-
-
-def _chosen(
-    suites: Sequence[str], pattern: str, part: str, done: Collection[tuple[str, str]]
-) -> Iterator[tuple[str, Check]]:
-    first, count = map(int, part.split("/"))
-    for suite in suites:
-        fitting = (check for check in SUITES[suite]() if re.search(pattern, check.name))
-        yield from ((suite, check) for check in islice(fitting, first, None, count) if (suite, check.name) not in done)
 
 
 def _tell(outcome: Tried, record: Path | None) -> None:

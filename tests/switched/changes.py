@@ -14,7 +14,7 @@ from msc.driver.stages import IR_STAGES, STAGE
 from msc.driver.switches import switched
 from tests.conformance.running import reason
 
-SECONDS = 120
+SECONDS = 600
 """The time limit of a pass."""
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from typing import TypeAlias
 from unittest.mock import patch
@@ -141,3 +142,13 @@ SUITES: Mapping[str, Callable[[], Iterator[Check]]] = {
     "open sizes": _open_sizes,
 }
 """By name; light models have random weights, under which a permuted weight shows."""
+
+
+def chosen(
+    suites: Sequence[str], pattern: str, part: str, done: Collection[tuple[str, str]]
+) -> Iterator[tuple[str, Check]]:
+    """The checks of some suites whose name a pattern finds; of each suite part `K/N`, without those already `done`."""
+    first, count = map(int, part.split("/"))
+    for suite in suites:
+        fitting = (check for check in SUITES[suite]() if re.search(pattern, check.name))
+        yield from ((suite, check) for check in islice(fitting, first, None, count) if (suite, check.name) not in done)

@@ -5,17 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from msc.driver.options import CompileOptions
 from msc.driver.reading_models import Model
 from msc.driver.specialise import compile_loaded
-from msc.runtime.artifact import CompiledModel
 from tests.conformance.running import reason
 from tests.switched.changes import Copy, changed
-from tests.unit.compiled.programs import QUICK
+from tests.unit.compiled.programs import QUICK, Array
 
-Compile: TypeAlias = Callable[[Model, CompileOptions], CompiledModel]
+
+class Function(Protocol):
+    """A compiled model, wherever it runs: called as `CompiledModel` is."""
+
+    def __call__(self, *arrays: Array, **named: Array) -> Any: ...
+
+    def outputs(self, *arrays: Array, **named: Array) -> tuple[Array, ...]: ...
+
+
+Compile: TypeAlias = Callable[[Model, CompileOptions], Function]
 
 
 @dataclass(frozen=True)
@@ -47,7 +55,7 @@ def tried(suite: str, check: Check, names: Sequence[str], seconds: int) -> Tried
     """Do a check without each of the optimisations `names` in turn, at most `seconds` each time."""
     found: dict[str, Copy] = {}
 
-    def look(model: Model, options: CompileOptions) -> CompiledModel:
+    def look(model: Model, options: CompileOptions) -> Function:
         found.update(changed(model, options, names))
         raise _Looked
 
@@ -65,7 +73,7 @@ def tried(suite: str, check: Check, names: Sequence[str], seconds: int) -> Tried
 def _failure(check: Check, copy: Copy, seconds: int) -> str:
     """Why a check fails if what it compiles is this."""
 
-    def compile_(_model: Model, _options: CompileOptions) -> CompiledModel:
+    def compile_(_model: Model, _options: CompileOptions) -> Function:
         return compile_loaded(copy.model, copy.options, QUICK)
 
     return reason(lambda: check.run(compile_), seconds)

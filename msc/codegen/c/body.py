@@ -152,7 +152,8 @@ class Body:
         self.ranges[op.result] = Index(Value(name, INDEX), index.low, index.high)
 
     def _affine(self, exprs: Sequence[AffineExpr], values: Sequence[SSAValue]) -> list[Index]:
-        dims = [self._index(value) for value in values]
+        dims = [self.ranges.get(value) or Index(self._use(value)) for value in values]
+        self.touched.update(values[dim] for expr in exprs for dim in expr.used_dims())
         return [affine_index(expr, dims, self.prelude.plain) for expr in exprs]
 
     def _index(self, value: SSAValue) -> Index:

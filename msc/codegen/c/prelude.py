@@ -80,6 +80,7 @@ class Prelude:
     def _pragmas(self) -> Iterator[str]:
         if self.types or self.math:
             yield PLAIN["psabi"]
+            yield PLAIN["scheduling"]
 
     def _plain(self) -> Iterator[str]:
         yield from (PLAIN[name].replace("@THREADS@", str(self.threads)) for name in sorted(self.plain))

@@ -74,11 +74,11 @@ static inline {{v}} {name}_{{f}}({{v}} a, {{v}} b)
 #elif defined(__SSE2__) && {{n}} * {{bits}} == 128
     return __builtin_ia32_{instruction}p{{s}}(a, b);
 #else
-    return select_{{f}}(a {relation} b, a, b);
+    const {{i}} mask = a {relation} b;
+    return ({{v}})((mask & ({{i}})a) ^ (~mask & ({{i}})b));
 #endif
 }}
-""",
-        ("select",),
+"""
     )
 
 
@@ -209,6 +209,11 @@ TEMPLATES: Mapping[str, Template] = {
 PLAIN: Mapping[str, str] = {
     "psabi": """/* About passing wide vectors to functions: here only functions of this file do, all of them inlined. */
 #pragma GCC diagnostic ignored "-Wpsabi"
+""",
+    "scheduling": """/* Loads stay where they are used: all of a register tile's ahead would not fit the registers. */
+#if defined(__aarch64__) && !defined(__clang__)
+#pragma GCC optimize("no-schedule-insns")
+#endif
 """,
     "floor_div": """/* Quotient and remainder rounded towards minus infinity; b > 0. */
 static inline int64_t msc_floor_div(int64_t a, int64_t b)

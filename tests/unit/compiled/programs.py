@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -18,12 +16,12 @@ from msc.driver.compile import compile_model, generate_c
 from msc.driver.options import CompileOptions
 from msc.driver.registry import new_context
 from msc.interp import evaluate
-from msc.interp.arrays import numpy_dtype
 from msc.ir.reading import parse_module
 from msc.runtime.artifact import CompiledModel, load
-from msc.runtime.build import BuildOptions, build, compile_flags, write_sources
+from msc.runtime.build import BuildOptions, build
 from msc.runtime.flags import WARNING_FLAGS
 from msc.runtime.program import CProgram
+from tests.unit.compiled.processes import process
 
 Array: TypeAlias = NDArray[Any]
 Case: TypeAlias = tuple[str, str]
@@ -87,25 +85,7 @@ def run_checked(text: str, folder: Path, inputs: Sequence[Array], march: str = "
 
     Raises AssertionError with what they say.
     """
-    program, weights = generated(text, folder, march)
-    write_sources(program, weights, folder, "exe")
-    shutil.copy(Path(__file__).with_name("checked_main.c"), folder / "main.c")
-    options = BuildOptions(sanitize=True)
-    sources = sorted(str(path) for path in folder.iterdir() if path.suffix in (".c", ".S"))
-    run = options.compiler().run
-    built = run([*compile_flags(program, options), "-o", "checked", *sources, "-lm"], folder)
-    assert built.returncode == 0, built.stderr
-    (folder / "inputs").write_bytes(b"".join(array.tobytes() for array in inputs))
-    result = subprocess.run(["./checked", "inputs", "outputs"], cwd=folder, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
-    return tuple(_split((folder / "outputs").read_bytes(), program))
-
-
-def _split(data: bytes, program: CProgram) -> Iterator[Array]:
-    start = 0
-    for tensor in program.signature.outputs:
-        yield np.frombuffer(data[start : start + tensor.bytes], numpy_dtype(tensor.dtype)).reshape(tensor.shape)
-        start += tensor.bytes
+    return process(*generated(text, folder, march), folder, BuildOptions(sanitize=True)).outputs(inputs)
 
 
 def interpreted(text: str, inputs: Sequence[Array]) -> tuple[Array, ...]:

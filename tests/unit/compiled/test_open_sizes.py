@@ -5,12 +5,13 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 import msc
 from msc.analysis.kernel_model import kernel_model
@@ -133,7 +134,7 @@ def ranges(name: str) -> dict[str, tuple[int, int]]:
     return {size: (1, high) for size, high in HIGH.items() if f'"{size}"' in MODELS[name].arguments}
 
 
-def check(path: Path, compiled: CompiledModel, sizes: Mapping[str, Dim]) -> None:
+def check(path: Path, compiled: Callable[..., NDArray[Any]], sizes: Mapping[str, Dim]) -> None:
     """The library gives for inputs of these sizes what the model of these sizes gives."""
     model = read_model(str(path), CompileOptions(dims=sizes))
     inputs = random_inputs(input_tensors(model.module), 1)

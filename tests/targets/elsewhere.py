@@ -1,0 +1,64 @@
+"""Models compiled for a machine and called there, each call a process."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from msc.driver.compile import compile_read, generate_c
+from msc.driver.options import CompileOptions
+from msc.driver.reading_models import Model
+from msc.runtime.arguments import Checker
+from msc.runtime.build import BuildOptions
+from msc.runtime.flags import WARNING_FLAGS
+from msc.runtime.open_calls import live_specs, sizes_of
+from msc.runtime.program import TensorSpec
+from tests.targets.machines import Machine
+from tests.unit.compiled.processes import Array, Process, process
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """A compiled model as a process, called as `CompiledModel` is."""
+
+    process: Process
+
+    def __call__(self, *arrays: Array, **named: Array) -> Any:
+        outputs = self.outputs(*arrays, **named)
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    def outputs(self, *arrays: Array, **named: Array) -> tuple[Array, ...]:
+        """The model's outputs. Raises MSC0601 to MSC0604, and AssertionError with what the process says."""
+        signature = self.process.signature
+        given = Checker(signature.inputs).arranged(arrays, named)
+        sizes = sizes_of(signature, given)
+        checked = Checker(live_specs(signature.inputs, sizes)).check(given, {})
+        inputs = [_whole(array, tensor) for array, tensor in zip(checked, signature.inputs, strict=True)]
+        outputs = zip(self.process.outputs(inputs, sizes), signature.outputs, strict=True)
+        return tuple(output[tuple(slice(n) for n in tensor.live_shape(sizes))] for output, tensor in outputs)
+
+
+def _whole(array: Array, tensor: TensorSpec) -> Array:
+    """The array at the beginning of one of the largest sizes."""
+    memory = np.zeros(tensor.shape, array.dtype)
+    memory[tuple(slice(n) for n in array.shape)] = array
+    return memory
+
+
+def compiled(model: Model, options: CompileOptions, machine: Machine, flags: Sequence[str], folder: Path) -> Elsewhere:
+    """The model built for the machine, with `flags` after msc's own, in a new folder inside `folder`.
+
+    Raises MscError, and AssertionError with what the C compiler says.
+    """
+    compilation = compile_read(model, replace(options, march=machine.march))
+    program, weights = generate_c(compilation), compilation.parameters()
+    if machine.portable:
+        program = replace(program, march=())
+    build_options = BuildOptions((*WARNING_FLAGS, *flags), toolchain=machine.toolchain)
+    place = Path(tempfile.mkdtemp(dir=folder))
+    return Elsewhere(process(program, weights, place, build_options, machine.command))

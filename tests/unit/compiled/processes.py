@@ -1,0 +1,78 @@
+"""Compiled models as programs of their own: what sanitizers watch, and what emulators of other machines run."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msc.interp.arrays import numpy_dtype
+from msc.runtime.build import BuildOptions, compile_flags, write_sources
+from msc.runtime.program import ALIGNMENT, CProgram, Signature
+
+Array: TypeAlias = NDArray[Any]
+
+_MAIN = Path(__file__).with_name("process_main.c")
+_SIZE_BYTES = 8
+
+
+@dataclass(frozen=True)
+class Process:
+    """A program that runs a model once for each call, started by `command`, which may be an emulator."""
+
+    signature: Signature
+    path: Path
+    command: tuple[str, ...] = ()
+
+    def outputs(self, inputs: Sequence[Array], sizes: Sequence[int] = ()) -> tuple[Array, ...]:
+        """The outputs for inputs that lie as those of the largest sizes, in a call of `sizes`.
+
+        Raises AssertionError with what the program says.
+        """
+        folder = self.path.parent
+        data = [*(array.tobytes() for array in inputs), np.array(sizes, np.int64).tobytes()]
+        (folder / "inputs").write_bytes(b"".join(data))
+        command = [*self.command, str(self.path), "inputs", "outputs"]
+        result = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
+        assert result.returncode == 0, f"exit status {result.returncode} {result.stderr}"
+        return tuple(_split((folder / "outputs").read_bytes(), self.signature))
+
+
+def process(
+    program: CProgram,
+    weights: Mapping[str, Array],
+    folder: Path,
+    options: BuildOptions,
+    command: tuple[str, ...] = (),
+) -> Process:
+    """Build the program in `folder`. Raises AssertionError with what the compiler says."""
+    write_sources(program, weights, folder, "so")
+    shutil.copy(_MAIN, folder)
+    sources = sorted(path.name for path in folder.iterdir() if path.suffix in (".c", ".S"))
+    flags = [*compile_flags(program, options), *_definitions(program.signature)]
+    built = options.compiler().run([*flags, "-o", "process", *sources, "-lm"], folder)
+    assert built.returncode == 0, built.stderr
+    return Process(program.signature, folder / "process", command)
+
+
+def _definitions(signature: Signature) -> Iterator[str]:
+    tensors = (*signature.inputs, *signature.outputs)
+    sizes = [*(tensor.bytes for tensor in tensors), *(_SIZE_BYTES for _ in signature.sizes)]
+    yield f"-DINPUTS={len(signature.inputs)}"
+    yield f"-DOUTPUTS={len(signature.outputs)}"
+    yield f"-DBYTES={','.join(map(str, sizes))}"
+    yield f"-DALIGNMENT={ALIGNMENT}"
+    yield f"-DWORKSPACE={signature.workspace_bytes}"
+
+
+def _split(data: bytes, signature: Signature) -> Iterator[Array]:
+    start = 0
+    for tensor in signature.outputs:
+        yield np.frombuffer(data[start : start + tensor.bytes], numpy_dtype(tensor.dtype)).reshape(tensor.shape)
+        start += tensor.bytes
