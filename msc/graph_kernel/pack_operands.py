@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -99,7 +100,7 @@ def _pack(kernel: KernelOp, target: CpuTarget, constancy: Constancy) -> None:
             _stage(op, right)
             continue
         packing = (
-            _weight_packing(op, target, runs_along_image(kernel))
+            _weight_packing(op, target, prod(op.shape(0)[2:]) if runs_along_image(kernel) else None)
             if isinstance(op, ConvolutionOp)
             else _matrix_packing(op, target, constant, cut)
         )
@@ -159,20 +160,21 @@ def _panel(columns: int, dtype: str, target: CpuTarget, rows: int | None = None,
     return width if columns > width else None
 
 
-def _row_panel(rows: int, target: CpuTarget) -> int | None:
+def _row_panel(rows: int, columns: int, dtype: str, target: CpuTarget) -> int | None:
     """The height of panels of rows, of which a register tile reads one line a step: as even as fill its registers."""
-    panels = -(-rows // target.tile_rows())
+    panels = -(-rows // target.tile_rows(columns, BYTES[dtype]))
     return -(-rows // panels) if panels > 1 else None
 
 
-def _weight_packing(op: ConvolutionOp, target: CpuTarget, along_image: bool) -> Packing:
+def _weight_packing(op: ConvolutionOp, target: CpuTarget, places: int | None) -> Packing:
     """`[oc, ic, k...]` to `[panel, k..., ic, oc in panel]`, or to `[k..., ic, oc]` where there is no panel.
 
-    Panels are as wide as a register tile has columns; as it has rows, where vectors run along the image.
+    Panels are as wide as a register tile has columns; as it has rows, where vectors run along an image of `places`.
     """
     outputs, inputs, *kernel = op.shape(1)
     spatial = len(kernel)
-    panel = _row_panel(outputs, target) if along_image else _panel(outputs, op.dtype(1), target)
+    dtype = op.dtype(1)
+    panel = _panel(outputs, dtype, target) if places is None else _row_panel(outputs, places, dtype, target)
     if panel is None or op.int_("group") > 1:
         return Packing(op.shape(1), op.shape(1), (*range(2, 2 + spatial), 1, 0))
     panels = -(-outputs // panel)

@@ -20,6 +20,7 @@ from msc.poly.buffers import (
     forwarded,
     iterations,
     local_buffer,
+    local_buffers,
 )
 from msc.poly.live import ranges_of
 from msc.poly.model import KernelModel
@@ -35,7 +36,7 @@ class BodyArrays:
     """The internal arrays of a Body: forwarded ones, those in local buffers, staged in temporaries, and in outputs."""
 
     forwarded: frozenset[int] = frozenset()
-    local: Mapping[int, LocalBuffer] = field(default_factory=dict[int, LocalBuffer])
+    local: Mapping[int, tuple[LocalBuffer, ...]] = field(default_factory=dict[int, tuple[LocalBuffer, ...]])
     staged: Mapping[int, LocalBuffer] = field(default_factory=dict[int, LocalBuffer])
     overlaid: Mapping[int, int] = field(default_factory=dict[int, int])
 
@@ -126,31 +127,33 @@ class _Search:
 
     def _innermost(self, accesses: Sequence[Access], depth: int) -> BodyArrays:
         passed = forwarded(accesses)
-        found = _buffers(accesses, depth, passed)
-        sizes = {array: self._bytes(array, buffer) for array, buffer in found.items()}
+        uses = _by_array(accesses, passed)
+        found = {array: local_buffers(of_array, depth) for array, of_array in uses.items()}
+        sizes = {array: self._bytes(array, buffers) for array, buffers in found.items()}
         overlaid = self.overlays([array for array in found if sizes[array] > REGISTER_BYTES])
-        buffers: dict[int, LocalBuffer] = {}
+        local: dict[int, tuple[LocalBuffer, ...]] = {}
         room = LOCAL_BYTES
-        for array, buffer in found.items():
-            if buffer is not None and array not in overlaid and sizes[array] <= room:
+        for array, buffers in found.items():
+            if buffers is not None and array not in overlaid and sizes[array] <= room:
                 room -= sizes[array]
-                buffers[array] = buffer
-        self.whole |= found.keys() - overlaid.keys() - buffers.keys()
-        return BodyArrays(frozenset(passed), buffers, overlaid=overlaid)
+                local[array] = buffers
+        self.whole |= found.keys() - overlaid.keys() - local.keys()
+        return BodyArrays(frozenset(passed), local, overlaid=overlaid)
 
-    def _bytes(self, array: int, buffer: LocalBuffer | None) -> int:
-        shape = self.model.arrays[array].shape if buffer is None else buffer.shape
-        return prod(shape) * BYTES[self.model.arrays[array].dtype]
+    def _bytes(self, array: int, buffers: Sequence[LocalBuffer] | None) -> int:
+        shapes = [self.model.arrays[array].shape] if buffers is None else [b.shape for b in buffers]
+        return sum(map(prod, shapes)) * BYTES[self.model.arrays[array].dtype]
 
     def _in_front(self, accesses: Sequence[Access], around: _Around) -> BodyArrays:
-        found = _buffers(accesses, around.depth, set())
+        uses = _by_array(accesses, set())
+        found = {array: local_buffer(of_array, around.depth) for array, of_array in uses.items()}
         self.whole |= {array for array, buffer in found.items() if buffer is None}
         return BodyArrays(staged={a: _apart(b, around) for a, b in found.items() if b is not None})
 
 
-def _buffers(accesses: Sequence[Access], depth: int, without: set[int]) -> dict[int, LocalBuffer | None]:
+def _by_array(accesses: Sequence[Access], without: set[int]) -> dict[int, list[Access]]:
     arrays = sorted({a.array for a in accesses} - without)
-    return {array: local_buffer([a for a in accesses if a.array == array], depth) for array in arrays}
+    return {array: [a for a in accesses if a.array == array] for array in arrays}
 
 
 def _apart(buffer: LocalBuffer, around: _Around) -> LocalBuffer:

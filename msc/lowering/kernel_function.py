@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from xdsl.dialects import arith, func, memref
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IndexType, MemRefType, i64
@@ -21,6 +22,9 @@ from msc.poly.model import KernelModel
 from msc.poly.nest import Body, Instance, Loop, Nest
 from msc.poly.scalar import Index, Read
 
+_Local: TypeAlias = tuple[LocalBuffer, SSAValue]
+"""A part of an array, and where it lies."""
+
 
 @dataclass
 class _Scope:
@@ -29,7 +33,7 @@ class _Scope:
     variables: tuple[SSAValue, ...] = ()
     ranges: Mapping[int, range] = field(default_factory=dict[int, range])
     buffers: Mapping[int, SSAValue] = field(default_factory=dict[int, SSAValue])
-    local: Mapping[int, LocalBuffer] = field(default_factory=dict[int, LocalBuffer])
+    local: Mapping[int, Sequence[_Local]] = field(default_factory=dict[int, Sequence[_Local]])
     forwarded: frozenset[int] = frozenset()
     values: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
 
@@ -129,14 +133,17 @@ class KernelFunction:
     def _body(self, body: Body, scope: _Scope, block: Block) -> None:
         kept = self._kept.inside[id(body)]
         buffers = {**scope.buffers, **{array: scope.buffers[output] for array, output in kept.overlaid.items()}}
-        for array, buffer in kept.local.items():
-            alloca = memref.AllocaOp.get(storage_type(self._model.arrays[array].dtype), shape=list(buffer.shape))
-            block.add_op(alloca)
-            alloca.memref.name_hint = "acc" if self._is_accumulator(array) else "local"
-            buffers[array] = alloca.memref
-        places = {**scope.local, **kept.staged, **kept.local}
+        staged = {array: ((buffer, buffers[array]),) for array, buffer in kept.staged.items()}
+        local = {a: [(b, self._allocated(a, b, block)) for b in parts] for a, parts in kept.local.items()}
+        places = {**scope.local, **staged, **local}
         inner = _Scope(scope.variables, scope.ranges, buffers, places, kept.forwarded, {})
         self._emit(body.inside, inner, block)
+
+    def _allocated(self, array: int, buffer: LocalBuffer, block: Block) -> SSAValue:
+        alloca = memref.AllocaOp.get(storage_type(self._model.arrays[array].dtype), shape=list(buffer.shape))
+        block.add_op(alloca)
+        alloca.memref.name_hint = "acc" if self._is_accumulator(array) else "local"
+        return alloca.memref
 
     def _is_accumulator(self, array: int) -> bool:
         return any(s.target == array and s.combine for s in self._model.statements)
@@ -167,8 +174,7 @@ class _InstanceEmitter:
             self._scope.values[statement.target] = self._body.round_to(value, array.dtype)
             return
         stored = self._body.to_storage(value, array.dtype)
-        map_, values = self._place(statement.target, compose(statement.write, self._instance.index))
-        self._insert(StoreOp(stored, self._scope.buffers[statement.target], map_, values))
+        self._insert(StoreOp(stored, *self._place(statement.target, compose(statement.write, self._instance.index))))
 
     def _insert(self, op: Operation) -> Operation:
         op.location = self._location  # pyright: ignore[reportAttributeAccessIssue]
@@ -181,9 +187,7 @@ class _InstanceEmitter:
             return self._scope.values[read.operand]
         if read.indirect:
             return self._load_indirect(read, index)
-        map_, values = self._place(read.operand, index)
-        type_ = storage_type(read.dtype)
-        load = self._insert(LoadOp(self._scope.buffers[read.operand], map_, values, type_))
+        load = self._insert(LoadOp(*self._place(read.operand, index), storage_type(read.dtype)))
         return self._body.from_storage(load.results[0], read.dtype)
 
     def _load_indirect(self, read: Read, index: Sequence[AffineExpr]) -> SSAValue:
@@ -214,12 +218,13 @@ class _InstanceEmitter:
         map_, values = self._over_used((simplified(expr, self._scope.ranges),))
         return self._insert(ApplyOp(map_, values)).results[0]
 
-    def _place(self, array: int, index: Sequence[AffineExpr]) -> tuple[AffineMap, list[SSAValue]]:
-        """The index into the array's buffer: local ones hold only what an iteration touches."""
-        local = self._scope.local.get(array)
-        if local is not None:
-            index = local.index(index)
-        return self._over_used([simplified(e, self._scope.ranges) for e in index])
+    def _place(self, array: int, index: Sequence[AffineExpr]) -> tuple[SSAValue, AffineMap, list[SSAValue]]:
+        """The array's buffer and the index into it: local ones hold only what an iteration touches."""
+        scope = self._scope
+        *parts, last = scope.local.get(array, [None])
+        local = next((part for part in parts if part is not None and part[0].holds(index, scope.ranges)), last)
+        buffer, place = (scope.buffers[array], index) if local is None else (local[1], local[0].index(index))
+        return buffer, *self._over_used([simplified(e, scope.ranges) for e in place])
 
     def _over_used(self, exprs: Sequence[AffineExpr]) -> tuple[AffineMap, list[SSAValue]]:
         """The map over only those loop variables that it uses."""

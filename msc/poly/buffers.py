@@ -13,16 +13,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from xdsl.ir.affine import AffineConstantExpr, AffineExpr, AffineMap
 
-from msc.poly.affine import bounds, linear_form
+from msc.poly.affine import bounds, linear_form, simplified
 from msc.poly.model import KernelModel
 from msc.poly.nest import Body, Instance, Loop, Nest
 from msc.poly.scalar import reads
 
 LOCAL_BYTES = 64 * 1024
 """Local buffers of one kernel together: they live on the stack."""
+
+_Box: TypeAlias = tuple[tuple[int, int], ...]
+"""The least and the largest index along each axis."""
 
 REGISTER_BYTES = 2048
 """No machine's vector registers hold more; a larger buffer is memory."""
@@ -44,6 +48,11 @@ class LocalBuffer:
     def index(self, index: Sequence[AffineExpr]) -> list[AffineExpr]:
         """Where in the buffer an element of the array lies."""
         return [*self.lead, *(index[axis] + origin * -1 for axis, origin in zip(self.axes, self.origin, strict=True))]
+
+    def holds(self, index: Sequence[AffineExpr], ranges: Mapping[int, range]) -> bool:
+        """Whether an element of the array lies in the buffer, whatever the loops' variables are."""
+        places = [bounds(simplified(e, ranges), ranges) for e in self.index(index)]
+        return all(low >= 0 and high < size for (low, high), size in zip(places, self.shape, strict=True))
 
 
 @dataclass(frozen=True)
@@ -103,7 +112,7 @@ def compose(map_: AffineMap, index: Sequence[AffineExpr]) -> tuple[AffineExpr, .
 
 
 def forwarded(accesses: Sequence[Access]) -> set[int]:
-    """Arrays that each point of one leaf writes once and then reads: their values need no memory."""
+    """Arrays of which each point of a leaf reads what it wrote itself: their values need no memory."""
     by_array: dict[int, list[Access]] = {}
     for access in accesses:
         by_array.setdefault(access.array, []).append(access)
@@ -111,13 +120,55 @@ def forwarded(accesses: Sequence[Access]) -> set[int]:
 
 
 def _is_forwarded(uses: Sequence[Access]) -> bool:
+    """Whether all leaves forward the array, each to itself alone."""
+    leaves = dict[int, list[Access]]()
+    for use in uses:
+        leaves.setdefault(use.leaf, []).append(use)
+    return all(map(_is_forwarded_inside, leaves.values()))
+
+
+def _is_forwarded_inside(uses: Sequence[Access]) -> bool:
     first = uses[0]
     return (
         first.writes
         and not first.combines
         and not any(u.writes for u in uses[1:])
-        and all(u.leaf == first.leaf and u.index == first.index for u in uses)
+        and all(u.index == first.index for u in uses)
     )
+
+
+def local_buffers(accesses: Sequence[Access], depth: int) -> tuple[LocalBuffer, ...] | None:
+    """The buffer of what one iteration touches of an array; of parts with vectors along different axes, one of each.
+
+    None where what is touched is no box of constant size.
+    """
+    whole = local_buffer(accesses, depth)
+    if whole is None:
+        return None
+    parts = [local_buffer(part, depth) for part in _parts(accesses, whole)]
+    found = tuple(part for part in parts if part is not None)
+    return found if len({part.axes for part in found}) > 1 else (whole,)
+
+
+def _parts(accesses: Sequence[Access], whole: LocalBuffer) -> list[list[Access]]:
+    """The accesses to parts of a buffer that have no element in common."""
+    parts: list[list[tuple[_Box, Access]]] = []
+    for access in accesses:
+        box = _box(access, whole)
+        met = [part for part in parts if any(_overlap(box, other) for other, _ in part)]
+        parts = [
+            *(part for part in parts if part not in met),
+            [*(pair for part in met for pair in part), (box, access)],
+        ]
+    return [[access for _, access in part] for part in parts]
+
+
+def _box(access: Access, whole: LocalBuffer) -> _Box:
+    return tuple(bounds(simplified(e), access.inner) for e in whole.index(access.index))
+
+
+def _overlap(box: _Box, other: _Box) -> bool:
+    return all(low <= end and start <= high for (low, high), (start, end) in zip(box, other, strict=True))
 
 
 def local_buffer(accesses: Sequence[Access], depth: int) -> LocalBuffer | None:

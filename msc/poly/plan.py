@@ -17,6 +17,11 @@ A group that the inner members of the band are no loops of runs in front of them
     do S0 over k: S0.0                           copy it,
     do S1                                        and use the copy for all rows
     do S2 over k: S2.2
+
+What is left of a vector loop whose extent fills no whole vectors may run as vectors along another member's tile:
+
+    oc tile 8: S0.1 S1.1
+    place extent 49 tile 49 vector rest 1 along oc: S0.2 S1.2      8 rows of 48 places, and a column of 8 rows
 """
 
 from __future__ import annotations
@@ -28,7 +33,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Member:
-    """A loop shared by statements: `dims[k]` is the dimension of statement k that it runs over."""
+    """A loop shared by statements: `dims[k]` is the dimension of statement k that it runs over.
+
+    The last `rest` iterations of a vector loop, a part of its last tile, run as vectors along the tile of the member
+    named `along` instead.
+    """
 
     name: str
     extent: int
@@ -36,6 +45,8 @@ class Member:
     tile: int = 1
     vector: bool = False
     parallel: bool = False
+    rest: int = 0
+    along: str = ""
 
 
 @dataclass(frozen=True)
@@ -60,6 +71,11 @@ class Plan:
         tiled = [m for m in self.band if m.tile > 1]
         return tuple(sorted(tiled, key=lambda m: m.vector))
 
+    @property
+    def sums(self) -> bool:
+        """Whether groups run loops below the tiles, so that what a tile computes should stay in registers."""
+        return any(group.inner for group in self.groups)
+
 
 def to_lines(plan: Plan) -> list[str]:
     """The plan as text, a line a decision."""
@@ -72,6 +88,8 @@ def _member_line(member: Member) -> str:
     if member.tile > 1:
         words.append(f"tile {member.tile}")
     words += ["parallel"] * member.parallel + ["vector"] * member.vector
+    if member.rest:
+        words.append(f"rest {member.rest} along {member.along}")
     return f"{' '.join(words)}: {_dims_text(member)}"
 
 
@@ -86,7 +104,9 @@ def _group_line(group: Group, word: str) -> str:
     return text
 
 
-_MEMBER = re.compile(r"^(\w+) extent (\d+)(?: tile (\d+))?( parallel)?( vector)?: ([S\d. ]*)$")
+_MEMBER = re.compile(
+    r"^(\w+) extent (\d+)(?: tile (\d+))?( parallel)?( vector)?(?: rest (\d+) along (\w+))?: ([S\d. ]*)$"
+)
 
 
 def from_lines(lines: Sequence[str]) -> Plan:
@@ -114,6 +134,7 @@ def _read_member(text: str) -> Member:
     match = _MEMBER.match(text)
     if match is None:
         raise ValueError(f"not a line of a schedule: {text!r}")
-    name, extent, tile, parallel, vector, dims = match.groups()
+    name, extent, tile, parallel, vector, rest, along, dims = match.groups()
     pairs = (word.removeprefix("S").split(".") for word in dims.split())
-    return Member(name, int(extent), {int(s): int(d) for s, d in pairs}, int(tile or 1), bool(vector), bool(parallel))
+    over = {int(s): int(d) for s, d in pairs}
+    return Member(name, int(extent), over, int(tile or 1), bool(vector), bool(parallel), int(rest or 0), along or "")

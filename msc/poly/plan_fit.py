@@ -18,6 +18,9 @@ def check_fit(model: KernelModel, plan: Plan) -> None:
     for group in (*plan.first, *plan.groups):
         for member in group.inner:
             _check_inner(member, group)
+    for member in _members(plan):
+        if member.rest:
+            _check_rest(model, plan, member)
     for number in range(len(model.statements)):
         _check_statement(number, [m for m in _members(plan) if number in m.dims])
 
@@ -37,6 +40,18 @@ def _check_member(model: KernelModel, member: Member) -> None:
             raise ValueError(f"loop {member.name}: there is no S{number}.{dimension}")
         if extents[dimension] != member.extent:
             raise ValueError(f"loop {member.name}: S{number}.{dimension} has extent {extents[dimension]}")
+
+
+def _check_rest(model: KernelModel, plan: Plan, member: Member) -> None:
+    """A rest is less than the last tile of a shared vector loop, and runs along another loop of all its statements."""
+    along = next((m for m in plan.band if m.name == member.along and m is not member), None)
+    if along is None or along.dims.keys() != member.dims.keys() or along.tile == 1:
+        raise ValueError(f"loop {member.name}: its rest runs along no tile of another loop of the same statements")
+    last = member.extent % member.tile or (member.tile if member.tile == member.extent else 0)
+    if member not in plan.band or not member.vector or not member.rest < last:
+        raise ValueError(f"loop {member.name}: only a part of the last tile of a shared vector loop is a rest")
+    if any(model.statements[s].bound(d) is not None for s, d in member.dims.items()):
+        raise ValueError(f"loop {member.name}: what a call's sizes leave is not known")
 
 
 def _check_inner(member: Member, group: Group) -> None:

@@ -14,7 +14,7 @@ takes what whole tiles fill of what the ones before left. How many tiles end the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import islpy as isl
@@ -144,7 +144,26 @@ class _TreeBuilder:
                 lambda child: self._group(child, group, inner[1:], parts),
             )
         points = [m for m in self._plan.points if group.statements[0] in m.dims] if parts is not None else []
-        return self._points(node, group, points, parts or {})
+        return self._tile(node, group, points, parts or {})
+
+    def _tile(
+        self, node: isl.ScheduleNode, group: Group, members: Sequence[Member], parts: Mapping[str, _Part]
+    ) -> isl.ScheduleNode:
+        """The point loops; where the vector loop's rest runs along another, those of all else, then those of the rest.
+
+        Both share the group's inner loops, so that what they sum stays in registers.
+        """
+        across = _across(members, parts)
+        if across is None:
+            return self._points(node, group, members, parts)
+        lanes = members[-1]
+        others = [m for m in members[:-1] if m is not across]
+        orders = (members, (*others, replace(lanes, vector=False), replace(across, vector=True)))
+        halves = _halves(lanes, parts[lanes.name])
+        filters = [self._range_filter(lanes, half) for half in halves]
+        return self._sequence(
+            node, filters, lambda child, k: self._points(child, group, orders[k], {**parts, lanes.name: halves[k]})
+        )
 
     def _points(
         self, node: isl.ScheduleNode, group: Group, members: Sequence[Member], parts: Mapping[str, _Part]
@@ -159,7 +178,8 @@ class _TreeBuilder:
         row = (
             f"{{d}} - {start}" if part.single else f"{{d}} - {start} - {part.tile}*floor(({{d}} - {start})/{part.tile})"
         )
-        kind = "vector" if member.vector else "unroll" if part.even else "sequential"
+        unrolled = part.even and (self._plan.sums or not any(m.along == member.name for m in self._plan.band))
+        kind = "vector" if member.vector else "unroll" if unrolled else "sequential"
         return self._loop(
             node, f"{kind}:{member.name}", member, row, lambda child: self._points(child, group, members[1:], parts)
         )
@@ -208,6 +228,20 @@ class _TreeBuilder:
 
     def _statement_filter(self, statements: Sequence[int]) -> isl.UnionSet:
         return isl.UnionSet("{ " + "; ".join(tuple_of(s, self._ranks[s]) for s in statements) + " }")
+
+
+def _across(members: Sequence[Member], parts: Mapping[str, _Part]) -> Member | None:
+    """The member along which what is left of the vector loop runs in the given parts; None where nothing is."""
+    if not members or not members[-1].rest or parts[members[-1].name].high != str(members[-1].extent):
+        return None
+    return next(m for m in members if m.name == members[-1].along)
+
+
+def _halves(lanes: Member, part: _Part) -> tuple[_Part, _Part]:
+    """The last part of the vector loop: what runs along it, and what runs across."""
+    border = lanes.extent - lanes.rest
+    first = replace(part, high=str(border), tile=border - int(part.low))
+    return first, replace(part, low=str(border), tile=lanes.rest)
 
 
 def _parts(member: Member) -> list[_Part]:

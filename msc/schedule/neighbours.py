@@ -75,27 +75,31 @@ class Neighbourhood:
         if vector is None:
             return
         rows = [i for i, m in enumerate(plan.band) if i != vector and m.extent > 1]
-        flat = tuple(m if i == vector else replace(m, tile=1) for i, m in enumerate(plan.band))
+        flat = tuple(_without_rest(m) if i == vector else replace(m, tile=1) for i, m in enumerate(plan.band))
         for width in self._widths(plan.band[vector], plan):
             wide = _with(flat, vector, replace(flat[vector], tile=width))
             yield replace(plan, band=wide)
             for row in rows:
                 for count in self._row_counts(plan, wide[row], width):
-                    yield replace(plan, band=_with(wide, row, replace(wide[row], tile=count)))
+                    tiled = _with(wide, row, replace(wide[row], tile=count))
+                    yield replace(plan, band=tiled)
+                    if rest := width % lanes_of(self.model, self.target):
+                        across = replace(wide[vector], rest=rest, along=wide[row].name)
+                        yield replace(plan, band=_with(tiled, vector, across))
 
     def _widths(self, member: Member, plan: Plan) -> list[int]:
         """Blocks that a layout cuts the loop into are kept, as whole vectors."""
         lanes = lanes_of(self.model, self.target)
         block = max((block_size(self.model.statements[s], d) for s, d in member.dims.items()), default=0)
         widths = [lanes * k for k in range(1, _MAX_VECTORS + 1) if lanes * k < member.extent]
-        if not _reduces(plan) or member.extent <= lanes * _MAX_VECTORS:
+        if not plan.sums or member.extent <= lanes * _MAX_VECTORS:
             widths.append(member.extent)
         return [w for w in widths if not block or block % w == 0 or w % block == 0]
 
     def _row_counts(self, plan: Plan, member: Member, width: int) -> list[int]:
         """As many rows as registers hold; where nothing accumulates, powers of two."""
         lanes, registers = lanes_of(self.model, self.target), self.target.vector_registers
-        if not _reduces(plan):
+        if not plan.sums:
             return [n for n in (2, 4, 8, 16, 32) if n <= min(member.extent, 2 * lanes)]
         limit = (registers - 2) // pieces(width, lanes)
         return list(range(2, min(member.extent, limit) + 1))
@@ -103,7 +107,7 @@ class Neighbourhood:
     def _vectors(self, plan: Plan) -> Iterator[Plan]:
         """Vectors along another loop of the band, or along loops of the groups' own."""
         lanes, vector = lanes_of(self.model, self.target), _vector(plan.band)
-        scalar = tuple(replace(m, vector=False, tile=1) for m in plan.band)
+        scalar = tuple(replace(_without_rest(m), vector=False, tile=1) for m in plan.band)
         loose = tuple(_without_vector(g) for g in plan.groups)
         for i, member in enumerate(scalar):
             if i != vector and self._can_carry(member):
@@ -164,11 +168,6 @@ def _vector(band: Sequence[Member]) -> int | None:
     return next((i for i, m in enumerate(band) if m.vector), None)
 
 
-def _reduces(plan: Plan) -> bool:
-    """Whether loops run below the tiles, so that what the tiles compute must stay in registers."""
-    return any(group.inner for group in plan.groups)
-
-
 def _with(members: tuple[Member, ...], position: int, member: Member) -> tuple[Member, ...]:
     return (*members[:position], member, *members[position + 1 :])
 
@@ -180,6 +179,10 @@ def _with_group(plan: Plan, position: int, group: Group) -> Plan:
 def _swapped(members: tuple[Member, ...], position: int) -> tuple[Member, ...]:
     before, first, second = members[:position], members[position], members[position + 1]
     return (*before, second, first, *members[position + 2 :])
+
+
+def _without_rest(member: Member) -> Member:
+    return replace(member, rest=0, along="")
 
 
 def _without_vector(group: Group) -> Group:

@@ -99,6 +99,8 @@ class _Tile:
     innermost: int | None
     lanes: int
     target: CpuTarget
+    rest: int
+    """Of the width what runs as vectors along the rows."""
 
     @staticmethod
     def of(
@@ -117,7 +119,8 @@ class _Tile:
         vector = carrier.dims.get(number) if carrier is not None and vectorisable(statement) else None
         width = 1 if carrier is None or vector is None else above.tile if above is not None else carrier.extent
         inner = innermost.dims.get(number) if innermost is not None else None
-        return _Tile(model, statement, rows, vector, max(1, width), inner, lanes, target)
+        rest = above.rest if above is not None and vector is not None else 0
+        return _Tile(model, statement, rows, vector, max(1, width), inner, lanes, target, rest)
 
     def cycles(self) -> float:
         """Of all tiles of the statement."""
@@ -125,8 +128,14 @@ class _Tile:
         steps = self.statement.points / (rows * self.width)
         return steps * (self._step(rows) + _LOOP_OVERHEAD) + self._lane_reductions()
 
+    def _vectors(self, rows: int) -> float:
+        """Vectors of a row, with its share of those that run along the rows."""
+        if self.vector is None:
+            return self.width
+        return pieces(self.width - self.rest, self.lanes) + self.rest * pieces(rows, self.lanes) / rows
+
     def _step(self, rows: int) -> float:
-        vectors = pieces(self.width, self.lanes) if self.vector is not None else self.width
+        vectors = self._vectors(rows)
         arithmetic = rows * vectors * self._arithmetic() / _ARITHMETIC_PORTS
         loads, stores, far = self._memory(rows, vectors)
         latency = 0.0
@@ -156,7 +165,7 @@ class _Tile:
         fused = combined and isinstance(self.statement.body, Apply) and self.statement.body.op == "mul"
         return count + combined - (fused and self.target.fma)
 
-    def _memory(self, rows: int, vectors: int) -> tuple[float, float, float]:
+    def _memory(self, rows: int, vectors: float) -> tuple[float, float, float]:
         """Loads and stores of a tile, and cycles for what streams from the second cache."""
         per_access = list(self._accesses(rows, vectors))
         write, reads = per_access[0], per_access[1:]
@@ -165,7 +174,7 @@ class _Tile:
         far = streamed * self.target.vector_bytes / _BYTES_PER_CYCLE[1]
         return sum(count for count, _ in reads), 0.0 if in_registers else write[0], far
 
-    def _accesses(self, rows: int, vectors: int) -> Iterator[tuple[float, bool]]:
+    def _accesses(self, rows: int, vectors: float) -> Iterator[tuple[float, bool]]:
         """For each access, how many instructions a tile needs for it, and whether it moves along the vector only."""
         along = strides(self.model, self.statement, self.vector) if self.vector is not None else None
         for k, (array, _) in enumerate(self.statement.accesses()):

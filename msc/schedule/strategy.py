@@ -17,12 +17,15 @@ from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.outer_band import ScheduleLimit, SharedLoop, can_share, carries_nothing, restricted, shared_loops
 from msc.poly.plan import Group, Member, Plan
 from msc.poly.scalar import reads
-from msc.schedule.access import block_size, lanes_of, scalar_cost, statement_cost, strides, vectorisable
+from msc.schedule.access import block_size, lanes_of, pieces, scalar_cost, statement_cost, strides, vectorisable
 from msc.schedule.staging import own_loops, staged, with_staged
 from msc.schedule.threads import NOWHERE, Surroundings, shared
 from msc.schedule.tile_order import in_order
 from msc.schedule.tiling import TileSearch
 from msc.targets.cpu import CpuTarget
+
+REST_THAT_MATTERS = 0.1
+"""The part of a kernel's instructions from which a rest of its columns gets loops of its own."""
 
 
 @dataclass
@@ -254,6 +257,9 @@ def _tiled(
     reasons.append(f"register tile {name} x {band[vector].name} {tile.width}: {tile.cycles:.0f} cycles a step")
     outer = tuple(m for i, m in enumerate(band) if i != vector and m.dims[heaviest] not in counts)
     columns = replace(band[vector], tile=tile.width, vector=True)
+    if tile.rest:
+        columns = replace(columns, rest=tile.rest, along=rows[0].name)
+        reasons.append(f"the last {tile.rest} of {columns.name}, which fill no vector, along {columns.along}")
     return in_order(model, heaviest, columns, (*outer, *rows), target)
 
 
@@ -269,10 +275,37 @@ def _moved(
     row = next((i for i in others if _is_crossed(model, band[i], band[vector]) and band[i].extent >= lanes), None)
     if row is None or band[vector].extent < lanes:
         blocks = gcd(*(block_size(model.statements[s], d) for s, d in band[vector].dims.items()))
-        return (*(band[i] for i in others), replace(band[vector], tile=blocks or band[vector].extent, vector=True))
+        columns = replace(band[vector], tile=blocks or band[vector].extent, vector=True)
+        across = None if blocks else _across(model, band, vector, lanes)
+        if across is None:
+            return (*(band[i] for i in others), columns)
+        columns = replace(columns, rest=columns.extent % lanes, along=band[across].name)
+        reasons.append(f"the last {columns.rest} of {columns.name}, which fill no vector, along {columns.along}")
+        tiled = replace(band[across], tile=min(lanes, band[across].extent))
+        return (*(tiled if i == across else band[i] for i in others), columns)
     reasons.append(f"tiles of {lanes} x {lanes} along {band[row].name} and {band[vector].name}: one is read across")
     outer = (band[i] for i in others if i != row)
     return (*outer, replace(band[row], tile=lanes), replace(band[vector], tile=lanes, vector=True))
+
+
+def _across(model: KernelModel, band: Sequence[Member], vector: int, lanes: int) -> int | None:
+    """The member along which what fills no vector costs least, where that saves a part of all that matters."""
+    columns, rest = band[vector], band[vector].extent % lanes
+    if not rest or columns.extent < lanes or _has_bound(model, columns):
+        return None
+    whole = _band_cost(model, columns, lanes)
+    costs = {
+        i: _band_cost(model, m, lanes) * rest / columns.extent
+        for i, m in enumerate(band)
+        if i != vector and _can_carry(model, m) and m.dims.keys() == columns.dims.keys()
+    }
+    best = min(costs, key=lambda i: costs[i], default=None)
+    saved = 0 if best is None else whole / pieces(columns.extent, lanes) - costs[best]
+    return best if saved > REST_THAT_MATTERS * whole else None
+
+
+def _has_bound(model: KernelModel, member: Member) -> bool:
+    return any(model.statements[s].bound(d) is not None for s, d in member.dims.items())
 
 
 def _is_crossed(model: KernelModel, row: Member, vector: Member) -> bool:

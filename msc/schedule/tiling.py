@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from msc.dialects.element_types import BYTES
 from msc.poly.model import KernelModel, KernelStatement
-from msc.schedule.access import block_size, pieces, strides
+from msc.schedule.access import access_cost, block_size, pieces, strides
 from msc.targets.cpu import SPARE_OF_WIDE_TILES, SPARE_REGISTERS, WIDE, CpuTarget
 
 FMA_LATENCY = 4
@@ -43,6 +43,8 @@ class RegisterTile:
     rows: tuple[tuple[int, int], ...]
     width: int
     cycles: float
+    rest: int = 0
+    """Of the last columns how many fill no vector, and run as vectors along the rows."""
 
     @property
     def height(self) -> int:
@@ -62,6 +64,8 @@ class _Loads:
     """Of those that change with the row, the accesses to arrays that the second cache does not hold."""
     rows_kept: int = 0
     """Rows whose cache lines stay in the first cache until they are read whole."""
+    column: float = 0
+    """Instructions to load all that changes with the row as a vector along the rows."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +132,22 @@ class TileSearch:
                 if height * vectors + min(vectors, height) + self._spare(vectors) <= registers:
                     rows = tuple(zip(dims, counts, strict=True))
                     yield RegisterTile(rows, width, self._cycles_a_row(rows, width, loads))
+        if len(side) == 1 and not block and self._leaves_rest(extent):
+            yield from self._with_rest(*side[0], extent, loads)
+
+    def _leaves_rest(self, extent: int) -> bool:
+        known = self.statement.bound(self.vector) is None
+        return known and extent % self.lanes > 0 and self.lanes < extent <= self.lanes * MAX_VECTORS
+
+    def _with_rest(self, row: int, counts: Sequence[int], extent: int, loads: _Loads) -> Iterator[RegisterTile]:
+        """Tiles of all columns of which those that fill no vector run as vectors along the rows."""
+        whole, rest = divmod(extent, self.lanes)
+        for count in counts:
+            sums = count * whole + rest * pieces(count, self.lanes)
+            if count > 1 and sums + min(whole, count) + self._spare(whole + 1) <= self.target.vector_registers:
+                cuts = _cuts(self.statement.extents[row], count)
+                cycles = sum(times * self._rest_cycles(size, whole, rest, loads) for size, times in cuts)
+                yield RegisterTile(((row, count),), extent, cycles / self.statement.extents[row], rest)
 
     def _spare(self, vectors: int) -> int:
         return SPARE_OF_WIDE_TILES if vectors >= WIDE and self.target.holds_wide_tiles else SPARE_REGISTERS
@@ -157,8 +177,15 @@ class TileSearch:
         steps = prod(self.statement.extents[d] for d in self.statement.reduced)
         return steps * width * self.target.vector_bytes // self.lanes > self.target.l1 // 2
 
-    def _tile_cycles(self, rows: int, vectors: int, loads: _Loads, streamed: bool) -> float:
-        arithmetic = max(rows * vectors / PORTS, FMA_LATENCY)
+    def _rest_cycles(self, rows: int, vectors: int, rest: int, loads: _Loads) -> float:
+        """Cycles of one reduction step over a tile and over the columns left, a vector of rows each."""
+        across = rest * pieces(rows, self.lanes)
+        whole = self._tile_cycles(rows, vectors, loads, self._streams(vectors * self.lanes), across)
+        return whole + (loads.column * pieces(rows, self.lanes) + loads.vector * rest) / PORTS
+
+    def _tile_cycles(self, rows: int, vectors: int, loads: _Loads, streamed: bool, more: int = 0) -> float:
+        """`more` are multiply-adds besides those of the rows."""
+        arithmetic = max((rows * vectors + more) / PORTS, FMA_LATENCY)
         memory = (loads.both * rows * vectors + loads.row * rows + loads.vector * vectors + loads.neither) / PORTS
         far = loads.vector * vectors * self.target.vector_bytes / L2_BYTES_PER_CYCLE if streamed else 0
         if loads.row and rows > loads.rows_kept:
@@ -173,7 +200,9 @@ class TileSearch:
             counts[bool(v), any(a[k] for a in across)] += 1
         kept = min((self._rows_kept(k, a[k]) for a in across for k, v in enumerate(along) if a[k] and not v), default=0)
         far = sum(self._is_far(k) for k, v in enumerate(along) if not v and any(a[k] for a in across))
-        return _Loads(counts[True, True], counts[False, True], counts[True, False], counts[False, False], far, kept)
+        column = sum(access_cost(a[k], self.lanes) for a in across for k in range(len(along)) if a[k])
+        both, row, vector, neither = (counts[c] for c in ((True, True), (False, True), (True, False), (False, False)))
+        return _Loads(both, row, vector, neither, far, kept, column)
 
     def _is_far(self, read: int) -> bool:
         array = self.model.arrays[self.statement.accesses()[1 + read][0]]

@@ -19,6 +19,10 @@ WIDE = 4
 """Vectors in a row of a register tile that reads few elements of other operands for each multiply-add."""
 
 
+MUCH_LESS = 1.1
+"""How much less work a tile of another shape must be to be worth that its loads are more."""
+
+
 SPARE_REGISTERS, SPARE_OF_WIDE_TILES = 7, 4
 """Besides accumulators and the vectors of a row: broadcasts that C compilers load ahead; with fewer they spill.
 
@@ -53,8 +57,16 @@ class CpuTarget:
         widths = (WIDE, 5, 6, 7, 8, 3, 2, 1) if few else (WIDE, 2, 1) if wide else (2, 1)
         return tuple(k * self.lanes(element_bytes) for k in widths)
 
-    def tile_rows(self) -> int:
-        """The rows of a register tile two vectors wide; one wide, where two leave too few sums in flight."""
+    def tile_rows(self, columns: int = 0, element_bytes: int = 4) -> int:
+        """The rows of a register tile two vectors wide; one wide, where two leave too few sums in flight.
+
+        Of a tile as wide as all `columns` where these leave a rest that is much less work as vectors along the rows.
+        """
+        whole, rest = divmod(columns, self.lanes(element_bytes))
+        spare = SPARE_OF_WIDE_TILES if whole + 1 >= WIDE and self.holds_wide_tiles else SPARE_REGISTERS
+        high = (self.vector_registers - spare - whole - rest) // whole if whole and rest else 0
+        if high * whole >= SUMS_IN_FLIGHT and (high * whole + rest) * MUCH_LESS < high * (whole + 1):
+            return high
         rows = (self.vector_registers - SPARE_REGISTERS - 2) // 2
         return rows if 2 * rows >= SUMS_IN_FLIGHT else self.vector_registers - SPARE_REGISTERS - 1
 

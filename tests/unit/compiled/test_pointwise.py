@@ -29,7 +29,7 @@ NETWORK = """builtin.module @net attributes {{ms.weights = "net.safetensors"}} {
 
 @pytest.mark.parametrize("end", [ALONE, THEN_A_WINDOW], ids=["along the image", "along channels"])
 @pytest.mark.parametrize("march", ["native", "generic"])
-@pytest.mark.parametrize("sizes", [(5, 24, 9, 9), (3, 7, 5, 13), (40, 64, 1, 33), (8, 2, 7, 7)])
+@pytest.mark.parametrize("sizes", [(5, 24, 9, 9), (3, 7, 5, 13), (40, 64, 1, 33), (8, 2, 7, 7), (20, 37, 7, 7)])
 def test_pointwise(tmp_path: Path, sizes: tuple[int, int, int, int], march: str, end: str) -> None:
     a, b, h, w = sizes
     rng = np.random.default_rng(a)

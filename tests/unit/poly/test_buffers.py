@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from xdsl.ir.affine import AffineExpr
 
 from msc.poly.affine import bounds, linear_form, simplified
-from msc.poly.buffers import body_accesses, forwarded, local_buffer
+from msc.poly.buffers import body_accesses, forwarded, local_buffer, local_buffers
 from msc.poly.compute import dims
 from msc.poly.model import KernelModel
 from msc.poly.nest import Body, Loop, Nest, generate
@@ -46,6 +46,21 @@ def test_an_accumulator_is_as_large_as_its_tile(tile: int) -> None:
     assert buffer is not None
     assert sorted(buffer.shape) == sorted((1, tile))
     assert forwarded(accesses) == set()
+
+
+def test_a_part_with_vectors_across_is_a_buffer_of_its_own() -> None:
+    model, every = matmul_relu(8, 17, 4), range(3)
+    band = (
+        Member("m", 8, dict.fromkeys(every, 0), 4),
+        Member("n", 17, dict.fromkeys(every, 1), 17, vector=True, rest=1, along="m"),
+    )
+    plan = Plan(band, (Group((0,)), Group((1,), (Member("k", 4, {1: 2}),)), Group((2,))))
+    body, depth = body_of(generate(schedule_tree(model, plan)))
+    accesses = [a for a in body_accesses(model, body, dict.fromkeys(range(depth), range(2))) if a.array == 3]
+    buffers = local_buffers(accesses, depth)
+    assert buffers is not None
+    assert sorted(b.shape for b in buffers) == [(1, 4), (4, 16)]
+    assert all(sum(b.holds(a.index, a.inner) for b in buffers) == 1 for a in accesses)
 
 
 def chain(n: int = 6) -> KernelModel:

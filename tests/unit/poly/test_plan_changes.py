@@ -34,6 +34,7 @@ def plan(*changes: tuple[str, str], order: tuple[int, ...] = (0, 1, 2)) -> Plan:
         (plan(("oh extent 10", "oh extent 10 parallel"), order=(1, 0, 2)), "order: oh, oc, ow, threads along oh"),
         (plan((" tile 16 vector", ""), ("tile 5", "tile 5 vector")), "oc not tiled, vectors along ow"),
         (plan((" vector", "")), "no vectors"),
+        (plan(("vector", "vector rest 1 along ow")), "rest of oc along ow"),
         (
             plan(("kh extent 5: S1.4, kw extent 5: S1.5", "kw extent 5: S1.5, kh extent 5: S1.4")),
             "order of S1: kw, kh",

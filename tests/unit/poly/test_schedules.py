@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise, permutations
 
 import pytest
@@ -12,8 +13,9 @@ from xdsl.ir.affine import AffineExpr
 from msc.poly.compute import dims
 from msc.poly.dependences import dependences
 from msc.poly.model import KernelModel
-from msc.poly.nest import Loop, Nest, generate
+from msc.poly.nest import Body, Loop, Nest, generate
 from msc.poly.plan import Group, Member, Plan, from_lines, to_lines
+from msc.poly.plan_fit import check_fit
 from msc.poly.tree import carried, schedule_tree, violated
 from msc.poly.vector_order import lanes_collide
 from tests.unit.poly.kernels import (
@@ -38,6 +40,7 @@ members = st.builds(
     vector=st.booleans(),
     parallel=st.booleans(),
 )
+members |= st.builds(replace, members, rest=st.integers(1, 9), along=st.just("oc"))
 groups = st.builds(
     Group,
     statements=st.lists(st.integers(0, 9), min_size=1, max_size=3).map(tuple),
@@ -105,6 +108,28 @@ def test_tiles_cover_everything_once_in_order(tiles: tuple[int, int], swapped: b
         assert not loop.upper.used_dims() or loop.lower.used_dims()
 
 
+@settings(max_examples=30, deadline=None)
+@given(rows=st.integers(2, 7), columns=st.sampled_from([4, 7, 10]), data=st.data())
+def test_what_fills_no_vector_runs_along_rows_inside_the_same_sums(
+    rows: int, columns: int, data: st.DataObject
+) -> None:
+    every = range(3)
+    rest = data.draw(st.integers(1, (10 % columns or 10) - 1)) if 10 % columns != 1 else 0
+    band = (
+        Member("m", 7, dict.fromkeys(every, 0), rows),
+        Member("n", 10, dict.fromkeys(every, 1), columns, vector=True, rest=rest, along="m" if rest else ""),
+    )
+    plan = Plan(band, (Group((0,)), Group((1,), (Member("k", 3, {1: 2}),)), Group((2,))))
+    check_fit(MATMUL, plan)
+    schedule = schedule_tree(MATMUL, plan)
+    nests = generate(schedule)
+    run = list(executed(nests))
+    assert violated(schedule, dependences(MATMUL)).is_empty()
+    assert sorted(run) == sorted(instances(MATMUL))
+    assert runs_right(MATMUL, run)
+    assert ("m" in {loop.name for loop in loops(nests) if loop.kind == "vector"}) is (rest > 0)
+
+
 STAGED = staged_product(7, 10, 3)
 
 
@@ -148,6 +173,8 @@ def loops(nests: tuple[Nest, ...]) -> list[Loop]:
     for nest in nests:
         if isinstance(nest, Loop):
             found += [nest, *loops(nest.body)]
+        elif isinstance(nest, Body):
+            found += loops(nest.inside)
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
+import pytest
 from xdsl.ir.affine import AffineExpr
 
 from msc.poly.compute import affine_map, dims
@@ -48,6 +49,38 @@ def test_tiles_of_wide_panels_spare_fewer_registers() -> None:
     tile = best((100,), 512, 100, panel=64)
     assert (tile.height, tile.width) == (6, 64)
     assert tile.height * 4 + 4 + SPARE_OF_WIDE_TILES == TARGET.vector_registers
+
+
+def image(places: int, channels: int = 512, panel: int = 8) -> RegisterTile:
+    """The tile of `y[o, p] += w[o, i] * x[i, p]`, with weights in panels of channels."""
+    o, p, i = dims(3)
+    arrays = (
+        Array((channels // panel, 64, panel), "f32", "input"),
+        Array((64, places), "f32", "input"),
+        Array((channels, places), "f32", "internal"),
+    )
+    weight = Read(0, affine_map(3, [o // panel, i, o % panel]), "f32")
+    body = Apply("mul", (weight, Read(1, affine_map(3, [i, p]), "f32")))
+    update = KernelStatement((channels, places, 64), ("o", "p", "i"), 2, affine_map(3, [o, p]), body, "add", 0)
+    search = TileSearch(KernelModel(arrays, (update,), ("product",)), update, 1, TARGET.lanes(4), TARGET)
+    return search.best((0,))
+
+
+def test_a_narrow_rest_of_the_columns_runs_along_the_rows() -> None:
+    rows = TARGET.tile_rows(49)
+    tile = image(49, panel=rows)
+    assert (tile.height, tile.width, tile.rest) == (rows, 49, 1)
+    assert rows * 3 + 1 + 3 + SPARE_OF_WIDE_TILES <= TARGET.vector_registers
+
+
+@pytest.mark.parametrize("places", [48, 64, 196, 3136])
+def test_columns_that_fill_vectors_leave_no_rest(places: int) -> None:
+    assert TARGET.tile_rows(places) == TARGET.tile_rows()
+    assert image(places, 11 * 64, TARGET.tile_rows()).rest == 0
+
+
+def test_rows_that_lie_apart_are_no_vectors() -> None:
+    assert best((1024,), 17, 64).rest == 0
 
 
 def test_rows_a_page_apart_share_sets_of_the_first_cache() -> None:
