@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from msc.driver.kernel_rates import KernelRate, kernel_work, rate_json, rates
+from msc.driver.kernel_rates import KernelRate, KernelTime, kernel_work, rate_json, rates
 from msc.driver.libraries import library_of
 from msc.driver.model_inputs import choose_inputs
 from msc.driver.options import CompileOptions
@@ -28,15 +28,6 @@ class Workload:
     seed: int = 0
     warm_up: int = 10
     seconds: float = 1.0
-
-
-@dataclass(frozen=True)
-class KernelTime:
-    """One kernel call: median seconds, and its share of all of them."""
-
-    name: str
-    seconds: float
-    share: float
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from msc.driver.options import CompileOptions
 from msc.driver.stages import stage_of_file
@@ -14,11 +14,16 @@ from msc.runtime.machine import Machine, machine_from_json
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.files import read_source
 
-if TYPE_CHECKING:
-    from msc.driver.benchmark import KernelTime
-
-
 _MEASURE_AGAIN = "measure this model with these options: msc bench MODEL --kernels --json"
+
+
+@dataclass(frozen=True)
+class KernelTime:
+    """One kernel call: median seconds, and its share of all of them."""
+
+    name: str
+    seconds: float
+    share: float
 
 
 @dataclass(frozen=True)

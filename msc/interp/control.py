@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 from xdsl.dialects import func, scf
-from xdsl.ir import Operation, SSAValue
-
-if TYPE_CHECKING:
-    from msc.interp.graph import Evaluator
+from xdsl.ir import Block, Operation, SSAValue
 
 Scope: TypeAlias = Mapping[SSAValue, Any]
-Handler: TypeAlias = Callable[["Evaluator", Operation, Sequence[Any], Scope], tuple[Any, ...]]
+
+
+class Evaluator(Protocol):
+    """What runs the blocks that control comes to."""
+
+    def function(self, name: str) -> func.FuncOp:
+        """The function of a name."""
+        ...
+
+    def run_block(self, block: Block, arguments: Sequence[Any], scope: Scope) -> tuple[Any, ...]:
+        """The operands of the terminator of a block; `scope` holds what the block may use from outside."""
+        ...
+
+
+Handler: TypeAlias = Callable[[Evaluator, Operation, Sequence[Any], Scope], tuple[Any, ...]]
 
 
 def _if(evaluator: Evaluator, op: Operation, operands: Sequence[Any], scope: Scope) -> tuple[Any, ...]:
