@@ -60,12 +60,13 @@ class CpuTarget:
     def tile_rows(self, columns: int = 0, element_bytes: int = 4) -> int:
         """The rows of a register tile two vectors wide; one wide, where two leave too few sums in flight.
 
-        Of a tile as wide as all `columns` where these leave a rest that is much less work as vectors along the rows.
+        Of a tile as wide as all `columns` where these leave a rest that is much less work as vectors along the rows,
+        and there are rows enough to keep the multiply-adds busy with each vector of the columns.
         """
         whole, rest = divmod(columns, self.lanes(element_bytes))
         spare = SPARE_OF_WIDE_TILES if whole + 1 >= WIDE and self.holds_wide_tiles else SPARE_REGISTERS
         high = (self.vector_registers - spare - whole - rest) // whole if whole and rest else 0
-        if high * whole >= SUMS_IN_FLIGHT and (high * whole + rest) * MUCH_LESS < high * (whole + 1):
+        if high >= SUMS_IN_FLIGHT and (high * whole + rest) * MUCH_LESS < high * (whole + 1):
             return high
         rows = (self.vector_registers - SPARE_REGISTERS - 2) // 2
         return rows if 2 * rows >= SUMS_IN_FLIGHT else self.vector_registers - SPARE_REGISTERS - 1

@@ -73,10 +73,10 @@ def test_a_narrow_rest_of_the_columns_runs_along_the_rows() -> None:
     assert rows * 3 + 1 + 3 + SPARE_OF_WIDE_TILES <= TARGET.vector_registers
 
 
-@pytest.mark.parametrize("places", [48, 64, 196, 3136])
-def test_columns_that_fill_vectors_leave_no_rest(places: int) -> None:
+@pytest.mark.parametrize("places", [48, 64, 81, 196, 3136])
+def test_other_images_have_tiles_two_vectors_wide(places: int) -> None:
     assert TARGET.tile_rows(places) == TARGET.tile_rows()
-    assert image(places, 11 * 64, TARGET.tile_rows()).rest == 0
+    assert image(places, TARGET.tile_rows() * 64, TARGET.tile_rows()).width == 32
 
 
 def test_rows_that_lie_apart_are_no_vectors() -> None:
