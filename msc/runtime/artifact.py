@@ -6,6 +6,7 @@ An artifact is code: loading one runs it, so load only what you built or trust.
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -218,5 +219,22 @@ def load(path: Path | str) -> CompiledModel:
         signature = Signature.from_json(text.decode())
     except (OSError, AttributeError, ValueError) as error:
         message = f"'{path}' is not an artifact that this msc can load"
-        raise MscError(Diagnostic("MSC0504", message, notes=(str(error)[:300],))) from error
+        raise MscError(Diagnostic("MSC0504", message, notes=(str(error)[:300], *_machine_notes(file)))) from error
     return CompiledModel(library, signature, file)
+
+
+def _machine_notes(file: Path) -> tuple[str, ...]:
+    """What the loader does not say of an ELF file for another machine than this Python's."""
+    is_elf = _head(file).startswith(b"\x7fELF")
+    return ("it was built for another machine",) if is_elf and _machine(file) != _machine(Path(sys.executable)) else ()
+
+
+def _machine(file: Path) -> tuple[bytes, bytes]:
+    """An ELF file's class and order of bytes, and its machine."""
+    head = _head(file)
+    return head[4:6], head[18:20]
+
+
+def _head(file: Path) -> bytes:
+    with file.open("rb") as opened:
+        return opened.read(20)

@@ -51,15 +51,20 @@ def build(
 ) -> Path:
     """Build `out`, which appears whole or not at all. `weights` maps parameter names to their data.
 
-    Raises MSC0502 (no compiler), MSC0503 (it failed), MSC0505 (weights), MSC0004 (cannot write).
+    Raises MSC0502 (no compiler), MSC0503 (it failed), MSC0509 (it is for another machine), MSC0505 (weights), MSC0004
+    (cannot write).
     """
     chosen = options or BuildOptions()
     folder = Path(tempfile.mkdtemp(prefix="msc-build-"))
     try:
         _compile(program, weights, kind, folder, chosen)
     except MscError as error:
-        if all(d.code != "MSC0503" for d in error.diagnostics):
+        failed = any(d.code == "MSC0503" for d in error.diagnostics)
+        foreign = failed and _is_for_another_machine(chosen.compiler(), program.march)
+        if foreign or not failed:
             shutil.rmtree(folder, ignore_errors=True)
+        if foreign:
+            raise _for_another_machine(chosen.compiler(), program.march) from error
         raise
     place(folder / "result", out, executable=kind != "o")
     shutil.rmtree(folder, ignore_errors=True)
@@ -169,6 +174,16 @@ def _failed(compiler: Toolchain, arguments: Sequence[str], folder: Path, text: s
             help="generated C should always compile: please report this with those files",
         )
     )
+
+
+def _is_for_another_machine(compiler: Toolchain, march: Sequence[str]) -> bool:
+    return compiler.accepts(()) and not compiler.accepts(march)
+
+
+def _for_another_machine(compiler: Toolchain, march: Sequence[str]) -> MscError:
+    message = f"this C compiler does not build for {' '.join(march)}: {compiler.version}"
+    advice = "name one that does, say `CC=aarch64-linux-gnu-gcc msc ...`, or write C or a bundle and build that there"
+    return MscError(Diagnostic("MSC0509", message, help=advice))
 
 
 def place(source: Path, out: Path, executable: bool) -> None:

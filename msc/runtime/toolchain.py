@@ -34,7 +34,11 @@ class Toolchain:
     @property
     def supports_threads(self) -> bool:
         """Whether a program of several threads compiles and links."""
-        return _links(self.command, THREAD_FLAGS)
+        return self.accepts(THREAD_FLAGS)
+
+    def accepts(self, flags: Sequence[str]) -> bool:
+        """Whether a program compiles and links with these flags."""
+        return _links(self.command, tuple(flags))
 
     def run(self, arguments: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
         """Run the compiler in `folder`. OSError and TimeoutExpired come through."""

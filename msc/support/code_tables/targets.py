@@ -51,4 +51,10 @@ CODES: tuple[Code, ...] = (
         "Shares of the machine's peak and bandwidth need two small C programs to be built and run once; one of them "
         "failed, as the notes say. `msc doctor` checks the C compiler.",
     ),
+    Code(
+        "MSC0509",
+        "C compiler for another machine",
+        "The C compiler that was found does not know the CPU of `--march`. `$CC` names another one, say "
+        "`CC=aarch64-linux-gnu-gcc`; C and bundles need none here, and are built by any other machine's compiler.",
+    ),
 )

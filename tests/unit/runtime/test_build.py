@@ -6,7 +6,9 @@ import json
 import os
 import stat
 import subprocess
+import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -144,3 +146,14 @@ def test_timing() -> None:
     timing = summary([3.0, 1.0, 2.0, 4.0])
     assert (timing.minimum, timing.median, timing.percentile(100)) == (1, 2, 4)
     assert len(measure(lambda: None, seconds=0, least=7).samples) == 7
+
+
+def test_a_compiler_for_another_machine(
+    monkeypatch: pytest.MonkeyPatch, program: CProgram, weights: Weights, tmp_path: Path
+) -> None:
+    """No report of rejected C is asked for, and no files are left."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    with pytest.raises(MscError, match=r"MSC0509.*does not build for -march=z80(.|\n)*CC=aarch64-linux-gnu-gcc"):
+        build(replace(program, march=("-march=z80",)), weights, "so", tmp_path / "x.so")
+    assert list(tmp_path.iterdir()) == []

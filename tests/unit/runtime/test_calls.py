@@ -125,6 +125,16 @@ def test_what_is_no_artifact(tmp_path: Path, content: bytes) -> None:
         load(tmp_path / "none.so")
 
 
+def test_an_artifact_for_another_machine(model: CompiledModel, tmp_path: Path) -> None:
+    path = tmp_path / "x.so"
+    model.save(path)
+    data = bytearray(path.read_bytes())
+    data[18:20] = b"\xff\xfe"
+    path.write_bytes(data)
+    with pytest.raises(MscError, match=r"MSC0504(.|\n)*it was built for another machine"):
+        load(path)
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format":2}', '{"format":1,"name":3}'])
 def test_what_is_no_signature(text: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011
