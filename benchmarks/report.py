@@ -14,6 +14,7 @@ from rich.table import Table
 
 from benchmarks.measure import Spread, ratios
 from msc.runtime.machine import Machine
+from msc.support.wording import counted
 
 
 @dataclass(frozen=True)
@@ -95,9 +96,9 @@ def show(result: ModelResult, machine: Machine | None, console: Console) -> None
 
 
 def _show_peers(result: ModelResult, machine: Machine | None, console: Console) -> None:
-    threads = f"{result.threads} thread" + ("s" if result.threads > 1 else "")
-    title = f"{result.model}: {result.multiply_adds:,} multiply-adds, {threads}, {len(result.base.seconds)} rounds"
-    table = Table(title=title)
+    work = counted(result.multiply_adds, "multiply-add")
+    extent = f"{counted(result.threads, 'thread')}, {counted(len(result.base.seconds), 'round')}"
+    table = Table(title=f"{result.model}: {work}, {extent}")
     table.add_column("engine", no_wrap=True)
     shares = ["of peak"] if result.peaks else []
     shares += ["at its clock"] if result.base.clocks else []
@@ -129,11 +130,12 @@ def show_summary(results: list[ModelResult], console: Console) -> None:
     for threads in sorted({result.threads for _, result in rows}):
         logs = [math.log(advantage) for advantage, result in rows if result.threads == threads]
         console.print(
-            f"geometric mean at {threads} threads: {math.exp(sum(logs) / len(logs)):.3f} over {len(logs)} models"
+            f"geometric mean at {counted(threads, 'thread')}: {math.exp(sum(logs) / len(logs)):.3f} "
+            f"over {counted(len(logs), 'model')}"
         )
     for result in results:
         if not result.peers:
-            console.print(f"{result.model}, {result.threads} threads: not measured", highlight=False)
+            console.print(f"{result.model}, {counted(result.threads, 'thread')}: not measured", highlight=False)
 
 
 def _summary_row(advantage: float, result: ModelResult) -> list[str]:
@@ -146,8 +148,8 @@ def _summary_row(advantage: float, result: ModelResult) -> list[str]:
 def show_machine(machine: Machine, console: Console) -> None:
     """Print the ceilings of as many threads as are measured."""
     peak, bandwidth = machine.flops_per_second * 1e-9, machine.bytes_per_second * 1e-9
-    console.print(f"{machine.cpu}, {machine.cpus} CPUs")
-    console.print(f"{machine.threads} threads: {peak:.1f} GFLOP/s in f32, {bandwidth:.1f} GB/s (triad)")
+    console.print(f"{machine.cpu}, {counted(machine.cpus, 'CPU')}")
+    console.print(f"{counted(machine.threads, 'thread')}: {peak:.1f} GFLOP/s in f32, {bandwidth:.1f} GB/s (triad)")
 
 
 def write(results: list[ModelResult], machines: list[Machine], path: Path) -> None:

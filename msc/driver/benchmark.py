@@ -16,6 +16,7 @@ from msc.driver.options import CompileOptions
 from msc.runtime.machine import Machine, measured_machine
 from msc.runtime.timing import Timing, measure
 from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.wording import counted
 
 Array = NDArray[Any]
 
@@ -101,7 +102,7 @@ def measurement_text(measurement: Measurement) -> str:
     parts = [
         f"{name} {_us(timing.percentile(p))}" for name, p in (("median", 50), ("p10", 10), ("p90", 90), ("p99", 99))
     ]
-    lines = [f"{', '.join(parts)}, minimum {_us(timing.minimum)} over {len(timing.samples)} calls"]
+    lines = [f"{', '.join(parts)}, minimum {_us(timing.minimum)} over {counted(len(timing.samples), 'call')}"]
     lines.append(f"{1 / timing.median:,.0f} calls a second; the first call took {_us(measurement.first)}")
     if measurement.kernels:
         columns = f"{'GFLOP/s':>10}{'of peak':>9}{'GB/s':>9}{'of memory':>11}"

@@ -28,6 +28,7 @@ from msc.schedule.neighbours import Neighbourhood
 from msc.schedule.prediction import Prediction, predict
 from msc.schedule.schedule_kernels import plan_of
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+from msc.support.wording import counted
 from msc.targets.cpu import CpuTarget, cpu_target
 
 _ALTERNATIVES = 2
@@ -196,7 +197,9 @@ def _runs_line(kernel: KernelExplanation) -> tuple[str, ...]:
     if kernel.runs == 1:
         return ()
     return (
-        "in a loop, a computed number of times" if kernel.runs is None else f"{kernel.runs} times a call, in a loop",
+        "in a loop, a computed number of times"
+        if kernel.runs is None
+        else f"{counted(kernel.runs, 'time')} a call, in a loop",
     )
 
 

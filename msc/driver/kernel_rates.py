@@ -13,6 +13,7 @@ from msc.driver.stages import stage_of_file
 from msc.runtime.machine import Machine, machine_from_json
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.files import read_source
+from msc.support.wording import counted
 
 _MEASURE_AGAIN = "measure this model with these options: msc bench MODEL --kernels --json"
 
@@ -129,7 +130,7 @@ class MeasuredKernels:
         """Raises MSC0008 where the times are not those of kernels that do `works`, on so many threads (0: any)."""
         problems = list[str]()
         if self.machine is not None and threads not in (0, self.machine.threads):
-            problems.append(f"the times are of {self.machine.threads} threads, this is for {threads}")
+            problems.append(f"the times are of {counted(self.machine.threads, 'thread')}, this is for {threads}")
         others = {name: work for name, work in self.works.items() if works.get(name) != work}
         for name, (flops, nbytes) in others.items():
             here = "{} flops on {} bytes".format(*works[name]) if name in works else "no such kernel"

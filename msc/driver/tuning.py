@@ -29,6 +29,7 @@ from msc.schedule.neighbours import Neighbourhood
 from msc.schedule.prediction import predict
 from msc.schedule.schedule_kernels import ScheduleKernels, plan_of
 from msc.schedule.tuned_plans import TunedPlan, TuningFile, kernel_key, target_text
+from msc.support.wording import counted
 from msc.targets.cpu import CpuTarget, cpu_target
 
 MARGIN = 0.02
@@ -113,10 +114,10 @@ def tune(model: str, options: CompileOptions, workload: Workload, budget: float,
     """
     plain = replace(options, tuned=None)
     started = searches(model, plain, workload)
-    report(f"{len(started)} kernels to tune")
+    report(f"{counted(len(started), 'kernel')} to tune")
     tried = _spend(started, budget, report)
     found = [entry for search in started if (entry := _entry(search, plain, report)) is not None]
-    report(f"{tried} schedules tried, {len(found)} kernels faster")
+    report(f"{counted(tried, 'schedule')} tried, {counted(len(found), 'kernel')} faster")
     return TuningFile(tuple(found))
 
 

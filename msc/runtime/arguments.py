@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from msc.runtime.program import TensorSpec
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+from msc.support.wording import counted
 
 Array: TypeAlias = NDArray[Any]
 
@@ -85,7 +86,9 @@ class Checker:
                 raise MscError(Diagnostic("MSC0602", message, help=did_you_mean(name, names)))
         if len(arrays) > len(names):
             raise MscError(
-                Diagnostic("MSC0602", f"the model takes {len(names)} inputs ({', '.join(names)}), got {len(arrays)}")
+                Diagnostic(
+                    "MSC0602", f"the model takes {counted(len(names), 'input')} ({', '.join(names)}), got {len(arrays)}"
+                )
             )
         twice = [name for name in names[: len(arrays)] if name in named]
         if twice:

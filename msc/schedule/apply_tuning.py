@@ -20,6 +20,7 @@ from msc.dialects import gk
 from msc.schedule.schedule_kernels import REASONS, SCHEDULE
 from msc.schedule.tuned_plans import TunedPlan, TuningFile, kernel_key, read_tuning, target_text
 from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.wording import counted
 from msc.targets.cpu import CpuTarget, cpu_target
 
 _ADVICE = "tune again, or delete the entry"
@@ -62,7 +63,7 @@ def _foreign(tuning: TuningFile, target: CpuTarget, threads: int) -> Iterator[Di
             notes = (f"it is for   {entry.target}", f"this is for {wanted}")
             yield Diagnostic("MSC0410", f"{_name(entry)} is for another target", notes=notes, help=_ADVICE)
         elif entry.threads != threads:
-            message = f"{_name(entry)} is for {entry.threads} threads, this is for {threads}"
+            message = f"{_name(entry)} is for {counted(entry.threads, 'thread')}, this is for {threads}"
             yield Diagnostic("MSC0410", message, help=_ADVICE)
 
 

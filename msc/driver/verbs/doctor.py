@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 
 from msc.support.diagnostics import MscError
+from msc.support.wording import counted
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,9 @@ def _cpu() -> Finding:
 
     cpu = native()
     simd = f"{cpu.vector_bytes * 8}-bit vectors{', FMA' if cpu.fma else ''}"
-    return Finding("CPU", f"{platform.machine()}, {simd}, {cpu.cores} cores, flags {' '.join(cpu.march) or 'none'}")
+    return Finding(
+        "CPU", f"{platform.machine()}, {simd}, {counted(cpu.cores, 'core')}, flags {' '.join(cpu.march) or 'none'}"
+    )
 
 
 def cache_folder() -> Path:

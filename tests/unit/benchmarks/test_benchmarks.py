@@ -94,8 +94,8 @@ def test_a_run_goes_on_when_the_base_fails(tmp_path: Path) -> None:
     arguments = ["mlp", "lenet5", "--peers", "ending,ort", "--rounds", "1", "--json", str(tmp_path / "result.json")]
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
-    assert "mlp, 1 threads: not measured" in result.output
-    assert "lenet5, 1 threads: not measured" in result.output
+    assert "mlp, 1 thread: not measured" in result.output
+    assert "lenet5, 1 thread: not measured" in result.output
 
 
 @pytest.mark.parametrize("name", [n for n in MODELS if n not in NAMES and not n.startswith(("matmul", "conv"))])
