@@ -1,12 +1,16 @@
 """Loads and stores of the first lanes of a vector: where rows do not fill whole vectors, their ends.
 
-x86 has instructions for 32 and 64 bits; elsewhere the lanes are moved one by one, which compilers unroll, as `count` is
-a constant.
+`count` is a constant, so that what depends on it is decided by the C compiler. x86 has loads with a mask for 32 and 64
+bits; elsewhere lanes are loaded one by one. Stores are made of halves, quarters, ... that are stored whole: a load of
+what follows, the next row of an operation in place, would wait until a store with a mask has left the core.
 """
 
 from __future__ import annotations
 
 from msc.codegen.c.types import CType
+
+SMALLEST_REGISTER_BITS = 128
+"""Vectors that are no larger have no halves worth a store."""
 
 _LOAD = """
 /* The first lanes, fewer than all, and zeros. */
@@ -22,9 +26,23 @@ _STORE = """
 /* The first lanes, fewer than all. */
 static inline void store_part_{f}({e} *p, int count, {v} v)
 {
-{begin}    for (int lane = 0; lane < count; ++lane)
+    for (int lane = 0; lane < count; ++lane)
         p[lane] = v[lane];
-{end}}
+}
+"""
+_STORE_OF_HALVES = """
+/* The first lanes, fewer than all. */
+static inline void store_part_{f}({e} *p, int count, {v} v)
+{
+    const {h} low = __builtin_shufflevector(v, v, {low});
+    const {h} high = __builtin_shufflevector(v, v, {high});
+    if (count >= {n} / 2)
+        store_{hf}(p, low);
+    if (count > {n} / 2)
+        store_part_{hf}(p + {n} / 2, count - {n} / 2, high);
+    if (count < {n} / 2)
+        store_part_{hf}(p, count, low);
+}
 """
 LOAD_PART_STRIDED = """
 /* The first lanes, fewer than all, and zeros. */
@@ -43,38 +61,29 @@ static inline void store_part_strided_{f}({e} *p, int64_t stride, int count, {v}
 
 
 def load_part_text(type_: CType) -> str:
-    """The template of the load for vectors of a type."""
-    found = _instructions(type_)
-    return _guarded(_LOAD, found and f"return ({{v}}){found[0]};")
+    """The template of the load for vectors of a type: the machine's instruction in front of the lanes one by one."""
+    load = _masked_load(type_)
+    if load is None:
+        return _LOAD.replace("{begin}", "").replace("{end}", "")
+    feature = "__AVX512F__" if "512_mask" in load else "__AVX2__"
+    begin = f"#if defined({feature})\n    return ({{v}}){load};\n#else\n"
+    return _LOAD.replace("{begin}", begin).replace("{end}", "#endif\n")
 
 
 def store_part_text(type_: CType) -> str:
     """The template of the store for vectors of a type."""
-    found = _instructions(type_)
-    return _guarded(_STORE, found and f"{found[1]};")
+    return _STORE if type_.bits * type_.lanes <= SMALLEST_REGISTER_BITS else _STORE_OF_HALVES
 
 
-def _guarded(text: str, statement: str | None) -> str:
-    """The text with an instruction in front of the lanes one by one, where the machine has it."""
-    if statement is None:
-        return text.replace("{begin}", "").replace("{end}", "")
-    feature = "__AVX512F__" if "512_mask" in statement else "__AVX2__"
-    begin = f"#if defined({feature})\n    {statement}\n#else\n"
-    return text.replace("{begin}", begin).replace("{end}", "#endif\n")
-
-
-def _instructions(type_: CType) -> tuple[str, str] | None:
-    """The load and the store of the machine for vectors of a type; both name floats, whatever the bits mean."""
+def _masked_load(type_: CType) -> str | None:
+    """The load of the machine for vectors of a type; it names floats, whatever the bits mean."""
     letter, real = {32: ("s", "float"), 64: ("d", "double")}.get(type_.bits, ("", ""))
     match type_.bits * type_.lanes if real else 0:
         case 512:
             mask = f"(uint{type_.lanes}_t)((1u << count) - 1)"
-            load = f"__builtin_ia32_loadup{letter}512_mask((const {real} *)p, ({{r}}){{0}}, {mask})"
-            return load, f"__builtin_ia32_storeup{letter}512_mask(({real} *)p, ({{r}})v, {mask})"
+            return f"__builtin_ia32_loadup{letter}512_mask((const {real} *)p, ({{r}}){{0}}, {mask})"
         case 128 | 256 as size:
             name, first = f"p{letter}{size if size > 128 else ''}", ", ".join(map(str, range(type_.lanes)))
-            chosen = f"({{i}}){{{first}}} < count"
-            load = f"__builtin_ia32_maskload{name}((const {{r}} *)p, {chosen})"
-            return load, f"__builtin_ia32_maskstore{name}(({{r}} *)p, {chosen}, ({{r}})v)"
+            return f"__builtin_ia32_maskload{name}((const {{r}} *)p, ({{i}}){{{first}}} < count)"
         case _:
             return None

@@ -174,7 +174,7 @@ TEMPLATES: Mapping[str, Template] = {
     "load": Template(_LOAD),
     "store": Template(_STORE),
     "load_part": Template(load_part_text),
-    "store_part": Template(store_part_text),
+    "store_part": Template(store_part_text, requires_half=("store", "store_part")),
     "load_part_strided": Template(LOAD_PART_STRIDED),
     "store_part_strided": Template(STORE_PART_STRIDED),
     "load_even": Template(_LOAD_EVEN, ("load",)),

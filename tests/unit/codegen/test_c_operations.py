@@ -222,7 +222,10 @@ def test_strided_lanes(compiled: Compile, module_of: Parse, rng: np.random.Gener
 
 
 @pytest.mark.parametrize("march", ["generic", "x86-64-v3", "native"])
-@pytest.mark.parametrize(("dtype", "lanes", "part"), [("f32", 16, 13), ("f32", 4, 3), ("f64", 8, 5), ("i64", 4, 3)])
+@pytest.mark.parametrize(
+    ("dtype", "lanes", "part"),
+    [("f32", 16, 13), ("f32", 16, 9), ("f32", 16, 3), ("f32", 8, 7), ("f32", 4, 3), ("f64", 8, 5), ("i64", 4, 3)],
+)
 def test_parts_of_vectors(
     compiled: Compile, module_of: Parse, rng: np.random.Generator, march: str, dtype: str, lanes: int, part: int
 ) -> None:

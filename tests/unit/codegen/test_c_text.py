@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
 from msc.codegen.c import COptions, emit_c
+from msc.codegen.c.prelude_text import TEMPLATES
+from msc.codegen.c.types import CType
 from msc.interp import evaluate_loops
 from msc.runtime.artifact import CompiledModel
 from msc.runtime.build import BuildOptions, build
@@ -162,6 +164,14 @@ IN_PLACE = module_text(
        func.call @k(%t, %t) : (memref<8xf32>, memref<8xf32>) -> ()
        "memref.copy"(%t, %y) : (memref<8xf32>, memref<8xf32>) -> ()""",
 )
+
+
+@pytest.mark.parametrize("lanes", [4, 8, 16])
+def test_parts_are_stored_without_masks(lanes: int) -> None:
+    """What reads just behind a part, the next row, would wait for a store with a mask."""
+    vector = CType("f32", lanes)
+    assert "mask" not in TEMPLATES["store_part"].instantiate(vector)
+    assert "mask" in TEMPLATES["load_part"].instantiate(vector)
 
 
 def test_parameters_that_share_memory_are_not_restrict(compiled: Compile, module_of: Parse) -> None:
