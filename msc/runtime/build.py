@@ -6,12 +6,13 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from msc.runtime.commands import Commands
 from msc.runtime.flags import BUILD_FLAGS, SANITIZER_FLAGS, THREAD_FLAGS
 from msc.runtime.interface import artifact_text
 from msc.runtime.program import CProgram
@@ -20,6 +21,7 @@ from msc.runtime.toolchain import Toolchain, find_toolchain
 from msc.runtime.weights import weights_assembly, write_weights
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.files import replacing
+from msc.targets.detection import detect_cores
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,11 +34,15 @@ _MESSAGE_LINES = 12
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """`flags` are added after msc's own; `sanitize` builds with AddressSanitizer and UBSan."""
+    """`flags` are added after msc's own; `sanitize` builds with AddressSanitizer and UBSan.
+
+    So many compilers run at once as there are `processors`; with one, the C is compiled as one file.
+    """
 
     flags: tuple[str, ...] = ()
     sanitize: bool = False
     toolchain: Toolchain | None = None
+    processors: int = field(default_factory=detect_cores)
 
     def compiler(self) -> Toolchain:
         return self.toolchain or find_toolchain()
@@ -56,37 +62,48 @@ def build(
     """
     chosen = options or BuildOptions()
     folder = Path(tempfile.mkdtemp(prefix="msc-build-"))
+    kept = False
     try:
         _compile(program, weights, kind, folder, chosen)
+        place(folder / "result", out, executable=kind != "o")
     except MscError as error:
-        failed = any(d.code == "MSC0503" for d in error.diagnostics)
-        foreign = failed and _is_for_another_machine(chosen.compiler(), program.march)
-        if foreign or not failed:
-            shutil.rmtree(folder, ignore_errors=True)
-        if foreign:
+        kept = any(d.code == "MSC0503" for d in error.diagnostics)
+        if kept and _is_for_another_machine(chosen.compiler(), program.march):
+            kept = False
             raise _for_another_machine(chosen.compiler(), program.march) from error
         raise
-    place(folder / "result", out, executable=kind != "o")
-    shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        if not kept:
+            shutil.rmtree(folder, ignore_errors=True)
     return out
 
 
 def write_sources(program: CProgram, weights: Mapping[str, NDArray[np.generic]], folder: Path, kind: Kind) -> None:
-    """The files that are compiled, in `folder`: C, header, weights and, by kind, the part that calls the model."""
-    _write_texts(program, folder, kind)
+    """Files that a compiler makes the `kind` of, in `folder`: C, header, weights and, by kind, what calls the model."""
+    _write_texts(program, folder, kind, 1)
     if program.signature.weights_bytes:
         _write_weights(program, weights, folder)
 
 
-def _write_texts(program: CProgram, folder: Path, kind: Kind) -> None:
-    name = program.name
-    texts = {f"{name}.c": program.source, f"{name}.h": program.header}
+def _write_texts(program: CProgram, folder: Path, kind: Kind, processors: int) -> list[str]:
+    """The names of the C files, with all texts written."""
+    texts = {f"{program.name}.h": program.header, **_model_texts(program, kind, processors)}
     if kind == "so":
         texts["artifact.c"] = artifact_text(program)
     if kind == "exe":
         texts |= {"main.c": main_text(), "model_table.h": table_text(program), "tensor.h": tensor_text()}
     for file_name, text in texts.items():
         (folder / file_name).write_text(text, encoding="utf-8")
+    return [file_name for file_name in texts if file_name.endswith(".c")]
+
+
+def _model_texts(program: CProgram, kind: Kind, processors: int) -> dict[str, str]:
+    """The model's C: several files where that pays, but for an object one: what that is linked with would see more."""
+    name, split = program.name, program.split
+    count = split.count(processors) if split is not None and kind != "o" else 1
+    if split is None or count == 1:
+        return {f"{name}.c": program.source}
+    return {f"{name}_{k}.c": text for k, text in enumerate(split.units(count))}
 
 
 def _write_weights(program: CProgram, weights: Mapping[str, NDArray[np.generic]], folder: Path) -> str:
@@ -127,29 +144,33 @@ def _objects(
     options: BuildOptions,
     flags: Sequence[str],
 ) -> list[str]:
-    """Each file compiled by itself, all at once; weights are computed and written while the C is compiled."""
-    _write_texts(program, folder, kind)
-    with ThreadPoolExecutor() as pool:
+    """Each file compiled by itself, as many at once as there are processors, while weights are computed and written.
+
+    One more is for the weights. Whatever goes wrong ends all of them.
+    """
+    sources = _write_texts(program, folder, kind, options.processors)
+    with ThreadPoolExecutor(options.processors + 1) as pool, Commands() as commands:
 
         def start(source: str) -> Future[str]:
-            return pool.submit(_object, source, folder, options, flags)
+            return pool.submit(_object, source, folder, options, flags, commands)
 
-        running = [start(path.name) for path in sorted(folder.glob("*.c"))]
+        running = [start(source) for source in sources]
         if program.signature.weights_bytes:
             running.append(start(_write_weights(program, weights, folder)))
-        return [compiled.result() for compiled in running]
+        done, _ = wait(running, return_when=FIRST_EXCEPTION)
+        return [compiled.result() for compiled in running if compiled in done]
 
 
-def _object(source: str, folder: Path, options: BuildOptions, flags: Sequence[str]) -> str:
+def _object(source: str, folder: Path, options: BuildOptions, flags: Sequence[str], commands: Commands) -> str:
     made = f"{Path(source).stem}.o"
-    _run(options, folder, [*flags, "-c", "-o", made, source])
+    _run(options, folder, [*flags, "-c", "-o", made, source], commands)
     return made
 
 
-def _run(options: BuildOptions, folder: Path, arguments: Sequence[str]) -> None:
+def _run(options: BuildOptions, folder: Path, arguments: Sequence[str], commands: Commands | None = None) -> None:
     compiler = options.compiler()
     try:
-        result = compiler.run(arguments, folder)
+        result = compiler.run(arguments, folder, commands)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise _failed(compiler, arguments, folder, str(error)) from error
     if result.returncode != 0:

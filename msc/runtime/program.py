@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import cast
 
+from msc.runtime.units import SplitSource
+
 FORMAT = 2
 """Version of the signature text inside artifacts; a reader refuses others."""
 
@@ -196,7 +198,10 @@ class WeightSlot:
 
 @dataclass(frozen=True)
 class CProgram:
-    """Generated C: `<name>.c`, `<name>.h`, the layout of the weights, and the names of its kernels."""
+    """Generated C: `<name>.c`, `<name>.h`, the layout of the weights, and the names of its kernels.
+
+    `split` is the same C for several compilers at once.
+    """
 
     source: str
     header: str
@@ -205,6 +210,7 @@ class CProgram:
     kernels: tuple[str, ...]
     march: tuple[str, ...] = ()
     profiled: bool = False
+    split: SplitSource | None = None
 
     @property
     def name(self) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from msc.runtime.commands import Commands
 from msc.runtime.flags import THREAD_FLAGS
 from msc.support.diagnostics import Diagnostic, MscError
 
@@ -40,9 +41,11 @@ class Toolchain:
         """Whether a program compiles and links with these flags."""
         return _links(self.command, tuple(flags))
 
-    def run(self, arguments: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
-        """Run the compiler in `folder`. OSError and TimeoutExpired come through."""
-        return _run((*self.command, *arguments), folder, COMPILE_TIMEOUT)
+    def run(
+        self, arguments: Sequence[str], folder: Path, commands: Commands | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the compiler in `folder`, as one of `commands`. OSError, TimeoutExpired and Stopped come through."""
+        return (commands or Commands()).run((*self.command, *arguments), folder, COMPILE_TIMEOUT)
 
 
 def find_toolchain() -> Toolchain:
@@ -65,7 +68,7 @@ def _version(command: tuple[str, ...], path: str) -> str | None:
     if shutil.which(command[0], path=path) is None:
         return None
     try:
-        result = _run((*command, "--version"), None, _VERSION_TIMEOUT)
+        result = Commands().run((*command, "--version"), None, _VERSION_TIMEOUT)
     except (OSError, subprocess.TimeoutExpired):
         return None
     lines = result.stdout.splitlines()
@@ -85,7 +88,7 @@ def _no_compiler(wanted: str) -> MscError:
 
 def _links(command: tuple[str, ...], flags: tuple[str, ...]) -> bool:
     try:
-        result = _run(
+        result = Commands().run(
             (*command, *flags, "-x", "c", "-", "-o", "/dev/null"),
             None,
             _VERSION_TIMEOUT,
@@ -94,20 +97,3 @@ def _links(command: tuple[str, ...], flags: tuple[str, ...]) -> bool:
     except (OSError, subprocess.TimeoutExpired):
         return False
     return result.returncode == 0
-
-
-def _run(
-    command: Sequence[str], folder: Path | None, timeout: float, text: str = ""
-) -> subprocess.CompletedProcess[str]:
-    """No shell, no terminal, messages in English."""
-    return subprocess.run(
-        list(command),
-        cwd=folder,
-        input=text,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=timeout,
-        check=False,
-        env={**os.environ, "LC_ALL": "C"},
-    )

@@ -268,7 +268,8 @@ class Body:
 
     def _share(self, op: ForOp) -> None:
         """The loop as a function of a range of its iterations, and the call that has the team run all of them."""
-        self.prelude.plain |= {"subnormals", "team"}
+        self.prelude.plain.add("subnormals")
+        self.prelude.team = True
         part = replace(self, lines=Lines(1), scope=Scope([set[str]().union(*self.scope.frames)]), around=[])
         first, last = part.scope.fresh("first"), part.scope.fresh("last")
         part._emit_loop(op, lambda head: head.part(first, last, self.prelude))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from textwrap import wrap
 from typing import cast as typed
 
@@ -40,12 +40,16 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel function's C name, parameters and text; after the buffers it takes `sizes`, 64-bit integers."""
+    """A kernel function's C name and parameters; after the buffers it takes `sizes`, 64-bit integers.
+
+    `opening` stands before it: where it comes from, and functions of parts of its loops.
+    """
 
     name: str
     parameters: tuple[Parameter, ...]
-    text: str
-    sizes: tuple[str, ...] = ()
+    sizes: tuple[str, ...]
+    opening: str
+    body: str
 
     @property
     def declarations(self) -> list[str]:
@@ -55,8 +59,13 @@ class Kernel:
     def prototype(self) -> str:
         return f"void {self.name}({', '.join(self.declarations)})"
 
+    def text(self, linkage: str = "") -> str:
+        """The definition; `linkage` is `static ` or nothing."""
+        head = wrap_prototype(f"{linkage}void {self.name}(", self.declarations)
+        return f"{self.opening}{head}\n{{\n{self.body}}}\n"
 
-def emit_kernel(function: FuncOp, functions: Scope, aliased: frozenset[int], prelude: Prelude, static: bool) -> Kernel:
+
+def emit_kernel(function: FuncOp, functions: Scope, aliased: frozenset[int], prelude: Prelude) -> Kernel:
     """The C of one kernel; `aliased` are the positions of parameters that overlap others in some call."""
     name = functions.fresh(function.sym_name.data, "kernel")
     body = Body(prelude, dead=dead_values(function), name=name, functions=functions)
@@ -72,10 +81,8 @@ def emit_kernel(function: FuncOp, functions: Scope, aliased: frozenset[int], pre
     body.block(function.body.block)
     arguments = {**dict(zip(function.args, (p.name for p in parameters), strict=False)), **names}
     unused = "".join(f"    (void){text};\n" for a, text in arguments.items() if a not in body.touched)
-    kernel = Kernel(name, parameters, "", tuple(names.values()))
-    head = wrap_prototype(f"{'static ' if static else ''}void {name}(", kernel.declarations)
-    parts = "".join(body.parts)
-    return replace(kernel, text=f"{_comment(function)}{parts}{head}\n{{\n{unused}{body.lines.text()}}}\n")
+    opening = _comment(function) + "".join(body.parts)
+    return Kernel(name, parameters, tuple(names.values()), opening, unused + body.lines.text())
 
 
 def _parameters(function: FuncOp, scope: Scope, aliased: frozenset[int]) -> tuple[Parameter, ...]:

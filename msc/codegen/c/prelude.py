@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from msc.codegen.c.prelude_text import PLAIN, TEMPLATES
+from msc.codegen.c.team_text import TEAM
 from msc.codegen.c.template import Template
 from msc.codegen.c.types import CType, memory_name
 from msc.codegen.c.vector_math import definitions, supported
@@ -19,6 +20,7 @@ class Prelude:
     """Collects needs while kernels are emitted; its text depends on the set of them only, not on their order."""
 
     threads: int = 1
+    team: bool = False
     plain: set[str] = field(default_factory=set[str])
     headers: set[str] = field(default_factory=lambda: {"stddef.h", "stdint.h"})
     types: set[CType] = field(default_factory=set[CType])
@@ -67,8 +69,12 @@ class Prelude:
             if f"{other}_{{hf}}" in text:
                 self.function(other, CType(type_.base, type_.lanes // 2))
 
+    def team_text(self, linkage: str = "") -> str:
+        """The thread team; `linkage`, `static ` or nothing, is that of the function through which kernels use it."""
+        return TEAM.replace("@THREADS@", str(self.threads)).replace("@LINKAGE@", linkage) if self.team else ""
+
     def text(self) -> str:
-        """Headers, types and functions as C text, ending in an empty line."""
+        """Headers, types and functions as C text, ending in an empty line; all but the team."""
         functions = [self._function_text(key) for key in self._ordered()]
         math = definitions(self.math)
         sections = [*self._headers(), *self._pragmas(), *self._typedefs(), *self._plain(), *functions]
@@ -83,7 +89,7 @@ class Prelude:
             yield PLAIN["scheduling"]
 
     def _plain(self) -> Iterator[str]:
-        yield from (PLAIN[name].replace("@THREADS@", str(self.threads)) for name in sorted(self.plain))
+        yield from (PLAIN[name] for name in sorted(self.plain))
 
     def _typedefs(self) -> Iterator[str]:
         lines = [_typedef(t) for t in sorted(self.types, key=lambda t: (t.base, t.lanes))]

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from msc.codegen.c.half_text import HALF_TEMPLATES
 from msc.codegen.c.integer_text import INTEGER_TEMPLATES
 from msc.codegen.c.part_text import LOAD_PART_STRIDED, STORE_PART_STRIDED, load_part_text, store_part_text
-from msc.codegen.c.team_text import TEAM
 from msc.codegen.c.template import Template
 
 _LOAD = """
@@ -284,6 +283,5 @@ static inline void msc_set_mode(uint64_t mode)
     __asm__ volatile("" ::: "memory");
 }
 """,
-    "team": TEAM,
 }
-"""Text that does not depend on a type, by name; emitted in the order of the names. `@THREADS@` is the option."""
+"""Text that does not depend on a type, by name; emitted in the order of the names."""

@@ -1,10 +1,17 @@
-"""The thread team of generated C: one text, emitted where a kernel shares a loop. `@THREADS@` is the option threads.
+"""The thread team of generated C: one text, emitted where a kernel shares a loop. `@THREADS@` is the option threads,
+`@LINKAGE@` stands before the function that kernels call.
 
 Work sharing by claims (Blumofe and Leiserson's stealing, with counters for deques): nobody waits for a thread that the
 system does not run, as a fork-join barrier does.
 """
 
 from __future__ import annotations
+
+TEAM_DECLARATION = """\
+typedef void msc_part(void *const *arguments, int64_t first, int64_t last);
+void msc_share(msc_part *part, void *const *arguments, int64_t iterations);
+"""
+"""What kernels in another file than the team's need of it."""
 
 TEAM = """\
 /* Threads that share loops. Iterations are cut into chunks; each member of the team has a range of chunks of its own,
@@ -14,7 +21,7 @@ TEAM = """\
 typedef void msc_part(void *const *arguments, int64_t first, int64_t last);
 
 #ifdef MSC_NO_THREADS
-static void msc_share(msc_part *part, void *const *arguments, int64_t iterations)
+@LINKAGE@void msc_share(msc_part *part, void *const *arguments, int64_t iterations)
 {
     part(arguments, 0, iterations);
 }
@@ -219,7 +226,7 @@ __attribute__((destructor)) static void msc_stop(void)
 
 /* Run part(arguments, first, last) on ranges that make up all iterations. A call that finds the team with another one
    does all of its own. */
-static void msc_share(msc_part *part, void *const *arguments, int64_t iterations)
+@LINKAGE@void msc_share(msc_part *part, void *const *arguments, int64_t iterations)
 {
     const pid_t self = getpid();
     pid_t user = atomic_load_explicit(&msc_team.user, memory_order_relaxed);

@@ -45,9 +45,8 @@ static inline int some(pthread_t *t, const pthread_attr_t *a, void *(*f)(void *)
 
 
 def team_program(folder: Path, threads: int, *flags: str, before: str = "") -> Path:
-    prelude = Prelude(threads)
-    prelude.plain |= {"subnormals", "team"}
-    (folder / "team.h").write_text(prelude.text())
+    prelude = Prelude(threads, plain={"subnormals"}, team=True)
+    (folder / "team.h").write_text(prelude.text() + prelude.team_text("static "))
     (folder / "before.h").write_text(before)
     include = ("-include", str(folder / "before.h"), "-I", str(folder))
     command = ["cc", *BUILD_FLAGS, *WARNING_FLAGS, *THREAD_FLAGS, *flags, *include, str(MAIN), "-o", str(folder / "t")]

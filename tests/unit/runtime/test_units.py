@@ -1,0 +1,97 @@
+"""Several compilers at once: how C is divided among them, and what ends them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from msc.runtime.build import BuildOptions, build
+from msc.runtime.program import CProgram
+from msc.runtime.units import SplitSource
+from msc.support.diagnostics import Diagnostic, MscError
+
+Array = NDArray[np.float32]
+
+KERNELS = tuple(f"/* {'x' * length} */ void k{length}(void) {{}}\n" for length in range(100, 9000, 300))
+SPLIT = SplitSource("/* opening */\n", KERNELS, "/* closing */\n")
+SLEEPER = "[ \"$1\" = --version ] && echo fake 1.0 && exit 0\ntouch started\n(sleep 5; touch '{survivor}')\n"
+"""A compiler that leaves its work to a child, as gcc does; if that outlives it there will be a file."""
+
+
+def test_every_kernel_is_in_one_unit_and_units_are_of_one_length() -> None:
+    units = SPLIT.units(4)
+    assert all(unit.startswith(SPLIT.opening) for unit in units)
+    assert all(sum(piece in unit for unit in units) == 1 for piece in (*KERNELS, SPLIT.closing))
+    lengths = [len(unit) for unit in units]
+    assert max(lengths) - min(lengths) < max(map(len, KERNELS))
+
+
+@pytest.mark.parametrize(
+    ("split", "processors", "count"),
+    [(SPLIT, 1, 1), (SPLIT, 2, 4), (SplitSource("", KERNELS[:3], ""), 8, 1), (SplitSource("", (), ""), 8, 1)],
+)
+def test_dividing_must_pay(split: SplitSource, processors: int, count: int) -> None:
+    assert split.count(processors) == count
+
+
+@pytest.fixture
+def divided(program: CProgram) -> CProgram:
+    return replace(program, split=SPLIT)
+
+
+@pytest.fixture
+def survivor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What a compiler leaves that goes on after the build; the only compiler."""
+    path, compiler = tmp_path / "survivor", tmp_path / "cc"
+    compiler.write_text("#!/bin/sh\n" + SLEEPER.format(survivor=path))
+    compiler.chmod(0o755)
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("CC", str(compiler))
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    return path
+
+
+class Interrupted(Mapping[str, Array]):
+    """Weights that something happens to when a compiler runs."""
+
+    def __init__(self, folder: Path, error: BaseException) -> None:
+        self._folder, self._error = folder, error
+
+    def __getitem__(self, name: str) -> Array:
+        while not list(self._folder.glob("*/started")):
+            time.sleep(0.01)
+        raise self._error
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), MscError(Diagnostic("MSC0505", "wrong weights"))])
+def test_leaving_ends_the_compilers(divided: CProgram, survivor: Path, tmp_path: Path, error: BaseException) -> None:
+    """And what they have started; no file is left."""
+    folder = tmp_path / "temporary"
+    with pytest.raises(type(error)):
+        build(divided, Interrupted(folder, error), "so", tmp_path / "x.so", BuildOptions(processors=2))
+    assert not survivor.exists()
+    assert list(folder.iterdir()) == []
+
+
+def test_the_first_error_ends_the_other_compilers(
+    divided: CProgram, weights: dict[str, Array], survivor: Path, tmp_path: Path
+) -> None:
+    compiler = tmp_path / "cc"
+    fails = 'case "$*" in *_1.c) echo not C >&2; exit 1;; esac\n'
+    compiler.write_text(compiler.read_text().replace("touch started\n", fails))
+    with pytest.raises(MscError, match=r"MSC0503(.|\n)*not C(.|\n)*scale_1.c"):
+        build(divided, weights, "so", tmp_path / "x.so", BuildOptions(processors=2))
+    assert not survivor.exists()
