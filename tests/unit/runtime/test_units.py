@@ -20,7 +20,14 @@ Array = NDArray[np.float32]
 
 KERNELS = tuple(f"/* {'x' * length} */ void k{length}(void) {{}}\n" for length in range(100, 9000, 300))
 SPLIT = SplitSource("/* opening */\n", KERNELS, "/* closing */\n")
-SLEEPER = "[ \"$1\" = --version ] && echo fake 1.0 && exit 0\ntouch started\n(sleep 5; touch '{survivor}')\n"
+SLEEPER = """#!/bin/sh
+case "$*" in
+    --version) echo fake 1.0; exit;;
+    *"-x c"*) exit;;
+esac
+touch started
+(sleep 5; touch '{survivor}')
+"""
 """A compiler that leaves its work to a child, as gcc does; if that outlives it there will be a file."""
 
 
@@ -49,7 +56,7 @@ def divided(program: CProgram) -> CProgram:
 def survivor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What a compiler leaves that goes on after the build; the only compiler."""
     path, compiler = tmp_path / "survivor", tmp_path / "cc"
-    compiler.write_text("#!/bin/sh\n" + SLEEPER.format(survivor=path))
+    compiler.write_text(SLEEPER.format(survivor=path))
     compiler.chmod(0o755)
     (tmp_path / "temporary").mkdir()
     monkeypatch.setenv("CC", str(compiler))
