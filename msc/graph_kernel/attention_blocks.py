@@ -18,7 +18,8 @@ from xdsl.ir import Operation, SSAValue
 
 from msc.dialects.element_types import BYTES, element_type
 from msc.dialects.ms.arithmetic import AddOp, MaximumOp, MulOp, SubOp
-from msc.dialects.ms.elementwise import CastOp
+from msc.dialects.ms.comparison import GreaterOp
+from msc.dialects.ms.elementwise import CastOp, SelectOp
 from msc.dialects.ms.linear import MatmulOp
 from msc.dialects.ms.movement import BroadcastToOp, TransposeOp
 from msc.dialects.ms.reductions import ReduceMaxOp, ReduceSumOp
@@ -79,8 +80,12 @@ def step(emit: Emitter, found: Attention, given: Mapping[Use, SSAValue], before:
 
 
 def finish(emit: Emitter, found: Attention, given: Mapping[Use, SSAValue], sums: Carried) -> SSAValue:
-    """The results of the block, `[queries, size]`; of a query whose scores are all masked, NaN as in a softmax."""
+    """The results of the block, `[queries, size]`; of a query whose scores are all masked, NaN as in a softmax.
+
+    Under a guard those are zeros: no other query has a sum of powers that is not positive.
+    """
     normal = emit(MulOp, sums.values, emit(ReciprocalOp, sums.total))
+    normal = emit(SelectOp, emit(GreaterOp, sums.total, 0.0), normal, 0.0) if found.guard else normal
     normal = _cast(emit, normal, found.product.dtype(0))
     return emit(TransposeOp, _chain(emit, found.after, given, normal), perm=[1, 0])
 

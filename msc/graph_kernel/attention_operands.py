@@ -12,6 +12,7 @@ from msc.dialects.ms.arithmetic import MulOp
 from msc.dialects.ms.linear import MatrixProductOp
 from msc.dialects.ms.movement import SliceOp, TransposeOp
 from msc.dialects.ms.shapes import shape_of
+from msc.dialects.ms.views import ReshapeOp
 from msc.graph_kernel.attention import Attention
 from msc.graph_kernel.attention_blocks import Use
 from msc.graph_kernel.expanders.emitter import Emitter
@@ -86,7 +87,7 @@ def _vectors(emit: Emitter, value: SSAValue, axes: tuple[int, int], part: Part) 
 
 
 def _transposed(emit: Emitter, value: SSAValue) -> SSAValue:
-    """The matrices of a value transposed: in front of a factor, and undone where they were just transposed."""
+    """The matrices of a value transposed: in front of a factor or other batch axes, undone where just transposed."""
     rank = len(emit.shape(value))
     swapped = [*range(rank - 2), rank - 1, rank - 2]
     match value.owner:
@@ -94,6 +95,9 @@ def _transposed(emit: Emitter, value: SSAValue) -> SSAValue:
             return op.operands[0]
         case MulOp() as op if emit.shape(op.operands[0]) == emit.shape(value) and set(op.shape(1)) <= {1}:
             return emit(MulOp, _transposed(emit, op.operands[0]), op.operands[1])
+        case ReshapeOp() as op if op.shape(0)[-2:] == emit.shape(value)[-2:]:
+            columns = _transposed(emit, op.operands[0])
+            return emit.reshape(columns, (*emit.shape(value)[:-2], *emit.shape(columns)[-2:]))
         case _:
             return emit(TransposeOp, value, perm=swapped)
 

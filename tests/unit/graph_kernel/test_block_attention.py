@@ -9,7 +9,9 @@ import pytest
 from xdsl.dialects.scf import ForOp
 
 import msc
+from msc.dialects.ms.movement import TransposeOp
 from msc.graph_kernel.block_attention import BlockAttention
+from msc.graph_kernel.parameters import erase_unused
 from tests.unit.graph_kernel.graphs import Array, function, random_inputs, results, run
 
 TARGET = "x86-64-v3"
@@ -106,6 +108,48 @@ def test_every_float_is_summed_in_f32_at_least(dtype: str, tolerance: float) -> 
 )
 def test_other_work_between_the_products_stays(between: str) -> None:
     assert loops(attention(between)) == 0
+
+
+GUARD = "%z = ms.constant dense<0.0> : tensor<f32>\n%w = ms.softmax %t\n%n = ms.is_nan %w\n%p = ms.select %n, %z, %w"
+
+
+def test_a_guard_makes_queries_that_see_no_key_zeros() -> None:
+    """As torch writes attention with a boolean mask: one that hides all keys gives NaN, which is replaced."""
+    masked = attention("%t = ms.add %s, %m\n" + GUARD, ", %m: tensor<ROWSxKEYSxf32>", 128, 333)
+    assert loops(masked) > 0
+    module = function(*masked)
+    *inputs, mask = random_inputs(module)
+    mask[[3, 64, 127]] = -np.inf
+    (expected,) = results(module, [*inputs, mask])
+    (found,) = results(run(module, BlockAttention(TARGET)), [*inputs, mask])
+    assert not expected[..., [3, 64, 127], :].any()
+    np.testing.assert_allclose(found, expected, rtol=2e-6, atol=2e-6)
+
+
+@pytest.mark.parametrize(
+    "guard",
+    [
+        GUARD.replace("ms.is_nan %w", "ms.is_nan %t"),
+        GUARD.replace("dense<0.0>", "dense<1.0>"),
+        GUARD.replace("%z, %w", "%w, %z"),
+    ],
+)
+def test_other_choices_behind_a_softmax_stay(guard: str) -> None:
+    assert loops(attention("%t = ms.tanh %s\n" + guard)) == 0
+
+
+def test_keys_may_be_transposed_under_other_batch_axes() -> None:
+    """Transposed as `[heads, keys, size]` and scaled: keys are read as they lie, and only results are transposed."""
+    body = (
+        "%a = ms.reshape %k {shape = [6, 640, 8]}\n%b = ms.transpose %a {perm = [0, 2, 1]}\n"
+        "%c = ms.reshape %b {shape = [2, 3, 8, 640]}\n%h = ms.constant dense<0.5> : tensor<1xf32>\n%d = ms.mul %c, %h\n"
+        "%s = ms.batch_matmul %q, %d\n%p = ms.softmax %s\n%y = ms.batch_matmul %p, %v"
+    )
+    arguments = "%q: tensor<2x3x256x8xf32>, %k: tensor<2x3x640x8xf32>, %v: tensor<2x3x640x4xf32>"
+    agrees((arguments, body))
+    blocked = run(function(arguments, body), BlockAttention(TARGET))
+    erase_unused(blocked)
+    assert [op.shape(0) for op in blocked.walk() if isinstance(op, TransposeOp)] == [(4, 64)]
 
 
 def test_few_queries_stay() -> None:
