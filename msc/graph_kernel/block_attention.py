@@ -23,8 +23,7 @@ from msc.graph_kernel.attention import Attention, attention
 from msc.graph_kernel.attention_blocks import Carried, Use, accumulator
 from msc.graph_kernel.attention_operands import Part, is_turned_late, operand, parts, turned
 from msc.graph_kernel.expanders.emitter import Emitter
-from msc.graph_kernel.value_intervals import ValueIntervals
-from msc.graph_kernel.visible_keys import VisibleKeys, visible_keys
+from msc.graph_kernel.visible_keys import VisibleKeys, columns
 from msc.ir.locations import set_location
 from msc.targets.cpu import CpuTarget, cpu_target
 
@@ -41,7 +40,8 @@ class BlockAttention(ModulePass):
     Takes: a graph with `softmax(Q K^T ...) V`, any elementwise work (scale, mask) on the scores and any weights behind
     the softmax. Gives: loops over batches, heads and blocks of queries around one over blocks of keys that carries the
     largest score, the sum and the weighed values of each query (`attention_blocks`); the scores of one block are all
-    that ever exists of them. Where blocks do not divide the queries or keys, a smaller block follows.
+    that ever exists of them. Where blocks do not divide the queries or keys, a smaller block follows. Where a mask is
+    known before a call, the loops over keys leave out the blocks that it hides (`visible_keys`).
     Left alone: scores that fit the cache, fewer queries than a vector has lanes, and all where calls decide sizes.
     Keeps: the meaning; the order of sums differs. Option: `target`, whose second cache decides. Run it before
     `expand-composites`.
@@ -54,11 +54,10 @@ class BlockAttention(ModulePass):
         target = cpu_target(self.target)
         if has_open_sizes(op):
             return
-        intervals = ValueIntervals(op)
         for product in [o for o in op.walk() if isinstance(o, MatrixProductOp)]:
             found = attention(product)
             if found is not None and _pays(found, target):
-                _Blocks(found, intervals).replace()
+                _Blocks(found).replace()
 
 
 def _pays(found: Attention, target: CpuTarget) -> bool:
@@ -77,15 +76,15 @@ _Given: TypeAlias = Mapping[tuple[int, Use], SSAValue]
 class _Blocks:
     """Writes the loops."""
 
-    def __init__(self, found: Attention, intervals: ValueIntervals) -> None:
-        self._found, self._intervals = found, intervals
+    def __init__(self, found: Attention) -> None:
+        self._found, self._emit = found, Emitter(found.product)
+        self._seen = VisibleKeys(self._emit, found)
         *self._batch, rows, keys = found.shape
         self._rows, self._keys = _parts(rows), _parts(keys)
 
     def replace(self) -> None:
         """Put the loops in front of the product, and erase the operations that they stand for."""
-        product = self._found.product
-        emit = Emitter(product)
+        product, emit = self._found.product, self._emit
         values = [self._of_rows(emit, part) for part in self._rows]
         value = values[0] if len(values) == 1 else emit(ConcatOp, *values, axis=len(self._batch))
         value = emit.reshape(value, product.result_shape())
@@ -106,6 +105,7 @@ class _Blocks:
             for k, keys in enumerate(self._keys)
             for use in found.inputs()
         }
+        self._tables = [self._seen.table(rows, keys) for keys in self._keys]
         value = self._loops(emit, (*self._batch, rows.count), given, rows, None)
         return emit.reshape(value, (*self._batch, rows.end - rows.start, found.size))
 
@@ -139,48 +139,42 @@ class _Blocks:
         for k, keys in enumerate(self._keys):
             operands = {use: value for (n, use), value in given.items() if n == k}
             late = {use: turned(emit, v, rows, keys) for use, v in operands.items() if is_turned_late(use)}
-            seen = visible_keys(found, self._intervals, rows, keys)
-            sums = _of_keys(emit, seen, found, {**operands, **late}, keys, number, sums)
+            table = None if (table := self._tables[k]) is None else _entry(emit, table, number)
+            sums = self._of_keys(emit, {**operands, **late}, keys, table, sums)
         last = {use: value for (k, use), value in given.items() if k == 0 and use[0] in found.after}
         return attention_blocks.finish(emit, found, _entries(emit, last), sums)
 
+    def _of_keys(
+        self, emit: Emitter, given: Mapping[Use, SSAValue], keys: Part, table: SSAValue | None, sums: Carried
+    ) -> Carried:
+        """One more part of the keys: a loop over blocks, those without and those with a mask if a table tells them."""
 
-def _of_keys(
-    emit: Emitter,
-    seen: VisibleKeys,
-    masked: Attention,
-    given: Mapping[Use, SSAValue],
-    keys: Part,
-    number: SSAValue | None,
-    sums: Carried,
-) -> Carried:
-    """One more part of the keys: a loop over blocks without a mask, and one over those with one."""
-    if keys.count == 1:
-        return attention_blocks.step(emit, masked, _entries(emit, given), sums)
-    row = None if number is None else _index_of(number)
-    zero, plain, end = _index(emit, 0), seen.plain.emit(emit.ops, row), seen.end.emit(emit.ops, row)
+        def loop(found: Attention, first: SSAValue, last: SSAValue, sums: Carried) -> Carried:
+            def go_on(body: Emitter, number: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+                return attention_blocks.step(body, found, _entries(body, given, number), Carried(*carried)).all
 
-    def loop(found: Attention, first: SSAValue, last: SSAValue, sums: Carried) -> Carried:
-        def go_on(body: Emitter, number: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            return attention_blocks.step(body, found, _entries(body, given, number), Carried(*carried)).all
+            return Carried(*_loop(emit, (first, last), sums.all, go_on))
 
-        return Carried(*_loop(emit, (first, last), sums.all, go_on))
-
-    sums = loop(seen.unmasked, zero, plain, sums) if seen.plain.most else sums
-    return loop(masked, plain, end, sums) if seen.plain != seen.end else sums
+        if keys.count == 1:
+            return attention_blocks.step(emit, self._found, _entries(emit, given), sums)
+        if table is None:
+            return loop(self._found, _index(emit, 0), _index(emit, keys.count), sums)
+        start, plain, end = columns(emit, table, keys.count)
+        return loop(self._found, plain, end, loop(self._seen.unmasked, start, plain, sums))
 
 
 _Key = TypeVar("_Key")
 
 
 def _entries(emit: Emitter, given: Mapping[_Key, SSAValue], number: SSAValue | None = None) -> dict[_Key, SSAValue]:
-    """What an iteration reads of values with an axis for its loop: the entry, or the only one."""
+    """What an iteration reads of some values."""
+    return {key: _entry(emit, value, number) for key, value in given.items()}
 
-    def entry(value: SSAValue) -> SSAValue:
-        count, *shape = emit.shape(value)
-        return emit(EntryOp, value, number) if number is not None and count > 1 else emit.reshape(value, shape)
 
-    return {key: entry(value) for key, value in given.items()}
+def _entry(emit: Emitter, value: SSAValue, number: SSAValue | None) -> SSAValue:
+    """What an iteration reads of a value with an axis for its loop: the entry, or the only one."""
+    count, *shape = emit.shape(value)
+    return emit(EntryOp, value, number) if number is not None and count > 1 else emit.reshape(value, shape)
 
 
 _Body: TypeAlias = Callable[[Emitter, SSAValue, Sequence[SSAValue]], Sequence[SSAValue]]
@@ -189,14 +183,6 @@ _Body: TypeAlias = Callable[[Emitter, SSAValue, Sequence[SSAValue]], Sequence[SS
 def _index(emit: Emitter, value: int) -> SSAValue:
     emit.ops.append(arith.ConstantOp.from_int_and_width(value, IndexType()))
     return emit.ops[-1].results[0]
-
-
-def _index_of(number: SSAValue) -> SSAValue:
-    """The number of an iteration as an index, given as a tensor."""
-    assert isinstance(number.owner, tensor.FromElementsOp)
-    cast = number.owner.operands[0].owner
-    assert isinstance(cast, arith.IndexCastOp)
-    return cast.input
 
 
 def _loop(

@@ -29,10 +29,15 @@ class Bound:
         return tuple(expr.replace_dims_and_symbols(dims, []) for expr in self.exprs)
 
 
+def whole(value: SSAValue) -> Bound:
+    """A value as a bound, however it is computed."""
+    return Bound((value,), (AffineExpr.dimension(0),))
+
+
 def bound_of(value: SSAValue) -> Bound | None:
     """An index value as a bound; None if it is computed otherwise than by sums, multiples, quotients and a minimum."""
     if isinstance(value, BlockArgument):
-        return Bound((value,), (AffineExpr.dimension(0),))
+        return whole(value)
     match value.owner:
         case arith.ConstantOp(value=IntegerAttr() as constant):
             return Bound((), (AffineExpr.constant(constant.value.data),))

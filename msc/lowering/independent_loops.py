@@ -28,8 +28,10 @@ class Access:
 
 
 def accesses(op: Operation, kernels: Mapping[str, KernelSignature]) -> list[Access] | None:
-    """What an operation touches, in the order of its operands; None for one that is no call of a kernel and no copy."""
+    """What an operation touches, in the order of its operands; None for one that only computes, or may do anything."""
     match op:
+        case memref.LoadOp():
+            return [Access(op.memref, False)]
         case memref.CopyOp():
             return [Access(op.source, False), Access(op.destination, True)]
         case func.CallOp() if (signature := kernels.get(op.callee.string_value())) and not signature.sizes:

@@ -1,12 +1,15 @@
-"""Which values an index of the entry function takes: from constants, counters of loops, and sums of them."""
+"""Which values an index takes: from constants, counters of loops, what memory holds, and what is computed of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from xdsl.dialects import arith, scf
+from xdsl.dialects import arith, memref, scf, tensor
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import BlockArgument, SSAValue
+
+from msc.dialects.element_types import FAMILIES, dtype_name
+from msc.poly.compute import integer_range
 
 Range = tuple[int, int]
 """The smallest and the largest value."""
@@ -26,7 +29,12 @@ def index_range(value: SSAValue) -> Range | None:
         case arith.SubiOp(lhs=lhs, rhs=rhs):
             return _combined(index_range(lhs), index_range(rhs), -1)
         case arith.MinSIOp(lhs=lhs, rhs=rhs):
-            return _smaller(index_range(lhs), index_range(rhs))
+            return _extremum(index_range(lhs), index_range(rhs), min)
+        case arith.MaxSIOp(lhs=lhs, rhs=rhs):
+            return _extremum(index_range(lhs), index_range(rhs), max)
+        case memref.LoadOp() | tensor.ExtractOp():
+            dtype = dtype_name(value.type)
+            return integer_range(dtype) if dtype in FAMILIES["a signed integer"] else None
         case arith.MuliOp(lhs=lhs, rhs=rhs):
             return _scaled(index_range(lhs), index_range(rhs), lambda a, b: a * b)
         case arith.FloorDivSIOp(lhs=lhs, rhs=rhs):
@@ -59,8 +67,8 @@ def _combined(a: Range | None, b: Range | None, sign: int) -> Range | None:
     return a[0] + ends[0], a[1] + ends[1]
 
 
-def _smaller(a: Range | None, b: Range | None) -> Range | None:
-    return None if a is None or b is None else (min(a[0], b[0]), min(a[1], b[1]))
+def _extremum(a: Range | None, b: Range | None, operation: Callable[[int, int], int]) -> Range | None:
+    return None if a is None or b is None else (operation(a[0], b[0]), operation(a[1], b[1]))
 
 
 def _scaled(a: Range | None, b: Range | None, operation: Callable[[int, int], int]) -> Range | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from xdsl.dialects import func, memref, scf
@@ -14,7 +14,7 @@ from msc.dialects.loop import ApplyOp, EntryOp, ForOp, LoadOp, LoopKind, StoreOp
 from msc.dialects.loop.accesses import AccessOp, access_properties
 from msc.dialects.ms.shapes import Shape
 from msc.ir.typed import memref_type, static_shape
-from msc.lowering.affine_bounds import bound_of
+from msc.lowering.affine_bounds import bound_of, whole
 from msc.lowering.buffer_types import root_buffer
 from msc.lowering.independent_loops import Access, accesses, trip_count
 from msc.lowering.kernel_signature import KernelSignature
@@ -151,10 +151,12 @@ class LoopFunction:
                 group[root, counts, shape] = argument
 
     def _used(self, op: Operation) -> list[tuple[Access, Shape]]:
-        """What an operation touches, with the shape in which it does."""
+        """What an operation touches, with the shape in which it does; of a loop, what its bounds are read from."""
+        if isinstance(op, scf.ForOp):
+            return [(Access(load.memref, False), static_shape(load.memref)) for load in _loads(op.lb, op.ub)]
         found = accesses(op, self.signatures)
         if found is None:
-            if isinstance(op, func.CallOp | memref.LoadOp | memref.StoreOp | scf.IfOp | scf.WhileOp):
+            if isinstance(op, func.CallOp | memref.StoreOp | scf.IfOp | scf.WhileOp):
                 raise NotOutlined(f"{op.name} stands in the loop")
             return []
         if not isinstance(op, func.CallOp):
@@ -190,7 +192,7 @@ class LoopFunction:
                     self._call(op, block)
                 case memref.CopyOp():
                     self._copy(op, block)
-                case scf.YieldOp() | EntryOp() | memref.ReinterpretCastOp():
+                case scf.YieldOp() | EntryOp() | memref.ReinterpretCastOp() | memref.LoadOp():
                     continue
                 case _ if op.name.startswith("arith.") and not op.regions:
                     continue
@@ -206,17 +208,38 @@ class LoopFunction:
         self.values[op.memref] = local.memref
 
     def _loop(self, op: scf.ForOp, block: Block) -> None:
-        numbers = self.values
-        lower, upper, step = (bound_of(v) for v in (op.lb, op.ub, op.step))
-        if lower is None or upper is None or step is None or op.iter_args or not step.is_one:
-            raise NotOutlined("a loop's bounds are computed")
+        lower, upper, step = (bound_of(v) or whole(v) for v in (op.lb, op.ub, op.step))
+        if op.iter_args or not step.is_one:
+            raise NotOutlined("a loop carries values, or takes other steps than 1")
         given = list(dict.fromkeys((*lower.values, *upper.values)))
         first, end = (AffineMap(len(given), 0, bound.over(given)) for bound in (lower, upper))
-        loop = ForOp(first, end, [numbers[v] for v in given], label=op.body.block.args[0].name_hint or "i")
+        numbers = [self._scalar(v, block) for v in given]
+        loop = ForOp(first, end, numbers, label=op.body.block.args[0].name_hint or "i")
         loop.location = op.location
         block.add_op(loop)
         self.values[op.body.block.args[0]] = loop.variable
         self._translate(op.body.block, loop.body.block)
+
+    def _scalar(self, value: SSAValue, block: Block) -> SSAValue:
+        """A number of the entry function in this one: computed again from what a buffer from outside holds."""
+        if value in self.values:
+            return self.values[value]
+        match value.owner:
+            case memref.LoadOp() as op if self._is_readable(op):
+                target = self._target(op.memref, static_shape(op.memref))
+                new = memref.LoadOp.get(target.buffer, [*target.prefix, *(self._scalar(v, block) for v in op.indices)])
+            case Operation() as op if op.name.startswith("arith.") and not op.regions:
+                new = op.clone({v: self._scalar(v, block) for v in op.operands})
+            case _:
+                raise NotOutlined("a loop's bounds are computed otherwise than by arithmetic")
+        block.add_op(new)
+        self.values[value] = new.results[0]
+        return new.results[0]
+
+    def _is_readable(self, op: memref.LoadOp) -> bool:
+        """Whether a kernel may read what an operation read, in the loop or in front of it: no loop changes it."""
+        place = self._place(op.memref)
+        return not place.is_local and (self._is_inside(op) or isinstance(place.root.owner, memref.GetGlobalOp))
 
     def _call(self, op: func.CallOp, block: Block) -> None:
         name = op.callee.string_value()
@@ -318,6 +341,15 @@ def _index(target: _Target, map_: AffineMap, indices: Sequence[SSAValue]) -> tup
     inner = [e.replace_dims_and_symbols([dims[v] for v in indices], []) for e in map_.results]
     behind = (AffineExpr.constant(0) if axis is None else inner[axis] for axis in target.axes)
     return AffineMap(len(values), 0, (*(dims[v] for v in target.prefix), *behind)), values
+
+
+def _loads(*values: SSAValue) -> Iterator[memref.LoadOp]:
+    """The operations that read what numbers are computed of."""
+    for owner in (value.owner for value in values):
+        if isinstance(owner, memref.LoadOp):
+            yield owner
+        elif isinstance(owner, Operation) and owner.name.startswith("arith."):
+            yield from _loads(*owner.operands)
 
 
 def _constant(value: int) -> AffineMap:

@@ -2,7 +2,8 @@
 
 The iterations that reach a load or store are a set of integer points; the access is right if at no point an index is
 below zero or past its dimension, for any lane. Intervals settle most accesses, isl decides the rest exactly.
-Accesses at indices that a kernel reads from memory (gather) are not affine: what clamps those is part of the kernel.
+A bound that a kernel reads from memory and clamps (the blocks that attention sees) is any number of its range. Accesses
+at other indices from memory (gather) are not affine: what clamps those is part of the kernel.
 Raises MSC0404 for every access that leaves its buffer, with an iteration in which it does.
 """
 
@@ -23,6 +24,7 @@ from msc.dialects.open_sizes import argument_sizes
 from msc.interp.intervals import Interval, interval
 from msc.ir.locations import source_location
 from msc.ir.typed import static_shape
+from msc.lowering.index_ranges import index_range
 from msc.poly.access_bounds import Access, LoopRange, escaping_iteration
 from msc.support.diagnostics import Diagnostic, MscError
 
@@ -101,6 +103,15 @@ class _Nest:
             return None
         return max(i[0] for i in starts if i), min(i[1] for i in ends if i) - 1
 
+    def within(self, value: SSAValue, low: int, high: int) -> _Nest:
+        """The nest in which `value` is any number of a range: as if a loop ran over them."""
+        return _Nest(
+            (*self.names, value.name_hint or f"index {len(self.names)}"),
+            (*self.ranges, LoopRange((_constant(low),), (_constant(high + 1),))),
+            (*self.intervals, (low, high)),
+            {**self.known, value: AffineDimExpr(len(self.names))},
+        )
+
     def knowing(self, value: SSAValue, expr: AffineExpr) -> _Nest:
         """The nest in which `value` stands for an expression."""
         return _Nest(self.names, self.ranges, self.intervals, {**self.known, value: expr})
@@ -121,6 +132,8 @@ def _check_region(region: Region, nest: _Nest) -> Iterator[Diagnostic]:
                 nest = nest if found is None else nest.knowing(op.result, found[0])
             case arith.ConstantOp() if isinstance(op.result.type, IndexType) and isinstance(op.value, IntegerAttr):
                 nest = nest.knowing(op.result, AffineConstantExpr(op.value.value.data))
+            case arith.MinSIOp() if isinstance(op.result.type, IndexType) and (found := index_range(op.result)):
+                nest = nest.within(op.result, *found)
             case loop.AccessOp() | memref.LoadOp() | memref.StoreOp():
                 yield from _check_access(op, nest)
             case _:
