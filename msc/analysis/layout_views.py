@@ -25,6 +25,9 @@ from msc.dialects.ms.views import ReshapeOp
 from msc.ir.typed import static_shape
 from msc.poly.compute import affine_map, dims
 
+INPUT_VIEWS = (TransposeOp, ReshapeOp, WindowsOp, SliceOp)
+"""What may be a view of a kernel's input."""
+
 
 @dataclass(frozen=True)
 class LayoutViews:
@@ -68,7 +71,7 @@ def _input_view(
     op: Operation, views: Mapping[SSAValue, tuple[SSAValue, AffineMap]], yielded: Sequence[SSAValue]
 ) -> tuple[SSAValue, SSAValue, AffineMap] | None:
     """A view of an input: the viewed value, the input, and the index into it."""
-    if not isinstance(op, TransposeOp | ReshapeOp | WindowsOp | SliceOp) or op.results[0] in yielded:
+    if not isinstance(op, INPUT_VIEWS) or op.results[0] in yielded:
         return None
     source = op.operands[0]
     before = views.get(source)

@@ -19,6 +19,7 @@ from msc.dialects.ms.linear import MatrixProductOp
 from msc.dialects.ms.movement import TransposeOp
 from msc.dialects.ms.padding import PadOp
 from msc.dialects.ms.pooling import BasicPoolingOp
+from msc.dialects.ms.subpixel_convolution import SubpixelConvOp
 from msc.dialects.ms.views import ReshapeOp
 from msc.graph_kernel.pointwise import runs_along_image
 from msc.graph_kernel.stored_inputs import read_stored, transposition_kernel
@@ -132,7 +133,10 @@ class _Layouts:
 
 
 def _computes_on_images(kernel: KernelOp) -> bool:
-    return any(isinstance(op, ConvolutionOp | BasicPoolingOp | TransformAxisOp) for op in kernel.body.block.ops)
+    return any(
+        isinstance(op, ConvolutionOp | SubpixelConvOp | BasicPoolingOp | TransformAxisOp)
+        for op in kernel.body.block.ops
+    )
 
 
 def _is_padding_of_image(kernel: KernelOp) -> bool:

@@ -12,10 +12,11 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from msc.analysis.constancy import is_constant
 from msc.dialects.ms.arithmetic import AddOp, MulOp
-from msc.dialects.ms.convolution import ConvolutionOp, WeightedWindowOp
+from msc.dialects.ms.convolution import WeightedWindowOp
 from msc.dialects.ms.linear import DenseOp
 from msc.dialects.ms.normalisation import BatchNormOp
 from msc.dialects.ms.properties import PlainValue
+from msc.dialects.ms.transposed_convolution import TransposedConvolutionOp
 from msc.graph_kernel.expanders.emitter import Emitter
 from msc.graph_kernel.expanders.normalisation import scale_and_shift
 from msc.ir.rewriting import apply_patterns
@@ -44,11 +45,11 @@ class _Fold(RewritePattern):
         if not isinstance(op, BatchNormOp) or not isinstance(op.x, OpResult):
             return
         layer = op.x.op
-        if not isinstance(layer, ConvolutionOp | DenseOp) or not _folds(op, layer):
+        if not isinstance(layer, WeightedWindowOp | DenseOp) or not _folds(op, layer):
             return
         emit = Emitter(op)
         scale, shift = scale_and_shift(op, emit)
-        weight = emit(MulOp, layer.weight, _along_outputs(scale, layer, emit))
+        weight = _scaled(scale, layer, emit)
         bias = shift if layer.bias is None else emit(AddOp, emit(MulOp, layer.bias, scale), shift)
         value = emit(type(layer), layer.operands[0], weight, bias, **_properties(layer))
         emit.ops[-1].location = layer.location
@@ -56,7 +57,7 @@ class _Fold(RewritePattern):
         rewriter.erase(layer)
 
 
-def _folds(norm: BatchNormOp, layer: ConvolutionOp | DenseOp) -> bool:
+def _folds(norm: BatchNormOp, layer: WeightedWindowOp | DenseOp) -> bool:
     """Whether all but the input is constant, nothing else uses the layer's result, and its axis 1 is the outputs."""
     constants: tuple[SSAValue, ...] = (*norm.operands[1:], *layer.operands[1:])
     if isinstance(layer, DenseOp) and len(layer.shape(0)) != 2:
@@ -64,13 +65,21 @@ def _folds(norm: BatchNormOp, layer: ConvolutionOp | DenseOp) -> bool:
     return layer.result.has_one_use() and all(map(is_constant, constants))
 
 
-def _along_outputs(scale: SSAValue, layer: ConvolutionOp | DenseOp, emit: Emitter) -> SSAValue:
-    """One factor an output channel, as it broadcasts to the weight, whose first axis that is."""
-    return emit.reshape(scale, (*emit.shape(scale), *(1 for _ in layer.shape(1)[1:])))
+def _scaled(scale: SSAValue, layer: WeightedWindowOp | DenseOp, emit: Emitter) -> SSAValue:
+    """The weight times a factor for each output channel: its first axis, the second in a group of a transposed one."""
+    shape = layer.shape(1)
+    if not isinstance(layer, TransposedConvolutionOp):
+        return emit(MulOp, layer.weight, emit.reshape(scale, (shape[0], *(1 for _ in shape[1:]))))
+    group, (inputs, outputs, *kernel) = layer.int_("group"), shape
+    apart = emit.reshape(layer.weight, (group, inputs // group, outputs, *kernel))
+    factors = emit.reshape(scale, (group, 1, outputs, *(1 for _ in kernel)))
+    return emit.reshape(emit(MulOp, apart, factors), shape)
 
 
-def _properties(layer: ConvolutionOp | DenseOp) -> dict[str, PlainValue]:
+def _properties(layer: WeightedWindowOp | DenseOp) -> dict[str, PlainValue]:
     if not isinstance(layer, WeightedWindowOp):
         return {}
     lists: dict[str, PlainValue] = {name: layer.ints(name) for name in ("pad", "stride", "dilation")}
+    if isinstance(layer, TransposedConvolutionOp):
+        lists["output_padding"] = layer.ints("output_padding")
     return lists | {"pad_mode": layer.word("pad_mode"), "group": layer.int_("group")}

@@ -20,6 +20,7 @@ from msc.dialects.ms.elementwise import IdentityOp
 from msc.dialects.ms.linear import MatrixProductOp
 from msc.dialects.ms.movement import TransposeOp
 from msc.dialects.ms.padding import PadOp
+from msc.dialects.ms.subpixel_convolution import SubpixelConvOp
 from msc.dialects.ms.views import ReshapeOp
 from msc.dialects.open_sizes import has_open_sizes
 from msc.graph_kernel.pointwise import runs_along_image
@@ -87,7 +88,7 @@ class PackOperands(ModulePass):
 
 def _pack(kernel: KernelOp, target: CpuTarget, constancy: Constancy) -> None:
     for op in list(kernel.body.block.ops):
-        if not isinstance(op, ConvolutionOp | MatrixProductOp):
+        if not isinstance(op, ConvolutionOp | SubpixelConvOp | MatrixProductOp):
             continue
         right = op.operands[1]
         if not isinstance(right, BlockArgument) or right.uses.get_length() != 1:
@@ -100,11 +101,11 @@ def _pack(kernel: KernelOp, target: CpuTarget, constancy: Constancy) -> None:
             _stage(op, right)
             continue
         packing = (
-            _weight_packing(op, target, prod(op.shape(0)[2:]) if runs_along_image(kernel) else None)
-            if isinstance(op, ConvolutionOp)
-            else _matrix_packing(op, target, constant, cut)
+            _matrix_packing(op, target, constant, cut)
+            if isinstance(op, MatrixProductOp)
+            else _weight_packing(op, target, prod(op.shape(0)[2:]) if runs_along_image(kernel) else None)
         )
-        if packing is None or (isinstance(op, ConvolutionOp) and not constant):
+        if packing is None or not (constant or isinstance(op, MatrixProductOp)):
             continue
         stored = _stored(value, packing, kernel, op, constant)
         read_stored(kernel.body.block, index, stored, packing.inverse, packing.padded)
@@ -166,20 +167,22 @@ def _row_panel(rows: int, columns: int, dtype: str, target: CpuTarget) -> int | 
     return -(-rows // panels) if panels > 1 else None
 
 
-def _weight_packing(op: ConvolutionOp, target: CpuTarget, places: int | None) -> Packing:
-    """`[oc, ic, k...]` to `[panel, k..., ic, oc in panel]`, or to `[k..., ic, oc]` where there is no panel.
+def _weight_packing(op: ConvolutionOp | SubpixelConvOp, target: CpuTarget, places: int | None) -> Packing:
+    """`[..., oc, ic, k...]` to `[..., panel, k..., ic, oc in panel]`, or to `[..., k..., ic, oc]` without panels.
 
     Panels are as wide as a register tile has columns; as it has rows, where vectors run along an image of `places`.
     """
-    outputs, inputs, *kernel = op.shape(1)
-    spatial = len(kernel)
-    dtype = op.dtype(1)
+    count = op.axes if isinstance(op, SubpixelConvOp) else 0
+    shape, lead, dtype = op.shape(1), tuple(range(count)), op.dtype(1)
+    outputs, inputs, *kernel = shape[count:]
+    taps = range(count + 2, count + 2 + len(kernel))
     panel = _panel(outputs, dtype, target) if places is None else _row_panel(outputs, places, dtype, target)
     if panel is None or op.int_("group") > 1:
-        return Packing(op.shape(1), op.shape(1), (*range(2, 2 + spatial), 1, 0))
+        return Packing(shape, shape, (*lead, *taps, count + 1, count))
     panels = -(-outputs // panel)
-    split = (panels, panel, inputs, *kernel)
-    return Packing((panels * panel, inputs, *kernel), split, (0, *range(3, 3 + spatial), 2, 1))
+    padded, split = (panels * panel, inputs, *kernel), (panels, panel, inputs, *kernel)
+    before = shape[:count]
+    return Packing((*before, *padded), (*before, *split), (*lead, count, *(t + 1 for t in taps), count + 2, count + 1))
 
 
 def _matrix_packing(op: MatrixProductOp, target: CpuTarget, constant: bool, cut: bool) -> Packing | None:

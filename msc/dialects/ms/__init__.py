@@ -138,6 +138,7 @@ from msc.dialects.ms.structure import (
     ParameterOp,
     YieldOp,
 )
+from msc.dialects.ms.subpixel_convolution import SubpixelConvOp
 from msc.dialects.ms.transposed_convolution import (
     Conv1dTransposeOp,
     Conv2dTransposeOp,
@@ -290,6 +291,7 @@ OPERATIONS = (
     Conv1dTransposeOp,
     Conv2dTransposeOp,
     Conv3dTransposeOp,
+    SubpixelConvOp,
     GlobalAvgPoolOp,
     GlobalMaxPoolOp,
     MaxPool1dOp,

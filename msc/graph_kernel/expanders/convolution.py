@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 from math import prod
 
 from xdsl.ir import SSAValue
@@ -12,6 +11,7 @@ from msc.dialects.ms.arithmetic import AddOp
 from msc.dialects.ms.convolution import Conv1dOp, Conv2dOp, Conv3dOp, ConvolutionOp
 from msc.dialects.ms.movement import ConcatOp, ReverseOp, SliceOp, TransposeOp
 from msc.dialects.ms.padding import DilateOp
+from msc.dialects.ms.subpixel_convolution import SubpixelConvOp
 from msc.dialects.ms.transposed_convolution import (
     Conv1dTransposeOp,
     Conv2dTransposeOp,
@@ -21,10 +21,8 @@ from msc.dialects.ms.transposed_convolution import (
 from msc.graph_kernel.expanders.emitter import Emitter
 from msc.graph_kernel.expanders.registry import expander
 
-MUCH = 1.1
-"""How much more than what is kept one convolution may compute before there are several of just that."""
-MOST_PHASES = 8
-"""Convolutions in place of one."""
+MANY_CHANNELS = 8
+"""Of an output: so many fill half a vector of most machines, and half a line of a cache."""
 
 
 def _with_bias(y: SSAValue, bias: SSAValue | None, rank: int, emit: Emitter) -> SSAValue:
@@ -42,7 +40,9 @@ def _convolution(op: ConvolutionOp, emit: Emitter) -> SSAValue:
 @expander(Conv1dTransposeOp, Conv2dTransposeOp, Conv3dTransposeOp)
 def _transposed_convolution(op: TransposedConvolutionOp, emit: Emitter) -> SSAValue:
     emit.shape(op.x)
-    y = _by_phases(op, emit) if _has_even_phases(op) else _of_dilated(op, emit)
+    if _has_even_phases(op) and _is_divided_by_strides(op) and op.channels()[1] >= MANY_CHANNELS:
+        return _subpixel(op, emit)
+    y = _of_all_phases(op, emit) if _has_even_phases(op) else _of_dilated(op, emit)
     return _with_bias(y, op.bias, op.SPATIAL + 2, emit)
 
 
@@ -59,21 +59,69 @@ def _has_even_phases(op: TransposedConvolutionOp) -> bool:
     return any(w.stride > 1 for w in windows) and all(w.dilation == 1 and w.size % w.stride == 0 for w in windows)
 
 
-def _by_phases(op: TransposedConvolutionOp, emit: Emitter) -> SSAValue:
-    """One convolution of stride 1 for every offset of the output from a multiple of the stride, then interleaved.
+def _is_divided_by_strides(op: TransposedConvolutionOp) -> bool:
+    """Whether all offsets of the output from a multiple of the stride have as much of it, all in reach of windows."""
+    axes = zip(op.spatial(), op.windows(), op.padding(), op.transposed_spatial(), strict=True)
+    return all(
+        found % w.stride == 0 and begin + found <= (n - 1) * w.stride + w.size for n, w, (begin, _), found in axes
+    )
+
+
+def _taps(op: TransposedConvolutionOp) -> list[int]:
+    """How many elements of x each element of the output meets along each axis."""
+    return [w.size // w.stride for w in op.windows()]
+
+
+def _subpixel(op: TransposedConvolutionOp, emit: Emitter) -> SSAValue:
+    """A kernel of its own for every offset of the output from a multiple of the stride.
 
     With x spread out by the stride most products would be with zeros: only each stride-th tap of the kernel meets an
-    element of x, and which ones depends on the output's offset alone (sub-pixel convolution, Shi et al. 2016). The
-    offsets are output channels of one convolution, or several where the padding would cut off much of its result.
+    element of x, and which ones depends on the output's offset alone (sub-pixel convolution, Shi et al. 2016).
     """
-    strides = op.ints("stride")
-    taps = [w.size // w.stride for w in op.windows()]
-    x, weight = emit.pad_spatial(op.x, [(t - 1, t - 1) for t in taps]), _phase_weight(op, taps, emit)
-    if _is_much_cut_off(op, taps):
-        return _interleaved(op, [_phase(op, x, weight, place, emit) for place in product(*map(range, strides))], emit)
-    y = emit(_forward(op), x, weight, group=op.int_("group"))
+    strides, found = op.ints("stride"), op.transposed_spatial()
+    cuts = [divmod(begin, stride) for (begin, _), stride in zip(op.padding(), strides, strict=True)]
+    amounts: list[tuple[int, int]] = []
+    for n, taps, stride, size, (first, begin) in zip(op.spatial(), _taps(op), strides, found, cuts, strict=True):
+        read = size // stride + taps - 1 + (stride - 1 + begin) // stride
+        amounts.append((taps - 1 - first, read - n - (taps - 1 - first)))
+    weight = _rolled(_phases_first(op, emit), [begin for _, begin in cuts], emit)
+    x = emit.pad_spatial(op.x, amounts)
+    y = emit(SubpixelConvOp, x, weight, begin=[begin for _, begin in cuts], group=op.int_("group"))
+    n, outputs, *pairs = emit.shape(y)
+    return emit.reshape(_with_bias(y, op.bias, len(pairs) + 2, emit), (n, outputs, *found))
+
+
+def _phases_first(op: TransposedConvolutionOp, emit: Emitter) -> SSAValue:
+    """The weight as `[strides..., oc, ic / g, taps...]`."""
+    rank, strides = op.SPATIAL, op.ints("stride")
+    weight = _phase_weight(op, emit)
+    outputs, inputs, *taps = emit.shape(weight)
+    apart = emit.reshape(weight, (outputs // prod(strides), *strides, inputs, *taps))
+    return emit(TransposeOp, apart, perm=[*range(1, 1 + rank), 0, *range(1 + rank, 2 + 2 * rank)])
+
+
+def _rolled(value: SSAValue, begin: Sequence[int], emit: Emitter) -> SSAValue:
+    """A tensor whose element `begin` along each of its first axes comes first, and what stood before it last."""
+    for axis, first in enumerate(begin):
+        shape = emit.shape(value)
+        zeros, middle = [0 for _ in shape], [first if k == axis else 0 for k in range(len(shape))]
+        before = [first if k == axis else n for k, n in enumerate(shape)]
+        if first:
+            parts = emit(SliceOp, value, begin=middle, end=shape), emit(SliceOp, value, begin=zeros, end=before)
+            value = emit(ConcatOp, *parts, axis=axis)
+    return value
+
+
+def _of_all_phases(op: TransposedConvolutionOp, emit: Emitter) -> SSAValue:
+    """One convolution, whose output channels are those of all offsets, and what is kept of it when interleaved.
+
+    So vectors are filled that few channels would not fill.
+    """
+    strides, rank = op.ints("stride"), op.SPATIAL
+    x = emit.pad_spatial(op.x, [(t - 1, t - 1) for t in _taps(op)])
+    y = emit(_forward(op), x, _phase_weight(op, emit), group=op.int_("group"))
     n, _, *sizes = emit.shape(y)
-    rank, outputs = op.SPATIAL, op.channels()[1]
+    outputs = op.channels()[1]
     apart = emit.reshape(y, (n, outputs, *strides, *sizes))
     mixed = emit(TransposeOp, apart, perm=[0, 1, *(a for k in range(rank) for a in (2 + rank + k, 2 + k))])
     whole = [size * stride for size, stride in zip(sizes, strides, strict=True)]
@@ -83,48 +131,9 @@ def _by_phases(op: TransposedConvolutionOp, emit: Emitter) -> SSAValue:
     )
 
 
-def _is_much_cut_off(op: TransposedConvolutionOp, taps: Sequence[int]) -> bool:
-    """Whether one convolution for all offsets would compute MUCH more than there is, and each has as much of it."""
-    strides, found = op.ints("stride"), op.transposed_spatial()
-    whole = [(n + t - 1) * stride for n, t, stride in zip(op.spatial(), taps, strides, strict=True)]
-    inside = all(b + n <= all_ for (b, _), n, all_ in zip(op.padding(), found, whole, strict=True))
-    even = all(n % stride == 0 for n, stride in zip(found, strides, strict=True))
-    return even and inside and prod(strides) <= MOST_PHASES and prod(whole) >= MUCH * prod(found)
-
-
-def _phase(op: TransposedConvolutionOp, x: SSAValue, weight: SSAValue, place: Sequence[int], emit: Emitter) -> SSAValue:
-    """What lies at one place within each stride of the output; x is padded, `weight` that of all offsets."""
-    strides, (channels, *kernel) = op.ints("stride"), emit.shape(weight)
-    from_start = [r + begin for r, (begin, _) in zip(place, op.padding(), strict=True)]
-    offsets = [n % stride for n, stride in zip(from_start, strides, strict=True)]
-    number = sum(offset * prod(strides[k + 1 :]) for k, offset in enumerate(offsets))
-    apart = emit.reshape(weight, (channels // prod(strides), prod(strides), *kernel))
-    rank = len(kernel) + 2
-    begin = [number if axis == 1 else 0 for axis in range(rank)]
-    end = [number + 1 if axis == 1 else n for axis, n in enumerate(emit.shape(apart))]
-    own = emit.reshape(emit(SliceOp, apart, begin=begin, end=end), (channels // prod(strides), *kernel))
-    cuts: list[tuple[int, int]] = []
-    for n, stride, found, taps, size in zip(
-        from_start, strides, op.transposed_spatial(), kernel[1:], emit.shape(x)[2:], strict=True
-    ):
-        first, read = n // stride, found // stride + taps - 1
-        cuts.append((-first, first + read - size))
-    return emit(_forward(op), emit.pad_spatial(x, cuts), own, group=op.int_("group"))
-
-
-def _interleaved(op: TransposedConvolutionOp, phases: Sequence[SSAValue], emit: Emitter) -> SSAValue:
-    """The output of its phases, in the order of their places."""
-    strides, rank = op.ints("stride"), op.SPATIAL
-    n, outputs, *sizes = emit.shape(phases[0])
-    joined = emit(ConcatOp, *(emit.reshape(y, (n, outputs, 1, *sizes)) for y in phases), axis=2)
-    apart = emit.reshape(joined, (n, outputs, *strides, *sizes))
-    mixed = emit(TransposeOp, apart, perm=[0, 1, *(a for k in range(rank) for a in (2 + rank + k, 2 + k))])
-    return emit.reshape(mixed, (n, outputs, *op.transposed_spatial()))
-
-
-def _phase_weight(op: TransposedConvolutionOp, taps: Sequence[int], emit: Emitter) -> SSAValue:
+def _phase_weight(op: TransposedConvolutionOp, emit: Emitter) -> SSAValue:
     """`[ic, oc / g, kernel...]` to `[oc * strides, ic / g, taps...]`, reversed along the taps."""
-    strides, group, rank = op.ints("stride"), op.int_("group"), op.SPATIAL
+    strides, group, rank, taps = op.ints("stride"), op.int_("group"), op.SPATIAL, _taps(op)
     inputs, outputs, *_ = emit.shape(op.weight)
     parts = (n for pair in zip(taps, strides, strict=True) for n in pair)
     apart = emit.reshape(op.weight, (group, inputs // group, outputs, *parts))

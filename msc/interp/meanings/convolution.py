@@ -57,6 +57,21 @@ def _transposed(op: MsOp, x: Array, weight: Array, bias: Array | None = None) ->
     return y if bias is None else y + _along_channels(bias, y.ndim)
 
 
+@meaning("subpixel_conv")
+def _subpixel(op: MsOp, x: Array, weight: Array) -> Array:
+    """X [N, C, ...], weight [finer..., O, C / group, kernel...]: a convolution for each place, side by side."""
+    axes = x.ndim - 2
+    finer, kernel = weight.shape[:axes], weight.shape[axes + 2 :]
+    windows, y = Windows(kernel, (1,) * axes, (1,) * axes), np.empty(op.result_shape(), x.dtype)
+    for place in np.ndindex(*finer):
+        steps = zip(place, op.ints("begin"), finer, y.shape[2::2], kernel, strict=True)
+        firsts = [((p + begin) // f, n + k - 1) for p, begin, f, n, k in steps]
+        read = tuple(slice(first, first + count) for first, count in firsts)
+        found = convolve(x[(slice(None), slice(None), *read)], weight[place], windows, op.int_("group"))
+        y[(slice(None), slice(None), *(index for p in place for index in (slice(None), p)))] = found
+    return y
+
+
 def _margins(op: MsOp, windows: Windows) -> Pads:
     """What is cut off before and after each spatial dimension; less than 0 after it: what is added."""
     if op.word("pad_mode") == "same":

@@ -133,6 +133,13 @@ OTHERS: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("{group = 2}", "1x4x1x2x2xT 4x1x1x1x2xT"),
         ('{pad_mode = "same"}', "1x1x2x3x2xT 1x1x2x2x2xT 1xT"),
     ),
+    "subpixel_conv": (
+        ("{begin = 0}", "1x1x1xT 1x1x1x1xT"),
+        ("{begin = [1, 1]}", "1x3x5x6xT 2x2x17x3x2x2xT"),
+        ("{begin = [2, 0], group = 2}", "2x4x4x5xT 3x2x6x2x1x3xT"),
+        ("{begin = [1]}", "1x5x9xT 4x33x5x2xT"),
+        ("{begin = [0, 1, 0]}", "1x2x2x3x3xT 1x2x2x3x2x1x2x2xT"),
+    ),
     "global_avg_pool global_max_pool": (
         ("", "1x1x1xT"),
         ("", "2x3x7xT"),

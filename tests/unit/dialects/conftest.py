@@ -71,6 +71,8 @@ CASES: list[tuple[str, str]] = [
         "1x4x3x4xf32 4x1x2x3xf32 2xf32",
     ),
     ("ms.conv3d_transpose %0, %1", "1x2x2x2x2xf32 2x1x2x2x2xf32"),
+    ("ms.subpixel_conv %0, %1 {begin = [1, 2]}", "2x3x4x5xf32 2x3x4x3x2x2xf32"),
+    ("ms.subpixel_conv %0, %1 {begin = 1, group = 2}", "1x4x6xi32 2x6x2x3xi32"),
     *((f"ms.{kind}_pool1d %0 {{kernel_size = 3, stride = 2}}", "2x3x8xf32") for kind in ("max", "avg", "sum")),
     *(
         (f"ms.{kind}_pool2d %0 {{kernel_size = [2, 3], stride = 2, dilation = [2, 1]}}", "2x3x8x7xf32")

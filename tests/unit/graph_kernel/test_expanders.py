@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import ReturnOp
+from xdsl.ir import SSAValue
 
 from msc.dialects.ms import OPERATIONS
 from msc.dialects.ms.base import BasicOp, MsOp, ViewOp
@@ -12,6 +17,7 @@ from msc.graph_kernel.cluster_kernels import ClusterKernels
 from msc.graph_kernel.expand_composites import ExpandComposites
 from msc.graph_kernel.expanders import expander_of
 from msc.ir.locations import source_location
+from msc.ir.typed import tensor_type
 from msc.support.diagnostics import MscError
 from tests.unit.graph_kernel.graphs import context, function, main_of, random_inputs, results, run
 
@@ -117,6 +123,14 @@ OTHERS = [
         "%x: tensor<1x2x2x3x2xf32>, %w: tensor<2x3x4x4x4xf32>",
         'conv3d_transpose %x, %w {stride = [2, 2, 2], pad_mode = "pad", pad = [1, 1, 1, 1, 1, 1]}',
     ),
+    (
+        "%x: tensor<2x6x4x5xf32>, %w: tensor<6x4x4x6xf32>, %b: tensor<12xf32>",
+        'conv2d_transpose %x, %w, %b {group = 3, stride = [2, 3], pad_mode = "pad", pad = [3, 1, 4, 2]}',
+    ),
+    (
+        "%x: tensor<2x4x5xf32>, %w: tensor<4x9x8xf32>, %b: tensor<9xf32>",
+        'conv1d_transpose %x, %w, %b {stride = [4], pad_mode = "pad", pad = [1, 3]}',
+    ),
     (f"{X}, %w: tensor<6x2x2x2xf32>", 'conv2d_transpose %x, %w {pad_mode = "pad", pad = [2, 2, 1, 2]}'),
     ("%x: tensor<1x2x3x3x3xf32>, %w: tensor<2x3x2x2x2xf32>", "conv3d_transpose %x, %w {stride = [2, 2, 2]}"),
     ("%x: tensor<2x8x3x2xf32>", "depth_to_space %x {block_size = 2}"),
@@ -167,12 +181,30 @@ def test_transposed_convolution_of_special_values(kernel: int) -> None:
     check(f"%x: tensor<1x6x7x5xf32>, %w: tensor<6x2x{kernel}x2xf32>", "conv2d_transpose %x, %w {stride = [2, 2]}", True)
 
 
-@pytest.mark.parametrize(("pad", "convolutions"), [((1, 1, 1, 1), 4), ((1, 0, 0, 0), 1), ((0, 0, 0, 0), 1)])
-def test_phases_that_the_padding_cuts_off_are_not_computed(pad: tuple[int, ...], convolutions: int) -> None:
-    text = f'%y = ms.conv2d_transpose %x, %w {{stride = [2, 2], pad_mode = "pad", pad = {list(pad)}}}'
-    module = function("%x: tensor<1x6x4x4xf32>, %w: tensor<6x2x4x4xf32>", text)
+@pytest.mark.parametrize(
+    ("outputs", "pad", "operation"),
+    [
+        (8, (1, 1, 1, 1), "ms.subpixel_conv"),
+        (8, (3, 1, 0, 2), "ms.subpixel_conv"),
+        (8, (1, 0, 0, 0), "ms.conv2d"),  # an odd number of rows has one place more often than the other
+        (2, (1, 1, 1, 1), "ms.conv2d"),  # channels too few for vectors: those of all places together
+    ],
+)
+def test_products_with_zeros_are_not_computed(outputs: int, pad: tuple[int, ...], operation: str) -> None:
+    text = f'conv2d_transpose %x, %w {{stride = [2, 2], pad_mode = "pad", pad = {list(pad)}}}'
+    arguments = f"%x: tensor<1x6x4x4xf32>, %w: tensor<6x{outputs}x4x4xf32>"
+    check(arguments, text, special=True)
+    module = function(arguments, f"%y = ms.{text}")
     ExpandComposites().apply(context(), module)
-    assert sum(op.name == "ms.conv2d" for op in module.walk()) == convolutions
+    (found,) = (op for op in module.walk() if op.name in ("ms.conv2d", "ms.subpixel_conv"))
+    assert found.name == operation
+    computed, kept = (prod(tensor_type(v).get_shape()) for v in (found.results[0], returned(module)))
+    assert (computed == kept) == (operation == "ms.subpixel_conv")
+
+
+def returned(module: ModuleOp) -> SSAValue:
+    (last,) = (op for op in module.walk() if isinstance(op, ReturnOp))
+    return last.operands[0]
 
 
 @pytest.mark.parametrize("text", ["argmax %x", "argmin %x {select_last = true}", "argmax %x {axis = 0}"])

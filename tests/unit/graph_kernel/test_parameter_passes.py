@@ -46,6 +46,11 @@ LAYERS = [
     ("%x: tensor<2x3x5x5xf32>", {"w": "6x3x3x3xf32"}, "ms.conv2d %x, %w {stride = [2, 1]}"),
     ("%x: tensor<2x3x5x5xf32>", {"w": "6x3x3x3xf32", "b": "6xf32"}, 'ms.conv2d %x, %w, %b {pad_mode = "same"}'),
     ("%x: tensor<2x6x5xf32>", {"w": "6x2x3xf32"}, 'ms.conv1d %x, %w {group = 3, pad_mode = "pad", pad = [1, 0]}'),
+    (
+        "%x: tensor<2x4x5xf32>",
+        {"w": "4x3x3xf32"},
+        "ms.conv1d_transpose %x, %w {group = 2, stride = 2, output_padding = 1}",
+    ),
     ("%x: tensor<2x3xf32>", {"w": "6x3xf32", "b": "6xf32"}, "ms.dense %x, %w, %b"),
 ]
 
