@@ -7,6 +7,7 @@ from pathlib import Path
 from msc.driver.compile import Compilation
 from msc.driver.interpretation import interpret
 from msc.driver.model_inputs import random_inputs
+from msc.driver.model_outputs import Tolerance
 from msc.driver.reading_models import read_model
 from msc.runtime.bundle import Golden, write_bundle
 from msc.runtime.program import CProgram
@@ -15,10 +16,12 @@ _SEED = 0
 
 
 def emit_bundle(compilation: Compilation, program: CProgram, folder: Path) -> None:
-    """Write a bundle whose self-test compares C with the interpreter on the model as it was read.
+    """Write a bundle whose self-test compares C with the interpreter on the model as it was read, as `msc verify` does.
 
     Raises MSC0004 (place), MSC0505 (weights).
     """
     inputs = random_inputs(program.signature.inputs, _SEED)
     outputs = interpret(read_model(compilation.model.path, compilation.options), inputs)
-    write_bundle(program, compilation.parameters(), Golden(inputs, outputs), folder)
+    tolerances = [Tolerance().scaled(output) for output in outputs]
+    golden = Golden(inputs, outputs, [(t.absolute, t.relative) for t in tolerances])
+    write_bundle(program, compilation.parameters(), golden, folder)

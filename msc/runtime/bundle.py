@@ -26,12 +26,12 @@ _MANIFEST = "manifest.json"
 
 @dataclass(frozen=True)
 class Golden:
-    """Inputs and the outputs that are right for them, within `absolute + relative * |right|`."""
+    """Inputs and the outputs that are right for them, each within its `absolute + relative * |right|`."""
 
     inputs: Arrays
     outputs: Arrays
-    relative: float = 1e-4
-    absolute: float = 1e-5
+    tolerances: Sequence[tuple[float, float]]
+    """Absolute and relative, of each output."""
 
 
 def write_bundle(program: CProgram, weights: Mapping[str, NDArray[np.generic]], golden: Golden, folder: Path) -> Path:
@@ -97,7 +97,7 @@ def _texts(program: CProgram, golden: Golden) -> dict[str, str]:
         "model_table.h": table_text(program),
         "tensor.h": tensor_text(),
         "main.c": main_text(),
-        "selftest.c": selftest_text(golden.relative, golden.absolute),
+        "selftest.c": selftest_text(golden.tolerances),
         "Makefile": _makefile(program),
     }
 

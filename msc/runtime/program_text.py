@@ -77,9 +77,10 @@ def tensor_text() -> str:
     return _resource("tensor.h")
 
 
-def selftest_text(relative: float, absolute: float) -> str:
-    """The program that compares the model's outputs with stored ones."""
-    return _resource("selftest.c").replace("@RELATIVE@", repr(relative)).replace("@ABSOLUTE@", repr(absolute))
+def selftest_text(tolerances: Sequence[tuple[float, float]]) -> str:
+    """The program that compares the model's outputs with stored ones, each within an absolute and a relative error."""
+    rows = ", ".join(f"{{{absolute!r}, {relative!r}}}" for absolute, relative in tolerances)
+    return _resource("selftest.c").replace("@TOLERANCES@", rows)
 
 
 def _resource(name: str) -> str:

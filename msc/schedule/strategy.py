@@ -22,6 +22,7 @@ from msc.schedule.staging import own_loops, staged, with_staged
 from msc.schedule.threads import NOWHERE, Surroundings, shared
 from msc.schedule.tile_order import in_order
 from msc.schedule.tiling import TileSearch
+from msc.support.wording import counted
 from msc.targets.cpu import CpuTarget
 
 REST_THAT_MATTERS = 0.1
@@ -254,7 +255,9 @@ def _tiled(
     counts = dict(tile.rows)
     rows = tuple(replace(band[i], tile=n) for i in others if (n := counts.get(band[i].dims[heaviest])) is not None)
     name = " x ".join(f"{m.name} {m.tile}" for m in rows) or "none 1"
-    reasons.append(f"register tile {name} x {band[vector].name} {tile.width}: {tile.cycles:.0f} cycles a step")
+    reasons.append(
+        f"register tile {name} x {band[vector].name} {tile.width}: {counted(round(tile.cycles), 'cycle')} a step"
+    )
     outer = tuple(m for i, m in enumerate(band) if i != vector and m.dims[heaviest] not in counts)
     columns = replace(band[vector], tile=tile.width, vector=True)
     if tile.rest:

@@ -214,11 +214,17 @@ def resize_mask(prelude: Prelude, mask: Value, bits: int) -> Value:
     if mask.type.bits == bits:
         return mask
     wanted = CType(f"i{bits}", mask.type.lanes, True)
-    text = f"__builtin_convertvector({mask.text}, {prelude.type_name(wanted)})"
-    return Value(text, wanted, reads=mask.reads)
+    function = "__builtin_convertvector"
+    if bits > mask.type.bits:
+        prelude.plain.add("wider_mask")
+        function = "msc_wider_mask"
+    return Value(f"{function}({mask.text}, {prelude.type_name(wanted)})", wanted, reads=mask.reads)
 
 
 _INTEGER_RELATIONS = {0: "==", 1: "!=", 2: "<", 3: "<=", 4: ">", 5: ">=", 6: "<", 7: "<=", 8: ">", 9: ">="}
+
+_TRUE_OF_EQUALS = frozenset({0, 3, 5, 7, 9})
+"""Of the predicates; C compilers warn of a comparison of an expression with itself."""
 
 _DECIDED_BY_ZERO = {
     (6, False, True): False, (9, False, True): True, (8, True, False): False, (7, True, False): True,
@@ -231,6 +237,8 @@ def _compare_integers(prelude: Prelude, op: Operation, operands: Sequence[Value]
     if is_boolean(operands[0]) and any(v.is_vector_text for v in operands):
         operands = _as_masks(prelude, operands)
     type_ = _shape(operands)
+    if operands[0].text == operands[1].text:
+        return _always(prelude, predicate in _TRUE_OF_EQUALS, _mask(type_))
     if predicate >= 6:
         decided = _DECIDED_BY_ZERO.get((predicate, operands[0].text == "0", operands[1].text == "0"))
         if decided is not None:

@@ -43,7 +43,6 @@ class Body:
     buffers: dict[SSAValue, tuple[str, BufferType]] = field(default_factory=dict[SSAValue, tuple[str, BufferType]])
     pending: dict[SSAValue, Value] = field(default_factory=dict[SSAValue, Value])
     dead: set[SSAValue] = field(default_factory=set[SSAValue])
-    touched: set[SSAValue] = field(default_factory=set[SSAValue])
     arrays: set[SSAValue] = field(default_factory=set[SSAValue])
     name: str = ""
     functions: Scope = field(default_factory=Scope)
@@ -97,7 +96,7 @@ class Body:
             case LoadOp():
                 return self._load(op)
             case memref.LoadOp():
-                return access.load_scalar(self._plain_element(op.memref, op.indices), self._buffer(op.memref)[1].base)
+                return access.load_scalar(self._plain_element(op.memref, op.indices), self.buffers[op.memref][1].base)
             case _:
                 name = op.operation.data if isinstance(op, LanesOp) else op.name
                 rule = RULES.get(name) or CONVERSIONS.get(name)
@@ -152,12 +151,10 @@ class Body:
         self.ranges[op.result] = Index(Value(name, INDEX), index.low, index.high)
 
     def _affine(self, exprs: Sequence[AffineExpr], values: Sequence[SSAValue]) -> list[Index]:
-        dims = [self.ranges.get(value) or Index(self._use(value)) for value in values]
-        self.touched.update(values[dim] for expr in exprs for dim in expr.used_dims())
+        dims = [self._index(value) for value in values]
         return [affine_index(expr, dims, self.prelude.plain) for expr in exprs]
 
     def _index(self, value: SSAValue) -> Index:
-        self.touched.add(value)
         return self.ranges[value] if value in self.ranges else Index(self._use(value))
 
     # --- buffers -------------------------------------------------------------------------------------------------
@@ -170,10 +167,6 @@ class Body:
     def bind_size(self, value: SSAValue, name: str, low: int, high: int) -> None:
         """Make an argument that is a size known by its C name."""
         self.ranges[value] = Index(Value(name, INDEX), low, high)
-
-    def _buffer(self, value: SSAValue) -> tuple[str, BufferType]:
-        self.touched.add(value)
-        return self.buffers[value]
 
     def _array(self, op: memref.AllocaOp) -> None:
         name = self.scope.fresh(op.memref.name_hint or "local")
@@ -191,13 +184,13 @@ class Body:
 
     def _element_at(self, buffer: SSAValue, indices: Sequence[Index]) -> str:
         """The element as an lvalue; local arrays have no dimensions of one element."""
-        name, type_ = self._buffer(buffer)
+        name, type_ = self.buffers[buffer]
         if buffer in self.arrays:
             indices = [index for index, size in zip(indices, type_.shape, strict=True) if size != 1]
         return access.element(name, indices)
 
     def _load(self, op: LoadOp) -> Value:
-        _, buffer = self._buffer(op.buffer)
+        _, buffer = self.buffers[op.buffer]
         type_ = value_type(op.result.type)
         text = self._element(op)
         if not type_.is_vector:
@@ -206,7 +199,7 @@ class Body:
         return access.load_vector(self.prelude, text, type_, distance, op.touched_lanes)
 
     def _store(self, op: StoreOp) -> None:
-        _, buffer = self._buffer(op.buffer)
+        _, buffer = self.buffers[op.buffer]
         value, text = self._use(op.value), self._element(op)
         self._write_pending()
         if not value.type.is_vector:
@@ -217,13 +210,13 @@ class Body:
 
     def _prefetch(self, op: PrefetchOp) -> None:
         self.prelude.plain.add("prefetch")
-        (after,) = self._affine((op.ahead * self._buffer(op.buffer)[1].item_bytes,), op.indices)
+        (after,) = self._affine((op.ahead * self.buffers[op.buffer][1].item_bytes,), op.indices)
         self.lines.add(f"msc_prefetch(&{self._element(op)}, {after.value.text});")
 
     def _plain_store(self, op: memref.StoreOp) -> None:
         value, text = self._use(op.value), self._plain_element(op.memref, op.indices)
         self._write_pending()
-        self._assign_scalar(text, self._buffer(op.memref)[1], value)
+        self._assign_scalar(text, self.buffers[op.memref][1], value)
 
     def _assign_scalar(self, text: str, buffer: BufferType, value: Value) -> None:
         """The first assignment to a local variable that was just declared becomes its initialiser."""

@@ -1,7 +1,7 @@
 """f16 and bf16, which are storage only: 16 bits in memory, converted to f32 to compute.
 
-f16 goes through the machine's conversion where x86 has it (F16C), else through integer arithmetic that rounds alike;
-`_Float16` would be shorter, but older compilers lack it on x86.
+f16 goes through the machine's conversion where it has one (F16C of x86, AArch64), else through integer arithmetic that
+rounds alike; `_Float16` would be shorter, but older compilers lack it on x86, and on AArch64 convert lane by lane.
 """
 
 from __future__ import annotations
@@ -99,10 +99,16 @@ def _split(head: str, function: str, half: str) -> str:
     )
 
 
-def _with_instruction(software: str, instruction: str) -> str:
-    """The machine's conversion of eight lanes under `#ifdef`, with the arithmetic as the other branch."""
+def _with_instruction(software: str, feature: str, instruction: str) -> str:
+    """The machine's conversion under `#ifdef`, with the arithmetic as the other branch."""
     head, body = software.strip("\n").split("\n{\n")
-    return f"{head}\n{{\n#ifdef __F16C__\n    {instruction}\n#else\n{body.removesuffix('}')}#endif\n}}\n"
+    return f"{head}\n{{\n#ifdef {feature}\n    {instruction}\n#else\n{body.removesuffix('}')}#endif\n}}\n"
+
+
+def _aarch64(software: str, instruction: str, result: str, operand: str) -> str:
+    """Four lanes by an instruction that both compilers take as text."""
+    statement = f'{result} y;\n    __asm__("{instruction}" : "=w"(y) : "w"({operand}));\n    return y;'
+    return _with_instruction(software, "__AARCH64EL__", statement)
 
 
 _FROM_F16 = Template(
@@ -110,7 +116,8 @@ _FROM_F16 = Template(
     requires_half=("from_f16",),
     variants={
         0: _F16_TO_F32_SCALAR,
-        8: _with_instruction(_F16_TO_F32_SOFTWARE, "return __builtin_ia32_vcvtph2ps256((i16x8)x);"),
+        4: _aarch64(_F16_TO_F32_SOFTWARE, "fcvtl %0.4s, %1.4h", "f32x4", "x"),
+        8: _with_instruction(_F16_TO_F32_SOFTWARE, "__F16C__", "return __builtin_ia32_vcvtph2ps256((i16x8)x);"),
         16: _split("static inline f32x16 from_f16_f32x16(u16x16 x)", "from_f16_{hf}", "u16x8"),
     },
     types=("f32", "u16", "i16", "i32", "u32"),
@@ -120,8 +127,10 @@ _F16_FROM = Template(
     requires_half=("f16_from",),
     variants={
         0: _F32_TO_F16_SCALAR,
+        4: _aarch64(_F32_TO_F16_SOFTWARE, "fcvtn %0.4h, %1.4s", "u16x4", "value"),
         8: _with_instruction(
             _F32_TO_F16_SOFTWARE,
+            "__F16C__",
             "return (u16x8)__builtin_ia32_vcvtps2ph256(value, 0);",
         ),
         16: _split("static inline u16x16 f16_from_f32x16(f32x16 x)", "f16_from_{hf}", "f32x8"),

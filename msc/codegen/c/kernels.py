@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import cast as typed
@@ -20,6 +21,7 @@ from msc.codegen.c.types import BufferType, buffer_type, memory_name
 from msc.dialects.open_sizes import argument_sizes
 
 _MAXIMUM_COMMENT_LINES = 12
+_WORD, _COMMENT = re.compile(r"\w+"), re.compile(r"/\*.*?\*/")
 
 
 @dataclass(frozen=True)
@@ -79,10 +81,11 @@ def emit_kernel(function: FuncOp, functions: Scope, aliased: frozenset[int], pre
         body.bind_size(argument, names[argument], size.low, size.high)
         body.around.append(scalar(names[argument], "int64_t"))
     body.block(function.body.block)
-    arguments = {**dict(zip(function.args, (p.name for p in parameters), strict=False)), **names}
-    unused = "".join(f"    (void){text};\n" for a, text in arguments.items() if a not in body.touched)
+    text = body.lines.text()
+    used = set(_WORD.findall(_COMMENT.sub("", text)))
+    unused = "".join(f"    (void){a};\n" for a in (*(p.name for p in parameters), *names.values()) if a not in used)
     opening = _comment(function) + "".join(body.parts)
-    return Kernel(name, parameters, tuple(names.values()), opening, unused + body.lines.text())
+    return Kernel(name, parameters, tuple(names.values()), opening, unused + text)
 
 
 def _parameters(function: FuncOp, scope: Scope, aliased: frozenset[int]) -> tuple[Parameter, ...]:

@@ -81,11 +81,20 @@ static inline {{v}} {name}_{{f}}({{v}} a, {{v}} b)
     )
 
 
+def _or_aarch64(name: str, statement: str) -> str:
+    """The statement, or one instruction, which gives NaN if either operand is: GCC finds it for scalars only."""
+    return (
+        "#if defined(__aarch64__) && !defined(__clang__) && {n} * {bits} == 128\n"
+        f"    return __builtin_aarch64_f{name}_nanv{{n}}{{s}}f(a, b);\n#else\n    {statement}\n#endif\n"
+    )
+
+
 def _extremum(name: str, choice: str, relation: str) -> Template:
     """Max or min of floats, NaN if either is NaN."""
     head = f"/* NaN if either is. */\nstatic inline {{v}} {name}_{{f}}({{v}} a, {{v}} b)\n{{\n"
+    vectors = _or_aarch64(name, f"return select_{{f}}(a == a, {choice}_{{f}}(a, b), a);")
     return Template(
-        f"{head}    return select_{{f}}(a == a, {choice}_{{f}}(a, b), a);\n}}\n",
+        f"{head}{vectors}}}\n",
         (choice, "select"),
         variants={0: f"{head}    return b {relation} a || b != b ? b : a;\n}}\n"},
     )
@@ -95,7 +104,7 @@ def _extremum_with_number(name: str, choice: str, relation: str) -> Template:
     """The same where b is known not to be NaN."""
     head = f"/* b is a number; NaN in a stays. */\nstatic inline {{v}} {name}_number_{{f}}({{v}} a, {{v}} b)\n{{\n"
     return Template(
-        f"{head}    return {choice}_{{f}}(b, a);\n}}\n",
+        f"{head}{_or_aarch64(name, f'return {choice}_{{f}}(b, a);')}}}\n",
         (choice,),
         variants={0: f"{head}    return b {relation} a ? b : a;\n}}\n"},
     )
@@ -282,6 +291,13 @@ static inline void msc_set_mode(uint64_t mode)
 #endif
     __asm__ volatile("" ::: "memory");
 }
+""",
+    "wider_mask": """/* A mask with wider lanes, made anew where clang 14 extends some of four bytes with zeros. */
+#if defined(__clang__) && defined(__aarch64__)
+#define msc_wider_mask(mask, type) (__builtin_convertvector(mask, type) != 0)
+#else
+#define msc_wider_mask(mask, type) __builtin_convertvector(mask, type)
+#endif
 """,
 }
 """Text that does not depend on a type, by name; emitted in the order of the names."""

@@ -7,9 +7,10 @@
 #include "model_table.h"
 #include "tensor.h"
 
-#define RELATIVE @RELATIVE@
-#define ABSOLUTE @ABSOLUTE@
 #define TENSORS (MSC_INPUTS + MSC_OUTPUTS)
+
+/* Of each output: how far it may be off, and how far for each unit of size. */
+static const double tolerances[][2] = {@TOLERANCES@};
 
 static int fail(const char *what)
 {
@@ -18,18 +19,18 @@ static int fail(const char *what)
 }
 
 /* Equal, both NaN, or close. */
-static int agrees(double got, double wanted)
+static int agrees(double got, double wanted, const double *tolerance)
 {
     if (got == wanted || (isnan(got) && isnan(wanted)))
         return 1;
-    return fabs(got - wanted) <= ABSOLUTE + RELATIVE * fabs(wanted);
+    return fabs(got - wanted) <= tolerance[0] + tolerance[1] * fabs(wanted);
 }
 
-static int compare(const struct msc_tensor *tensor, const void *got, const void *wanted)
+static int compare(const struct msc_tensor *tensor, const void *got, const void *wanted, const double *tolerance)
 {
     for (size_t k = 0; k < tensor->elements; ++k) {
         const double a = tensor_number(tensor, got, k), b = tensor_number(tensor, wanted, k);
-        if (!agrees(a, b)) {
+        if (!agrees(a, b, tolerance)) {
             printf("FAIL: %s: output %s, element %zu is %.9g, expected %.9g\n", MSC_NAME, tensor->name, k, a, b);
             return 1;
         }
@@ -55,7 +56,7 @@ static int check(FILE *golden)
     if (msc_run(tensors, workspace))
         return fail("the model reported an error");
     for (int k = MSC_INPUTS; k < TENSORS; ++k)
-        if (compare(&msc_tensors[k], tensors[k], expected[k]))
+        if (compare(&msc_tensors[k], tensors[k], expected[k], tolerances[k - MSC_INPUTS]))
             return 1;
     printf("PASS: %s\n", MSC_NAME);
     return 0;

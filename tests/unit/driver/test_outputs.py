@@ -24,6 +24,18 @@ def test_a_bundle_builds_and_passes_its_own_test(model: Path, tmp_path: Path) ->
     assert result.stdout.startswith("PASS")
 
 
+def test_a_bundle_of_narrow_outputs_passes_too(tmp_path: Path) -> None:
+    """Which are rounded to a unit of their own, more than an f32 may be off."""
+    head = "func.func @main(%x: tensor<4x8xf16>) -> tensor<4x8xf16>"
+    text = f"{head} {{\n%y = ms.softmax %x\nfunc.return %y : tensor<4x8xf16>\n}}"
+    source, folder = tmp_path / "half.mir", tmp_path / "half.bundle"
+    source.write_text(text)
+    compile_to(source, "-o", folder)
+    assert ", 0.004}}" in (folder / "selftest.c").read_text()
+    subprocess.run(["make", "-s"], cwd=folder, check=True, capture_output=True)
+    subprocess.run(["./selftest"], cwd=folder, check=True, capture_output=True)
+
+
 def test_c_comes_with_all_that_it_needs(model: Path, tmp_path: Path) -> None:
     compile_to(model, "-o", tmp_path / "any.c", "--name", "net", "--march", "generic")
     assert {p.name for p in tmp_path.iterdir()} >= {"any.c", "net.h", "net_weights.S", "net_weights.bin"}

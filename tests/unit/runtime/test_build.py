@@ -28,7 +28,7 @@ Weights = dict[str, np.ndarray[tuple[int], np.dtype[np.float32]]]
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 N = np.array([10], np.int32)
 Y = X * np.array([1, 2, 3], np.float32) + np.float32(10)
-GOLDEN = Golden([X, N], [Y, np.array(Y.sum(), np.float64)])
+GOLDEN = Golden([X, N], [Y, np.array(Y.sum(), np.float64)], [(1e-5, 1e-4)] * 2)
 
 
 def script(path: Path, text: str) -> Path:
