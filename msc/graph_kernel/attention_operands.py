@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
 from xdsl.ir import SSAValue
 
+from msc.analysis.constancy import is_constant
 from msc.dialects.ms.arithmetic import MulOp
 from msc.dialects.ms.linear import MatrixProductOp
 from msc.dialects.ms.movement import SliceOp, TransposeOp
@@ -17,6 +17,9 @@ from msc.graph_kernel.attention import Attention
 from msc.graph_kernel.attention_blocks import Use
 from msc.graph_kernel.expanders.emitter import Emitter
 from msc.ir.typed import tensor_type
+
+HEADS_OF_A_COPY = 4
+"""How many heads may share a mask before a transposed copy of it costs less than transposing its blocks for each."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ def operand(emit: Emitter, found: Attention, use: Use, rows: Part, keys: Part) -
     """An operand as `[batch..., blocks of queries, blocks of keys, matrix]`; axes in which it does not vary are 1.
 
     Queries, keys and values have one a row. All others are `[keys, queries]`: what has both is transposed in front of
-    all loops where all heads share it, else in the loop over queries (`turned`).
+    all loops where it is constant, which costs no call anything, else block by block (`is_turned_late`).
     """
     op, number = use
     shape = shape_of(tensor_type(op.operands[number]))
@@ -73,7 +76,7 @@ def operand(emit: Emitter, found: Attention, use: Use, rows: Part, keys: Part) -
     if 1 in (height, width):
         (r, row), (k, key) = rows.split(height), keys.split(width)
         return emit.reshape(value, (*batch, r, k, key, row))
-    if is_turned_late(use):
+    if is_turned_late(found, use):
         return emit.reshape(value, (*batch, rows.count, 1, rows.size, width))
     blocks = emit.reshape(value, (*batch, rows.count, rows.size, keys.count, keys.size))
     n = len(batch)
@@ -102,14 +105,14 @@ def _transposed(emit: Emitter, value: SSAValue) -> SSAValue:
             return emit(TransposeOp, value, perm=swapped)
 
 
-def turned(emit: Emitter, value: SSAValue, rows: Part, keys: Part) -> SSAValue:
-    """In the loop over queries, `[1, queries, all keys]` as `[blocks of keys, keys, queries]`."""
-    blocks = emit.reshape(value, (rows.size, keys.count, keys.size))
-    return emit(TransposeOp, blocks, perm=[1, 2, 0])
+def is_turned_late(found: Attention, use: Use) -> bool:
+    """Whether an operand is a mask of queries and keys that is read in place, and transposed a block at a time.
 
-
-def is_turned_late(use: Use) -> bool:
-    """Whether an operand is one that `turned` is for: a mask of queries, keys, and heads or batches."""
+    That is done for each head. One in front of all loops is done once, but writes and reads a copy of the mask, which
+    takes as long as some heads; of a constant there is no work in a call.
+    """
     op, number = use
-    shape: Sequence[int] = shape_of(tensor_type(op.operands[number]))
-    return not isinstance(op, MatrixProductOp) and 1 not in shape[-2:] and prod(shape[:-2]) > 1
+    shape = shape_of(tensor_type(op.operands[number]))
+    if isinstance(op, MatrixProductOp) or 1 in (1, 1, *shape)[-2:] or is_constant(op.operands[number]):
+        return False
+    return prod(found.shape[:-2]) <= HEADS_OF_A_COPY * prod(shape[:-2])

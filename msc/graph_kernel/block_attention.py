@@ -15,13 +15,13 @@ from xdsl.rewriter import Rewriter
 
 from msc.dialects.ms.entries import EntryOp, SetEntryOp
 from msc.dialects.ms.linear import MatrixProductOp
-from msc.dialects.ms.movement import ConcatOp
+from msc.dialects.ms.movement import ConcatOp, TransposeOp
 from msc.dialects.ms.shapes import tensor_type
 from msc.dialects.open_sizes import has_open_sizes
 from msc.graph_kernel import attention_blocks
 from msc.graph_kernel.attention import Attention, attention
 from msc.graph_kernel.attention_blocks import Carried, Use, accumulator
-from msc.graph_kernel.attention_operands import Part, is_turned_late, operand, parts, turned
+from msc.graph_kernel.attention_operands import Part, is_turned_late, operand, parts
 from msc.graph_kernel.expanders.emitter import Emitter
 from msc.graph_kernel.visible_keys import VisibleKeys, columns
 from msc.ir.locations import set_location
@@ -127,10 +127,7 @@ class _Blocks:
             value = self._loops(body, inner, _entries(body, given, number), rows, number)
             return [body(SetEntryOp, stack[0], number, value)]
 
-        type_ = tensor_type(self._found.product.dtype(0), (count, *inner, rows.size, self._found.size))
-        empty = tensor.EmptyOp([], type_)
-        emit.ops.append(empty)
-        return _loop(emit, (_index(emit, 0), _index(emit, count)), [empty.tensor], collect)[0]
+        return _stacked(emit, (count, *inner, rows.size, self._found.size), self._found.product.dtype(0), collect)
 
     def _block(self, emit: Emitter, given: _Given, rows: Part, number: SSAValue | None) -> SSAValue:
         """The attention of one block of queries."""
@@ -138,11 +135,17 @@ class _Blocks:
         sums = attention_blocks.start(emit, rows.size, found.size, accumulator(found.product.dtype(0)))
         for k, keys in enumerate(self._keys):
             operands = {use: value for (n, use), value in given.items() if n == k}
-            late = {use: turned(emit, v, rows, keys) for use, v in operands.items() if is_turned_late(use)}
+            shape = (rows.size, keys.count, keys.size)
+            late = {u: emit.reshape(v, shape) for u, v in operands.items() if is_turned_late(found, u)}
             table = None if (table := self._tables[k]) is None else _entry(emit, table, number)
             sums = self._of_keys(emit, {**operands, **late}, keys, table, sums)
         last = {use: value for (k, use), value in given.items() if k == 0 and use[0] in found.after}
         return attention_blocks.finish(emit, found, _entries(emit, last), sums)
+
+    def _of_block(self, emit: Emitter, given: Mapping[Use, SSAValue], number: SSAValue | None) -> dict[Use, SSAValue]:
+        """What an iteration over blocks of keys reads."""
+        late = {use for use in given if is_turned_late(self._found, use)}
+        return {use: (_turned if use in late else _entry)(emit, value, number) for use, value in given.items()}
 
     def _of_keys(
         self, emit: Emitter, given: Mapping[Use, SSAValue], keys: Part, table: SSAValue | None, sums: Carried
@@ -151,12 +154,12 @@ class _Blocks:
 
         def loop(found: Attention, first: SSAValue, last: SSAValue, sums: Carried) -> Carried:
             def go_on(body: Emitter, number: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-                return attention_blocks.step(body, found, _entries(body, given, number), Carried(*carried)).all
+                return attention_blocks.step(body, found, self._of_block(body, given, number), Carried(*carried)).all
 
             return Carried(*_loop(emit, (first, last), sums.all, go_on))
 
         if keys.count == 1:
-            return attention_blocks.step(emit, self._found, _entries(emit, given), sums)
+            return attention_blocks.step(emit, self._found, self._of_block(emit, given, None), sums)
         if table is None:
             return loop(self._found, _index(emit, 0), _index(emit, keys.count), sums)
         start, plain, end = columns(emit, table, keys.count)
@@ -177,12 +180,32 @@ def _entry(emit: Emitter, value: SSAValue, number: SSAValue | None) -> SSAValue:
     return emit(EntryOp, value, number) if number is not None and count > 1 else emit.reshape(value, shape)
 
 
+def _turned(emit: Emitter, value: SSAValue, number: SSAValue | None) -> SSAValue:
+    """A block of `[queries, blocks of keys, keys]` as `[keys, queries]`: collected query by query, then transposed."""
+    rows, count, keys = emit.shape(value)
+
+    def collect(body: Emitter, row: SSAValue, stack: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        return [body(SetEntryOp, stack[0], row, _entry(body, body(EntryOp, value, row), number))]
+
+    block = (
+        emit.reshape(value, (rows, keys)) if count == 1 else _stacked(emit, (rows, keys), emit.dtype(value), collect)
+    )
+    return emit(TransposeOp, block, perm=[1, 0])
+
+
 _Body: TypeAlias = Callable[[Emitter, SSAValue, Sequence[SSAValue]], Sequence[SSAValue]]
 
 
 def _index(emit: Emitter, value: int) -> SSAValue:
     emit.ops.append(arith.ConstantOp.from_int_and_width(value, IndexType()))
     return emit.ops[-1].results[0]
+
+
+def _stacked(emit: Emitter, shape: Sequence[int], dtype: str, body: _Body) -> SSAValue:
+    """What a loop makes entry by entry."""
+    empty = tensor.EmptyOp([], tensor_type(dtype, shape))
+    emit.ops.append(empty)
+    return _loop(emit, (_index(emit, 0), _index(emit, shape[0])), [empty.tensor], body)[0]
 
 
 def _loop(

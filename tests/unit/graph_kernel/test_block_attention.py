@@ -190,6 +190,24 @@ def test_long_sequences_never_have_all_scores_in_memory(tmp_path: Path) -> None:
     np.testing.assert_allclose(program(q, k, v, mask), expected(q, k, v, mask), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("heads", [1, 8])
+def test_a_bias_of_each_head_is_read_in_place(tmp_path: Path, heads: int) -> None:
+    """However many keys there are: nothing of its size is in the workspace, and the loops are one function."""
+    shape = f"tensor<{heads}x1024x16xf32>"
+    arguments = f"%q: {shape}, %k: {shape}, %v: {shape}, %m: tensor<{heads}x1024x1024xf32>"
+    body = (
+        "%s = ms.batch_matmul %q, %k {transpose_b = true}\n%t = ms.add %s, %m\n%p = ms.softmax %t\n"
+        "%y = ms.batch_matmul %p, %v"
+    )
+    module = function(arguments, body)
+    (path := tmp_path / "bias.mir").write_text(str(module))
+    program = msc.compile(path)
+    assert program.signature.workspace_bytes < 1 << 16
+    inputs = random_inputs(module)
+    (whole,) = results(module, inputs)
+    np.testing.assert_allclose(program(*inputs), whole, rtol=1e-4, atol=1e-5)
+
+
 def test_causal_masks_and_rows_that_see_nothing(tmp_path: Path) -> None:
     """A row of -inf alone is NaN, as in the model, and spoils no other row of its block."""
     rows = 1024
