@@ -130,7 +130,8 @@ class _Search:
         uses = _by_array(accesses, passed)
         found = {array: local_buffers(of_array, depth) for array, of_array in uses.items()}
         sizes = {array: self._bytes(array, buffers) for array, buffers in found.items()}
-        overlaid = self.overlays([array for array in found if sizes[array] > REGISTER_BYTES])
+        large = [array for array, size in sizes.items() if size > REGISTER_BYTES]
+        overlaid = self.overlays([a for a in large if sizes[a] > LOCAL_BYTES or not _is_turned(found[a])])
         local: dict[int, tuple[LocalBuffer, ...]] = {}
         room = LOCAL_BYTES
         for array, buffers in found.items():
@@ -149,6 +150,11 @@ class _Search:
         found = {array: local_buffer(of_array, around.depth) for array, of_array in uses.items()}
         self.whole |= {array for array, buffer in found.items() if buffer is None}
         return BodyArrays(staged={a: _apart(b, around) for a, b in found.items() if b is not None})
+
+
+def _is_turned(buffers: Sequence[LocalBuffer] | None) -> bool:
+    """Whether vectors run across the rows: in a buffer of their own, lanes lie side by side."""
+    return any(buffer.axes[-1] != len(buffer.axes) - 1 for buffer in buffers or () if buffer.axes)
 
 
 def _by_array(accesses: Sequence[Access], without: set[int]) -> dict[int, list[Access]]:
