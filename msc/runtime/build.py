@@ -6,19 +6,19 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from msc.runtime.commands import Commands
-from msc.runtime.flags import BUILD_FLAGS, SANITIZER_FLAGS, THREAD_FLAGS
+from msc.runtime.flags import BUILD_FLAGS, LINK_FLAGS, SANITIZER_FLAGS, THREAD_FLAGS
 from msc.runtime.interface import artifact_text
 from msc.runtime.program import CProgram
 from msc.runtime.program_text import main_text, table_text, tensor_text
 from msc.runtime.toolchain import Toolchain, find_toolchain
-from msc.runtime.weights import weights_assembly, write_weights
+from msc.runtime.weights import fill_room, room_assembly, weights_assembly, write_weights
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.files import replacing
 from msc.targets.detection import detect_cores
@@ -83,6 +83,7 @@ def write_sources(program: CProgram, weights: Mapping[str, NDArray[np.generic]],
     _write_texts(program, folder, kind, 1)
     if program.signature.weights_bytes:
         _write_weights(program, weights, folder)
+        (folder / f"{program.name}_weights.S").write_text(weights_assembly(program), encoding="utf-8")
 
 
 def _write_texts(program: CProgram, folder: Path, kind: Kind, processors: int) -> list[str]:
@@ -106,13 +107,9 @@ def _model_texts(program: CProgram, kind: Kind, processors: int) -> dict[str, st
     return {f"{name}_{k}.c": text for k, text in enumerate(split.units(count))}
 
 
-def _write_weights(program: CProgram, weights: Mapping[str, NDArray[np.generic]], folder: Path) -> str:
-    """The name of the assembler text, with the weights beside it."""
+def _write_weights(program: CProgram, weights: Mapping[str, NDArray[np.generic]], folder: Path) -> None:
     with (folder / f"{program.name}_weights.bin").open("wb") as file:
         write_weights(program, weights, file)
-    source = f"{program.name}_weights.S"
-    (folder / source).write_text(weights_assembly(program), encoding="utf-8")
-    return source
 
 
 def compile_flags(program: CProgram, options: BuildOptions) -> tuple[str, ...]:
@@ -126,42 +123,44 @@ def _compile(
     program: CProgram, weights: Mapping[str, NDArray[np.generic]], kind: Kind, folder: Path, options: BuildOptions
 ) -> None:
     flags = compile_flags(program, options)
-    objects = _objects(program, weights, kind, folder, options, [*flags, *([] if kind == "exe" else ["-fPIC"])])
+    objects = _objects(program, kind, folder, options, [*flags, *([] if kind == "exe" else ["-fPIC"])])
+    if not program.signature.weights_bytes:
+        return _link(kind, objects, folder, options, flags)
+    if kind != "o":
+        _link(kind, [*objects, _assembled(room_assembly(program), folder, options)], folder, options, flags)
+        if fill_room(folder / "result", program, weights):
+            return None
+    _write_weights(program, weights, folder)
+    return _link(kind, [*objects, _assembled(weights_assembly(program), folder, options)], folder, options, flags)
+
+
+def _assembled(text: str, folder: Path, options: BuildOptions) -> str:
+    (folder / "weights.S").write_text(text, encoding="utf-8")
+    return _object("weights.S", folder, options, [])
+
+
+def _link(kind: Kind, objects: Sequence[str], folder: Path, options: BuildOptions, flags: Sequence[str]) -> None:
     match kind:
         case "so":
-            _run(options, folder, [*flags, "-fPIC", "-shared", "-o", "result", *objects, "-lm"])
+            _run(options, folder, [*flags, *LINK_FLAGS, "-fPIC", "-shared", "-o", "result", *objects, "-lm"])
         case "exe":
-            _run(options, folder, [*flags, "-o", "result", *objects, "-lm"])
+            _run(options, folder, [*flags, *LINK_FLAGS, "-o", "result", *objects, "-lm"])
         case "o":
             _run(options, folder, ["-r", "-nostdlib", "-o", "result", *objects])
 
 
-def _objects(
-    program: CProgram,
-    weights: Mapping[str, NDArray[np.generic]],
-    kind: Kind,
-    folder: Path,
-    options: BuildOptions,
-    flags: Sequence[str],
-) -> list[str]:
-    """Each file compiled by itself, as many at once as there are processors, while weights are computed and written.
-
-    One more is for the weights. Whatever goes wrong ends all of them.
-    """
+def _objects(program: CProgram, kind: Kind, folder: Path, options: BuildOptions, flags: Sequence[str]) -> list[str]:
+    """Each file compiled by itself, as many at once as there are processors. Whatever goes wrong ends all of them."""
     sources = _write_texts(program, folder, kind, options.processors)
-    with ThreadPoolExecutor(options.processors + 1) as pool, Commands() as commands:
-
-        def start(source: str) -> Future[str]:
-            return pool.submit(_object, source, folder, options, flags, commands)
-
-        running = [start(source) for source in sources]
-        if program.signature.weights_bytes:
-            running.append(start(_write_weights(program, weights, folder)))
+    with ThreadPoolExecutor(options.processors) as pool, Commands() as commands:
+        running = [pool.submit(_object, source, folder, options, flags, commands) for source in sources]
         done, _ = wait(running, return_when=FIRST_EXCEPTION)
         return [compiled.result() for compiled in running if compiled in done]
 
 
-def _object(source: str, folder: Path, options: BuildOptions, flags: Sequence[str], commands: Commands) -> str:
+def _object(
+    source: str, folder: Path, options: BuildOptions, flags: Sequence[str], commands: Commands | None = None
+) -> str:
     made = f"{Path(source).stem}.o"
     _run(options, folder, [*flags, "-c", "-o", made, source], commands)
     return made

@@ -14,8 +14,13 @@ Never -ffast-math: it assumes away NaN, infinities and the order of sums.
 
 from __future__ import annotations
 
+import sys
+
 BUILD_FLAGS = ("-std=c11", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi")
 """For every compiler and target; `-march` comes from the target."""
+
+LINK_FLAGS = () if sys.platform == "darwin" else ("-Wl,--build-id=none",)
+"""Nothing asks for the hash of all bytes that linkers add, and of many weights it takes longer than linking."""
 
 THREAD_FLAGS = ("-pthread",)
 """For programs of several threads."""

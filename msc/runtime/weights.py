@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import sha256
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from msc.runtime.program import CProgram, WeightSlot
@@ -48,6 +51,53 @@ def _bytes(slot: WeightSlot, arrays: Arrays) -> memoryview:
         raise MscError(Diagnostic("MSC0505", message))
     flat = np.ascontiguousarray(array).reshape(-1)
     return flat.view(np.uint8).data if flat.size else memoryview(b"")
+
+
+_MARK = sha256(b"room for the weights of a model").digest()
+"""Around the room. No text of a model has these bytes, as there are some beyond ASCII among them."""
+
+_ROOM = """/* Room for the weights, which the linker leaves empty; before it a mark and how far it is from there,
+   behind it the mark. */
+    .section .rodata
+    .balign 8
+    .byte {mark}
+.Lhere:
+    .quad .Lroom - .Lhere
+    .section .rodata.room, "a", %nobits
+    .balign 64
+    .globl {name}_weights
+    .type {name}_weights, %object
+{name}_weights:
+.Lroom:
+    .skip {bytes}
+    .size {name}_weights, . - {name}_weights
+    .section .rodata.room_end, "a", %progbits
+    .byte {mark}
+    .section .note.GNU-stack, "", %progbits
+"""
+
+
+def room_assembly(program: CProgram) -> str:
+    """In the place of `weights_assembly`: with it, neither assembler nor linker reads and writes the weights."""
+    mark = ", ".join(map(str, _MARK))
+    return _ROOM.format(mark=mark, name=program.name, bytes=program.signature.weights_bytes)
+
+
+def fill_room(linked: Path, program: CProgram, arrays: Arrays) -> bool:
+    """Write the weights to their room in a linked file. False where the linker left none: not all of them do.
+
+    Raises MSC0505.
+    """
+    with linked.open("r+b") as file:
+        with mmap(file.fileno(), 0, access=ACCESS_READ) as text:
+            here = text.find(_MARK) + len(_MARK)
+            room = here + int.from_bytes(text[here : here + 8], "little", signed=True)
+            end = room + program.signature.weights_bytes
+            fits = len(_MARK) <= here < room and text[end : end + len(_MARK)] == _MARK
+        if fits:
+            file.seek(room)
+            write_weights(program, arrays, file)
+        return fits
 
 
 _ASSEMBLY = """/* The weights of {name}: the bytes of {name}_weights.bin, read-only, in ELF and Mach-O. */

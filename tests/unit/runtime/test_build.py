@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from shutil import which
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from msc.runtime.flags import WARNING_FLAGS
 from msc.runtime.program import CProgram
 from msc.runtime.timing import measure, summary
 from msc.runtime.toolchain import find_toolchain
+from msc.runtime.weights import fill_room
 from msc.support.diagnostics import MscError
 from tests.unit.compilers import COMPILERS
 
@@ -71,6 +73,20 @@ def test_rejected_c_shows_the_compiler_s_words(
 def test_weights_that_do_not_fit(program: CProgram, tmp_path: Path, bad: Weights) -> None:
     with pytest.raises(MscError, match=r"MSC0505.*'w' needs 12 bytes"):
         build(program, bad, "so", tmp_path / "x.so")
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("linker", ["bfd", "gold", "lld"])
+def test_weights_with_any_linker(
+    program: CProgram, weights: Weights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiler: str, linker: str
+) -> None:
+    """Some leave room in the file, to which the weights are written; others are given the bytes."""
+    if which(f"ld.{linker}") is None:
+        linker = "bfd"
+    monkeypatch.setenv("CC", compiler)
+    options = BuildOptions(flags=(f"-fuse-ld={linker}",))
+    np.testing.assert_array_equal(load(build(program, weights, "so", tmp_path / "x.so", options))(X, N)[0], Y)
+    assert (fill_room(tmp_path / "x.so", program, weights)) is (linker != "gold")
 
 
 def test_nowhere_to_write(program: CProgram, weights: Weights, tmp_path: Path) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import time
-from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread, main_thread
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from msc.runtime.build import BuildOptions, build
 from msc.runtime.program import CProgram
 from msc.runtime.units import SplitSource
-from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.diagnostics import MscError
 
 Array = NDArray[np.float32]
 
@@ -65,30 +66,20 @@ def survivor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-class Interrupted(Mapping[str, Array]):
-    """Weights that something happens to when a compiler runs."""
-
-    def __init__(self, folder: Path, error: BaseException) -> None:
-        self._folder, self._error = folder, error
-
-    def __getitem__(self, name: str) -> Array:
-        while not list(self._folder.glob("*/started")):
-            time.sleep(0.01)
-        raise self._error
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(())
-
-    def __len__(self) -> int:
-        return 0
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), MscError(Diagnostic("MSC0505", "wrong weights"))])
-def test_leaving_ends_the_compilers(divided: CProgram, survivor: Path, tmp_path: Path, error: BaseException) -> None:
+def test_an_interrupt_ends_the_compilers(
+    divided: CProgram, weights: dict[str, Array], survivor: Path, tmp_path: Path
+) -> None:
     """And what they have started; no file is left."""
     folder = tmp_path / "temporary"
-    with pytest.raises(type(error)):
-        build(divided, Interrupted(folder, error), "so", tmp_path / "x.so", BuildOptions(processors=2))
+
+    def interrupt() -> None:
+        while not list(folder.glob("*/started")):
+            time.sleep(0.01)
+        signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
+
+    Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        build(divided, weights, "so", tmp_path / "x.so", BuildOptions(processors=2))
     assert not survivor.exists()
     assert list(folder.iterdir()) == []
 
