@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import defaultdict
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
@@ -20,9 +20,9 @@ from tests.unit.driver.test_scaling import MODELS, OPTIONS, write_model
 LAYERS = 100, 200, 400
 
 
-def seconds_of(model: Path) -> Counter[str]:
+def seconds_of(model: Path) -> dict[str, float]:
     """Processor time of each pass, with the verification before it."""
-    seconds, last = Counter[str](), time.process_time()
+    seconds, last = defaultdict[str, float](float), time.process_time()
 
     def done(what: str) -> None:
         nonlocal last
