@@ -18,14 +18,18 @@ from typing import TypeAlias
 from msc.dialects.element_types import BYTES
 from msc.poly.model import KernelModel, KernelStatement
 from msc.schedule.access import access_cost, block_size, pieces, strides
-from msc.targets.cpu import SPARE_OF_WIDE_TILES, SPARE_REGISTERS, WIDE, CpuTarget
+from msc.targets.cpu import SPARE_REGISTERS, CpuTarget
 
 FMA_LATENCY = 4
 PORTS = 2
 L2_BYTES_PER_CYCLE = 24
 """What a core sustains from its second cache, beside other work (measured; the port takes 64)."""
+HEAD_CYCLES = 0.6
+"""Of each step for the loop around: its counters and its branch take places of multiply-adds (measured)."""
 FAR_ROW_CYCLES = 0.11
 """What reading an element of a row costs where each pass over the rows comes from the third cache (measured)."""
+SPARE_OF_STREAMS = 7
+"""Registers besides a tile in which every multiply-add loads an operand of its own: C compilers load those ahead."""
 MAX_VECTORS = 8
 """Vectors in a row of a tile: wider ones only grow the code."""
 
@@ -66,6 +70,8 @@ class _Loads:
     """Rows whose cache lines stay in the first cache until they are read whole."""
     column: float = 0
     """Instructions to load all that changes with the row as a vector along the rows."""
+    split: int = 0
+    """Of those that change with the vector alone, the ones whose vectors lie in two cache lines each."""
 
 
 @dataclass(frozen=True)
@@ -124,12 +130,13 @@ class TileSearch:
         extent, registers = self.statement.extents[self.vector], self.target.vector_registers
         dims = tuple(dim for dim, _ in side)
         loads = self._loads(dims)
+        spare = SPARE_OF_STREAMS if loads.both else SPARE_REGISTERS
         block = block_size(self.statement, self.vector)
         for width in [block] if block else _widths(extent, self.lanes):
             vectors = pieces(width, self.lanes)
             for counts in product(*(counts for _, counts in side)):
                 height = prod(counts)
-                if height * vectors + min(vectors, height) + self._spare(vectors) <= registers:
+                if height * vectors + min(vectors, height) + spare <= registers:
                     rows = tuple(zip(dims, counts, strict=True))
                     yield RegisterTile(rows, width, self._cycles_a_row(rows, width, loads))
         if len(side) == 1 and not block and self._leaves_rest(extent):
@@ -144,13 +151,10 @@ class TileSearch:
         whole, rest = divmod(extent, self.lanes)
         for count in counts:
             sums = count * whole + rest * pieces(count, self.lanes)
-            if count > 1 and sums + min(whole, count) + self._spare(whole + 1) <= self.target.vector_registers:
+            if count > 1 and sums + min(whole, count) + SPARE_REGISTERS <= self.target.vector_registers:
                 cuts = _cuts(self.statement.extents[row], count)
                 cycles = sum(times * self._rest_cycles(size, whole, rest, loads) for size, times in cuts)
                 yield RegisterTile(((row, count),), extent, cycles / self.statement.extents[row], rest)
-
-    def _spare(self, vectors: int) -> int:
-        return SPARE_OF_WIDE_TILES if vectors >= WIDE and self.target.holds_wide_tiles else SPARE_REGISTERS
 
     def _counts(self, row: int) -> Sequence[int]:
         """How many rows of a dimension a tile may have: as registers hold, and no part of a block."""
@@ -186,11 +190,13 @@ class TileSearch:
     def _tile_cycles(self, rows: int, vectors: int, loads: _Loads, streamed: bool, more: int = 0) -> float:
         """`more` are multiply-adds besides those of the rows."""
         arithmetic = max((rows * vectors + more) / PORTS, FMA_LATENCY)
-        memory = (loads.both * rows * vectors + loads.row * rows + loads.vector * vectors + loads.neither) / PORTS
-        far = loads.vector * vectors * self.target.vector_bytes / L2_BYTES_PER_CYCLE if streamed else 0
+        each = loads.both * rows * vectors + loads.row * rows + (loads.vector + loads.split) * vectors + loads.neither
+        lines = loads.vector * vectors + loads.split
+        memory, far = each / PORTS, lines * self.target.vector_bytes / L2_BYTES_PER_CYCLE if streamed else 0
         if loads.row and rows > loads.rows_kept:
             far += rows
-        return max(arithmetic, memory, far) + 0.1 * (memory + far) + FAR_ROW_CYCLES * loads.far_row * rows
+        beside = 0.1 * memory + 0.05 * far + FAR_ROW_CYCLES * loads.far_row * rows
+        return max(arithmetic, memory, far) + beside + HEAD_CYCLES
 
     def _loads(self, rows: tuple[int, ...]) -> _Loads:
         along = strides(self.model, self.statement, self.vector)[1:]
@@ -202,7 +208,15 @@ class TileSearch:
         far = sum(self._is_far(k) for k, v in enumerate(along) if not v and any(a[k] for a in across))
         column = sum(access_cost(a[k], self.lanes) for a in across for k in range(len(along)) if a[k])
         both, row, vector, neither = (counts[c] for c in ((True, True), (False, True), (True, False), (False, False)))
-        return _Loads(both, row, vector, neither, far, kept, column)
+        split = sum(self._is_split(k) for k, v in enumerate(along) if v and not any(a[k] for a in across))
+        return _Loads(both, row, vector, neither, far, kept, column, split)
+
+    def _is_split(self, read: int) -> bool:
+        """Whether vectors begin at any element, as other dimensions move by no whole vectors. Not of local arrays."""
+        if self.model.arrays[self.statement.accesses()[1 + read][0]].kind == "internal":
+            return False
+        others = [d for d, n in enumerate(self.statement.extents) if d != self.vector and n > 1]
+        return any(strides(self.model, self.statement, d)[1 + read] % self.lanes for d in others)
 
     def _is_far(self, read: int) -> bool:
         array = self.model.arrays[self.statement.accesses()[1 + read][0]]

@@ -23,11 +23,8 @@ MUCH_LESS = 1.1
 """How much less work a tile of another shape must be to be worth that its loads are more."""
 
 
-SPARE_REGISTERS, SPARE_OF_WIDE_TILES = 7, 4
-"""Besides accumulators and the vectors of a row: broadcasts that C compilers load ahead; with fewer they spill.
-
-In rows of WIDE vectors and more each broadcast is used so often that few are enough.
-"""
+SPARE_REGISTERS = 2
+"""Of a register tile, besides accumulators and the vectors of a row: for the broadcast in use and the one after it."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +61,7 @@ class CpuTarget:
         and there are rows enough to keep the multiply-adds busy with each vector of the columns.
         """
         whole, rest = divmod(columns, self.lanes(element_bytes))
-        spare = SPARE_OF_WIDE_TILES if whole + 1 >= WIDE and self.holds_wide_tiles else SPARE_REGISTERS
-        high = (self.vector_registers - spare - whole - rest) // whole if whole and rest else 0
+        high = (self.vector_registers - SPARE_REGISTERS - whole - rest) // whole if whole and rest else 0
         if high >= SUMS_IN_FLIGHT and (high * whole + rest) * MUCH_LESS < high * (whole + 1):
             return high
         rows = (self.vector_registers - SPARE_REGISTERS - 2) // 2
