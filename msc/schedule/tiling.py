@@ -18,7 +18,7 @@ from typing import TypeAlias
 from msc.dialects.element_types import BYTES
 from msc.poly.model import KernelModel, KernelStatement
 from msc.schedule.access import access_cost, block_size, pieces, strides
-from msc.targets.cpu import SPARE_REGISTERS, CpuTarget
+from msc.targets.cpu import SPARE_REGISTERS, SUMS_IN_FLIGHT, CpuTarget
 
 FMA_LATENCY = 4
 PORTS = 2
@@ -29,7 +29,10 @@ HEAD_CYCLES = 0.6
 FAR_ROW_CYCLES = 0.11
 """What reading an element of a row costs where each pass over the rows comes from the third cache (measured)."""
 SPARE_OF_STREAMS = 7
-"""Registers besides a tile in which every multiply-add loads an operand of its own: C compilers load those ahead."""
+"""Registers besides a tile in which every multiply-add loads an operand of its own, and those operands.
+
+C compilers keep what the next step reads again, as a depthwise convolution does.
+"""
 MAX_VECTORS = 8
 """Vectors in a row of a tile: wider ones only grow the code."""
 
@@ -127,20 +130,26 @@ class TileSearch:
         return min(candidates, key=lambda t: (t.cycles, t.height * t.width))
 
     def _candidates(self, side: _Side) -> Iterator[RegisterTile]:
-        extent, registers = self.statement.extents[self.vector], self.target.vector_registers
+        extent = self.statement.extents[self.vector]
         dims = tuple(dim for dim, _ in side)
         loads = self._loads(dims)
-        spare = SPARE_OF_STREAMS if loads.both else SPARE_REGISTERS
         block = block_size(self.statement, self.vector)
         for width in [block] if block else _widths(extent, self.lanes):
             vectors = pieces(width, self.lanes)
             for counts in product(*(counts for _, counts in side)):
                 height = prod(counts)
-                if height * vectors + min(vectors, height) + spare <= registers:
+                if self._fits(height, vectors, loads):
                     rows = tuple(zip(dims, counts, strict=True))
                     yield RegisterTile(rows, width, self._cycles_a_row(rows, width, loads))
         if len(side) == 1 and not block and self._leaves_rest(extent):
             yield from self._with_rest(*side[0], extent, loads)
+
+    def _fits(self, height: int, vectors: int, loads: _Loads) -> bool:
+        """Whether registers hold the sums, and what the multiply-adds of a step or of neighbouring steps share."""
+        sums, registers = height * vectors, self.target.vector_registers
+        if loads.both:
+            return sums <= max(SUMS_IN_FLIGHT, (registers - SPARE_OF_STREAMS) // 2)
+        return sums + min(vectors, height) + SPARE_REGISTERS <= registers
 
     def _leaves_rest(self, extent: int) -> bool:
         known = self.statement.bound(self.vector) is None
