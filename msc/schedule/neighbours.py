@@ -88,13 +88,15 @@ class Neighbourhood:
                         yield replace(plan, band=_with(tiled, vector, across))
 
     def _widths(self, member: Member, plan: Plan) -> list[int]:
-        """Blocks that a layout cuts the loop into are kept, as whole vectors."""
+        """Blocks that a layout cuts the loop into are kept: vectors of other tiles would lie across them."""
         lanes = lanes_of(self.model, self.target)
         block = max((block_size(self.model.statements[s], d) for s, d in member.dims.items()), default=0)
+        if block:
+            return [block]
         widths = [lanes * k for k in range(1, _MAX_VECTORS + 1) if lanes * k < member.extent]
         if not plan.sums or member.extent <= lanes * _MAX_VECTORS:
             widths.append(member.extent)
-        return [w for w in widths if not block or block % w == 0 or w % block == 0]
+        return widths
 
     def _row_counts(self, plan: Plan, member: Member, width: int) -> list[int]:
         """As many rows as registers hold; where nothing accumulates, powers of two."""
