@@ -35,14 +35,16 @@ def kernel_model(kernel: gk.KernelOp) -> KernelModel:
     """The model of a kernel, with bounds on its statements where it notes that its inputs may be smaller.
 
     Where something is reduced, dimensions that are run through together are one (`collapsing`), so that arrays may have
-    fewer than their tensors. Raises InvalidStructure where that leaves no loops.
+    fewer than their tensors; but for those that number blocks. Raises InvalidStructure where that leaves no loops.
     """
     sizes, lives = live_inputs(kernel)
     try:
         model = bounded(capacity_model(kernel), dict(enumerate(lives)), sizes)
     except NotLive as problem:
         raise InvalidStructure(f"gk.kernel: {problem}") from problem
-    return collapsed(model) if any(s.combine for s in model.statements) else model
+    if gk.KERNEL_BLOCKS in kernel.attributes or not any(s.combine for s in model.statements):
+        return model
+    return collapsed(model)
 
 
 def capacity_model(kernel: gk.KernelOp) -> KernelModel:

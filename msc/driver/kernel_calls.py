@@ -13,7 +13,7 @@ from msc.analysis.kernels import KernelSummary, kernel_summaries
 from msc.driver.compile import Step, compile_model
 from msc.driver.entry import entry_function
 from msc.driver.options import CompileOptions
-from msc.lowering.outline_loops import CALLS
+from msc.lowering.inlined import CALLS
 
 
 def kernels_by_call(model: str, options: CompileOptions) -> Sequence[Sequence[KernelSummary]]:

@@ -40,6 +40,7 @@ PASSES: dict[str, str] = {
     "dce": "xdsl.transforms.dead_code_elimination:DeadCodeElimination",
     "expand-composites": "msc.graph_kernel.expand_composites:ExpandComposites",
     "fold-batch-norm": "msc.graph_kernel.fold_batch_norm:FoldBatchNorm",
+    "fuse-blocks": "msc.lowering.fuse_blocks:FuseBlocksPass",
     "fuse-pads": "msc.graph_kernel.fuse_pads:FusePads",
     "hoist-invariants": "msc.graph_kernel.hoist_invariants:HoistInvariants",
     "hoist-parameters": "msc.graph_kernel.hoist_parameters:HoistParameters",

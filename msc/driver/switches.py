@@ -22,6 +22,7 @@ class Switch:
 _ALL = (
     Switch("attention", "attention a block of queries and keys at a time", "block-attention"),
     Switch("batch-norms", "batch norms folded into convolutions", "fold-batch-norm"),
+    Switch("blocks", "what kernels hand over a block at a time, in one function", "fuse-blocks"),
     Switch("cse", "what is computed twice computed once", "cse"),
     Switch("fusion", "several operations in one kernel", "cluster-kernels", "fuse=false"),
     Switch("invariants", "what loops compute again and again moved before them", "hoist-invariants"),

@@ -12,8 +12,9 @@ from xdsl.passes import ModulePass
 from msc.analysis.constancy import is_constant
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.convolution import Conv2dOp
+from msc.dialects.open_sizes import has_open_sizes
 from msc.graph_kernel.minimal_filtering import TAPS, TILES
-from msc.graph_kernel.winograd_cost import Sizes, cheapest_tile
+from msc.graph_kernel.winograd_cost import Sizes, cheapest_block, cheapest_tile
 from msc.graph_kernel.winograd_kernels import WinogradKernels
 from msc.targets.cpu import cpu_target
 
@@ -27,7 +28,10 @@ class Winograd(ModulePass):
     product of matrices for each place in a tile), and transformed back, with what followed the convolution. Weights
     are transformed at compile time (`hoist-parameters` afterwards). Where tiles do not fill the image, it is padded,
     and the result cut. Keeps: the meaning up to rounding, which docs/numerics.md bounds.
-    Options: `target`, whose cost model chooses tiles of 2x2 or 4x4 results or none; `tile` is one for all that can.
+    It works on a block of rows of tiles at a time where these stay in the second cache (`gk.blocks`; `fuse-blocks`
+    makes one function of the three), unless calls decide sizes.
+    Options: `target`, whose cost model chooses tiles of 2x2 or 4x4 results or none, and blocks for `threads` to share;
+    `tile` is one for all that can, `rows` of tiles (0: all) the block of all that they divide.
     Run it after `cluster-kernels` and before `fuse-pads`.
     Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2015.
     """
@@ -35,20 +39,30 @@ class Winograd(ModulePass):
     name = "winograd"
     target: str = "native"
     tile: int = 0
+    rows: int | None = None
+    threads: int = 1
 
     def __post_init__(self) -> None:
         if self.tile not in (0, *TILES):
             raise ValueError(f"tile is {self.tile}; it is 0 (by the cost model), {' or '.join(map(str, TILES))}")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        is_open = has_open_sizes(op)
         for kernel in [k for k in op.walk() if isinstance(k, KernelOp)]:
             conv = _fitting_convolution(kernel)
             tile = self._tile(conv) if conv is not None else None
             if conv is not None and tile is not None:
-                WinogradKernels(kernel, conv, tile).replace()
+                WinogradKernels(kernel, conv, tile, 0 if is_open else self._block(conv, tile)).replace()
 
     def _tile(self, conv: Conv2dOp) -> int | None:
         return self.tile or cheapest_tile(Sizes.of(conv), cpu_target(self.target))
+
+    def _block(self, conv: Conv2dOp, tile: int) -> int:
+        """Rows of tiles in a block, 0 for all tiles in one."""
+        sizes, target = Sizes.of(conv), cpu_target(self.target)
+        if self.rows is None:
+            return cheapest_block(sizes, tile, target, self.threads or target.cores)
+        return self.rows if self.rows and sizes.rows(tile) % self.rows == 0 else 0
 
 
 def _fitting_convolution(kernel: KernelOp) -> Conv2dOp | None:

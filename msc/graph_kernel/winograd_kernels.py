@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from math import prod
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, i64
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.rewriter import Rewriter
 
 from msc.analysis.patterns import Pattern, pattern_of
-from msc.dialects.gk import KernelOp, YieldOp
-from msc.dialects.ms.axis_transforms import TransformAxisOp, WindowsOp
+from msc.dialects.gk import KERNEL_BLOCKS, KernelOp, YieldOp
+from msc.dialects.ms.axis_transforms import TransformAxisOp
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.convolution import Conv2dOp
 from msc.dialects.ms.linear import BatchMatmulOp
@@ -23,6 +23,7 @@ from msc.dialects.ms.structure import ConstantOp
 from msc.graph_kernel.expanders.emitter import Emitter
 from msc.graph_kernel.kernel_building import REASONS
 from msc.graph_kernel.minimal_filtering import TAPS, Matrix, filtering_matrices
+from msc.graph_kernel.tile_axes import COLUMN, ROW, TileAxes
 from msc.ir.typed import static_shape
 
 Build = Callable[[Emitter, Sequence[SSAValue]], Sequence[SSAValue]]
@@ -30,21 +31,23 @@ Build = Callable[[Emitter, Sequence[SSAValue]], Sequence[SSAValue]]
 
 
 class WinogradKernels:
-    """One kernel whose convolution is computed in tiles of `tile` by `tile` results."""
+    """One kernel whose convolution is computed in tiles of `tile` by `tile` results, `block` rows of them at a time."""
 
-    def __init__(self, kernel: KernelOp, conv: Conv2dOp, tile: int) -> None:
+    def __init__(self, kernel: KernelOp, conv: Conv2dOp, tile: int, block: int) -> None:
         self._kernel, self._conv, self._tile = kernel, conv, tile
         self._matrices = filtering_matrices(tile)
         self._size = tile + TAPS - 1
         self._batch, self._outputs, *image = conv.result_shape()
         self._tiles = [-(-length // tile) for length in image]
         self._is_whole = not any(length % tile for length in image)
+        rows, columns = self._tiles
+        self._axes = TileAxes(self._batch, rows, columns, block)
 
     def replace(self) -> None:
         """Put the new kernels in front of the old one, and erase that."""
         x, weight = (self._kernel.inputs[self._argument(k)] for k in range(2))
-        (transformed,) = self._emit("winograd_input", [self._padded(x)], self._input)
-        (multiplied,) = self._emit("winograd_product", [transformed, self._filters(weight)], _product)
+        transformed = self._in_blocks("winograd_input", [self._padded(x)], self._input)
+        multiplied = self._in_blocks("winograd_product", [transformed, self._filters(weight)], _product)
         results = self._finish(multiplied)
         for before, after in zip(self._kernel.results, results, strict=True):
             after.name_hint = before.name_hint
@@ -70,6 +73,14 @@ class WinogradKernels:
         self._insert([made])
         return made.results
 
+    def _in_blocks(self, label: str, inputs: Sequence[SSAValue], build: Build) -> SSAValue:
+        """A new kernel's one result, which the next one reads block by block."""
+        (result,) = self._emit(label, inputs, build)
+        assert isinstance(result.owner, KernelOp)
+        if self._axes.blocks:
+            result.owner.attributes[KERNEL_BLOCKS] = IntegerAttr(len(self._axes.blocks), i64)
+        return result
+
     def _insert(self, ops: Sequence[Operation]) -> None:
         block = self._kernel.parent
         assert block is not None
@@ -86,11 +97,15 @@ class WinogradKernels:
         return self._emit("winograd_pad", [x], lambda emit, v: [emit.pad_spatial(v[0], [(0, m) for m in more])])[0]
 
     def _input(self, emit: Emitter, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        """`[n, c, h, w]` to `[place in tile, tile, c]`."""
-        windows = emit(WindowsOp, values[0], size=[self._size] * 2, stride=[self._tile] * 2)
-        places_first = emit(TransposeOp, _both_axes(windows, self._matrices.input, emit), perm=[3, 5, 0, 2, 4, 1])
-        tiles, channels = self._batch * self._tiles[0] * self._tiles[1], static_shape(values[0])[1]
-        return [emit.reshape(places_first, (self._size**2, tiles, channels))]
+        """`[n, c, h, w]` to `[blocks..., place in tile, tile, c]`."""
+        tiles = self._axes.windows(emit, values[0], self._size, self._tile)
+        return [self._axes.to_matrices(emit, self._transformed(emit, tiles, self._matrices.input))]
+
+    def _transformed(self, emit: Emitter, tiles: SSAValue, matrix: Matrix) -> SSAValue:
+        """An image in tiles with each row, then each column of a tile transformed."""
+        for axis in (ROW, COLUMN):
+            tiles = emit(TransformAxisOp, tiles, axis=self._axes.image.index(axis), matrix=_entries(matrix))
+        return tiles
 
     def _filters(self, weight: SSAValue) -> SSAValue:
         """`[oc, ic, 3, 3]` to `[place in tile, ic, oc]`, in front of the kernels."""
@@ -105,9 +120,8 @@ class WinogradKernels:
         return filters
 
     def _results(self, product: SSAValue, emit: Emitter) -> SSAValue:
-        """`[place in tile, tile, oc]` to `[n, oc, tiles along h, results, tiles along w, results]`."""
-        apart = emit.reshape(product, (self._size, self._size, self._batch, *self._tiles, self._outputs))
-        return _both_axes(emit(TransposeOp, apart, perm=[2, 5, 3, 0, 4, 1]), self._matrices.output, emit)
+        """`[blocks..., place in tile, tile, oc]` to an image in tiles, of results."""
+        return self._transformed(emit, self._axes.to_image(emit, product, self._size), self._matrices.output)
 
     def _image(self, results: SSAValue, emit: Emitter) -> SSAValue:
         return emit.reshape(results, (self._batch, self._outputs, *(count * self._tile for count in self._tiles)))
@@ -138,10 +152,8 @@ class WinogradKernels:
         return self._emit(label, [*image, *inputs], on_image)
 
     def _in_tiles(self, value: SSAValue, emit: Emitter) -> SSAValue:
-        """What broadcasts to `[n, oc, h, w]` as it broadcasts to `[n, oc, tiles, results, tiles, results]`."""
-        *front, height, width = (1, 1, *static_shape(value))
-        pairs = [(length // self._tile, self._tile) if length > 1 else (1, 1) for length in (height, width)]
-        return emit.reshape(value, [*front[2:], *chain.from_iterable(pairs)])
+        """What broadcasts to `[n, oc, h, w]` as it broadcasts to `_results`."""
+        return emit.reshape(value, self._axes.split(static_shape(value), self._tile))
 
     def _part(self, image: SSAValue, emit: Emitter) -> SSAValue:
         """The results of the convolution in the image of whole tiles."""
@@ -178,12 +190,6 @@ def _product(emit: Emitter, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
 
 def _entries(matrix: Matrix) -> list[float]:
     return [float(entry) for entry in chain.from_iterable(matrix)]
-
-
-def _both_axes(tiles: SSAValue, matrix: Matrix, emit: Emitter) -> SSAValue:
-    """`[n, c, tiles, places, tiles, places]` with each row, then each column of a tile transformed."""
-    entries = _entries(matrix)
-    return emit(TransformAxisOp, emit(TransformAxisOp, tiles, axis=3, matrix=entries), axis=5, matrix=entries)
 
 
 def _is_zero_padding(x: SSAValue) -> bool:

@@ -33,13 +33,14 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from msc.dialects.element_types import dtype_name
-from msc.dialects.gk import KernelOp
+from msc.dialects.gk import KERNEL_BLOCKS, KernelOp
 from msc.dialects.ms.base import ViewOp
 from msc.dialects.ms.entries import EntryOp, SetEntryOp
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp
 from msc.dialects.open_sizes import module_sizes, size_attributes
 from msc.ir.entry import ENTRY, find_entry
 from msc.ir.typed import element_type, memref_type, static_shape, tensor_type
+from msc.lowering.block_function import BLOCKS
 from msc.lowering.buffer_entries import bufferize_entry, bufferize_set_entry, entry_destination, place_of
 from msc.lowering.buffer_types import buffer_type, storage_type
 from msc.lowering.bufferize_control_flow import bufferize_for, bufferize_if, bufferize_while
@@ -169,7 +170,9 @@ class _Entry:
             raise refuse("bufferize", op, f"@{name} does not take the inputs and outputs of its kernel")
         pairs = zip(given, signature.types, strict=True)
         arguments = [state.view(a, memref_type(type_), a.name_hint) for a, type_ in pairs]
-        state.emit(func.CallOp(name, [*arguments, *(self.sizes[size] for size in signature.sizes)], []))
+        call = state.emit(func.CallOp(name, [*arguments, *(self.sizes[size] for size in signature.sizes)], []))
+        if KERNEL_BLOCKS in op.attributes:
+            call.attributes[BLOCKS] = op.attributes[KERNEL_BLOCKS]
 
     def _may_overwrite(self, result: SSAValue, held: SSAValue) -> bool:
         """Whether a kernel may write `result` over `held`, everywhere that it reads that."""

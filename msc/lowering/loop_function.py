@@ -11,17 +11,13 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from msc.dialects.loop import ApplyOp, EntryOp, ForOp, LoadOp, LoopKind, StoreOp
-from msc.dialects.loop.accesses import AccessOp, access_properties
 from msc.dialects.ms.shapes import Shape
 from msc.ir.typed import memref_type, static_shape
 from msc.lowering.affine_bounds import bound_of, whole
 from msc.lowering.buffer_types import root_buffer
 from msc.lowering.independent_loops import Access, accesses, trip_count
+from msc.lowering.inlined import Inlined, NotOutlined, Target, index_into
 from msc.lowering.kernel_signature import KernelSignature
-
-
-class NotOutlined(Exception):
-    """The loop stays where it is; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -36,18 +32,6 @@ class _Place:
     shape: Shape
     prefix: tuple[SSAValue, ...] = ()
     counts: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class _Target:
-    """Where a kernel's parameter lies in the function: a buffer, entries in front, and the axes behind them.
-
-    `axes` says for each axis of the buffer behind the prefix which axis of the parameter it is; None for one of size 1.
-    """
-
-    buffer: SSAValue
-    prefix: tuple[SSAValue, ...]
-    axes: tuple[int | None, ...]
 
 
 _Parameter = tuple[SSAValue, tuple[int, ...], Shape]
@@ -164,20 +148,20 @@ class LoopFunction:
         types = self.signatures[op.callee.string_value()].types
         return [(a, static_shape(t)) for a, t in zip(found, types, strict=True)]
 
-    def _target(self, value: SSAValue, shape: Shape) -> _Target:
+    def _target(self, value: SSAValue, shape: Shape) -> Target:
         """Where a parameter of a shape is, if a kernel is given `value` for it."""
         place = self._place(value)
         prefix = tuple(self.values[index] for index in place.prefix)
         if not place.is_local:
             key = (place.root, place.counts, shape)
             buffer = self.inputs[key] if key in self.inputs else self.outputs[key]
-            return _Target(buffer, prefix, tuple(range(len(shape))))
+            return Target(buffer, prefix, tuple(range(len(shape))))
         buffer = self.values[place.root]
         behind = static_shape(buffer)[len(prefix) :]
         if [n for n in behind if n > 1] != [n for n in shape if n > 1]:
             raise NotOutlined("a local array is taken in another shape")
         wide = iter([axis for axis, n in enumerate(shape) if n > 1])
-        return _Target(buffer, prefix, tuple(next(wide) if n > 1 else None for n in behind))
+        return Target(buffer, prefix, tuple(next(wide) if n > 1 else None for n in behind))
 
     # The body.
 
@@ -246,11 +230,11 @@ class LoopFunction:
         self.callees[name] = None
         kernel = self.kernels[name]
         types = self.signatures[name].types
-        targets: dict[SSAValue, _Target] = {
+        targets: dict[SSAValue, Target] = {
             parameter: self._target(argument, static_shape(type_))
             for parameter, argument, type_ in zip(kernel.body.block.args, op.arguments, types, strict=True)
         }
-        _Inlined(targets).block(kernel.body.block, block)
+        Inlined(targets).block(kernel.body.block, block)
 
     def _copy(self, op: memref.CopyOp, block: Block) -> None:
         """Element by element."""
@@ -263,84 +247,8 @@ class LoopFunction:
             variables.append(loop.variable)
             block = loop.body.block
         whole = AffineMap.identity(len(shape))
-        load = LoadOp(source.buffer, *_index(source, whole, variables), memref_type(op.source).element_type)
-        block.add_ops([load, StoreOp(load.result, target.buffer, *_index(target, whole, variables))])
-
-
-@dataclass
-class _Inlined:
-    """Copies the body of a kernel, whose parameters lie at `targets`."""
-
-    targets: Mapping[SSAValue, _Target]
-    values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
-
-    def block(self, source: Block, block: Block) -> None:
-        for op in source.ops:
-            if isinstance(op, func.ReturnOp):
-                continue
-            new = self._operation(op)
-            new.attributes |= op.attributes
-            new.location = op.location
-            for old, result in zip(op.results, new.results, strict=True):
-                result.name_hint = old.name_hint
-                self.values[old] = result
-            block.add_op(new)
-
-    def _operation(self, op: Operation) -> Operation:
-        match op:
-            case ForOp():
-                return self._loop(op)
-            case AccessOp() if op.buffer in self.targets:
-                return self._access(op, self.targets[op.buffer])
-            case memref.LoadOp() if op.memref in self.targets:
-                target = self.targets[op.memref]
-                return memref.LoadOp.get(target.buffer, self._indices(op, target, op.indices))
-            case memref.StoreOp() if op.memref in self.targets:
-                target = self.targets[op.memref]
-                return memref.StoreOp.get(self._value(op.value), target.buffer, self._indices(op, target, op.indices))
-            case _ if op.regions:
-                raise NotOutlined(f"{op.name} stands in a kernel")
-            case _:
-                return op.clone(value_mapper=self.values)
-
-    def _value(self, value: SSAValue) -> SSAValue:
-        return self.values.get(value, value)
-
-    def _loop(self, op: ForOp) -> Operation:
-        kind = LoopKind.SEQUENTIAL if op.kind.data is LoopKind.PARALLEL else op.kind.data
-        values = [self._value(v) for v in op.values]
-        label = op.label.data if op.label is not None else None
-        new = ForOp(op.lower.data, op.upper.data, values, op.step.value.data, kind, label)
-        new.variable.name_hint = op.variable.name_hint
-        self.values[op.variable] = new.variable
-        self.block(op.body.block, new.body.block)
-        return new
-
-    def _access(self, op: AccessOp, target: _Target) -> Operation:
-        map_, indices = _index(target, op.map, [self._value(v) for v in op.indices])
-        steps = op.lane_steps
-        lanes = [*(0 for _ in target.prefix), *(0 if axis is None else steps[axis] for axis in target.axes)]
-        kept = {name: a for name, a in op.properties.items() if name not in ("index", "lanes")}
-        before = [self._value(v) for v in op.operands[: len(op.operands) - len(op.indices) - 1]]
-        return type(op).create(
-            operands=[*before, target.buffer, *indices],
-            properties={**kept, **access_properties(map_, lanes, None)},
-            result_types=[result.type for result in op.results],
-        )
-
-    def _indices(self, op: Operation, target: _Target, given: Sequence[SSAValue]) -> list[SSAValue]:
-        if None in target.axes:
-            raise NotOutlined(f"{op.name} reads a local array in another shape")
-        return [*target.prefix, *(self._value(given[axis]) for axis in target.axes if axis is not None)]
-
-
-def _index(target: _Target, map_: AffineMap, indices: Sequence[SSAValue]) -> tuple[AffineMap, list[SSAValue]]:
-    """An index into a parameter as one into what stands for it."""
-    values = list(dict.fromkeys((*target.prefix, *indices)))
-    dims = {value: AffineExpr.dimension(k) for k, value in enumerate(values)}
-    inner = [e.replace_dims_and_symbols([dims[v] for v in indices], []) for e in map_.results]
-    behind = (AffineExpr.constant(0) if axis is None else inner[axis] for axis in target.axes)
-    return AffineMap(len(values), 0, (*(dims[v] for v in target.prefix), *behind)), values
+        load = LoadOp(source.buffer, *index_into(source, whole, variables), memref_type(op.source).element_type)
+        block.add_ops([load, StoreOp(load.result, target.buffer, *index_into(target, whole, variables))])
 
 
 def _loads(*values: SSAValue) -> Iterator[memref.LoadOp]:

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import func, memref, scf
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.utils.hints import isa
 
 from msc.dialects.loop import EntryOp, LoopKind
 from msc.ir.entry import find_entry
@@ -27,12 +26,11 @@ from msc.lowering.buffer_liveness import BufferLiveness
 from msc.lowering.buffer_types import byte_size, contiguous_view
 from msc.lowering.in_place import SharedPlaces
 from msc.lowering.independent_loops import is_independent
+from msc.lowering.inlined import NotOutlined, note_kernels
 from msc.lowering.kernel_signature import OUTPUTS, TEMPORARIES, kernel_signatures
-from msc.lowering.loop_function import LoopFunction, NotOutlined
+from msc.lowering.loop_function import LoopFunction
 from msc.lowering.verify_loop_stage import STACK_BYTES
 
-CALLS = "loop.calls"
-"""How many calls of kernels the function of a loop stands for."""
 LABEL = "gk.label"
 """What the function of a loop is named after, where the loop says it."""
 
@@ -105,9 +103,8 @@ class _Outliner:
         function.sym_name = StringAttr(f"k{numbers}_{text}")
         function.attributes[OUTPUTS] = IntegerAttr(len(building.outputs), i64)
         function.attributes[TEMPORARIES] = IntegerAttr(0, i64)
-        function.attributes[CALLS] = IntegerAttr(sum(isinstance(op, func.CallOp) for op in loop.walk()), i64)
-        origins = dict.fromkeys(o for name in building.callees for o in _strings(self.functions[name], "loop.origin"))
-        function.attributes["loop.origin"] = ArrayAttr([StringAttr(o) for o in origins])
+        calls = [op.callee.string_value() for op in loop.walk() if isinstance(op, func.CallOp)]
+        note_kernels(function, [self.functions[name] for name in calls])
         function.location = loop.location
 
     def _call(
@@ -138,8 +135,3 @@ def _is_pure(op: Operation) -> bool:
     return isinstance(op, EntryOp | memref.ReinterpretCastOp | scf.YieldOp) or (
         op.name.startswith("arith.") and not op.regions
     )
-
-
-def _strings(op: Operation, name: str) -> list[str]:
-    attribute = op.attributes.get(name)
-    return [item.data for item in attribute] if isa(attribute, ArrayAttr[StringAttr]) else []

@@ -27,6 +27,7 @@ from msc.poly.plan import Plan, from_lines, to_lines
 from msc.poly.plan_fit import check_fit
 from msc.poly.tree import carried, schedule_tree, violated
 from msc.poly.vector_order import lanes_collide
+from msc.schedule.blocks import blocked_arrays
 from msc.schedule.strategy import Decision, decide, plain
 from msc.schedule.threads import Surroundings
 from msc.support.diagnostics import Diagnostic, MscError
@@ -77,11 +78,11 @@ def _schedule(
 
 
 def _surroundings(kernel: gk.KernelOp) -> Surroundings:
-    loop = _loop_around(kernel)
+    loop, blocked = _loop_around(kernel), blocked_arrays(kernel)
     if loop is None:
-        return Surroundings(_follows(kernel))
+        return Surroundings(_follows(kernel), blocked=blocked)
     kept = (k for k, operand in enumerate(kernel.operands) if not loop.is_ancestor(operand.owner))
-    return Surroundings(_follows(kernel), frozenset(kept))
+    return Surroundings(_follows(kernel), frozenset(kept), blocked)
 
 
 def _loop_around(kernel: gk.KernelOp) -> Operation | None:

@@ -18,6 +18,7 @@ from msc.poly.outer_band import ScheduleLimit, SharedLoop, can_share, carries_no
 from msc.poly.plan import Group, Member, Plan
 from msc.poly.scalar import reads
 from msc.schedule.access import block_size, lanes_of, pieces, scalar_cost, statement_cost, strides, vectorisable
+from msc.schedule.blocks import loops_over_blocks
 from msc.schedule.staging import own_loops, staged, with_staged
 from msc.schedule.threads import NOWHERE, Surroundings, shared
 from msc.schedule.tile_order import in_order
@@ -40,13 +41,16 @@ class Decision:
 def decide(
     model: KernelModel, deps: Dependences, target: CpuTarget, threads: int, around: Surroundings = NOWHERE
 ) -> Decision:
-    """The plan of a kernel on a target, among others."""
+    """The plan of a kernel on a target, among others; loops over blocks that they hand to each other are outermost."""
     reasons: list[str] = []
     first, copies = _borders(model), staged(model)
     rest = [k for k in range(len(model.statements)) if k not in first and k not in copies]
     band = _outer_band(model, deps, rest, reasons)
     groups = _groups(model, deps, band, rest)
-    plan = _with_vectors(model, band, groups, target, threads or target.cores, reasons)
+    blocks = loops_over_blocks(model, band, around.blocked)
+    inside = tuple(m for m in band if m not in blocks)
+    plan = _with_vectors(model, inside, groups, target, threads or target.cores, reasons)
+    plan = replace(plan, band=(*blocks, *plan.band))
     lanes = lanes_of(model, target)
     plan = with_staged(model, plan, copies, reasons)
     before = tuple(_inner_vector(model, Group((k,), own_loops(model, k, ())), lanes) for k in first)

@@ -11,6 +11,7 @@ not for any loop, the least is read by all.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil, prod
 
@@ -18,6 +19,7 @@ from msc.dialects.element_types import BYTES
 from msc.poly.model import KernelModel
 from msc.poly.plan import Member, Plan
 from msc.schedule.access import strides
+from msc.schedule.blocks import Blocked, loops_over_blocks
 from msc.schedule.prediction import predict
 from msc.targets.cpu import CpuTarget
 
@@ -43,11 +45,12 @@ class Surroundings:
     """What stands around a kernel.
 
     `follows`: several threads wrote what it reads. `kept`, if it stands in a loop: the numbers of its inputs that
-    are the same in all iterations.
+    are the same in all iterations. `blocked`: what other kernels hand to it, or it to others, block by block.
     """
 
     follows: bool = False
     kept: frozenset[int] | None = None
+    blocked: tuple[Blocked, ...] = ()
 
     def cost(self, model: KernelModel) -> float:
         """Cycles that sharing the kernel costs."""
@@ -65,8 +68,12 @@ NOWHERE = Surroundings()
 def shared(
     model: KernelModel, plan: Plan, target: CpuTarget, threads: int, reasons: list[str], around: Surroundings = NOWHERE
 ) -> Plan:
-    """The plan with one outer loop, of all groups, first and parallel, if that saves more than it costs."""
-    best = _loop(model, plan, target, threads or target.cores) if threads != 1 else None
+    """The plan with one outer loop, of all groups, first and parallel, if that saves more than it costs.
+
+    Where a kernel works block by block, that is the loop over blocks.
+    """
+    loops = loops_over_blocks(model, plan.band, around.blocked)[:1] or plan.band
+    best = _loop(model, plan, loops, target, threads or target.cores) if threads != 1 else None
     if best is None:
         return plan
     rest = tuple(m for m in plan.band if m is not best)
@@ -78,10 +85,12 @@ def shared(
     return parallel
 
 
-def _loop(model: KernelModel, plan: Plan, target: CpuTarget, threads: int) -> Member | None:
-    """The loop of all groups that is best shared, None if there is none."""
+def _loop(
+    model: KernelModel, plan: Plan, candidates: Sequence[Member], target: CpuTarget, threads: int
+) -> Member | None:
+    """The loop of all groups that is best shared, None if there is none among the candidates."""
     whole = max((len(m.dims) for m in plan.band), default=0)
-    loops = [m for m in plan.band if m.extent // m.tile > 1 and len(m.dims) == whole]
+    loops = [m for m in candidates if m.extent // m.tile > 1 and len(m.dims) == whole]
     return max(loops, key=lambda m: (-max(WASTE, _waste(m, threads)), _reach(model, m, target)), default=None)
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
-from xdsl.dialects.builtin import StringAttr, TensorType
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, TensorType
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -29,8 +29,12 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.hints import isa
 
 from msc.ir.errors import InvalidStructure
+
+KERNEL_BLOCKS = "gk.blocks"
+"""On a kernel: how many axes of its result, in front, number blocks that the one reader takes one after the other."""
 
 
 @irdl_op_definition
@@ -130,3 +134,9 @@ class KernelOp(IRDLOperation):
         printer.print_string("(")
         printer.print_list(self.outputs, lambda r: printer.print_attribute(r.type))
         printer.print_string(")")
+
+
+def blocks_of(value: SSAValue) -> int:
+    """How many axes of a value number blocks that kernels hand over; 0 for an ordinary one."""
+    count = value.owner.attributes.get(KERNEL_BLOCKS) if isinstance(value.owner, KernelOp) else None
+    return count.value.data if isa(count, IntegerAttr) else 0

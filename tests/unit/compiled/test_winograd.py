@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors.numpy import save
+from xdsl.dialects.func import CallOp
 
 from msc.dialects.gk import KernelOp
 from msc.driver.compile import compile_model, compile_read, generate_c, stage_text
@@ -53,12 +54,12 @@ def network(folder: Path, a: int, b: int, h: int, w: int) -> Path:
     return path
 
 
-def with_tiles(model: Path, tile: int, march: str) -> Path:
-    """The kernels of a model, as a stage file, with all convolutions in tiles of one size."""
+def with_tiles(model: Path, tile: int, march: str, rows: int = 0) -> Path:
+    """The kernels of a model, as a stage file, with all convolutions in tiles of one size, in blocks of some rows."""
     compilation = compile_model(str(model), CompileOptions(march=march), stop_after="opt")
     settings = {"march": march, "threads": 1, "tuned": ""}
     usual = STAGE["gk"].pipeline(settings)
-    passes = [f"winograd{{tile={tile}}}" if text.startswith("winograd") else text for text in usual]
+    passes = [f"winograd{{tile={tile} rows={rows}}}" if text.startswith("winograd") else text for text in usual]
     taken = compilation.model
     PassManager(taken.context, taken.sources).run(taken.module, build_pipeline(",".join(passes)))
     compilation.stage = STAGE["gk"]
@@ -81,6 +82,29 @@ def test_as_the_interpreter(sizes: tuple[int, int, int, int], march: str, tile: 
     (expected,) = evaluate(plain.module, [x], plain.parameters())
     (actual,) = load(program).outputs(x)
     np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(("tile", "rows"), [(2, 1), (4, 1), (4, 2)])
+@pytest.mark.parametrize("sizes", [(16, 32, 16, 24), (5, 19, 16, 8), (64, 48, 30, 33)])
+def test_blocks_in_one_function(
+    sizes: tuple[int, int, int, int], tile: int, rows: int, threads: int, tmp_path: Path
+) -> None:
+    """The same bits as without blocks, in no more memory."""
+    model = network(tmp_path, *sizes)
+    x = np.random.default_rng(1).standard_normal((2, 3, *sizes[2:])).astype(np.float32)
+    results, sizes_of_workspace = list[np.ndarray](), list[int]()
+    for block, without in ((rows, ()), (rows, ("blocks",)), (0, ())):
+        options = CompileOptions(threads=threads, without=without)
+        compilation = compile_model(str(with_tiles(model, tile, "native", block)), options)
+        program = build(generate_c(compilation), compilation.parameters(), "so", tmp_path / "n.so", BuildOptions(QUICK))
+        loaded = load(program)
+        results.append(loaded.outputs(x)[0])
+        sizes_of_workspace.append(loaded.signature.workspace_bytes)
+        calls = sum(isinstance(op, CallOp) for op in compilation.module.walk())
+        assert (calls < 8) == (block > 0 and not without)
+    assert all(np.array_equal(result, results[-1]) for result in results)
+    assert sizes_of_workspace[0] <= sizes_of_workspace[1]
 
 
 def test_the_option_switches_it_off(tmp_path: Path) -> None:

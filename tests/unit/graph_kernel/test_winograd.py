@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from fractions import Fraction
 from itertools import chain
 
@@ -16,7 +17,7 @@ from msc.graph_kernel.expand_composites import ExpandComposites
 from msc.graph_kernel.hoist_parameters import HoistParameters
 from msc.graph_kernel.minimal_filtering import TAPS, TILES, Matrix, filtering_matrices, matrices_at
 from msc.graph_kernel.winograd import Winograd
-from msc.graph_kernel.winograd_cost import Sizes, cheapest_tile
+from msc.graph_kernel.winograd_cost import Sizes, cheapest_block, cheapest_tile
 from msc.targets.cpu import cpu_target
 from tests.unit.graph_kernel.graphs import Array, function, random_inputs, random_weights, results, run
 
@@ -40,10 +41,12 @@ def convolution(
     return arguments, body, f"ms.parameter @w : tensor<{shape}>"
 
 
-def kernels_and_results(graph: tuple[str, str, str], tile: int) -> tuple[list[str], list[Array], list[Array]]:
+def kernels_and_results(
+    graph: tuple[str, str, str], tile: int, rows: int = 0
+) -> tuple[list[str], list[Array], list[Array]]:
     """Labels of the kernels after the pass, the results with it and without."""
     before = run(function(*graph), ExpandComposites(), HoistParameters(), ClusterKernels())
-    after = run(before, Winograd(tile=tile), HoistParameters())
+    after = run(before, Winograd(tile=tile, rows=rows), HoistParameters())
     inputs, weights = random_inputs(before), uniform_weights(before)
     labels = [op.label.data for op in after.walk() if isinstance(op, KernelOp)]
     return labels, list(results(after, inputs, weights)), list(results(before, inputs, weights))
@@ -54,8 +57,8 @@ def uniform_weights(module: ModuleOp) -> dict[str, Array]:
     return {name: np.asarray((w - 1) * 2, w.dtype) for name, w in random_weights(module).items()}
 
 
-def assert_same(graph: tuple[str, str, str], tile: int) -> list[str]:
-    labels, actual, expected = kernels_and_results(graph, tile)
+def assert_same(graph: tuple[str, str, str], tile: int, rows: int = 0) -> list[str]:
+    labels, actual, expected = kernels_and_results(graph, tile, rows)
     assert "winograd_product" in labels
     for a, e in zip(actual, expected, strict=True):
         np.testing.assert_allclose(a, e, rtol=0, atol=2e-5 * max(1.0, np.abs(e).max()))
@@ -111,6 +114,15 @@ def test_errors_stay_within_the_bound(channels: tuple[int, int], tile: int) -> N
 def test_all_sizes_of_images(size: tuple[int, int], tile: int) -> None:
     assert_same(convolution((3, 5), size), tile)
     assert_same(convolution((2, 3), size, "%y = ms.tanh %c", 'pad_mode = "pad", pad = [2, 1, 1, 2]', batch=2), tile)
+
+
+@pytest.mark.parametrize("tile", TILES)
+@pytest.mark.parametrize("rows", [1, 2, 3])
+@pytest.mark.parametrize("size", [(8, 8), (7, 7), (24, 4), (22, 13)])
+def test_blocks_of_rows(size: tuple[int, int], rows: int, tile: int) -> None:
+    residual = ("%r = ms.add %c, %b\n%y = ms.relu %r", f", %b: tensor<{size[0]}x{size[1]}xf32>")
+    assert_same(convolution((3, 5), size), tile, rows)
+    assert_same(convolution((2, 3), size, residual[0], more=residual[1], batch=2), tile, rows)
 
 
 EPILOGUES = [
@@ -191,3 +203,14 @@ def test_the_cost_model_weighs_arithmetic_against_weights_and_transformations() 
     assert cheapest_tile(Sizes(1, 256, 256, 14, 14), target) == 2
     assert cheapest_tile(Sizes(1, 512, 512, 7, 7), target) is None
     assert cheapest_tile(Sizes(1, 3, 64, 224, 224), target) is None
+
+
+def test_blocks_stay_in_the_second_cache_where_reading_weights_again_costs_less() -> None:
+    target = replace(cpu_target("x86-64-v4"), l2=2 << 20)
+    assert [cheapest_block(Sizes(1, 64, 64, 56, 56), 4, target, threads) for threads in (1, 2, 4)] == [1, 1, 0]
+    assert cheapest_block(Sizes(1, 64, 64, 56, 56), 4, replace(target, l2=1 << 19), 1) == 0
+    assert [cheapest_block(Sizes(1, 128, 128, 28, 28), 4, target, threads) for threads in (1, 2)] == [0, 0]
+    assert cheapest_block(Sizes(8, 128, 128, 8, 8), 4, target, 1) == 0
+    assert [cheapest_block(Sizes(8, 64, 64, 16, 16), 4, target, threads) for threads in (1, 2)] == [2, 2]
+    assert cheapest_block(Sizes(8, 64, 64, 4, 4), 4, target, 1) == 0
+    assert [cheapest_block(Sizes(1, 256, 256, 16, 16), 2, target, threads) for threads in (1, 2)] == [0, 4]

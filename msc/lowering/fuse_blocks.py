@@ -1,0 +1,134 @@
+"""Pass `fuse-blocks`: kernels that hand over their results block by block become one function.
+
+Before: `bufferize`'s @main with calls of kernels' functions, some of which say (`loop.blocks`, an integer k) that the
+first k axes of their result number blocks, which the next call reads one after the other. After: where the outermost k
+loops of each of these functions run over the blocks, and what is handed over is accessed at their numbers only, one
+call stands for all. Its function has these loops once, around what stood in them, and of what is handed over one block
+exists at a time: for each thread that shares the loop, which then takes neighbouring blocks.
+Left alone: functions with other loops, and a last one that writes where one before it reads. Those that are no longer
+called are gone. Options: `threads`, 1 for none, and `target`, whose cores they are where the call decides (0).
+Keeps: all results, bit by bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects import func, memref
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from msc.ir.entry import find_entry
+from msc.ir.typed import memref_type
+from msc.lowering.block_function import BlockFunction, Calls, blocks_of
+from msc.lowering.buffer_liveness import STEPS, users_through_views
+from msc.lowering.buffer_types import root_buffer
+from msc.lowering.inlined import NotOutlined
+from msc.lowering.kernel_signature import OUTPUTS, KernelSignature, kernel_signatures
+from msc.targets.cpu import cpu_target
+
+
+@dataclass(frozen=True)
+class FuseBlocksPass(ModulePass):
+    """Kernels that hand over blocks as one function."""
+
+    name = "fuse-blocks"
+    threads: int = 1
+    target: str = "native"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Fuse what can be in @main."""
+        entry = find_entry(op)
+        if entry is not None:
+            _Fusion(op, entry, self.threads or cpu_target(self.target).cores).run()
+
+
+@dataclass
+class _Fusion:
+    module: ModuleOp
+    entry: func.FuncOp
+    threads: int
+    kernels: Mapping[str, func.FuncOp] = field(init=False)
+    signatures: Mapping[str, KernelSignature] = field(init=False)
+    made: dict[object, func.FuncOp] = field(default_factory=dict[object, func.FuncOp])
+    """By what they stand for: calls of the same kernels, one after the other, share a function."""
+
+    def __post_init__(self) -> None:
+        self.kernels = {f.sym_name.data: f for f in self.module.ops if isinstance(f, func.FuncOp)}
+        self.signatures = kernel_signatures(self.module)
+
+    def run(self) -> None:
+        """Fuse every chain of calls, and erase the functions that nothing calls then."""
+        fused: set[str] = set()
+        for first in [op for op in self.entry.walk() if isinstance(op, func.CallOp)]:
+            chain = list(self._chain(first))
+            if first.parent is not None and len(chain) > 1 and self._fuse(chain):
+                fused |= {call.callee.string_value() for call in chain}
+        called = {op.callee.string_value() for op in self.entry.walk() if isinstance(op, func.CallOp)}
+        for name in fused - called:
+            self.module.body.block.erase_op(self.kernels[name])
+
+    def _chain(self, call: func.CallOp) -> Iterator[func.CallOp]:
+        """A call and those after it, as long as each hands over blocks to the next one and to nothing else."""
+        yield call
+        after = _next_step(call)
+        if blocks_of(call) and isinstance(after, func.CallOp) and self._hands_over(call, after):
+            yield from self._chain(after)
+
+    def _hands_over(self, call: func.CallOp, after: func.CallOp) -> bool:
+        signature = self.signatures.get(call.callee.string_value())
+        reader = self.signatures.get(after.callee.string_value())
+        if signature is None or reader is None or signature.outputs != 1 or signature.sizes or reader.sizes:
+            return False
+        given = call.arguments[signature.inputs]
+        buffer = root_buffer(given)
+        own = isinstance(buffer.owner, memref.AllocOp) and set(users_through_views(buffer)) == {call, after}
+        return own and list(after.arguments).count(given) == 1
+
+    def _fuse(self, chain: Sequence[func.CallOp]) -> bool:
+        """Put one call in the place of a chain, if that can be done."""
+        calls = Calls(chain, self.signatures)
+        if calls.overwrites:
+            return False
+        if calls.key not in self.made:
+            try:
+                function = BlockFunction(calls, self.kernels, self.threads).build()
+            except NotOutlined:
+                return False
+            self._place(function, chain[-1].callee.string_value())
+            self.made[calls.key] = function
+        self._call(self.made[calls.key], calls)
+        return True
+
+    def _place(self, function: func.FuncOp, last: str) -> None:
+        """Name a function after the last that it stands for, and put it in front of the entry function."""
+        numbers = sum(OUTPUTS in op.attributes for op in self.module.ops)
+        function.sym_name = StringAttr(f"k{numbers}_{last.partition('_')[2]}")
+        self.module.body.block.insert_op_before(function, self.entry)
+
+    def _call(self, function: func.FuncOp, calls: Calls) -> None:
+        last = calls.chain[-1]
+        block = last.parent
+        assert block is not None
+        arguments: list[SSAValue] = list(calls.arguments)
+        for type_ in function.function_type.inputs.data[len(arguments) :]:
+            scratch = memref.AllocOp.get(memref_type(type_).element_type, shape=memref_type(type_).get_shape())
+            scratch.memref.name_hint = "block"
+            block.insert_op_before(scratch, last)
+            arguments.append(scratch.memref)
+        new = func.CallOp(function.sym_name.data, arguments, [])
+        new.location = last.location
+        block.insert_op_before(new, last)
+        for call in calls.chain:
+            block.erase_op(call)
+
+
+def _next_step(op: Operation) -> Operation | None:
+    """The next operation in the block that is no view, allocation or number."""
+    after = op.next_op
+    while after is not None and not isinstance(after, STEPS) and not after.regions:
+        after = after.next_op
+    return after

@@ -1,0 +1,135 @@
+"""Bodies of kernels' functions, copied into another function in which their parameters lie elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects import func, memref
+from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, IntegerAttr, StringAttr, i64
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
+from xdsl.utils.hints import isa
+
+from msc.dialects.loop import ForOp, LoopKind, PrefetchOp
+from msc.dialects.loop.accesses import AccessOp, access_properties
+
+CALLS = "loop.calls"
+"""How many calls of kernels a function stands for."""
+
+
+class NotOutlined(Exception):
+    """What should become one function stays as it is; the message says why."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a kernel's parameter lies in the function: a buffer, entries in front, and the axes behind them.
+
+    `axes` says for each axis of the buffer behind the prefix which axis of the parameter it is; None for one of size 1.
+    """
+
+    buffer: SSAValue
+    prefix: tuple[SSAValue, ...]
+    axes: tuple[int | None, ...]
+
+
+@dataclass
+class Inlined:
+    """Copies the body of a kernel, whose parameters lie at `targets`."""
+
+    targets: dict[SSAValue, Target]
+    values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+
+    def block(self, source: Block, block: Block) -> None:
+        """Copy all of `source` to the end of `block`."""
+        self.operations(source.ops, block)
+
+    def operations(self, source: Iterable[Operation], block: Block) -> None:
+        """Copy some operations to the end of `block`."""
+        for op in source:
+            if isinstance(op, func.ReturnOp):
+                continue
+            new = self._operation(op)
+            new.attributes |= op.attributes
+            new.location = op.location
+            for old, result in zip(op.results, new.results, strict=True):
+                result.name_hint = old.name_hint
+                self.values[old] = result
+            block.add_op(new)
+
+    def _operation(self, op: Operation) -> Operation:
+        match op:
+            case ForOp():
+                return self._loop(op)
+            case AccessOp() if op.buffer in self.targets:
+                return self._access(op, self.targets[op.buffer])
+            case memref.LoadOp() if op.memref in self.targets:
+                target = self.targets[op.memref]
+                return memref.LoadOp.get(target.buffer, self._indices(op, target, op.indices))
+            case memref.StoreOp() if op.memref in self.targets:
+                target = self.targets[op.memref]
+                return memref.StoreOp.get(self._value(op.value), target.buffer, self._indices(op, target, op.indices))
+            case _ if op.regions:
+                raise NotOutlined(f"{op.name} stands in a kernel")
+            case _:
+                return op.clone(value_mapper=self.values)
+
+    def _value(self, value: SSAValue) -> SSAValue:
+        return self.values.get(value, value)
+
+    def _loop(self, op: ForOp) -> Operation:
+        kind = LoopKind.SEQUENTIAL if op.kind.data is LoopKind.PARALLEL else op.kind.data
+        values = [self._value(v) for v in op.values]
+        label = op.label.data if op.label is not None else None
+        new = ForOp(op.lower.data, op.upper.data, values, op.step.value.data, kind, label)
+        new.variable.name_hint = op.variable.name_hint
+        self.values[op.variable] = new.variable
+        self.block(op.body.block, new.body.block)
+        return new
+
+    def _access(self, op: AccessOp, target: Target) -> Operation:
+        map_, indices = index_into(target, op.map, [self._value(v) for v in op.indices])
+        steps = op.lane_steps
+        lanes = [*(0 for _ in target.prefix), *(0 if axis is None else steps[axis] for axis in target.axes)]
+        kept = {name: a for name, a in op.properties.items() if name not in ("index", "lanes")}
+        if isinstance(op, PrefetchOp):
+            ahead = _over(op.ahead, [self._value(v) for v in op.indices], indices)
+            kept["ahead"] = AffineMapAttr(AffineMap(len(indices), 0, (ahead,)))
+        before = [self._value(v) for v in op.operands[: len(op.operands) - len(op.indices) - 1]]
+        return type(op).create(
+            operands=[*before, target.buffer, *indices],
+            properties={**kept, **access_properties(map_, lanes, None)},
+            result_types=[result.type for result in op.results],
+        )
+
+    def _indices(self, op: Operation, target: Target, given: Sequence[SSAValue]) -> list[SSAValue]:
+        if None in target.axes:
+            raise NotOutlined(f"{op.name} reads a local array in another shape")
+        return [*target.prefix, *(self._value(given[axis]) for axis in target.axes if axis is not None)]
+
+
+def index_into(target: Target, map_: AffineMap, indices: Sequence[SSAValue]) -> tuple[AffineMap, list[SSAValue]]:
+    """An index into a parameter as one into what stands for it."""
+    values = list(dict.fromkeys((*target.prefix, *indices)))
+    inner = [_over(expr, indices, values) for expr in map_.results]
+    behind = (AffineExpr.constant(0) if axis is None else inner[axis] for axis in target.axes)
+    front = (AffineExpr.dimension(values.index(v)) for v in target.prefix)
+    return AffineMap(len(values), 0, (*front, *behind)), values
+
+
+def _over(expr: AffineExpr, given: Sequence[SSAValue], values: Sequence[SSAValue]) -> AffineExpr:
+    """An expression over some values as one over others among which they are."""
+    return expr.replace_dims_and_symbols([AffineExpr.dimension(values.index(v)) for v in given], [])
+
+
+def note_kernels(function: func.FuncOp, kernels: Sequence[func.FuncOp]) -> None:
+    """Write on a function how many calls of kernels' functions it stands for, and where their operations come from."""
+    function.attributes[CALLS] = IntegerAttr(len(kernels), i64)
+    origins = dict.fromkeys(origin for kernel in kernels for origin in _strings(kernel, "loop.origin"))
+    function.attributes["loop.origin"] = ArrayAttr([StringAttr(origin) for origin in origins])
+
+
+def _strings(op: Operation, name: str) -> list[str]:
+    attribute = op.attributes.get(name)
+    return [item.data for item in attribute] if isa(attribute, ArrayAttr[StringAttr]) else []
