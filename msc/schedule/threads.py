@@ -18,7 +18,7 @@ from math import ceil, prod
 from msc.dialects.element_types import BYTES
 from msc.poly.model import KernelModel
 from msc.poly.plan import Member, Plan
-from msc.schedule.access import strides
+from msc.schedule.access import block_size, strides
 from msc.schedule.blocks import Blocked, loops_over_blocks
 from msc.schedule.prediction import predict
 from msc.targets.cpu import CpuTarget
@@ -73,16 +73,29 @@ def shared(
     Where a kernel works block by block, that is the loop over blocks.
     """
     loops = loops_over_blocks(model, plan.band, around.blocked)[:1] or plan.band
-    best = _loop(model, plan, loops, target, threads or target.cores) if threads != 1 else None
+    team = threads or target.cores
+    best = _loop(model, plan, loops, target, team) if threads != 1 else None
     if best is None:
         return plan
     rest = tuple(m for m in plan.band if m is not best)
-    parallel = replace(plan, band=(replace(best, parallel=True), *rest))
-    saved = predict(model, plan, target, 1).cycles - predict(model, parallel, target, threads).cycles
+    loops = [replace(best, tile=tile, parallel=True) for tile in _tiles(model, plan, best, team)]
+    plans = [replace(plan, band=(loop, *rest)) for loop in loops]
+    parallel = min(plans, key=lambda p: predict(model, p, target, team).cycles)
+    saved = predict(model, plan, target, 1).cycles - predict(model, parallel, target, team).cycles
     if saved < around.cost(model):
         return plan
-    reasons.append(f"threads share {best.name} ({best.extent // best.tile} iterations)")
+    reasons.append(f"threads share {best.name} ({best.extent // parallel.band[0].tile} iterations)")
     return parallel
+
+
+def _tiles(model: KernelModel, plan: Plan, member: Member, threads: int) -> list[int]:
+    """The tile of a shared loop, and a smaller one of rows if with that no thread is left without work at the end."""
+    blocks = [block_size(model.statements[s], d) for s, d in member.dims.items()]
+    fixed = member.vector or any(m.along == member.name for m in plan.band) or any(blocks)
+    if fixed or _waste(member, threads) <= WASTE:
+        return [member.tile]
+    parts = ceil(ceil(member.extent / member.tile) / threads) * threads
+    return [member.tile, ceil(member.extent / parts)]
 
 
 def _loop(

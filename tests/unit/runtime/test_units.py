@@ -26,7 +26,7 @@ case "$*" in
     --version) echo fake 1.0; exit;;
     *"-x c"*) exit;;
 esac
-touch started
+touch '{started}'
 (sleep 5; touch '{survivor}')
 """
 """A compiler that leaves its work to a child, as gcc does; if that outlives it there will be a file."""
@@ -57,7 +57,7 @@ def divided(program: CProgram) -> CProgram:
 def survivor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What a compiler leaves that goes on after the build; the only compiler."""
     path, compiler = tmp_path / "survivor", tmp_path / "cc"
-    compiler.write_text(SLEEPER.format(survivor=path))
+    compiler.write_text(SLEEPER.format(survivor=path, started=tmp_path / "started"))
     compiler.chmod(0o755)
     (tmp_path / "temporary").mkdir()
     monkeypatch.setenv("CC", str(compiler))
@@ -73,7 +73,7 @@ def test_an_interrupt_ends_the_compilers(
     folder = tmp_path / "temporary"
 
     def interrupt() -> None:
-        while not list(folder.glob("*/started")):
+        while not (tmp_path / "started").exists():
             time.sleep(0.01)
         signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
 
@@ -89,7 +89,7 @@ def test_the_first_error_ends_the_other_compilers(
 ) -> None:
     compiler = tmp_path / "cc"
     fails = 'case "$*" in *_1.c) echo not C >&2; exit 1;; esac\n'
-    compiler.write_text(compiler.read_text().replace("touch started\n", fails))
+    compiler.write_text(compiler.read_text().replace("touch ", f"{fails}touch ", 1))
     with pytest.raises(MscError, match=r"MSC0503(.|\n)*not C(.|\n)*scale_1.c"):
         build(divided, weights, "so", tmp_path / "x.so", BuildOptions(processors=2))
     assert not survivor.exists()
