@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
 from threading import Thread, main_thread
@@ -66,6 +67,15 @@ def survivor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+@pytest.fixture
+def interruptible() -> Generator[None]:
+    """Interrupts raise, also where the tests were started in the background, which ignores them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_the_compilers(
     divided: CProgram, weights: dict[str, Array], survivor: Path, tmp_path: Path
 ) -> None:
