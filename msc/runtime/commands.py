@@ -44,10 +44,8 @@ class Commands:
         process = self._start(command, folder)
         try:
             output, errors = process.communicate(text, timeout)
-        except BaseException:
-            _end(process)
-            raise
         finally:
+            _end(process)
             with self._lock:
                 self._running.remove(process)
         if self._stopped:
@@ -75,7 +73,7 @@ class Commands:
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """End a process and all of its group: politely, then at once."""
+    """End a process and all of its group, if it has not ended: politely, then at once."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         if process.poll() is None:
             with suppress(ProcessLookupError):
