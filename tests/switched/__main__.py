@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from msc.driver.switches import SWITCHES
+from tests.switched.records import keep, kept
 from tests.switched.report import table, write_page
 from tests.switched.suites import SUITES, chosen
 from tests.switched.trying import Tried, tried
@@ -34,7 +32,7 @@ def main(
     write: bool,
 ) -> None:
     """Do the checks, print the table, and exit 1 if one fails without an optimisation."""
-    found = list(_recorded(record)) if record is not None and record.exists() else []
+    found = kept(Tried, record)
     remaining = chosen(suites.split(","), pattern, part, {(outcome.suite, outcome.name) for outcome in found})
     for suite, check in remaining:
         outcome = tried(suite, check, without.split(","), seconds)
@@ -51,13 +49,7 @@ def _tell(outcome: Tried, record: Path | None) -> None:
     for name, why in {**outcome.reasons, "": outcome.refused}.items():
         if why:
             click.echo(f"{outcome.suite} {outcome.name} {name and 'without ' + name}: {why}", err=True)
-    if record is not None:
-        with record.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(outcome)) + "\n")
-
-
-def _recorded(path: Path) -> Iterator[Tried]:
-    return (Tried(**json.loads(line)) for line in path.read_text("utf-8").splitlines())
+    keep(outcome, record)
 
 
 if __name__ == "__main__":

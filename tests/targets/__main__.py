@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from benchmarks.pages import write_marked
 from tests.exhaustive_vector_math import ONE_ARGUMENT
+from tests.switched.records import keep, kept
 from tests.switched.suites import SUITES, chosen
 from tests.targets.machines import MACHINES
 from tests.targets.trying import MATHS, Outcome, measured, tried
@@ -36,7 +35,7 @@ def main(
     """Do the checks and print the table; exit 1 if one fails, 2 if a compiler or an emulator is missing."""
     names = machines.split(",")
     _require(names)
-    found = list(_recorded(record)) if record is not None and record.exists() else []
+    found = kept(Outcome, record)
     for machine in names:
         done = {(outcome.suite, outcome.name) for outcome in found if outcome.machine == machine}
         for outcome in _outcomes(machine, suites.split(","), pattern, part, done, cflags.split(), seconds):
@@ -77,13 +76,7 @@ def _tell(outcome: Outcome, record: Path | None) -> None:
     """Record an outcome, and show it if it is a failure."""
     if outcome.reason:
         click.echo(f"{outcome.machine} {outcome.suite} {outcome.name}: {outcome.reason}", err=True)
-    if record is not None:
-        with record.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(outcome)) + "\n")
-
-
-def _recorded(path: Path) -> Iterator[Outcome]:
-    return (Outcome(**json.loads(line)) for line in path.read_text("utf-8").splitlines())
+    keep(outcome, record)
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
