@@ -21,7 +21,6 @@ from msc.dialects.ms.elementwise import CastOp, SelectOp
 from msc.dialects.ms.movement import BroadcastToOp, TransposeOp
 from msc.dialects.ms.unary import LogicalNotOp, NegOp
 from msc.graph_kernel.expanders.emitter import Emitter
-from msc.ir.typed import tensor_type
 
 
 @dataclass(frozen=True)
@@ -113,8 +112,3 @@ class ValueBounds:
 
         emit = self._emit
         return Bounds(choose(MinimumOp, a.low, b.low), choose(MaximumOp, a.high, b.high))
-
-
-def element_count(value: SSAValue) -> int:
-    """The elements of a value."""
-    return tensor_type(value).element_count()

@@ -31,8 +31,9 @@ from msc.graph_kernel.attention import Attention
 from msc.graph_kernel.attention_blocks import accumulator
 from msc.graph_kernel.attention_operands import Part
 from msc.graph_kernel.expanders.emitter import Emitter
-from msc.graph_kernel.value_bounds import Bounds, ValueBounds, element_count
+from msc.graph_kernel.value_bounds import Bounds, ValueBounds
 from msc.interp.arrays import numpy_dtype
+from msc.ir.typed import tensor_type
 
 UNDERFLOW = 1024.0
 """e to the power of minus this is zero in every type."""
@@ -112,7 +113,7 @@ class VisibleKeys:
         score, is_plain = self._bounds.within(self._found.scores.results[0], -most, most), True
         for op in self._found.before:
             assert isinstance(op, MsOp)
-            is_plain &= all(v in self._inside or element_count(v) == 1 for v in op.operands)
+            is_plain &= all(v in self._inside or tensor_type(v).element_count() == 1 for v in op.operands)
             given = (score if v in self._inside else self._bounds.of(v) for v in op.operands)
             score = self._bounds.within(op.results[0], -most, most) if is_plain else self._bounds.applied(op, [*given])
         return score
@@ -121,7 +122,7 @@ class VisibleKeys:
         """Where an operation may change a score; None if it is no mask, or nothing is known of it."""
         spine = next(i for i, v in enumerate(op.operands) if v in self._inside)
         mask = op.operands[0 if isinstance(op, SelectOp) else 1 - spine] if len(op.operands) > 1 else None
-        if mask is None or mask in self._inside or element_count(mask) == 1:
+        if mask is None or mask in self._inside or tensor_type(mask).element_count() == 1:
             return None
         bounds, emit = self._bounds.of(mask), self._emit
         if not emit.shape(bounds.low) and not emit.shape(bounds.high):

@@ -206,11 +206,15 @@ class BlockFunction:
 
     def _loops(self, counts: Sequence[int], shares: int) -> tuple[SSAValue | None, list[SSAValue], Block]:
         """The number of the share, where there are some, the numbers of the block, and the innermost body."""
-        first, *others = (ForOp(_constant(0), _constant(count), label="block") for count in counts)
+        first, *others = (
+            ForOp(AffineMap.constant_map(0), AffineMap.constant_map(count), label="block") for count in counts
+        )
         around: list[ForOp] = []
         if shares > 1:
             part, number = -(-counts[0] // shares), AffineExpr.dimension(0)
-            around = [ForOp(_constant(0), _constant(shares), kind=LoopKind.PARALLEL, label="share")]
+            around = [
+                ForOp(AffineMap.constant_map(0), AffineMap.constant_map(shares), kind=LoopKind.PARALLEL, label="share")
+            ]
             end = AffineMap(1, 0, (number * part + part, AffineExpr.constant(counts[0])))
             first = ForOp(AffineMap(1, 0, (number * part,)), end, [around[0].variable], label="block")
         block = self._block
@@ -231,7 +235,3 @@ class BlockFunction:
             function.attributes[IN_PLACE] = ArrayAttr([DenseArrayBase.from_list(i64, pair) for pair in pairs])
         note_kernels(function, functions)
         function.location = functions[-1].location
-
-
-def _constant(value: int) -> AffineMap:
-    return AffineMap(0, 0, (AffineExpr.constant(value),))

@@ -64,7 +64,7 @@ class LoopFunction:
         total = 1
         for count in counts:
             total *= count
-        loop = ForOp(_constant(0), _constant(total), (), 1, self.kind, "block")
+        loop = ForOp(AffineMap.constant_map(0), AffineMap.constant_map(total), (), 1, self.kind, "block")
         self._find_parameters()
         body.add_op(loop)
         self._numbers(loop, counts)
@@ -242,7 +242,7 @@ class LoopFunction:
         source, target = self._target(op.source, shape), self._target(op.destination, shape)
         variables: list[SSAValue] = []
         for count in shape:
-            loop = ForOp(_constant(0), _constant(count), label="copy")
+            loop = ForOp(AffineMap.constant_map(0), AffineMap.constant_map(count), label="copy")
             block.add_op(loop)
             variables.append(loop.variable)
             block = loop.body.block
@@ -258,7 +258,3 @@ def _loads(*values: SSAValue) -> Iterator[memref.LoadOp]:
             yield owner
         elif isinstance(owner, Operation) and owner.name.startswith("arith."):
             yield from _loads(*owner.operands)
-
-
-def _constant(value: int) -> AffineMap:
-    return AffineMap(0, 0, (AffineExpr.constant(value),))

@@ -265,8 +265,7 @@ def _tiled(
     outer = tuple(m for i, m in enumerate(band) if i != vector and m.dims[heaviest] not in counts)
     columns = replace(band[vector], tile=tile.width, vector=True)
     if tile.rest:
-        columns = replace(columns, rest=tile.rest, along=rows[0].name)
-        reasons.append(f"the last {tile.rest} of {columns.name}, which fill no vector, along {columns.along}")
+        columns = _with_rest(columns, tile.rest, rows[0], reasons)
     return in_order(model, heaviest, columns, (*outer, *rows), target)
 
 
@@ -286,8 +285,7 @@ def _moved(
         across = None if blocks else _across(model, band, vector, lanes)
         if across is None:
             return (*(band[i] for i in others), columns)
-        columns = replace(columns, rest=columns.extent % lanes, along=band[across].name)
-        reasons.append(f"the last {columns.rest} of {columns.name}, which fill no vector, along {columns.along}")
+        columns = _with_rest(columns, columns.extent % lanes, band[across], reasons)
         tiled = replace(band[across], tile=min(lanes, band[across].extent))
         return (*(tiled if i == across else band[i] for i in others), columns)
     reasons.append(f"tiles of {lanes} x {lanes} along {band[row].name} and {band[vector].name}: one is read across")
@@ -309,6 +307,12 @@ def _across(model: KernelModel, band: Sequence[Member], vector: int, lanes: int)
     best = min(costs, key=lambda i: costs[i], default=None)
     saved = 0 if best is None else whole / pieces(columns.extent, lanes) - costs[best]
     return best if saved > REST_THAT_MATTERS * whole else None
+
+
+def _with_rest(columns: Member, rest: int, rows: Member, reasons: list[str]) -> Member:
+    """The columns, of which the last run as vectors along the rows."""
+    reasons.append(f"the last {rest} of {columns.name}, which fill no vector, along {rows.name}")
+    return replace(columns, rest=rest, along=rows.name)
 
 
 def _has_bound(model: KernelModel, member: Member) -> bool:

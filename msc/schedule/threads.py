@@ -72,17 +72,18 @@ def shared(
 
     Where a kernel works block by block, that is the loop over blocks.
     """
-    loops = loops_over_blocks(model, plan.band, around.blocked)[:1] or plan.band
+    candidates = loops_over_blocks(model, plan.band, around.blocked)[:1] or plan.band
     team = threads or target.cores
-    best = _loop(model, plan, loops, target, team) if threads != 1 else None
+    best = _loop(model, plan, candidates, target, team) if threads != 1 else None
     if best is None:
         return plan
     rest = tuple(m for m in plan.band if m is not best)
     loops = [replace(best, tile=tile, parallel=True) for tile in _tiles(model, plan, best, team)]
     plans = [replace(plan, band=(loop, *rest)) for loop in loops]
-    parallel = min(plans, key=lambda p: predict(model, p, target, team).cycles)
-    saved = predict(model, plan, target, 1).cycles - predict(model, parallel, target, team).cycles
-    if saved < around.cost(model):
+    cycles = [predict(model, parallel, target, team).cycles for parallel in plans]
+    least = min(cycles)
+    parallel = plans[cycles.index(least)]
+    if predict(model, plan, target, 1).cycles - least < around.cost(model):
         return plan
     reasons.append(f"threads share {best.name} ({best.extent // parallel.band[0].tile} iterations)")
     return parallel

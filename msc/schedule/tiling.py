@@ -146,10 +146,14 @@ class TileSearch:
 
     def _fits(self, height: int, vectors: int, loads: _Loads) -> bool:
         """Whether registers hold the sums, and what the multiply-adds of a step or of neighbouring steps share."""
-        sums, registers = height * vectors, self.target.vector_registers
+        sums = height * vectors
         if loads.both:
-            return sums <= max(SUMS_IN_FLIGHT, (registers - SPARE_OF_STREAMS) // 2)
-        return sums + min(vectors, height) + SPARE_REGISTERS <= registers
+            return sums <= max(SUMS_IN_FLIGHT, (self.target.vector_registers - SPARE_OF_STREAMS) // 2)
+        return self._holds(sums, min(vectors, height))
+
+    def _holds(self, sums: int, operands: int) -> bool:
+        """Whether registers hold sums and operands that several multiply-adds of a step use."""
+        return sums + operands + SPARE_REGISTERS <= self.target.vector_registers
 
     def _leaves_rest(self, extent: int) -> bool:
         known = self.statement.bound(self.vector) is None
@@ -160,7 +164,7 @@ class TileSearch:
         whole, rest = divmod(extent, self.lanes)
         for count in counts:
             sums = count * whole + rest * pieces(count, self.lanes)
-            if count > 1 and sums + min(whole, count) + SPARE_REGISTERS <= self.target.vector_registers:
+            if count > 1 and self._holds(sums, min(whole, count)):
                 cuts = _cuts(self.statement.extents[row], count)
                 cycles = sum(times * self._rest_cycles(size, whole, rest, loads) for size, times in cuts)
                 yield RegisterTile(((row, count),), extent, cycles / self.statement.extents[row], rest)
@@ -201,7 +205,8 @@ class TileSearch:
         arithmetic = max((rows * vectors + more) / PORTS, FMA_LATENCY)
         each = loads.both * rows * vectors + loads.row * rows + (loads.vector + loads.split) * vectors + loads.neither
         lines = loads.vector * vectors + loads.split
-        memory, far = each / PORTS, lines * self.target.vector_bytes / L2_BYTES_PER_CYCLE if streamed else 0
+        memory = each / PORTS
+        far = lines * self.target.vector_bytes / L2_BYTES_PER_CYCLE if streamed else 0
         if loads.row and rows > loads.rows_kept:
             far += rows
         beside = 0.1 * memory + 0.05 * far + FAR_ROW_CYCLES * loads.far_row * rows
