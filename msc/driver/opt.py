@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -100,15 +99,3 @@ def print_result(text: str, output: str | None) -> None:
         sys.stdout.write(text)
         return
     write_text(Path(output), text)
-
-
-def main() -> NoReturn:
-    """The program `msc-opt`: the same as `msc opt`."""
-    from msc.driver.front import run_program
-    from msc.driver.verbs.opt import command
-
-    run_program(command, "msc-opt")
-
-
-if __name__ == "__main__":
-    main()

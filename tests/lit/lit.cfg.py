@@ -19,7 +19,7 @@ config.environment["PATH"] = os.pathsep.join((os.path.dirname(sys.executable), c
 config.environment["PYTHONPATH"] = root
 config.environment["XDG_CACHE_HOME"] = os.path.join(config.test_exec_root, "cache")
 config.substitutions += [
-    ("%{msc-opt}", f"{sys.executable} -m msc.driver.opt"),
+    ("%{msc-opt}", f"{sys.executable} -m msc.driver.verbs.opt"),
     ("%{msc}", f"{sys.executable} -m msc.driver"),
     ("%{python}", sys.executable),
     ("%{samples}", os.path.join(root, "samples")),

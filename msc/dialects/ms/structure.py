@@ -130,23 +130,16 @@ class ParameterOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        name = parser.parse_symbol_name().data
-        parser.parse_punctuation(":")
-        type_ = parser.parse_type()
-        if not isinstance(type_, TensorType):
-            parser.raise_error("a parameter has a tensor type")
+        name, type_ = _parse_declared(parser)
         initialiser = parser.parse_region() if parser.parse_optional_punctuation("=") else None
         attributes = parser.parse_optional_attr_dict_with_keyword()
-        op = cls(name, cast(TensorType[Attribute], type_), initialiser)
+        op = cls(name, type_, initialiser)
         if attributes is not None:
             op.attributes |= attributes.data
         return op
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_symbol_name(self.symbol)
-        printer.print_string(" : ")
-        printer.print_attribute(self.type)
+        _print_declared(printer, self.symbol, self.type)
         if self.initialiser is not None:
             printer.print_string(" = ")
             printer.print_region(self.initialiser)
@@ -185,23 +178,33 @@ class GetParameterOp(MsOp):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        name = parser.parse_symbol_name().data
-        parser.parse_punctuation(":")
-        type_ = parser.parse_type()
-        if not isinstance(type_, TensorType):
-            parser.raise_error("a parameter has a tensor type")
+        name, type_ = _parse_declared(parser)
         attributes = parser.parse_optional_attr_dict()
-        op = cls(name, cast(TensorType[Attribute], type_))
+        op = cls(name, type_)
         op.attributes |= attributes
         return op
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_symbol_name(self.symbol)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
+        _print_declared(printer, self.symbol, self.result.type)
         if self.attributes:
             printer.print_op_attributes(self.attributes)
+
+
+def _parse_declared(parser: Parser) -> tuple[str, TensorType[Attribute]]:
+    """A parameter's name and type: `@fc.weight : tensor<10x84xf32>`."""
+    name = parser.parse_symbol_name().data
+    parser.parse_punctuation(":")
+    type_ = parser.parse_type()
+    if not isinstance(type_, TensorType):
+        parser.raise_error("a parameter has a tensor type")
+    return name, cast(TensorType[Attribute], type_)
+
+
+def _print_declared(printer: Printer, name: str, type_: Attribute) -> None:
+    printer.print_string(" ")
+    printer.print_symbol_name(name)
+    printer.print_string(" : ")
+    printer.print_attribute(type_)
 
 
 def _enclosing_module(op: Operation) -> ModuleOp | None:

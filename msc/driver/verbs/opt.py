@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 import click
 
 
@@ -55,3 +57,14 @@ def _pass_line(name: str) -> str:
     from msc.driver.pipeline import pass_summary
 
     return pass_summary(name)
+
+
+def main() -> NoReturn:
+    """The program `msc-opt`: the same as `msc opt`."""
+    from msc.driver.front import run_program
+
+    run_program(command, "msc-opt")
+
+
+if __name__ == "__main__":
+    main()
