@@ -27,7 +27,8 @@ from msc.poly.model import KernelModel
 from msc.poly.nest import generate
 from msc.poly.overwriting import may_overwrite, overlays
 from msc.poly.plan import from_lines
-from msc.poly.tree import schedule_tree, tile_counts
+from msc.poly.tile_parts import tile_counts
+from msc.poly.tree import schedule_tree
 from msc.support.diagnostics import Diagnostic, MscError
 
 

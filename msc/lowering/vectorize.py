@@ -1,8 +1,10 @@
 """Pass `vectorize`: loops marked `vector` become vector operations.
 
-Takes kernels' functions from `convert-gk-to-loop`. A vector loop is innermost and straight-line. It is cut into whole
+Takes kernels' functions from `convert-gk-to-loop`. A vector loop is straight-line, or becomes it when the unrolled
+loops of a register tile in it are spelled out (`straight_line`). It is cut into whole
 vectors of the target's width (a loop where there are several) and, for the rest, a part of one more (`vector_rests`);
-where that may not be, vectors of half the width, a quarter, ... so that nothing runs one element at a time. An
+where that may not be or half of one is enough, vectors of half the width, a quarter, ... so that nothing runs one
+element at a time. Rows of a register tile are whole vectors and a part of one. An
 element-wise update of one place (`y = combine(y, x)`) is summed lane by lane in a vector accumulator and reduced at the
 end: a named reassociation of floating-point sums. A loop that can't be vectorised becomes sequential and says why
 (`loop.refused`).
@@ -19,12 +21,13 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 
-from msc.dialects.loop import ForOp, LoopKind, LoopKindAttr
+from msc.dialects.loop import AccessOp, ForOp, LoopKind, LoopKindAttr
+from msc.lowering.straight_line import unroll_inside
 from msc.lowering.vector_body import NotVectorisable, VectorBody
 from msc.lowering.vector_reductions import LaneSums
 from msc.lowering.vector_rests import Rest, local_rows, may_be_part
 from msc.lowering.vector_types import widest_bits
-from msc.targets.cpu import cpu_target
+from msc.targets.cpu import SUMS_IN_FLIGHT, cpu_target
 
 UNROLLED_VECTORS = 8
 """Up to this many vectors are spelled out by an unrolled loop; they are a register tile."""
@@ -48,6 +51,7 @@ class Vectorize(ModulePass):
             try:
                 if not self.enable:
                     raise NotVectorisable("vectors are turned off")
+                unroll_inside(loop)
                 _vectorize(loop, bits, ends)
             except NotVectorisable as refusal:
                 loop.kind = LoopKindAttr(LoopKind.SEQUENTIAL)
@@ -109,14 +113,26 @@ def _vectorize(loop: ForOp, bits: int, ends: Mapping[Operation, int]) -> None:
 def _cut(loop: ForOp, iterations: range, lanes: int, sums: LaneSums, ends: Mapping[Operation, int]) -> list[_Piece]:
     """The pieces of a loop; sums over several vectors take what is left into the same accumulators."""
     long = bool(sums.updates) and len(iterations) >= lanes * CHAINS * 2
-    pieces, left = _pieces(iterations, lanes, CHAINS if long else 1)
+    pieces, left = _pieces(iterations, lanes, _chains(len(sums.updates)) if long else 1)
     start = iterations[-1] + 1 - left
     if not may_be_part(loop):
         return [*pieces, *_halves(start, left, lanes)]
-    if left and (left.bit_count() > 1 or (sums.updates and pieces)):
-        whole = lanes if sums.updates and pieces else 1 << left.bit_length()
-        return [*pieces, _Piece(start, 1, whole, rest=Rest(left, ends))]
+    one_width = bool(pieces) and (bool(sums.updates) or _in_registers(loop, ends))
+    if left and (left.bit_count() > 1 or one_width):
+        return [*pieces, _Piece(start, 1, lanes if one_width else 1 << left.bit_length(), rest=Rest(left, ends))]
     return [*pieces, *_halves(start, left, lanes)]
+
+
+def _in_registers(loop: ForOp, ends: Mapping[Operation, int]) -> bool:
+    """Whether the loop is one of the rows of a register tile: of one width, these share what is broadcast to a row."""
+    around = loop.parent_op()
+    unrolled = isinstance(around, ForOp) and around.kind.data is LoopKind.UNROLL
+    return unrolled and any(isinstance(op, AccessOp) and op.buffer.owner in ends for op in loop.body.block.ops)
+
+
+def _chains(sums: int) -> int:
+    """Accumulators of each sum: of many sums one each keeps as many additions in flight."""
+    return min(CHAINS, -(-SUMS_IN_FLIGHT // sums))
 
 
 def _emitted(loop: ForOp, pieces: Sequence[_Piece], sums: LaneSums) -> list[Operation]:

@@ -22,6 +22,12 @@ What is left of a vector loop whose extent fills no whole vectors may run as vec
 
     oc tile 8: S0.1 S1.1
     place extent 49 tile 49 vector rest 1 along oc: S0.2 S1.2      8 rows of 48 places, and a column of 8 rows
+
+or along an inner loop, in which all else of its group runs first; other groups run it along their last tile of rows:
+
+    n extent 33 tile 33 vector rest 1 along k: S0.1 S1.1
+    m tile 14: S0.0 S1.0
+    do S1 over k: S1.2                         14 rows of 32 columns, then 14 sums along k of the last column
 """
 
 from __future__ import annotations
@@ -35,8 +41,8 @@ from dataclasses import dataclass
 class Member:
     """A loop shared by statements: `dims[k]` is the dimension of statement k that it runs over.
 
-    The last `rest` iterations of a vector loop, a part of its last tile, run as vectors along the tile of the member
-    named `along` instead.
+    The last `rest` iterations of a vector loop, in its last tile, run as vectors along the tile of the member or the
+    inner loop named `along` instead.
     """
 
     name: str

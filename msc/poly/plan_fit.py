@@ -43,15 +43,23 @@ def _check_member(model: KernelModel, member: Member) -> None:
 
 
 def _check_rest(model: KernelModel, plan: Plan, member: Member) -> None:
-    """A rest is less than the last tile of a shared vector loop, and runs along another loop of all its statements."""
-    along = next((m for m in plan.band if m.name == member.along and m is not member), None)
-    if along is None or along.dims.keys() != member.dims.keys() or along.tile == 1:
-        raise ValueError(f"loop {member.name}: its rest runs along no tile of another loop of the same statements")
+    """A rest is of the last tile of a shared vector loop, and runs along another loop of its statements."""
+    if not any(_may_carry(m, member, plan) for m in _members(plan)):
+        raise ValueError(f"loop {member.name}: its rest runs along no tile or inner loop of its statements")
     last = member.extent % member.tile or (member.tile if member.tile == member.extent else 0)
-    if member not in plan.band or not member.vector or not member.rest < last:
+    if member not in plan.band or not member.vector or not member.rest <= last:
         raise ValueError(f"loop {member.name}: only a part of the last tile of a shared vector loop is a rest")
     if any(model.statements[s].bound(d) is not None for s, d in member.dims.items()):
         raise ValueError(f"loop {member.name}: what a call's sizes leave is not known")
+
+
+def _may_carry(along: Member, member: Member, plan: Plan) -> bool:
+    """Whether a rest of `member` may run along a loop: a tile of all its statements, or an inner loop of some."""
+    if along.name != member.along or along is member:
+        return False
+    if along in plan.band:
+        return along.dims.keys() == member.dims.keys() and along.tile > 1
+    return not along.vector and along.dims.keys() <= member.dims.keys()
 
 
 def _check_inner(member: Member, group: Group) -> None:

@@ -5,42 +5,23 @@ not divide the extent, so that every loop has constant bounds and no guard is ev
 buffers live; a sequence of the groups; in each the inner loops, then the point loops of the tiles, then a sequence of
 the statements. In front of a member that is no loop of some groups there is such a mark too, and a sequence of these
 groups and the rest. Loops are announced by marks `kind:name`.
-
-A member that ends at a bound over the sizes has a part for each of ever smaller tiles, down to single iterations: each
-takes what whole tiles fill of what the ones before left. How many tiles end there is a parameter of its own
-(`tile_counts`): isl need not know that a part may hold only one, which would make it no loop but a guard.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import islpy as isl
-from xdsl.ir.affine import AffineExpr
 
-from msc.poly.dependences import Dependences, isl_expr, live_domain, parameters, tuple_of
-from msc.poly.live import over_symbols
+from msc.poly.dependences import Dependences, live_domain, parameters, tuple_of
 from msc.poly.model import KernelModel
 from msc.poly.outer_band import loop_row
 from msc.poly.plan import Group, Member, Plan
+from msc.poly.tile_parts import Part, halves, member_bound, open_parts, parts_of, tile_counts
 
 BODY_MARK = "body"
-
-
-@dataclass(frozen=True)
-class _Part:
-    """The range [low, high) of a member's extent, in isl's syntax, cut into tiles of `tile`.
-
-    `single` if one tile is all of it; `even` if all its tiles are whole.
-    """
-
-    low: str
-    high: str
-    tile: int
-    single: bool = False
-    even: bool = True
 
 
 class _TreeBuilder:
@@ -68,7 +49,7 @@ class _TreeBuilder:
         return self._group(node, group, group.inner, None)
 
     def _band(
-        self, node: isl.ScheduleNode, members: Sequence[Member], parts: Mapping[str, _Part], groups: Sequence[Group]
+        self, node: isl.ScheduleNode, members: Sequence[Member], parts: Mapping[str, Part], groups: Sequence[Group]
     ) -> isl.ScheduleNode:
         if not members:
             return self._body(node, groups, parts)
@@ -76,7 +57,7 @@ class _TreeBuilder:
         if outside:
             return self._in_front(node, outside, members, parts, [g for g in groups if g not in outside])
         member, rest = members[0], members[1:]
-        ranges = self._parts(member)
+        ranges = parts_of(self._model, member)
         if len(ranges) == 1:
             return self._tile_loop(node, member, ranges[0], rest, parts, groups)
         filters = [self._range_filter(member, part) for part in ranges]
@@ -89,7 +70,7 @@ class _TreeBuilder:
         node: isl.ScheduleNode,
         outside: Sequence[Group],
         members: Sequence[Member],
-        parts: Mapping[str, _Part],
+        parts: Mapping[str, Part],
         groups: Sequence[Group],
     ) -> isl.ScheduleNode:
         """Groups that the members are no loops of, and after them the members with the other groups."""
@@ -108,9 +89,9 @@ class _TreeBuilder:
         self,
         node: isl.ScheduleNode,
         member: Member,
-        part: _Part,
+        part: Part,
         rest: Sequence[Member],
-        parts: Mapping[str, _Part],
+        parts: Mapping[str, Part],
         groups: Sequence[Group],
     ) -> isl.ScheduleNode:
         inner = {**parts, member.name: part}
@@ -124,49 +105,72 @@ class _TreeBuilder:
     def _marked(self, node: isl.ScheduleNode) -> isl.ScheduleNode:
         return node.insert_mark(isl.Id(BODY_MARK, context=node.get_ctx())).child(0)
 
-    def _body(self, node: isl.ScheduleNode, groups: Sequence[Group], parts: Mapping[str, _Part]) -> isl.ScheduleNode:
+    def _body(self, node: isl.ScheduleNode, groups: Sequence[Group], parts: Mapping[str, Part]) -> isl.ScheduleNode:
         depth, marked = node.get_tree_depth(), self._marked(node)
         filters = [self._statement_filter(g.statements) for g in groups]
         built = self._sequence(marked, filters, lambda child, k: self._group(child, groups[k], groups[k].inner, parts))
         return _back_to(built, depth)
 
     def _group(
-        self, node: isl.ScheduleNode, group: Group, inner: Sequence[Member], parts: Mapping[str, _Part] | None
+        self, node: isl.ScheduleNode, group: Group, inner: Sequence[Member], parts: Mapping[str, Part] | None
     ) -> isl.ScheduleNode:
-        """A group under its inner loops, then under the point loops of the band's parts; None outside the band."""
-        if inner:
-            kind = "vector" if inner[0].vector else "sequential"
-            return self._loop(
-                node,
-                f"{kind}:{inner[0].name}",
-                inner[0],
-                "{d}",
-                lambda child: self._group(child, group, inner[1:], parts),
-            )
+        """A group under its inner loops, then under the point loops of the band's parts; None outside the band.
+
+        Where the vector loop's rest runs along an inner loop, all else runs first, then the rest, in loops of its own.
+        """
         points = [m for m in self._plan.points if group.statements[0] in m.dims] if parts is not None else []
-        return self._tile(node, group, points, parts or {})
+        along = _along_inner(points, inner, parts or {})
+        if along is None:
+            return self._inner(node, group, inner, points, parts or {})
+        lanes = points[-1]
+        last = (*(m for m in inner if m is not along), replace(along, vector=True))
+        ways = ((inner, points), (last, [*points[:-1], replace(lanes, vector=False, rest=0)]))
+        return self._halved(node, lanes, parts or {}, lambda child, k, now: self._inner(child, group, *ways[k], now))
+
+    def _inner(
+        self,
+        node: isl.ScheduleNode,
+        group: Group,
+        inner: Sequence[Member],
+        points: Sequence[Member],
+        parts: Mapping[str, Part],
+    ) -> isl.ScheduleNode:
+        if not inner:
+            return self._tile(node, group, points, parts)
+        kind = "vector" if inner[0].vector else "sequential"
+        mark = f"{kind}:{inner[0].name}"
+        below = inner[1:]
+        return self._loop(node, mark, inner[0], "{d}", lambda child: self._inner(child, group, below, points, parts))
 
     def _tile(
-        self, node: isl.ScheduleNode, group: Group, members: Sequence[Member], parts: Mapping[str, _Part]
+        self, node: isl.ScheduleNode, group: Group, members: Sequence[Member], parts: Mapping[str, Part]
     ) -> isl.ScheduleNode:
         """The point loops; where the vector loop's rest runs along another, those of all else, then those of the rest.
 
         Both share the group's inner loops, so that what they sum stays in registers.
         """
-        across = _across(members, parts)
-        if across is None:
+        if not _has_rest(members, parts):
             return self._points(node, group, members, parts)
         lanes = members[-1]
-        others = [m for m in members[:-1] if m is not across]
-        orders = (members, (*others, replace(lanes, vector=False), replace(across, vector=True)))
-        halves = _halves(lanes, parts[lanes.name])
-        filters = [self._range_filter(lanes, half) for half in halves]
+        orders = (members, _across(members))
+        return self._halved(node, lanes, parts, lambda child, k, now: self._points(child, group, orders[k], now))
+
+    def _halved(
+        self,
+        node: isl.ScheduleNode,
+        lanes: Member,
+        parts: Mapping[str, Part],
+        below: Callable[[isl.ScheduleNode, int, Mapping[str, Part]], isl.ScheduleNode],
+    ) -> isl.ScheduleNode:
+        """The last part of the vector loop: half 0 runs along it, if there is one, half 1 is the rest."""
+        found = halves(lanes, parts[lanes.name])
+        filters = [self._range_filter(lanes, half) for _, half in found]
         return self._sequence(
-            node, filters, lambda child, k: self._points(child, group, orders[k], {**parts, lanes.name: halves[k]})
+            node, filters, lambda child, k: below(child, found[k][0], {**parts, lanes.name: found[k][1]})
         )
 
     def _points(
-        self, node: isl.ScheduleNode, group: Group, members: Sequence[Member], parts: Mapping[str, _Part]
+        self, node: isl.ScheduleNode, group: Group, members: Sequence[Member], parts: Mapping[str, Part]
     ) -> isl.ScheduleNode:
         if not members:
             filters = [self._statement_filter((s,)) for s in group.statements]
@@ -216,85 +220,34 @@ class _TreeBuilder:
             node = _back_to(below(node.child(k).child(0), k), depth)
         return node
 
-    def _range_filter(self, member: Member, part: _Part) -> isl.UnionSet:
+    def _range_filter(self, member: Member, part: Part) -> isl.UnionSet:
         pieces = [
             f"{tuple_of(s, self._ranks[s])} : {part.low} <= d{dim} < {part.high}" for s, dim in member.dims.items()
         ]
         return isl.UnionSet(f"{parameters(self._model, self._counts)}{{ {'; '.join(pieces)} }}")
 
-    def _parts(self, member: Member) -> list[_Part]:
-        bound = _member_bound(self._model, member)
-        return _parts(member) if bound is None else _open_parts(member, bound)
-
     def _statement_filter(self, statements: Sequence[int]) -> isl.UnionSet:
         return isl.UnionSet("{ " + "; ".join(tuple_of(s, self._ranks[s]) for s in statements) + " }")
 
 
-def _across(members: Sequence[Member], parts: Mapping[str, _Part]) -> Member | None:
-    """The member along which what is left of the vector loop runs in the given parts; None where nothing is."""
-    if not members or not members[-1].rest or parts[members[-1].name].high != str(members[-1].extent):
+def _has_rest(members: Sequence[Member], parts: Mapping[str, Part]) -> bool:
+    """Whether some of the vector loop, the innermost point loop, runs along another loop in the given parts."""
+    return bool(members) and members[-1].rest > 0 and parts[members[-1].name].high == str(members[-1].extent)
+
+
+def _along_inner(points: Sequence[Member], inner: Sequence[Member], parts: Mapping[str, Part]) -> Member | None:
+    """The inner loop along which what is left of the vector loop runs in the given parts; None where nothing is."""
+    if not _has_rest(points, parts):
         return None
-    return next(m for m in members if m.name == members[-1].along)
+    return next((m for m in inner if m.name == points[-1].along), None)
 
 
-def _halves(lanes: Member, part: _Part) -> tuple[_Part, _Part]:
-    """The last part of the vector loop: what runs along it, and what runs across."""
-    border = lanes.extent - lanes.rest
-    first = replace(part, high=str(border), tile=border - int(part.low))
-    return first, replace(part, low=str(border), tile=lanes.rest)
-
-
-def _parts(member: Member) -> list[_Part]:
-    """The member's extent as whole tiles and, where they do not fill it, a rest that is one smaller tile."""
-    whole = member.extent - member.extent % member.tile
-    parts = [_Part("0", str(whole), member.tile, whole == member.tile)] if whole else []
-    if whole < member.extent:
-        parts.append(_Part(str(whole), str(member.extent), member.extent - whole, single=True))
-    return parts
-
-
-def _open_parts(member: Member, bound: AffineExpr) -> list[_Part]:
-    """Parts of ever smaller tiles; a vector loop over all iterations stays one."""
-    limit = isl_expr(over_symbols(bound))
-    if member.vector and member.tile == member.extent:
-        return [_Part("0", limit, member.tile, single=True, even=False)]
-    parts, low = list[_Part](), "0"
-    for tile in _smaller_tiles(member):
-        high = f"{low} + {tile}*{_count_name(bound, member, tile)}"
-        parts.append(_Part(low, high, tile))
-        low = high
-    return [*parts, _Part(low, limit, 1)]
-
-
-def _smaller_tiles(member: Member) -> list[int]:
-    """The member's tile, half of it, half of that, and so on above 1."""
-    return [member.tile >> k for k in range(member.tile.bit_length() - 1)]
-
-
-def _member_bound(model: KernelModel, member: Member) -> AffineExpr | None:
-    """Where the member ends, if before its extent: the same place for all its statements."""
-    found = {model.statements[s].bound(d) for s, d in member.dims.items()}
-    if len(found) > 1:
-        raise ValueError(f"loop {member.name} ends at different places: {', '.join(sorted(map(str, found)))}")
-    return found.pop() if found else None
-
-
-def tile_counts(model: KernelModel, plan: Plan) -> dict[str, AffineExpr]:
-    """Isl's parameters that count the tiles of members with a bound, and their values over the sizes."""
-    counts: dict[str, AffineExpr] = {}
-    for member in plan.band:
-        rest = bound = _member_bound(model, member)
-        if bound is None or rest is None or (member.vector and member.tile == member.extent):
-            continue
-        for tile in _smaller_tiles(member):
-            counts[_count_name(bound, member, tile)] = rest // tile
-            rest = rest % tile
-    return counts
-
-
-def _count_name(bound: AffineExpr, member: Member, tile: int) -> str:
-    letters = "".join(c if c.isalnum() else "_" for c in isl_expr(over_symbols(bound)))
-    return f"tiles{tile}_of_{member.tile}_in_{letters}"
+def _across(members: Sequence[Member]) -> tuple[Member, ...]:
+    """The point loops of a rest: vectors along its member, or the last one if it runs along an inner loop elsewhere."""
+    *others, lanes = members
+    row = next((m for m in others if m.name == lanes.along), others[-1] if others else None)
+    outer = (*(m for m in others if m is not row), replace(lanes, vector=False))
+    return (*outer, replace(row, vector=True)) if row is not None else outer
 
 
 def _context(model: KernelModel, plan: Plan) -> isl.Set:
@@ -304,9 +257,9 @@ def _context(model: KernelModel, plan: Plan) -> isl.Set:
     """
     facts = [f"n{k} >= {size.low}" for k, size in enumerate(model.sizes)]
     for member in plan.band:
-        bound = _member_bound(model, member)
+        bound = member_bound(model, member)
         if bound is not None:
-            ends = [f"{part.high}" for part in _open_parts(member, bound)]
+            ends = [f"{part.high}" for part in open_parts(member, bound)]
             facts += [f"{low} <= {high}" for low, high in pairwise(["0", *ends])]
     text = " and ".join(facts)
     return isl.Set(f"{parameters(model, tuple(tile_counts(model, plan)))}{{ : {text} }}")

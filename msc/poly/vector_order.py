@@ -10,18 +10,35 @@ sums them apart, or each lane has a place of its own. Places that some lanes sha
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 import islpy as isl
 
 from msc.poly.dependences import Dependences, tuple_of
 from msc.poly.model import KernelModel
 from msc.poly.outer_band import SharedLoop, loop_row, restricted
-from msc.poly.plan import Group, Plan
+from msc.poly.plan import Group, Member, Plan
 
 
 def lanes_collide(model: KernelModel, deps: Dependences, plan: Plan) -> bool:
     """Whether some inner vector loop of the plan has a dependence that running in vectors breaks."""
-    return any(_collides(model, deps, plan, group) for group in plan.groups if any(m.vector for m in group.inner))
+    plans = [plan, *(_across(plan, m) for m in plan.band if m.rest)]
+    return any(
+        _collides(model, deps, p, group) for p in plans for group in p.groups if any(m.vector for m in group.inner)
+    )
+
+
+def _across(plan: Plan, lanes: Member) -> Plan:
+    """How the rest of a vector loop runs, if that is along an inner loop."""
+    groups = (
+        replace(group, inner=tuple(replace(m, vector=m.vector or m.name == lanes.along) for m in group.inner))
+        if set(group.statements) <= lanes.dims.keys()
+        else group
+        for group in plan.groups
+    )
+    return replace(
+        plan, band=tuple(replace(m, vector=False) if m is lanes else m for m in plan.band), groups=(*groups,)
+    )
 
 
 def _collides(model: KernelModel, deps: Dependences, plan: Plan, group: Group) -> bool:

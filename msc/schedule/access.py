@@ -104,9 +104,14 @@ def access_cost(stride: int, lanes: int) -> float:
 
 
 def statement_cost(model: KernelModel, statement: KernelStatement, dim: int, lanes: int) -> float:
-    """Vector instructions of one statement when its lanes run along `dim`."""
+    """Vector instructions of one statement when its lanes run along `dim`.
+
+    Vectors of blocks that are no whole vectors begin anywhere, and most lie in two cache lines.
+    """
     extent = block_size(statement, dim) or statement.extents[dim]
     per_vector = sum(access_cost(s, lanes) for s in strides(model, statement, dim)) + _arithmetic(statement.body)
+    if extent < statement.extents[dim] and extent % lanes:
+        per_vector += 1
     return statement.points / max(extent, 1) * pieces(extent, lanes) * per_vector
 
 

@@ -24,7 +24,7 @@ _ARITHMETIC_PORTS, _LOAD_PORTS, _STORE_PORTS = 2, 2, 1
 _UPDATE_LATENCY = 4
 _LOOP_OVERHEAD = 1.5
 """Cycles of counting and branching for each iteration of the innermost loop."""
-_REDUCTION_OF_LANES = 12
+REDUCTION_OF_LANES = 12
 """Cycles to reduce the lanes of one vector to one element."""
 _CALL = 20
 _CYCLES_BY_OPERATOR = {
@@ -82,9 +82,7 @@ def _bandwidth(traffic: int, target: CpuTarget) -> float:
 
 
 def _group_cycles(model: KernelModel, group: Group, points: tuple[Member, ...], lanes: int, target: CpuTarget) -> float:
-    vector_below = next((m for m in group.inner if m.vector), None)
-    innermost = group.inner[-1] if group.inner else None
-    return sum(_Tile.of(model, s, points, vector_below, innermost, lanes, target).cycles() for s in group.statements)
+    return sum(_Tile.of(model, s, points, group.inner, lanes, target).cycles() for s in group.statements)
 
 
 @dataclass(frozen=True)
@@ -100,27 +98,30 @@ class _Tile:
     lanes: int
     target: CpuTarget
     rest: int
-    """Of the width what runs as vectors along the rows."""
+    """Of the width what runs as vectors along the rows, or along an inner loop."""
+    inside: bool
+    """Whether it is an inner loop of this statement that they run along."""
 
     @staticmethod
     def of(
         model: KernelModel,
         number: int,
         points: tuple[Member, ...],
-        vector_below: Member | None,
-        innermost: Member | None,
+        inner: tuple[Member, ...],
         lanes: int,
         target: CpuTarget,
     ) -> _Tile:
         statement = model.statements[number]
+        vector_below, innermost = next((m for m in inner if m.vector), None), inner[-1] if inner else None
         above = next((m for m in points if m.vector and number in m.dims), None)
         rows = tuple((m.dims[number], m.tile) for m in points if number in m.dims and not m.vector)
         carrier = above or vector_below
         vector = carrier.dims.get(number) if carrier is not None and vectorisable(statement) else None
         width = 1 if carrier is None or vector is None else above.tile if above is not None else carrier.extent
-        inner = innermost.dims.get(number) if innermost is not None else None
+        last = innermost.dims.get(number) if innermost is not None else None
         rest = above.rest if above is not None and vector is not None else 0
-        return _Tile(model, statement, rows, vector, max(1, width), inner, lanes, target, rest)
+        inside = above is not None and any(m.name == above.along for m in inner)
+        return _Tile(model, statement, rows, vector, max(1, width), last, lanes, target, rest, inside)
 
     def cycles(self) -> float:
         """Of all tiles of the statement."""
@@ -129,10 +130,11 @@ class _Tile:
         return steps * (self._step(rows) + _LOOP_OVERHEAD) + self._lane_reductions()
 
     def _vectors(self, rows: int) -> float:
-        """Vectors of a row, with its share of those that run along the rows."""
+        """Vectors of a row, with its share of those that run along the rows or an inner loop."""
         if self.vector is None:
             return self.width
-        return pieces(self.width - self.rest, self.lanes) + self.rest * pieces(rows, self.lanes) / rows
+        share = 1 / self.lanes if self.inside else pieces(rows, self.lanes) / rows
+        return pieces(self.width - self.rest, self.lanes) + self.rest * share
 
     def _step(self, rows: int) -> float:
         vectors = self._vectors(rows)
@@ -156,7 +158,7 @@ class _Tile:
     def _lane_reductions(self) -> float:
         if not self._reduced_along_vector() or self.vector is None:
             return 0.0
-        return self.statement.points / self.statement.extents[self.vector] * _REDUCTION_OF_LANES
+        return self.statement.points / self.statement.extents[self.vector] * REDUCTION_OF_LANES
 
     def _arithmetic(self) -> float:
         """Vector instructions of one vector; a product that is added is one."""

@@ -251,7 +251,9 @@ def _tiled(
         return _moved(model, band, vector, lanes, reasons)
     heaviest = max(reductions, key=lambda s: model.statements[s].points)
     others = [i for i in range(len(band)) if i != vector and band[i].extent > 1]
-    search = TileSearch(model, model.statements[heaviest], band[vector].dims[heaviest], lanes, target)
+    group = next(g for g in groups if heaviest in g.statements)
+    inner = {m.dims[heaviest]: m for m in group.inner if _may_be_summed(model, group, m)}
+    search = TileSearch(model, model.statements[heaviest], band[vector].dims[heaviest], lanes, target, tuple(inner))
     if row := search.whole_row(threads):
         reasons.append(f"sums of {row} {band[vector].name} at once: rows are read as they lie in memory")
         return (*(band[i] for i in range(len(band)) if i != vector), replace(band[vector], tile=row, vector=True))
@@ -265,7 +267,7 @@ def _tiled(
     outer = tuple(m for i, m in enumerate(band) if i != vector and m.dims[heaviest] not in counts)
     columns = replace(band[vector], tile=tile.width, vector=True)
     if tile.rest:
-        columns = _with_rest(columns, tile.rest, rows[0], reasons)
+        columns = _with_rest(columns, tile.rest, inner.get(tile.along, rows[0]), reasons)
     return in_order(model, heaviest, columns, (*outer, *rows), target)
 
 
@@ -309,10 +311,15 @@ def _across(model: KernelModel, band: Sequence[Member], vector: int, lanes: int)
     return best if saved > REST_THAT_MATTERS * whole else None
 
 
-def _with_rest(columns: Member, rest: int, rows: Member, reasons: list[str]) -> Member:
-    """The columns, of which the last run as vectors along the rows."""
-    reasons.append(f"the last {rest} of {columns.name}, which fill no vector, along {rows.name}")
-    return replace(columns, rest=rest, along=rows.name)
+def _may_be_summed(model: KernelModel, group: Group, member: Member) -> bool:
+    """Whether columns that fill no vector may run along an inner loop: that of one statement alone, of known extent."""
+    return len(group.statements) == 1 and _can_carry(model, member) and not _has_bound(model, member)
+
+
+def _with_rest(columns: Member, rest: int, along: Member, reasons: list[str]) -> Member:
+    """The columns, of which the last run as vectors along another loop."""
+    reasons.append(f"the last {rest} of {columns.name}, which fill no vector, along {along.name}")
+    return replace(columns, rest=rest, along=along.name)
 
 
 def _has_bound(model: KernelModel, member: Member) -> bool:

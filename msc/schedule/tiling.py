@@ -18,7 +18,8 @@ from typing import TypeAlias
 from msc.dialects.element_types import BYTES
 from msc.poly.model import KernelModel, KernelStatement
 from msc.schedule.access import access_cost, block_size, pieces, strides
-from msc.targets.cpu import SPARE_REGISTERS, SUMS_IN_FLIGHT, CpuTarget
+from msc.schedule.prediction import REDUCTION_OF_LANES
+from msc.targets.cpu import MUCH_LESS, SPARE_REGISTERS, SUMS_IN_FLIGHT, CpuTarget
 
 FMA_LATENCY = 4
 PORTS = 2
@@ -51,7 +52,9 @@ class RegisterTile:
     width: int
     cycles: float
     rest: int = 0
-    """Of the last columns how many fill no vector, and run as vectors along the rows."""
+    """Of the last columns how many fill no vector, and run as vectors along another dimension."""
+    along: int = 0
+    """That dimension, of the rows or a reduced one."""
 
     @property
     def height(self) -> int:
@@ -86,6 +89,8 @@ class TileSearch:
     vector: int
     lanes: int
     target: CpuTarget
+    inner: tuple[int, ...] = ()
+    """Reduced dimensions along which vectors may be summed: loops over these run no other statement."""
 
     def best(self, rows: tuple[int, ...]) -> RegisterTile:
         """The cheapest tile; `rows` are the dimensions that may be the other side of it.
@@ -141,8 +146,8 @@ class TileSearch:
                 if self._fits(height, vectors, loads):
                     rows = tuple(zip(dims, counts, strict=True))
                     yield RegisterTile(rows, width, self._cycles_a_row(rows, width, loads))
-        if len(side) == 1 and not block and self._leaves_rest(extent):
-            yield from self._with_rest(*side[0], extent, loads)
+            if len(side) == 1 and self._leaves_rest(width):
+                yield from self._with_rest(*side[0], width, loads)
 
     def _fits(self, height: int, vectors: int, loads: _Loads) -> bool:
         """Whether registers hold the sums, and what the multiply-adds of a step or of neighbouring steps share."""
@@ -155,19 +160,34 @@ class TileSearch:
         """Whether registers hold sums and operands that several multiply-adds of a step use."""
         return sums + operands + SPARE_REGISTERS <= self.target.vector_registers
 
-    def _leaves_rest(self, extent: int) -> bool:
+    def _leaves_rest(self, width: int) -> bool:
+        """Whether there are more columns than lanes, and the last tile of that width does not end with a vector."""
         known = self.statement.bound(self.vector) is None
-        return known and extent % self.lanes > 0 and self.lanes < extent <= self.lanes * MAX_VECTORS
+        return known and self.statement.extents[self.vector] > self.lanes and self._last(width)[1] > 0
 
-    def _with_rest(self, row: int, counts: Sequence[int], extent: int, loads: _Loads) -> Iterator[RegisterTile]:
-        """Tiles of all columns of which those that fill no vector run as vectors along the rows."""
-        whole, rest = divmod(extent, self.lanes)
-        for count in counts:
-            sums = count * whole + rest * pieces(count, self.lanes)
-            if count > 1 and self._holds(sums, min(whole, count)):
-                cuts = _cuts(self.statement.extents[row], count)
-                cycles = sum(times * self._rest_cycles(size, whole, rest, loads) for size, times in cuts)
-                yield RegisterTile(((row, count),), extent, cycles / self.statement.extents[row], rest)
+    def _last(self, width: int) -> tuple[int, int]:
+        """Whole vectors of the last tile's columns, and how many columns are left."""
+        return divmod((self.statement.extents[self.vector] - 1) % width + 1, self.lanes)
+
+    def _with_rest(self, row: int, counts: Sequence[int], width: int, loads: _Loads) -> Iterator[RegisterTile]:
+        """Tiles of whose last columns those that fill no vector run along the rows or a reduced dimension."""
+        statement, (whole, rest) = self.statement, self._last(width)
+        tiles = (statement.extents[self.vector] - 1) // width
+        carriers = [d for d in self.inner if statement.extents[d] >= 2 * self.lanes and not block_size(statement, d)]
+        for count, along in product(counts, (row, *carriers)):
+            vectors = pieces(width, self.lanes)
+            across = rest * (pieces(count, self.lanes) if along == row else count)
+            sums = count * whole + across if along == row else max(count * whole, across)
+            fits = self._holds(sums, max(1, min(whole, count))) and (not tiles or self._fits(count, vectors, loads))
+            if count > 1 and fits:
+                cuts = _cuts(statement.extents[row], count)
+                before = tiles * self._tile_cycles(count, vectors, loads, self._streams(width))
+                cycles = sum(
+                    times * (before + self._rest_cycles(size, row, along, width, loads)) for size, times in cuts
+                )
+                cycles /= statement.extents[row]
+                if not tiles or cycles * MUCH_LESS < self._cycles_a_row(((row, count),), width, loads):
+                    yield RegisterTile(((row, count),), width, cycles, rest, along)
 
     def _counts(self, row: int) -> Sequence[int]:
         """How many rows of a dimension a tile may have: as registers hold, and no part of a block."""
@@ -194,11 +214,31 @@ class TileSearch:
         steps = prod(self.statement.extents[d] for d in self.statement.reduced)
         return steps * width * self.target.vector_bytes // self.lanes > self.target.l1 // 2
 
-    def _rest_cycles(self, rows: int, vectors: int, rest: int, loads: _Loads) -> float:
-        """Cycles of one reduction step over a tile and over the columns left, a vector of rows each."""
-        across = rest * pieces(rows, self.lanes)
-        whole = self._tile_cycles(rows, vectors, loads, self._streams(vectors * self.lanes), across)
-        return whole + (loads.column * pieces(rows, self.lanes) + loads.vector * rest) / PORTS
+    def _rest_cycles(self, rows: int, row: int, along: int, width: int, loads: _Loads) -> float:
+        """Cycles of one reduction step over the last tile's columns, those left along the rows or a reduction."""
+        whole, rest = self._last(width)
+        streamed = self._streams(whole * self.lanes)
+        if along != row:
+            return (self._tile_cycles(rows, whole, loads, streamed) if whole else 0) + self._along(
+                along, rows, row, rest
+            )
+        across = pieces(rows, self.lanes)
+        cycles = self._tile_cycles(rows, whole, loads, streamed, rest * across)
+        return cycles + (loads.column * across + loads.vector * rest) / PORTS
+
+    def _along(self, dim: int, rows: int, row: int, rest: int) -> float:
+        """Cycles a step of columns whose sums run along a reduced dimension, a vector for each element of the tile."""
+        steps, each = (strides(self.model, self.statement, d)[1:] for d in (dim, row))
+        columns = strides(self.model, self.statement, self.vector)[1:]
+        loads = sum(
+            (rows if a else 1) * (rest if c else 1) * access_cost(s, self.lanes)
+            for s, a, c in zip(steps, each, columns, strict=True)
+        )
+        extent = self.statement.extents[dim]
+        far = rows * extent * self.target.vector_bytes // self.lanes > self.target.l1
+        lines = rows * self.target.vector_bytes / L2_BYTES_PER_CYCLE if far else 0
+        vectors = max(rows * rest, loads) / PORTS + lines + HEAD_CYCLES
+        return vectors / self.lanes + rows * rest * REDUCTION_OF_LANES / extent
 
     def _tile_cycles(self, rows: int, vectors: int, loads: _Loads, streamed: bool, more: int = 0) -> float:
         """`more` are multiply-adds besides those of the rows."""

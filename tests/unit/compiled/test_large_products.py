@@ -1,4 +1,4 @@
-"""Products of matrices too large for caches, through C: panels copied one at a time, of sizes that fill no tiles."""
+"""Products of large matrices through C, with panels copied one at a time, and of sizes that fill no tiles."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PRODUCT = """func.func @main(
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("sizes", [(640, 640, 640), (523, 517, 519), (2, 300, 1030, 301)])
+@pytest.mark.parametrize("sizes", [(640, 640, 640), (523, 517, 519), (2, 300, 1030, 301), (45, 70, 33), (45, 67, 18)])
 def test_large_product(tmp_path: Path, sizes: tuple[int, ...], threads: int) -> None:
     *batch, m, k, n = sizes
     text = PRODUCT.format(
