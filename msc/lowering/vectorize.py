@@ -4,7 +4,7 @@ Takes kernels' functions from `convert-gk-to-loop`. A vector loop is straight-li
 loops of a register tile in it are spelled out (`straight_line`). It is cut into whole
 vectors of the target's width (a loop where there are several) and, for the rest, a part of one more (`vector_rests`);
 where that may not be or half of one is enough, vectors of half the width, a quarter, ... so that nothing runs one
-element at a time. Rows of a register tile are whole vectors and a part of one. An
+element at a time. Rows of several vectors of a register tile end with a part of one. An
 element-wise update of one place (`y = combine(y, x)`) is summed lane by lane in a vector accumulator and reduced at the
 end: a named reassociation of floating-point sums. A loop that can't be vectorised becomes sequential and says why
 (`loop.refused`).
@@ -117,17 +117,24 @@ def _cut(loop: ForOp, iterations: range, lanes: int, sums: LaneSums, ends: Mappi
     start = iterations[-1] + 1 - left
     if not may_be_part(loop):
         return [*pieces, *_halves(start, left, lanes)]
-    one_width = bool(pieces) and (bool(sums.updates) or _in_registers(loop, ends))
+    one_width = bool(pieces) and (
+        bool(sums.updates) or _in_registers(loop, (len(iterations) - left) // lanes, left, ends)
+    )
     if left and (left.bit_count() > 1 or one_width):
         return [*pieces, _Piece(start, 1, lanes if one_width else 1 << left.bit_length(), rest=Rest(left, ends))]
     return [*pieces, *_halves(start, left, lanes)]
 
 
-def _in_registers(loop: ForOp, ends: Mapping[Operation, int]) -> bool:
-    """Whether the loop is one of the rows of a register tile: of one width, these share what is broadcast to a row."""
+def _in_registers(loop: ForOp, vectors: int, left: int, ends: Mapping[Operation, int]) -> bool:
+    """Whether the loop is one of the rows of a register tile whose vectors share a register with what they multiply.
+
+    What is left would need one of its own width; beside a single vector that costs less than a part does.
+    """
     around = loop.parent_op()
     unrolled = isinstance(around, ForOp) and around.kind.data is LoopKind.UNROLL
-    return unrolled and any(isinstance(op, AccessOp) and op.buffer.owner in ends for op in loop.body.block.ops)
+    if not unrolled or vectors < 2 or left < 2:
+        return False
+    return any(isinstance(op, AccessOp) and op.buffer.owner in ends for op in loop.body.block.ops)
 
 
 def _chains(sums: int) -> int:
