@@ -1,5 +1,6 @@
 /* Loops through the thread team, from one host thread and from several, and in a child process: each iteration is to
-   run once, with the mode of the caller, whoever runs it. Prints how many ranges ran outside of their callers. */
+   run once, with the mode of the caller, whoever runs it. Prints how many ranges ran outside of their callers.
+   Arguments: "fork" for child processes; "workers" where some must run outside: on a busy machine that may take a while. */
 #define _GNU_SOURCE
 #include "team.h"
 #include <pthread.h>
@@ -66,9 +67,18 @@ static void child(void)
     failed += status != 0;
 }
 
+static int given(char **arguments, const char *word)
+{
+    while (*arguments && strcmp(*arguments, word))
+        ++arguments;
+    return *arguments != NULL;
+}
+
 int main(int count, char **arguments)
 {
-    const int forks = count > 1 && !strcmp(arguments[1], "fork");
+    (void)count;
+    const int forks = given(arguments, "fork");
+    const int turns = given(arguments, "workers") ? 5000 : 20;
     pthread_t hosts[HOSTS];
     host(NULL);
     for (int k = 0; k < HOSTS; ++k)
@@ -79,7 +89,7 @@ int main(int count, char **arguments)
         pthread_join(hosts[k], NULL);
     if (forks)
         child();
-    for (int k = 0; k < 20; ++k)
+    for (int k = 0; k < 20 || (k < turns && !helped); ++k)
         check(ITERATIONS, 20000);
     printf("%d helped, %d failed\n", (int)helped, (int)failed);
     return failed != 0;
