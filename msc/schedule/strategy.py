@@ -19,6 +19,8 @@ from msc.poly.plan import Group, Member, Plan
 from msc.poly.scalar import reads
 from msc.schedule.access import block_size, lanes_of, pieces, scalar_cost, statement_cost, strides, vectorisable
 from msc.schedule.blocks import loops_over_blocks
+from msc.schedule.loop_order import turned
+from msc.schedule.prediction import KernelCost
 from msc.schedule.staging import own_loops, staged, with_staged
 from msc.schedule.threads import NOWHERE, Surroundings, shared
 from msc.schedule.tile_order import in_order
@@ -181,7 +183,8 @@ def _with_vectors(
         reasons.append(f"vectors along inner loops ({inner_cost:.0f} instructions estimated)")
         return Plan(band, tuple(_inner_vector(model, g, lanes) for g in groups))
     reasons.append(f"vectors of {lanes} along {band[best].name} ({costs[best]:.0f} instructions estimated)")
-    return Plan(_tiled(model, band, best, groups, target, lanes, threads, reasons), groups)
+    tiled = Plan(_tiled(model, band, best, groups, target, lanes, threads, reasons), groups)
+    return turned(KernelCost(model, target), tiled, reasons)
 
 
 def _can_carry(model: KernelModel, member: Member) -> bool:

@@ -23,7 +23,7 @@ from msc.schedule.blocks import Blocked, loops_over_blocks
 from msc.schedule.prediction import predict
 from msc.targets.cpu import CpuTarget
 
-TEAM_CYCLES = 24_000.0
+TEAM_CYCLES = 21_000.0
 """What sharing one kernel costs at worst, itself and the kernels after it: about 8 us in small networks here, of which
 the team takes less than one, and fetching what the other core wrote the rest."""
 

@@ -18,7 +18,7 @@ from typing import TypeAlias
 from msc.dialects.element_types import BYTES
 from msc.poly.model import KernelModel, KernelStatement
 from msc.schedule.access import access_cost, block_size, pieces, strides
-from msc.schedule.prediction import REDUCTION_OF_LANES
+from msc.schedule.statement_cost import LANES_REDUCED
 from msc.targets.cpu import MUCH_LESS, SPARE_REGISTERS, SUMS_IN_FLIGHT, CpuTarget
 
 FMA_LATENCY = 4
@@ -238,7 +238,7 @@ class TileSearch:
         far = rows * extent * self.target.vector_bytes // self.lanes > self.target.l1
         lines = rows * self.target.vector_bytes / L2_BYTES_PER_CYCLE if far else 0
         vectors = max(rows * rest, loads) / PORTS + lines + HEAD_CYCLES
-        return vectors / self.lanes + rows * rest * REDUCTION_OF_LANES / extent
+        return vectors / self.lanes + rows * rest * LANES_REDUCED / extent
 
     def _tile_cycles(self, rows: int, vectors: int, loads: _Loads, streamed: bool, more: int = 0) -> float:
         """`more` are multiply-adds besides those of the rows."""

@@ -1,0 +1,100 @@
+"""What the cycles of a statement depend on: registers, rests, what steps share, and chains of additions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from msc.poly.compute import affine_map, dims
+from msc.poly.model import Array, KernelModel, KernelStatement
+from msc.poly.scalar import Apply, Read
+from msc.schedule.statement_cost import StatementCost, Tile
+from msc.targets.cpu import cpu_target
+
+TARGET = replace(cpu_target("x86-64-v4"), l1=48 << 10)
+LANES = TARGET.lanes(4)
+
+
+def window(rows: int, columns: int, taps: int, channels: int = 16) -> StatementCost:
+    """`y[i, j, c] += x[i, j + k, c] * w[k, c]`: a window that moves along the columns, channels are lanes."""
+    i, j, c, k = dims(4)
+    arrays = (
+        Array((rows, columns + taps - 1, channels), "f32", "input"),
+        Array((taps, channels), "f32", "input"),
+        Array((rows, columns, channels), "f32", "internal"),
+    )
+    body = Apply("mul", (Read(0, affine_map(4, [i, j + k, c]), "f32"), Read(1, affine_map(4, [k, c]), "f32")))
+    write = affine_map(4, [i, j, c])
+    update = KernelStatement((rows, columns, channels, taps), ("i", "j", "c", "k"), 2, write, body, "add", 0)
+    return StatementCost(KernelModel(arrays, (update,), ("window",)), update, LANES, TARGET)
+
+
+def product(rows: int, columns: int, steps: int) -> StatementCost:
+    """`y[i, j] += a[i, k] * b[k, j]`, columns are lanes."""
+    i, j, k = dims(3)
+    arrays = (
+        Array((rows, steps), "f32", "input"),
+        Array((steps, columns), "f32", "input"),
+        Array((rows, columns), "f32", "internal"),
+    )
+    body = Apply("mul", (Read(0, affine_map(3, [i, k]), "f32"), Read(1, affine_map(3, [k, j]), "f32")))
+    update = KernelStatement((rows, columns, steps), ("i", "j", "k"), 2, affine_map(3, [i, j]), body, "add", 0)
+    return StatementCost(KernelModel(arrays, (update,), ("product",)), update, LANES, TARGET)
+
+
+def of_product(cost: StatementCost, rows: int, vectors: int) -> float:
+    return cost.cycles(Tile(((0, rows),), 1, vectors * LANES, (2,)))
+
+
+def test_rests_cost_what_they_take() -> None:
+    """Nine rows are a tile of eight and one of one, which waits for its additions."""
+    eight, nine = of_product(product(8, 32, 512), 8, 2), of_product(product(9, 32, 512), 8, 2)
+    assert nine > 1.3 * eight
+
+
+def test_sums_enough_to_keep_the_multiply_adds_busy() -> None:
+    cost = product(240, 32, 512)
+    assert of_product(cost, 2, 1) > 1.8 * of_product(cost, 8, 1)
+
+
+def test_registers_are_few() -> None:
+    """Twenty rows of two vectors are more than there are registers."""
+    cost = product(240, 32, 512)
+    assert of_product(cost, 20, 2) > 1.5 * of_product(cost, 10, 2)
+
+
+def test_chains_of_short_sums_overlap() -> None:
+    """A core adds up several tiles at once, if each is short: so one row at a time is nearly as good as eight."""
+    assert of_product(product(240, 16, 8), 1, 1) < 1.8 * of_product(product(240, 16, 8), 8, 1)
+    assert of_product(product(240, 16, 512), 1, 1) > 3 * of_product(product(240, 16, 512), 8, 1)
+
+
+def test_what_steps_share_takes_registers() -> None:
+    """Rows along which the window moves keep what they read for the next step: twelve find place, twenty-four do not.
+
+    Rows across it read nothing in common.
+    """
+    cost = window(48, 48, 3)
+    along = {n: cost.cycles(Tile(((1, n),), 2, 16, (3,))) for n in (12, 24)}
+    across = {n: cost.cycles(Tile(((0, n),), 2, 16, (3,))) for n in (12, 24)}
+    assert along[12] < across[12]
+    assert along[24] > across[24]
+
+
+def test_two_dimensions_of_rows_hold_operands_of_both() -> None:
+    """Six rows by five vectors of a second dimension: 30 sums, and five operands that each is used with."""
+    i, j, v, k = dims(4)
+    arrays = (Array((6, 64), "f32", "input"), Array((64, 5, 16), "f32", "input"), Array((6, 5, 16), "f32", "internal"))
+    body = Apply("mul", (Read(0, affine_map(4, [i, k]), "f32"), Read(1, affine_map(4, [k, j, v]), "f32")))
+    update = KernelStatement((6, 5, 16, 64), ("i", "j", "v", "k"), 2, affine_map(4, [i, j, v]), body, "add", 0)
+    cost = StatementCost(KernelModel(arrays, (update,), ("product",)), update, LANES, TARGET)
+    both, one = cost.cycles(Tile(((0, 6), (1, 5)), 2, 16, (3,))), cost.cycles(Tile(((0, 6),), 2, 16, (3,)))
+    assert both > one
+
+
+def test_vectors_across_blocks_are_elements() -> None:
+    i, j, k = dims(3)
+    arrays = (Array((8, 64), "f32", "input"), Array((2, 64, 16), "f32", "input"), Array((8, 32), "f32", "internal"))
+    body = Apply("mul", (Read(0, affine_map(3, [i, k]), "f32"), Read(1, affine_map(3, [j // 16, k, j % 16]), "f32")))
+    update = KernelStatement((8, 32, 64), ("i", "j", "k"), 2, affine_map(3, [i, j]), body, "add", 0)
+    cost = StatementCost(KernelModel(arrays, (update,), ("product",)), update, LANES, TARGET)
+    assert of_product(cost, 8, 2) > 4 * of_product(cost, 8, 1)
