@@ -37,7 +37,8 @@ class AssignLayouts(ModulePass):
     their borders (`msc.analysis.layout_views`: that costs nothing), so that what stands between convolutions,
     poolings, their paddings and their
     neighbours lies as `[n, spatial..., c]`: vectors run along channels, whatever the stride. Where a value
-    leaves the kernels (a view, a result of the function), one transposition brings it back. A pointwise convolution
+    leaves the kernels (a view, a result of the function), one transposition brings it back, in the kernel itself if
+    that computes element by element. A pointwise convolution
     between two such places stays as it is: its vectors run along the image. Keeps: the meaning, bit by bit.
     """
 
@@ -79,7 +80,8 @@ class _Layouts:
         )
         stored = [self.last.get(v, v) for v in kernel.inputs]
         moved = [i for i, v in enumerate(kernel.inputs) if v in self.last]
-        outputs = [i for i, v in enumerate(kernel.terminator.values) if (images or follows) and _can_move(kernel, v)]
+        moves = images or (follows and _is_read_by_kernels(kernel))
+        outputs = [i for i, v in enumerate(kernel.terminator.values) if moves and _can_move(kernel, v)]
         if not moved and runs_along_image(kernel) and not _is_read_by_kernels(kernel):
             return
         if moved or outputs:

@@ -10,6 +10,7 @@ from xdsl.ir import BlockArgument
 from xdsl.passes import ModulePass
 
 from msc.analysis.constancy import is_constant
+from msc.dialects.element_types import BYTES
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.convolution import Conv2dOp
 from msc.dialects.open_sizes import has_open_sizes
@@ -27,7 +28,8 @@ class Winograd(ModulePass):
     weights three kernels: overlapping tiles of the image are transformed, multiplied with the transformed weights (a
     product of matrices for each place in a tile), and transformed back, with what followed the convolution. Weights
     are transformed at compile time (`hoist-parameters` afterwards). Where tiles do not fill the image, it is padded,
-    and the result cut. Keeps: the meaning up to rounding, which docs/numerics.md bounds.
+    and the result cut; so are channels then, if few more fill whole vectors. Keeps: the meaning up to rounding, which
+    docs/numerics.md bounds.
     It works on a block of rows of tiles at a time where these stay in the second cache (`gk.blocks`; `fuse-blocks`
     makes one function of the three), unless calls decide sizes.
     Options: `target`, whose cost model chooses tiles of 2x2 or 4x4 results or none, and blocks for `threads` to share;
@@ -52,7 +54,9 @@ class Winograd(ModulePass):
             conv = _fitting_convolution(kernel)
             tile = self._tile(conv) if conv is not None else None
             if conv is not None and tile is not None:
-                WinogradKernels(kernel, conv, tile, 0 if is_open else self._block(conv, tile)).replace()
+                block = 0 if is_open else self._block(conv, tile)
+                lanes = cpu_target(self.target).lanes(BYTES[conv.dtype(0)])
+                WinogradKernels(kernel, conv, tile, block, lanes).replace()
 
     def _tile(self, conv: Conv2dOp) -> int | None:
         return self.tile or cheapest_tile(Sizes.of(conv), cpu_target(self.target))

@@ -25,21 +25,30 @@ from msc.graph_kernel.kernel_building import REASONS
 from msc.graph_kernel.minimal_filtering import TAPS, Matrix, filtering_matrices
 from msc.graph_kernel.tile_axes import COLUMN, ROW, TileAxes
 from msc.ir.typed import static_shape
+from msc.targets.cpu import MUCH_LESS
 
 Build = Callable[[Emitter, Sequence[SSAValue]], Sequence[SSAValue]]
 """Emits the operations of a kernel's body on its arguments, and gives what it yields."""
 
 
 class WinogradKernels:
-    """One kernel whose convolution is computed in tiles of `tile` by `tile` results, `block` rows of them at a time."""
+    """One kernel whose convolution is computed in tiles of `tile` by `tile` results, `block` rows of them at a time.
 
-    def __init__(self, kernel: KernelOp, conv: Conv2dOp, tile: int, block: int) -> None:
+    Where tiles reach over the end of the image, which is padded and cut then, channels may be filled up to whole
+    vectors of `lanes` as well: then no transformation or product has parts of vectors.
+    """
+
+    def __init__(self, kernel: KernelOp, conv: Conv2dOp, tile: int, block: int, lanes: int) -> None:
         self._kernel, self._conv, self._tile = kernel, conv, tile
         self._matrices = filtering_matrices(tile)
         self._size = tile + TAPS - 1
         self._batch, self._outputs, *image = conv.result_shape()
         self._tiles = [-(-length // tile) for length in image]
         self._is_whole = not any(length % tile for length in image)
+        inputs = conv.shape(1)[1]
+        self._more_inputs, self._more_outputs = (
+            0 if self._is_whole else _until_whole(channels, lanes) for channels in (inputs, self._outputs)
+        )
         rows, columns = self._tiles
         self._axes = TileAxes(self._batch, rows, columns, block)
 
@@ -89,12 +98,13 @@ class WinogradKernels:
     def _padded(self, x: SSAValue) -> SSAValue:
         """The image, larger where the last tiles reach over its end; a padding in front takes that on."""
         lengths = zip(self._tiles, static_shape(x)[2:], strict=True)
-        more = [tiles * self._tile + TAPS - 1 - length for tiles, length in lengths]
+        more = [self._more_inputs, *(tiles * self._tile + TAPS - 1 - length for tiles, length in lengths)]
         if not any(more):
             return x
         if _is_zero_padding(x):
             return _widened(x, more)
-        return self._emit("winograd_pad", [x], lambda emit, v: [emit.pad_spatial(v[0], [(0, m) for m in more])])[0]
+        amounts = [*(0 for _ in static_shape(x)), 0, *more]
+        return self._emit("winograd_pad", [x], lambda emit, v: [emit(PadOp, v[0], pad=amounts)])[0]
 
     def _input(self, emit: Emitter, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
         """`[n, c, h, w]` to `[blocks..., place in tile, tile, c]`."""
@@ -110,6 +120,8 @@ class WinogradKernels:
     def _filters(self, weight: SSAValue) -> SSAValue:
         """`[oc, ic, 3, 3]` to `[place in tile, ic, oc]`, in front of the kernels."""
         emit, matrix = Emitter(self._conv), _entries(self._matrices.filter)
+        if self._more_inputs or self._more_outputs:
+            weight = emit(PadOp, weight, pad=[0, 0, 0, 0, self._more_outputs, self._more_inputs, 0, 0])
         rows = emit(TransformAxisOp, weight, axis=2, matrix=matrix)
         places_first = emit(TransposeOp, emit(TransformAxisOp, rows, axis=3, matrix=matrix), perm=[2, 3, 1, 0])
         outputs, inputs = static_shape(weight)[:2]
@@ -124,7 +136,8 @@ class WinogradKernels:
         return self._transformed(emit, self._axes.to_image(emit, product, self._size), self._matrices.output)
 
     def _image(self, results: SSAValue, emit: Emitter) -> SSAValue:
-        return emit.reshape(results, (self._batch, self._outputs, *(count * self._tile for count in self._tiles)))
+        outputs = self._outputs + self._more_outputs
+        return emit.reshape(results, (self._batch, outputs, *(count * self._tile for count in self._tiles)))
 
     def _finish(self, product: SSAValue) -> Sequence[SSAValue]:
         """Transform back and do what followed the convolution, in one kernel if that works on any axes."""
@@ -175,6 +188,12 @@ class WinogradKernels:
         """Whether all that follows works on the elements of the image, whatever its axes are called."""
         rest = [op for op in self._kernel.body.block.ops if isinstance(op, MsOp) and op is not self._conv]
         return all(_is_free_of_axes(op) for op in rest)
+
+
+def _until_whole(channels: int, lanes: int) -> int:
+    """How many channels of zeros fill the last vector, 0 where these would be many."""
+    more = -channels % lanes
+    return more if channels + more < MUCH_LESS * channels else 0
 
 
 def _is_free_of_axes(op: MsOp) -> bool:

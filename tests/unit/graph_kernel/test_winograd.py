@@ -18,6 +18,7 @@ from msc.graph_kernel.hoist_parameters import HoistParameters
 from msc.graph_kernel.minimal_filtering import TAPS, TILES, Matrix, filtering_matrices, matrices_at
 from msc.graph_kernel.winograd import Winograd
 from msc.graph_kernel.winograd_cost import Sizes, cheapest_block, cheapest_tile
+from msc.ir.typed import static_shape
 from msc.targets.cpu import cpu_target
 from tests.unit.graph_kernel.graphs import Array, function, random_inputs, random_weights, results, run
 
@@ -148,6 +149,26 @@ def test_what_follows_in_the_kernel(after: str, more: str, tile: int) -> None:
 def test_what_follows_where_tiles_do_not_fill_the_image(after: str, more: str) -> None:
     labels = assert_same(convolution((4, 6), (7, 7), after, more=more.replace("8", "7")), 4)
     assert "winograd_output" in labels
+
+
+@pytest.mark.parametrize(
+    ("channels", "size", "stored"),
+    [((15, 47), 7, [16, 48, 48]), ((12, 33), 7, [12, 33, 33]), ((15, 47), 8, [15, 47])],
+)
+def test_channels_fill_vectors_where_the_image_is_cut_anyway(
+    channels: tuple[int, int], size: int, stored: list[int]
+) -> None:
+    before = run(
+        function(*convolution(channels, (size, size))), ExpandComposites(), HoistParameters(), ClusterKernels()
+    )
+    after = run(before, Winograd(tile=4, target="x86-64-v4"), HoistParameters())
+    made = [op for op in after.walk() if isinstance(op, KernelOp) and op.label.data.startswith("winograd")]
+    image = [op for op in made if op.label.data == "winograd_output"]
+    ends = [static_shape(op.results[0])[-1] for op in made if op not in image]
+    assert [*ends, *(static_shape(op.results[0])[1] for op in image)] == stored
+    inputs, weights = random_inputs(before), uniform_weights(before)
+    for a, e in zip(results(after, inputs, weights), results(before, inputs, weights), strict=True):
+        np.testing.assert_allclose(a, e, rtol=0, atol=2e-5 * np.abs(e).max())
 
 
 def test_a_padding_in_front_grows() -> None:
