@@ -23,6 +23,7 @@ from msc.codegen.c.loops import LoopHead, is_shared
 from msc.codegen.c.names import Scope
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.shared_loops import Capture, local_array, part_functions, scalar, share_call, used
+from msc.codegen.c.tile_rows import tile_row
 from msc.codegen.c.types import BufferType, buffer_type, no_c_form, value_type
 from msc.codegen.c.values import Value
 from msc.dialects.loop import AccessOp, ApplyOp, ForOp, LanesOp, LoadOp, LoopKind, PrefetchOp, StoreOp
@@ -179,6 +180,15 @@ class Body:
     def _element(self, op: AccessOp) -> str:
         return self._element_at(op.buffer, self._affine(op.map.results, op.indices))
 
+    def _read_element(self, op: LoadOp) -> str:
+        """The element that a load reads, in a register tile from that of the first row on."""
+        row = None if op.buffer in self.arrays else tile_row(op, self.buffers[op.buffer][1].strides)
+        if row is None:
+            return self._element(op)
+        first = self._element_at(op.buffer, self._affine(row.first, op.indices))
+        (further,) = self._affine((row.further,), op.indices)
+        return f"(&{first})[{further.value.text}]"
+
     def _plain_element(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> str:
         return self._element_at(buffer, [self._index(i) for i in indices])
 
@@ -192,7 +202,7 @@ class Body:
     def _load(self, op: LoadOp) -> Value:
         _, buffer = self.buffers[op.buffer]
         type_ = value_type(op.result.type)
-        text = self._element(op)
+        text = self._read_element(op)
         if not type_.is_vector:
             return access.load_scalar(text, buffer.base)
         distance = access.lane_distance(buffer, op.lane_steps)

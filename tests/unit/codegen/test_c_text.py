@@ -89,7 +89,7 @@ def test_same_input_same_bytes(module_of: Parse) -> None:
 
 def test_one_line_of_the_convolution_reads_as_a_person_would_write_it(module_of: Parse) -> None:
     source = emit_c(module_of(CONV2D.read_text())).source
-    assert "load_f32x4(&acc[oc][ow]) + w[oc][0][kh][kw] * load_f32x4(&x[0][0][oh + kh][ow + kw])" in source
+    assert "load_f32x4(&acc[oc][ow]) + (&w[0][0][kh][kw])[oc * 25] * load_f32x4(&x[0][0][oh + kh][ow + kw])" in source
     assert "acc += reduce_add_f32x4(load_f32x4(&x[0][c][h][w]));" in source
 
 

@@ -1,0 +1,55 @@
+"""What the rows of a register tile read: `(&x[m * 13][k])[m_2 * 256]`, from the element of the first row on.
+
+Buffers are dense, so rows lie at constant distances. Written so, C compilers see that one address serves all rows once
+the tile's loops are unrolled, with constants in the instructions. Of `x[m * 13 + m_2][k]` GCC 12 makes an address for
+each row and takes it with an index: there are more than registers, and processors split multiply-adds that load so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import BlockArgument, SSAValue
+from xdsl.ir.affine import AffineExpr
+
+from msc.dialects.loop import ForOp, LoadOp, LoopKind
+from msc.poly.affine import LinearForm, linear_form
+
+
+@dataclass(frozen=True)
+class TileRow:
+    """What the first iteration of the unrolled loops reads, and how many elements further on this one does."""
+
+    first: tuple[AffineExpr, ...]
+    further: AffineExpr
+
+
+def tile_row(load: LoadOp, strides: Sequence[int]) -> TileRow | None:
+    """Where a load reads that moves by whole rows with unrolled loops, in a buffer of these strides; else None."""
+    forms = [linear_form(expr) for expr in load.map.results]
+    starts = {k: start for k, value in enumerate(load.indices) if (start := _start(value)) is not None}
+    linear = [form for form in forms if form is not None]
+    rows = [form for form, stride in zip(linear, strides, strict=False) if stride > 1]
+    if len(linear) < len(forms) or not any(_moves(form, starts) for form in rows):
+        return None
+    dims = [AffineExpr.dimension(k) for k in range(len(load.indices))]
+    at = [AffineExpr.constant(starts[k]) if k in starts else dim for k, dim in enumerate(dims)]
+    further: AffineExpr = AffineExpr.constant(0)
+    for k, start in starts.items():
+        moved = sum(form.coefficients.get(k, 0) * stride for form, stride in zip(linear, strides, strict=True))
+        further = further + (dims[k] - start) * moved
+    return TileRow(tuple(expr.replace_dims_and_symbols(at, []) for expr in load.map.results), further)
+
+
+def _moves(form: LinearForm, dims: dict[int, int]) -> bool:
+    return any(k in form.coefficients for k in dims)
+
+
+def _start(value: SSAValue) -> int | None:
+    """Of the variable of a loop that is unrolled its first value."""
+    loop = value.owner.parent_op() if isinstance(value, BlockArgument) else None
+    if not isinstance(loop, ForOp) or loop.kind.data is not LoopKind.UNROLL:
+        return None
+    trips = loop.constant_range
+    return trips[0] if trips is not None and len(trips) > 1 else None
