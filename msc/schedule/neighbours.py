@@ -83,9 +83,15 @@ class Neighbourhood:
                 for count in self._row_counts(plan, wide[row], width):
                     tiled = _with(wide, row, replace(wide[row], tile=count))
                     yield replace(plan, band=tiled)
-                    if rest := width % lanes_of(self.model, self.target):
-                        across = replace(wide[vector], rest=rest, along=wide[row].name)
-                        yield replace(plan, band=_with(tiled, vector, across))
+                    yield from self._rests(replace(plan, band=tiled), vector, wide[row])
+
+    def _rests(self, plan: Plan, vector: int, row: Member) -> Iterator[Plan]:
+        """What of the last tile fills no vector, along the rows and along each loop of a sum alone."""
+        columns = plan.band[vector]
+        rest = ((columns.extent - 1) % columns.tile + 1) % lanes_of(self.model, self.target)
+        inner = (m for g in plan.groups if len(g.statements) == 1 for m in g.inner if not m.vector)
+        for along in (row, *inner) if rest else ():
+            yield replace(plan, band=_with(plan.band, vector, replace(columns, rest=rest, along=along.name)))
 
     def _widths(self, member: Member, plan: Plan) -> list[int]:
         """Blocks that a layout cuts the loop into are kept: vectors of other tiles would lie across them."""
