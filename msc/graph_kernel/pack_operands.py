@@ -71,8 +71,8 @@ class PackOperands(ModulePass):
     last filled up with zeros; each is read through a view at the kernel's border. Weights are packed at compile time
     (`hoist-parameters` afterwards); others by a kernel in front, where enough rows use them. An `ms.identity` in the
     kernel itself, which its schedule makes a panel at a time, takes the place of that where both operands come from
-    beyond the second cache, and where calls decide sizes: views cannot cut what they leave open. Keeps: the meaning,
-    bit by bit.
+    beyond the second cache, where rows of the caller's lie so that the first keeps few of them, and where calls decide
+    sizes: views cannot cut what they leave open. Keeps: the meaning, bit by bit.
     """
 
     name = "pack-operands"
@@ -97,7 +97,7 @@ def _pack(kernel: KernelOp, target: CpuTarget, constancy: Constancy) -> None:
         value = kernel.inputs[index]
         constant = constancy.of(value)
         cut = constant or not has_open_sizes(op)
-        if isinstance(op, MatrixProductOp) and not constant and _is_staged(op, target, cut):
+        if isinstance(op, MatrixProductOp) and not constant and _is_staged(op, value, target, cut):
             _stage(op, right)
             continue
         packing = (
@@ -122,16 +122,30 @@ def _stage(op: MatrixProductOp, right: SSAValue) -> None:
     op.operands[1] = copy.results[0]
 
 
-def _is_staged(op: MatrixProductOp, target: CpuTarget, cut: bool) -> bool:
+def _is_staged(op: MatrixProductOp, value: SSAValue, target: CpuTarget, cut: bool) -> bool:
     """Whether panels come from beyond the second cache, and find room in it while rows from beyond it pass by.
 
-    Or whether copies pay, and views cannot `cut` them into panels.
+    Or whether the operand, `value`, lies badly, or copies pay, and views cannot `cut` them into panels.
     """
     *_, rows, columns = op.shape(1)
     if op.flag("transpose_b") or not cut:
         return not op.flag("transpose_b") and _pays(op, columns, op.dtype(1))
     size, m = BYTES[op.dtype(1)], op.result_shape()[-2]
-    return rows * columns * size > target.l2 // 2 and target.rows_stream(m, rows * size, size)
+    far = rows * columns * size > target.l2 // 2 and target.rows_stream(m, rows * size, size)
+    return far or _lies_badly(op, value, target)
+
+
+def _lies_badly(op: MatrixProductOp, value: SSAValue, target: CpuTarget) -> bool:
+    """Whether rows of a panel share sets of the first cache, and may begin within a line, as the caller's arrays may.
+
+    Then each tile of rows reads all vectors anew from the second cache, each from two lines, of which prefetches ask
+    for one. Rows that are further apart are packed in any case.
+    """
+    *_, rows, columns = op.shape(1)
+    size = BYTES[op.dtype(1)]
+    callers = isinstance(value, BlockArgument) and isinstance(value.owner.parent_op(), FuncOp)
+    again = op.result_shape()[-2] >= 4 * ROWS_THAT_PAY and columns > target.panels(size)[0]
+    return callers and again and columns * size < LONG_ROW_BYTES and rows > target.rows_kept(columns * size)
 
 
 def _stored(value: SSAValue, packing: Packing, kernel: KernelOp, op: Operation, constant: bool) -> SSAValue:

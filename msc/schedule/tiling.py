@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import gcd, prod
+from math import prod
 from typing import TypeAlias
 
 from msc.dialects.element_types import BYTES
@@ -36,12 +36,6 @@ C compilers keep what the next step reads again, as a depthwise convolution does
 """
 MAX_VECTORS = 8
 """Vectors in a row of a tile: wider ones only grow the code."""
-
-
-L1_WAY_BYTES = 4096
-"""What one way of a first cache holds: a page, so that an address finds its set before it is translated."""
-SPARE_WAYS = 2
-"""Ways of each set that are left to the vectors and to what is stored."""
 
 
 @dataclass(frozen=True)
@@ -277,10 +271,9 @@ class TileSearch:
         return prod(array.shape) * BYTES[array.dtype] > self.target.l2 // 2
 
     def _rows_kept(self, read: int, stride: int) -> int:
-        """How many rows `stride` elements apart find place in the first cache together: those far apart share sets."""
+        """How many rows `stride` elements apart find place in the first cache together."""
         array = self.statement.accesses()[1 + read][0]
-        apart = gcd(abs(stride) * self._itemsize(array), L1_WAY_BYTES)
-        return L1_WAY_BYTES // apart * max(1, self.target.l1 // L1_WAY_BYTES - SPARE_WAYS)
+        return self.target.rows_kept(abs(stride) * self._itemsize(array))
 
 
 _Side: TypeAlias = tuple[tuple[int, Sequence[int]], ...]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from math import gcd
 
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.targets.detection import detect_caches, detect_cores, detect_flags, detect_machine
@@ -25,6 +26,14 @@ MUCH_LESS = 1.1
 
 SPARE_REGISTERS = 2
 """Of a register tile, besides accumulators and the vectors of a row: for the broadcast in use and the one after it."""
+
+
+L1_WAY_BYTES = 4096
+"""What one way of a first cache holds: a page, so that an address finds its set before it is translated."""
+
+
+SPARE_WAYS = 2
+"""Ways of each set that are left to what else is read, and to what is stored."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +85,11 @@ class CpuTarget:
     def holds_wide_tiles(self) -> bool:
         """Whether registers hold rows enough of WIDE vectors that loading these is less work than the arithmetic."""
         return self.vector_registers >= 8 * WIDE
+
+    def rows_kept(self, row_bytes: int) -> int:
+        """How many rows so far apart find place in the first cache together: those far apart share sets."""
+        apart = gcd(row_bytes, L1_WAY_BYTES)
+        return L1_WAY_BYTES // apart * max(1, self.l1 // L1_WAY_BYTES - SPARE_WAYS)
 
     def lanes(self, element_bytes: int) -> int:
         """Elements in one vector register."""
