@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from itertools import islice
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
-from xdsl.utils.hints import isa
+from xdsl.dialects.builtin import ModuleOp
 
 from msc.analysis.kernels import KernelSummary, kernel_summaries
 from msc.driver.compile import Step, compile_model
 from msc.driver.entry import entry_function
 from msc.driver.options import CompileOptions
-from msc.lowering.inlined import CALLS
+from msc.lowering.inlined import calls_of
 
 
 def kernels_by_call(model: str, options: CompileOptions) -> Sequence[Sequence[KernelSummary]]:
@@ -25,12 +24,7 @@ def kernels_by_call(model: str, options: CompileOptions) -> Sequence[Sequence[Ke
             found.extend(kernel_summaries(module))
 
     module = compile_model(model, options, "loop", after_step=collect).module
-    counts = {op.sym_name.data: _calls(op) for op in module.ops if isinstance(op, func.FuncOp)}
+    counts = {op.sym_name.data: calls_of(op) for op in module.ops if isinstance(op, func.FuncOp)}
     kernels = iter(found)
     calls = (op.callee.string_value() for op in entry_function(module).walk() if isinstance(op, func.CallOp))
     return [list(islice(kernels, counts[name])) for name in calls]
-
-
-def _calls(function: func.FuncOp) -> int:
-    count = function.attributes.get(CALLS)
-    return count.value.data if isa(count, IntegerAttr) else 1

@@ -49,6 +49,7 @@ PASSES: dict[str, str] = {
     "lift-sizes": "msc.graph_kernel.lift_sizes:LiftSizes",
     "outline-constants": "msc.graph_kernel.outline_constants:OutlineConstants",
     "outline-loops": "msc.lowering.outline_loops:OutlineLoopsPass",
+    "outline-recurrences": "msc.lowering.outline_recurrences:OutlineRecurrencesPass",
     "pack-operands": "msc.graph_kernel.pack_operands:PackOperands",
     "plan-memory": "msc.lowering.plan_memory:PlanMemoryPass",
     "schedule-kernels": "msc.schedule.schedule_kernels:ScheduleKernels",

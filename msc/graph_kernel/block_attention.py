@@ -13,6 +13,7 @@ from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from msc.dialects.gk import LOOP_LABEL
 from msc.dialects.ms.entries import EntryOp, SetEntryOp
 from msc.dialects.ms.linear import MatrixProductOp
 from msc.dialects.ms.movement import ConcatOp, TransposeOp
@@ -92,7 +93,7 @@ class _Blocks:
         for op in emit.ops:
             set_location(op, product.location)
             if isinstance(op, scf.ForOp):
-                op.attributes["gk.label"] = StringAttr("attention")
+                op.attributes[LOOP_LABEL] = StringAttr("attention")
         Rewriter.replace_op(product, emit.ops, [value])
         for op in reversed(self._found.ops):
             Rewriter.erase_op(op)

@@ -35,7 +35,7 @@ def whole(value: SSAValue) -> Bound:
 
 
 def bound_of(value: SSAValue) -> Bound | None:
-    """An index value as a bound; None if it is computed otherwise than by sums, multiples, quotients and a minimum."""
+    """An index value as a bound; None where it is no sum, difference, multiple, quotient or minimum."""
     if isinstance(value, BlockArgument):
         return whole(value)
     match value.owner:
@@ -45,6 +45,8 @@ def bound_of(value: SSAValue) -> Bound | None:
             return _joined(bound_of(lhs), bound_of(rhs))
         case arith.AddiOp(lhs=lhs, rhs=rhs):
             return _combined(bound_of(lhs), bound_of(rhs), "+")
+        case arith.SubiOp(lhs=lhs, rhs=rhs):
+            return _combined(bound_of(lhs), bound_of(rhs), "-")
         case arith.MuliOp(lhs=lhs, rhs=rhs):
             return _combined(bound_of(lhs), bound_of(rhs), "*")
         case arith.FloorDivSIOp(lhs=lhs, rhs=rhs):
@@ -65,8 +67,8 @@ def _combined(a: Bound | None, b: Bound | None, operation: str) -> Bound | None:
     if both is None or len(both.exprs) != 2:
         return None
     left, right = both.exprs
-    if operation == "+":
-        return Bound(both.values, (left + right,))
+    if operation in ("+", "-"):
+        return Bound(both.values, (left + right if operation == "+" else left - right,))
     if not isinstance(right, AffineConstantExpr):
         return None
     return Bound(both.values, (left * right if operation == "*" else left // right.value,))

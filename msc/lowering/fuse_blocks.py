@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects import func, memref
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -27,7 +27,8 @@ from msc.lowering.block_function import BlockFunction, Calls, blocks_of
 from msc.lowering.buffer_liveness import STEPS, users_through_views
 from msc.lowering.buffer_types import root_buffer
 from msc.lowering.inlined import NotOutlined
-from msc.lowering.kernel_signature import OUTPUTS, KernelSignature, kernel_signatures
+from msc.lowering.kernel_functions import KernelFunctions
+from msc.lowering.kernel_signature import KernelSignature, kernel_signatures
 from msc.targets.cpu import cpu_target
 
 
@@ -43,33 +44,26 @@ class FuseBlocksPass(ModulePass):
         """Fuse what can be in @main."""
         entry = find_entry(op)
         if entry is not None:
-            _Fusion(op, entry, self.threads or cpu_target(self.target).cores).run()
+            cores = self.threads or cpu_target(self.target).cores
+            _Fusion(KernelFunctions(op, entry), kernel_signatures(op), cores).run()
 
 
 @dataclass
 class _Fusion:
-    module: ModuleOp
-    entry: func.FuncOp
+    functions: KernelFunctions
+    signatures: Mapping[str, KernelSignature]
     threads: int
-    kernels: Mapping[str, func.FuncOp] = field(init=False)
-    signatures: Mapping[str, KernelSignature] = field(init=False)
     made: dict[object, func.FuncOp] = field(default_factory=dict[object, func.FuncOp])
     """By what they stand for: calls of the same kernels, one after the other, share a function."""
-
-    def __post_init__(self) -> None:
-        self.kernels = {f.sym_name.data: f for f in self.module.ops if isinstance(f, func.FuncOp)}
-        self.signatures = kernel_signatures(self.module)
 
     def run(self) -> None:
         """Fuse every chain of calls, and erase the functions that nothing calls then."""
         fused: set[str] = set()
-        for first in [op for op in self.entry.walk() if isinstance(op, func.CallOp)]:
+        for first in [op for op in self.functions.entry.walk() if isinstance(op, func.CallOp)]:
             chain = list(self._chain(first))
             if first.parent is not None and len(chain) > 1 and self._fuse(chain):
                 fused |= {call.callee.string_value() for call in chain}
-        called = {op.callee.string_value() for op in self.entry.walk() if isinstance(op, func.CallOp)}
-        for name in fused - called:
-            self.module.body.block.erase_op(self.kernels[name])
+        self.functions.erase_uncalled(fused)
 
     def _chain(self, call: func.CallOp) -> Iterator[func.CallOp]:
         """A call and those after it, as long as each hands over blocks to the next one and to nothing else."""
@@ -95,19 +89,13 @@ class _Fusion:
             return False
         if calls.key not in self.made:
             try:
-                function = BlockFunction(calls, self.kernels, self.threads).build()
+                function = BlockFunction(calls, self.functions.by_name, self.threads).build()
             except NotOutlined:
                 return False
-            self._place(function, chain[-1].callee.string_value())
+            self.functions.place(function, chain[-1].callee.string_value().partition("_")[2])
             self.made[calls.key] = function
         self._call(self.made[calls.key], calls)
         return True
-
-    def _place(self, function: func.FuncOp, last: str) -> None:
-        """Name a function after the last that it stands for, and put it in front of the entry function."""
-        numbers = sum(OUTPUTS in op.attributes for op in self.module.ops)
-        function.sym_name = StringAttr(f"k{numbers}_{last.partition('_')[2]}")
-        self.module.body.block.insert_op_before(function, self.entry)
 
     def _call(self, function: func.FuncOp, calls: Calls) -> None:
         last = calls.chain[-1]

@@ -36,9 +36,10 @@ class Target:
 
 @dataclass
 class Inlined:
-    """Copies the body of a kernel, whose parameters lie at `targets`."""
+    """Copies the body of a kernel, whose parameters lie at `targets`; its loops stay parallel only if it is said."""
 
     targets: dict[SSAValue, Target]
+    keeps_parallel: bool = False
     values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
 
     def block(self, source: Block, block: Block) -> None:
@@ -79,7 +80,9 @@ class Inlined:
         return self.values.get(value, value)
 
     def _loop(self, op: ForOp) -> Operation:
-        kind = LoopKind.SEQUENTIAL if op.kind.data is LoopKind.PARALLEL else op.kind.data
+        kind = op.kind.data
+        if kind is LoopKind.PARALLEL and not self.keeps_parallel:
+            kind = LoopKind.SEQUENTIAL
         values = [self._value(v) for v in op.values]
         label = op.label.data if op.label is not None else None
         new = ForOp(op.lower.data, op.upper.data, values, op.step.value.data, kind, label)
@@ -125,9 +128,15 @@ def _over(expr: AffineExpr, given: Sequence[SSAValue], values: Sequence[SSAValue
 
 def note_kernels(function: func.FuncOp, kernels: Sequence[func.FuncOp]) -> None:
     """Write on a function how many calls of kernels' functions it stands for, and where their operations come from."""
-    function.attributes[CALLS] = IntegerAttr(len(kernels), i64)
+    function.attributes[CALLS] = IntegerAttr(sum(map(calls_of, kernels)), i64)
     origins = dict.fromkeys(origin for kernel in kernels for origin in _strings(kernel, "loop.origin"))
     function.attributes["loop.origin"] = ArrayAttr([StringAttr(origin) for origin in origins])
+
+
+def calls_of(function: func.FuncOp) -> int:
+    """How many calls of kernels a function stands for; 1 where it is a kernel's own."""
+    count = function.attributes.get(CALLS)
+    return count.value.data if isa(count, IntegerAttr) else 1
 
 
 def _strings(op: Operation, name: str) -> list[str]:

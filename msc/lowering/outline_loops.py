@@ -10,29 +10,27 @@ Functions that are no longer called are gone. Option: `threads`, 1 for none. Kee
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import func, memref, scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from msc.dialects.loop import EntryOp, LoopKind
 from msc.ir.entry import find_entry
-from msc.ir.typed import memref_type
 from msc.lowering.buffer_liveness import BufferLiveness
-from msc.lowering.buffer_types import byte_size, contiguous_view
+from msc.lowering.buffer_types import byte_size
 from msc.lowering.in_place import SharedPlaces
 from msc.lowering.independent_loops import is_independent
-from msc.lowering.inlined import NotOutlined, note_kernels
-from msc.lowering.kernel_signature import OUTPUTS, TEMPORARIES, kernel_signatures
+from msc.lowering.inlined import NotOutlined
+from msc.lowering.kernel_functions import KernelFunctions, call_in_place, loop_label, replace_loops
+from msc.lowering.kernel_signature import KernelSignature, kernel_signatures
 from msc.lowering.loop_function import LoopFunction
 from msc.lowering.verify_loop_stage import STACK_BYTES
-
-LABEL = "gk.label"
-"""What the function of a loop is named after, where the loop says it."""
 
 
 @dataclass(frozen=True)
@@ -45,34 +43,22 @@ class OutlineLoopsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Outline what can be in @main."""
         entry = find_entry(op)
-        functions = {f.sym_name.data: f for f in op.ops if isinstance(f, func.FuncOp) and f is not entry}
         if entry is not None:
-            _Outliner(op, entry, functions, LoopKind.SEQUENTIAL if self.threads == 1 else LoopKind.PARALLEL).run()
+            kind = LoopKind.SEQUENTIAL if self.threads == 1 else LoopKind.PARALLEL
+            _Outliner(KernelFunctions(op, entry), kernel_signatures(op), kind).run()
 
 
 @dataclass
 class _Outliner:
-    module: ModuleOp
-    entry: func.FuncOp
-    functions: dict[str, func.FuncOp]
+    functions: KernelFunctions
+    signatures: Mapping[str, KernelSignature]
     kind: LoopKind
 
     def run(self) -> None:
         """Replace the outermost loops that can be, and erase functions that nothing calls then."""
-        self.signatures = kernel_signatures(self.module)
-        self.shared = SharedPlaces(BufferLiveness.of(self.entry), self.signatures)
-        inlined = self._outline_in(self.entry)
-        called = {op.callee.string_value() for op in self.entry.walk() if isinstance(op, func.CallOp)}
-        for name in inlined - called:
-            self.module.body.block.erase_op(self.functions[name])
-
-    def _outline_in(self, op: Operation) -> set[str]:
-        """Outline in the regions of an operation; a loop in one that is outlined goes with it."""
-        inlined: set[str] = set()
-        for inner in [inner for region in op.regions for block in region.blocks for inner in block.ops]:
-            found = self._outline(inner) if isinstance(inner, scf.ForOp) else None
-            inlined |= self._outline_in(inner) if found is None else found
-        return inlined
+        entry = self.functions.entry
+        self.shared = SharedPlaces(BufferLiveness.of(entry), self.signatures)
+        self.functions.erase_uncalled(replace_loops(entry, self._outline))
 
     def _outline(self, loop: scf.ForOp) -> set[str] | None:
         """Put a call in the place of a loop; the names of the functions that were inlined, None if it stays."""
@@ -81,48 +67,23 @@ class _Outliner:
         loops = [loop]
         while (inner := _only_loop(loops[-1])) is not None and is_independent(inner, self.signatures):
             loops.append(inner)
-        building = LoopFunction(loops, self.functions, self.signatures, self._leader, self.kind)
+        building = LoopFunction(loops, self.functions.by_name, self.signatures, self._leader, self.kind)
         try:
             function = building.build()
         except NotOutlined:
             return None
         if sum(byte_size(op.memref) for op in function.walk() if isinstance(op, memref.AllocaOp)) > STACK_BYTES:
             return None
-        self._name(function, loop, building)
-        self.module.body.block.insert_op_before(function, self.entry)
-        self._call(function, loop, [*building.inputs, *building.outputs])
+        function.location = loop.location
+        calls = [op for op in loop.walk() if isinstance(op, func.CallOp)]
+        name = self.functions.add(function, loop_label(loop), calls, len(building.outputs), 0)
+        given = [root for root, _, _ in (*building.inputs, *building.outputs)]
+        call_in_place(loop, name, function.function_type.inputs.data, given)
+        Rewriter.erase_op(loop)
         return set(building.callees)
 
     def _leader(self, allocation: memref.AllocOp) -> memref.AllocOp:
         return self.shared.leader(allocation) if allocation in self.shared.liveness.intervals else allocation
-
-    def _name(self, function: func.FuncOp, loop: scf.ForOp, building: LoopFunction) -> None:
-        label = loop.attributes.get(LABEL)
-        text = label.data if isinstance(label, StringAttr) else "loop"
-        numbers = sum(OUTPUTS in f.attributes for f in self.module.body.block.ops)
-        function.sym_name = StringAttr(f"k{numbers}_{text}")
-        function.attributes[OUTPUTS] = IntegerAttr(len(building.outputs), i64)
-        function.attributes[TEMPORARIES] = IntegerAttr(0, i64)
-        calls = [op.callee.string_value() for op in loop.walk() if isinstance(op, func.CallOp)]
-        note_kernels(function, [self.functions[name] for name in calls])
-        function.location = loop.location
-
-    def _call(
-        self, function: func.FuncOp, loop: scf.ForOp, given: Sequence[tuple[SSAValue, tuple[int, ...], object]]
-    ) -> None:
-        block = loop.parent
-        assert block is not None
-        new: list[Operation] = []
-        arguments: list[SSAValue] = []
-        for (root, _, _), type_ in zip(given, function.function_type.inputs, strict=True):
-            view = contiguous_view(root, memref_type(type_))
-            new += [view] if root.type != type_ else []
-            arguments.append(view.result if root.type != type_ else root)
-        call = func.CallOp(function.sym_name.data, arguments, [])
-        for op in (*new, call):
-            op.location = loop.location
-            block.insert_op_before(op, loop)
-        block.erase_op(loop)
 
 
 def _only_loop(loop: scf.ForOp) -> scf.ForOp | None:

@@ -2,7 +2,7 @@
 
 The iterations that reach a load or store are a set of integer points; the access is right if at no point an index is
 below zero or past its dimension, for any lane. Intervals settle most accesses, isl decides the rest exactly.
-A bound that a kernel reads from memory and clamps (the blocks that attention sees) is any number of its range. Accesses
+A bound that a kernel reads from memory (the blocks that attention sees) is any number of its range. Accesses
 at other indices from memory (gather) are not affine: what clamps those is part of the kernel.
 Raises MSC0404 for every access that leaves its buffer, with an iteration in which it does.
 """
@@ -112,6 +112,14 @@ class _Nest:
             {**self.known, value: AffineDimExpr(len(self.names))},
         )
 
+    def knowing_bounds(self, op: loop.ForOp) -> _Nest:
+        """The nest in which a loop's bounds are numbers of their ranges, if they are known no better."""
+        nest = self
+        for value in op.values:
+            if value not in nest.known and (found := index_range(value)):
+                nest = nest.within(value, *found)
+        return nest
+
     def knowing(self, value: SSAValue, expr: AffineExpr) -> _Nest:
         """The nest in which `value` stands for an expression."""
         return _Nest(self.names, self.ranges, self.intervals, {**self.known, value: expr})
@@ -125,7 +133,7 @@ def _check_region(region: Region, nest: _Nest) -> Iterator[Diagnostic]:
     for op in region.ops if region.blocks else ():
         match op:
             case loop.ForOp():
-                inner = nest.inside(op)
+                inner = nest.knowing_bounds(op).inside(op)
                 yield from () if inner is None else _check_region(op.body, inner)
             case loop.ApplyOp():
                 found = nest.expressions(op.map.data.results, op.values)

@@ -4,7 +4,7 @@ Checked are the closed list of operations (MSC0902), and what the code generator
 - the module holds parameters, kernels' functions and @main; functions return nothing and take buffers of known shape;
 - a kernel writes its outputs, temporaries and local arrays, never its inputs;
 - a local array (memref.alloca) has a known shape, and those of a function fit on a thread's stack;
-- only an outermost loop is parallel; an unrolled loop has a constant number of iterations; no loop is of kind vector,
+- no parallel loop stands in another; an unrolled loop has a constant number of iterations; no loop is of kind vector,
   as `vectorize` has made vectors of those or, with its reason, ordinary loops;
 - @main has inputs, outputs, sizes, at most one workspace and the weights, in this order, and calls kernels of the
   module; a size is an index with a range.
@@ -102,12 +102,22 @@ def _is_static_buffer(type_: Attribute) -> bool:
 
 def _check_loop(op: loop.ForOp) -> Iterator[Diagnostic]:
     kind = op.kind.data
-    if kind is loop.LoopKind.PARALLEL and isinstance(op.parent_op(), loop.ForOp):
-        yield _wrong(op, "a parallel loop stands inside another loop")
+    if kind is loop.LoopKind.PARALLEL and any(map(_is_parallel, _around(op))):
+        yield _wrong(op, "a parallel loop stands inside another one")
     if kind is loop.LoopKind.UNROLL and op.constant_range is None:
         yield _wrong(op, "an unrolled loop has no constant number of iterations")
     if kind is loop.LoopKind.VECTOR:
         yield _wrong(op, "a loop of kind vector is left; vectorize comes before")
+
+
+def _around(op: Operation) -> Iterator[Operation]:
+    while (parent := op.parent_op()) is not None:
+        yield parent
+        op = parent
+
+
+def _is_parallel(op: Operation) -> bool:
+    return isinstance(op, loop.ForOp) and op.kind.data is loop.LoopKind.PARALLEL
 
 
 def _check_store(op: loop.StoreOp | memref.StoreOp, inputs: Sequence[BlockArgument]) -> Iterator[Diagnostic]:

@@ -257,10 +257,13 @@ class Body:
 
     def _emit_loop(self, op: ForOp, text: Callable[[LoopHead], str]) -> None:
         self.scope.enter()
+        outside = len(self.around)
         head = self._head(op)
         self.ranges[op.variable] = head.variable
+        self._note(scalar(head.name, "int64_t"))
         with self.lines.braces(text(head)):
             self.block(op.body.block)
+        del self.around[outside:]
         self.scope.leave()
 
     def _head(self, op: ForOp) -> LoopHead:
@@ -286,5 +289,4 @@ class Body:
 
     def _note(self, capture: Capture) -> None:
         """Note what the loops of a kernel may take from around them."""
-        if len(self.scope.frames) == 1:
-            self.around.append(capture)
+        self.around.append(capture)

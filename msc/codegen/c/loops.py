@@ -74,9 +74,8 @@ def _bound(bounds: Sequence[Index], function: str, prelude: Prelude) -> Value:
 
 
 def is_shared(op: ForOp, threads: int) -> bool:
-    """Whether threads share a loop: an outermost one that may run in parallel, with enough work."""
-    outermost = not isinstance(op.parent_op(), ForOp)
-    return threads != 1 and op.kind.data is LoopKind.PARALLEL and outermost and work(op) >= PARALLEL_WORK
+    """Whether threads share a loop: one that may run in parallel, with enough work."""
+    return threads != 1 and op.kind.data is LoopKind.PARALLEL and work(op) >= PARALLEL_WORK
 
 
 def _trips(op: ForOp) -> int:

@@ -2,8 +2,8 @@
 
 from xdsl.ir import Dialect
 
-from msc.dialects.gk.ops import KERNEL_BLOCKS, KernelOp, YieldOp, blocks_of
+from msc.dialects.gk.ops import KERNEL_BLOCKS, LOOP_LABEL, KernelOp, YieldOp, blocks_of
 
 GK = Dialect("gk", [KernelOp, YieldOp])
 
-__all__ = ["GK", "KERNEL_BLOCKS", "KernelOp", "YieldOp", "blocks_of"]
+__all__ = ["GK", "KERNEL_BLOCKS", "LOOP_LABEL", "KernelOp", "YieldOp", "blocks_of"]

@@ -37,6 +37,10 @@ KERNEL_BLOCKS = "gk.blocks"
 """On a kernel: how many axes of its result, in front, number blocks that the one reader takes one after the other."""
 
 
+LOOP_LABEL = "gk.label"
+"""On a loop: what its function is named after, if it becomes one."""
+
+
 @irdl_op_definition
 class YieldOp(IRDLOperation):
     """Ends a kernel and gives its results."""

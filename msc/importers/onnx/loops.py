@@ -12,10 +12,11 @@ from typing import TypeAlias
 
 import numpy as np
 from xdsl.dialects import arith, scf, tensor
-from xdsl.dialects.builtin import IndexType, i1, i64
+from xdsl.dialects.builtin import IndexType, StringAttr, i1, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from msc.dialects import ms
+from msc.dialects.gk import LOOP_LABEL
 from msc.dialects.ms.shapes import tensor_type
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.operators.movement import cut
@@ -141,6 +142,7 @@ class Loop:
         limit = _index(node, count) if isinstance(count, int) else self._extent(count)
         starts = [*map(self._ssa, self._start()), *(_emit(node, tensor.EmptyOp([], type_)) for type_ in stacks)]
         loop = node.builder.insert(scf.ForOp(_index(node, 0), limit, _index(node, 1), starts, self._block))
+        loop.attributes[LOOP_LABEL] = StringAttr(node.proto.op_type.lower())
         collected = loop.results[len(self._changing) :]
         return self._finals(loop.results), [self._value(v, r) for v, r in zip(self._stacks, collected, strict=True)]
 

@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.unit.compiled.programs import Array, interpreted, run_checked
+from msc.runtime.build import BuildOptions
+from tests.unit.compiled.processes import process
+from tests.unit.compiled.programs import Array, generated, interpreted, run_checked
 
 CONSTANTS = "\n".join(f"%c{n} = arith.constant {n} : index" for n in (0, 1, 5, 6))
 NUMBER = "%k = arith.index_cast %i : index to i64\n%t = tensor.from_elements %k : tensor<i64>"
@@ -99,6 +101,20 @@ def check(text: str, folder: Path, inputs: list[Array], march: str) -> None:
 @pytest.mark.parametrize("march", ["native", "generic"])
 def test_a_scan(tmp_path: Path, march: str) -> None:
     check(SCAN, tmp_path, [numbers(6, 2, 37), numbers(2, 37), numbers(37, 37)], march)
+
+
+@pytest.mark.parametrize("watched", ["address,undefined", "thread"])
+def test_a_loop_that_carries_a_state_and_whose_product_threads_share(tmp_path: Path, watched: str) -> None:
+    text = SCAN.replace("37", "512")
+    program, parameters = generated(text, tmp_path, threads=2)
+    (kernel,) = program.kernels
+    assert f"msc_share({kernel}_part_of" in program.source
+    inputs = [numbers(6, 2, 512), numbers(2, 512), numbers(512, 512) / 16]
+    options = BuildOptions(flags=("-g", "-O1", f"-fsanitize={watched}"))
+    for got, wanted in zip(
+        process(program, parameters, tmp_path, options).outputs(inputs), interpreted(text, inputs), strict=True
+    ):
+        np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("place", [0, 5, -6])
