@@ -16,6 +16,10 @@ IRREGULAR = 1 << 40
 """The stride of an index that is not linear in the dimension."""
 
 
+SCATTERED = 1.15
+"""Instructions of a lane that is stored apart from the others, for each of one that is loaded so (measured)."""
+
+
 def coefficient(expr: AffineExpr, dim: int) -> int:
     """How much the expression grows with dimension `dim`, within a block of it.
 
@@ -109,7 +113,8 @@ def statement_cost(model: KernelModel, statement: KernelStatement, dim: int, lan
     Vectors of blocks that are no whole vectors begin anywhere, and most lie in two cache lines.
     """
     extent = block_size(statement, dim) or statement.extents[dim]
-    per_vector = sum(access_cost(s, lanes) for s in strides(model, statement, dim)) + _arithmetic(statement.body)
+    written, *read = (access_cost(s, min(lanes, extent)) for s in strides(model, statement, dim))
+    per_vector = written * (SCATTERED if written > 1 else 1) + sum(read) + _arithmetic(statement.body)
     if extent < statement.extents[dim] and extent % lanes:
         per_vector += 1
     return statement.points / max(extent, 1) * pieces(extent, lanes) * per_vector

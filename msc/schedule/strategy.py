@@ -28,6 +28,8 @@ from msc.schedule.tiling import TileSearch
 from msc.support.wording import counted
 from msc.targets.cpu import CpuTarget
 
+NEAR = 1.1
+"""Times the fewest instructions that vectors along another loop may take to be compared by prediction."""
 REST_THAT_MATTERS = 0.1
 """The part of a kernel's instructions from which a rest of its columns gets loops of its own."""
 
@@ -175,16 +177,31 @@ def _with_vectors(
     threads: int,
     reasons: list[str],
 ) -> Plan:
-    lanes = lanes_of(model, target)
-    inner_cost = sum(_inner_cost(model, g, lanes) for g in groups)
-    costs = {i: _band_cost(model, m, lanes) for i, m in enumerate(band) if _can_carry(model, m)}
-    best = min(costs, key=lambda i: (costs[i], -i)) if costs else None
-    if best is None or inner_cost < costs[best]:
-        reasons.append(f"vectors along inner loops ({inner_cost:.0f} instructions estimated)")
-        return Plan(band, tuple(_inner_vector(model, g, lanes) for g in groups))
-    reasons.append(f"vectors of {lanes} along {band[best].name} ({costs[best]:.0f} instructions estimated)")
-    tiled = Plan(_tiled(model, band, best, groups, target, lanes, threads, reasons), groups)
-    return turned(KernelCost(model, target), tiled, reasons)
+    """The plan whose vectors take the fewest instructions, or nearly so and are predicted to be faster."""
+    cost = KernelCost(model, target)
+    inner = sum(_inner_cost(model, g, cost.lanes) for g in groups)
+    counts = {i: _band_cost(model, m, cost.lanes) for i, m in enumerate(band) if _can_carry(model, m)}
+    ranked = sorted([(inner, 1, None), *((count, -i, i) for i, count in counts.items())], key=lambda c: c[:2])
+    most = NEAR * ranked[0][0] if any(g.inner for g in groups) else 0
+    carriers = [ranked[0][2], *(carrier for count, _, carrier in ranked[1:] if count <= most)]
+    options = [_option(cost, band, groups, carrier, threads) for carrier in carriers]
+    best = options[0] if len(options) == 1 else min(options, key=lambda d: cost.prediction(d.plan, 1).cycles)
+    count = next(count for count, _, carrier in ranked if carrier == carriers[options.index(best)])
+    reasons += [f"{best.reasons[0]} ({count:.0f} instructions estimated)", *best.reasons[1:]]
+    return best.plan
+
+
+def _option(
+    cost: KernelCost, band: tuple[Member, ...], groups: tuple[Group, ...], carrier: int | None, threads: int
+) -> Decision:
+    """The plan with vectors along a loop of the band, or along inner ones."""
+    model, lanes = cost.model, cost.lanes
+    if carrier is None:
+        plan = Plan(band, tuple(_inner_vector(model, g, lanes) for g in groups))
+        return Decision(plan, ["vectors along inner loops"])
+    reasons = [f"vectors of {lanes} along {band[carrier].name}"]
+    tiled = Plan(_tiled(model, band, carrier, groups, cost.target, lanes, threads, reasons), groups)
+    return Decision(turned(cost, tiled, reasons), reasons)
 
 
 def _can_carry(model: KernelModel, member: Member) -> bool:
@@ -279,12 +296,12 @@ def _moved(
 ) -> tuple[Member, ...]:
     """The band without reductions: the vector member whole and innermost.
 
-    Where some array has another member contiguous and this one apart (a transposition), square tiles of both stay
+    Where some array has another member contiguous and this one apart (a transposition), tiles of a vector of both stay
     within the first cache.
     """
     others = [i for i in range(len(band)) if i != vector]
-    row = next((i for i in others if _is_crossed(model, band[i], band[vector]) and band[i].extent >= lanes), None)
-    if row is None or band[vector].extent < lanes:
+    row = next((i for i in others if _is_crossed(model, band[i], band[vector]) and band[i].extent > 1), None)
+    if row is None:
         blocks = gcd(*(block_size(model.statements[s], d) for s, d in band[vector].dims.items()))
         columns = replace(band[vector], tile=blocks or band[vector].extent, vector=True)
         across = None if blocks else _across(model, band, vector, lanes)
@@ -293,13 +310,13 @@ def _moved(
         columns = _with_rest(columns, columns.extent % lanes, band[across], reasons)
         tiled = replace(band[across], tile=min(lanes, band[across].extent))
         return (*(tiled if i == across else band[i] for i in others), columns)
-    reasons.append(f"tiles of {lanes} x {lanes} along {band[row].name} and {band[vector].name}: one is read across")
-    outer = (band[i] for i in others if i != row)
-    return (*outer, replace(band[row], tile=lanes), replace(band[vector], tile=lanes, vector=True))
+    rows, columns = (replace(m, tile=min(lanes, m.extent)) for m in (band[row], band[vector]))
+    reasons.append(f"tiles of {rows.tile} x {columns.tile} along {rows.name} and {columns.name}: one is read across")
+    return (*(band[i] for i in others if i != row), rows, replace(columns, vector=True))
 
 
 def _across(model: KernelModel, band: Sequence[Member], vector: int, lanes: int) -> int | None:
-    """The member along which what fills no vector costs least, where that saves a part of all that matters."""
+    """The member that fills vectors and along which what fills none costs least, if that saves a part that matters."""
     columns, rest = band[vector], band[vector].extent % lanes
     if not rest or columns.extent < lanes or _has_bound(model, columns):
         return None
@@ -307,7 +324,7 @@ def _across(model: KernelModel, band: Sequence[Member], vector: int, lanes: int)
     costs = {
         i: _band_cost(model, m, lanes) * rest / columns.extent
         for i, m in enumerate(band)
-        if i != vector and _can_carry(model, m) and m.dims.keys() == columns.dims.keys()
+        if i != vector and m.extent >= lanes and _can_carry(model, m) and m.dims.keys() == columns.dims.keys()
     }
     best = min(costs, key=lambda i: costs[i], default=None)
     saved = 0 if best is None else whole / pieces(columns.extent, lanes) - costs[best]
