@@ -222,6 +222,22 @@ def test_lanes_run_a_statement_at_a_time(order: tuple[int, int], collides: bool)
     assert lanes_collide(model, deps, plan) is collides
 
 
+@pytest.mark.parametrize(("order", "collides"), [((0, 1), False), ((1, 0), True)])
+def test_a_rest_along_an_inner_loop_runs_a_statement_at_a_time(order: tuple[int, int], collides: bool) -> None:
+    """S0: t[j, i + 1] = x[j, i]; S1: y[j, i] = t[j, i]: vectors along j are right, of its rest along i not."""
+    j, i = dims(2)
+    arrays = (array(5, 9, kind="input"), array(5, 9, kind="output"), array(5, 10))
+    copies = (statement((5, 9), 2, (j, i + 1), read(0, 2, j, i)), statement((5, 9), 1, (j, i), read(2, 2, j, i)))
+    model = KernelModel(arrays, copies, ("pad", "copy"))
+    group = Group(order, (Member("i", 9, {0: 1, 1: 1}),))
+    lanes = Member("j", 5, {0: 0, 1: 0}, 5, vector=True)
+    deps = dependences(model)
+    assert not lanes_collide(model, deps, Plan((lanes,), (group,)))
+    across = Plan((replace(lanes, rest=1, along="i"),), (group,))
+    assert violated(schedule_tree(model, across), deps).is_empty()
+    assert lanes_collide(model, deps, across) is collides
+
+
 def test_lanes_of_a_sum_do_not_collide() -> None:
     model = matmul_relu()
     rows = {0: 0, 1: 0, 2: 0}
