@@ -28,7 +28,7 @@ from msc.schedule.tiling import TileSearch
 from msc.support.wording import counted
 from msc.targets.cpu import CpuTarget
 
-NEAR = 1.1
+NEAR = 1.05
 """Times the fewest instructions that vectors along another loop may take to be compared by prediction."""
 REST_THAT_MATTERS = 0.1
 """The part of a kernel's instructions from which a rest of its columns gets loops of its own."""
