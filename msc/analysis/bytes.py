@@ -1,19 +1,45 @@
-"""How many bytes a computation must move at least: each operand read once, each result written once."""
+"""How many bytes tensors and buffers have, and a computation must move at least: each operand and each result once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import prod
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects import memref
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from msc.dialects.element_types import BYTES, dtype_name
-from msc.ir.typed import tensor_type
+from msc.ir.errors import DtypeConflict
+from msc.ir.typed import memref_type, static_shape, tensor_type
 
 
 def bytes_of(value: SSAValue) -> int:
     """The size of a tensor of static shape."""
     type_ = tensor_type(value)
     return type_.element_count() * BYTES[dtype_name(type_.element_type) or ""]
+
+
+def byte_size(buffer: SSAValue | Attribute) -> int:
+    """Bytes of a memref of known shape; a boolean takes one. Raises DtypeConflict for other element types."""
+    type_ = memref_type(buffer)
+    name = dtype_name(type_.element_type)
+    if name not in BYTES:
+        raise DtypeConflict(f"{type_.element_type} has no size in memory")
+    return BYTES[name] * prod(static_shape(type_))
+
+
+def stack_bytes(op: Operation) -> int:
+    """What local arrays (memref.alloca) in an operation take at most at a time: loops side by side share it."""
+    blocks = [block for region in op.regions for block in region.blocks]
+    return max((_stack_of(block.ops) for block in blocks), default=0)
+
+
+def _stack_of(ops: Iterable[Operation]) -> int:
+    inside, own = 0, 0
+    for op in ops:
+        inside = max(inside, stack_bytes(op))
+        own += byte_size(op.memref) if isinstance(op, memref.AllocaOp) else 0
+    return own + inside
 
 
 def bytes_read(op: Operation) -> int:

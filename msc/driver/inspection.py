@@ -38,6 +38,7 @@ class Report:
     flops: int | None = None
     traffic_bytes: int | None = None
     workspace_bytes: int | None = None
+    stack_bytes: int | None = None
     weights_bytes: int | None = None
     target: str | None = None
     threads: int | None = None
@@ -62,6 +63,7 @@ def _of_signature(signature: Signature) -> Report:
         inputs=_tensors(signature.inputs),
         outputs=_tensors(signature.outputs),
         workspace_bytes=signature.workspace_bytes,
+        stack_bytes=signature.stack_bytes,
         weights_bytes=signature.weights_bytes,
         target=signature.target,
         threads=signature.threads,
@@ -105,6 +107,7 @@ def _of_model(path: str, options: CompileOptions) -> Report:
         flops=costs.get("flops"),
         traffic_bytes=costs.get("traffic"),
         workspace_bytes=signature.workspace_bytes,
+        stack_bytes=signature.stack_bytes,
         weights_bytes=signature.weights_bytes,
         target=signature.target,
         threads=signature.threads,
@@ -140,6 +143,7 @@ def report_text(report: Report) -> str:
         ("parameters", _bytes(report.parameter_bytes)),
         ("weights", _bytes(report.weights_bytes)),
         ("workspace", _bytes(report.workspace_bytes)),
+        ("stack", _bytes(report.stack_bytes)),
         ("target", report.target),
         ("threads", None if report.threads is None else str(report.threads)),
     )

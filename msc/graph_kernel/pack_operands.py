@@ -26,7 +26,7 @@ from msc.dialects.open_sizes import has_open_sizes
 from msc.graph_kernel.pointwise import runs_along_image
 from msc.graph_kernel.stored_inputs import moving_kernel, read_stored, transposition_kernel
 from msc.ir.typed import static_shape
-from msc.targets.cpu import CpuTarget, cpu_target
+from msc.targets.cpu import WIDE, CpuTarget, cpu_target
 
 ROWS_THAT_PAY = 32
 """Rows of the left operand from which packing a variable right operand costs less than it saves.
@@ -35,6 +35,10 @@ It is read once a tile of rows.
 """
 LONG_ROW_BYTES = 2048
 """Rows of a matrix at least this far apart fall into few cache sets and a page each; nearer ones need no packing."""
+
+
+WASTE = 1.125
+"""Times its even share of panels that the busiest thread may have."""
 
 
 @dataclass(frozen=True)
@@ -70,23 +74,26 @@ class PackOperands(ModulePass):
     right operands of matrix products rows first, both cut into panels of the width of a register tile on `target`, the
     last filled up with zeros; each is read through a view at the kernel's border. Weights are packed at compile time
     (`hoist-parameters` afterwards); others by a kernel in front, where enough rows use them. An `ms.identity` in the
-    kernel itself, which its schedule makes a panel at a time, takes the place of that where both operands come from
-    beyond the second cache, where rows of the caller's lie so that the first keeps few of them, and where calls decide
-    sizes: views cannot cut what they leave open. Keeps: the meaning, bit by bit.
+    kernel itself, which its schedule makes a panel at a time, takes the place of that where a panel finds room beside
+    the rows in the second cache, or no operand does, where rows of the caller's lie so that the first keeps few of
+    them, and where calls decide sizes: views cannot cut what they leave open. Keeps: the meaning, bit by bit.
+    Options: `target`, and `threads`, which share the panels.
     """
 
     name = "pack-operands"
     target: str = "native"
+    threads: int = 1
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target, constancy = cpu_target(self.target), Constancy()
+        threads = self.threads or target.cores
         for function in op.ops:
             if isinstance(function, FuncOp):
                 for kernel in [k for k in function.walk() if isinstance(k, KernelOp)]:
-                    _pack(kernel, target, constancy)
+                    _pack(kernel, target, threads, constancy)
 
 
-def _pack(kernel: KernelOp, target: CpuTarget, constancy: Constancy) -> None:
+def _pack(kernel: KernelOp, target: CpuTarget, threads: int, constancy: Constancy) -> None:
     for op in list(kernel.body.block.ops):
         if not isinstance(op, ConvolutionOp | SubpixelConvOp | MatrixProductOp):
             continue
@@ -97,7 +104,7 @@ def _pack(kernel: KernelOp, target: CpuTarget, constancy: Constancy) -> None:
         value = kernel.inputs[index]
         constant = constancy.of(value)
         cut = constant or not has_open_sizes(op)
-        if isinstance(op, MatrixProductOp) and not constant and _is_staged(op, value, target, cut):
+        if isinstance(op, MatrixProductOp) and not constant and _is_staged(op, value, target, threads, cut):
             _stage(op, right)
             continue
         packing = (
@@ -122,17 +129,29 @@ def _stage(op: MatrixProductOp, right: SSAValue) -> None:
     op.operands[1] = copy.results[0]
 
 
-def _is_staged(op: MatrixProductOp, value: SSAValue, target: CpuTarget, cut: bool) -> bool:
-    """Whether panels come from beyond the second cache, and find room in it while rows from beyond it pass by.
+def _is_staged(op: MatrixProductOp, value: SSAValue, target: CpuTarget, threads: int, cut: bool) -> bool:
+    """Whether a panel at a time is as good as all at once, which takes memory for all, or `value` lies badly.
 
-    Or whether the operand, `value`, lies badly, or copies pay, and views cannot `cut` them into panels.
+    Or whether copies pay, and views cannot `cut` the operand into panels.
     """
     *_, rows, columns = op.shape(1)
     if op.flag("transpose_b") or not cut:
         return not op.flag("transpose_b") and _pays(op, columns, op.dtype(1))
     size, m = BYTES[op.dtype(1)], op.result_shape()[-2]
     far = rows * columns * size > target.l2 // 2 and target.rows_stream(m, rows * size, size)
-    return far or _lies_badly(op, value, target)
+    return far or _passes_by_again(op, target, threads) or _lies_badly(op, value, target)
+
+
+def _passes_by_again(op: MatrixProductOp, target: CpuTarget, threads: int) -> bool:
+    """Whether all rows, which are read again for each panel, stay in the second cache, beside one of WIDE vectors.
+
+    Threads share the panels evenly.
+    """
+    *batch, rows, columns = op.shape(1)
+    size, m = BYTES[op.dtype(1)], op.result_shape()[-2]
+    stays = m * rows * size <= target.l2 // 2 and target.keeps_wide_panel(rows * size, size)
+    panels = prod(batch) * -(-columns // (WIDE * target.lanes(size)))
+    return stays and _pays(op, columns, op.dtype(1)) and -(-panels // threads) * threads <= WASTE * panels
 
 
 def _lies_badly(op: MatrixProductOp, value: SSAValue, target: CpuTarget) -> bool:

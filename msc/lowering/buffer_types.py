@@ -1,4 +1,4 @@
-"""Tensors as buffers: the memref type of a tensor, its bytes, and views that share them."""
+"""Tensors as buffers: the memref type of a tensor, and views that share its bytes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from xdsl.dialects.builtin import IntegerType, MemRefType, Signedness, TensorTyp
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.hints import isa
 
-from msc.dialects.element_types import BYTES, dtype_name
 from msc.dialects.loop import EntryOp
-from msc.ir.errors import DtypeConflict
-from msc.ir.typed import memref_type, static_shape
+from msc.ir.typed import static_shape
 
 
 def storage_type(element: Attribute) -> Attribute:
@@ -25,15 +23,6 @@ def storage_type(element: Attribute) -> Attribute:
 def buffer_type(tensor: TensorType[Attribute]) -> MemRefType[Attribute]:
     """The contiguous memref of a tensor's shape; raises ShapeConflict if a dimension is not known."""
     return MemRefType(storage_type(tensor.element_type), static_shape(tensor))
-
-
-def byte_size(buffer: SSAValue | Attribute) -> int:
-    """Bytes of a memref of known shape; a boolean takes one. Raises DtypeConflict for other element types."""
-    type_ = memref_type(buffer)
-    name = dtype_name(type_.element_type)
-    if name not in BYTES:
-        raise DtypeConflict(f"{type_.element_type} has no size in memory")
-    return BYTES[name] * prod(static_shape(type_))
 
 
 def contiguous_view(buffer: SSAValue, type_: MemRefType[Attribute]) -> memref.ReinterpretCastOp:

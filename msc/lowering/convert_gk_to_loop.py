@@ -1,7 +1,8 @@
 """Pass `convert-gk-to-loop`: a function of loops over buffers for every kernel.
 
 Takes `gk.kernel`s with a schedule (`schedule-kernels`). isl turns each schedule tree into a loop nest, which becomes a
-`func.func` of memrefs: inputs, outputs, temporaries. Kernels with the same function share one; `gk.function` on the
+`func.func` of memrefs: inputs, outputs, temporaries; what is scratch and finds room on the stack of `target` are local
+arrays. Kernels with the same function share one; `gk.function` on the
 kernel names it. The kernels stay in place for `bufferize`, which replaces them by calls.
 """
 
@@ -30,6 +31,7 @@ from msc.poly.plan import from_lines
 from msc.poly.tile_parts import tile_counts
 from msc.poly.tree import schedule_tree
 from msc.support.diagnostics import Diagnostic, MscError
+from msc.targets.cpu import cpu_target
 
 
 @dataclass(frozen=True)
@@ -37,9 +39,10 @@ class ConvertGkToLoop(ModulePass):
     """A function of loops over buffers for every kernel."""
 
     name = "convert-gk-to-loop"
+    target: str = "native"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        functions = _Functions(op)
+        functions = _Functions(op, cpu_target(self.target).stack)
         for kernel in [k for k in op.walk() if isinstance(k, gk.KernelOp)]:
             kernel.attributes["gk.function"] = SymbolRefAttr(functions.of(kernel).sym_name.data)
         functions.note_origins()
@@ -48,8 +51,8 @@ class ConvertGkToLoop(ModulePass):
 class _Functions:
     """The functions of a module's kernels: one for all that compute the same, or whose loops come out the same."""
 
-    def __init__(self, module: ModuleOp) -> None:
-        self._module = module
+    def __init__(self, module: ModuleOp, stack: int) -> None:
+        self._module, self._stack = module, stack
         self._by_structure: dict[tuple[str, tuple[str, ...], tuple[int, ...]], func.FuncOp] = {}
         self._by_text: dict[str, func.FuncOp] = {}
         self._origins: dict[func.FuncOp, dict[str, None]] = {}
@@ -59,7 +62,7 @@ class _Functions:
         model, outputs = kernel_model(kernel), output_positions(kernel)
         key = (model.structure, _schedule(kernel), outputs)
         if key not in self._by_structure:
-            self._by_structure[key] = self._by_text_of(_function(kernel, model, outputs), kernel)
+            self._by_structure[key] = self._by_text_of(_function(kernel, model, outputs, self._stack), kernel)
         function = self._by_structure[key]
         self._origins.setdefault(function, {}).update(dict.fromkeys(model.operations))
         return function
@@ -93,7 +96,7 @@ def _schedule(kernel: gk.KernelOp) -> tuple[str, ...]:
     return tuple(line.data for line in lines)
 
 
-def _function(kernel: gk.KernelOp, model: KernelModel, outputs: Sequence[int]) -> func.FuncOp:
+def _function(kernel: gk.KernelOp, model: KernelModel, outputs: Sequence[int], stack: int) -> func.FuncOp:
     plan = from_lines(_schedule(kernel))
     schedule = schedule_tree(model, plan)
     inputs = [i for i, a in enumerate(model.arrays) if a.kind == "input"]
@@ -101,7 +104,7 @@ def _function(kernel: gk.KernelOp, model: KernelModel, outputs: Sequence[int]) -
     counts = tile_counts(model, plan)
     nests = generate(schedule, [*(f"n{k}" for k in range(len(model.sizes))), *counts])
     held = partial(overlays, model, plan, schedule)
-    builder = KernelFunction(model, nests, inputs, outputs, locations, tuple(counts.values()), held)
+    builder = KernelFunction(model, nests, inputs, outputs, locations, tuple(counts.values()), held, stack)
     function = builder.build()
     temporaries = len(function.function_type.inputs) - len(inputs) - len(outputs) - len(model.sizes)
     function.attributes[OUTPUTS] = IntegerAttr(len(outputs), i64)

@@ -5,8 +5,9 @@ first k axes of their result number blocks, which the next call reads one after 
 loops of each of these functions run over the blocks, and what is handed over is accessed at their numbers only, one
 call stands for all. Its function has these loops once, around what stood in them, and of what is handed over one block
 exists at a time: for each thread that shares the loop, which then takes neighbouring blocks.
-Left alone: functions with other loops, and a last one that writes where one before it reads. Those that are no longer
-called are gone. Options: `threads`, 1 for none, and `target`, whose cores they are where the call decides (0).
+Left alone: functions with other loops, a last one that writes where one before it reads, and those whose local arrays
+do not fit on a stack together. Those that are no longer called are gone. Options: `threads`, 1 for none, and `target`,
+whose cores they are where the call decides (0), and whose stack it is.
 Keeps: all results, bit by bit.
 """
 
@@ -21,6 +22,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from msc.analysis.bytes import stack_bytes
 from msc.ir.entry import find_entry
 from msc.ir.typed import memref_type
 from msc.lowering.block_function import BlockFunction, Calls, blocks_of
@@ -44,8 +46,9 @@ class FuseBlocksPass(ModulePass):
         """Fuse what can be in @main."""
         entry = find_entry(op)
         if entry is not None:
-            cores = self.threads or cpu_target(self.target).cores
-            _Fusion(KernelFunctions(op, entry), kernel_signatures(op), cores).run()
+            target = cpu_target(self.target)
+            functions = KernelFunctions(op, entry)
+            _Fusion(functions, kernel_signatures(op), self.threads or target.cores, target.stack).run()
 
 
 @dataclass
@@ -53,6 +56,7 @@ class _Fusion:
     functions: KernelFunctions
     signatures: Mapping[str, KernelSignature]
     threads: int
+    stack: int
     made: dict[object, func.FuncOp] = field(default_factory=dict[object, func.FuncOp])
     """By what they stand for: calls of the same kernels, one after the other, share a function."""
 
@@ -91,6 +95,8 @@ class _Fusion:
             try:
                 function = BlockFunction(calls, self.functions.by_name, self.threads).build()
             except NotOutlined:
+                return False
+            if stack_bytes(function) > self.stack:
                 return False
             self.functions.place(function, chain[-1].callee.string_value().partition("_")[2])
             self.made[calls.key] = function

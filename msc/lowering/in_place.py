@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from xdsl.dialects import func, memref
 from xdsl.ir import SSAValue
 
+from msc.analysis.bytes import byte_size
 from msc.dialects.loop import EntryOp
 from msc.lowering.arena import Interval
 from msc.lowering.buffer_liveness import BufferLiveness, loops_around
-from msc.lowering.buffer_types import byte_size, root_buffer
+from msc.lowering.buffer_types import root_buffer
 from msc.lowering.kernel_signature import KernelSignature
 
 

@@ -12,7 +12,6 @@ from xdsl.ir.affine import AffineExpr
 from msc.dialects.element_types import BYTES
 from msc.poly.affine import bounds
 from msc.poly.buffers import (
-    LOCAL_BYTES,
     REGISTER_BYTES,
     Access,
     LocalBuffer,
@@ -48,25 +47,33 @@ class KeptArrays:
     inside: Mapping[int, BodyArrays]
     temporaries: Mapping[int, tuple[int, ...]]
 
+    def has_copies(self, body: Body) -> bool:
+        """Whether a Body keeps arrays on the stack for loops in it."""
+        return bool(self.inside[id(body)].local) and any(map(_has_body, body.inside))
+
 
 def kept_arrays(
-    model: KernelModel, nests: Sequence[Nest], counts: Sequence[AffineExpr], overlays: Overlays
+    model: KernelModel, nests: Sequence[Nest], counts: Sequence[AffineExpr], overlays: Overlays, stack: int
 ) -> KeptArrays:
-    """Where the internal arrays are kept; before the loops' variables are the sizes, and the `counts` over them."""
+    """Where the internal arrays are kept: local buffers take at most `stack` bytes together.
+
+    Before the loops' variables are the sizes, and the `counts` over them.
+    """
     search, ranges = _Search(model, overlays), dict(ranges_of(model.sizes))
     for expr in counts:
         low, high = bounds(expr, ranges)
         ranges[len(ranges)] = range(low, high + 1)
     for nest in nests:
-        search.visit(nest, _Around(ranges))
+        search.visit(nest, _Around(ranges, stack))
     return search.result()
 
 
 @dataclass(frozen=True)
 class _Around:
-    """The variables around a place, which of them are of loops that run at once, and arrays staged there."""
+    """The variables around a place, the stack that is left, variables of loops that run at once, and arrays staged."""
 
     ranges: Mapping[int, range]
+    room: int
     parallel: tuple[int, ...] = ()
     staged: frozenset[int] = frozenset()
 
@@ -77,7 +84,7 @@ class _Around:
     def inside(self, loop: Loop) -> _Around:
         ranges = {**self.ranges, self.depth: iterations(loop, self.ranges)}
         parallel = (*self.parallel, self.depth) if loop.kind == "parallel" else self.parallel
-        return _Around(ranges, parallel, self.staged)
+        return replace(self, ranges=ranges, parallel=parallel)
 
 
 @dataclass
@@ -118,28 +125,37 @@ class _Search:
         accesses = body_accesses(self.model, body, around.ranges)
         parts = [nest for nest in body.inside if _has_body(nest)]
         if not parts:
-            self.bodies[id(body)] = self._innermost([a for a in accesses if a.array not in around.staged], around.depth)
+            self.bodies[id(body)] = self._innermost([a for a in accesses if a.array not in around.staged], around)
             return
         staged = _touched([nest for nest in body.inside if not _has_body(nest)], self.model) - around.staged
-        self.bodies[id(body)] = self._in_front([a for a in accesses if a.array in staged], around)
+        kept = self._in_front([a for a in accesses if a.array in staged], around)
+        self.bodies[id(body)] = kept
+        room = around.room - sum(self._bytes(array, buffers) for array, buffers in kept.local.items())
         for nest in parts:
-            self.visit(nest, replace(around, staged=around.staged | staged))
+            self.visit(nest, replace(around, staged=around.staged | staged, room=room))
 
-    def _innermost(self, accesses: Sequence[Access], depth: int) -> BodyArrays:
+    def _innermost(self, accesses: Sequence[Access], around: _Around) -> BodyArrays:
         passed = forwarded(accesses)
         uses = _by_array(accesses, passed)
-        found = {array: local_buffers(of_array, depth) for array, of_array in uses.items()}
+        found = {array: local_buffers(of_array, around.depth) for array, of_array in uses.items()}
         sizes = {array: self._bytes(array, buffers) for array, buffers in found.items()}
         large = [array for array, size in sizes.items() if size > REGISTER_BYTES]
-        overlaid = self.overlays([a for a in large if sizes[a] > LOCAL_BYTES or not _is_turned(found[a])])
-        local: dict[int, tuple[LocalBuffer, ...]] = {}
-        room = LOCAL_BYTES
-        for array, buffers in found.items():
-            if buffers is not None and array not in overlaid and sizes[array] <= room:
-                room -= sizes[array]
-                local[array] = buffers
+        overlaid = self.overlays([a for a in large if sizes[a] > around.room or not _is_turned(found[a])])
+        local = self._that_fit({a: b for a, b in found.items() if b is not None and a not in overlaid}, around.room)
         self.whole |= found.keys() - overlaid.keys() - local.keys()
         return BodyArrays(frozenset(passed), local, overlaid=overlaid)
+
+    def _that_fit(
+        self, found: Mapping[int, tuple[LocalBuffer, ...]], room: int
+    ) -> Mapping[int, tuple[LocalBuffer, ...]]:
+        """Those of the arrays, in order, that find room on the stack."""
+        local: dict[int, tuple[LocalBuffer, ...]] = {}
+        for array, buffers in found.items():
+            size = self._bytes(array, buffers)
+            if size <= room:
+                room -= size
+                local[array] = buffers
+        return local
 
     def _bytes(self, array: int, buffers: Sequence[LocalBuffer] | None) -> int:
         shapes = [self.model.arrays[array].shape] if buffers is None else [b.shape for b in buffers]
@@ -149,7 +165,9 @@ class _Search:
         uses = _by_array(accesses, set())
         found = {array: local_buffer(of_array, around.depth) for array, of_array in uses.items()}
         self.whole |= {array for array, buffer in found.items() if buffer is None}
-        return BodyArrays(staged={a: _apart(b, around) for a, b in found.items() if b is not None})
+        local = self._that_fit({a: (b,) for a, b in found.items() if b is not None}, around.room)
+        staged = {a: _apart(b, around) for a, b in found.items() if b is not None and a not in local}
+        return BodyArrays(local=local, staged=staged)
 
 
 def _is_turned(buffers: Sequence[LocalBuffer] | None) -> bool:

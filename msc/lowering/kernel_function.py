@@ -42,7 +42,7 @@ class KernelFunction:
     """Builds the function.
 
     Arguments: inputs, outputs, temporaries for what fits nowhere else, sizes that the call decides. `overlays` says
-    which of some internal arrays may lie in which output.
+    which of some internal arrays may lie in which output, `stack` how many bytes local arrays may take.
     """
 
     def __init__(
@@ -52,15 +52,16 @@ class KernelFunction:
         inputs: Sequence[int],
         outputs: Sequence[int],
         locations: Sequence[Attribute],
-        counts: Sequence[AffineExpr] = (),
-        overlays: Overlays = lambda _: {},
+        counts: Sequence[AffineExpr],
+        overlays: Overlays,
+        stack: int,
     ):
         self._model = model
         self._counts = counts
         self._nests = nests
         self._arguments = [*inputs, *outputs]
         self._locations = locations
-        self._kept = kept_arrays(model, nests, counts, overlays)
+        self._kept = kept_arrays(model, nests, counts, overlays, stack)
 
     def held_in(self, output: int) -> list[int]:
         """The internal arrays that lie in an output until it is written."""
@@ -106,7 +107,8 @@ class KernelFunction:
                 case Loop():
                     self._loop(nest, scope, block)
                 case Body():
-                    self._body(nest, scope, block)
+                    alone = len(nests) == 1 or not self._kept.has_copies(nest)
+                    self._body(nest, scope, block if alone else _scope_in(block))
                 case Instance():
                     _InstanceEmitter(self._model, nest, scope, block, self._locations).emit()
 
@@ -147,6 +149,14 @@ class KernelFunction:
 
     def _is_accumulator(self, array: int) -> bool:
         return any(s.target == array and s.combine for s in self._model.statements)
+
+
+def _scope_in(block: Block) -> Block:
+    """The body of a loop of one iteration: local arrays in it share the stack with those of the loops beside it."""
+    loop = ForOp(AffineMap.constant_map(0), AffineMap.constant_map(1), label="part")
+    loop.variable.name_hint = "part"
+    block.add_op(loop)
+    return loop.body.block
 
 
 def _memref(shape: Sequence[int], dtype: str) -> MemRefType[Attribute]:

@@ -5,7 +5,8 @@ writes only entries of its own, `@main` calls one function in its place. In it t
 other, what they hand to each other lies in local arrays, and entries are indices; two such loops, one directly
 in the other, are one. Threads share it, which leaves them no memory to divide and nothing to wait for inside.
 Left alone: loops whose arrays do not fit on a stack, that test conditions, or read what they write.
-Functions that are no longer called are gone. Option: `threads`, 1 for none. Keeps: all results.
+Functions that are no longer called are gone. Options: `threads`, 1 for none, and `target`, whose stack it is.
+Keeps: all results.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from msc.analysis.bytes import stack_bytes
 from msc.dialects.loop import EntryOp, LoopKind
 from msc.ir.entry import find_entry
 from msc.lowering.buffer_liveness import BufferLiveness
-from msc.lowering.buffer_types import byte_size
 from msc.lowering.in_place import SharedPlaces
 from msc.lowering.independent_loops import is_independent
 from msc.lowering.inlined import NotOutlined
 from msc.lowering.kernel_functions import KernelFunctions, call_in_place, loop_label, replace_loops
 from msc.lowering.kernel_signature import KernelSignature, kernel_signatures
 from msc.lowering.loop_function import LoopFunction
-from msc.lowering.verify_loop_stage import STACK_BYTES
+from msc.targets.cpu import cpu_target
 
 
 @dataclass(frozen=True)
@@ -39,13 +40,15 @@ class OutlineLoopsPass(ModulePass):
 
     name = "outline-loops"
     threads: int = 1
+    target: str = "native"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Outline what can be in @main."""
         entry = find_entry(op)
         if entry is not None:
             kind = LoopKind.SEQUENTIAL if self.threads == 1 else LoopKind.PARALLEL
-            _Outliner(KernelFunctions(op, entry), kernel_signatures(op), kind).run()
+            stack = cpu_target(self.target).stack
+            _Outliner(KernelFunctions(op, entry), kernel_signatures(op), kind, stack).run()
 
 
 @dataclass
@@ -53,6 +56,7 @@ class _Outliner:
     functions: KernelFunctions
     signatures: Mapping[str, KernelSignature]
     kind: LoopKind
+    stack: int
 
     def run(self) -> None:
         """Replace the outermost loops that can be, and erase functions that nothing calls then."""
@@ -72,7 +76,7 @@ class _Outliner:
             function = building.build()
         except NotOutlined:
             return None
-        if sum(byte_size(op.memref) for op in function.walk() if isinstance(op, memref.AllocaOp)) > STACK_BYTES:
+        if stack_bytes(function) > self.stack:
             return None
         function.location = loop.location
         calls = [op for op in loop.walk() if isinstance(op, func.CallOp)]

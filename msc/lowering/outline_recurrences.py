@@ -5,7 +5,8 @@ its place. In it stands the loop, in that the kernels' loops one after the other
 begin with; threads share the same loops of kernels as before. Loops that come out the same share a function.
 Left alone: loops that run an unknown number of times, that test conditions, carry scalars, read what iterations
 before them wrote without a copy that it begins with, call too many kernels, or hand over more in an iteration than
-the second cache of `target` holds. Functions that are no longer called are gone. Keeps: all results, bit by bit.
+the second cache of `target` holds, or whose local arrays do not fit on its stack together. Functions that are no
+longer called are gone. Keeps: all results, bit by bit.
 """
 
 from __future__ import annotations
@@ -20,14 +21,15 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from msc.analysis.bytes import byte_size, stack_bytes
 from msc.ir.entry import find_entry
 from msc.lowering.buffer_liveness import STEPS, users_through_views
-from msc.lowering.buffer_types import byte_size, root_buffer
+from msc.lowering.buffer_types import root_buffer
 from msc.lowering.inlined import NotOutlined
 from msc.lowering.kernel_functions import KernelFunctions, call_in_place, loop_label, replace_loops
 from msc.lowering.kernel_signature import KernelSignature, kernel_signatures
 from msc.lowering.recurrence_function import RecurrenceFunction
-from msc.targets.cpu import cpu_target
+from msc.targets.cpu import CpuTarget, cpu_target
 
 MOST_CALLS = 32
 """Calls of kernels in a loop, the code of each of which its function has: what bounds the time that C takes."""
@@ -45,7 +47,7 @@ class OutlineRecurrencesPass(ModulePass):
         entry = find_entry(op)
         if entry is not None:
             functions = KernelFunctions(op, entry)
-            outliner = _Outliner(functions, kernel_signatures(op), cpu_target(self.target).l2)
+            outliner = _Outliner(functions, kernel_signatures(op), cpu_target(self.target))
             functions.erase_uncalled(replace_loops(entry, outliner.outline))
 
 
@@ -53,19 +55,21 @@ class OutlineRecurrencesPass(ModulePass):
 class _Outliner:
     functions: KernelFunctions
     signatures: Mapping[str, KernelSignature]
-    cache: int
+    target: CpuTarget
 
     def outline(self, loop: scf.ForOp) -> set[str] | None:
         """Put a call in the place of a loop; the names of the functions that were inlined, None if it stays."""
         calls = [op for op in loop.walk() if isinstance(op, func.CallOp)]
         made = [op for op in loop.walk() if isinstance(op, memref.AllocOp | memref.GetGlobalOp)]
-        if not 0 < len(calls) <= MOST_CALLS or self._bytes(made) > self.cache:
+        if not 0 < len(calls) <= MOST_CALLS or self._bytes(made) > self.target.l2:
             return None
         starts = _copies_before(loop)
         building = RecurrenceFunction([loop], self.functions.by_name, self.signatures, starts)
         try:
             function = building.build()
         except NotOutlined:
+            return None
+        if stack_bytes(function) > self.target.stack:
             return None
         function.location = loop.location
         scratch = len(building.written) - building.outputs

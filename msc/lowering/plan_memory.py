@@ -30,12 +30,12 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from msc.analysis.bytes import byte_size
 from msc.dialects.loop import EntryOp
 from msc.ir.entry import ENTRY, find_entry
 from msc.ir.typed import memref_type
 from msc.lowering.arena import Arena, Demand, Interval, lower_bound, plan_arena
 from msc.lowering.buffer_liveness import BufferLiveness
-from msc.lowering.buffer_types import byte_size
 from msc.lowering.in_place import SharedPlaces
 from msc.lowering.kernel_signature import kernel_signatures
 from msc.lowering.memory_report import MemoryPlan, PlannedBuffer

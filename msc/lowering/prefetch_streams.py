@@ -16,7 +16,7 @@ from math import ceil, prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, VectorType
-from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.hints import isa
 
@@ -131,7 +131,7 @@ class _Stream:
 
 
 def _streams(loop: ForOp) -> Iterator[_Stream]:
-    """The linear vector loads of arguments below unrolled loops only that are shared."""
+    """The linear vector loads below unrolled loops only that are shared."""
     for tile, load in _tile_loads(loop, ()):
         stream = _Stream(loop, tile, load)
         if _lanes(load) > 1 and _is_linear(load) and stream.is_shared:
@@ -147,8 +147,8 @@ def _tile_loads(loop: ForOp, tile: tuple[ForOp, ...]) -> Iterator[tuple[tuple[Fo
 
 
 def _is_linear(load: LoadOp) -> bool:
-    """Whether a load is of an argument, at an index that is linear in the loops."""
-    return isinstance(load.source, BlockArgument) and all(linear_form(e) is not None for e in load.map.results)
+    """Whether a load is at an index that is linear in the loops."""
+    return all(linear_form(e) is not None for e in load.map.results)
 
 
 def _prefetch_next_tile(loop: ForOp, tile: tuple[ForOp, ...], load: LoadOp) -> None:

@@ -3,7 +3,7 @@
 Checked are the closed list of operations (MSC0902), and what the code generator relies on (MSC0404):
 - the module holds parameters, kernels' functions and @main; functions return nothing and take buffers of known shape;
 - a kernel writes its outputs, temporaries and local arrays, never its inputs;
-- a local array (memref.alloca) has a known shape, and those of a function fit on a thread's stack;
+- a local array (memref.alloca) has a known shape, and those of a function fit on the stack of a thread;
 - no parallel loop stands in another; an unrolled loop has a constant number of iterations; no loop is of kind vector,
   as `vectorize` has made vectors of those or, with its reason, ordinary loops;
 - @main has inputs, outputs, sizes, at most one workspace and the weights, in this order, and calls kernels of the
@@ -22,17 +22,15 @@ from xdsl.ir import Attribute, BlockArgument, Operation
 from xdsl.passes import ModulePass
 from xdsl.utils.hints import isa
 
+from msc.analysis.bytes import stack_bytes
 from msc.dialects import loop
 from msc.dialects.open_sizes import argument_sizes
 from msc.ir.entry import ENTRY as ENTRY_NAME
 from msc.ir.locations import source_location
-from msc.lowering.buffer_types import byte_size
 from msc.lowering.kernel_signature import KernelSignature, kernel_signatures
 from msc.lowering.loop_stage_operations import ENTRY, KERNEL, LANES, TOP_LEVEL
 from msc.support.diagnostics import Diagnostic, MscError
-
-STACK_BYTES = 1 << 18
-"""Most that the local arrays of one function take; the stacks of threads hold 512 KiB at least (macOS)."""
+from msc.targets.cpu import STACK
 
 _ROLES = ("input", "output", "size", "workspace", "weights")
 
@@ -132,9 +130,9 @@ def _check_stack(function: func.FuncOp) -> Iterator[Diagnostic]:
         if not _is_static_buffer(op.memref.type):
             yield _wrong(op, "a local array has no known shape")
             return
-    total = sum(byte_size(op.memref) for op in arrays)
-    if total > STACK_BYTES:
-        yield _wrong(function, f"the local arrays take {total} bytes; at most {STACK_BYTES} fit on a stack")
+    total = stack_bytes(function)
+    if total > STACK:
+        yield _wrong(function, f"the local arrays take {total} bytes; at most {STACK} fit on a stack")
 
 
 def _check_entry(function: func.FuncOp, kernels: frozenset[str]) -> Iterator[Diagnostic]:

@@ -20,9 +20,10 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from msc.analysis.bytes import byte_size
 from msc.ir.entry import find_entry
 from msc.lowering.arena import ALIGNMENT
-from msc.lowering.buffer_types import byte_size, root_buffer
+from msc.lowering.buffer_types import root_buffer
 from msc.lowering.failure import refuse
 from msc.lowering.index_ranges import runs
 from msc.lowering.kernel_signature import kernel_signatures

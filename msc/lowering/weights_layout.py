@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.ir import Operation
 
+from msc.analysis.bytes import byte_size
 from msc.dialects.ms.structure import GetParameterOp, ParameterOp
 from msc.ir.typed import tensor_type
 from msc.lowering.arena import aligned
-from msc.lowering.buffer_types import buffer_type, byte_size
+from msc.lowering.buffer_types import buffer_type
 from msc.lowering.failure import refuse
 
 OFFSET = "loop.offset"

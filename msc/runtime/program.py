@@ -10,7 +10,7 @@ from typing import cast
 
 from msc.runtime.units import SplitSource
 
-FORMAT = 2
+FORMAT = 3
 """Version of the signature text inside artifacts; a reader refuses others."""
 
 ALIGNMENT = 64
@@ -90,7 +90,10 @@ class TensorSpec:
 
 @dataclass(frozen=True)
 class Signature:
-    """What an artifact knows of itself: name (a C identifier), tensors in the order of the call, memory, origin."""
+    """What an artifact knows of itself: name (a C identifier), tensors in the order of the call, memory, origin.
+
+    `stack_bytes` are what the local arrays of a kernel take at most on the stack of each thread.
+    """
 
     name: str
     inputs: tuple[TensorSpec, ...]
@@ -101,6 +104,7 @@ class Signature:
     target: str
     threads: int = 1
     sizes: tuple[SizeSpec, ...] = ()
+    stack_bytes: int = 0
 
     def to_json(self) -> str:
         """One line of ASCII JSON, the same for the same signature."""
@@ -116,6 +120,7 @@ class Signature:
                 "sizes": [vars(size) for size in self.sizes],
                 "workspace_bytes": self.workspace_bytes,
                 "weights_bytes": self.weights_bytes,
+                "stack_bytes": self.stack_bytes,
                 "alignment": ALIGNMENT,
             },
             separators=(",", ":"),
@@ -144,6 +149,7 @@ def _signature(data: dict[str, object]) -> Signature:
         target=str(data["target"]),
         threads=_count(data["threads"]),
         sizes=tuple(_size(item) for item in cast(list[dict[str, object]], data["sizes"])),
+        stack_bytes=_count(data["stack_bytes"]),
     )
 
 

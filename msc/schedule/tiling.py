@@ -16,10 +16,12 @@ from math import prod
 from typing import TypeAlias
 
 from msc.dialects.element_types import BYTES
+from msc.poly.buffers import REGISTER_BYTES
 from msc.poly.model import KernelModel, KernelStatement
 from msc.schedule.access import access_cost, block_size, pieces, strides
+from msc.schedule.staging import staged
 from msc.schedule.statement_cost import LANES_REDUCED
-from msc.targets.cpu import MUCH_LESS, SPARE_REGISTERS, SUMS_IN_FLIGHT, CpuTarget
+from msc.targets.cpu import MUCH_LESS, SPARE_REGISTERS, SUMS_IN_FLIGHT, WIDE, CpuTarget
 
 FMA_LATENCY = 4
 PORTS = 2
@@ -133,7 +135,7 @@ class TileSearch:
         dims = tuple(dim for dim, _ in side)
         loads = self._loads(dims)
         block = block_size(self.statement, self.vector)
-        for width in [block] if block else _widths(extent, self.lanes):
+        for width in [block] if block else self._widths(extent):
             vectors = pieces(width, self.lanes)
             for counts in product(*(counts for _, counts in side)):
                 height = prod(counts)
@@ -258,6 +260,27 @@ class TileSearch:
         both, row, vector, neither = (counts[c] for c in ((True, True), (False, True), (True, False), (False, False)))
         split = sum(self._is_split(k) for k, v in enumerate(along) if v and not any(a[k] for a in across))
         return _Loads(both, row, vector, neither, far, kept, column, split)
+
+    def _widths(self, extent: int) -> list[int]:
+        """Widths of tiles; for panels that are copied the greatest up to WIDE that finds room on the stack.
+
+        For each panel all rows pass by, so that wide ones read less.
+        """
+        widths = _widths(extent, self.lanes)
+        column = sum(map(self._column_bytes, self._reads()))
+        if not column or not self.target.holds_wide_tiles or self.statement.bound(self.vector) is not None:
+            return widths
+        wide = [n for n in widths if n <= WIDE * self.lanes]
+        return [max([n for n in wide if n * column + REGISTER_BYTES <= self.target.stack], default=wide[-1])]
+
+    def _column_bytes(self, read: int) -> int:
+        """Of one column of a panel that is copied."""
+        array, index = self.statement.accesses()[read]
+        copied = {self.model.statements[k].target for k in staged(self.model)}
+        if array not in copied or not strides(self.model, self.statement, self.vector)[read]:
+            return 0
+        rows = (d for d in index.used_dims() if d in self.statement.reduced)
+        return prod(self.statement.extents[d] for d in rows) * self._itemsize(array)
 
     def _is_split(self, read: int) -> bool:
         """Whether vectors begin at any element, as other dimensions move by no whole vectors. Not of local arrays."""

@@ -36,9 +36,16 @@ SPARE_WAYS = 2
 """Ways of each set that are left to what else is read, and to what is stored."""
 
 
+STACK = 448 * _KIB
+"""Bytes of local arrays that a thread of a common system has room for: the smallest default, macOS's, is 512 KiB."""
+
+
 @dataclass(frozen=True)
 class CpuTarget:
-    """A CPU: `march` are compiler flags, sizes are in bytes, `vector_registers` are the architectural ones."""
+    """A CPU: `march` are compiler flags, sizes are in bytes, `vector_registers` are the architectural ones.
+
+    `stack` is what the local arrays of a kernel may take of it.
+    """
 
     name: str
     march: tuple[str, ...]
@@ -49,6 +56,7 @@ class CpuTarget:
     l3: int = 8 * _MIB
     cores: int = 1
     fma: bool = False
+    stack: int = STACK
 
     def panels(self, element_bytes: int, rows: int | None = None, row_bytes: int = 0) -> tuple[int, ...]:
         """How many columns of a matrix may be stored together for a contraction, the best first.
@@ -78,8 +86,11 @@ class CpuTarget:
 
     def rows_stream(self, rows: int, row_bytes: int, element_bytes: int) -> bool:
         """Whether rows come from beyond the second cache and leave a WIDE panel in it."""
-        panel = WIDE * self.lanes(element_bytes) * row_bytes
-        return self.holds_wide_tiles and rows * row_bytes > self.l2 // 2 and panel <= self.l2 // 4
+        return rows * row_bytes > self.l2 // 2 and self.keeps_wide_panel(row_bytes, element_bytes)
+
+    def keeps_wide_panel(self, column_bytes: int, element_bytes: int) -> bool:
+        """Whether WIDE vectors of columns find room in registers, and in the second cache while rows pass by."""
+        return self.holds_wide_tiles and WIDE * self.lanes(element_bytes) * column_bytes <= self.l2 // 4
 
     @property
     def holds_wide_tiles(self) -> bool:

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from msc import __version__
+from msc.analysis.bytes import stack_bytes
 from msc.codegen.c.entry import PROFILE_CLOCK, EntryEmitter
 from msc.codegen.c.header import emit_header
 from msc.codegen.c.kernels import Kernel, emit_kernel
@@ -62,6 +63,7 @@ def _signature(module: ModuleOp, plan: Plan, options: COptions) -> Signature:
         msc_version=__version__,
         target=options.target.name,
         threads=options.threads,
+        stack_bytes=max(map(stack_bytes, module.ops), default=0),
     )
 
 

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
+from msc.analysis.bytes import stack_bytes
 from msc.codegen.c.body import Body
 from msc.codegen.c.dead_code import dead_values
 from msc.codegen.c.lines import wrap_prototype
@@ -21,6 +22,8 @@ from msc.codegen.c.types import BufferType, buffer_type, memory_name
 from msc.dialects.open_sizes import argument_sizes
 
 _MAXIMUM_COMMENT_LINES = 12
+_STACK_OF_TILES = 4096
+"""Bytes of local arrays that are register tiles, of which a comment need not speak."""
 _WORD, _COMMENT = re.compile(r"\w+"), re.compile(r"/\*.*?\*/")
 
 
@@ -110,6 +113,8 @@ def _comment(function: FuncOp) -> str:
     schedule = [comment_text(text) for text in _strings(function.attributes.get("loop.schedule"))]
     if schedule:
         lines += wrap(f"schedule: {', '.join(schedule)}", 108, subsequent_indent="  ")[:_MAXIMUM_COMMENT_LINES]
+    if (stack := stack_bytes(function)) > _STACK_OF_TILES:
+        lines.append(f"stack: {stack} bytes at most")
     if not lines:
         return ""
     if len(lines) == 1:

@@ -38,7 +38,7 @@ enum {
     MSC_MOST_THREADS = @THREADS@ ? @THREADS@ : 64, /* no more than there are processors */
     MSC_CHUNKS = 8,                  /* of a member's range */
     MSC_SPIN = 100000,               /* nanoseconds of waiting before sleeping; waking up takes about as long */
-    MSC_STACK = 1 << 20,             /* bytes; a kernel needs at most a quarter */
+    MSC_STACK = 1 << 20,             /* bytes; local arrays take at most a third */
 };
 
 static struct {

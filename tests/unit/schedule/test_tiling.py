@@ -57,6 +57,24 @@ def test_tiles_of_wide_panels_fill_the_registers() -> None:
     assert (tile.height + 1) * 4 + 4 + SPARE_REGISTERS > TARGET.vector_registers
 
 
+@pytest.mark.parametrize(("steps", "width"), [(256, 64), (2048, 48), (3000, 32), (100_000, 64)])
+def test_panels_that_are_copied_are_as_wide_as_the_stack_has_room_for(steps: int, width: int) -> None:
+    m, n, k = dims(3)
+    arrays = (
+        Array((100, steps), "f32", "input"),
+        Array((steps, 512), "f32", "input"),
+        Array((steps, 512), "f32", "internal"),
+        Array((100, 512), "f32", "output"),
+    )
+    row, column = dims(2)
+    whole = affine_map(2, [row, column])
+    copy = KernelStatement((steps, 512), ("k", "n"), 2, whole, Read(1, whole, "f32"), None, 0)
+    body = Apply("mul", (Read(0, affine_map(3, [m, k]), "f32"), Read(2, affine_map(3, [k, n]), "f32")))
+    update = KernelStatement((100, 512, steps), ("m", "n", "k"), 3, affine_map(3, [m, n]), body, "add", 1)
+    model = KernelModel(arrays, (copy, update), ("copy", "product"))
+    assert TileSearch(model, update, 1, TARGET.lanes(4), TARGET).best((0,)).width == width
+
+
 def test_registers_are_spared_where_every_multiply_add_loads_an_operand() -> None:
     c, p, k = dims(3)
     arrays = (
