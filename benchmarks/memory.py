@@ -20,17 +20,21 @@ PAGE = Path(__file__).with_name("README.md")
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes of a call on one thread: msc's planned workspace, the results, ONNX Runtime's arena grown in both ways."""
+    """Bytes of a call on one thread: msc's planned workspace, its local arrays, the results, ONNX Runtime's arena.
+
+    The arena is grown in both ways.
+    """
 
     model: str
     workspace: int
+    stack: int
     results: int
     arena: int
     requested: int
 
     @property
     def share(self) -> float:
-        """Workspace and results, which the arena holds too, of the arena."""
+        """Workspace and results, which the arena holds too, of the arena. Both engines have more on their stacks."""
         return (self.workspace + self.results) / self.arena
 
 
@@ -40,17 +44,20 @@ def memory(name: str) -> Memory:
     signature = generate_c(compile_model(str(path), CompileOptions())).signature
     results = sum(tensor.bytes for tensor in signature.outputs)
     arenas = arena_bytes(path, "doubled"), arena_bytes(path, "requested")
-    return Memory(name, signature.workspace_bytes, results, *arenas)
+    return Memory(name, signature.workspace_bytes, signature.stack_bytes, results, *arenas)
 
 
 def table(rows: Sequence[Memory]) -> str:
     """The rows, those with the largest share first."""
-    head = ["model", "workspace", "results", "arena", "share", "arena as requested"]
+    head = ["model", "workspace", "results", "arena", "share", "arena as requested", "stack"]
     lines = [
-        [f"`{r.model}`", *map(_kib, (r.workspace, r.results, r.arena)), f"{r.share:.2f}", _kib(r.requested)]
+        [
+            *(f"`{r.model}`", *map(_kib, (r.workspace, r.results, r.arena))),
+            *(f"{r.share:.2f}", _kib(r.requested), _kib(r.stack)),
+        ]
         for r in sorted(rows, key=lambda r: -r.share)
     ]
-    return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] + ["---:"] * 5, *lines))
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] + ["---:"] * 6, *lines))
 
 
 def _kib(count: int) -> str:
