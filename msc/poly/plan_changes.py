@@ -29,7 +29,7 @@ def _loop_changes(before: Sequence[Member], after: Sequence[Member], order: str)
         if old is not None and old.tile != member.tile:
             yield f"{member.name} tile {member.tile}" if member.tile > 1 else f"{member.name} not tiled"
         if old is not None and (old.rest, old.along) != (member.rest, member.along):
-            yield f"rest of {member.name} along {member.along or member.name}"
+            yield f"rest of {member.name} along {member.along}" if member.rest else f"{member.name} without a rest"
     if [_key(m) for m in before] != [_key(m) for m in after]:
         yield f"{order}: {', '.join(m.name for m in after)}"
     if _parallel(before) != _parallel(after):

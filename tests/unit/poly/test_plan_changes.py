@@ -49,3 +49,7 @@ def test_threads_on_none() -> None:
     shared = plan(("oh extent 10", "oh extent 10 parallel"))
     alone = tuple(replace(m, parallel=False) for m in shared.band)
     assert described_change(shared, replace(shared, band=alone)) == "one thread"
+
+
+def test_a_rest_that_is_none_any_more() -> None:
+    assert described_change(plan(("vector", "vector rest 1 along ow")), plan()) == "oc without a rest"
