@@ -36,7 +36,7 @@ def tile_row(load: LoadOp, strides: Sequence[int]) -> TileRow | None:
     dims = [AffineExpr.dimension(k) for k in range(len(load.indices))]
     at = [AffineExpr.constant(starts[k]) if k in starts else dim for k, dim in enumerate(dims)]
     further: AffineExpr = AffineExpr.constant(0)
-    for k, start in starts.items():
+    for k, start in sorted(starts.items(), key=lambda item: _depth(load.indices[item[0]])):
         moved = sum(form.coefficients.get(k, 0) * stride for form, stride in zip(linear, strides, strict=True))
         further = further + (dims[k] - start) * moved
     return TileRow(tuple(expr.replace_dims_and_symbols(at, []) for expr in load.map.results), further)
@@ -44,6 +44,14 @@ def tile_row(load: LoadOp, strides: Sequence[int]) -> TileRow | None:
 
 def _moves(form: LinearForm, dims: dict[int, int]) -> bool:
     return any(k in form.coefficients for k in dims)
+
+
+def _depth(value: SSAValue) -> int:
+    """How many operations stand around a loop's variable: outer loops come first, however an index has them."""
+    parent, depth = value.owner.parent_op(), 0
+    while parent is not None:
+        parent, depth = parent.parent_op(), depth + 1
+    return depth
 
 
 def _start(value: SSAValue) -> int | None:
