@@ -20,12 +20,11 @@ from msc.driver.kernel_rates import KernelRate, KernelWork, MeasuredKernels
 from msc.driver.options import CompileOptions
 from msc.ir.locations import source_location
 from msc.poly.dependences import dependences
-from msc.poly.model import KernelModel
 from msc.poly.plan import Plan
 from msc.poly.plan_changes import described_change
 from msc.runtime.machine import Machine
 from msc.schedule.neighbours import Neighbourhood
-from msc.schedule.prediction import Prediction, predict
+from msc.schedule.prediction import KernelCost, Prediction
 from msc.schedule.schedule_kernels import plan_of
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.support.wording import counted
@@ -105,11 +104,12 @@ def _explain(
     symbol, pattern = kernel.attributes.get("gk.function"), kernel.attributes.get("gk.pattern")
     function = symbol.string_value() if isinstance(symbol, SymbolRefAttr) else ""
     target, model, plan = cpu_target(options.march), kernel_model(kernel), plan_of(kernel)
-    prediction = predict(model, plan, target, options.threads)
+    cost = KernelCost(model, target)
+    prediction = cost.prediction(plan, options.threads)
     runs, total = times_run(kernel), measured.seconds.get(function)
     seconds = total / runs if total is not None and runs else None
     work = KernelWork(flops(kernel), bytes_read(kernel) + bytes_written(kernel))
-    others = _alternatives(model, plan, target, options.threads) if asked in (function, kernel.label.data) else ()
+    others = _alternatives(cost, plan, options.threads) if asked in (function, kernel.label.data) else ()
     return KernelExplanation(
         function=function,
         label=kernel.label.data,
@@ -133,12 +133,11 @@ def _explain(
     )
 
 
-def _alternatives(model: KernelModel, plan: Plan, target: CpuTarget, threads: int) -> tuple[Alternative, ...]:
+def _alternatives(cost: KernelCost, plan: Plan, threads: int) -> tuple[Alternative, ...]:
     """Where `msc tune` would look first."""
-    others = Neighbourhood(model, dependences(model), target, threads).of_each_kind(plan, _ALTERNATIVES)
+    others = Neighbourhood(cost.model, dependences(cost.model), cost.target, threads).of_each_kind(plan, _ALTERNATIVES)
     return tuple(
-        Alternative(described_change(plan, other), round(predict(model, other, target, threads).cycles))
-        for other in others
+        Alternative(described_change(plan, other), round(cost.prediction(other, threads).cycles)) for other in others
     )
 
 

@@ -152,7 +152,7 @@ class LoopBody(ABC):
                 self._copy(op, block)
             case scf.YieldOp() | EntryOp() | memref.ReinterpretCastOp() | memref.LoadOp():
                 return
-            case _ if op.name.startswith("arith.") and not op.regions:
+            case _ if is_arithmetic(op):
                 return
             case _:
                 raise NotOutlined(f"{op.name} stands in the loop")
@@ -178,7 +178,7 @@ class LoopBody(ABC):
             case memref.LoadOp() as op if self._is_readable(op):
                 target = self._target(op.memref, static_shape(op.memref))
                 new = memref.LoadOp.get(target.buffer, [*target.prefix, *(self._scalar(v, block) for v in op.indices)])
-            case Operation() as op if op.name.startswith("arith.") and not op.regions:
+            case Operation() as op if is_arithmetic(op):
                 new = op.clone({v: self._scalar(v, block) for v in op.operands})
             case _:
                 raise NotOutlined("a loop's bounds are computed otherwise than by arithmetic")
@@ -217,10 +217,15 @@ class LoopBody(ABC):
         block.add_ops([load, StoreOp(load.result, target.buffer, *index_into(target, whole, variables))])
 
 
+def is_arithmetic(op: Operation) -> bool:
+    """Whether an operation computes numbers from numbers."""
+    return op.name.startswith("arith.") and not op.regions
+
+
 def _loads(*values: SSAValue) -> Iterator[memref.LoadOp]:
     """The operations that read what numbers are computed of."""
     for owner in (value.owner for value in values):
         if isinstance(owner, memref.LoadOp):
             yield owner
-        elif isinstance(owner, Operation) and owner.name.startswith("arith."):
+        elif isinstance(owner, Operation) and is_arithmetic(owner):
             yield from _loads(*owner.operands)

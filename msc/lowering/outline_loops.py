@@ -30,6 +30,7 @@ from msc.lowering.independent_loops import is_independent
 from msc.lowering.inlined import NotOutlined
 from msc.lowering.kernel_functions import KernelFunctions, call_in_place, loop_label, replace_loops
 from msc.lowering.kernel_signature import KernelSignature, kernel_signatures
+from msc.lowering.loop_body import is_arithmetic
 from msc.lowering.loop_function import LoopFunction
 from msc.targets.cpu import cpu_target
 
@@ -97,6 +98,4 @@ def _only_loop(loop: scf.ForOp) -> scf.ForOp | None:
 
 
 def _is_pure(op: Operation) -> bool:
-    return isinstance(op, EntryOp | memref.ReinterpretCastOp | scf.YieldOp) or (
-        op.name.startswith("arith.") and not op.regions
-    )
+    return isinstance(op, EntryOp | memref.ReinterpretCastOp | scf.YieldOp) or is_arithmetic(op)

@@ -21,7 +21,7 @@ from msc.lowering.buffer_types import root_buffer
 from msc.lowering.independent_loops import Access, accesses, trip_count
 from msc.lowering.index_ranges import index_range, runs
 from msc.lowering.inlined import NotOutlined, Target
-from msc.lowering.loop_body import LoopBody, Parameter, Place
+from msc.lowering.loop_body import LoopBody, Parameter, Place, is_arithmetic
 from msc.poly.affine import linear_form
 
 
@@ -161,7 +161,7 @@ class RecurrenceFunction(LoopBody):
                 block.add_ops([zero, memref.StoreOp.get(value, target.buffer, [*target.prefix, *behind])])
             case memref.GetGlobalOp():
                 return
-            case _ if op.results and op.results[0].uses and (isinstance(op, memref.LoadOp) or _is_arithmetic(op)):
+            case _ if op.results and op.results[0].uses and (isinstance(op, memref.LoadOp) or is_arithmetic(op)):
                 self._scalar(op.results[0], block)
             case _:
                 super()._operation(op, block)
@@ -210,13 +210,9 @@ def _counter(index: SSAValue, count: int) -> SSAValue | None:
     return bound.values[0] if runs_over and steps in (1, -1) else None
 
 
-def _is_arithmetic(op: Operation) -> bool:
-    return op.name.startswith("arith.") and not op.regions
-
-
 def _erase_unused(function: func.FuncOp) -> None:
     """Erase numbers that nothing needs: those that only views were computed of."""
     for op in reversed(list(function.walk())):
-        is_number = isinstance(op, ApplyOp) or _is_arithmetic(op)
+        is_number = isinstance(op, ApplyOp) or is_arithmetic(op)
         if is_number and op.parent is not None and not op.results[0].uses:
             op.parent.erase_op(op)

@@ -84,6 +84,12 @@ def pieces(extent: int, lanes: int) -> int:
     return -(-extent // lanes)
 
 
+def cuts(extent: int, size: int) -> list[tuple[int, int]]:
+    """Tile sizes and how often each occurs."""
+    whole = [(size, extent // size)] if extent >= size else []
+    return [*whole, (extent % size, 1)] if extent % size else whole
+
+
 @dataclass(frozen=True)
 class VectorCost:
     """Estimated vector instructions of a kernel with one choice of vector dimension."""

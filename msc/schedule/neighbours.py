@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from math import ceil
 
@@ -16,7 +17,7 @@ from msc.poly.model import KernelModel
 from msc.poly.plan import Group, Member, Plan, to_lines
 from msc.poly.plan_fit import check_fit
 from msc.schedule.access import block_size, lanes_of, pieces, vectorisable
-from msc.schedule.prediction import predict
+from msc.schedule.prediction import KernelCost
 from msc.schedule.schedule_kernels import is_legal
 from msc.targets.cpu import CpuTarget
 
@@ -50,7 +51,11 @@ class Neighbourhood:
         return filter(self._is_legal, sorted(others, key=self._predicted))
 
     def _predicted(self, plan: Plan) -> float:
-        return predict(self.model, plan, self.target, self.threads).cycles
+        return self._cost.prediction(plan, self.threads).cycles
+
+    @cached_property
+    def _cost(self) -> KernelCost:
+        return KernelCost(self.model, self.target)
 
     def _is_legal(self, plan: Plan) -> bool:
         try:

@@ -1,8 +1,9 @@
-"""How many cycles a kernel will take with a plan: the one model of cost that all decisions and reports share.
+"""How many cycles a kernel will take with a plan: one model of cost for decisions and reports.
 
-It picks register tiles and shares loops among threads, orders the search of `msc tune`, and `msc explain` shows it
-beside measured times. Instructions are those of all statements (`statement_cost`); what a kernel reads and writes has
-to come from where all of it fits. Nothing is measured.
+By it loops of a reduction are ordered, vectors along two loops compared, and loops shared among threads. `msc tune`
+tries first what it predicts to be fastest, and `msc explain` shows it beside measured times. Register tiles have a
+model of their own (`tiling`). Instructions are those of all statements (`statement_cost`); what a kernel reads and
+writes has to come from where all of it fits. Nothing is measured.
 """
 
 from __future__ import annotations

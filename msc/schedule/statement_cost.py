@@ -21,12 +21,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from math import gcd, prod
+from math import prod
 
 from msc.dialects.element_types import BYTES
 from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar
-from msc.schedule.access import access_cost, block_size, pieces, strides, vectorisable
+from msc.schedule.access import access_cost, block_size, cuts, pieces, strides, vectorisable
 from msc.targets.cpu import CpuTarget
 
 ARITHMETIC_PORTS, LOAD_PORTS, STORE_PORTS = 2, 2, 1
@@ -35,10 +35,7 @@ CHAINS = 4
 """Sums that a long reduction along the lanes keeps apart (`vectorize`)."""
 WINDOW = 550.0
 """Instructions that a core looks ahead."""
-PAGE_BYTES = L1_WAY_BYTES = 4096
-"""What one way of a first cache holds: a page, so that an address finds its set before it is translated."""
-SPARE_WAYS = 2
-"""Ways of each set that are left to the vectors and to what is stored."""
+PAGE_BYTES = 4096
 L2_BYTES_PER_CYCLE = 64.0
 FAR_ROW_CYCLES = 0.04
 """What reading an element of a row costs where each pass over the rows comes from the third cache (measured)."""
@@ -143,7 +140,7 @@ class StatementCost:
         around = self.statement.points / prod(extents[d] for d, _ in tile.cut) / prod(extents[d] for d in steps)
         count, accesses = prod(extents[d] for d in steps), self._reads(tile)
         total = 0.0
-        for part in product(*(_cuts(extents[dim], size) for dim, size in tile.cut)):
+        for part in product(*(cuts(extents[dim], size) for dim, size in tile.cut)):
             sizes = tuple(size for size, _ in part)
             *rows, width = sizes if tile.vector is not None else (*sizes, 1)
             shape = self._shape(tuple(rows), width, tile)
@@ -209,7 +206,7 @@ class StatementCost:
         again = tuple(abs(s // below) if s and below and s % below == 0 else 0 for s in apart)
         along = self._along(access, tile)
         itemsize = BYTES[array.dtype]
-        kept = min((self._kept(s * itemsize) for s in apart if s), default=0) if not along else 0
+        kept = min((self.target.rows_kept(abs(s) * itemsize) for s in apart if s), default=0) if not along else 0
         size = prod(array.shape) * itemsize if array.kind != "internal" else 0
         far = any(apart) and not along and size > self.target.l2 // 2
         jumps = along and size > self.target.l2 and below * itemsize >= PAGE_BYTES
@@ -228,11 +225,6 @@ class StatementCost:
     def _across(self, access: int, tile: Tile) -> float:
         """To load or store one vector along the rows."""
         return 1.0 if tile.across is None else max(1.0, access_cost(self._strides[tile.across][access], self.lanes))
-
-    def _kept(self, apart: int) -> int:
-        """How many rows so many bytes apart find place in the first cache together: those far apart share sets."""
-        ways = self.target.l1 // L1_WAY_BYTES - SPARE_WAYS
-        return L1_WAY_BYTES // gcd(abs(apart), L1_WAY_BYTES) * max(1, ways)
 
     def _once(self, shape: _Shape, tile: Tile, accesses: list[_Access], local: AbstractSet[int]) -> float:
         """A tile of a statement that sums nothing."""
@@ -378,9 +370,3 @@ def _operators(scalar: Scalar) -> float:
             return 0.0
         case _:
             return 1.0
-
-
-def _cuts(extent: int, size: int) -> list[tuple[int, int]]:
-    """Tile sizes and how often each occurs."""
-    cuts = [(size, extent // size)] if extent >= size else []
-    return [*cuts, (extent % size, 1)] if extent % size else cuts

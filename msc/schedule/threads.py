@@ -20,7 +20,7 @@ from msc.poly.model import KernelModel
 from msc.poly.plan import Member, Plan
 from msc.schedule.access import block_size, strides
 from msc.schedule.blocks import Blocked, loops_over_blocks
-from msc.schedule.prediction import predict
+from msc.schedule.prediction import KernelCost
 from msc.targets.cpu import CpuTarget
 
 TEAM_CYCLES = 21_000.0
@@ -80,10 +80,11 @@ def shared(
     rest = tuple(m for m in plan.band if m is not best)
     loops = [replace(best, tile=tile, parallel=True) for tile in _tiles(model, plan, best, team)]
     plans = [replace(plan, band=(loop, *rest)) for loop in loops]
-    cycles = [predict(model, parallel, target, team).cycles for parallel in plans]
+    cost = KernelCost(model, target)
+    cycles = [cost.prediction(parallel, team).cycles for parallel in plans]
     least = min(cycles)
     parallel = plans[cycles.index(least)]
-    if predict(model, plan, target, 1).cycles - least < around.cost(model):
+    if cost.prediction(plan, 1).cycles - least < around.cost(model):
         return plan
     reasons.append(f"threads share {best.name} ({best.extent // parallel.band[0].tile} iterations)")
     return parallel

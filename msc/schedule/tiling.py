@@ -18,7 +18,7 @@ from typing import TypeAlias
 from msc.dialects.element_types import BYTES
 from msc.poly.buffers import REGISTER_BYTES
 from msc.poly.model import KernelModel, KernelStatement
-from msc.schedule.access import access_cost, block_size, pieces, strides
+from msc.schedule.access import access_cost, block_size, cuts, pieces, strides
 from msc.schedule.staging import staged
 from msc.schedule.statement_cost import LANES_REDUCED
 from msc.targets.cpu import MUCH_LESS, SPARE_REGISTERS, SUMS_IN_FLIGHT, WIDE, CpuTarget
@@ -176,10 +176,10 @@ class TileSearch:
             sums = count * whole + across if along == row else max(count * whole, across)
             fits = self._holds(sums, max(1, min(whole, count))) and (not tiles or self._fits(count, vectors, loads))
             if count > 1 and fits:
-                cuts = _cuts(statement.extents[row], count)
                 before = tiles * self._tile_cycles(count, vectors, loads, self._streams(width))
                 cycles = sum(
-                    times * (before + self._rest_cycles(size, row, along, width, loads)) for size, times in cuts
+                    times * (before + self._rest_cycles(size, row, along, width, loads))
+                    for size, times in cuts(statement.extents[row], count)
                 )
                 cycles /= statement.extents[row]
                 if not tiles or cycles * MUCH_LESS < self._cycles_a_row(((row, count),), width, loads):
@@ -194,10 +194,10 @@ class TileSearch:
     def _cycles_a_row(self, rows: tuple[tuple[int, int], ...], width: int, loads: _Loads) -> float:
         """Cycles of one reduction step over all that the dimensions of the tile run through, for each of its rows."""
         streamed, extents = self._streams(width), self.statement.extents
-        cuts = (_cuts(extents[dim], size) for dim, size in (*rows, (self.vector, width)))
+        parts = (cuts(extents[dim], size) for dim, size in (*rows, (self.vector, width)))
         cycles = sum(
             prod(times for _, times in part) * self._part_cycles([size for size, _ in part], loads, streamed)
-            for part in product(*cuts)
+            for part in product(*parts)
         )
         return cycles / prod(extents[dim] for dim, _ in rows)
 
@@ -307,9 +307,3 @@ def _widths(extent: int, lanes: int) -> list[int]:
     """Whole vectors up to MAX_VECTORS, and the whole extent where it is that small."""
     widths = [lanes * k for k in range(1, MAX_VECTORS + 1) if lanes * k < extent]
     return [*widths, extent] if extent <= lanes * MAX_VECTORS else widths
-
-
-def _cuts(extent: int, size: int) -> list[tuple[int, int]]:
-    """Tile sizes and how often each occurs."""
-    cuts = [(size, extent // size)] if extent >= size else []
-    return [*cuts, (extent % size, 1)] if extent % size else cuts
