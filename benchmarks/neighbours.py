@@ -8,8 +8,10 @@ that nothing disturbs.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from math import prod
 
 import click
@@ -20,8 +22,8 @@ import msc
 from benchmarks.layers import AddLayerNorm, Attention, Conv, GeluChain, Matmul, Softmax
 from benchmarks.model import GraphModel
 
-SECONDS = 0.5
-"""How long one layer is called again and again."""
+SECONDS, ROUNDS = 0.5, 10
+"""How long one layer is called again and again, in how many turns."""
 
 Size = tuple[int, ...]
 
@@ -58,20 +60,28 @@ LAYERS = {
 }
 
 
-def microseconds(model: GraphModel) -> float:
-    """The CPU time of a call on one thread, which a tenth of the calls stay below.
+def microseconds(models: Sequence[GraphModel]) -> list[float]:
+    """The CPU time of a call of each on one thread, which a tenth of the calls stay below.
 
-    The least one may be too low: of a virtual processor, Linux takes what the host took away off a later call.
+    The least one may be too low: of a virtual processor, Linux takes what the host took away off a later call. The
+    models take turns, so that they meet the same clock and the same neighbours on the host.
     """
-    run, operands = msc.compile(model.onnx), list(model.example().values())
-    run(*operands)
+    calls = [partial(msc.compile(model.onnx), *model.example().values()) for model in models]
+    rounds = [[_nanoseconds(call) for call in calls] for _ in range(ROUNDS)]
+    times = (sorted(chain.from_iterable(of_model)) for of_model in zip(*rounds, strict=True))
+    return [found[len(found) // 10] / 1e3 for found in times]
+
+
+def _nanoseconds(call: Callable[[], object]) -> list[int]:
+    """The CPU times of calls one after the other; of a first one, which finds other data in the caches, none."""
+    call()
     times: list[int] = []
-    end = time.monotonic() + SECONDS
-    while time.monotonic() < end:
+    end = time.monotonic() + SECONDS / ROUNDS
+    while not times or time.monotonic() < end:
         start = time.thread_time_ns()
-        run(*operands)
+        call()
         times.append(time.thread_time_ns() - start)
-    return sorted(times)[len(times) // 10] / 1e3
+    return times
 
 
 def neighbours(size: Size) -> Iterator[Size]:
@@ -91,11 +101,12 @@ def main(layers: tuple[str, ...]) -> None:
     for name in layers or LAYERS:
         layer = LAYERS[name]
         for size in layer.sizes:
-            even = microseconds(layer.make(*size)) / layer.work(size)
-            table.add_row(name, "x".join(map(str, size)), f"{even * 1e6:.1f}", "1", style="bold")
-            for other in neighbours(size):
-                cost = microseconds(layer.make(*other)) / layer.work(other)
-                table.add_row(name, "x".join(map(str, other)), f"{cost * 1e6:.1f}", f"{cost / even:.2f}")
+            sizes = [size, *neighbours(size)]
+            times = microseconds([layer.make(*each) for each in sizes])
+            costs = [spent / layer.work(each) for spent, each in zip(times, sizes, strict=True)]
+            for each, cost in zip(sizes, costs, strict=True):
+                words = name, "x".join(map(str, each)), f"{cost * 1e6:.1f}", f"{cost / costs[0]:.2f}"
+                table.add_row(*words, style="bold" if each == size else None)
     Console().print(table)
 
 
