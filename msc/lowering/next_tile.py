@@ -2,8 +2,7 @@
 
 Rows that a tile reads step by step are as many streams, each of which begins anew with each tile, and each beginning
 waits for memory. Rows that lie one after the other are one block, and the block of the next tile follows: asked for
-evenly while this tile reads its own, it arrives beside the arithmetic. Where all rows are read again for other columns,
-there is arithmetic enough to wait beside.
+evenly while this tile reads its own, it arrives beside the arithmetic.
 """
 
 from __future__ import annotations
@@ -21,23 +20,15 @@ def next_tile(loop: ForOp, tile: Sequence[ForOp], load: LoadOp) -> Place | None:
     """The place in the next tile's rows that is as far in them as `loop` has come in these.
 
     `load` stands below `loop` and the unrolled loops of `tile`. None where the rows that they read are no block, or the
-    loop over tiles is not right around, or not the only one that reads them.
+    loop over tiles is not right around.
     """
     tiles, rows = loop.parent_op(), [t for t in tile if t.variable in load.indices]
-    if not isinstance(tiles, ForOp) or len(rows) != 1 or not _read_once(load, loop):
+    if not isinstance(tiles, ForOp) or len(rows) != 1 or not {tiles.variable, loop.variable} <= {*load.indices}:
         return None
     row, steps = rows[0], trips(loop)
     follows = distance(load, row) == steps and distance(load, tiles) == steps * trips(row)
     whole = counts_from_zero(loop) and counts_from_zero(row) and distance(load, loop) == 1
     return _place(load, loop, row, distance(load, tiles)) if follows and whole and trips(tiles) > 1 else None
-
-
-def _read_once(load: LoadOp, loop: ForOp) -> bool:
-    """Whether the load moves with `loop` and all loops around."""
-    around: object = loop
-    while isinstance(around, ForOp) and around.variable in load.indices:
-        around = around.parent_op()
-    return not isinstance(around, ForOp)
 
 
 def _place(load: LoadOp, loop: ForOp, row: ForOp, ahead: int) -> Place:
