@@ -111,26 +111,31 @@ def _extremum_with_number(name: str, choice: str, relation: str) -> Template:
 
 
 def _reduction(name: str, combine: str, function: str | None = None) -> Template:
-    """Halves are combined until two lanes are left: log2(lanes) steps, one fixed order on every machine."""
+    """Halves are combined until one lane is left: log2(lanes) steps, one fixed order on every machine.
+
+    Four lanes are combined in place: vectors of two make compilers go through memory, and choices of scalars branch.
+    """
+    head = f"static inline {{e}} reduce_{name}_{{f}}({{v}} v)\n{{\n"
+    functions = (function,) if function else ()
+    halves = combine.format(a="low", b="high", t="{hf}")
     return Template(
-        f"static inline {{e}} reduce_{name}_{{f}}({{v}} v)\n{{\n"
-        f"    const {{h}} low = __builtin_shufflevector(v, v, {{low}});\n"
+        f"{head}    const {{h}} low = __builtin_shufflevector(v, v, {{low}});\n"
         f"    const {{h}} high = __builtin_shufflevector(v, v, {{high}});\n"
-        f"    return reduce_{name}_{{hf}}({combine.format(a='low', b='high', hf='{hf}')});\n}}\n",
-        requires_half=(f"reduce_{name}", *([function] if function else [])),
+        f"    return reduce_{name}_{{hf}}({halves});\n}}\n",
+        requires=functions,
+        requires_half=(f"reduce_{name}", *functions),
         variants={
-            2: f"static inline {{e}} reduce_{name}_{{f}}({{v}} v)\n{{\n    return {_pair(combine, function)};\n}}\n"
+            4: f"{head}    const {{v}} w = {_swapped(combine, 'v', '2, 3, 0, 1')};\n"
+            f"    return ({_swapped(combine, 'w', '1, 0, 3, 2')})[0];\n}}\n",
+            2: f"{head}    return ({_swapped(combine, 'v', '1, 0')})[0];\n}}\n",
         },
     )
 
 
-def _pair(combine: str, function: str | None) -> str:
-    if function is None:
-        return combine.format(a="v[0]", b="v[1]")
-    if function == "select":
-        return f"v[0] {combine.split()[1]} v[1] ? v[0] : v[1]"
-    relation = ">" if function == "max" else "<"
-    return f"v[1] {relation} v[0] || v[1] != v[1] ? v[1] : v[0]"
+def _swapped(combine: str, vector: str, order: str) -> str:
+    """A vector combined with its own lanes in another order."""
+    other = f"__builtin_shufflevector({vector}, {vector}, {order})"
+    return combine.format(a=vector, b=other, t="{f}")
 
 
 _ABSI = """
@@ -203,12 +208,12 @@ TEMPLATES: Mapping[str, Template] = {
     "reduce_and": _reduction("and", "{a} & {b}"),
     "reduce_or": _reduction("or", "{a} | {b}"),
     "reduce_xor": _reduction("xor", "{a} ^ {b}"),
-    "reduce_max": _reduction("max", "max_{hf}({a}, {b})", "max"),
-    "reduce_min": _reduction("min", "min_{hf}({a}, {b})", "min"),
+    "reduce_max": _reduction("max", "max_{t}({a}, {b})", "max"),
+    "reduce_min": _reduction("min", "min_{t}({a}, {b})", "min"),
     "absi": Template(_ABSI, variants={0: _ABSI_SCALAR}),
     "round": Template(_ROUND, headers=("math.h",), variants={0: _ROUND_SCALAR}),
-    "reduce_larger": _reduction("larger", "select_{hf}({a} > {b}, {a}, {b})", "select"),
-    "reduce_smaller": _reduction("smaller", "select_{hf}({a} < {b}, {a}, {b})", "select"),
+    "reduce_larger": _reduction("larger", "select_{t}({a} > {b}, {a}, {b})", "select"),
+    "reduce_smaller": _reduction("smaller", "select_{t}({a} < {b}, {a}, {b})", "select"),
     **INTEGER_TEMPLATES,
     **HALF_TEMPLATES,
 }
