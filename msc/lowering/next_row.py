@@ -19,7 +19,7 @@ from msc.poly.affine import linear_form
 def read_again(rows: ForOp) -> Sequence[LoadOp]:
     """The last loads of each part of a row that an earlier loop in the body of `rows` has loaded as well.
 
-    Of vectors, from arguments, linear in `rows`.
+    Of vectors, from arguments, linear in `rows`; but not what a loop of a register tile reads for each of its rows.
     """
     seen: set[object] = set()
     last: dict[object, LoadOp] = {}
@@ -43,5 +43,13 @@ def _row_loads(loop: ForOp, rows: ForOp) -> Iterator[LoadOp]:
     for op in loop.walk():
         if isinstance(op, LoadOp) and isinstance(op.result.type, VectorType) and isinstance(op.source, BlockArgument):
             linear = all(linear_form(e) is not None for e in op.map.results)
-            if linear and rows.variable in op.indices and distance(op, rows) > 0:
+            if linear and _moves_with_all(op, rows) and distance(op, rows) > 0:
                 yield op
+
+
+def _moves_with_all(load: LoadOp, rows: ForOp) -> bool:
+    """Whether each iteration of all loops from `rows` on reads something else."""
+    around = load.parent_op()
+    while isinstance(around, ForOp) and around.variable in load.indices and around is not rows:
+        around = around.parent_op()
+    return around is rows and rows.variable in load.indices

@@ -91,6 +91,7 @@ def test_one_line_of_the_convolution_reads_as_a_person_would_write_it(module_of:
     source = emit_c(module_of(CONV2D.read_text())).source
     assert "load_f32x4(&acc[oc][ow]) + (&w[0][0][kh][kw])[oc * 25] * load_f32x4(&x[0][0][oh + kh][ow + kw])" in source
     assert "acc += reduce_add_f32x4(load_f32x4(&x[0][c][h][w]));" in source
+    assert "f32x2" not in source
 
 
 HOSTILE = "*/ int evil(void) { return 1; } /* \\\\ ??/ \\n #include <evil.h>"
