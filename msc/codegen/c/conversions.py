@@ -84,16 +84,21 @@ def _boolean_bits(prelude: Prelude, value: Value) -> Value:
     return Value(f"{value.at(Precedence.UNARY)} & 1", plain, Precedence.AND, reads=value.reads)
 
 
+def _signed(prelude: Prelude, value: Value) -> Value:
+    """A value as a signed integer; `true`, whose only bit is the sign, is -1."""
+    if value.type.base != "i1":
+        return value
+    bits = _boolean_bits(prelude, value)
+    return Value(f"-{bits.at(Precedence.PRIMARY)}", CType("i32"), Precedence.UNARY, reads=bits.reads)
+
+
 def _unsigned_to_float(prelude: Prelude, value: Value, target: CType) -> Value:
     source = _boolean_bits(prelude, value) if is_boolean(value) else _to_unsigned(prelude, value)
     return _number_to_float(prelude, source, target)
 
 
 def _signed_to_float(prelude: Prelude, value: Value, target: CType) -> Value:
-    if value.type.base == "i1":
-        bits = _boolean_bits(prelude, value)
-        value = Value(f"-{bits.at(Precedence.PRIMARY)}", CType("i32"), Precedence.UNARY, reads=value.reads)
-    return _number_to_float(prelude, value, target)
+    return _number_to_float(prelude, _signed(prelude, value), target)
 
 
 def _number_to_float(prelude: Prelude, value: Value, target: CType) -> Value:
@@ -119,10 +124,7 @@ def _float_to_unsigned(prelude: Prelude, value: Value, target: CType) -> Value:
 
 
 def _extend_signed(prelude: Prelude, value: Value, target: CType) -> Value:
-    if value.type.base == "i1":
-        value = _boolean_bits(prelude, value)
-        value = Value(f"-{value.at(Precedence.PRIMARY)}", CType("i32"), Precedence.UNARY, reads=value.reads)
-    return convert(prelude, value, target)
+    return convert(prelude, _signed(prelude, value), target)
 
 
 def _extend_unsigned(prelude: Prelude, value: Value, target: CType) -> Value:
