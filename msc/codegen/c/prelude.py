@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -63,10 +64,10 @@ class Prelude:
         for base in template.types if type_.is_vector else ():
             self.types.add(CType(base, type_.lanes))
         for other in template.requires:
-            if f"{other}_{{f}}" in text:
+            if _names(text, f"{other}_{{f}}"):
                 self.function(other, type_)
         for other in template.requires_half:
-            if f"{other}_{{hf}}" in text:
+            if _names(text, f"{other}_{{hf}}"):
                 self.function(other, CType(type_.base, type_.lanes // 2))
 
     def team_text(self, linkage: str = "") -> str:
@@ -102,6 +103,11 @@ class Prelude:
 
     def _function_text(self, key: tuple[str, str, int]) -> str:
         return TEMPLATES[key[0]].instantiate(self.functions[key])
+
+
+def _names(text: str, function: str) -> bool:
+    """Whether C text names a function, as a whole word: `reduce_max_{f}` does not name `max_{f}`."""
+    return re.search(rf"(?<!\w){re.escape(function)}", text) is not None
 
 
 def _typedef(type_: CType) -> str:
