@@ -65,6 +65,7 @@ STAGES: tuple[Stage, ...] = (
         (*_GRAPH, "gk.kernel", "gk.yield"),
         (
             "block-attention{target=$march}",
+            "block-products{target=$march threads=$threads}",
             "expand-composites",
             "canonicalize-ms",
             "cse",
@@ -133,6 +134,8 @@ ORDER: tuple[Order, ...] = (
     Order("fold-batch-norm", "expand-composites", "an expanded batch norm is no longer recognised"),
     Order("block-attention", "expand-composites", "an expanded softmax is no longer recognised"),
     Order("block-attention", "hoist-invariants", "keys and values of a head are packed once for all blocks of it"),
+    Order("block-attention", "block-products", "products of attention are parts of it"),
+    Order("block-products", "cluster-kernels", "the loop's body becomes a kernel of its own"),
     Order("expand-composites", "lift-sizes", "sizes are compared in basic operations, whose meaning is known"),
     Order("lift-sizes", "cluster-kernels", "kernels copy constants, with what they are over the sizes"),
     Order("cluster-kernels", "infer-live-sizes", "it is noted on kernels"),

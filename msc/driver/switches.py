@@ -31,6 +31,7 @@ _ALL = (
     Switch("packing", "operands of products packed for their tiles", "pack-operands"),
     Switch("pads", "padding fused into the kernel before it", "fuse-pads"),
     Switch("prefetches", "panels of weights fetched ahead", "prefetch-streams"),
+    Switch("products", "products of few rows a block of the reduction at a time", "block-products"),
     Switch("recurrences", "loops that carry states as one function", "outline-recurrences"),
     Switch("reuse", "buffers in the places of dead ones, results in place", "plan-memory", "reuse=false"),
     Switch("schedules", "shared loops, tiles, vectors and threads", "schedule-kernels", "plain=true"),

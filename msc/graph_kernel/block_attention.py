@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
 from xdsl.context import Context
-from xdsl.dialects import arith, scf, tensor
-from xdsl.dialects.builtin import IndexType, ModuleOp, StringAttr, i64
-from xdsl.ir import Block, SSAValue
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
@@ -17,13 +17,13 @@ from msc.dialects.gk import LOOP_LABEL
 from msc.dialects.ms.entries import EntryOp, SetEntryOp
 from msc.dialects.ms.linear import MatrixProductOp
 from msc.dialects.ms.movement import ConcatOp, TransposeOp
-from msc.dialects.ms.shapes import tensor_type
 from msc.dialects.open_sizes import has_open_sizes
 from msc.graph_kernel import attention_blocks
 from msc.graph_kernel.attention import Attention, attention
 from msc.graph_kernel.attention_blocks import Carried, Use, accumulator
 from msc.graph_kernel.attention_operands import Part, is_turned_late, operand, parts
 from msc.graph_kernel.expanders.emitter import Emitter
+from msc.graph_kernel.graph_loops import index, loop_over, stacked
 from msc.graph_kernel.visible_keys import VisibleKeys, columns
 from msc.ir.locations import set_location
 from msc.targets.cpu import CpuTarget, cpu_target
@@ -128,7 +128,7 @@ class _Blocks:
             value = self._loops(body, inner, _entries(body, given, number), rows, number)
             return [body(SetEntryOp, stack[0], number, value)]
 
-        return _stacked(emit, (count, *inner, rows.size, self._found.size), self._found.product.dtype(0), collect)
+        return stacked(emit, (count, *inner, rows.size, self._found.size), self._found.product.dtype(0), collect)
 
     def _block(self, emit: Emitter, given: _Given, rows: Part, number: SSAValue | None) -> SSAValue:
         """The attention of one block of queries."""
@@ -157,12 +157,12 @@ class _Blocks:
             def go_on(body: Emitter, number: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
                 return attention_blocks.step(body, found, self._of_block(body, given, number), Carried(*carried)).all
 
-            return Carried(*_loop(emit, (first, last), sums.all, go_on))
+            return Carried(*loop_over(emit, (first, last), sums.all, go_on))
 
         if keys.count == 1:
             return attention_blocks.step(emit, self._found, self._of_block(emit, given, None), sums)
         if table is None:
-            return loop(self._found, _index(emit, 0), _index(emit, keys.count), sums)
+            return loop(self._found, index(emit, 0), index(emit, keys.count), sums)
         start, plain, end = columns(emit, table, keys.count)
         return loop(self._found, plain, end, loop(self._seen.unmasked, start, plain, sums))
 
@@ -188,37 +188,5 @@ def _turned(emit: Emitter, value: SSAValue, number: SSAValue | None) -> SSAValue
     def collect(body: Emitter, row: SSAValue, stack: Sequence[SSAValue]) -> Sequence[SSAValue]:
         return [body(SetEntryOp, stack[0], row, _entry(body, body(EntryOp, value, row), number))]
 
-    block = (
-        emit.reshape(value, (rows, keys)) if count == 1 else _stacked(emit, (rows, keys), emit.dtype(value), collect)
-    )
+    block = emit.reshape(value, (rows, keys)) if count == 1 else stacked(emit, (rows, keys), emit.dtype(value), collect)
     return emit(TransposeOp, block, perm=[1, 0])
-
-
-_Body: TypeAlias = Callable[[Emitter, SSAValue, Sequence[SSAValue]], Sequence[SSAValue]]
-
-
-def _index(emit: Emitter, value: int) -> SSAValue:
-    emit.ops.append(arith.ConstantOp.from_int_and_width(value, IndexType()))
-    return emit.ops[-1].results[0]
-
-
-def _stacked(emit: Emitter, shape: Sequence[int], dtype: str, body: _Body) -> SSAValue:
-    """What a loop makes entry by entry."""
-    empty = tensor.EmptyOp([], tensor_type(dtype, shape))
-    emit.ops.append(empty)
-    return _loop(emit, (_index(emit, 0), _index(emit, shape[0])), [empty.tensor], body)[0]
-
-
-def _loop(
-    emit: Emitter, bounds: tuple[SSAValue, SSAValue], start: Sequence[SSAValue], body: _Body
-) -> Sequence[SSAValue]:
-    """A loop whose body gives, for the number of the iteration and what is carried, what is carried on."""
-    inside, block = Emitter(emit.op), Block(arg_types=[IndexType(), *(value.type for value in start)])
-    wide = arith.IndexCastOp(block.args[0], i64)
-    number = tensor.FromElementsOp(wide.result, result_type=tensor_type("i64", ()))
-    inside.ops += [wide, number]
-    carried = body(inside, number.results[0], block.args[1:])
-    block.add_ops([*inside.ops, scf.YieldOp(*carried)])
-    loop = scf.ForOp(*bounds, _index(emit, 1), start, block)
-    emit.ops.append(loop)
-    return loop.results

@@ -43,10 +43,13 @@ class Prediction:
 
 
 class KernelCost:
-    """What a call of one kernel costs on a target, for any plan."""
+    """What a call of one kernel costs on a target, for any plan.
 
-    def __init__(self, model: KernelModel, target: CpuTarget) -> None:
-        self.model, self.target, self.lanes = model, target, lanes_of(model, target)
+    `fresh` are the arrays of which a loop around gives it another part in each iteration.
+    """
+
+    def __init__(self, model: KernelModel, target: CpuTarget, fresh: frozenset[int] = frozenset()) -> None:
+        self.model, self.target, self.lanes, self.fresh = model, target, lanes_of(model, target), fresh
         self.statements = tuple(StatementCost(model, s, self.lanes, target) for s in model.statements)
 
     def prediction(self, plan: Plan, threads: int) -> Prediction:

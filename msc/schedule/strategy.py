@@ -53,7 +53,8 @@ def decide(
     groups = _groups(model, deps, band, rest)
     blocks = loops_over_blocks(model, band, around.blocked)
     inside = tuple(m for m in band if m not in blocks)
-    plan = _with_vectors(model, inside, groups, target, threads or target.cores, reasons)
+    cost = KernelCost(model, target, around.fresh(model))
+    plan = _with_vectors(cost, inside, groups, threads or target.cores, reasons)
     plan = replace(plan, band=(*blocks, *plan.band))
     lanes = lanes_of(model, target)
     plan = with_staged(model, plan, copies, reasons)
@@ -170,15 +171,10 @@ def _finds(model: KernelModel, deps: Dependences, statements: Sequence[int], wan
 
 
 def _with_vectors(
-    model: KernelModel,
-    band: tuple[Member, ...],
-    groups: tuple[Group, ...],
-    target: CpuTarget,
-    threads: int,
-    reasons: list[str],
+    cost: KernelCost, band: tuple[Member, ...], groups: tuple[Group, ...], threads: int, reasons: list[str]
 ) -> Plan:
     """The plan whose vectors take the fewest instructions, or nearly so and are predicted to be faster."""
-    cost = KernelCost(model, target)
+    model = cost.model
     inner = sum(_inner_cost(model, g, cost.lanes) for g in groups)
     counts = {i: _band_cost(model, m, cost.lanes) for i, m in enumerate(band) if _can_carry(model, m)}
     ranked = sorted([(inner, 1, None), *((count, -i, i) for i, count in counts.items())], key=lambda c: c[:2])
@@ -200,7 +196,7 @@ def _option(
         plan = Plan(band, tuple(_inner_vector(model, g, lanes) for g in groups))
         return Decision(plan, ["vectors along inner loops"])
     reasons = [f"vectors of {lanes} along {band[carrier].name}"]
-    tiled = Plan(_tiled(model, band, carrier, groups, cost.target, lanes, threads, reasons), groups)
+    tiled = Plan(_tiled(cost, band, carrier, groups, threads, reasons), groups)
     return Decision(turned(cost, tiled, reasons), reasons)
 
 
@@ -253,16 +249,15 @@ def _inner_vector(model: KernelModel, group: Group, lanes: int) -> Group:
 
 
 def _tiled(
-    model: KernelModel,
+    cost: KernelCost,
     band: tuple[Member, ...],
     vector: int,
     groups: Sequence[Group],
-    target: CpuTarget,
-    lanes: int,
     threads: int,
     reasons: list[str],
 ) -> tuple[Member, ...]:
     """The band with its vector member, and register tiles where reductions run below it (`tile_order`)."""
+    model, target, lanes = cost.model, cost.target, cost.lanes
     below = [s for g in groups if g.inner for s in g.statements]
     reductions = [s for s in below if model.statements[s].reduced]
     if below and not reductions:
@@ -273,7 +268,8 @@ def _tiled(
     others = [i for i in range(len(band)) if i != vector and band[i].extent > 1]
     group = next(g for g in groups if heaviest in g.statements)
     inner = {m.dims[heaviest]: m for m in group.inner if _may_be_summed(model, group, m)}
-    search = TileSearch(model, model.statements[heaviest], band[vector].dims[heaviest], lanes, target, tuple(inner))
+    reduction, columns_dim = model.statements[heaviest], band[vector].dims[heaviest]
+    search = TileSearch(model, reduction, columns_dim, lanes, target, tuple(inner), cost.fresh)
     if row := search.whole_row(threads):
         reasons.append(f"sums of {row} {band[vector].name} at once: rows are read as they lie in memory")
         return (*(band[i] for i in range(len(band)) if i != vector), replace(band[vector], tile=row, vector=True))

@@ -61,6 +61,11 @@ class Surroundings:
         fetched = FETCHED_CYCLES * sum(prod(a.shape) * BYTES[a.dtype] for a in moved)
         return min(most, AWAKE_CYCLES + fetched)
 
+    def fresh(self, model: KernelModel) -> frozenset[int]:
+        """The inputs of a kernel in a loop that are others in each iteration."""
+        inputs = (k for k, a in enumerate(model.arrays) if a.kind == "input")
+        return frozenset() if self.kept is None else frozenset(inputs) - self.kept
+
 
 NOWHERE = Surroundings()
 

@@ -27,6 +27,8 @@ FMA_LATENCY = 4
 PORTS = 2
 L2_BYTES_PER_CYCLE = 24
 """What a core sustains from its second cache, beside other work (measured; the port takes 64)."""
+BEYOND_L2_BYTES_PER_CYCLE = 8
+"""What it sustains from the third cache, of rows that lie apart."""
 HEAD_CYCLES = 0.6
 """Of each step for the loop around: its counters and its branch take places of multiply-adds (measured)."""
 FAR_ROW_CYCLES = 0.11
@@ -74,6 +76,8 @@ class _Loads:
     """Instructions to load all that changes with the row as a vector along the rows."""
     split: int = 0
     """Of those that change with the vector alone, the ones whose vectors lie in two cache lines each."""
+    apart: int = 0
+    """Of those, the ones that read panels of rows that lie apart, of what comes anew from beyond the second cache."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,8 @@ class TileSearch:
     target: CpuTarget
     inner: tuple[int, ...] = ()
     """Reduced dimensions along which vectors may be summed: loops over these run no other statement."""
+    fresh: frozenset[int] = frozenset()
+    """Arrays of which a loop around the kernel gives it another part in each iteration."""
 
     def best(self, rows: tuple[int, ...]) -> RegisterTile:
         """The cheapest tile; `rows` are the dimensions that may be the other side of it.
@@ -199,7 +205,16 @@ class TileSearch:
             prod(times for _, times in part) * self._part_cycles([size for size, _ in part], loads, streamed)
             for part in product(*parts)
         )
-        return cycles / prod(extents[dim] for dim, _ in rows)
+        return (cycles + self._first_reading(rows, width, loads)) / prod(extents[dim] for dim, _ in rows)
+
+    def _first_reading(self, rows: tuple[tuple[int, int], ...], width: int, loads: _Loads) -> float:
+        """Cycles of a step that the first tile of rows waits, in all panels, for what is new; others find it near."""
+        extent, vectors = self.statement.extents[self.vector], pieces(width, self.lanes)
+        if not loads.apart or extent <= width:
+            return 0
+        lines = loads.apart * vectors * self.target.vector_bytes / BEYOND_L2_BYTES_PER_CYCLE
+        height = prod(count for _, count in rows)
+        return extent / width * max(0, lines - self._tile_cycles(height, vectors, loads, self._streams(width)))
 
     def _part_cycles(self, sizes: list[int], loads: _Loads, streamed: bool) -> float:
         *counts, width = sizes
@@ -259,7 +274,8 @@ class TileSearch:
         column = sum(access_cost(a[k], self.lanes) for a in across for k in range(len(along)) if a[k])
         both, row, vector, neither = (counts[c] for c in ((True, True), (False, True), (True, False), (False, False)))
         split = sum(self._is_split(k) for k, v in enumerate(along) if v and not any(a[k] for a in across))
-        return _Loads(both, row, vector, neither, far, kept, column, split)
+        apart = sum(self._lies_apart(k) for k, v in enumerate(along) if v and not any(a[k] for a in across))
+        return _Loads(both, row, vector, neither, far, kept, column, split, apart)
 
     def _widths(self, extent: int) -> list[int]:
         """Widths of tiles; for panels that are copied the greatest up to WIDE that finds room on the stack.
@@ -292,6 +308,14 @@ class TileSearch:
     def _is_far(self, read: int) -> bool:
         array = self.model.arrays[self.statement.accesses()[1 + read][0]]
         return prod(array.shape) * BYTES[array.dtype] > self.target.l2 // 2
+
+    def _lies_apart(self, read: int) -> bool:
+        """Whether steps of the reduction read rows apart, of what is new and more than the first cache holds."""
+        number = self.statement.accesses()[1 + read][0]
+        array = self.model.arrays[number]
+        steps = (strides(self.model, self.statement, d)[1 + read] for d in self.statement.reduced)
+        far = number in self.fresh and prod(array.shape) * BYTES[array.dtype] > self.target.l1
+        return far and min((s for s in steps if s), default=0) >= self.statement.extents[self.vector]
 
     def _rows_kept(self, read: int, stride: int) -> int:
         """How many rows `stride` elements apart find place in the first cache together."""

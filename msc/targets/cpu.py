@@ -36,6 +36,10 @@ SPARE_WAYS = 2
 """Ways of each set that are left to what else is read, and to what is stored."""
 
 
+L2_WAYS = 16
+"""Lines of one set of a second cache: 8 to 20 in common machines."""
+
+
 STACK = 448 * _KIB
 """Bytes of local arrays that a thread of a common system has room for: the smallest default, macOS's, is 512 KiB."""
 
@@ -101,6 +105,10 @@ class CpuTarget:
         """How many rows so far apart find place in the first cache together: those far apart share sets."""
         apart = gcd(row_bytes, L1_WAY_BYTES)
         return L1_WAY_BYTES // apart * max(1, self.l1 // L1_WAY_BYTES - SPARE_WAYS)
+
+    def rows_kept_beyond(self, row_bytes: int) -> int:
+        """How many rows so far apart find place in the second cache together."""
+        return self.l2 // gcd(row_bytes, self.l2 // L2_WAYS)
 
     def lanes(self, element_bytes: int) -> int:
         """Elements in one vector register."""

@@ -18,11 +18,17 @@ TARGET = replace(cpu_target("x86-64-v4"), l1=48 << 10)
 
 
 def best(
-    rows: tuple[int, ...], columns: int, steps: int, row_bytes: int = 0, panel: int = 0, summed: bool = False
+    rows: tuple[int, ...],
+    columns: int,
+    steps: int,
+    row_bytes: int = 0,
+    panel: int = 0,
+    summed: bool = False,
+    fresh: frozenset[int] = frozenset(),
 ) -> RegisterTile:
     """The tile of `y[rows..., j] += a[rows..., k] * b[k, j]`, with rows of `a` so far apart and `b` in panels.
 
-    Lanes may be `summed` along k.
+    Lanes may be `summed` along k; `fresh` are arrays of which a loop around gives another part in each iteration.
     """
     rank = len(rows) + 2
     *at, j, k = dims(rank)
@@ -40,8 +46,17 @@ def best(
     update = KernelStatement((*rows, columns, steps), names, 2, write, body, "add", 0)
     model = KernelModel(arrays, (update,), ("product",))
     inner = (len(rows) + 1,) if summed else ()
-    search = TileSearch(model, update, len(rows), TARGET.lanes(4), TARGET, inner)
+    search = TileSearch(model, update, len(rows), TARGET.lanes(4), TARGET, inner, fresh)
     return search.best(tuple(range(len(rows))))
+
+
+def test_tiles_are_higher_where_a_loop_gives_other_columns_in_each_iteration() -> None:
+    """The first tile of rows waits for them; a panel in one piece, or rows that are new, change nothing."""
+    near, far = best((16,), 1024, 32), best((16,), 1024, 32, fresh=frozenset({1}))
+    assert near.height < far.height == 16
+    assert near.width > far.width
+    assert best((16,), 1024, 32, fresh=frozenset({0})) == near
+    assert best((16,), 1024, 32, panel=64, fresh=frozenset({1})) == best((16,), 1024, 32, panel=64)
 
 
 def test_accumulators_and_what_is_loaded_fit_into_registers() -> None:

@@ -1,0 +1,95 @@
+"""Pass `block-products`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from msc.analysis.constancy import Constancy
+from msc.dialects.element_types import BYTES
+from msc.dialects.gk import LOOP_LABEL
+from msc.dialects.ms.arithmetic import AddOp
+from msc.dialects.ms.entries import EntryOp
+from msc.dialects.ms.linear import MatmulOp
+from msc.dialects.ms.movement import BroadcastToOp, TransposeOp
+from msc.dialects.open_sizes import has_open_sizes
+from msc.graph_kernel.expanders.emitter import Emitter
+from msc.graph_kernel.graph_loops import index, loop_over
+from msc.graph_kernel.pack_operands import ROWS_THAT_PAY
+from msc.ir.locations import set_location
+from msc.targets.cpu import SUMS_IN_FLIGHT, CpuTarget, cpu_target
+
+LEAST_STEPS = 16
+"""Of a block: fewer would load and store the sums too often."""
+
+
+@dataclass(frozen=True)
+class BlockProducts(ModulePass):
+    """Compute products of some rows a block of the reduction at a time, where rows of the right operand share sets.
+
+    Takes: a graph. Gives: in place of an `ms.matmul` of f32 with a right operand that is no constant a loop that
+    carries the sums: each iteration adds the product of a block of columns of the left operand, which is stored by
+    blocks, and of rows of the right. Without blocks a panel of columns has a line in every row; where these lie so far
+    apart that the second cache does not keep all of them, each tile of rows reads the panel from beyond it. A block
+    stays there, and comes in as it lies in memory.
+    Left alone: products whose rows one register tile takes, or that are so many that the right operand is packed;
+    sums that take much of the second cache; reductions with no block that divides them; all where calls decide sizes,
+    and for more than one of `threads`, which would wait for each other after every block.
+    Keeps: the meaning; sums are rounded block by block. Option: `target`, whose second cache decides. Run it after
+    `block-attention` and before `cluster-kernels`.
+    """
+
+    name = "block-products"
+    target: str = "native"
+    threads: int = 1
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target, constancy = cpu_target(self.target), Constancy()
+        if (self.threads or target.cores) > 1 or has_open_sizes(op):
+            return
+        for product in [o for o in op.walk() if isinstance(o, MatmulOp) and isinstance(o.parent_op(), FuncOp)]:
+            steps = None if constancy.of(product.operands[1]) else _steps(product, target)
+            if steps is not None:
+                _replace(product, steps)
+
+
+def _steps(product: MatmulOp, target: CpuTarget) -> int | None:
+    """The steps of a block, None where blocks do not pay or do not divide the reduction."""
+    (rows, steps), columns = product.shape(0), product.shape(1)[-1]
+    row_bytes = columns * BYTES[product.dtype(1)]
+    plain = product.dtype(0) == "f32" and not product.flag("transpose_a") and not product.flag("transpose_b")
+    several = SUMS_IN_FLIGHT < rows < 4 * ROWS_THAT_PAY and rows * row_bytes <= target.l2 // 4
+    if not plain or not several or steps <= target.rows_kept_beyond(row_bytes):
+        return None
+    most = max(LEAST_STEPS, target.l2 // 16 // row_bytes)
+    block = max(n for n in range(1, most + 1) if steps % n == 0)
+    return block if block >= LEAST_STEPS else None
+
+
+def _replace(product: MatmulOp, steps: int) -> None:
+    """Put the loop over blocks of so many steps in the place of a product."""
+    emit, (rows, extent), columns = Emitter(product), product.shape(0), product.shape(1)[1]
+    blocks = extent // steps
+    left = emit(TransposeOp, emit.reshape(product.operands[0], (rows, blocks, steps)), perm=[1, 0, 2])
+    right = emit.reshape(product.operands[1], (blocks, steps, columns))
+    zeros = emit(BroadcastToOp, emit.scalar(0, product.dtype(0)), shape=[rows, columns])
+
+    def add(body: Emitter, number: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        part = body(MatmulOp, body(EntryOp, left, number), body(EntryOp, right, number))
+        return [body(AddOp, carried[0], part)]
+
+    (value,) = loop_over(emit, (index(emit, 0), index(emit, blocks)), [zeros], add)
+    for op in emit.ops:
+        set_location(op, product.location)
+        if isinstance(op, scf.ForOp):
+            op.attributes[LOOP_LABEL] = StringAttr("matmul")
+    value.name_hint = product.results[0].name_hint
+    Rewriter.replace_op(product, emit.ops, [value])
