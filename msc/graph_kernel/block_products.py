@@ -66,7 +66,7 @@ def _steps(product: MatmulOp, target: CpuTarget) -> int | None:
     (rows, steps), columns = product.shape(0), product.shape(1)[-1]
     row_bytes = columns * BYTES[product.dtype(1)]
     plain = product.dtype(0) == "f32" and not product.flag("transpose_a") and not product.flag("transpose_b")
-    several = SUMS_IN_FLIGHT < rows < 4 * ROWS_THAT_PAY and rows * row_bytes <= target.l2 // 4
+    several = SUMS_IN_FLIGHT < rows < 4 * ROWS_THAT_PAY and rows * row_bytes <= target.l2 // 2
     if not plain or not several or steps <= target.rows_kept_beyond(row_bytes):
         return None
     most = max(LEAST_STEPS, target.l2 // 16 // row_bytes)
