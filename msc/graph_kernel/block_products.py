@@ -29,6 +29,8 @@ from msc.targets.cpu import SUMS_IN_FLIGHT, CpuTarget, cpu_target
 
 LEAST_STEPS = 16
 """Of a block: fewer would load and store the sums too often."""
+LEAST_ROWS_OF_TEAM = 48
+"""With fewer, threads have little to do between two blocks, after each of which they wait for each other (measured)."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,8 @@ class BlockProducts(ModulePass):
     apart that the second cache does not keep all of them, each tile of rows reads the panel from beyond it. A block
     stays there, and comes in as it lies in memory.
     Left alone: products whose rows one register tile takes, or that are so many that the right operand is packed;
-    sums that take much of the second cache; reductions with no block that divides them; all where calls decide sizes,
-    and for more than one of `threads`, which would wait for each other after every block.
+    sums that take much of the second cache; reductions with no block that divides them; few rows for more than one
+    of `threads`; all where calls decide sizes.
     Keeps: the meaning; sums are rounded block by block. Option: `target`, whose second cache decides. Run it after
     `block-attention` and before `cluster-kernels`.
     """
@@ -53,10 +55,12 @@ class BlockProducts(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target, constancy = cpu_target(self.target), Constancy()
-        if (self.threads or target.cores) > 1 or has_open_sizes(op):
+        least = SUMS_IN_FLIGHT + 1 if (self.threads or target.cores) == 1 else LEAST_ROWS_OF_TEAM
+        if has_open_sizes(op):
             return
         for product in [o for o in op.walk() if isinstance(o, MatmulOp) and isinstance(o.parent_op(), FuncOp)]:
-            steps = None if constancy.of(product.operands[1]) else _steps(product, target)
+            fits = least <= product.result_shape()[0] < 4 * ROWS_THAT_PAY and not constancy.of(product.operands[1])
+            steps = _steps(product, target) if fits else None
             if steps is not None:
                 _replace(product, steps)
 
@@ -66,8 +70,7 @@ def _steps(product: MatmulOp, target: CpuTarget) -> int | None:
     (rows, steps), columns = product.shape(0), product.shape(1)[-1]
     row_bytes = columns * BYTES[product.dtype(1)]
     plain = product.dtype(0) == "f32" and not product.flag("transpose_a") and not product.flag("transpose_b")
-    several = SUMS_IN_FLIGHT < rows < 4 * ROWS_THAT_PAY and rows * row_bytes <= target.l2 // 2
-    if not plain or not several or steps <= target.rows_kept_beyond(row_bytes):
+    if not plain or rows * row_bytes > target.l2 // 2 or steps <= target.rows_kept_beyond(row_bytes):
         return None
     most = max(LEAST_STEPS, target.l2 // 16 // row_bytes)
     block = max(n for n in range(1, most + 1) if steps % n == 0)

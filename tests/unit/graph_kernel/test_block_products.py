@@ -56,18 +56,18 @@ def test_other_products_are_left_alone(graph: tuple[str, str], why: str) -> None
     assert loops(graph) == 0, why
 
 
-def test_threads_need_not_wait_for_each_other() -> None:
-    assert loops(product(12, 256, 1024), 1) == 1
-    assert loops(product(12, 256, 1024), 2) == 0
+def test_threads_have_work_enough_between_two_blocks() -> None:
+    assert [loops(product(rows, 256, 1024), 2) for rows in (12, 47, 48, 64)] == [0, 0, 1, 1]
 
 
-def test_results_are_right_down_to_c(tmp_path: Path) -> None:
-    arguments, body = product(12, 256, 1024)
-    result = "tensor<12x1024xf32>"
+@pytest.mark.parametrize(("rows", "threads"), [(12, 1), (48, 2)])
+def test_results_are_right_down_to_c(rows: int, threads: int, tmp_path: Path) -> None:
+    arguments, body = product(rows, 256, 1024)
+    result = f"tensor<{rows}x1024xf32>"
     model = tmp_path / "product.mir"
     model.write_text(f"func.func @main({arguments}) -> {result} {{\n{body}\nfunc.return %y : {result}\n}}", "utf-8")
     random = np.random.default_rng(0)
-    a, b = (random.standard_normal(shape, np.float32) for shape in ((12, 256), (256, 1024)))
+    a, b = (random.standard_normal(shape, np.float32) for shape in ((rows, 256), (256, 1024)))
     for without in ((), ("recurrences",), ("products",)):
-        found = msc.compile(model, march=TARGET, without=without, use_cache=False)(a, b)
-        np.testing.assert_allclose(found, a @ b, rtol=1e-4, atol=1e-4)
+        run = msc.compile(model, march=TARGET, threads=threads, without=without, use_cache=False)
+        np.testing.assert_allclose(run(a, b), a @ b, rtol=1e-4, atol=1e-4)
