@@ -43,6 +43,7 @@ PASSES: dict[str, str] = {
     "fold-batch-norm": "msc.graph_kernel.fold_batch_norm:FoldBatchNorm",
     "fuse-blocks": "msc.lowering.fuse_blocks:FuseBlocksPass",
     "fuse-pads": "msc.graph_kernel.fuse_pads:FusePads",
+    "hand-over-blocks": "msc.graph_kernel.hand_over_blocks:HandOverBlocks",
     "hoist-invariants": "msc.graph_kernel.hoist_invariants:HoistInvariants",
     "hoist-parameters": "msc.graph_kernel.hoist_parameters:HoistParameters",
     "infer-live-sizes": "msc.graph_kernel.infer_live_sizes:InferLiveSizes",

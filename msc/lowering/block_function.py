@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import func, memref
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, MemRefType, i64
-from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
-from xdsl.utils.hints import isa
+from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
 
 from msc.dialects.loop import ForOp, LoopKind
-from msc.dialects.loop.accesses import AccessOp
 from msc.ir.typed import memref_type, static_shape
+from msc.lowering.block_loops import BlockLoops, common_counts
 from msc.lowering.buffer_types import root_buffer
 from msc.lowering.inlined import Inlined, NotOutlined, Target, note_kernels
 from msc.lowering.kernel_signature import IN_PLACE, OUTPUTS, TEMPORARIES, KernelSignature
 
 BLOCKS = "loop.blocks"
-"""On a call: how many axes of its result, in front, number blocks that the next call reads one after the other."""
+"""On a call: the axes of its result along which the next call reads it block by block, outermost first."""
 
 
-def blocks_of(call: func.CallOp) -> int:
-    """How many axes of a call's result number blocks; 0 for an ordinary one."""
-    count = call.attributes.get(BLOCKS)
-    return count.value.data if isa(count, IntegerAttr) else 0
+def blocked_axes(call: func.CallOp) -> tuple[int, ...]:
+    """The axes of a call's result along which it is handed over; none for an ordinary one."""
+    axes = call.attributes.get(BLOCKS)
+    return tuple(map(int, axes.get_values())) if isinstance(axes, DenseArrayBase) else ()
 
 
 @dataclass(frozen=True)
@@ -36,9 +35,9 @@ class Calls:
     signatures: Mapping[str, KernelSignature]
 
     @property
-    def handed(self) -> list[SSAValue]:
-        """What is handed over, in order."""
-        return [call.arguments[self._signature(call).inputs] for call in self.chain[:-1]]
+    def handed(self) -> dict[SSAValue, tuple[int, ...]]:
+        """What is handed over, in order, and along which axes."""
+        return {call.arguments[self._signature(call).inputs]: blocked_axes(call) for call in self.chain[:-1]}
 
     @property
     def inputs(self) -> list[SSAValue]:
@@ -67,7 +66,7 @@ class Calls:
     def key(self) -> object:
         """The same for chains that one function stands for."""
         numbers = {value: k for k, value in enumerate((*self.arguments, *self.handed))}
-        return tuple((c.callee.string_value(), blocks_of(c), *(numbers[v] for v in c.arguments)) for c in self.chain)
+        return tuple((c.callee.string_value(), blocked_axes(c), *(numbers[v] for v in c.arguments)) for c in self.chain)
 
     @property
     def overwrites(self) -> bool:
@@ -88,121 +87,88 @@ class Calls:
         return self.signatures[call.callee.string_value()]
 
 
-@dataclass(frozen=True)
-class _Nest:
-    """A kernel's function: the loops over blocks, outermost first, and what stands in front of them."""
-
-    before: Sequence[Operation]
-    loops: Sequence[ForOp]
-
-    @classmethod
-    def of(cls, function: func.FuncOp, depth: int) -> _Nest:
-        """Raises NotOutlined where the function does not end with one loop after another, from 0 in steps of 1."""
-        *before, last, _ = function.body.block.ops
-        loops = [last]
-        while len(loops) < depth:
-            loops += loops[-1].body.block.ops if isinstance(loops[-1], ForOp) else [last]
-        found = [loop for loop in loops if isinstance(loop, ForOp)]
-        if len(found) != len(loops) or len(found) != depth or None in map(_count, found):
-            raise NotOutlined("the outermost loops run over no blocks")
-        return cls(before, found)
-
-    @property
-    def counts(self) -> list[int]:
-        return [_count(loop) or 0 for loop in self.loops]
-
-    @property
-    def is_parallel(self) -> bool:
-        return self.loops[0].kind.data is LoopKind.PARALLEL
-
-    def check(self, parameters: Collection[SSAValue]) -> None:
-        """Raise NotOutlined where something in front of the numbers of blocks is at another index of a parameter."""
-        for use in (use for parameter in parameters for use in parameter.uses):
-            if not all(_is_at(use.operation, axis, loop) for axis, loop in enumerate(self.loops)):
-                raise NotOutlined("what is handed over is accessed at other places than its block")
-
-
-def _count(loop: ForOp) -> int | None:
-    found = loop.constant_range
-    return len(found) if found is not None and found.start == 0 and found.step == 1 else None
-
-
-def _is_at(op: Operation, axis: int, loop: ForOp) -> bool:
-    """Whether an access's index along an axis is the loop's variable."""
-    match op:
-        case AccessOp():
-            expr = op.map.results[axis]
-            alone = isinstance(expr, AffineDimExpr) and op.indices[expr.position] is loop.variable
-            return alone and not op.lane_steps[axis]
-        case memref.LoadOp() | memref.StoreOp():
-            return op.indices[axis] is loop.variable
-        case _:
-            return False
-
-
 @dataclass
 class BlockFunction:
-    """Builds the function of a chain, which `threads` may share."""
+    """Builds the function of a chain, which `threads` may share; blocks are local arrays if `is_local`."""
 
     calls: Calls
     kernels: Mapping[str, func.FuncOp]
     threads: int
+    is_local: bool
     _block: Block = field(default_factory=Block)
     _arguments: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
 
     def build(self) -> func.FuncOp:
-        """The function, without a name; behind the arguments of `calls` it takes the blocks. Raises NotOutlined."""
+        """The function, without a name; behind the arguments of `calls` it takes the blocks that are not local.
+
+        Raises NotOutlined.
+        """
         functions = [self.kernels[call.callee.string_value()] for call in self.calls.chain]
         nests = self._nests(functions)
-        counts = nests[0].counts
+        counts = common_counts(nests)
         shares = min(self.threads, counts[0]) if any(nest.is_parallel for nest in nests) else 1
-        self._add_arguments(len(counts), shares)
+        self._add_arguments()
         copies = [Inlined(self._targets(*pair)) for pair in zip(self.calls.chain, functions, strict=True)]
         for nest, copy in zip(nests, copies, strict=True):
             copy.operations(nest.before, self._block)
         share, numbers, inside = self._loops(counts, shares)
-        for nest, copy in zip(nests, copies, strict=True):
-            self._at_blocks(copy, share, len(counts))
-            copy.values |= {loop.variable: number for loop, number in zip(nest.loops, numbers, strict=True)}
-            copy.block(nest.loops[-1].body.block, inside)
+        blocks = self._blocks(numbers, counts, share, shares, inside)
+        for call, function, nest, copy in zip(self.calls.chain, functions, nests, copies, strict=True):
+            given = zip(function.body.block.args, call.arguments, strict=True)
+            copy.targets |= {parameter: blocks[value] for parameter, value in given if value in blocks}
+            nest.inline(copy, numbers, counts, inside)
         self._block.add_op(func.ReturnOp())
         function = func.FuncOp("blocks", (list(self._block.arg_types), []), Region(self._block))
         self._note(function, functions)
         return function
 
-    def _nests(self, functions: Sequence[func.FuncOp]) -> list[_Nest]:
-        depths = {blocks_of(call) for call in self.calls.chain[:-1]}
-        nests = [_Nest.of(function, max(depths)) for function in functions]
-        if len(depths) > 1 or any(nest.counts != nests[0].counts for nest in nests):
-            raise NotOutlined("the loops run over different blocks")
+    def _nests(self, functions: Sequence[func.FuncOp]) -> list[BlockLoops]:
         handed = self.calls.handed
+        depths = {len(axes) for axes in handed.values()}
+        nests = [BlockLoops.of(function, max(depths)) for function in functions]
+        if len(depths) > 1:
+            raise NotOutlined("the loops run over different blocks")
         for call, function, nest in zip(self.calls.chain, functions, nests, strict=True):
-            given = zip(function.body.block.args, call.arguments, strict=True)
-            nest.check([parameter for parameter, value in given if value in handed])
+            for parameter, value in zip(function.body.block.args, call.arguments, strict=True):
+                if value in handed:
+                    nest.check(parameter, [(axis, static_shape(value)[axis]) for axis in handed[value]])
         return nests
 
-    def _add_arguments(self, depth: int, shares: int) -> None:
-        handed = self.calls.handed
-        for value in (*self.calls.arguments, *handed):
-            type_ = memref_type(value)
-            if value in handed:
-                lead = [shares] if shares > 1 else []
-                type_ = MemRefType(type_.element_type, [*lead, *static_shape(value)[depth:]])
-            argument = self._block.insert_arg(type_, len(self._block.args))
-            argument.name_hint = value.name_hint
-            self._arguments[value] = argument
+    def _add_arguments(self) -> None:
+        for value in self.calls.arguments:
+            self._arguments[value] = self._argument(value, memref_type(value))
+
+    def _argument(self, value: SSAValue, type_: MemRefType[Attribute]) -> SSAValue:
+        argument = self._block.insert_arg(type_, len(self._block.args))
+        argument.name_hint = value.name_hint
+        return argument
 
     def _targets(self, call: func.CallOp, function: func.FuncOp) -> dict[SSAValue, Target]:
         given = zip(function.body.block.args, call.arguments, strict=True)
-        return {p: Target(self._arguments[v], (), tuple(range(len(static_shape(v))))) for p, v in given}
+        known = ((p, v) for p, v in given if v in self._arguments)
+        return {p: Target(self._arguments[v], (), tuple(range(len(static_shape(v))))) for p, v in known}
 
-    def _at_blocks(self, copy: Inlined, share: SSAValue | None, depth: int) -> None:
-        """Let what is handed over lie in the blocks of a share."""
-        blocks = {self._arguments[value] for value in self.calls.handed}
-        prefix = () if share is None else (share,)
-        for parameter, target in copy.targets.items():
-            if target.buffer in blocks:
-                copy.targets[parameter] = Target(target.buffer, prefix, target.axes[depth:])
+    def _blocks(
+        self, numbers: Sequence[SSAValue], counts: Sequence[int], share: SSAValue | None, shares: int, inside: Block
+    ) -> dict[SSAValue, Target]:
+        """Where the one block of what is handed over lies that a share has at a time, without its axes of size 1."""
+        found: dict[SSAValue, Target] = {}
+        for value, along in self.calls.handed.items():
+            sizes = {axis: static_shape(value)[axis] // count for axis, count in zip(along, counts, strict=True)}
+            axes = [axis for axis in range(len(static_shape(value))) if sizes.get(axis) != 1]
+            shape = [sizes.get(axis, static_shape(value)[axis]) for axis in axes]
+            cut = {axis: (n, sizes[axis]) for axis, n in zip(along, numbers, strict=True) if axis in axes}
+            element = memref_type(value).element_type
+            if self.is_local:
+                local = memref.AllocaOp.get(element, shape=shape)
+                local.memref.name_hint = "block"
+                inside.add_op(local)
+                found[value] = Target(local.memref, (), tuple(axes), cut)
+            else:
+                lead = [] if share is None else [shares]
+                buffer = self._argument(value, MemRefType(element, [*lead, *shape]))
+                found[value] = Target(buffer, () if share is None else (share,), tuple(axes), cut)
+        return found
 
     def _loops(self, counts: Sequence[int], shares: int) -> tuple[SSAValue | None, list[SSAValue], Block]:
         """The number of the share, where there are some, the numbers of the block, and the innermost body."""
@@ -227,7 +193,7 @@ class BlockFunction:
 
     def _note(self, function: func.FuncOp, functions: Sequence[func.FuncOp]) -> None:
         """What the loop stage wants to know of a function."""
-        scratch = len(self.calls.temporaries) + len(self.calls.handed)
+        scratch = len(self.calls.temporaries) + (0 if self.is_local else len(self.calls.handed))
         function.attributes[OUTPUTS] = IntegerAttr(len(self.calls.outputs), i64)
         function.attributes[TEMPORARIES] = IntegerAttr(scratch, i64)
         pairs = self.calls.in_place()

@@ -22,18 +22,20 @@ from xdsl.context import Context
 from xdsl.dialects import arith, func, memref, scf, tensor
 from xdsl.dialects.builtin import (
     ArrayAttr,
+    DenseArrayBase,
     DictionaryAttr,
     FunctionType,
     IndexType,
     ModuleOp,
     StringAttr,
     SymbolRefAttr,
+    i64,
 )
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from msc.dialects.element_types import dtype_name
-from msc.dialects.gk import KERNEL_BLOCKS, KernelOp
+from msc.dialects.gk import KernelOp, blocked_axes
 from msc.dialects.ms.base import ViewOp
 from msc.dialects.ms.entries import EntryOp, SetEntryOp
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp
@@ -171,8 +173,8 @@ class _Entry:
         pairs = zip(given, signature.types, strict=True)
         arguments = [state.view(a, memref_type(type_), a.name_hint) for a, type_ in pairs]
         call = state.emit(func.CallOp(name, [*arguments, *(self.sizes[size] for size in signature.sizes)], []))
-        if KERNEL_BLOCKS in op.attributes:
-            call.attributes[BLOCKS] = op.attributes[KERNEL_BLOCKS]
+        if axes := blocked_axes(op.results[0]):
+            call.attributes[BLOCKS] = DenseArrayBase.from_list(i64, list(axes))
 
     def _may_overwrite(self, result: SSAValue, held: SSAValue) -> bool:
         """Whether a kernel may write `result` over `held`, everywhere that it reads that."""

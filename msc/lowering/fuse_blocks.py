@@ -1,10 +1,12 @@
 """Pass `fuse-blocks`: kernels that hand over their results block by block become one function.
 
-Before: `bufferize`'s @main with calls of kernels' functions, some of which say (`loop.blocks`, an integer k) that the
-first k axes of their result number blocks, which the next call reads one after the other. After: where the outermost k
-loops of each of these functions run over the blocks, and what is handed over is accessed at their numbers only, one
-call stands for all. Its function has these loops once, around what stood in them, and of what is handed over one block
-exists at a time: for each thread that shares the loop, which then takes neighbouring blocks.
+Before: `bufferize`'s @main with calls of kernels' functions, some of which say (`loop.blocks`) along which axes of
+their result the next call reads it block by block. After: where the outermost loops of each of these functions run along
+these axes, and an iteration accesses what is handed over at its own elements only, one call stands for all. Its function
+has these loops once, around what stood in them, and of what is handed over one block exists at a time: for each thread
+that shares the loop, which then takes neighbouring blocks. An iteration of one loop may be several of another. Blocks
+are local arrays where these take a sixteenth of the second cache at most: a stack lies in small pages, which slow larger
+ones down; others are scratch.
 Left alone: functions with other loops, a last one that writes where one before it reads, and those whose local arrays
 do not fit on a stack together. Those that are no longer called are gone. Options: `threads`, 1 for none, and `target`,
 whose cores they are where the call decides (0), and whose stack it is.
@@ -25,13 +27,13 @@ from xdsl.passes import ModulePass
 from msc.analysis.bytes import stack_bytes
 from msc.ir.entry import find_entry
 from msc.ir.typed import memref_type
-from msc.lowering.block_function import BlockFunction, Calls, blocks_of
+from msc.lowering.block_function import BlockFunction, Calls, blocked_axes
 from msc.lowering.buffer_liveness import STEPS, users_through_views
 from msc.lowering.buffer_types import root_buffer
 from msc.lowering.inlined import NotOutlined
 from msc.lowering.kernel_functions import KernelFunctions
 from msc.lowering.kernel_signature import KernelSignature, kernel_signatures
-from msc.targets.cpu import cpu_target
+from msc.targets.cpu import CpuTarget, cpu_target
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class FuseBlocksPass(ModulePass):
         if entry is not None:
             target = cpu_target(self.target)
             functions = KernelFunctions(op, entry)
-            _Fusion(functions, kernel_signatures(op), self.threads or target.cores, target.stack).run()
+            _Fusion(functions, kernel_signatures(op), self.threads or target.cores, target).run()
 
 
 @dataclass
@@ -56,7 +58,7 @@ class _Fusion:
     functions: KernelFunctions
     signatures: Mapping[str, KernelSignature]
     threads: int
-    stack: int
+    target: CpuTarget
     made: dict[object, func.FuncOp] = field(default_factory=dict[object, func.FuncOp])
     """By what they stand for: calls of the same kernels, one after the other, share a function."""
 
@@ -73,7 +75,7 @@ class _Fusion:
         """A call and those after it, as long as each hands over blocks to the next one and to nothing else."""
         yield call
         after = _next_step(call)
-        if blocks_of(call) and isinstance(after, func.CallOp) and self._hands_over(call, after):
+        if blocked_axes(call) and isinstance(after, func.CallOp) and self._hands_over(call, after):
             yield from self._chain(after)
 
     def _hands_over(self, call: func.CallOp, after: func.CallOp) -> bool:
@@ -92,16 +94,24 @@ class _Fusion:
         if calls.overwrites:
             return False
         if calls.key not in self.made:
-            try:
-                function = BlockFunction(calls, self.functions.by_name, self.threads).build()
-            except NotOutlined:
-                return False
-            if stack_bytes(function) > self.stack:
+            function = self._function(calls)
+            if function is None:
                 return False
             self.functions.place(function, chain[-1].callee.string_value().partition("_")[2])
             self.made[calls.key] = function
         self._call(self.made[calls.key], calls)
         return True
+
+    def _function(self, calls: Calls) -> func.FuncOp | None:
+        """The function of a chain, with small blocks on the stack; None if there can be none."""
+        for is_local, most in ((True, min(self.target.stack, self.target.l2 // 16)), (False, self.target.stack)):
+            try:
+                function = BlockFunction(calls, self.functions.by_name, self.threads, is_local).build()
+            except NotOutlined:
+                return None
+            if stack_bytes(function) <= most:
+                return function
+        return None
 
     def _call(self, function: func.FuncOp, calls: Calls) -> None:
         last = calls.chain[-1]

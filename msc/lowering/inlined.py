@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import func, memref
@@ -13,6 +13,7 @@ from xdsl.utils.hints import isa
 
 from msc.dialects.loop import ForOp, LoopKind, PrefetchOp
 from msc.dialects.loop.accesses import AccessOp, access_properties
+from msc.poly.affine import simplified
 
 CALLS = "loop.calls"
 """How many calls of kernels a function stands for."""
@@ -27,11 +28,13 @@ class Target:
     """Where a kernel's parameter lies in the function: a buffer, entries in front, and the axes behind them.
 
     `axes` says for each axis of the buffer behind the prefix which axis of the parameter it is; None for one of size 1.
+    `blocks` are axes of the parameter of which the buffer has one block only, with its number and size.
     """
 
     buffer: SSAValue
     prefix: tuple[SSAValue, ...]
     axes: tuple[int | None, ...]
+    blocks: Mapping[int, tuple[SSAValue, int]] = field(default_factory=dict[int, tuple[SSAValue, int]])
 
 
 @dataclass
@@ -107,15 +110,17 @@ class Inlined:
         )
 
     def _indices(self, op: Operation, target: Target, given: Sequence[SSAValue]) -> list[SSAValue]:
-        if None in target.axes:
+        if None in target.axes or not target.blocks.keys().isdisjoint(target.axes):
             raise NotOutlined(f"{op.name} reads a local array in another shape")
         return [*target.prefix, *(self._value(given[axis]) for axis in target.axes if axis is not None)]
 
 
 def index_into(target: Target, map_: AffineMap, indices: Sequence[SSAValue]) -> tuple[AffineMap, list[SSAValue]]:
     """An index into a parameter as one into what stands for it."""
-    values = list(dict.fromkeys((*target.prefix, *indices)))
+    values = list(dict.fromkeys((*target.prefix, *(number for number, _ in target.blocks.values()), *indices)))
     inner = [_over(expr, indices, values) for expr in map_.results]
+    for axis, (number, size) in target.blocks.items():
+        inner[axis] = simplified(inner[axis] - AffineExpr.dimension(values.index(number)) * size)
     behind = (AffineExpr.constant(0) if axis is None else inner[axis] for axis in target.axes)
     front = (AffineExpr.dimension(values.index(v)) for v in target.prefix)
     return AffineMap(len(values), 0, (*front, *behind)), values

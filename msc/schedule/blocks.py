@@ -2,37 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
+from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineDimExpr
 
 from msc.analysis.kernel_model import output_positions
-from msc.dialects.gk import KernelOp, blocks_of
+from msc.dialects.gk import KernelOp, blocked_axes, blocks_of
 from msc.poly.model import KernelModel
-from msc.poly.plan import Member
+from msc.poly.plan import Member, Plan
+from msc.targets.cpu import LINE_PAIR_BYTES
 
-Blocked: TypeAlias = tuple[int, int]
-"""An array of a kernel's model, and how many of its axes, in front, number blocks."""
+_ELEMENT_BYTES = 4
+
+
+@dataclass(frozen=True)
+class Blocked:
+    """An array of a kernel's model, and the axes along which it is handed over, the outermost first.
+
+    `is_numbered`: an index along them is the number of a block; else one of several elements of a block.
+    """
+
+    array: int
+    axes: tuple[int, ...]
+    is_numbered: bool
+
+    @classmethod
+    def of(cls, array: int, value: SSAValue) -> Blocked:
+        """The array that a kernel's model has for a value."""
+        return cls(array, blocked_axes(value), blocks_of(value) > 0)
 
 
 def blocked_arrays(kernel: KernelOp) -> tuple[Blocked, ...]:
     """What a kernel takes and gives block by block."""
-    inputs = [(k, blocks_of(value)) for k, value in enumerate(kernel.inputs)]
-    results = zip(output_positions(kernel), map(blocks_of, kernel.results), strict=True)
-    return tuple((array, axes) for array, axes in (*inputs, *results) if axes)
+    inputs = [Blocked.of(k, value) for k, value in enumerate(kernel.inputs)]
+    positions = zip(output_positions(kernel), kernel.results, strict=True)
+    results = [Blocked.of(array, value) for array, value in positions]
+    return tuple(found for found in (*inputs, *results) if found.axes)
+
+
+def numbered_loops(model: KernelModel, band: Sequence[Member], blocked: Sequence[Blocked]) -> list[Member]:
+    """Those of `loops_over_blocks` with a block an iteration, which leaves nothing of them for vectors and tiles."""
+    return loops_over_blocks(model, band, [found for found in blocked if found.is_numbered])
 
 
 def loops_over_blocks(model: KernelModel, band: Sequence[Member], blocked: Sequence[Blocked]) -> list[Member]:
-    """The loops of the band that number the blocks, outermost first; empty where one of them is none of the band."""
+    """The loops of the band over the blocks, outermost first; empty where one of them is none of the band."""
     loops: list[Member] = []
-    for axis in range(max((axes for _, axes in blocked), default=0)):
-        arrays = [array for array, axes in blocked if axis < axes]
-        found = [m for m in band if all(_counts(model, m, array, axis) for array in arrays)]
-        loops += found[:1]
-        if not found:
+    for depth in range(max((len(found.axes) for found in blocked), default=0)):
+        places = [(found.array, found.axes[depth]) for found in blocked if depth < len(found.axes)]
+        matching = [m for m in band if all(_counts(model, m, array, axis) for array, axis in places)]
+        loops += matching[:1]
+        if not matching:
             return []
     return loops
+
+
+def with_blocks_outermost(model: KernelModel, plan: Plan, blocked: Sequence[Blocked], lanes: int) -> Plan:
+    """The plan with its loops over blocks in front of all others.
+
+    Where nothing is reduced, tiles of vectors are as wide as a pair of lines, if these divide their loop.
+    """
+    loops = loops_over_blocks(model, plan.band, blocked)
+    rest = (m for m in plan.band if m not in loops)
+    is_plain = not any(s.combine for s in model.statements)
+    split = (_in_pairs_of_lines(m, lanes) if m.vector and is_plain else m for m in loops)
+    return replace(plan, band=(*split, *rest))
+
+
+def _in_pairs_of_lines(member: Member, lanes: int) -> Member:
+    wide = max(lanes, LINE_PAIR_BYTES // _ELEMENT_BYTES)
+    return replace(member, tile=lanes if member.extent % wide else wide)
+
+
+def is_handed_over(array: int, blocked: Collection[Blocked]) -> bool:
+    """Whether an array is one of those."""
+    return any(found.array == array for found in blocked)
 
 
 def _counts(model: KernelModel, member: Member, array: int, axis: int) -> bool:

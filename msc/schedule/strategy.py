@@ -18,7 +18,7 @@ from msc.poly.outer_band import ScheduleLimit, SharedLoop, can_share, carries_no
 from msc.poly.plan import Group, Member, Plan
 from msc.poly.scalar import reads
 from msc.schedule.access import block_size, lanes_of, pieces, scalar_cost, statement_cost, strides, vectorisable
-from msc.schedule.blocks import loops_over_blocks
+from msc.schedule.blocks import Blocked, is_handed_over, numbered_loops, with_blocks_outermost
 from msc.schedule.loop_order import turned
 from msc.schedule.prediction import KernelCost
 from msc.schedule.staging import own_loops, staged, with_staged
@@ -47,29 +47,34 @@ def decide(
 ) -> Decision:
     """The plan of a kernel on a target, among others; loops over blocks that they hand to each other are outermost."""
     reasons: list[str] = []
-    first, copies = _borders(model), staged(model)
+    first, copies = _borders(model, around.blocked), staged(model)
     rest = [k for k in range(len(model.statements)) if k not in first and k not in copies]
     band = _outer_band(model, deps, rest, reasons)
     groups = _groups(model, deps, band, rest)
-    blocks = loops_over_blocks(model, band, around.blocked)
+    blocks = numbered_loops(model, band, around.blocked)
     inside = tuple(m for m in band if m not in blocks)
     cost = KernelCost(model, target, around.fresh(model))
     plan = _with_vectors(cost, inside, groups, threads or target.cores, reasons)
     plan = replace(plan, band=(*blocks, *plan.band))
     lanes = lanes_of(model, target)
+    plan = with_blocks_outermost(model, plan, around.blocked, lanes)
     plan = with_staged(model, plan, copies, reasons)
     before = tuple(_inner_vector(model, Group((k,), own_loops(model, k, ())), lanes) for k in first)
     plan = replace(plan, first=before)
     return Decision(shared(model, plan, target, threads, reasons, around), reasons)
 
 
-def _borders(model: KernelModel) -> list[int]:
-    """Statements that fill a part of an output with a constant, beside others that compute: they run first, alone."""
+def _borders(model: KernelModel, blocked: Sequence[Blocked]) -> list[int]:
+    """Statements that fill a part of an output with a constant, beside others that compute: they run first, alone.
+
+    Where a block of the output is all that exists, they run for each.
+    """
     updated = {s.target for s in model.statements if s.combine}
     fills = [
         k
         for k, s in enumerate(model.statements)
         if model.arrays[s.target].kind == "output" and s.target not in updated and not any(reads(s.body))
+        if not is_handed_over(s.target, blocked)
     ]
     return fills if len(fills) < len(model.statements) else []
 

@@ -20,6 +20,9 @@ WIDE = 4
 """Vectors in a row of a register tile that reads few elements of other operands for each multiply-add."""
 
 
+LINE_PAIR_BYTES = 128
+"""Two neighbouring cache lines, which a processor fetches together: rows written a line at a time cost more."""
+
 MUCH_LESS = 1.1
 """How much less work a tile of another shape must be to be worth that its loads are more."""
 

@@ -2,8 +2,17 @@
 
 from xdsl.ir import Dialect
 
-from msc.dialects.gk.ops import KERNEL_BLOCKS, LOOP_LABEL, KernelOp, YieldOp, blocks_of
+from msc.dialects.gk.ops import BLOCK_AXIS, KERNEL_BLOCKS, LOOP_LABEL, KernelOp, YieldOp, blocked_axes, blocks_of
 
 GK = Dialect("gk", [KernelOp, YieldOp])
 
-__all__ = ["GK", "KERNEL_BLOCKS", "LOOP_LABEL", "KernelOp", "YieldOp", "blocks_of"]
+__all__ = [
+    "BLOCK_AXIS",
+    "GK",
+    "KERNEL_BLOCKS",
+    "LOOP_LABEL",
+    "KernelOp",
+    "YieldOp",
+    "blocked_axes",
+    "blocks_of",
+]

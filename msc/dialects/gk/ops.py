@@ -37,6 +37,10 @@ KERNEL_BLOCKS = "gk.blocks"
 """On a kernel: how many axes of its result, in front, number blocks that the one reader takes one after the other."""
 
 
+BLOCK_AXIS = "gk.block_axis"
+"""On a kernel: the axis of its result of which the one reader takes a few elements after the other, a block."""
+
+
 LOOP_LABEL = "gk.label"
 """On a loop: what its function is named after, if it becomes one."""
 
@@ -142,5 +146,15 @@ class KernelOp(IRDLOperation):
 
 def blocks_of(value: SSAValue) -> int:
     """How many axes of a value number blocks that kernels hand over; 0 for an ordinary one."""
-    count = value.owner.attributes.get(KERNEL_BLOCKS) if isinstance(value.owner, KernelOp) else None
-    return count.value.data if isa(count, IntegerAttr) else 0
+    return _number(value, KERNEL_BLOCKS) or 0
+
+
+def blocked_axes(value: SSAValue) -> tuple[int, ...]:
+    """The axes along which kernels hand over a value block by block, outermost first; none for an ordinary one."""
+    axis = _number(value, BLOCK_AXIS)
+    return tuple(range(blocks_of(value))) if axis is None else (axis,)
+
+
+def _number(value: SSAValue, name: str) -> int | None:
+    number = value.owner.attributes.get(name) if isinstance(value.owner, KernelOp) else None
+    return number.value.data if isa(number, IntegerAttr) else None

@@ -1,0 +1,176 @@
+"""Pass `hand-over-blocks`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.ir.affine import AffineDimExpr, AffineMap
+from xdsl.passes import ModulePass
+
+from msc.analysis.bytes import bytes_of, bytes_read, bytes_written
+from msc.analysis.constancy import is_constant
+from msc.analysis.kernel_model import kernel_model, output_positions
+from msc.dialects.element_types import BYTES
+from msc.dialects.gk import BLOCK_AXIS, KernelOp, blocked_axes
+from msc.dialects.open_sizes import has_open_sizes
+from msc.ir.typed import static_shape
+from msc.poly.alignment import aligned
+from msc.poly.model import KernelModel
+from msc.targets.cpu import LINE_PAIR_BYTES, CpuTarget, cpu_target
+
+_Loop: TypeAlias = Mapping[int, int]
+"""The dimension of each statement of a kernel that one loop runs over."""
+
+
+@dataclass(frozen=True)
+class HandOverBlocks(ModulePass):
+    """Let kernels hand over their results a block at a time, where all of it would leave the second cache.
+
+    Takes: kernels. Gives: the same kernels; of a chain of them, each the only reader of the one before, all but the
+    last say along which axis of the result they are read block by block (`gk.block_axis`). One loop of all of them runs
+    over it, outermost (`fuse-blocks` makes one function of the chain). The first kernel may reduce; those behind it
+    read nothing twice. What the loop does not divide is read for each block: it takes half of the second cache at
+    most, and with what is handed over and written, the chain would take more. Where nothing is reduced, a block fits
+    the first cache. Blocks are whole vectors.
+    Left alone: kernels that hand over blocks already (`winograd`), all where calls decide sizes, and all of several
+    threads: each goes on with the rows that it wrote, and would fetch blocks along other axes from the others.
+    Keeps: the meaning, bit by bit. Options: `target` and `threads`. Run it when layouts are decided.
+    """
+
+    name = "hand-over-blocks"
+    target: str = "native"
+    threads: int = 1
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if has_open_sizes(op) or self.threads != 1:
+            return
+        target, kernels = cpu_target(self.target), [k for k in op.walk() if isinstance(k, KernelOp)]
+        taken = {k for k in kernels if any(map(blocked_axes, (*k.inputs, *k.results)))}
+        for kernel in kernels:
+            chain = [] if kernel in taken else _chain(kernel, taken, target)
+            for link in chain[:-1]:
+                assert link.axis is not None
+                link.kernel.attributes[BLOCK_AXIS] = IntegerAttr(link.axis, i64)
+            taken |= {link.kernel for link in chain}
+
+
+@dataclass(frozen=True)
+class _Link:
+    """A kernel of a chain, the loop that runs over the blocks, and the axis of the result that it runs along."""
+
+    kernel: KernelOp
+    model: KernelModel
+    loop: _Loop
+    axis: int | None
+
+    @property
+    def kept(self) -> int:
+        """Bytes of the inputs that each block reads as a whole."""
+        whole = (v for k, v in enumerate(self.kernel.inputs) if not _runs_along(self.model, self.loop, k))
+        return sum(map(bytes_of, whole))
+
+
+def _chain(first: KernelOp, taken: Collection[KernelOp], target: CpuTarget) -> list[_Link]:
+    """The chain from a kernel on that pays, along the axis for which the least is read for each block."""
+    if _reader(first) is None or first in taken or bytes_read(first) + bytes_written(first) <= target.l1:
+        return []
+    chains = [_links(first, axis, taken) for axis in range(len(static_shape(first.results[0])))]
+    return min((chain for chain in chains if _pays(chain, target)), key=_kept, default=list[_Link]())
+
+
+def _pays(chain: Sequence[_Link], target: CpuTarget) -> bool:
+    """Whether what is handed over would leave the cache, and what each block reads stays."""
+    if len(chain) < 2 or not _is_of_vectors(chain[0], target):
+        return False
+    handed = [bytes_written(link.kernel) for link in chain[:-1]]
+    variable = sum(bytes_of(value) for value in chain[0].kernel.inputs if not is_constant(value))
+    all_ = variable + sum(handed) + bytes_written(chain[-1].kernel)
+    is_near = any(s.combine for s in chain[0].model.statements) or max(handed) // _blocks(chain[0]) <= target.l1
+    return is_near and sum(handed) > target.l1 and _kept(chain) <= target.l2 // 2 < all_
+
+
+def _extent_and_bytes(link: _Link) -> tuple[int, int]:
+    """Of the loop over blocks, and of an element of the result."""
+    statement, dim = next(iter(link.loop.items()))
+    (array,) = output_positions(link.kernel)
+    return link.model.statements[statement].extents[dim], BYTES[link.model.arrays[array].dtype]
+
+
+def _is_of_vectors(link: _Link, target: CpuTarget) -> bool:
+    """Whether the axis is several vectors."""
+    extent, size = _extent_and_bytes(link)
+    vectors, rest = divmod(extent, target.lanes(size))
+    return vectors > 1 and not rest
+
+
+def _blocks(link: _Link) -> int:
+    """How many blocks there are, a pair of lines wide."""
+    extent, size = _extent_and_bytes(link)
+    return max(1, extent * size // LINE_PAIR_BYTES)
+
+
+def _kept(chain: Sequence[_Link]) -> int:
+    return sum(link.kept for link in chain)
+
+
+def _links(kernel: KernelOp, axis: int, taken: Collection[KernelOp]) -> list[_Link]:
+    """A kernel and those behind it that read blocks along an axis of its result."""
+    model = kernel_model(kernel)
+    (array,) = output_positions(kernel)
+    loop = _loop_along(model, array, axis)
+    links = [] if loop is None else [_Link(kernel, model, loop, axis)]
+    while links and links[-1].axis is not None:
+        link = _next(links[-1], taken)
+        if link is None:
+            break
+        links.append(link)
+    return links
+
+
+def _next(link: _Link, taken: Collection[KernelOp]) -> _Link | None:
+    """The reader of what a kernel gives, if one loop of it runs over the same blocks, and it reduces nothing."""
+    reader = _reader(link.kernel)
+    if reader is None or reader in taken or link.axis is None:
+        return None
+    model = kernel_model(reader)
+    loop = _loop_along(model, list(reader.inputs).index(link.kernel.results[0]), link.axis)
+    if loop is None or any(s.combine for s in model.statements):
+        return None
+    given = output_positions(reader)
+    axes = range(len(model.arrays[given[0]].shape)) if len(given) == 1 else ()
+    return _Link(reader, model, loop, next((a for a in axes if _is_along(model, loop, given[0], a)), None))
+
+
+def _reader(kernel: KernelOp) -> KernelOp | None:
+    """The kernel in the same block that alone reads the only result of one."""
+    if len(kernel.results) > 1 or not kernel.results[0].has_one_use():
+        return None
+    reader = next(iter(kernel.results[0].uses)).operation
+    return reader if isinstance(reader, KernelOp) and reader.parent is kernel.parent else None
+
+
+def _loop_along(model: KernelModel, array: int, axis: int) -> _Loop | None:
+    """The loop of all statements that an axis of an array is indexed by."""
+    loops = aligned(model, range(len(model.statements))).loops
+    return next((loop for loop in loops if _is_along(model, loop, array, axis)), None)
+
+
+def _is_along(model: KernelModel, loop: _Loop, array: int, axis: int) -> bool:
+    """Whether a loop is all that the index along an axis of an array moves with, in every statement."""
+    indices = ((s, map_.results) for s, map_ in _accesses(model, array))
+    return all(len(index) > axis and index[axis] == AffineDimExpr(loop[s]) for s, index in indices)
+
+
+def _runs_along(model: KernelModel, loop: _Loop, array: int) -> bool:
+    """Whether each iteration of a loop reads another part of an array."""
+    return all(loop[s] in map_.used_dims() for s, map_ in _accesses(model, array))
+
+
+def _accesses(model: KernelModel, array: int) -> Iterator[tuple[int, AffineMap]]:
+    """The statements that access an array, and at which index."""
+    for number, statement in enumerate(model.statements):
+        yield from ((number, map_) for accessed, map_ in statement.accesses() if accessed == array)
