@@ -33,9 +33,9 @@ class HandOverBlocks(ModulePass):
     Takes: kernels. Gives: the same kernels; of a chain of them, each the only reader of the one before, all but the
     last say along which axis of the result they are read block by block (`gk.block_axis`). One loop of all of them runs
     over it, outermost (`fuse-blocks` makes one function of the chain). The first kernel may reduce; those behind it
-    read nothing twice. What the loop does not divide is read for each block: it takes half of the second cache at
-    most, and with what is handed over and written, the chain would take more. Where nothing is reduced, a block fits
-    the first cache. Blocks are whole vectors.
+    read nothing twice. What the loop does not divide is read for each block: it takes half of the second cache at most
+    and no more than what is handed over, and with what is handed over and written, the chain would take more. Where
+    nothing is reduced, a block fits the first cache; a product is cut along its rows. Blocks are whole vectors.
     Left alone: kernels that hand over blocks already (`winograd`), all where calls decide sizes, and all of several
     threads: each goes on with the rows that it wrote, and would fetch blocks along other axes from the others.
     Keeps: the meaning, bit by bit. Options: `target` and `threads`. Run it when layouts are decided.
@@ -68,6 +68,11 @@ class _Link:
     axis: int | None
 
     @property
+    def reduces(self) -> bool:
+        """Whether some statement updates what it writes."""
+        return any(s.combine for s in self.model.statements)
+
+    @property
     def kept(self) -> int:
         """Bytes of the inputs that each block reads as a whole."""
         whole = (v for k, v in enumerate(self.kernel.inputs) if not _runs_along(self.model, self.loop, k))
@@ -89,8 +94,14 @@ def _pays(chain: Sequence[_Link], target: CpuTarget) -> bool:
     handed = [bytes_written(link.kernel) for link in chain[:-1]]
     variable = sum(bytes_of(value) for value in chain[0].kernel.inputs if not is_constant(value))
     all_ = variable + sum(handed) + bytes_written(chain[-1].kernel)
-    is_near = any(s.combine for s in chain[0].model.statements) or max(handed) // _blocks(chain[0]) <= target.l1
-    return is_near and sum(handed) > target.l1 and _kept(chain) <= target.l2 // 2 < all_
+    fits = _is_along_rows(chain[0]) if chain[0].reduces else max(handed) // _blocks(chain[0]) <= target.l1
+    is_more = sum(handed) > target.l1 and sum(handed) >= _kept(chain)
+    return fits and is_more and _kept(chain) <= target.l2 // 2 < all_
+
+
+def _is_along_rows(link: _Link) -> bool:
+    """Whether neighbours along the axis lie side by side, so that tiles of it are whole vectors."""
+    return link.axis == len(static_shape(link.kernel.results[0])) - 1
 
 
 def _extent_and_bytes(link: _Link) -> tuple[int, int]:
@@ -138,11 +149,12 @@ def _next(link: _Link, taken: Collection[KernelOp]) -> _Link | None:
         return None
     model = kernel_model(reader)
     loop = _loop_along(model, list(reader.inputs).index(link.kernel.results[0]), link.axis)
-    if loop is None or any(s.combine for s in model.statements):
+    if loop is None:
         return None
     given = output_positions(reader)
     axes = range(len(model.arrays[given[0]].shape)) if len(given) == 1 else ()
-    return _Link(reader, model, loop, next((a for a in axes if _is_along(model, loop, given[0], a)), None))
+    link = _Link(reader, model, loop, next((a for a in axes if _is_along(model, loop, given[0], a)), None))
+    return None if link.reduces else link
 
 
 def _reader(kernel: KernelOp) -> KernelOp | None:
