@@ -45,8 +45,8 @@ class BlockProducts(ModulePass):
     Left alone: products whose rows one register tile takes, or that are so many that the right operand is packed;
     sums that take much of the second cache; reductions with no block that divides them; few rows for more than one
     of `threads`; all where calls decide sizes.
-    Keeps: the meaning; sums are rounded block by block. Option: `target`, whose second cache decides. Run it after
-    `block-attention` and before `cluster-kernels`.
+    Keeps: the meaning; sums are rounded block by block. Options: `target`, whose second cache decides, and `threads`.
+    Run it after `block-attention` and before `cluster-kernels`.
     """
 
     name = "block-products"
