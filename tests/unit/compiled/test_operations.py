@@ -51,7 +51,7 @@ def compare(cases: Sequence[Case], results: Iterable[Array], right: Iterable[Arr
     for operation, types in cases:
         for _ in range(results_of(operation)):
             try:
-                assert_close(operation, next(actual), next(expected))
+                assert_close(operation, types, next(actual), next(expected))
             except AssertionError as difference:
                 wrong.append(f"{operation} on {types}: {difference}")
     assert not wrong, "\n\n".join(wrong[:10])
