@@ -138,6 +138,7 @@ LARGE_CASES: list[Case] = [
     ("ms.gather %0, %1", "70x33xf32 4001xi64"),
     ("ms.concat %0, %1 {axis = 0}", "40001xi8 30001xi8"),
     ('ms.pad %0 {pad = [300, 2, 5, 101], mode = "wrap"}', "401x129xf32"),
+    ("ms.matmul %0, %1", "17x1024xf32 1024x1024xf32"),
 ]
 """Where tiles, accumulators of several vectors, scratch buffers beyond the stack, and threads come in."""
 
