@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
 from xdsl.context import Context
-from xdsl.dialects import scf
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from msc.dialects.gk import LOOP_LABEL
 from msc.dialects.ms.entries import EntryOp, SetEntryOp
 from msc.dialects.ms.linear import MatrixProductOp
 from msc.dialects.ms.movement import ConcatOp, TransposeOp
@@ -23,9 +21,8 @@ from msc.graph_kernel.attention import Attention, attention
 from msc.graph_kernel.attention_blocks import Carried, Use, accumulator
 from msc.graph_kernel.attention_operands import Part, is_turned_late, operand, parts
 from msc.graph_kernel.expanders.emitter import Emitter
-from msc.graph_kernel.graph_loops import index, loop_over, stacked
+from msc.graph_kernel.graph_loops import index, loop_over, put_in_place, stacked
 from msc.graph_kernel.visible_keys import VisibleKeys, columns
-from msc.ir.locations import set_location
 from msc.targets.cpu import CpuTarget, cpu_target
 
 BLOCKS = (64, 80, 96, 48)
@@ -88,13 +85,7 @@ class _Blocks:
         product, emit = self._found.product, self._emit
         values = [self._of_rows(emit, part) for part in self._rows]
         value = values[0] if len(values) == 1 else emit(ConcatOp, *values, axis=len(self._batch))
-        value = emit.reshape(value, product.result_shape())
-        value.name_hint = product.results[0].name_hint
-        for op in emit.ops:
-            set_location(op, product.location)
-            if isinstance(op, scf.ForOp):
-                op.attributes[LOOP_LABEL] = StringAttr("attention")
-        Rewriter.replace_op(product, emit.ops, [value])
+        put_in_place(emit, emit.reshape(value, product.result_shape()), "attention")
         for op in reversed(self._found.ops):
             Rewriter.erase_op(op)
 

@@ -6,25 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import scf
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
 
 from msc.analysis.constancy import Constancy
 from msc.dialects.element_types import BYTES
-from msc.dialects.gk import LOOP_LABEL
 from msc.dialects.ms.arithmetic import AddOp
 from msc.dialects.ms.entries import EntryOp
 from msc.dialects.ms.linear import MatmulOp
 from msc.dialects.ms.movement import BroadcastToOp, TransposeOp
 from msc.dialects.open_sizes import has_open_sizes
 from msc.graph_kernel.expanders.emitter import Emitter
-from msc.graph_kernel.graph_loops import index, loop_over
+from msc.graph_kernel.graph_loops import index, loop_over, put_in_place
 from msc.graph_kernel.pack_operands import ROWS_THAT_PAY
-from msc.ir.locations import set_location
 from msc.targets.cpu import SUMS_IN_FLIGHT, CpuTarget, cpu_target
 
 LEAST_STEPS = 16
@@ -90,9 +86,4 @@ def _replace(product: MatmulOp, steps: int) -> None:
         return [body(AddOp, carried[0], part)]
 
     (value,) = loop_over(emit, (index(emit, 0), index(emit, blocks)), [zeros], add)
-    for op in emit.ops:
-        set_location(op, product.location)
-        if isinstance(op, scf.ForOp):
-            op.attributes[LOOP_LABEL] = StringAttr("matmul")
-    value.name_hint = product.results[0].name_hint
-    Rewriter.replace_op(product, emit.ops, [value])
+    put_in_place(emit, value, "matmul")

@@ -6,11 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from xdsl.dialects import arith, scf, tensor
-from xdsl.dialects.builtin import IndexType, i64
+from xdsl.dialects.builtin import IndexType, StringAttr, i64
 from xdsl.ir import Block, SSAValue
+from xdsl.rewriter import Rewriter
 
+from msc.dialects.gk import LOOP_LABEL
 from msc.dialects.ms.shapes import tensor_type
 from msc.graph_kernel.expanders.emitter import Emitter
+from msc.ir.locations import set_location
 
 Body: TypeAlias = Callable[[Emitter, SSAValue, Sequence[SSAValue]], Sequence[SSAValue]]
 """Emits what an iteration does with its number and what is carried, and gives what is carried on."""
@@ -42,3 +45,14 @@ def loop_over(
     loop = scf.ForOp(*bounds, index(emit, 1), start, block)
     emit.ops.append(loop)
     return loop.results
+
+
+def put_in_place(emit: Emitter, value: SSAValue, label: str) -> None:
+    """Replace the emitter's operation by what was emitted; its loops become functions named after the label."""
+    replaced = emit.op
+    for op in emit.ops:
+        set_location(op, replaced.location)
+        if isinstance(op, scf.ForOp):
+            op.attributes[LOOP_LABEL] = StringAttr(label)
+    value.name_hint = replaced.results[0].name_hint
+    Rewriter.replace_op(replaced, emit.ops, [value])

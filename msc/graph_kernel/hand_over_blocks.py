@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
-from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.passes import ModulePass
 
 from msc.analysis.bytes import bytes_of, bytes_read, bytes_written
@@ -18,7 +17,7 @@ from msc.dialects.element_types import BYTES
 from msc.dialects.gk import BLOCK_AXIS, KernelOp, blocked_axes
 from msc.dialects.open_sizes import has_open_sizes
 from msc.ir.typed import static_shape
-from msc.poly.alignment import aligned
+from msc.poly.alignment import aligned, is_along, runs_along
 from msc.poly.model import KernelModel
 from msc.targets.cpu import LINE_PAIR_BYTES, CpuTarget, cpu_target
 
@@ -75,7 +74,7 @@ class _Link:
     @property
     def kept(self) -> int:
         """Bytes of the inputs that each block reads as a whole."""
-        whole = (v for k, v in enumerate(self.kernel.inputs) if not _runs_along(self.model, self.loop, k))
+        whole = (v for k, v in enumerate(self.kernel.inputs) if not runs_along(self.model, self.loop, k))
         return sum(map(bytes_of, whole))
 
 
@@ -153,7 +152,7 @@ def _next(link: _Link, taken: Collection[KernelOp]) -> _Link | None:
         return None
     given = output_positions(reader)
     axes = range(len(model.arrays[given[0]].shape)) if len(given) == 1 else ()
-    link = _Link(reader, model, loop, next((a for a in axes if _is_along(model, loop, given[0], a)), None))
+    link = _Link(reader, model, loop, next((a for a in axes if is_along(model, loop, given[0], a)), None))
     return None if link.reduces else link
 
 
@@ -168,21 +167,4 @@ def _reader(kernel: KernelOp) -> KernelOp | None:
 def _loop_along(model: KernelModel, array: int, axis: int) -> _Loop | None:
     """The loop of all statements that an axis of an array is indexed by."""
     loops = aligned(model, range(len(model.statements))).loops
-    return next((loop for loop in loops if _is_along(model, loop, array, axis)), None)
-
-
-def _is_along(model: KernelModel, loop: _Loop, array: int, axis: int) -> bool:
-    """Whether a loop is all that the index along an axis of an array moves with, in every statement."""
-    indices = ((s, map_.results) for s, map_ in _accesses(model, array))
-    return all(len(index) > axis and index[axis] == AffineDimExpr(loop[s]) for s, index in indices)
-
-
-def _runs_along(model: KernelModel, loop: _Loop, array: int) -> bool:
-    """Whether each iteration of a loop reads another part of an array."""
-    return all(loop[s] in map_.used_dims() for s, map_ in _accesses(model, array))
-
-
-def _accesses(model: KernelModel, array: int) -> Iterator[tuple[int, AffineMap]]:
-    """The statements that access an array, and at which index."""
-    for number, statement in enumerate(model.statements):
-        yield from ((number, map_) for accessed, map_ in statement.accesses() if accessed == array)
+    return next((loop for loop in loops if is_along(model, loop, array, axis)), None)

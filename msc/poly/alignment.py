@@ -39,6 +39,24 @@ def aligned(model: KernelModel, statements: Sequence[int]) -> Alignment:
     return Alignment(loops, unique and _is_plain(model, statements))
 
 
+def is_along(model: KernelModel, loop: Mapping[int, int], array: int, axis: int) -> bool:
+    """Whether a loop, statement -> dimension, is all that the index along an axis moves with, in all statements."""
+    return all(
+        len(index) > axis and s in loop and index[axis] == AffineDimExpr(loop[s]) for s, index in _indices(model, array)
+    )
+
+
+def runs_along(model: KernelModel, loop: Mapping[int, int], array: int) -> bool:
+    """Whether each iteration of a loop, statement -> dimension, accesses another part of an array."""
+    return all(any(loop.get(s) in expr.used_dims() for expr in index) for s, index in _indices(model, array))
+
+
+def _indices(model: KernelModel, array: int) -> Iterator[tuple[int, Sequence[AffineExpr]]]:
+    """The statements that access an array, and at which index."""
+    everywhere = _accesses(model, range(len(model.statements)))
+    return ((statement, index) for statement, accessed, index in everywhere if accessed == array)
+
+
 def _classes(model: KernelModel, statements: Sequence[int]) -> list[set[_Dimension]]:
     found: dict[_Dimension, set[_Dimension]] = {
         (s, d): {(s, d)} for s in statements for d in range(len(model.statements[s].extents))

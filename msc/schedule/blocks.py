@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.ir import SSAValue
-from xdsl.ir.affine import AffineDimExpr
 
 from msc.analysis.kernel_model import output_positions
 from msc.dialects.gk import KernelOp, blocked_axes, blocks_of
+from msc.poly.alignment import is_along
 from msc.poly.model import KernelModel
 from msc.poly.plan import Member, Plan
 from msc.targets.cpu import LINE_PAIR_BYTES
@@ -52,7 +52,7 @@ def loops_over_blocks(model: KernelModel, band: Sequence[Member], blocked: Seque
     loops: list[Member] = []
     for depth in range(max((len(found.axes) for found in blocked), default=0)):
         places = [(found.array, found.axes[depth]) for found in blocked if depth < len(found.axes)]
-        matching = [m for m in band if all(_counts(model, m, array, axis) for array, axis in places)]
+        matching = [m for m in band if all(is_along(model, m.dims, array, axis) for array, axis in places)]
         loops += matching[:1]
         if not matching:
             return []
@@ -79,14 +79,3 @@ def _in_pairs_of_lines(member: Member, lanes: int) -> Member:
 def is_handed_over(array: int, blocked: Collection[Blocked]) -> bool:
     """Whether an array is one of those."""
     return any(found.array == array for found in blocked)
-
-
-def _counts(model: KernelModel, member: Member, array: int, axis: int) -> bool:
-    """Whether a loop is all that the index along an axis of an array moves with, in every statement."""
-    places = [
-        (number, map_.results[axis])
-        for number, statement in enumerate(model.statements)
-        for accessed, map_ in statement.accesses()
-        if accessed == array
-    ]
-    return all(isinstance(e, AffineDimExpr) and member.dims.get(number) == e.position for number, e in places)
