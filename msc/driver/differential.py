@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ArrayAttr, MemRefType, ModuleOp, StringAttr
 from xdsl.utils.hints import isa
 
 from msc.analysis.flops import flops
+from msc.dialects.arrays import Array
 from msc.driver.compile import Compilation, Step, compile_model, generate_c
 from msc.driver.entry import entry_function
 from msc.driver.interpretation import input_tensors
@@ -24,7 +25,6 @@ from msc.driver.options import CompileOptions
 from msc.driver.reading_models import Model, read_model
 from msc.driver.traces import Trace, first_lost
 from msc.interp import WeightSource, evaluate, evaluate_loops
-from msc.interp.arrays import Array
 from msc.ir.locations import source_location
 from msc.runtime.artifact import load
 from msc.runtime.build import BuildOptions, build

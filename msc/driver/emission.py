@@ -18,7 +18,7 @@ from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.files import make_folder, replacing, write_text
 
 if TYPE_CHECKING:
-    from msc.interp.arrays import Array
+    from msc.dialects.arrays import Array
 
 _KINDS: Mapping[str, Kind] = {"obj": "o", "so": "so", "exe": "exe"}
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ModuleOp
 
+from msc.dialects.arrays import Array, dtype_text
 from msc.driver.entry import entry_function
 from msc.driver.reading_models import Model
 from msc.interp import WeightSource, evaluate, evaluate_loops
-from msc.interp.arrays import Array, dtype_text
 from msc.interp.inputs import arguments, declared
 from msc.interp.loops import ROLE_ATTRIBUTE
 from msc.runtime.program import TensorSpec

@@ -10,11 +10,11 @@ from xdsl.dialects import func, memref
 from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.ir import Operation, SSAValue
 
+from msc.dialects.arrays import Array, element_dtype
 from msc.dialects.gk import KernelOp
 from msc.dialects.open_sizes import argument_sizes
 from msc.driver.entry import entry_function
 from msc.interp import LoopProgram, WeightSource, evaluate
-from msc.interp.arrays import Array, element_dtype
 from msc.interp.loop_memory import fresh
 from msc.ir.typed import memref_type
 from msc.lowering.kernel_signature import KernelSignature

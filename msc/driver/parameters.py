@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from xdsl.dialects.builtin import ModuleOp
 
+from msc.dialects.arrays import Array
 from msc.interp import Evaluator, Symbols, WeightSource
-from msc.interp.arrays import Array
 
 
 class EvaluatedParameters(Mapping[str, Array]):

@@ -19,8 +19,8 @@ from msc.runtime.artifact import CompiledModel, load
 from msc.runtime.build import BuildOptions, build
 
 if TYPE_CHECKING:
+    from msc.dialects.arrays import Array
     from msc.importers.onnx import Imported, SpecialisingModel
-    from msc.interp.arrays import Array
 
 
 def specialise(model: str | PathLike[str], options: CompileOptions | None = None) -> SpecialisingModel:

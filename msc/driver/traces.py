@@ -10,10 +10,10 @@ from xdsl.dialects.builtin import ArrayAttr, FusedLoc
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.hints import isa
 
+from msc.dialects.arrays import Array
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp
 from msc.driver.model_outputs import Tolerance
-from msc.interp.arrays import Array
 from msc.ir.locations import location_of
 from msc.support.diagnostics import Location
 

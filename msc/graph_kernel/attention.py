@@ -12,11 +12,11 @@ from msc.dialects.element_types import BYTES, is_float
 from msc.dialects.ms.activations import SoftmaxOp
 from msc.dialects.ms.arithmetic import DivOp, MulOp
 from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.constants import splat_of
 from msc.dialects.ms.elementwise import CastOp, ElementwiseOp, SelectOp
 from msc.dialects.ms.linear import MatrixProductOp
 from msc.dialects.ms.shapes import Shape, known, shape_of
 from msc.dialects.ms.unary import IsNanOp
-from msc.graph_kernel.constants import splat_of
 from msc.ir.typed import tensor_type
 
 

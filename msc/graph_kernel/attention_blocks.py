@@ -16,6 +16,7 @@ from typing import TypeAlias
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
+from msc.dialects.arrays import numpy_dtype
 from msc.dialects.element_types import BYTES, element_type
 from msc.dialects.ms.arithmetic import AddOp, MaximumOp, MulOp, SubOp
 from msc.dialects.ms.comparison import GreaterOp
@@ -27,7 +28,6 @@ from msc.dialects.ms.shapes import shape_of
 from msc.dialects.ms.unary import ExpOp, ReciprocalOp
 from msc.graph_kernel.attention import Attention
 from msc.graph_kernel.expanders.emitter import Emitter
-from msc.interp.arrays import numpy_dtype
 from msc.ir.typed import tensor_type
 
 Use: TypeAlias = tuple[Operation, int]

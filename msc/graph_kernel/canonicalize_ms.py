@@ -11,16 +11,16 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.utils.hints import isa
 
+from msc.dialects.arrays import dense_array, tensor_dtype
 from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.constants import constant_of
 from msc.dialects.ms.elementwise import ElementwiseOp, SelectOp
 from msc.dialects.ms.movement import BroadcastToOp
 from msc.dialects.ms.shapes import broadcast_shapes, known, shape_of
 from msc.dialects.ms.structure import INLINE_CONSTANT_BYTES, ConstantOp
-from msc.graph_kernel.constants import constant_of
 from msc.graph_kernel.expanders.emitter import Emitter
 from msc.graph_kernel.simplifications import simplifications_of
 from msc.interp import evaluate_op
-from msc.interp.arrays import dense_array, tensor_dtype
 from msc.ir.rewriting import apply_patterns
 from msc.support.diagnostics import MscError
 

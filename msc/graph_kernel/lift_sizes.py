@@ -11,9 +11,9 @@ from xdsl.ir.affine import AffineConstantExpr, AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 
 from msc.analysis.live_values import LiveValues
+from msc.dialects.ms.constants import splat_of
 from msc.dialects.ms.structure import ConstantOp
 from msc.dialects.open_sizes import CONSTANT, module_sizes
-from msc.graph_kernel.constants import splat_of
 from msc.graph_kernel.size_comparison import Comparison, Differing, Sample, differs
 from msc.ir.entry import find_entry
 from msc.poly.affine import simplified

@@ -11,8 +11,8 @@ from xdsl.passes import ModulePass
 
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.base import BasicOp
+from msc.dialects.ms.constants import splat_of
 from msc.dialects.ms.structure import ConstantOp
-from msc.graph_kernel.constants import splat_of
 from msc.graph_kernel.parameters import DerivedParameters, erase_unused
 
 

@@ -13,10 +13,10 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from msc.analysis.live_values import LiveValues
+from msc.dialects.arrays import Array, dense_array
 from msc.dialects.ms.base import BasicOp, ViewOp
+from msc.dialects.ms.constants import splat_of
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp, ParameterOp
-from msc.graph_kernel.constants import splat_of
-from msc.interp.arrays import Array, dense_array
 from msc.ir.entry import find_entry
 from msc.ir.locations import source_location
 from msc.ir.typed import static_shape, tensor_type

@@ -18,6 +18,7 @@ from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import IndexType, i64
 from xdsl.ir import Operation, SSAValue
 
+from msc.dialects.arrays import numpy_dtype
 from msc.dialects.element_types import element_type
 from msc.dialects.ms.arithmetic import AddOp, MinimumOp, SubOp
 from msc.dialects.ms.base import MsOp
@@ -32,7 +33,6 @@ from msc.graph_kernel.attention_blocks import accumulator
 from msc.graph_kernel.attention_operands import Part
 from msc.graph_kernel.expanders.emitter import Emitter
 from msc.graph_kernel.value_bounds import Bounds, ValueBounds
-from msc.interp.arrays import numpy_dtype
 from msc.ir.typed import tensor_type
 
 UNDERFLOW = 1024.0

@@ -10,9 +10,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
+from msc.dialects.arrays import Array, fits, shape_fits, type_text
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.structure import GetParameterOp, ParameterOp
-from msc.interp.arrays import Array, fits, shape_fits, type_text
 from msc.interp.control import CONTROL
 from msc.interp.inputs import arguments, arranged, declared
 from msc.interp.liveness import last_uses

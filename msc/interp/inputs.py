@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument
 
-from msc.interp.arrays import Array, dtype_text, element_dtype, numpy_dtype, type_text
+from msc.dialects.arrays import Array, dtype_text, element_dtype, numpy_dtype, type_text
 from msc.ir.typed import shaped_type
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 

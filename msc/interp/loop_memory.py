@@ -13,7 +13,7 @@ import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, MemRefType
 from xdsl.ir import Attribute, Operation
 
-from msc.interp.arrays import Array, element_dtype
+from msc.dialects.arrays import Array, element_dtype
 from msc.ir.locations import source_location
 from msc.support.diagnostics import Diagnostic, MscError
 

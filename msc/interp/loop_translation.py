@@ -17,9 +17,9 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.utils.hints import isa
 
+from msc.dialects.arrays import Array
 from msc.dialects.loop import AccessOp, ApplyOp, ForOp, LanesOp, LoadOp, PrefetchOp, StoreOp
 from msc.dialects.open_sizes import argument_sizes
-from msc.interp.arrays import Array
 from msc.interp.intervals import Interval, interval
 from msc.interp.loop_access import Access, affine_text, lane_numbers
 from msc.interp.loop_operations import OPERATIONS

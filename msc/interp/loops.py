@@ -10,9 +10,9 @@ from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument
 
+from msc.dialects.arrays import Array, element_dtype
 from msc.dialects.ms.structure import ParameterOp
 from msc.dialects.open_sizes import argument_sizes
-from msc.interp.arrays import Array, element_dtype
 from msc.interp.graph import evaluate_parameter
 from msc.interp.inputs import arguments, arranged, declared
 from msc.interp.loop_memory import fresh, fresh_bytes

@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from msc.dialects.arrays import BFLOAT16, Array, tensor_dtype
 from msc.dialects.ms.base import MsOp
-from msc.interp.arrays import BFLOAT16, Array, tensor_dtype
 
 Meaning: TypeAlias = Callable[..., "Array | tuple[Array, ...]"]
 

@@ -18,7 +18,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from msc.interp.arrays import Array, numpy_dtype
+from msc.dialects.arrays import Array, numpy_dtype
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 
 DTYPES: Mapping[str, str] = {

@@ -13,7 +13,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IndexType, IntegerAttr, VectorType, i1
 from xdsl.ir import Attribute, Operation
 
-from msc.interp.arrays import element_dtype
+from msc.dialects.arrays import element_dtype
 from msc.interp.meanings.elementwise import erf, power, truncating_divide
 from msc.ir.typed import tensor_type
 

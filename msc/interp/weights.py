@@ -9,9 +9,9 @@ from typing import TypeAlias
 from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
 from xdsl.ir import Attribute
 
+from msc.dialects.arrays import Array
 from msc.dialects.element_types import dtype_name
 from msc.dialects.ms.structure import ParameterOp
-from msc.interp.arrays import Array
 from msc.interp.safetensors_file import DTYPES, Entry, TensorFile
 from msc.ir.locations import source_location
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean

@@ -8,45 +8,47 @@ from xdsl.ir import Operation, SSAValue
 
 from msc.dialects.element_types import dtype_name
 from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.building import OperationBuilder, OperationT
+from msc.dialects.ms.constants import scalar_array
 from msc.dialects.ms.movement import SliceOp
 from msc.dialects.ms.padding import PadOp
 from msc.dialects.ms.properties import PlainValue
 from msc.dialects.ms.shapes import Shape, shape_of
+from msc.dialects.ms.values import Value
 from msc.dialects.ms.views import ReshapeOp
-from msc.graph_kernel.constants import scalar_constant
 from msc.ir.locations import source_location
 from msc.ir.typed import tensor_type
 from msc.support.diagnostics import Diagnostic, MscError
 
 
-class Emitter:
+class Emitter(OperationBuilder[Value]):
     """Collects the operations that replace `op`. Call it with a class and operands to append an operation.
 
-    A number as operand is a constant of rank 0 of the element type of the first tensor among the operands.
+    A number as operand is a constant of rank 0 of the element type of the last tensor among the operands.
     """
 
     def __init__(self, op: MsOp) -> None:
+        super().__init__(Value)
         self.op = op
         self.ops: list[Operation] = []
-        self._scalars: dict[tuple[float, str], SSAValue] = {}
 
     def __call__(self, operation: type[MsOp], *operands: SSAValue | float, **properties: PlainValue | None) -> SSAValue:
         """Append an operation of one result, and give that."""
-        dtype = next((self.dtype(v) for v in reversed(operands) if isinstance(v, SSAValue)), "f32")
-        values = [v if isinstance(v, SSAValue) else self.scalar(v, dtype) for v in operands]
-        return self._append(operation(*values, result_types=None, **properties))
+        return self.ssa(self.emit(operation, *operands, **properties)[0])
 
-    def _append(self, op: MsOp) -> SSAValue:
+    def insert(self, op: OperationT) -> OperationT:
+        """Append an operation."""
         self.ops.append(op)
-        return op.results[0]
+        return op
+
+    def insert_constant(self, op: OperationT) -> OperationT:
+        """Append a constant: it stands in front of what is appended later."""
+        op.results[0].name_hint = "c"
+        return self.insert(op)
 
     def scalar(self, value: float, dtype: str) -> SSAValue:
         """A constant of rank 0."""
-        key = (float(value), dtype)
-        if key not in self._scalars:
-            self._scalars[key] = self._append(scalar_constant(value, dtype))
-            self._scalars[key].name_hint = "c"
-        return self._scalars[key]
+        return self.ssa(self.known(scalar_array(value, dtype)))
 
     def shape(self, value: SSAValue) -> Shape:
         """The shape of a value, all sizes known. Raises MSC0404 where one is not."""

@@ -15,6 +15,7 @@ from xdsl.ir import OpResult, SSAValue
 from msc.dialects.element_types import is_float
 from msc.dialects.ms.arithmetic import AddOp, DivOp, FloorDivOp, MulOp, PowOp, SubOp
 from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.constants import splat_of
 from msc.dialects.ms.elementwise import IdentityOp, UnaryOp
 from msc.dialects.ms.unary import (
     AbsOp,
@@ -30,7 +31,6 @@ from msc.dialects.ms.unary import (
     TruncOp,
 )
 from msc.dialects.open_sizes import has_open_sizes
-from msc.graph_kernel.constants import splat_of
 from msc.graph_kernel.expanders.emitter import Emitter
 from msc.graph_kernel.simplifications.registry import simplification
 

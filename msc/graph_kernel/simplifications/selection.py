@@ -5,8 +5,8 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from msc.dialects.ms.arithmetic import MaximumOp, MinimumOp
+from msc.dialects.ms.constants import splat_of
 from msc.dialects.ms.elementwise import CastOp, SelectOp
-from msc.graph_kernel.constants import splat_of
 from msc.graph_kernel.expanders.emitter import Emitter
 from msc.graph_kernel.simplifications.arithmetic import defined_by
 from msc.graph_kernel.simplifications.registry import simplification

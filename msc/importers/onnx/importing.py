@@ -8,12 +8,12 @@ from pathlib import Path
 
 from onnx import ModelProto
 
+from msc.dialects.arrays import Array
 from msc.importers.onnx.external_data import ExternalData
 from msc.importers.onnx.model import Binding, Imported, build_module
 from msc.importers.onnx.reading import read_model
 from msc.importers.onnx.tensors import TensorReader
 from msc.importers.onnx.written_values import written_values
-from msc.interp.arrays import Array
 
 
 def import_model(

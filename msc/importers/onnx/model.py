@@ -11,13 +11,12 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAtt
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region
 
+from msc.dialects.arrays import Array, dtype_text
 from msc.dialects.ms.shapes import shape_text, tensor_type
-from msc.dialects.ms.structure import ParameterOp
 from msc.dialects.open_sizes import DIMENSIONS
 from msc.importers.onnx.builder import Builder
 from msc.importers.onnx.failures import failure, shown
 from msc.importers.onnx.functions import local_functions
-from msc.importers.onnx.naming import identifier, value_hint
 from msc.importers.onnx.narrow import NARROW, NarrowType, known_codes
 from msc.importers.onnx.reading import opsets
 from msc.importers.onnx.tensors import TensorReader, dtype_of, input_shape
@@ -25,9 +24,9 @@ from msc.importers.onnx.text import check_text
 from msc.importers.onnx.unsupported import check_supported
 from msc.importers.onnx.values import Value, known
 from msc.importers.onnx.walking import Frame, Scope, Walker
-from msc.interp.arrays import Array, dtype_text
 from msc.ir.entry import ENTRY
 from msc.support.diagnostics import did_you_mean
+from msc.support.naming import identifier, value_hint
 
 
 @dataclass(frozen=True)
@@ -163,12 +162,10 @@ def _module(
 ) -> Imported:
     results = [builder.ssa(value) for _, value in outputs]
     entry.add_op(ReturnOp(*results))
-    builder.finish()
     types = [a.type for a in entry.args], [r.type for r in results]
     attributes = _named(inputs, dims), _named([output for output, _ in outputs])
     function = FuncOp(ENTRY, types, Region(entry), arg_attrs=attributes[0], res_attrs=attributes[1])
-    parameters = [ParameterOp(symbol, known(array).type) for symbol, array in builder.parameters.items()]
-    module = ModuleOp([*parameters, function], sym_name=StringAttr(name))
+    module = ModuleOp([*builder.declarations(), function], sym_name=StringAttr(name))
     return Imported(module, builder.parameters, tuple(output for output, _ in outputs))
 
 

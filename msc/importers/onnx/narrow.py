@@ -17,9 +17,9 @@ import numpy as np
 from onnx import TensorProto
 
 from msc.dialects import ms
+from msc.dialects.arrays import Array
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.values import Value, known
-from msc.interp.arrays import Array
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,16 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 
+from msc.dialects.arrays import Array
 from msc.dialects.element_types import element_type
 from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.constants import scalar_array
 from msc.dialects.ms.elementwise import CastOp
 from msc.dialects.ms.properties import PlainValue
 from msc.dialects.ms.views import ReshapeOp
-from msc.importers.onnx.builder import Builder, Operand, scalar
+from msc.importers.onnx.builder import Builder, Operand
 from msc.importers.onnx.failures import NeedsValues, failure, shown
 from msc.importers.onnx.values import Slot, TensorSequence, Value, known
-from msc.interp.arrays import Array
 from msc.support.diagnostics import Diagnostic, Location, MscError
 
 RunGraph = Callable[[GraphProto, Sequence[Slot]], Sequence[Slot]]
@@ -73,7 +74,7 @@ class Node:
 
     def scalar(self, value: float | bool, dtype: str) -> Value:
         """A known tensor of rank 0."""
-        return scalar(value, dtype)
+        return known(scalar_array(value, dtype))
 
     def constant(self, array: Array) -> Value:
         """A known tensor."""
@@ -251,7 +252,7 @@ def node_label(proto: NodeProto) -> str:
 
 def empty_of(dtype: str) -> Array:
     """No elements."""
-    from msc.interp.arrays import numpy_dtype
+    from msc.dialects.arrays import numpy_dtype
 
     return np.zeros((0,), numpy_dtype(dtype))
 

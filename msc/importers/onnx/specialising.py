@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 from onnx import ModelProto
 
+from msc.dialects.arrays import Array
 from msc.importers.onnx.failures import NeedsValues, failure, shown
 from msc.importers.onnx.importing import import_proto
 from msc.importers.onnx.model import Imported
-from msc.interp.arrays import Array
 
 Run: TypeAlias = Callable[[Mapping[str, Array]], Mapping[str, Array]]
 """A compiled model: inputs by name to outputs by name."""

@@ -10,9 +10,9 @@ import numpy as np
 from onnx import TensorProto, ValueInfoProto
 from onnx.numpy_helper import to_array
 
+from msc.dialects.arrays import Array, numpy_dtype
 from msc.importers.onnx.external_data import ExternalData
 from msc.importers.onnx.failures import failure, shown
-from msc.interp.arrays import Array, numpy_dtype
 from msc.support.diagnostics import MscError
 
 DTYPES: Mapping[int, str] = {

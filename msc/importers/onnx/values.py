@@ -8,43 +8,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Attribute, SSAValue
-
-from msc.dialects.element_types import dtype_name
-from msc.dialects.ms.shapes import Shape, shape_of, tensor_type
-from msc.interp.arrays import Array, dtype_text
+from msc.dialects.arrays import Array, dtype_text
+from msc.dialects.ms import values as ms_values
+from msc.dialects.ms.shapes import tensor_type
 
 
 @dataclass(eq=False)
-class Value:
-    """A tensor: `array` if it is known at import, else `ssa`; a known one gets an `ssa` when an operation needs it.
+class Value(ms_values.Value):
+    """A tensor of the model."""
 
-    `depends` are the graph inputs that the value was computed from.
-    """
-
-    type: TensorType[Attribute]
-    array: Array | None = None
-    ssa: SSAValue | None = None
-    depends: frozenset[str] = frozenset()
-    label: str | None = None
-    """The model's name for the value."""
     narrow: int | None = None
     """The ONNX number of the type whose codes the elements are, of a type that msc does not compute on."""
-
-    @property
-    def dtype(self) -> str:
-        """Name of the element type: "f32"."""
-        return dtype_name(self.type.element_type) or "f32"
-
-    @property
-    def shape(self) -> Shape:
-        """The shape, -1 where a size is not known."""
-        return shape_of(self.type)
-
-    @property
-    def rank(self) -> int:
-        return len(self.type.get_shape())
 
 
 @dataclass(eq=False)

@@ -13,7 +13,6 @@ from msc.importers.onnx.builder import Builder
 from msc.importers.onnx.failures import failure, shown
 from msc.importers.onnx.faults import Faults
 from msc.importers.onnx.functions import FunctionKey, body_with_attributes, standard_function
-from msc.importers.onnx.naming import value_hint
 from msc.importers.onnx.narrow import NARROW, known_codes
 from msc.importers.onnx.node import Node, node_label
 from msc.importers.onnx.reading import DEFAULT_DOMAINS, function_opsets
@@ -23,6 +22,7 @@ from msc.importers.onnx.unsupported import REASONS
 from msc.importers.onnx.values import Slot, Value, known
 from msc.ir.locations import file_location
 from msc.support.diagnostics import Location, did_you_mean
+from msc.support.naming import value_hint
 
 MAXIMUM_NODES = 200_000
 """After inlining and unrolling; a model whose functions call each other can grow exponentially."""

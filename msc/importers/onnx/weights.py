@@ -12,8 +12,8 @@ import numpy as np
 from xdsl.dialects.builtin import StringAttr
 from xdsl.printer import Printer
 
+from msc.dialects.arrays import Array, dtype_text
 from msc.importers.onnx.model import Imported
-from msc.interp.arrays import Array, dtype_text
 from msc.interp.safetensors_file import DTYPES
 from msc.interp.weights import FILE_ATTRIBUTE
 from msc.support.files import replacing, write_text

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from msc.dialects.arrays import Array
 from msc.dialects.ms.base import MsOp
-from msc.interp.arrays import Array
 from msc.interp.meanings.elementwise import erf, sigmoid, softplus
 from msc.interp.meanings.reductions import largest
 from msc.interp.registry import meaning

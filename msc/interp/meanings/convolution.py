@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from msc.dialects.arrays import Array, is_integer_array, tensor_dtype
 from msc.dialects.ms.base import MsOp
-from msc.interp.arrays import Array, is_integer_array, tensor_dtype
 from msc.interp.meanings.windows import Pads, Windows, padded, windows_of
 from msc.interp.registry import meaning
 

@@ -8,8 +8,8 @@ from typing import cast
 
 import numpy as np
 
+from msc.dialects.arrays import Array, is_integer_array, numpy_dtype
 from msc.dialects.ms.base import MsOp
-from msc.interp.arrays import Array, is_integer_array, numpy_dtype
 from msc.interp.registry import meaning
 
 

@@ -6,9 +6,9 @@ from typing import cast
 
 import numpy as np
 
+from msc.dialects.arrays import Array, dense_array, tensor_dtype
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.structure import ConstantOp
-from msc.interp.arrays import Array, dense_array, tensor_dtype
 from msc.interp.registry import meaning
 from msc.ir.locations import source_location
 from msc.support.diagnostics import Diagnostic, MscError

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from msc.dialects.arrays import Array, is_integer_array, tensor_dtype
 from msc.dialects.ms.axis_transforms import TransformAxisOp
 from msc.dialects.ms.base import MsOp
-from msc.interp.arrays import Array, is_integer_array, tensor_dtype
 from msc.interp.registry import meaning
 
 

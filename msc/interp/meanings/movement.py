@@ -7,8 +7,8 @@ from typing import Literal, cast
 
 import numpy as np
 
+from msc.dialects.arrays import Array
 from msc.dialects.ms.base import MsOp
-from msc.interp.arrays import Array
 from msc.interp.registry import meaning
 
 

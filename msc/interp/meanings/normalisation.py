@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from msc.dialects.arrays import Array
 from msc.dialects.ms.base import MsOp
-from msc.interp.arrays import Array
 from msc.interp.meanings.reductions import mean
 from msc.interp.registry import meaning
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from msc.dialects.arrays import Array, dtype_text
 from msc.dialects.ms.base import MsOp
-from msc.interp.arrays import Array, dtype_text
 from msc.interp.meanings.reductions import largest, mean
 from msc.interp.meanings.windows import Pads, Windows, padded, windows_of
 from msc.interp.registry import meaning

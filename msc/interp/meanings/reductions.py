@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from msc.dialects.arrays import Array, dtype_text
 from msc.dialects.ms.base import MsOp
-from msc.interp.arrays import Array, dtype_text
 from msc.interp.registry import meaning
 from msc.poly.compute import Combine, identity
 

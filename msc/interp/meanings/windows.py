@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from msc.dialects.arrays import Array
 from msc.dialects.ms.base import MsOp
-from msc.interp.arrays import Array
 
 Pads = tuple[tuple[int, int], ...]
 

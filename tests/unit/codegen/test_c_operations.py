@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from msc.codegen.c.arithmetic import RULES
 from msc.codegen.c.conversions import CONVERSIONS
+from msc.dialects.arrays import numpy_dtype
 from msc.interp import evaluate_loops
-from msc.interp.arrays import numpy_dtype
 from msc.lowering.loop_stage_operations import KERNEL
 from msc.lowering.loop_stage_operations import LANES as LANE_BY_LANE
 from msc.runtime.artifact import CompiledModel

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from msc.interp.arrays import numpy_dtype
+from msc.dialects.arrays import numpy_dtype
 from msc.runtime.build import BuildOptions, compile_flags, write_sources
 from msc.runtime.program import ALIGNMENT, CProgram, Signature
 

@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from msc.dialects.arrays import numpy_dtype
 from msc.dialects.element_types import ELEMENT_TYPES
-from msc.interp.arrays import numpy_dtype
 from tests.unit.compiled.programs import Array
 
 EXACT = frozenset(

@@ -18,9 +18,9 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
 
+from msc.dialects.arrays import Array, numpy_dtype, tensor_dtype
 from msc.dialects.ms import MS, OPERATIONS
 from msc.dialects.ms.base import BasicOp, MsOp, ViewOp
-from msc.interp.arrays import Array, numpy_dtype, tensor_dtype
 from msc.interp.registry import evaluate_op
 from msc.ir.errors import ShapeConflict
 from msc.poly.compute import Combine, Statement, identity

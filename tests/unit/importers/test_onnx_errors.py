@@ -12,10 +12,10 @@ from google.protobuf.message import DecodeError
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
 from onnx.helper import make_function, make_opsetid
 
+from msc.dialects.arrays import Array
 from msc.driver import onnx_models
 from msc.driver.options import CompileOptions
 from msc.importers.onnx import SpecialisingModel, import_model, import_proto
-from msc.interp.arrays import Array
 from msc.support.diagnostics import MscError
 from tests.unit.importers.models import classifier, model, node, tensor
 

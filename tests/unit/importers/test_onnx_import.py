@@ -14,11 +14,11 @@ from onnx.reference import ReferenceEvaluator
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+from msc.dialects.arrays import Array
 from msc.driver.registry import new_context
 from msc.driver.specialise import specialise
 from msc.importers.onnx import Imported, SpecialisingModel, import_model, import_proto, save
 from msc.interp import Weights, evaluate
-from msc.interp.arrays import Array
 from msc.ir.reading import parse_module
 from msc.ir.verification import verify_module
 from tests.unit.importers.models import HOSTILE_NAMES, classifier, model, node, tensor

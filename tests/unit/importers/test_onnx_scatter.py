@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from onnx import ModelProto, TensorProto
 
+from msc.dialects.arrays import Array
 from msc.driver.options import CompileOptions
 from msc.driver.specialise import compile_imported
 from msc.importers.onnx import import_proto
 from msc.interp import evaluate
-from msc.interp.arrays import Array
 from tests.unit.importers.models import model, node, tensor
 
 JOINS: dict[str, Callable[[Any, Any], Any]] = {

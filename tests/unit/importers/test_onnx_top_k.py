@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from onnx import ModelProto
 
+from msc.dialects.arrays import Array, dtype_text
 from msc.driver.options import CompileOptions
 from msc.driver.specialise import compile_imported
 from msc.importers.onnx import import_proto
 from msc.importers.onnx.operators import selection
 from msc.importers.onnx.tensors import DTYPES
 from msc.interp import evaluate
-from msc.interp.arrays import Array, dtype_text
 from msc.support.diagnostics import MscError
 from tests.unit.importers.models import model, node, tensor
 

@@ -17,13 +17,13 @@ from xdsl.dialects.tensor import Tensor
 from xdsl.dialects.vector import Vector
 from xdsl.ir import Block
 
+from msc.dialects.arrays import Array, dtype_text, fits
 from msc.dialects.element_types import element_type
 from msc.dialects.gk import GK
 from msc.dialects.loop import LOOP
 from msc.dialects.ms import MS
 from msc.dialects.ms.base import MsOp
 from msc.interp import evaluate_op
-from msc.interp.arrays import Array, dtype_text, fits
 from msc.ir.reading import parse_module
 
 

@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from msc.dialects.arrays import Array, dtype_text, numpy_dtype
 from msc.dialects.element_types import element_type
 from msc.dialects.ms import OPERATIONS
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.structure import GetParameterOp
 from msc.interp import meaning, meanings
-from msc.interp.arrays import Array, dtype_text, numpy_dtype
 
 Run: TypeAlias = Callable[..., npt.NDArray[Any]]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from msc.interp.arrays import Array
+from msc.dialects.arrays import Array
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from msc.dialects import ms
+from msc.dialects.arrays import Array
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.registry import importer
 from msc.importers.onnx.values import Value
-from msc.interp.arrays import Array
 
 
 @importer("TfIdfVectorizer")

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from msc.dialects import ms
+from msc.dialects.arrays import Array
 from msc.dialects.ms.base import MsOp
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.operators.convolution import by_rank
@@ -14,7 +15,6 @@ from msc.importers.onnx.operators.scattering import written
 from msc.importers.onnx.operators.windows import WindowAttributes, window_attributes
 from msc.importers.onnx.registry import importer
 from msc.importers.onnx.values import Value
-from msc.interp.arrays import Array
 from msc.poly.compute import identity
 
 MAX_POOLS: dict[int, type[MsOp]] = {1: ms.MaxPool1dOp, 2: ms.MaxPool2dOp, 3: ms.MaxPool3dOp}

@@ -7,11 +7,11 @@ import math
 import numpy as np
 
 from msc.dialects import ms
+from msc.dialects.arrays import Array, numpy_dtype
 from msc.importers.onnx.node import MAXIMUM_TABLE, Node
 from msc.importers.onnx.operators.interpolation import AxisResize
 from msc.importers.onnx.registry import importer
 from msc.importers.onnx.values import Value
-from msc.interp.arrays import Array, numpy_dtype
 
 MAXIMUM_ROWS = 1 << 19
 """Of the matrix that resizes an axis, which is made a row at a time."""

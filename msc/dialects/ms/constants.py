@@ -8,10 +8,10 @@ import numpy as np
 from xdsl.dialects.builtin import AnyFloat, BytesAttr, DenseIntOrFPElementsAttr, IntegerType, TensorType
 from xdsl.ir import OpResult, SSAValue
 
+from msc.dialects.arrays import Array, dense_array, dtype_text, numpy_dtype
 from msc.dialects.element_types import is_float
 from msc.dialects.ms.shapes import tensor_type
 from msc.dialects.ms.structure import ConstantOp
-from msc.interp.arrays import Array, dense_array, dtype_text, numpy_dtype
 from msc.poly.compute import integer_range
 
 
@@ -22,9 +22,9 @@ def constant_of(array: Array) -> ConstantOp:
     return ConstantOp(value=DenseIntOrFPElementsAttr(type_, data))
 
 
-def scalar_constant(value: float, dtype: str) -> ConstantOp:
-    """A constant of rank 0; integers take the nearest value that the element type has."""
-    return constant_of(np.array(representable(value, dtype), numpy_dtype(dtype)))
+def scalar_array(value: float, dtype: str) -> Array:
+    """A number as an array of rank 0; integers take the nearest value that the element type has."""
+    return np.array(representable(value, dtype), numpy_dtype(dtype))
 
 
 def representable(value: float, dtype: str) -> float | int | bool:
@@ -35,6 +35,16 @@ def representable(value: float, dtype: str) -> float | int | bool:
         return bool(value)
     low, high = integer_range(dtype)
     return low if value <= low else high if value >= high else int(value)
+
+
+def progression_of(array: Array) -> tuple[int, int, int] | None:
+    """The axis, start and step of integers that rise or fall evenly along one axis, the only one; None for others."""
+    axes = [axis for axis, size in enumerate(array.shape) if size > 1]
+    if dtype_text(array.dtype) not in ("i32", "i64") or len(axes) != 1:
+        return None
+    flat = array.reshape(-1)
+    start, step = int(flat[0]), int(flat[1]) - int(flat[0])
+    return (axes[0], start, step) if np.array_equal(flat, start + step * np.arange(flat.size)) else None
 
 
 def splat_of(value: SSAValue) -> object | None:
