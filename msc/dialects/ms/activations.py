@@ -19,6 +19,8 @@ from msc.ir.errors import InvalidAttribute, ShapeConflict
 class ActivationOp(MsOp):
     """Base: one float tensor in, one of the same type out."""
 
+    EXAMPLE: ClassVar[str] = "2x3xT"
+
     x = operand_def(TensorType)
     result = result_def(TensorType)
 
@@ -126,6 +128,7 @@ class PreluOp(MsOp):
     """
 
     name = "ms.prelu"
+    EXAMPLE: ClassVar[str] = "1x2x3x3xT 2xT"
     x = operand_def(TensorType)
     slope = operand_def(TensorType)
     result = result_def(TensorType)
@@ -150,6 +153,7 @@ class ClipOp(MsOp):
     """
 
     name = "ms.clip"
+    EXAMPLE: ClassVar[str] = "2x3xT {min = 0.0, max = 6.0}"
     x = operand_def(TensorType)
     lower = optional_real("min")
     upper = optional_real("max")
@@ -164,6 +168,8 @@ class ClipOp(MsOp):
 
 class AlongAxisOp(MsOp):
     """Base: a float tensor is normalised along one axis."""
+
+    EXAMPLE: ClassVar[str] = "2x10xT {axis = -1}"
 
     x = operand_def(TensorType)
     axis = int_property(-1)

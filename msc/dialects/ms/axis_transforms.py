@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import cast
+from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
@@ -36,6 +36,7 @@ class WindowsOp(BasicOp):
     """
 
     name = "ms.windows"
+    EXAMPLE: ClassVar[str] = "1x2x6x6xT {size = [4, 4], stride = [2, 2]}"
     x = operand_def(TensorType)
     size = required_ints()
     stride = required_ints()
@@ -79,6 +80,7 @@ class TransformAxisOp(BasicOp):
     """
 
     name = "ms.transform_axis"
+    EXAMPLE: ClassVar[str] = "2x3xT {axis = 1, matrix = [1.0, 0.0, -1.0, 0.5, 2.0, 0.5]}"
     x = operand_def(TensorType)
     axis = int_property(0)
     matrix = required_reals()

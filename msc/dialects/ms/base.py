@@ -34,6 +34,9 @@ class MsOp(IRDLOperation):
     CHOICES: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """Legal words of the string properties."""
 
+    EXAMPLE: ClassVar[str] = ""
+    """Operand types and properties of a typical use; T stands for any element type: `4x8xT 8x2xT {axis = 1}`."""
+
     traits = traits_def(Pure())
 
     def __init__(

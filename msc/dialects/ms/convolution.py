@@ -118,6 +118,7 @@ class Conv1dOp(ConvolutionOp):
     """Convolution along one axis: x `[n, ic, w]`, weight `[oc, ic / group, kw]`. MindSpore Conv1d, ONNX Conv."""
 
     name = "ms.conv1d"
+    EXAMPLE: ClassVar[str] = "1x3x16xT 6x3x3xT {stride = 2}"
     SPATIAL: ClassVar[int] = 1
     pad = ints_property(0, 0)
     stride = ints_property(1)
@@ -129,6 +130,7 @@ class Conv2dOp(ConvolutionOp):
     """Convolution of images: x `[n, ic, h, w]`, weight `[oc, ic / group, kh, kw]`. MindSpore Conv2D, ONNX Conv."""
 
     name = "ms.conv2d"
+    EXAMPLE: ClassVar[str] = '1x3x8x8xT 6x3x3x3xT 6xT {pad_mode = "same", stride = 2}'
     SPATIAL: ClassVar[int] = 2
     pad = ints_property(0, 0, 0, 0)
     stride = ints_property(1, 1)
@@ -143,6 +145,7 @@ class Conv3dOp(ConvolutionOp):
     """
 
     name = "ms.conv3d"
+    EXAMPLE: ClassVar[str] = "1x2x5x6x6xT 4x2x3x3x3xT"
     SPATIAL: ClassVar[int] = 3
     pad = ints_property(0, 0, 0, 0, 0, 0)
     stride = ints_property(1, 1, 1)

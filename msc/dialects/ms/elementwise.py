@@ -74,12 +74,16 @@ class ElementwiseOp(BasicOp):
 class UnaryOp(ElementwiseOp):
     """Base of element-wise operations on one tensor."""
 
+    EXAMPLE: ClassVar[str] = "2x3xT"
+
     x = operand_def(TensorType)
     result = result_def(TensorType)
 
 
 class BinaryOp(ElementwiseOp):
     """Base of element-wise operations on two tensors."""
+
+    EXAMPLE: ClassVar[str] = "2x3xT 3xT"
 
     lhs = operand_def(TensorType)
     rhs = operand_def(TensorType)
@@ -105,6 +109,7 @@ class CastOp(UnaryOp):
     """
 
     name = "ms.cast"
+    EXAMPLE: ClassVar[str] = "2x3xT {dtype = f16}"
     target = dtype_property()
 
     def result_type_for(self, dtype: str) -> str:
@@ -123,6 +128,7 @@ class BitCastOp(UnaryOp):
     """
 
     name = "ms.bit_cast"
+    EXAMPLE: ClassVar[str] = "4xf32 {dtype = i32}"
     target = dtype_property()
 
     def result_type_for(self, dtype: str) -> str:
@@ -143,6 +149,7 @@ class SelectOp(BasicOp):
     """
 
     name = "ms.select"
+    EXAMPLE: ClassVar[str] = "2x3xi1 2x3xT T"
     condition = operand_def(TensorType)
     a = operand_def(TensorType)
     b = operand_def(TensorType)

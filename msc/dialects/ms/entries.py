@@ -8,6 +8,7 @@ refused by the interpreter.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
@@ -39,6 +40,7 @@ class EntryOp(EntryAccessOp):
     """The entry of x at an index: x[i]. MindSpore Gather, ONNX Scan inputs."""
 
     name = "ms.entry"
+    EXAMPLE: ClassVar[str] = "3x4xT i64"
     result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
@@ -50,6 +52,7 @@ class SetEntryOp(EntryAccessOp):
     """x with `value` as its entry at an index. MindSpore TensorScatterUpdate, ONNX Scan outputs."""
 
     name = "ms.set_entry"
+    EXAMPLE: ClassVar[str] = "3x4xT i64 4xT"
     x = operand_def(TensorType)
     index = operand_def(TensorType)
     value = operand_def(TensorType)

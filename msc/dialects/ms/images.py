@@ -27,6 +27,7 @@ class ResizeNearestOp(BasicOp):
     """
 
     name = "ms.resize_nearest"
+    EXAMPLE: ClassVar[str] = "1x2x3x4xT {size = [6, 8]}"
     x = operand_def(TensorType)
     size = required_ints()
     result = result_def(TensorType)
@@ -106,6 +107,7 @@ class DepthToSpaceOp(BlockOp):
     """Channels become blocks of pixels: `[n, c b b, h, w]` -> `[n, c, h b, w b]`. MindSpore, ONNX DepthToSpace."""
 
     name = "ms.depth_to_space"
+    EXAMPLE: ClassVar[str] = "1x8x2x3xT {block_size = 2}"
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         n, _, h, w = self.expect_rank(0, 4)
@@ -119,6 +121,7 @@ class SpaceToDepthOp(BlockOp):
     """Blocks of pixels become channels: `[n, c, h b, w b]` -> `[n, c b b, h, w]`. MindSpore, ONNX SpaceToDepth."""
 
     name = "ms.space_to_depth"
+    EXAMPLE: ClassVar[str] = "1x2x4x6xT {block_size = 2}"
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         n, c, _, _ = self.expect_rank(0, 4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
@@ -61,6 +62,7 @@ class GatherOp(GatheringOp):
     """
 
     name = "ms.gather"
+    EXAMPLE: ClassVar[str] = "5x4xT 2xi64 {axis = 0}"
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         x, axis = self.shape(0), self.checked_axis()
@@ -82,6 +84,7 @@ class GatherElementsOp(GatheringOp):
     """
 
     name = "ms.gather_elements"
+    EXAMPLE: ClassVar[str] = "3x4xT 3x2xi64 {axis = 1}"
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         x, indices, axis = self.shape(0), self.shape(1), self.checked_axis()
@@ -108,6 +111,7 @@ class OneHotOp(BasicOp):
     """
 
     name = "ms.one_hot"
+    EXAMPLE: ClassVar[str] = "4xi64 {depth = 10, dtype = f32}"
     indices = operand_def(TensorType)
     depth = required_int()
     axis = int_property(-1)
@@ -147,6 +151,7 @@ class IotaOp(BasicOp):
     """
 
     name = "ms.iota"
+    EXAMPLE: ClassVar[str] = "{shape = [2, 3], axis = 1, dtype = i64}"
     new_shape = required_ints("shape")
     axis = int_property(0)
     target = dtype_property()
@@ -196,6 +201,7 @@ class TrilOp(TriangleOp):
     """The lower triangle: column - row <= `diagonal`. MindSpore Tril, ONNX Trilu with upper=0."""
 
     name = "ms.tril"
+    EXAMPLE: ClassVar[str] = "4x4xT"
 
     def distance(self, row: AffineExpr, column: AffineExpr) -> AffineExpr:
         return row - column + self.int_("diagonal")
@@ -206,6 +212,7 @@ class TriuOp(TriangleOp):
     """The upper triangle: column - row >= `diagonal`. MindSpore Triu, ONNX Trilu with upper=1."""
 
     name = "ms.triu"
+    EXAMPLE: ClassVar[str] = "4x4xT"
 
     def distance(self, row: AffineExpr, column: AffineExpr) -> AffineExpr:
         return column - row - self.int_("diagonal")

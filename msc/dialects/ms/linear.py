@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
@@ -73,6 +74,7 @@ class MatmulOp(MatrixProductOp):
     """
 
     name = "ms.matmul"
+    EXAMPLE: ClassVar[str] = "4x8xT 8x2xT"
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         self.expect_rank(0, 2)
@@ -88,6 +90,7 @@ class BatchMatmulOp(MatrixProductOp):
     """
 
     name = "ms.batch_matmul"
+    EXAMPLE: ClassVar[str] = "2x4x8xT 2x8x3xT"
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
         for index in range(2):
@@ -106,6 +109,7 @@ class DenseOp(MsOp):
     """
 
     name = "ms.dense"
+    EXAMPLE: ClassVar[str] = "4x8xT 10x8xT 10xT"
     x = operand_def(TensorType)
     weight = operand_def(TensorType)
     bias = opt_operand_def(TensorType)

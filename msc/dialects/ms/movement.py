@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
@@ -50,6 +51,7 @@ class TransposeOp(BasicOp):
     """
 
     name = "ms.transpose"
+    EXAMPLE: ClassVar[str] = "2x3x4xT {perm = [0, 2, 1]}"
     x = operand_def(TensorType)
     perm = ints_property()
     result = result_def(TensorType)
@@ -78,6 +80,7 @@ class BroadcastToOp(BasicOp):
     """x broadcast to `shape` as in NumPy; an entry of -1 keeps the size of x. MindSpore BroadcastTo, ONNX Expand."""
 
     name = "ms.broadcast_to"
+    EXAMPLE: ClassVar[str] = "3x1xT {shape = [2, -1, 4]}"
     x = operand_def(TensorType)
     new_shape = required_ints("shape")
     result = result_def(TensorType)
@@ -102,6 +105,7 @@ class ConcatOp(BasicOp):
     """One or more tensors joined along `axis`; their other axes and element types agree. MindSpore, ONNX Concat."""
 
     name = "ms.concat"
+    EXAMPLE: ClassVar[str] = "2x3xT 2x1xT {axis = 1}"
     inputs = var_operand_def(TensorType)
     axis = int_property(0)
     result = result_def(TensorType)
@@ -155,6 +159,7 @@ class StackOp(BasicOp):
     """
 
     name = "ms.stack"
+    EXAMPLE: ClassVar[str] = "2x3xT 2x3xT {axis = 0}"
     inputs = var_operand_def(TensorType)
     axis = int_property(0)
     result = result_def(TensorType)
@@ -185,6 +190,7 @@ class SplitOp(BasicOp):
     """
 
     name = "ms.split"
+    EXAMPLE: ClassVar[str] = "2x4xT {axis = 1, sizes = [1, 3]}"
     x = operand_def(TensorType)
     axis = int_property(0)
     sizes = required_ints()
@@ -225,6 +231,7 @@ class SliceOp(BasicOp):
     """
 
     name = "ms.slice"
+    EXAMPLE: ClassVar[str] = "4x6xT {begin = [1, 0], end = [3, 6], strides = [1, 2]}"
     x = operand_def(TensorType)
     begin = required_ints()
     end = required_ints()
@@ -257,6 +264,7 @@ class TileOp(BasicOp):
     """x repeated `multiples` times along each axis; more entries than axes add axes in front. MindSpore, ONNX Tile."""
 
     name = "ms.tile"
+    EXAMPLE: ClassVar[str] = "2x4xT {multiples = [2, 3]}"
     x = operand_def(TensorType)
     multiples = required_ints()
     result = result_def(TensorType)
@@ -287,6 +295,7 @@ class ReverseOp(BasicOp):
     """Elements in opposite order along each axis of `axis`. MindSpore ReverseV2, ONNX Slice with stride -1."""
 
     name = "ms.reverse"
+    EXAMPLE: ClassVar[str] = "2x3xT {axis = 1}"
     x = operand_def(TensorType)
     axis = required_ints()
     result = result_def(TensorType)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
@@ -50,6 +51,7 @@ class BatchNormOp(NormalisationOp):
     """
 
     name = "ms.batch_norm"
+    EXAMPLE: ClassVar[str] = "1x3x4x4xT 3xT 3xT 3xT 3xT"
     x = operand_def(TensorType)
     scale = operand_def(TensorType)
     offset = operand_def(TensorType)
@@ -70,6 +72,7 @@ class LayerNormOp(NormalisationOp):
     """
 
     name = "ms.layer_norm"
+    EXAMPLE: ClassVar[str] = "2x3x8xT 8xT 8xT"
     x = operand_def(TensorType)
     gamma = operand_def(TensorType)
     beta = opt_operand_def(TensorType)
@@ -89,6 +92,7 @@ class RmsNormOp(NormalisationOp):
     """
 
     name = "ms.rms_norm"
+    EXAMPLE: ClassVar[str] = "2x3x8xT 8xT"
     x = operand_def(TensorType)
     gamma = operand_def(TensorType)
     begin_norm_axis = int_property(-1)
@@ -108,6 +112,7 @@ class GroupNormOp(NormalisationOp):
     """
 
     name = "ms.group_norm"
+    EXAMPLE: ClassVar[str] = "1x4x3x3xT 4xT 4xT {num_groups = 2}"
     x = operand_def(TensorType)
     gamma = operand_def(TensorType)
     beta = operand_def(TensorType)
@@ -130,6 +135,7 @@ class InstanceNormOp(NormalisationOp):
     """
 
     name = "ms.instance_norm"
+    EXAMPLE: ClassVar[str] = "1x3x4x4xT 3xT 3xT"
     x = operand_def(TensorType)
     gamma = operand_def(TensorType)
     beta = operand_def(TensorType)
@@ -149,6 +155,7 @@ class L2NormalizeOp(NormalisationOp):
     """x / sqrt(max(sum of x squared over `axis`, epsilon)). MindSpore L2Normalize, ONNX LpNormalization with p=2."""
 
     name = "ms.l2_normalize"
+    EXAMPLE: ClassVar[str] = "2x8xT {axis = 1}"
     x = operand_def(TensorType)
     axis = ints_property(0)
     epsilon = real_property(1e-4)

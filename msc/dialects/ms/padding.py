@@ -33,6 +33,7 @@ class PadOp(BasicOp):
     """
 
     name = "ms.pad"
+    EXAMPLE: ClassVar[str] = "2x3xT {pad = [1, 0, 0, 2], value = 1.0}"
     x = operand_def(TensorType)
     pad = required_ints()
     mode = choice_property("constant")
@@ -117,6 +118,7 @@ class DilateOp(BasicOp):
     """`interior` zeros between neighbours along each axis. What transposed convolution expands to."""
 
     name = "ms.dilate"
+    EXAMPLE: ClassVar[str] = "2x3xT {interior = [1, 0]}"
     x = operand_def(TensorType)
     interior = required_ints()
     result = result_def(TensorType)

@@ -105,6 +105,7 @@ class AvgPoolOp(PoolingOp):
 class GlobalPoolOp(MsOp):
     """Base: all spatial axes of x `[n, c, spatial...]` become one element: `[n, c, 1...]`; composite."""
 
+    EXAMPLE: ClassVar[str] = "1x2x4x4xT"
     DTYPES: ClassVar[str] = "a number"
 
     x = operand_def(TensorType)
@@ -142,6 +143,7 @@ class MaxPool1dOp(MaxPoolOp):
     """
 
     name = "ms.max_pool1d"
+    EXAMPLE: ClassVar[str] = "1x2x8xT {kernel_size = 2, stride = 2}"
     SPATIAL: ClassVar[int] = 1
     kernel_size = ints_property(1)
     pad = ints_property(0, 0)
@@ -157,6 +159,7 @@ class MaxPool2dOp(MaxPoolOp):
     """
 
     name = "ms.max_pool2d"
+    EXAMPLE: ClassVar[str] = "1x2x8x8xT {kernel_size = 2, stride = 2}"
     SPATIAL: ClassVar[int] = 2
     kernel_size = ints_property(1, 1)
     pad = ints_property(0, 0, 0, 0)
@@ -172,6 +175,7 @@ class MaxPool3dOp(MaxPoolOp):
     """
 
     name = "ms.max_pool3d"
+    EXAMPLE: ClassVar[str] = "1x2x4x4x4xT {kernel_size = 2, stride = 2}"
     SPATIAL: ClassVar[int] = 3
     kernel_size = ints_property(1, 1, 1)
     pad = ints_property(0, 0, 0, 0, 0, 0)
@@ -187,6 +191,7 @@ class AvgPool1dOp(AvgPoolOp):
     """
 
     name = "ms.avg_pool1d"
+    EXAMPLE: ClassVar[str] = "1x2x8xT {kernel_size = 2, stride = 2}"
     SPATIAL: ClassVar[int] = 1
     kernel_size = ints_property(1)
     pad = ints_property(0, 0)
@@ -202,6 +207,7 @@ class AvgPool2dOp(AvgPoolOp):
     """
 
     name = "ms.avg_pool2d"
+    EXAMPLE: ClassVar[str] = "1x2x8x8xT {kernel_size = 2, stride = 2}"
     SPATIAL: ClassVar[int] = 2
     kernel_size = ints_property(1, 1)
     pad = ints_property(0, 0, 0, 0)
@@ -217,6 +223,7 @@ class AvgPool3dOp(AvgPoolOp):
     """
 
     name = "ms.avg_pool3d"
+    EXAMPLE: ClassVar[str] = "1x2x4x4x4xT {kernel_size = 2, stride = 2}"
     SPATIAL: ClassVar[int] = 3
     kernel_size = ints_property(1, 1, 1)
     pad = ints_property(0, 0, 0, 0, 0, 0)
@@ -232,6 +239,7 @@ class SumPool1dOp(SumPoolOp):
     """
 
     name = "ms.sum_pool1d"
+    EXAMPLE: ClassVar[str] = "1x2x8xT {kernel_size = 2, stride = 2}"
     SPATIAL: ClassVar[int] = 1
     kernel_size = ints_property(1)
     pad = ints_property(0, 0)
@@ -247,6 +255,7 @@ class SumPool2dOp(SumPoolOp):
     """
 
     name = "ms.sum_pool2d"
+    EXAMPLE: ClassVar[str] = "1x2x8x8xT {kernel_size = 2, stride = 2}"
     SPATIAL: ClassVar[int] = 2
     kernel_size = ints_property(1, 1)
     pad = ints_property(0, 0, 0, 0)
@@ -262,6 +271,7 @@ class SumPool3dOp(SumPoolOp):
     """
 
     name = "ms.sum_pool3d"
+    EXAMPLE: ClassVar[str] = "1x2x4x4x4xT {kernel_size = 2, stride = 2}"
     SPATIAL: ClassVar[int] = 3
     kernel_size = ints_property(1, 1, 1)
     pad = ints_property(0, 0, 0, 0, 0, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from io import StringIO
 from typing import Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import (
@@ -186,6 +187,13 @@ def print_value(printer: Printer, value: Attribute) -> None:
             printer.print_string(f"[{', '.join(texts)}]")
         case _:
             printer.print_attribute(value)
+
+
+def value_text(value: Attribute) -> str:
+    """A property in the plain syntax."""
+    stream = StringIO()
+    print_value(Printer(stream), value)
+    return stream.getvalue()
 
 
 def _real(value: float) -> str:

@@ -37,6 +37,7 @@ class ReductionOp(BasicOp):
     """Base of basic reductions: `COMBINE` is the combiner."""
 
     COMBINE: ClassVar[Combine]
+    EXAMPLE: ClassVar[str] = "2x3x4xT {axis = 1}"
     DTYPES: ClassVar[str] = "a number"
 
     x = operand_def(TensorType)
@@ -111,6 +112,7 @@ class ReduceMeanOp(MsOp):
     """Arithmetic mean over `axis`, of floats. Composite. MindSpore ReduceMean, ONNX ReduceMean."""
 
     name = "ms.reduce_mean"
+    EXAMPLE: ClassVar[str] = "2x3x4xT {axis = [1, 2], keep_dims = true}"
     x = operand_def(TensorType)
     axis = ints_property()
     keep_dims = flag_property(False)
@@ -122,6 +124,8 @@ class ReduceMeanOp(MsOp):
 
 class ArgExtremeOp(MsOp):
     """Base: where along `axis` the extreme stands, as i64: the first place or, with `select_last`, the last one."""
+
+    EXAMPLE: ClassVar[str] = "2x4xT {axis = 1}"
 
     x = operand_def(TensorType)
     axis = int_property(-1)
@@ -159,6 +163,7 @@ class CumsumOp(MsOp):
     """
 
     name = "ms.cumsum"
+    EXAMPLE: ClassVar[str] = "2x4xT {axis = 1}"
     x = operand_def(TensorType)
     axis = int_property(-1)
     exclusive = flag_property(False)

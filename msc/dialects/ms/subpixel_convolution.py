@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
@@ -29,6 +30,7 @@ class SubpixelConvOp(BasicOp):
     """
 
     name = "ms.subpixel_conv"
+    EXAMPLE: ClassVar[str] = "2x3x4x5xT 2x3x4x3x2x2xT {begin = [1, 2]}"
     x = operand_def(TensorType)
     weight = operand_def(TensorType)
     begin = required_ints()

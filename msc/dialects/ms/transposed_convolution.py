@@ -87,6 +87,7 @@ class Conv1dTransposeOp(TransposedConvolutionOp):
     """
 
     name = "ms.conv1d_transpose"
+    EXAMPLE: ClassVar[str] = "1x3x5xT 3x2x3xT {stride = 2, output_padding = 1}"
     SPATIAL: ClassVar[int] = 1
     pad = ints_property(0, 0)
     stride = ints_property(1)
@@ -102,6 +103,7 @@ class Conv2dTransposeOp(TransposedConvolutionOp):
     """
 
     name = "ms.conv2d_transpose"
+    EXAMPLE: ClassVar[str] = "1x4x3x4xT 4x2x2x2xT 2xT {stride = 2}"
     SPATIAL: ClassVar[int] = 2
     pad = ints_property(0, 0, 0, 0)
     stride = ints_property(1, 1)
@@ -117,6 +119,7 @@ class Conv3dTransposeOp(TransposedConvolutionOp):
     """
 
     name = "ms.conv3d_transpose"
+    EXAMPLE: ClassVar[str] = "1x2x2x2x2xT 2x1x2x2x2xT"
     SPATIAL: ClassVar[int] = 3
     pad = ints_property(0, 0, 0, 0, 0, 0)
     stride = ints_property(1, 1, 1)

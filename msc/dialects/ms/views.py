@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
@@ -28,6 +29,7 @@ class ReshapeOp(ViewOp):
     """Another shape of as many elements; one entry of `shape` may be -1: what is left. MindSpore, ONNX Reshape."""
 
     name = "ms.reshape"
+    EXAMPLE: ClassVar[str] = "3x4xT {shape = [2, -1]}"
     x = operand_def(TensorType)
     new_shape = required_ints("shape")
     result = result_def(TensorType)
@@ -58,6 +60,7 @@ class FlattenOp(ViewOp):
     """
 
     name = "ms.flatten"
+    EXAMPLE: ClassVar[str] = "2x3x4xT"
     x = operand_def(TensorType)
     axis = int_property(1)
     result = result_def(TensorType)
@@ -78,6 +81,7 @@ class SqueezeOp(ViewOp):
     """
 
     name = "ms.squeeze"
+    EXAMPLE: ClassVar[str] = "1x3x1xT {axis = 0}"
     x = operand_def(TensorType)
     axis = ints_property()
     result = result_def(TensorType)
@@ -104,6 +108,7 @@ class ExpandDimsOp(ViewOp):
     """
 
     name = "ms.expand_dims"
+    EXAMPLE: ClassVar[str] = "3xT {axis = [0, -1]}"
     x = operand_def(TensorType)
     axis = required_ints()
     result = result_def(TensorType)

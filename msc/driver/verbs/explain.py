@@ -1,4 +1,4 @@
-"""`msc explain`: what a diagnostic code means, or why a model became the kernels that it became."""
+"""`msc explain`: what a code means, how an operation is written, or why a model became the kernels that it became."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from msc.driver.verbs.model_options import with_compile_options
 from msc.support.codes import CODES
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 
+_OPERATION = re.compile(r"ms(\.\w+)?")
 _CODE = re.compile(r"(MSC)?\w{0,8}", re.IGNORECASE)
 
 
 @click.command(name="explain")
-@click.argument("subject", metavar="MODEL|CODE", required=False)
+@click.argument("subject", metavar="MODEL|CODE|OPERATION", required=False)
 @click.option("--kernel", metavar="NAME", help="Only the kernel of this label or function name.")
 @click.option("--measured", metavar="FILE", help="Show times beside it, of msc bench --kernels --json.")
 @click.option("--json", "as_json", is_flag=True, help="Print the explanation of a model as JSON.")
@@ -26,16 +27,29 @@ _CODE = re.compile(r"(MSC)?\w{0,8}", re.IGNORECASE)
 def command(
     subject: str | None, kernel: str | None, measured: str | None, as_json: bool, options: CompileOptions
 ) -> None:
-    """Explain CODE, or each kernel of MODEL: what was fused, why, its schedule and its time. Alone: list all codes.
+    """Explain CODE, OPERATION, or each kernel of MODEL: what was fused, why, its schedule and its time.
 
-    Example: msc explain MSC0201, or msc explain lenet5.mir --kernel conv2d_relu
+    Alone: list all codes; ms: list all operations.
+
+    Example: msc explain MSC0201, msc explain ms.conv2d, or msc explain lenet5.mir --kernel conv2d_relu
     """
     if subject is None:
         click.echo("\n".join(f"{entry.code}  {entry.title}" for entry in CODES.values()))
+    elif _OPERATION.fullmatch(subject) and not Path(subject).exists():
+        click.echo(_explain_operation(subject, as_json))
     elif _CODE.fullmatch(subject):
         click.echo(explain_code(subject))
     else:
         _explain_model(subject, kernel, measured, as_json, options)
+
+
+def _explain_operation(name: str, as_json: bool) -> str:
+    from msc.driver.operation_pages import overview, terminal_text
+    from msc.driver.operation_reference import operation_names, reference
+
+    if name == "ms":
+        return json.dumps([asdict(reference(each)) for each in operation_names()]) if as_json else overview()
+    return json.dumps(asdict(reference(name))) if as_json else terminal_text(reference(name))
 
 
 def _explain_model(
