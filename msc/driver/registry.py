@@ -48,6 +48,7 @@ PASSES: dict[str, str] = {
     "hoist-parameters": "msc.graph_kernel.hoist_parameters:HoistParameters",
     "infer-live-sizes": "msc.graph_kernel.infer_live_sizes:InferLiveSizes",
     "infer-shapes": "msc.graph_kernel.infer_shapes:InferShapes",
+    "inline-calls": "msc.graph_kernel.inline_calls:InlineCalls",
     "lift-sizes": "msc.graph_kernel.lift_sizes:LiftSizes",
     "outline-constants": "msc.graph_kernel.outline_constants:OutlineConstants",
     "outline-loops": "msc.lowering.outline_loops:OutlineLoopsPass",

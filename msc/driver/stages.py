@@ -32,11 +32,12 @@ class Stage:
         return tuple(Template(text).substitute(settings) for text in self.passes)
 
 
-_CONTROL = (
-    *("builtin.module", "func.func", "func.call", "func.return", "scf.*", "arith.*"),
+_INLINED = (
+    *("builtin.module", "func.func", "func.return", "scf.*", "arith.*"),
     *("tensor.extract", "tensor.from_elements", "tensor.empty"),
+    "ms.*",
 )
-_GRAPH = (*_CONTROL, "ms.*")
+_GRAPH = (*_INLINED, "func.call")
 
 STAGES: tuple[Stage, ...] = (
     Stage("graph", ".mir", "ms ops on tensors, func, scf", "frontend, importers, by hand", _GRAPH),
@@ -45,8 +46,9 @@ STAGES: tuple[Stage, ...] = (
         ".opt.mir",
         "the same, after graph passes",
         "graph_kernel",
-        _GRAPH,
+        _INLINED,
         (
+            "inline-calls",
             "infer-shapes",
             "canonicalize-ms",
             "cse",
@@ -62,7 +64,7 @@ STAGES: tuple[Stage, ...] = (
         ".gk.mir",
         "gk.kernel regions of basic ms ops, and the dataflow between them",
         "graph_kernel",
-        (*_GRAPH, "gk.kernel", "gk.yield"),
+        (*_INLINED, "gk.kernel", "gk.yield"),
         (
             "block-attention{target=$march}",
             "block-products{target=$march threads=$threads}",
@@ -131,6 +133,7 @@ class Order:
 
 
 ORDER: tuple[Order, ...] = (
+    Order("inline-calls", "infer-shapes", "shapes of a function are those that it is called with"),
     Order("infer-shapes", "expand-composites", "expanders compute sizes, which must be known"),
     Order("fold-batch-norm", "expand-composites", "an expanded batch norm is no longer recognised"),
     Order("block-attention", "expand-composites", "an expanded softmax is no longer recognised"),

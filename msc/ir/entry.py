@@ -1,4 +1,4 @@
-"""The entry function of a module: where a model starts."""
+"""The entry functions of a module: where a model starts."""
 
 from __future__ import annotations
 
@@ -6,10 +6,27 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 ENTRY = "main"
-"""Its name."""
+"""The name of the entry function of a model that has one."""
+
+PUBLIC = "public"
+"""The visibility of entry functions that have names of their own: `func.func public @step(...)`."""
+
+
+def entries(module: ModuleOp) -> tuple[FuncOp, ...]:
+    """The functions that callers of the compiled model may call: @main and all that are public, in their order.
+
+    All others are there to be called by these.
+    """
+    return tuple(op for op in module.ops if isinstance(op, FuncOp) and op.body.blocks and is_entry(op))
+
+
+def is_entry(function: FuncOp) -> bool:
+    """Whether a function is an entry, by its name and its visibility."""
+    visibility = function.sym_visibility
+    return function.sym_name.data == ENTRY or (visibility is not None and visibility.data == PUBLIC)
 
 
 def find_entry(module: ModuleOp) -> FuncOp | None:
-    """The entry function, if the module has one with a body."""
-    functions = (op for op in module.ops if isinstance(op, FuncOp))
-    return next((f for f in functions if f.sym_name.data == ENTRY and f.body.blocks), None)
+    """The entry function that is meant where none is named: @main, or else the first; None if there is none."""
+    found = entries(module)
+    return next((f for f in found if f.sym_name.data == ENTRY), next(iter(found), None))

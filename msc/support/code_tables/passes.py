@@ -55,4 +55,16 @@ CODES: tuple[Code, ...] = (
         "not a tuning file",
         "The file that `--tuned` names is not what `msc tune` writes; the message says what is wrong in it.",
     ),
+    Code(
+        "MSC0412",
+        "recursion",
+        "Functions are inlined into the entry functions, so none may call itself, directly or through others. Repeat"
+        " with `scf.for` or `scf.while`; a recursion whose depth is known when the model is built can be written out.",
+    ),
+    Code(
+        "MSC0413",
+        "too large when inlined",
+        "Each call stands for a copy of the function's operations; where functions call each other several times the"
+        " copies multiply. Put what repeats into an `scf.for`.",
+    ),
 )
