@@ -10,25 +10,91 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from msc.driver.api import compile
+    from msc.frontend.dtypes import (
+        DType,
+        bfloat16,
+        bool_,
+        float16,
+        float32,
+        float64,
+        int8,
+        int16,
+        int32,
+        int64,
+        uint8,
+        uint16,
+        uint32,
+        uint64,
+    )
+    from msc.frontend.modes import GRAPH_MODE, PYNATIVE_MODE, get_context, set_context
+    from msc.frontend.parameter import Parameter, ParameterTuple
+    from msc.frontend.randomness import set_seed
+    from msc.ops import Tensor
     from msc.runtime.artifact import CompiledModel, load
     from msc.support.diagnostics import Diagnostic, Location, MscError
 
-__all__ = ["CompiledModel", "Diagnostic", "Location", "MscError", "compile", "load"]
+__all__ = [
+    "GRAPH_MODE",
+    "PYNATIVE_MODE",
+    "CompiledModel",
+    "DType",
+    "Diagnostic",
+    "Location",
+    "MscError",
+    "Parameter",
+    "ParameterTuple",
+    "Tensor",
+    "bfloat16",
+    "bool_",
+    "compile",
+    "float16",
+    "float32",
+    "float64",
+    "get_context",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "load",
+    "set_context",
+    "set_seed",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+]
 
 __version__ = "0.1.0"
 
 _EXPORTS: dict[str, tuple[str, str]] = {
+    "GRAPH_MODE": ("msc.frontend.modes", "GRAPH_MODE"),
+    "PYNATIVE_MODE": ("msc.frontend.modes", "PYNATIVE_MODE"),
     "CompiledModel": ("msc.runtime.artifact", "CompiledModel"),
+    "DType": ("msc.frontend.dtypes", "DType"),
     "Diagnostic": ("msc.support.diagnostics", "Diagnostic"),
     "Location": ("msc.support.diagnostics", "Location"),
     "MscError": ("msc.support.diagnostics", "MscError"),
+    "Parameter": ("msc.frontend.parameter", "Parameter"),
+    "ParameterTuple": ("msc.frontend.parameter", "ParameterTuple"),
+    "Tensor": ("msc.ops", "Tensor"),
     "compile": ("msc.driver.api", "compile"),
+    "get_context": ("msc.frontend.modes", "get_context"),
     "load": ("msc.runtime.artifact", "load"),
+    "set_context": ("msc.frontend.modes", "set_context"),
+    "set_seed": ("msc.frontend.randomness", "set_seed"),
 }
 """Public name -> (module, attribute)."""
 
+_DTYPES = "bfloat16 bool_ float16 float32 float64 int16 int32 int64 int8 uint16 uint32 uint64 uint8"
+_EXPORTS.update({name: ("msc.frontend.dtypes", name) for name in _DTYPES.split()})
+
+_MODULES = frozenset({"context", "nn", "ops"})
+"""Modules that are there after `import msc`, as in MindSpore."""
+
 
 def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        return import_module(f"msc.{name}")
     if name not in _EXPORTS:
         raise AttributeError(f"module 'msc' has no attribute '{name}'")
     module, attribute = _EXPORTS[name]
@@ -38,4 +104,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_EXPORTS])
+    return sorted({*globals(), *_EXPORTS, *_MODULES})

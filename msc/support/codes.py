@@ -10,6 +10,7 @@ from msc.support.code_tables import (
     importing,
     internal,
     passes,
+    python_api,
     syntax,
     targets,
     verification,
@@ -19,7 +20,7 @@ from msc.support.code_tables.entry import Code
 
 CODES: Mapping[str, Code] = {
     entry.code: entry
-    for table in (files, syntax, verification, weights, passes, targets, calls, importing, internal)
+    for table in (files, syntax, verification, weights, passes, targets, calls, importing, python_api, internal)
     for entry in table.CODES
 }
 """Every code of msc, in the order of the families."""

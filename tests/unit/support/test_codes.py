@@ -2,12 +2,22 @@ import re
 from pathlib import Path
 
 import msc
-from msc.support.code_tables import calls, files, importing, internal, passes, syntax, targets, verification, weights
+from msc.support.code_tables import (
+    calls,
+    files,
+    importing,
+    internal,
+    passes,
+    syntax,
+    targets,
+    verification,
+    weights,
+)
 from msc.support.codes import CODES
 
 USED = re.compile(r'"(MSC\d{4})"')
-TABLES = (files, syntax, verification, weights, passes, targets, calls, importing, internal)
-FAMILIES = ("00", "01", "02", "03", "04", "05", "06", "07", "09")
+TABLES = (files, syntax, verification, weights, passes, targets, calls, importing, python_api, internal)
+FAMILIES = ("00", "01", "02", "03", "04", "05", "06", "07", "08", "09")
 
 
 def codes_in_use() -> set[str]:

@@ -1,0 +1,66 @@
+"""What a tensor is while a graph is captured, and the builder that the capture installs for its thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from msc.frontend.dtypes import DType
+
+if TYPE_CHECKING:
+    from xdsl.ir import SSAValue
+
+    from msc.frontend.parameter import Parameter
+    from msc.frontend.tensor import Tensor
+
+Property: TypeAlias = "bool | int | float | str | tuple[int, ...] | tuple[float, ...] | DType | None"
+"""A property of an operation; None leaves an optional one out."""
+
+
+class Symbol:
+    """What a tensor holds under capture: a value of the graph, with its element type and shape (-1 where unknown)."""
+
+    __slots__ = ("dtype", "shape", "ssa")
+
+    def __init__(self, ssa: SSAValue, dtype: DType, shape: tuple[int, ...]) -> None:
+        self.ssa = ssa
+        self.dtype = dtype
+        self.shape = shape
+
+
+class GraphBuilder(Protocol):
+    """Writes the operations that library code applies to tensors of the graph that is captured."""
+
+    def emit(
+        self, name: str, operands: Sequence[Tensor | None], properties: Mapping[str, Property]
+    ) -> tuple[Tensor, ...]:
+        """Append `ms.<name>`; the results are symbolic. Concrete operands become constants of the graph."""
+        ...
+
+    def read(self, parameter: Parameter) -> Tensor:
+        """The value that a parameter has at this place of the graph."""
+        ...
+
+    def write(self, parameter: Parameter, value: Tensor) -> None:
+        """From here on the parameter has another value, which also stays after the call."""
+        ...
+
+
+class _Installed(threading.local):
+    builder: GraphBuilder | None = None
+
+
+INSTALLED = _Installed()
+"""`INSTALLED.builder` is the builder of the capture that runs in this thread, or None."""
+
+
+@contextmanager
+def capturing(builder: GraphBuilder) -> Generator[None]:
+    """Within, operations on symbolic tensors and parameters go to `builder`."""
+    outer, INSTALLED.builder = INSTALLED.builder, builder
+    try:
+        yield
+    finally:
+        INSTALLED.builder = outer

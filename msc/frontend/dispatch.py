@@ -1,0 +1,83 @@
+"""Running an operation: at once on concrete tensors, or as an operation of the graph that is being captured."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msc.frontend.capture import INSTALLED, Property, Symbol
+from msc.frontend.parameter import Parameter
+from msc.frontend.tensor import Tensor, concrete
+
+if TYPE_CHECKING:
+    from msc.frontend.immediate import Prepared
+
+Array: TypeAlias = NDArray[Any]
+
+_MOST_PREPARED = 1 << 14
+_PREPARED: dict[tuple[object, ...], Prepared] = {}
+"""What has been made ready to run, by operation, properties, element types and shapes."""
+
+
+def apply(name: str, *operands: Tensor | None, **properties: Property) -> Tensor:
+    """The result of `ms.<name>`; an absent optional operand is None. Raises the errors that the operation verifies.
+
+    Under capture the operation is written into the graph if an operand is symbolic or a parameter.
+    """
+    return apply_all(name, *operands, **properties)[0]
+
+
+def apply_all(name: str, *operands: Tensor | None, **properties: Property) -> tuple[Tensor, ...]:
+    """All results of `ms.<name>`."""
+    builder = INSTALLED.builder
+    if builder is not None and any(map(_belongs_to_graph, operands)):
+        return builder.emit(name, operands, properties)
+    arrays = [None if operand is None else concrete(operand) for operand in operands]
+    return tuple(map(Tensor.of, run(name, arrays, properties)))
+
+
+def _belongs_to_graph(operand: Tensor | None) -> bool:
+    return operand is not None and (isinstance(operand.content, Symbol) or isinstance(operand, Parameter))
+
+
+def run(name: str, arrays: list[Array | None], properties: dict[str, Property]) -> tuple[Array, ...]:
+    """The results of `ms.<name>` on arrays, by the interpreter's meaning of the operation."""
+    key = (name, *properties.items(), *[None if a is None else (a.dtype.num, a.shape) for a in arrays])
+    prepared = _PREPARED.get(key)
+    if prepared is None:
+        prepared = _prepare(name, arrays, properties)
+        if len(_PREPARED) >= _MOST_PREPARED:
+            _PREPARED.clear()
+        _PREPARED[key] = prepared
+    present = [a for a in arrays if a is not None]
+    results = prepared.run(present)
+    for result in results:
+        if result.base is not None or any(result is a for a in present):
+            _share(result, present)
+    return results
+
+
+def _share(result: Array, arrays: list[Array]) -> None:
+    """Tensors share this result's memory: nobody may write into it (`Tensor.asnumpy` copies such an array)."""
+    for array in (result, *arrays):
+        array.flags.writeable = False
+
+
+def _prepare(name: str, arrays: list[Array | None], properties: dict[str, Property]) -> Prepared:
+    return _immediate()(name, arrays, properties)
+
+
+@cache
+def _immediate() -> Any:
+    """Loads xDSL and the interpreter: not before the first operation."""
+    from msc.frontend.immediate import prepare
+
+    return prepare
+
+
+def scalar(value: bool | float, dtype: np.dtype[Any]) -> Tensor:
+    """A tensor of rank 0 with an element type, as NumPy converts the number."""
+    return Tensor.of(np.array(value).astype(dtype))

@@ -1,0 +1,95 @@
+"""Errors of the Python API: diagnostics at the user's own line, which are also Python's TypeError, ValueError, ...
+
+What a user calls with wrong arguments raises an `MscError` that is a TypeError or a ValueError as well, so that code
+written for MindSpore, which catches those, goes on working.
+"""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from types import CodeType, FrameType
+
+from msc.support.diagnostics import Diagnostic, Location, MscError
+
+_PACKAGE = str(Path(__file__).parents[1]) + "/"
+_MAXIMUM_CALLERS = 8
+
+
+class ApiError(MscError):
+    """A mistake in a call of the Python API; the location is the user's line, the notes are the calls to it."""
+
+    def __init__(self, code: str, message: str, *, help: str | None = None, notes: tuple[str, ...] = ()) -> None:
+        super().__init__(at_user_line(code, message, help=help, notes=notes))
+
+
+class ApiTypeError(ApiError, TypeError):
+    """An argument of a type, or tensors of element types, that the call does not take."""
+
+
+class ApiValueError(ApiError, ValueError):
+    """An argument of a right type with a value that it cannot have; shapes that do not fit."""
+
+
+class ApiIndexError(ApiError, IndexError):
+    """An index outside its dimension."""
+
+
+class ApiAttributeError(ApiError, AttributeError):
+    """A name that the object does not have."""
+
+
+def at_user_line(code: str, message: str, *, help: str | None = None, notes: tuple[str, ...] = ()) -> Diagnostic:
+    """A diagnostic at the innermost line outside of msc that is being executed, with the calls that led there."""
+    frames = list(islice(user_frames(), _MAXIMUM_CALLERS))
+    if not frames:
+        return Diagnostic(code, message, notes=notes, help=help)
+    location, line, length = place_of(frames[0])
+    callers = tuple(f"called from {place_of(f)[0]}, in {_name(f.f_code)}" for f in frames[1:])
+    return Diagnostic(code, message, location, line, length, (*notes, *callers), help)
+
+
+def user_frames() -> Iterator[FrameType]:
+    """The frames outside of msc, innermost first, as far as the thread's program or the tool that runs it."""
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith(_PACKAGE) and not name.startswith("<frozen"):
+            yield frame
+            if frame.f_code.co_name == "<module>" or frame.f_code.co_name.startswith("test_"):
+                return
+        frame = frame.f_back
+
+
+def place_of(frame: FrameType) -> tuple[Location, str | None, int]:
+    """Where a frame is: the location, the text of its line, and how many characters the expression takes there."""
+    positions = next(islice(frame.f_code.co_positions(), max(frame.f_lasti, 0) // 2, None), (None,) * 4)
+    line, end_line, column, end_column = positions
+    line = line or frame.f_lineno or 1
+    text = linecache.getline(frame.f_code.co_filename, line, frame.f_globals).rstrip("\n") or None
+    start = 0 if column is None else _characters(text, column)
+    end = _characters(text, end_column) if end_column is not None and end_line == line else len(text or "")
+    return Location(frame.f_code.co_filename, line, start + 1), text, max(end - start, 1)
+
+
+def _characters(text: str | None, column: int) -> int:
+    """Python counts bytes of UTF-8 in a line; people count characters."""
+    return column if text is None else len(text.encode()[:column].decode(errors="ignore"))
+
+
+def _name(code: CodeType) -> str:
+    return code.co_qualname.replace(".<locals>", "")
+
+
+class NeedsValue(ApiError):
+    """Something asks for the elements of a tensor that is only known when the captured graph runs."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            "MSC0802",
+            f"{what} needs the elements of a tensor, which are not known while a graph is captured",
+            help="compute it with tensor operations, or call this function in PyNative mode",
+        )

@@ -1,0 +1,121 @@
+"""The switch between PyNative and graph mode, and the other settings of `msc.set_context`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, Self
+
+from msc.frontend.errors import ApiValueError
+from msc.support.diagnostics import did_you_mean
+
+GRAPH_MODE, PYNATIVE_MODE = 0, 1
+
+_DEFAULTS: dict[str, Any] = {
+    "mode": PYNATIVE_MODE,
+    "device_target": "CPU",
+    "device_id": 0,
+    "save_graphs": False,
+    "save_graphs_path": ".",
+    "enable_graph_kernel": False,
+    "graph_kernel_flags": "",
+    "jit_level": "O1",
+    "jit_config": {},
+    "deterministic": "ON",
+    "pynative_synchronize": True,
+    "max_call_depth": 1000,
+    "runtime_num_threads": 0,
+    "reserve_class_name_in_scope": True,
+    "enable_compile_cache": True,
+    "compile_cache_path": "",
+    "precompile_only": False,
+    "max_device_memory": "",
+    "variable_memory_max_size": "",
+    "mempool_block_size": "",
+    "enable_reduce_precision": False,
+    "enable_profiling": False,
+    "profiling_options": "",
+    "check_bprop": False,
+    "print_file_path": "",
+    "env_config_path": "",
+    "grad_for_scalar": False,
+    "support_binary": False,
+    "memory_optimize_level": "O0",
+    "ascend_config": {},
+    "gpu_config": {},
+    "op_timeout": 0,
+    "aoe_tune_mode": "",
+    "auto_tune_mode": "",
+    "inter_op_parallel_num": 0,
+    "exec_order": "",
+    "save_compile_cache": True,
+    "load_compile_cache": True,
+    "enable_sparse": False,
+    "enable_dump": False,
+    "save_dump_path": ".",
+}
+"""The settings that MindSpore knows; msc keeps all, so that programs run, and acts on the mode."""
+
+_CHOICES: dict[str, Sequence[Any]] = {
+    "mode": (GRAPH_MODE, PYNATIVE_MODE),
+    "device_target": ("CPU", "Ascend", "GPU"),
+}
+
+_settings: dict[str, Any] = dict(_DEFAULTS)
+
+
+class CellLike(Protocol):
+    """What a hook may ask of a Cell."""
+
+    def construct(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
+class Hooks:
+    """What graph mode installs. `call_cell` runs a Cell that is called, in graph mode or under capture."""
+
+    call_cell: Callable[[CellLike, tuple[Any, ...], Mapping[str, Any]], Any] | None = None
+
+
+class Context:
+    """Settings that were changed; as a context manager they go back at the end of the block."""
+
+    def __init__(self, before: Mapping[str, Any]) -> None:
+        self._before = dict(before)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _settings.update(self._before)
+
+
+def set_context(**settings: Any) -> Context:
+    """Change settings, as `set_context(mode=msc.GRAPH_MODE)`; in a `with` statement, for its block only.
+
+    Raises MSC0814 for a setting that there is not, or a value that it cannot have.
+    """
+    for name, value in settings.items():
+        if name not in _DEFAULTS:
+            raise ApiValueError("MSC0814", f"there is no setting '{name}'", help=did_you_mean(name, _DEFAULTS))
+        if name in _CHOICES and value not in _CHOICES[name]:
+            words = ", ".join(map(repr, _CHOICES[name]))
+            raise ApiValueError("MSC0814", f"set_context: {name} is {value!r}, not one of {words}")
+    before = {name: _settings[name] for name in settings}
+    _settings.update(settings)
+    return Context(before)
+
+
+def get_context(name: str) -> Any:
+    """The value of a setting. Raises MSC0814."""
+    if name not in _settings:
+        raise ApiValueError("MSC0814", f"there is no setting '{name}'", help=did_you_mean(name, _DEFAULTS))
+    return _settings[name]
+
+
+def reset_context() -> None:
+    """All settings as they are at the start."""
+    _settings.update(_DEFAULTS)
+
+
+def in_graph_mode() -> bool:
+    """Whether Cells are compiled when they are called."""
+    return _settings["mode"] == GRAPH_MODE

@@ -1,0 +1,120 @@
+"""`Parameter`: a named tensor of a Cell, whose value can be replaced."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from msc.frontend.capture import INSTALLED, Symbol
+from msc.frontend.errors import ApiTypeError, ApiValueError
+from msc.frontend.tensor import Array, Number, Placeholder, Tensor
+
+UNNAMED = "Parameter"
+"""The name of a parameter that no Cell and no user has named yet."""
+
+
+class Parameter(Tensor):
+    """A named tensor, trainable if `requires_grad`. A Cell that it becomes an attribute of names it: `conv1.weight`.
+
+    `Parameter(default_input, name=None, requires_grad=True)`; a tensor, an array or a number. The memory is its own.
+    """
+
+    def __init__(
+        self,
+        default_input: object,
+        name: str | None = None,
+        requires_grad: bool = True,
+        layerwise_parallel: bool = False,
+        parallel_optimizer: bool = True,
+    ) -> None:
+        super().__init__(default_input)
+        if not isinstance(self.content, np.ndarray):
+            raise ApiTypeError("MSC0807", "a Parameter needs data: it cannot be made of a shape or a captured value")
+        self.name = UNNAMED if name is None else name
+        self.requires_grad = requires_grad
+        self.layerwise_parallel = layerwise_parallel
+        self.parallel_optimizer = parallel_optimizer
+        self.version = 0
+        """How often the value was replaced: what was compiled for an older version is compiled again."""
+
+    def replace(self, content: Array | Symbol | Placeholder) -> None:
+        """Give the parameter a value of its own element type and shape; under capture, in the graph."""
+        value = Tensor.of(content)
+        if value.shape != self.shape or value.dtype is not self.dtype:
+            raise ApiValueError(
+                "MSC0807",
+                f"parameter '{self.name}' is {self.dtype} of shape {self.shape}; "
+                f"it cannot become {value.dtype} of shape {value.shape}",
+            )
+        builder = INSTALLED.builder
+        if builder is not None:
+            builder.write(self, value)
+            return
+        self.content = content
+        self.version += 1
+
+    def set_data(self, data: Tensor | Number, slice_shape: bool = False) -> Parameter:
+        """Give the parameter another value; converted to its element type, of its shape unless `slice_shape`."""
+        value = data if isinstance(data, Tensor) else Tensor(data, self.dtype)
+        if slice_shape and isinstance(value.content, np.ndarray):
+            self.content = value.content.astype(self.dtype.numpy)
+            self.version += 1
+        else:
+            self.replace(value.astype(self.dtype).content)
+        return self
+
+    @property
+    def data(self) -> Parameter:
+        """The parameter itself, as in MindSpore."""
+        return self
+
+    def value(self) -> Tensor:
+        """A tensor of the value that the parameter has now."""
+        return Tensor.of(self.content)
+
+    def asnumpy(self) -> Array:
+        """The elements as a NumPy array of its own."""
+        return np.array(self.content)
+
+    numpy = asnumpy
+
+    def clone(self, init: str | Number | Tensor = "same") -> Parameter:
+        """A parameter of the same type and name, with the same elements, or those that `init` says."""
+        copied = Parameter(self if init == "same" else filled(init, self), self.name, self.requires_grad)
+        copied.__dict__ |= {k: v for k, v in self.__dict__.items() if k not in copied.__dict__}
+        return copied
+
+    def init_data(self, *_: Any) -> Parameter:
+        """The parameter itself: its elements exist from the start."""
+        return self
+
+    def __repr__(self) -> str:
+        return (
+            f"Parameter (name={self.name}, shape={self.shape}, dtype={self.dtype}, requires_grad={self.requires_grad})"
+        )
+
+
+def filled(init: str | Number | Tensor, like: Tensor) -> Tensor:
+    """A tensor of the type of `like`, with the elements that a number, a tensor or an initialiser's name says."""
+    from msc.frontend.initializers import initializer
+
+    return initializer(init, like.shape, like.dtype)
+
+
+class ParameterTuple(tuple[Parameter, ...]):
+    """Parameters in an order, as `ParameterTuple(net.trainable_params())`. Raises MSC0807 for what is none."""
+
+    def __new__(cls, parameters: Any) -> Self:
+        items = tuple(parameters)
+        for item in items:
+            if not isinstance(item, Parameter):
+                raise ApiTypeError("MSC0807", f"a ParameterTuple holds Parameters, not a {type(item).__name__}")
+        return super().__new__(cls, items)
+
+    def clone(self, prefix: str, init: str | Number | Tensor = "same") -> ParameterTuple:
+        """Copies named `prefix.name`."""
+        copies = [parameter.clone(init) for parameter in self]
+        for copy in copies:
+            copy.name = f"{prefix}.{copy.name}"
+        return ParameterTuple(copies)

@@ -1,0 +1,32 @@
+"""The one source of random numbers: initialisers, dropout and `ops.standard_normal` draw from it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from msc.frontend.errors import ApiTypeError
+
+
+class _State:
+    seed: int | None = None
+    generator: np.random.Generator | None = None
+
+
+def generator() -> np.random.Generator:
+    """The generator that random numbers are drawn from."""
+    if _State.generator is None:
+        _State.generator = np.random.default_rng(_State.seed)
+    return _State.generator
+
+
+def set_seed(seed: object) -> None:
+    """From here on random numbers are those of a seed, 0 or more."""
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise ApiTypeError("MSC0808", f"a seed is an integer of 0 or more, not {seed!r}")
+    _State.seed = seed
+    _State.generator = None
+
+
+def get_seed() -> int | None:
+    """The seed that was set, or None."""
+    return _State.seed

@@ -1,0 +1,299 @@
+"""`Cell`: parameters, sub-cells and a `construct` that says what is computed; the base of all layers and models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, cast
+
+from msc.frontend.capture import INSTALLED
+from msc.frontend.dtypes import as_dtype
+from msc.frontend.errors import ApiAttributeError, ApiTypeError, ApiValueError
+from msc.frontend.modes import Hooks, in_graph_mode
+from msc.frontend.parameter import UNNAMED, Parameter, ParameterTuple
+from msc.frontend.tensor import Tensor
+from msc.support.diagnostics import did_you_mean
+
+
+class Cell:
+    """A part of a network. A subclass assigns parameters and cells to attributes and writes `construct`.
+
+    An attribute's name is the name of the parameter or cell: `conv1.weight` is `weight` of the cell `conv1`.
+    """
+
+    def __init__(self, auto_prefix: bool = True, flags: Mapping[str, Any] | None = None) -> None:
+        del flags
+        self.__dict__.update(_cells={}, _params={}, _forward_pre_hooks=[], _forward_hooks=[])
+        self.training = False
+        self.auto_prefix = auto_prefix
+        self.param_prefix = ""
+        self.cls_name = type(self).__name__
+
+    # Calling.
+
+    def construct(self, *args: Any, **kwargs: Any) -> Any:
+        """What the cell computes."""
+        raise ApiAttributeError(
+            "MSC0820",
+            f"{type(self).__name__} has no method 'construct'",
+            help=did_you_mean("construct", [n for n in vars(type(self)) if not n.startswith("_")])
+            or "define construct(self, ...); it says what the cell computes",
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if "_cells" not in self.__dict__:
+            raise _not_initialised(self)
+        if Hooks.call_cell is not None and (INSTALLED.builder is not None or in_graph_mode()):
+            return Hooks.call_cell(self, args, kwargs)
+        return self.run_construct(args, kwargs)
+
+    def run_construct(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Run `construct` in Python, with the hooks around it."""
+        hooks: list[Callable[..., Any]] = self.__dict__["_forward_pre_hooks"]
+        for hook in hooks:
+            changed: Any = hook(self, args)
+            if changed is not None:
+                args = cast(tuple[Any, ...], changed) if isinstance(changed, tuple) else (changed,)
+        result = self.construct(*args, **kwargs)
+        hooks = self.__dict__["_forward_hooks"]
+        for hook in hooks:
+            changed = hook(self, args, result)
+            result = result if changed is None else changed
+        return result
+
+    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> Handle:
+        """Call `hook(cell, inputs)` before `construct`; what it returns, if anything, are the inputs instead."""
+        return Handle(self.__dict__["_forward_pre_hooks"], hook)
+
+    def register_forward_hook(self, hook: Callable[..., Any]) -> Handle:
+        """Call `hook(cell, inputs, output)` after `construct`; what it returns, if anything, is the output instead."""
+        return Handle(self.__dict__["_forward_hooks"], hook)
+
+    # Attributes.
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, Parameter):
+            self.insert_param_to_cell(name, value)
+        elif isinstance(value, Cell):
+            self.insert_child_to_cell(name, value)
+        elif isinstance(value, ParameterTuple):
+            self._insert_tuple(name, value)
+        elif isinstance(value, Tensor) and name in self.__dict__.get("_params", ()):
+            self._params[name].set_data(value)
+        else:
+            self._forget(name)
+            object.__setattr__(self, name, value)
+
+    def _insert_tuple(self, name: str, parameters: ParameterTuple) -> None:
+        for i, parameter in enumerate(parameters):
+            if parameter.name == UNNAMED:
+                parameter.name = f"{name}.{i}"
+            self._registered()[f"{name}.{i}" if parameter.name in self._params else parameter.name] = parameter
+        object.__setattr__(self, name, parameters)
+
+    def _registered(self) -> dict[str, Parameter]:
+        if "_params" not in self.__dict__:
+            raise _not_initialised(self)
+        return self.__dict__["_params"]
+
+    def _forget(self, name: str) -> None:
+        self.__dict__.get("_cells", {}).pop(name, None)
+        self.__dict__.get("_params", {}).pop(name, None)
+
+    def __getattr__(self, name: str) -> Any:
+        own = self.__dict__
+        if "_cells" not in own:
+            if name.startswith("__"):
+                raise AttributeError(name)
+            raise _not_initialised(self)
+        if name in own["_params"]:
+            return own["_params"][name]
+        if name in own["_cells"]:
+            return own["_cells"][name]
+        if name.startswith("__"):
+            raise AttributeError(name)
+        known = [*own["_params"], *own["_cells"], *(n for n in dir(self) if not n.startswith("_"))]
+        raise ApiAttributeError(
+            "MSC0821", f"{type(self).__name__} has no attribute '{name}'", help=did_you_mean(name, known)
+        )
+
+    def __delattr__(self, name: str) -> None:
+        if name in self._cells or name in self._params:
+            self._forget(name)
+        else:
+            object.__delattr__(self, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self.__dict__.get("_params", ()), *self.__dict__.get("_cells", ())})
+
+    def insert_param_to_cell(self, param_name: str, param: object, check_name_contain_dot: bool = True) -> None:
+        """Add a parameter under a name, which becomes its own if it has none. Raises MSC0822."""
+        parameters = self._registered()
+        if check_name_contain_dot and "." in param_name:
+            raise ApiValueError("MSC0822", f"the name of a parameter must not contain a dot: '{param_name}'")
+        if param is not None and not isinstance(param, Parameter):
+            raise ApiTypeError("MSC0822", f"insert_param_to_cell takes a Parameter, not a {type(param).__name__}")
+        self.__dict__.pop(param_name, None)
+        self._cells.pop(param_name, None)
+        if param is None:
+            parameters.pop(param_name, None)
+            object.__setattr__(self, param_name, None)
+            return
+        if param.name == UNNAMED:
+            param.name = param_name
+        parameters[param_name] = param
+
+    def insert_child_to_cell(self, child_name: str, child_cell: object) -> None:
+        """Add a cell under a name, and prefix the names of its parameters with it. Raises MSC0822."""
+        if "_cells" not in self.__dict__:
+            raise _not_initialised(self)
+        if not isinstance(child_cell, Cell):
+            raise ApiTypeError("MSC0822", f"insert_child_to_cell takes a Cell, not a {type(child_cell).__name__}")
+        if "_cells" not in child_cell.__dict__:
+            raise _not_initialised(child_cell)
+        self.__dict__.pop(child_name, None)
+        self._params.pop(child_name, None)
+        self._cells[child_name] = child_cell
+        if self.auto_prefix:
+            child_cell.update_parameters_name(f"{child_name}.")
+
+    # Parameters and cells.
+
+    def parameters_and_names(self, name_prefix: str = "", expand: bool = True) -> Iterator[tuple[str, Parameter]]:
+        """Every parameter once, with its place in this cell: `conv1.weight`."""
+        cells = self.cells_and_names(name_prefix) if expand else [(name_prefix, self)]
+        seen: set[int] = set()
+        for cell_name, cell in cells:
+            for name, parameter in cell._params.items():
+                if id(parameter) not in seen:
+                    seen.add(id(parameter))
+                    yield f"{cell_name}.{name}" if cell_name else name, parameter
+
+    def cells_and_names(self, name_prefix: str = "") -> Iterator[tuple[str, Cell]]:
+        """The cell itself, with the name "", and all cells in it, each once: `features.conv1`."""
+        yield from _walk(self, name_prefix, set())
+
+    def get_parameters(self, expand: bool = True) -> Iterator[Parameter]:
+        """Every parameter; without those of sub-cells if not `expand`."""
+        return (parameter for _, parameter in self.parameters_and_names(expand=expand))
+
+    def parameters_dict(self, recurse: bool = True) -> dict[str, Parameter]:
+        """Every parameter by its own name."""
+        return {parameter.name: parameter for parameter in self.get_parameters(recurse)}
+
+    def trainable_params(self, recurse: bool = True) -> list[Parameter]:
+        """The parameters that have `requires_grad`."""
+        return [parameter for parameter in self.get_parameters(recurse) if parameter.requires_grad]
+
+    def untrainable_params(self, recurse: bool = True) -> list[Parameter]:
+        """The parameters that do not have `requires_grad`."""
+        return [parameter for parameter in self.get_parameters(recurse) if not parameter.requires_grad]
+
+    def cells(self) -> list[Cell]:
+        """The cells that are attributes of this one."""
+        return list(self._cells.values())
+
+    def name_cells(self) -> dict[str, Cell]:
+        """The cells that are attributes of this one, by name."""
+        return dict(self._cells)
+
+    def get_sub_cell(self, name: str) -> Cell:
+        """The cell at a place like `features.conv1`. Raises MSC0821."""
+        found = dict(self.cells_and_names())
+        if name not in found:
+            raise ApiAttributeError("MSC0821", f"there is no cell '{name}'", help=did_you_mean(name, found))
+        return found[name]
+
+    def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
+        """Name every parameter after its place, behind a prefix."""
+        for name, parameter in self.parameters_and_names(expand=recurse):
+            parameter.name = prefix + name
+
+    def update_cell_prefix(self) -> None:
+        """Set `param_prefix` of every cell to its place."""
+        for name, cell in self.cells_and_names():
+            cell.param_prefix = name
+
+    # State.
+
+    def set_train(self, mode: bool = True) -> Cell:
+        """Whether this cell and all in it are trained: then dropout drops and batch norms measure."""
+        for _, cell in self.cells_and_names():
+            cell.training = mode
+        return self
+
+    def set_grad(self, requires_grad: bool = True) -> Cell:
+        """The cell itself, for programs that call this."""
+        del requires_grad
+        return self
+
+    def requires_grad_(self, requires_grad: bool = True) -> Cell:
+        """Set `requires_grad` of every parameter."""
+        for parameter in self.get_parameters():
+            parameter.requires_grad = requires_grad
+        return self
+
+    def to_float(self, dst_type: Any) -> Cell:
+        """Compute this cell in an element type: its inputs are converted to it. Parameters keep theirs."""
+        self.compute_dtype = as_dtype(dst_type)
+        return self
+
+    def apply(self, fn: Callable[[Cell], object]) -> Cell:
+        """Call a function on all cells in this one, then on this one."""
+        for cell in self.cells():
+            cell.apply(fn)
+        fn(self)
+        return self
+
+    def init_parameters_data(self, auto_parallel_mode: bool = False) -> dict[Parameter, Parameter]:
+        """Each parameter by itself: all have data from the start."""
+        del auto_parallel_mode
+        return {parameter: parameter for parameter in self.get_parameters()}
+
+    # Text.
+
+    def extend_repr(self) -> str:
+        """What stands between the parentheses in the text of a layer."""
+        return ""
+
+    def __repr__(self) -> str:
+        extra, name = self.extend_repr(), type(self).__name__
+        if not self._cells:
+            return f"{name}({extra})"
+        lines = [f"  ({key}): {_indented(repr(cell))}\n" for key, cell in self._cells.items()]
+        return f"{name}(\n{f'  {extra}{chr(10)}' if extra else ''}{''.join(lines)})"
+
+
+class Handle:
+    """A hook that was registered; `remove()` takes it away."""
+
+    def __init__(self, hooks: list[Callable[..., Any]], hook: Callable[..., Any]) -> None:
+        hooks.append(hook)
+        self._hooks = hooks
+        self._hook = hook
+
+    def remove(self) -> None:
+        """Do not call the hook any more."""
+        if self._hook in self._hooks:
+            self._hooks.remove(self._hook)
+
+
+def _walk(cell: Cell, name: str, seen: set[int]) -> Iterator[tuple[str, Cell]]:
+    if id(cell) in seen:
+        return
+    seen.add(id(cell))
+    yield name, cell
+    for key, child in cell.name_cells().items():
+        yield from _walk(child, f"{name}.{key}" if name else key, seen)
+
+
+def _indented(text: str) -> str:
+    return text.replace("\n", "\n  ")
+
+
+def _not_initialised(cell: Cell) -> ApiAttributeError:
+    name = type(cell).__name__
+    return ApiAttributeError(
+        "MSC0823",
+        f"{name}.__init__ uses the cell before it calls super().__init__()",
+        help=f"begin {name}.__init__ with super().__init__()",
+    )
