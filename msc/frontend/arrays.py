@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,15 +20,19 @@ def array_of(data: object, dtype: DType | None = None) -> Array:
 
     Raises MSC0803 for what is no rectangular array of numbers, MSC0801 for complex numbers and the like.
     """
-    if isinstance(data, np.ndarray | np.generic):
-        given: Array = np.asarray(data)
-        return np.array(given, dtype=(dtype or of_numpy(given.dtype)).numpy, order="C")
-    array = _parsed(cast(object, data))
+    if is_array(data):
+        return np.array(data, dtype=(dtype or of_numpy(data.dtype)).numpy, order="C")
+    array = _parsed(data)
     if dtype is not None:
         return array.astype(dtype.numpy)
     if array.dtype == np.float64:
         return array.astype(dtypes.float32.numpy)
     return np.ascontiguousarray(array, of_numpy(array.dtype).numpy) if array.ndim else array
+
+
+def is_array(data: object) -> TypeGuard[Array]:
+    """Whether data are a NumPy array or a NumPy number."""
+    return isinstance(data, np.ndarray | np.generic)
 
 
 def _parsed(data: object) -> Array:

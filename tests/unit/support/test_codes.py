@@ -8,6 +8,7 @@ from msc.support.code_tables import (
     importing,
     internal,
     passes,
+    python_api,
     syntax,
     targets,
     verification,
