@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from msc.codegen.c import COptions, emit_c
 from msc.driver.ir_dump import IrDump, format_module
-from msc.driver.legality import check_stage
+from msc.driver.legality import check_stage, run_verifiers
 from msc.driver.memory_limit import check_tensors, check_total
 from msc.driver.options import CompileOptions, Reporting
 from msc.driver.parameters import EvaluatedParameters
@@ -144,6 +144,7 @@ class _Walk:
         )
         with compilation.timed(stage.name, "verify"):
             self._verify()
+        run_verifiers(model.module, stage, model.context, model.sources, self._after_pass)
         self._write()
 
     def _verify(self) -> None:

@@ -1,9 +1,13 @@
-"""Checks between stages: only operations of the stage's closed list, in the places where they belong."""
+"""Checks between stages: only operations of the stage's closed list, in the places where they belong.
+
+A stage's verifiers run too wherever a module comes in, from a file or from the passes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
@@ -13,10 +17,28 @@ from msc.dialects.gk import KernelOp, YieldOp
 from msc.dialects.ms.base import BasicOp, MsOp, ViewOp
 from msc.dialects.ms.entries import EntryAccessOp
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp, ParameterOp
+from msc.driver.pass_manager import AfterPass, PassManager, with_source_lines
+from msc.driver.pipeline import build_pipeline
 from msc.driver.stages import Stage
 from msc.ir.locations import source_location
-from msc.lowering.verify_loop_stage import loop_stage_diagnostics
 from msc.support.diagnostics import Diagnostic, MscError
+
+
+def verify_stage(module: ModuleOp, stage: Stage, context: Context, sources: Mapping[str, str]) -> None:
+    """What is done wherever a module of `stage` comes in: `check_stage`, then `run_verifiers`."""
+    try:
+        check_stage(module, stage)
+    except MscError as error:
+        raise MscError(*with_source_lines(error.diagnostics, sources)) from error
+    run_verifiers(module, stage, context, sources)
+
+
+def run_verifiers(
+    module: ModuleOp, stage: Stage, context: Context, sources: Mapping[str, str], after: AfterPass | None = None
+) -> None:
+    """Run the passes that change nothing and raise what is wrong; `after` is called after each."""
+    manager = PassManager(context, sources, verify_each=False, after_pass=after)
+    manager.run(module, build_pipeline(",".join(stage.verifiers)))
 
 
 def check_stage(module: ModuleOp, stage: Stage) -> None:
@@ -40,15 +62,10 @@ def _outside_initialisers(module: ModuleOp) -> Iterator[Operation]:
 
 
 def _misplaced(module: ModuleOp, stage: Stage) -> Iterator[Diagnostic]:
-    match stage.name:
-        case "gk":
-            for function in module.ops:
-                if isinstance(function, FuncOp):
-                    yield from _misplaced_around_kernels(function, stage)
-        case "loop":
-            yield from loop_stage_diagnostics(module)
-        case _:
-            return
+    if stage.name == "gk":
+        for function in module.ops:
+            if isinstance(function, FuncOp):
+                yield from _misplaced_around_kernels(function, stage)
 
 
 def _misplaced_around_kernels(function: FuncOp, stage: Stage) -> Iterator[Diagnostic]:

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from msc.driver.dimensions import fix_dimensions, leave_open
 from msc.driver.entry import entry_function
-from msc.driver.legality import check_stage
+from msc.driver.legality import verify_stage
 from msc.driver.onnx_models import is_onnx, load_onnx
 from msc.driver.options import CompileOptions
 from msc.driver.registry import new_context
@@ -53,7 +53,7 @@ class Model:
 
 
 def read_model(model: str, options: CompileOptions) -> Model:
-    """Read a model, fix the sizes it leaves open, verify it and check that its operations are of its stage.
+    """Read a model, fix the sizes it leaves open, verify it and run the verifiers of its stage.
 
     Raises MSC0006 for a file of unknown kind, MSC0001 to MSC0003 for an unreadable one, and what is wrong in it.
     """
@@ -67,7 +67,7 @@ def read_model(model: str, options: CompileOptions) -> Model:
     entry_function(module)
     fix_dimensions(module, options.largest_dims)
     leave_open(module, options.open_dims)
-    check_stage(module, stage)
+    verify_stage(module, stage, context, sources)
     return Model(model, module, stage, options.weights or Path(model).parent, sources, context)
 
 

@@ -12,7 +12,8 @@ class Stage:
     """One stage: `extension` names its files, `contents` says what it is for people, `made_by` what makes it.
 
     `legal` is the closed list of operations that may stand in it (`ms.*` is a whole dialect); `passes` make it of the
-    stage before. A pass may name options of the compilation as `$march`, `$threads` and `$tuned`.
+    stage before; `verifiers` are passes that change nothing, run wherever a module of the stage comes in or is made.
+    A pass may name options of the compilation as `$march`, `$threads` and `$tuned`.
     """
 
     name: str
@@ -21,6 +22,7 @@ class Stage:
     made_by: str
     legal: tuple[str, ...] = ()
     passes: tuple[str, ...] = ()
+    verifiers: tuple[str, ...] = ()
 
     @property
     def is_text_of_ir(self) -> bool:
@@ -108,10 +110,8 @@ STAGES: tuple[Stage, ...] = (
             "fuse-blocks{threads=$threads target=$march}",
             "outline-recurrences{target=$march}",
             "plan-memory",
-            "verify-memory-plan",
-            "verify-loop-stage",
-            "verify-bounds",
         ),
+        ("verify-loop-stage", "verify-memory-plan", "verify-bounds"),
     ),
     Stage("c", ".c .h", "C11, with libc, libm and optionally threads", "codegen/c"),
     Stage("davinci", ".dv.mir .dv.c", "queue instructions on GM, L1, L0A, L0B, L0C, UB", "lowering, codegen/davinci"),
@@ -164,7 +164,6 @@ ORDER: tuple[Order, ...] = (
     Order("apply-tuning", "schedule-kernels", "a plan that is there is proved and kept"),
     Order("schedule-kernels", "convert-gk-to-loop", "the loops of a kernel are those of its schedule"),
     Order("convert-gk-to-loop", "vectorize", "vectors are made of loops of kind vector"),
-    Order("vectorize", "verify-bounds", "what is proved are the accesses that will be made, all lanes of them"),
     Order("vectorize", "prefetch-streams", "what streams into a register tile are the vectors that its rows share"),
     Order("convert-gk-to-loop", "bufferize", "the entry function calls the kernels' functions"),
     Order("vectorize", "outline-loops", "what is inlined is ready"),
@@ -187,8 +186,6 @@ ORDER: tuple[Order, ...] = (
     Order("outline-recurrences", "plan-memory", "it says which buffers a call is given"),
     Order("bufferize", "plan-memory", "a plan gives buffers their places"),
     Order("vectorize", "plan-memory", "vectorising may give a kernel temporaries, which the plan must place"),
-    Order("plan-memory", "verify-memory-plan", "the plan is what is verified"),
-    Order("plan-memory", "verify-loop-stage", "a complete loop stage has its memory planned"),
 )
 """Why the passes stand in this order; a test checks the table against it."""
 

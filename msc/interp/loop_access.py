@@ -18,7 +18,7 @@ from xdsl.ir.affine import (
     AffineMap,
 )
 
-from msc.interp.intervals import Interval, interval
+from msc.poly.intervals import Interval, interval
 
 _SIGNS = {
     AffineBinaryOpKind.Add: "+",

@@ -20,11 +20,11 @@ from xdsl.utils.hints import isa
 from msc.dialects.arrays import Array
 from msc.dialects.loop import AccessOp, ApplyOp, ForOp, LanesOp, LoadOp, PrefetchOp, StoreOp
 from msc.dialects.open_sizes import argument_sizes
-from msc.interp.intervals import Interval, interval
 from msc.interp.loop_access import Access, affine_text, lane_numbers
 from msc.interp.loop_operations import OPERATIONS
 from msc.ir.errors import InvalidStructure
 from msc.ir.locations import source_location
+from msc.poly.intervals import Interval, interval
 from msc.support.diagnostics import Diagnostic, MscError
 
 _OPERATORS = {

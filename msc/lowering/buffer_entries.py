@@ -12,6 +12,7 @@ from xdsl.dialects import arith, memref, scf, tensor
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
+from msc.analysis.index_ranges import index_range
 from msc.dialects.loop import EntryOp as BufferEntryOp
 from msc.dialects.ms.base import ViewOp
 from msc.dialects.ms.entries import EntryAccessOp, EntryOp, SetEntryOp
@@ -19,7 +20,6 @@ from msc.ir.typed import memref_type, static_shape
 from msc.lowering.affine_to_arith import index_constant
 from msc.lowering.bufferizer import Bufferizer
 from msc.lowering.destinations import PRODUCERS, dead_before, is_produced_in, view_root
-from msc.lowering.index_ranges import index_range
 
 
 def bufferize_entry(state: Bufferizer, op: Operation) -> None:

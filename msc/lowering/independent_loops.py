@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from xdsl.dialects import func, memref, scf
 from xdsl.ir import Operation, SSAValue
 
+from msc.analysis.index_ranges import index_range
 from msc.dialects.loop import EntryOp
 from msc.ir.typed import static_shape
 from msc.lowering.buffer_types import root_buffer
-from msc.lowering.index_ranges import index_range
 from msc.lowering.kernel_signature import KernelSignature
 
 

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 
+from msc.analysis.index_ranges import index_range, runs
 from msc.dialects.loop import ApplyOp
 from msc.dialects.ms.shapes import Shape
 from msc.ir.typed import static_shape
@@ -19,7 +20,6 @@ from msc.lowering.affine_bounds import bound_of
 from msc.lowering.buffer_liveness import loops_around, users_through_views
 from msc.lowering.buffer_types import root_buffer
 from msc.lowering.independent_loops import Access, accesses, trip_count
-from msc.lowering.index_ranges import index_range, runs
 from msc.lowering.inlined import NotOutlined, Target
 from msc.lowering.loop_body import LoopBody, Parameter, Place, is_arithmetic
 from msc.poly.affine import linear_form

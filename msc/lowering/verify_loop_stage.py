@@ -2,37 +2,46 @@
 
 Checked are the closed list of operations (MSC0902), and what the code generator relies on (MSC0404):
 - the module holds parameters, kernels' functions and @main; functions return nothing and take buffers of known shape;
+- values are scalars, vectors of them, and buffers whose elements lie in order;
 - a kernel writes its outputs, temporaries and local arrays, never its inputs;
 - a local array (memref.alloca) has a known shape, and those of a function fit on the stack of a thread;
 - no parallel loop stands in another; an unrolled loop has a constant number of iterations; no loop is of kind vector,
   as `vectorize` has made vectors of those or, with its reason, ordinary loops;
 - @main has inputs, outputs, sizes, at most one workspace and the weights, in this order, and calls kernels of the
-  module; a size is an index with a range.
+  module; a size is an index with a range, inside that of each kernel that is given it;
+- a view shows bytes of the workspace or of the weights, a cast all elements of a buffer in another shape;
+  parameters lie inside the weights, apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import func, memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType, ModuleOp, StringAttr
-from xdsl.ir import Attribute, BlockArgument, Operation
+from xdsl.dialects.builtin import IndexType, ModuleOp
+from xdsl.ir import BlockArgument, Operation
 from xdsl.passes import ModulePass
-from xdsl.utils.hints import isa
 
 from msc.analysis.bytes import stack_bytes
 from msc.dialects import loop
 from msc.dialects.open_sizes import argument_sizes
 from msc.ir.entry import ENTRY as ENTRY_NAME
 from msc.ir.locations import source_location
+from msc.lowering.entry_checks import (
+    EntryArguments,
+    argument_faults,
+    asked_sizes,
+    operation_faults,
+    parameter_faults,
+    weights_bytes,
+)
 from msc.lowering.kernel_signature import KernelSignature, kernel_signatures
 from msc.lowering.loop_stage_operations import ENTRY, KERNEL, LANES, TOP_LEVEL
+from msc.lowering.loop_stage_types import is_buffer, mistyped_values
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.targets.cpu import STACK
-
-_ROLES = ("input", "output", "size", "workspace", "weights")
 
 
 @dataclass(frozen=True)
@@ -54,17 +63,40 @@ def loop_stage_diagnostics(module: ModuleOp) -> Iterator[Diagnostic]:
     for op in module.body.block.ops:
         if op.name not in TOP_LEVEL:
             yield _illegal(op.name, op, "directly in the module")
-        elif isinstance(op, func.FuncOp) and op.sym_name.data in kernels:
-            yield from _check_kernel(op, kernels[op.sym_name.data])
-        elif isinstance(op, func.FuncOp) and op.sym_name.data == ENTRY_NAME:
-            yield from _check_entry(op, frozenset(kernels))
         elif isinstance(op, func.FuncOp):
-            yield _wrong(op, f"@{op.sym_name.data} is neither the entry function nor a kernel's (loop.outputs)")
+            yield from _check_function(op, module, kernels)
+
+
+def _check_function(
+    function: func.FuncOp, module: ModuleOp, kernels: Mapping[str, KernelSignature]
+) -> Iterator[Diagnostic]:
+    name = function.sym_name.data
+    if len(function.body.blocks) != 1:
+        yield _wrong(function, f"@{name} has not one block")
+        return
+    legal, place = (ENTRY, "in the entry function") if name == ENTRY_NAME else (KERNEL, "in a kernel's function")
+    yield from _check_operations(function, legal, place)
+    yield from _check_arguments(function)
+    yield from _check_values(function, legal)
+    if name == ENTRY_NAME:
+        yield from _check_entry(function, module, kernels)
+    elif name in kernels:
+        yield from _check_kernel(function, kernels[name])
+    else:
+        yield _wrong(function, f"@{name} is neither the entry function nor a kernel's (loop.outputs)")
+
+
+def _check_values(function: func.FuncOp, legal: frozenset[str]) -> Iterator[Diagnostic]:
+    for op, value in mistyped_values(function):
+        if op.name in legal:
+            yield _wrong(op, f"'{op.name}' has a value of type {value.type}, which the loop stage lacks")
 
 
 def _check_kernel(function: func.FuncOp, signature: KernelSignature) -> Iterator[Diagnostic]:
-    yield from _check_operations(function, KERNEL, "in a kernel's function")
-    yield from _check_arguments(function)
+    if min(signature.outputs, signature.temporaries, signature.inputs) < 0:
+        counts = f"{signature.outputs} outputs and {signature.temporaries} temporaries"
+        yield _wrong(function, f"@{function.sym_name.data} has {len(signature.types)} buffers, which are not {counts}")
+        return
     inputs = function.body.block.args[: signature.inputs]
     for op in _inside(function):
         match op:
@@ -86,16 +118,16 @@ def _check_operations(function: func.FuncOp, legal: frozenset[str], place: str) 
 
 
 def _check_arguments(function: func.FuncOp) -> Iterator[Diagnostic]:
+    """Buffers of known shape, and sizes, which come after those in a kernel."""
     sizes = argument_sizes(function.args, function.arg_attrs)
     for position, type_ in enumerate(function.function_type.inputs):
-        if not _is_static_buffer(type_) and not (type_ == IndexType() and function.args[position] in sizes):
+        if not is_buffer(type_) and not (type_ == IndexType() and function.args[position] in sizes):
             yield _wrong(function, f"argument {position} is no memref of known shape but {type_}")
+    last = function.args[len(function.args) - len(sizes) :]
+    if function.sym_name.data != ENTRY_NAME and any(argument not in sizes for argument in last):
+        yield _wrong(function, "the sizes are not the last arguments")
     if function.function_type.outputs.data:
         yield _wrong(function, f"@{function.sym_name.data} returns values; results are written into buffers")
-
-
-def _is_static_buffer(type_: Attribute) -> bool:
-    return isa(type_, MemRefType[Attribute]) and DYNAMIC_INDEX not in type_.get_shape()
 
 
 def _check_loop(op: loop.ForOp) -> Iterator[Diagnostic]:
@@ -125,35 +157,28 @@ def _check_store(op: loop.StoreOp | memref.StoreOp, inputs: Sequence[BlockArgume
 
 
 def _check_stack(function: func.FuncOp) -> Iterator[Diagnostic]:
-    arrays = [op for op in _inside(function) if isinstance(op, memref.AllocaOp)]
-    for op in arrays:
-        if not _is_static_buffer(op.memref.type):
-            yield _wrong(op, "a local array has no known shape")
-            return
-    total = stack_bytes(function)
+    arrays = [op.memref for op in _inside(function) if isinstance(op, memref.AllocaOp)]
+    total = stack_bytes(function) if all(is_buffer(array.type) for array in arrays) else 0
     if total > STACK:
         yield _wrong(function, f"the local arrays take {total} bytes; at most {STACK} fit on a stack")
 
 
-def _check_entry(function: func.FuncOp, kernels: frozenset[str]) -> Iterator[Diagnostic]:
-    yield from _check_operations(function, ENTRY, "in the entry function")
-    yield from _check_arguments(function)
-    yield from _check_roles(function)
+def _check_entry(
+    function: func.FuncOp, module: ModuleOp, kernels: Mapping[str, KernelSignature]
+) -> Iterator[Diagnostic]:
+    yield from (_wrong(op, message) for op, message in argument_faults(function))
+    asked = {name: asked_sizes(kernel) for name, kernel in _functions(module).items()}
+    own = EntryArguments(function)
     for op in _inside(function):
         if isinstance(op, func.CallOp) and op.callee.string_value() not in kernels:
             yield _wrong(op, f"@{op.callee.string_value()} is no kernel's function of this module")
+            continue
+        yield from (_wrong(at, message) for at, message in operation_faults(op, asked, own))
+    yield from (_wrong(op, message) for op, message in parameter_faults(module, weights_bytes(function)))
 
 
-def _check_roles(function: func.FuncOp) -> Iterator[Diagnostic]:
-    """An argument without a role is an input; a program without intermediates needs no workspace."""
-    given = [a.data.get("ms.role", StringAttr("input")) for a in function.arg_attrs or ()]
-    places = [_ROLES.index(role.data) for role in given if isinstance(role, StringAttr) and role.data in _ROLES]
-    single = all(places.count(_ROLES.index(role)) <= 1 for role in ("workspace", "weights"))
-    if len(places) != len(given) or places != sorted(places) or not single:
-        yield _wrong(
-            function,
-            "the arguments' ms.role are not inputs, outputs, sizes, a workspace and the weights, in this order",
-        )
+def _functions(module: ModuleOp) -> Mapping[str, func.FuncOp]:
+    return {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, func.FuncOp)}
 
 
 def _inside(function: func.FuncOp) -> Iterator[Operation]:

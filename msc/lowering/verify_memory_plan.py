@@ -21,11 +21,11 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from msc.analysis.bytes import byte_size
+from msc.analysis.index_ranges import runs
 from msc.ir.entry import find_entry
 from msc.lowering.arena import ALIGNMENT
 from msc.lowering.buffer_types import root_buffer
 from msc.lowering.failure import refuse
-from msc.lowering.index_ranges import runs
 from msc.lowering.kernel_signature import kernel_signatures
 from msc.support.diagnostics import MscError
 
@@ -95,7 +95,7 @@ class _Run:
             raise self._error(op, "a view's offset is not a constant")
         place = _Place(op.source, offset, byte_size(op.result))
         space = byte_size(op.source)
-        if offset % ALIGNMENT or offset + place.bytes > space:
+        if offset < 0 or offset % ALIGNMENT or offset + place.bytes > space:
             raise self._error(op, f"bytes {offset} to {offset + place.bytes} are misaligned or outside of {space}")
         self._places[op.result] = place
 

@@ -12,6 +12,7 @@ from typing import cast as typed
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
 
+from msc.analysis.index_ranges import wraps
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.types import CType, no_c_form
 from msc.codegen.c.values import Precedence, Value, call, cast
@@ -47,11 +48,11 @@ def _float(operator: str, precedence: Precedence) -> Rule:
 
 
 def _integer(operator: str, precedence: Precedence) -> Rule:
-    """Wrapping: computed on unsigned integers. Indices never overflow, so they stay as they are."""
+    """Wrapping: computed on unsigned integers. Indices that are known not to overflow stay as they are."""
 
     def rule(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
         type_ = _shape(operands)
-        if type_.base == "index" and not type_.is_vector:
+        if type_.base == "index" and not type_.is_vector and not wraps(op):
             return infix(operator, precedence, operands[0], operands[1], type_)
         a, b = (_to_unsigned(prelude, v) for v in operands)
         prelude.type_name(type_)

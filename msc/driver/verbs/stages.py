@@ -8,7 +8,9 @@ import click
 
 
 @click.command(name="stages")
-@click.option("--passes", is_flag=True, help="Show the passes that make each stage, and why they stand in this order.")
+@click.option(
+    "--passes", is_flag=True, help="Show what makes and verifies each stage, and why passes stand in this order."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 def command(passes: bool, as_json: bool) -> None:
     """List the stages from model to artifact: name, file extension and what is legal in each.
@@ -42,6 +44,8 @@ def _passes() -> str:
     for stage in STAGES:
         if stage.passes:
             lines += [f"{stage.name}:", *(f"  {spec}" for spec in stage.passes)]
+        if stage.verifiers:
+            lines += [f"{stage.name}, verified wherever it comes in:", *(f"  {spec}" for spec in stage.verifiers)]
     lines += ["", "order:", *(f"  {rule.before} before {rule.after}: {rule.reason}" for rule in ORDER)]
     return "\n".join(lines)
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from xdsl.ir.affine import AffineExpr
 
-from msc.interp.intervals import interval
+from msc.poly.intervals import interval
 
 DIVISORS = st.integers(1, 7).map(AffineExpr.constant)
 

@@ -1,4 +1,4 @@
-"""Bounds of affine expressions, to prove at translation that an access stays inside its buffer."""
+"""Bounds of affine expressions, to prove that an access stays inside its buffer and no part of an index overflows."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from xdsl.ir.affine import (
 
 Interval: TypeAlias = "tuple[int, int] | None"
 """Smallest and largest value, or None if unknown."""
+
+_UNKNOWN = 1 << 64
 
 
 def interval(expr: AffineExpr, dims: Sequence[Interval]) -> Interval:
@@ -50,3 +52,22 @@ def _divided(kind: AffineBinaryOpKind, a: tuple[int, int], n: int) -> Interval:
             return -(-a[0] // n), -(-a[1] // n)
         case _:
             return (a[0] % n, a[1] % n) if a[0] // n == a[1] // n else (0, n - 1)
+
+
+def magnitude(expr: AffineExpr, dims: Sequence[Interval]) -> int:
+    """What no part of an expression exceeds in absolute value, in whichever order its terms are added.
+
+    Coefficients count too, as if every dimension were 1 at least; more than 64 bits where a dimension is not known.
+    """
+    match expr:
+        case AffineConstantExpr():
+            return abs(expr.value)
+        case AffineDimExpr():
+            known = dims[expr.position]
+            return _UNKNOWN if known is None else max(1, abs(known[0]), abs(known[1]))
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Mul, lhs, rhs):
+            return max(1, magnitude(lhs, dims)) * max(1, magnitude(rhs, dims))
+        case AffineBinaryOpExpr(_, lhs, rhs):
+            return magnitude(lhs, dims) + magnitude(rhs, dims)
+        case _:
+            return _UNKNOWN
