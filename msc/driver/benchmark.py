@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from msc.driver.kernel_rates import KernelRate, KernelTime, kernel_work, rate_json, rates
 from msc.driver.libraries import library_of
 from msc.driver.model_inputs import choose_inputs
+from msc.driver.model_on_call import made_for
 from msc.driver.options import CompileOptions
 from msc.runtime.machine import Machine, measured_machine
 from msc.runtime.timing import Timing, measure
@@ -55,8 +56,11 @@ def benchmark(
 
     Raises what compiling raises, and MSC0601 to MSC0604.
     """
-    compiled = library_of(model, options, use_cache=use_cache).load()
-    inputs = compiled.check(choose_inputs(compiled.signature.inputs, workload.given, workload.seed))
+    (options, compiled), given = made_for(
+        options, workload.given, lambda o: (o, library_of(model, o, use_cache=use_cache).load())
+    )
+    workload = replace(workload, given=given)
+    inputs = compiled.check(choose_inputs(compiled.signature.inputs, given, workload.seed))
     outputs = compiled.new_outputs(inputs)
     first = measure(lambda: compiled.call_into(inputs, outputs), warm_up=0, seconds=0, least=1)
     timing = measure(lambda: compiled.call_into(inputs, outputs), warm_up=workload.warm_up, seconds=workload.seconds)

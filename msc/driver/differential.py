@@ -20,6 +20,7 @@ from msc.driver.interpretation import input_tensors
 from msc.driver.ir_dump import format_module
 from msc.driver.kernel_records import KernelRecord, c_names, kernel_function, record_kernels, run_kernel
 from msc.driver.model_inputs import choose_inputs
+from msc.driver.model_on_call import made_for
 from msc.driver.model_outputs import Tolerance, largest_error
 from msc.driver.options import CompileOptions
 from msc.driver.reading_models import Model, read_model
@@ -75,7 +76,8 @@ def verify_model(
 
     Raises MSC0601 to MSC0604 for inputs that do not fit, and what compiling raises.
     """
-    original = read_model(reference or model, options)
+    (options, original), given = made_for(options, settings.given, lambda o: (o, read_model(reference or model, o)))
+    settings = replace(settings, given=given)
     if original.stage.name == "loop":
         message = "verification needs a model before the loop stage, whose operations have a meaning"
         raise MscError(Diagnostic("MSC0006", message, help="--reference MODEL gives the graph that it comes from"))

@@ -6,7 +6,7 @@ input and its place. `infer-shapes` carries the sizes through the graph.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, FunctionType, ModuleOp, StringAttr, TensorType
 from xdsl.ir import Attribute, BlockArgument
@@ -14,11 +14,11 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.hints import isa
 
 from msc.dialects.open_sizes import DIMENSIONS, SIZES, sizes_attribute
-from msc.interp.inputs import arguments, declared
+from msc.interp.inputs import arguments, declared, note_sizes
 from msc.ir.entry import find_entry
 from msc.ir.locations import source_location
 from msc.poly.live import Size
-from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+from msc.support.diagnostics import DecidedByCall, Diagnostic, MscError, did_you_mean
 
 
 def leave_open(module: ModuleOp, ranges: Mapping[str, tuple[int, int]]) -> None:
@@ -27,24 +27,44 @@ def leave_open(module: ModuleOp, ranges: Mapping[str, tuple[int, int]]) -> None:
         module.attributes[SIZES] = sizes_attribute(Size(name, *between) for name, between in ranges.items())
 
 
-def fix_dimensions(module: ModuleOp, sizes: Mapping[str, int]) -> None:
-    """Give every open dimension of @main's arguments its size. Raises MSC0207 for one without, or a name unknown."""
+def fix_dimensions(
+    module: ModuleOp, sizes: Mapping[str, int], shapes: Mapping[str, Sequence[int]] | None = None
+) -> None:
+    """Give every open dimension of @main's arguments its size, by its name or as the shape of its input has it.
+
+    Raises MSC0207 for one without, or a name unknown, and MSC0603 for shapes that do not fit.
+    """
     entry = find_entry(module)
-    opened = [(argument, list(_names(*argument))) for argument in (arguments(entry) if entry is not None else ())]
+    opened = [(argument, list(open_names(*argument))) for argument in (arguments(entry) if entry is not None else ())]
     known = {name for _, names in opened for name in names if name}
     unknown = sorted(sizes.keys() - known)
     if unknown:
         help_line = did_you_mean(unknown[0], known) or f"its open dimensions: {', '.join(sorted(known)) or 'none'}"
         raise MscError(Diagnostic("MSC0207", f"the model has no open dimension '{unknown[0]}'", help=help_line))
+    every = {**sizes, **_sizes_of(opened, shapes or {}, sizes)}
     for (argument, _), names in opened:
         if any(names):
-            _retype(argument, names, sizes)
+            _retype(argument, names, every)
     if entry is not None and known:
         outputs = entry.function_type.outputs.data
         entry.function_type = FunctionType.from_lists([a.type for a in entry.args], list(outputs))
 
 
-def _names(argument: BlockArgument, attributes: Mapping[str, Attribute]) -> Iterator[str]:
+def _sizes_of(
+    opened: Sequence[tuple[tuple[BlockArgument, Mapping[str, Attribute]], Sequence[str]]],
+    shapes: Mapping[str, Sequence[int]],
+    sizes: Mapping[str, int],
+) -> dict[str, int]:
+    """The sizes of open dimensions as the shapes of inputs have them."""
+    found: dict[str, int] = dict(sizes)
+    for (argument, attributes), names in opened:
+        given = shapes.get(declared(argument, attributes).name)
+        if given is not None:
+            note_sizes(found, declared(argument, attributes).name, names, given)
+    return found
+
+
+def open_names(argument: BlockArgument, attributes: Mapping[str, Attribute]) -> Iterator[str]:
     """The name of each dimension that is open, and "" for each that is not."""
     if not isa(argument.type, TensorType[Attribute]):
         return
@@ -63,6 +83,6 @@ def _retype(argument: BlockArgument, names: list[str], sizes: Mapping[str, int])
         help_line = f"give it a size: --dim {missing[0]}=1"
         function = argument.owner.parent_op()
         location = None if function is None else source_location(function)
-        raise MscError(Diagnostic("MSC0207", message, location, help=help_line))
+        raise DecidedByCall(Diagnostic("MSC0207", message, location, help=help_line))
     shape = [sizes[name] if name else n for name, n in zip(names, argument.type.get_shape(), strict=True)]
     Rewriter.replace_value_with_new_type(argument, TensorType(argument.type.element_type, shape))

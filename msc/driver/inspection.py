@@ -17,11 +17,13 @@ from msc.dialects.gk import KernelOp
 from msc.dialects.ms.structure import ParameterOp
 from msc.driver.compile import Step, compile_model, generate_c
 from msc.driver.entry import entry_function
+from msc.driver.open_tensors import OpenTensor, open_inputs, open_outputs
 from msc.driver.options import CompileOptions, size_text
 from msc.driver.reading_models import read_model
 from msc.interp.safetensors_file import DTYPES, TensorFile
 from msc.runtime.artifact import load
-from msc.runtime.program import Signature, TensorSpec
+from msc.runtime.program import Signature, SizeSpec, TensorSpec
+from msc.support.diagnostics import DecidedByCall
 
 
 @dataclass(frozen=True)
@@ -29,8 +31,9 @@ class Report:
     """What `msc inspect` shows; None where the file does not tell."""
 
     kind: str
-    inputs: tuple[str, ...] = ()
-    outputs: tuple[str, ...] = ()
+    inputs: tuple[OpenTensor, ...] = ()
+    outputs: tuple[OpenTensor, ...] = ()
+    sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, "tuple[int, int]"])
     parameters: Mapping[str, str] = field(default_factory=dict[str, str])
     parameter_bytes: int | None = None
     operations: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -44,8 +47,10 @@ class Report:
     threads: int | None = None
 
     def to_json(self) -> dict[str, object]:
-        """All that is known."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        """All that is known; sizes that calls decide have names, and their ranges stand in `sizes`."""
+        known = {name: value for name, value in asdict(self).items() if value is not None}
+        tensors = {"inputs": [t.to_json() for t in self.inputs], "outputs": [t.to_json() for t in self.outputs]}
+        return {**known, **tensors}
 
 
 def inspect_file(path: str, options: CompileOptions) -> Report:
@@ -60,8 +65,9 @@ def inspect_file(path: str, options: CompileOptions) -> Report:
 def _of_signature(signature: Signature) -> Report:
     return Report(
         kind="compiled model",
-        inputs=_tensors(signature.inputs),
-        outputs=_tensors(signature.outputs),
+        inputs=_tensors(signature.inputs, signature.sizes),
+        outputs=_tensors(signature.outputs, signature.sizes),
+        sizes={size.name: (size.low, size.high) for size in signature.sizes},
         workspace_bytes=signature.workspace_bytes,
         stack_bytes=signature.stack_bytes,
         weights_bytes=signature.weights_bytes,
@@ -70,8 +76,9 @@ def _of_signature(signature: Signature) -> Report:
     )
 
 
-def _tensors(tensors: Sequence[TensorSpec]) -> tuple[str, ...]:
-    return tuple(f"{t.name}: {_type(t.shape, t.dtype)}" for t in tensors)
+def _tensors(tensors: Sequence[TensorSpec], sizes: Sequence[SizeSpec]) -> tuple[OpenTensor, ...]:
+    names = [size.name for size in sizes]
+    return tuple(OpenTensor(t.name, t.dtype, t.named_shape(names), t.codes) for t in tensors)
 
 
 def _type(shape: Sequence[int], dtype: str) -> str:
@@ -84,8 +91,11 @@ def _of_weights(file: TensorFile) -> Report:
 
 
 def _of_model(path: str, options: CompileOptions) -> Report:
-    """Counts of the model as read, and costs of what it is compiled to."""
-    model = read_model(path, options)
+    """Counts of the model as read, and costs of what it is compiled to, if sizes that it leaves open are given."""
+    try:
+        model = read_model(path, options)
+    except DecidedByCall:
+        return Report("model with open sizes", open_inputs(path, options), open_outputs(path, options))
     operations = _operations(model.module)
     parameters = {op.symbol: op for op in model.module.ops if isinstance(op, ParameterOp)}
     costs = dict[str, int]()
@@ -98,8 +108,9 @@ def _of_model(path: str, options: CompileOptions) -> Report:
     signature = generate_c(compile_model(path, options, after_step=collect)).signature
     return Report(
         kind=f"model at stage '{model.stage.name}'",
-        inputs=_tensors(signature.inputs),
-        outputs=_tensors(signature.outputs),
+        inputs=_tensors(signature.inputs, signature.sizes),
+        outputs=_tensors(signature.outputs, signature.sizes),
+        sizes={size.name: (size.low, size.high) for size in signature.sizes},
         parameters={name: str(op.type) for name, op in parameters.items()},
         parameter_bytes=sum(map(_parameter_bytes, parameters.values())),
         operations=operations,
@@ -128,7 +139,9 @@ def report_text(report: Report) -> str:
     """For people."""
     lines = [f"kind        {report.kind}"]
     for title, items in (("inputs", report.inputs), ("outputs", report.outputs)):
-        lines += [f"{title if i == 0 else '':<12}{item}" for i, item in enumerate(items)]
+        lines += [f"{title if i == 0 else '':<12}{t.name}: {t.type_text}" for i, t in enumerate(items)]
+    if report.sizes:
+        lines.append(f"{'sizes':<12}{', '.join(f'{n}={low}..{high}' for n, (low, high) in report.sizes.items())}")
     lines += [
         f"{'operations' if i == 0 else '':<12}{n:>5} {name}" for i, (name, n) in enumerate(report.operations.items())
     ]

@@ -6,10 +6,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msc.driver.options import CompileOptions
+from msc.driver.options import CompileOptions, InputValue
 from msc.support.diagnostics import Diagnostic, MscError
 
 if TYPE_CHECKING:
+    from msc.dialects.arrays import Array
     from msc.importers.onnx import Imported
 
 EXTENSION = ".onnx"
@@ -20,13 +21,31 @@ def is_onnx(model: str) -> bool:
     return model.endswith(EXTENSION)
 
 
-def load_onnx(model: str, options: CompileOptions) -> Imported:
-    """The module and the weights of an ONNX file. Raises MSC0717 without the `onnx` package, and MSC07xx."""
+def check_onnx() -> None:
+    """Raise MSC0717 without the `onnx` package."""
     if find_spec("onnx") is None:
         message = "reading ONNX files needs the package 'onnx'"
         raise MscError(Diagnostic("MSC0717", message, help="pip install 'msc[onnx]'"))
+
+
+def load_onnx(model: str, options: CompileOptions) -> Imported:
+    """The module and the weights of an ONNX file. Raises MSC0717 without the `onnx` package, and MSC07xx."""
+    check_onnx()
     from msc.importers.onnx import import_model
 
+    given = options.input_values
     return import_model(
-        Path(model), dims=options.largest_dims, open_dims=options.open_dims, input_texts=options.input_values
+        Path(model),
+        dims=options.largest_dims,
+        open_dims=options.open_dims,
+        input_texts={name: value for name, value in given.items() if isinstance(value, str)},
+        input_values={name: _array(value) for name, value in given.items() if isinstance(value, InputValue)},
+        shapes=options.shapes,
     )
+
+
+def _array(value: InputValue) -> Array:
+    import ml_dtypes
+    import numpy as np
+
+    return np.frombuffer(value.data, np.dtype(getattr(ml_dtypes, value.dtype, value.dtype))).reshape(value.shape)

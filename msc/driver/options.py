@@ -19,6 +19,15 @@ DEFAULT_MEMORY = 4 << 30
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
+@dataclass(frozen=True)
+class InputValue:
+    """The value of an input, as its NumPy dtype's name, its shape and its bytes: equal values have equal text."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    data: bytes
+
+
 Dim: TypeAlias = int | tuple[int, int]
 """The size of a dimension, or the range in which each call decides it."""
 
@@ -31,7 +40,8 @@ class CompileOptions:
     dimensions that the model leaves open, or a range (least, largest) in which each call decides, `memory` limits the
     bytes of weights, workspace, inputs and outputs together, `weights` is the folder of the weights where it is not
     that of the model, `start` names the stage of a file whose extension does not, `input_values` fixes inputs of an
-    ONNX model ("0,1"), which then are inputs no more, `tuned` is a file of `msc tune` whose schedules are used,
+    ONNX model ("0,1"), which then are inputs no more, `shapes` are whole shapes of inputs, for what the model and
+    `dims` leave open, `tuned` is a file of `msc tune` whose schedules are used,
     `flush_subnormals` takes zeros for subnormal numbers, `without` names optimisations of `msc.driver.switches` that
     are turned off.
     """
@@ -46,7 +56,8 @@ class CompileOptions:
     name: str | None = None
     profile: bool = False
     export_kernels: bool = False
-    input_values: Mapping[str, str] = field(default_factory=dict[str, str])
+    input_values: Mapping[str, str | InputValue] = field(default_factory=dict[str, "str | InputValue"])
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     tuned: Path | None = None
     flush_subnormals: bool = False
     without: tuple[str, ...] = ()

@@ -11,13 +11,13 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block
 from xdsl.utils.exceptions import VerifyException
 
+from msc.dialects.arrays import BFLOAT16, Array, tensor_dtype
 from msc.dialects.element_types import element_type
 from msc.dialects.ms import OPERATIONS
 from msc.dialects.ms.base import MsOp
 from msc.frontend.capture import Property
 from msc.frontend.dtypes import DType, of_numpy
 from msc.frontend.errors import ApiTypeError, ApiValueError, at_user_line
-from msc.interp.arrays import BFLOAT16, Array, tensor_dtype
 from msc.interp.registry import meanings
 from msc.ir.errors import DtypeConflict, code_of, help_of
 from msc.support.diagnostics import MscError

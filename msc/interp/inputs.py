@@ -64,6 +64,17 @@ def declared(argument: BlockArgument, attributes: Mapping[str, Attribute]) -> De
     )
 
 
+def note_sizes(found: dict[str, int], name: str, names: Sequence[str], shape: Sequence[int]) -> None:
+    """Note the sizes of the dimensions `names` of an input ("" for one that is no name). Raises MSC0603."""
+    if len(names) != len(shape):
+        text = f"input '{name}' has shape {list(shape)}: rank {len(shape)} instead of {len(names)}"
+        raise MscError(Diagnostic("MSC0603", text))
+    for dimension, size in zip(names, shape, strict=True):
+        if dimension and found.setdefault(dimension, size) != size:
+            message = f"dimension '{dimension}' is {found[dimension]}, but {size} in input '{name}'"
+            raise MscError(Diagnostic("MSC0603", message))
+
+
 def arranged(expected: Sequence[Declared], inputs: Mapping[str, Array] | Sequence[Array]) -> tuple[Array, ...]:
     """The inputs in order, checked. Raises MSC0601 to MSC0604."""
     ordered = _by_name([d.name for d in expected], inputs) if isinstance(inputs, Mapping) else tuple(inputs)

@@ -74,6 +74,7 @@ class CompiledModel:
         self._run = _function(library, RUN_SYMBOL)
         self._checker = Checker(signature.inputs)
         self._outputs = tuple((t.shape, numpy_dtype(t.dtype), t.bytes) for t in signature.outputs)
+        self._narrow = any(t.codes for t in (*signature.inputs, *signature.outputs))
         sizes = [t.bytes for t in signature.inputs]
         self._largest = sizes.index(max(sizes)) if sizes else None
         arguments = len(signature.inputs) + len(signature.outputs) + len(signature.sizes)
@@ -89,8 +90,12 @@ class CompiledModel:
 
     def outputs(self, *arrays: Array, **named: Array) -> tuple[Array, ...]:
         """The model's outputs as a tuple, also when there is one. Raises as a call does."""
-        if self.signature.sizes:
-            return self._open_outputs(arrays, named)
+        if self._narrow:
+            arrays, named = self._coded(arrays, named), {}
+        outputs = self._open_outputs(arrays, named) if self.signature.sizes else self._plain_outputs(arrays, named)
+        return self._decoded(outputs) if self._narrow else outputs
+
+    def _plain_outputs(self, arrays: tuple[Array, ...], named: Mapping[str, Array]) -> tuple[Array, ...]:
         inputs = self._checker.check(arrays, named)
         outputs = tuple(self._new_outputs(inputs))
         self.call_into(inputs, outputs)
@@ -101,6 +106,20 @@ class CompiledModel:
         outputs = self.new_outputs(inputs)
         self.call_into(inputs, outputs)
         return tuple(map(np.ascontiguousarray, outputs))
+
+    def _coded(self, arrays: tuple[Array, ...], named: Mapping[str, Array]) -> tuple[Array, ...]:
+        """The inputs in order, those of narrow types as their codes."""
+        from msc.runtime.narrow_types import codes_of, narrow_dtype
+
+        given = zip(self._checker.arranged(arrays, named), self.signature.inputs, strict=True)
+        return tuple(codes_of(np.asarray(a), narrow_dtype(t.codes)) if t.codes else a for a, t in given)
+
+    def _decoded(self, outputs: tuple[Array, ...]) -> tuple[Array, ...]:
+        """The outputs, codes as the values of their narrow types."""
+        from msc.runtime.narrow_types import narrow_dtype, values_of
+
+        made = zip(outputs, self.signature.outputs, strict=True)
+        return tuple(values_of(a, narrow_dtype(t.codes)) if t.codes else a for a, t in made)
 
     def new_outputs(self, inputs: Sequence[Array] | None = None) -> list[Array]:
         """Uninitialised arrays for the outputs of a call, of the largest sizes or those of its checked inputs."""

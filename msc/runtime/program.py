@@ -46,6 +46,13 @@ class Bound:
         total = sum(c * size for c, size in zip(self.coefficients, sizes, strict=True))
         return (total + self.constant) // self.divisor
 
+    def text(self, names: Sequence[str]) -> str:
+        """The number of elements for people, over the sizes' names: `2*n + 1`."""
+        terms = [name if c == 1 else f"{c}*{name}" for c, name in zip(self.coefficients, names, strict=True) if c]
+        total = " + ".join([*terms, *([str(self.constant)] if self.constant or not terms else [])])
+        alone = len(terms) == 1 and not self.constant
+        return total if alone and self.divisor == 1 else f"({total})" + (f"//{self.divisor}" * (self.divisor > 1))
+
     @property
     def size(self) -> int | None:
         """The number of the size that the dimension has, if it is one."""
@@ -58,7 +65,8 @@ class TensorSpec:
     """A tensor of a model's signature; `c_name` is its name in the C prototype.
 
     `shape` is that of the largest sizes, by which it lies in memory; dimension k has `bounds[k]` elements if that is
-    not None. `whole` says that memory of that shape is needed in any case.
+    not None. `whole` says that memory of that shape is needed in any case. `codes` names the type of ml_dtypes whose
+    codes the elements are, if they are.
     """
 
     name: str
@@ -67,12 +75,19 @@ class TensorSpec:
     shape: tuple[int, ...]
     bounds: tuple[Bound | None, ...] = ()
     whole: bool = False
+    codes: str = ""
 
     def live_shape(self, sizes: Sequence[int]) -> tuple[int, ...]:
         """The shape that a call with these sizes takes or gives."""
         if not self.bounds:
             return self.shape
         return tuple(n if b is None else b.at(sizes) for n, b in zip(self.shape, self.bounds, strict=True))
+
+    def named_shape(self, names: Sequence[str]) -> tuple[int | str, ...]:
+        """The shape, what calls decide as text over the sizes' names."""
+        if not self.bounds:
+            return self.shape
+        return tuple(n if b is None else b.text(names) for n, b in zip(self.shape, self.bounds, strict=True))
 
     @property
     def is_dense(self) -> bool:
@@ -162,6 +177,7 @@ def _tensor_to_json(tensor: TensorSpec) -> dict[str, object]:
     return {
         **{"name": tensor.name, "c_name": tensor.c_name, "dtype": tensor.dtype, "shape": list(tensor.shape)},
         **({"bounds": bounds, "whole": tensor.whole} if bounds else {}),
+        **({"codes": tensor.codes} if tensor.codes else {}),
     }
 
 
@@ -175,7 +191,8 @@ def _tensor(data: dict[str, object]) -> TensorSpec:
         raise ValueError(f"unknown dtype {dtype!r}")
     shape = tuple(_count(d) for d in cast(list[object], data["shape"]))
     bounds = tuple(_bound(item) for item in cast(list[list[int] | None], data.get("bounds", [])))
-    return TensorSpec(str(data["name"]), str(data["c_name"]), dtype, shape, bounds, bool(data.get("whole", False)))
+    names = str(data["name"]), str(data["c_name"])
+    return TensorSpec(*names, dtype, shape, bounds, bool(data.get("whole", False)), str(data.get("codes", "")))
 
 
 def _bound(data: list[int] | None) -> Bound | None:

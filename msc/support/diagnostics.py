@@ -51,6 +51,14 @@ class MscError(Exception):
         return render_all(self.diagnostics)
 
 
+class DecidedByCall(MscError):
+    """What a call decides has to be known first: sizes, or the values of `inputs`."""
+
+    def __init__(self, diagnostic: Diagnostic, inputs: Iterable[str] = ()) -> None:
+        super().__init__(diagnostic)
+        self.inputs = frozenset(inputs)
+
+
 def render_all(diagnostics: Iterable[Diagnostic]) -> str:
     """All diagnostics as text, a blank line between two of them, no newline at the end."""
     return "\n\n".join(render(diagnostic) for diagnostic in diagnostics)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from tests.conformance.backend import EXECUTORS, Executor
+from tests.conformance.backend import PREPARE, Executor
 from tests.conformance.expectations import surprises, write_expectations
 from tests.conformance.report import table, write_page
 from tests.conformance.running import Outcome, run_cases
@@ -39,7 +39,7 @@ def main(
 ) -> None:
     """Run cases, print the table, and exit 1 if a case goes otherwise than the file of expected failures says."""
     wanted = set(executors.split(","))
-    names: list[Executor] = [executor for executor in EXECUTORS if {executor} <= wanted]
+    names: list[Executor] = [executor for executor in PREPARE if {executor} <= wanted]
     if from_record is not None:
         results = _recorded(from_record)
     else:

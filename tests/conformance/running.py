@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from msc.support.diagnostics import MscError
-from tests.conformance.backend import EXECUTORS, Executor, MscBackend, MscRep
+from tests.conformance.backend import Executor, MscBackend, MscRep
 from tests.conformance.suite import Case, classes
 from tests.time_limit import OutOfTime, time_limit
 
@@ -28,7 +28,7 @@ class Outcome:
 
 def run_cases(cases: Sequence[Case], executor: Executor, seconds: int) -> Iterator[Outcome]:
     """Run cases one after another."""
-    MscBackend.execute = EXECUTORS[executor]
+    MscBackend.executor = executor
     for case in cases:
         MscBackend.prepared = None
         started = time.perf_counter()

@@ -5,7 +5,7 @@ The light models take longer, and are run by `python -m tests.conformance --kind
 
 import pytest
 
-from tests.conformance.backend import EXECUTORS, Executor
+from tests.conformance.backend import PREPARE, Executor
 from tests.conformance.expectations import read_expectations
 from tests.conformance.running import run_cases
 from tests.conformance.suite import Case, cases
@@ -13,7 +13,7 @@ from tests.conformance.suite import Case, cases
 NODE_CASES = list(cases(frozenset({"node"})))
 
 
-@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("executor", PREPARE)
 @pytest.mark.parametrize("case", NODE_CASES, ids=lambda case: case.name)
 def test_node(case: Case, executor: Executor) -> None:
     (outcome,) = run_cases([case], executor, seconds=120)

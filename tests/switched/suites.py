@@ -14,14 +14,14 @@ from unittest.mock import patch
 import numpy as np
 from hypothesis import Phase, given, seed, settings
 
+from msc.driver.in_memory import imported_model
 from msc.driver.options import CompileOptions
 from msc.driver.reading_models import Model, read_model
 from msc.driver.registry import new_context
-from msc.driver.specialise import imported_model
 from msc.driver.stages import STAGE
 from msc.importers.onnx import Imported
 from msc.schedule import threads as thread_sharing
-from tests.conformance.backend import Array, MscBackend, Run, named
+from tests.conformance.backend import PREPARE, Array, MscBackend, Run, Specialised, named
 from tests.conformance.expectations import read_expectations
 from tests.conformance.suite import RANDOM, Case, cases
 from tests.switched.networks import networks
@@ -55,7 +55,10 @@ def _of_case(case: Case) -> Check:
             function = compile(imported_model(imported, "model.onnx"), CompileOptions())
             return lambda inputs: named(imported, function.outputs(**inputs))
 
-        with patch.object(MscBackend, "execute", execute):
+        with (
+            patch.object(MscBackend, "executor", "c"),
+            patch.dict(PREPARE, {"c": partial(Specialised, execute=execute)}),
+        ):
             case.run()
 
     return Check(case.name, run)

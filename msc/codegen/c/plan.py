@@ -156,7 +156,8 @@ def _argument(argument: BlockArgument, attributes: DictionaryAttr, plan: Plan) -
             tensors = plan.inputs if role == "input" else plan.outputs
             name = _text(attributes, "ms.name") or argument.name_hint or f"{role}{len(tensors)}"
             dtype = _text(attributes, "ms.dtype") or buffer.base
-            tensors.append(TensorSpec(name, "", dtype, buffer.shape, _bounds(attributes, buffer.shape, plan)))
+            bounds, codes = _bounds(attributes, buffer.shape, plan), _text(attributes, "ms.codes") or ""
+            tensors.append(TensorSpec(name, "", dtype, buffer.shape, bounds, codes=codes))
             return Place(role, len(tensors) - 1, 0, buffer)
         case _:
             raise no_c_form(f"an argument of @main whose ms.role is not one of {', '.join(ROLES)}")

@@ -46,11 +46,12 @@ def command(
     """
     from msc.driver.libraries import library_of
     from msc.driver.model_inputs import choose_inputs, read_values
+    from msc.driver.model_on_call import made_for
     from msc.driver.model_outputs import Tolerance, check_expected, describe, save_outputs, to_json
 
     given, expected = read_values(inputs), read_values(expect, "--expect")
-    compiled = library_of(model, options, use_cache=not no_cache).load()
-    arrays = choose_inputs(compiled.signature.inputs, given, seed)
+    compiled, taken = made_for(options, given, lambda o: library_of(model, o, use_cache=not no_cache).load())
+    arrays = choose_inputs(compiled.signature.inputs, taken, seed)
     outputs = _outputs(compiled, compiled(*arrays))
     click.echo(to_json(outputs) if as_json else describe(outputs))
     if output_dir is not None:

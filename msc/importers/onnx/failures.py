@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from msc.support.diagnostics import Diagnostic, Location, MscError
+from msc.support.diagnostics import DecidedByCall, Diagnostic, Location, MscError
 
 NAME_LIMIT = 80
 """A name of a megabyte is cut; what is left still tells."""
@@ -16,12 +14,12 @@ def shown(name: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-class NeedsValues(MscError):
+class NeedsValues(DecidedByCall):
     """The values of some graph inputs decide a shape, so they must be given at import."""
 
-    def __init__(self, diagnostic: Diagnostic, inputs: Iterable[str]) -> None:
-        super().__init__(diagnostic)
-        self.inputs = frozenset(inputs)
+
+class UnknownSize(DecidedByCall):
+    """A size that the model leaves open must be given at import."""
 
 
 def failure(code: str, message: str, *, at: Location | None = None, help: str | None = None) -> MscError:

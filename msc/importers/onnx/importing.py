@@ -22,20 +22,21 @@ def import_model(
     dims: Mapping[str, int] | None = None,
     input_values: Mapping[str, Array] | None = None,
     input_texts: Mapping[str, str] | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
     open_dims: Collection[str] = (),
 ) -> Imported:
     """The module and the weights of an ONNX file; weights in external files stay mapped.
 
     `dims` binds symbolic dimensions, `input_values` the values of inputs, which then are inputs no more;
-    `input_texts` gives such values as text, "0,1"; the arguments keep the names of `open_dims`.
+    `input_texts` gives such values as text, "0,1"; `shapes` are whole shapes of inputs, for what the model leaves open;
+    the arguments keep the names of `open_dims`, and of what stays open.
     Raises MSC07xx, MSC0604, and MSC02xx with the name of the node
     that does not fit.
     """
     external, model = ExternalData(path.parent), read_model(path)
     values = dict(input_values or {}) | written_values(model.graph, input_texts or {})
-    imported = build_module(
-        model, str(path), TensorReader(external), Binding(dims or {}, values, open_dims=frozenset(open_dims))
-    )
+    binding = Binding(dims or {}, values, shapes or {}, frozenset(open_dims))
+    imported = build_module(model, str(path), TensorReader(external), binding)
     return replace(imported, files=external.files)
 
 

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import zip_longest
 
 from onnx import GraphProto, ModelProto, ValueInfoProto
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Block, Region
+from xdsl.ir import Block, Region
 
 from msc.dialects.arrays import Array, dtype_text
 from msc.dialects.ms.shapes import shape_text, tensor_type
 from msc.dialects.open_sizes import DIMENSIONS
 from msc.importers.onnx.builder import Builder
-from msc.importers.onnx.failures import failure, shown
+from msc.importers.onnx.failures import UnknownSize, failure, shown
 from msc.importers.onnx.functions import local_functions
 from msc.importers.onnx.narrow import NARROW, NarrowType, known_codes
 from msc.importers.onnx.reading import opsets
-from msc.importers.onnx.tensors import TensorReader, dtype_of, input_shape
+from msc.importers.onnx.tensors import TensorReader, dimension_names, dtype_of, input_shape
 from msc.importers.onnx.text import check_text
 from msc.importers.onnx.unsupported import check_supported
 from msc.importers.onnx.values import Value, known
 from msc.importers.onnx.walking import Frame, Scope, Walker
+from msc.interp.inputs import note_sizes
 from msc.ir.entry import ENTRY
 from msc.support.diagnostics import did_you_mean
 from msc.support.naming import identifier, value_hint
@@ -66,12 +67,26 @@ def build_module(model: ModelProto, name: str, read_tensor: TensorReader, bindin
     scope: Scope = {}
     inputs = _define_inputs(model.graph, scope, entry, binding)
     walker.add_initialisers(model.graph, scope)
-    walker.walk(model.graph.node, Frame(scope, versions))
+    with _advising(model.graph, binding):
+        walker.walk(model.graph.node, Frame(scope, versions))
     outputs = [_output(info, scope) for info in model.graph.output]
     narrow = {n: scope[n] for n in inputs} | dict(outputs)
     types = {n: NARROW[v.narrow] for n, v in narrow.items() if isinstance(v, Value) and v.narrow is not None}
-    dims = [_open_dims(info, binding) for info in model.graph.input if info.name in inputs]
-    return replace(_module(_stem(name), builder, entry, inputs, outputs, dims), narrow=types)
+    arguments = [(info, scope[info.name]) for info in model.graph.input if info.name in inputs]
+    given = [_input(info, value, binding) for info, value in arguments if isinstance(value, Value)]
+    return replace(_module(_stem(name), builder, entry, given, outputs), narrow=types)
+
+
+@contextmanager
+def _advising(graph: GraphProto, binding: Binding) -> Generator[None]:
+    """Say of a size that must be known which dimensions are open."""
+    try:
+        yield
+    except UnknownSize as error:
+        constants = {tensor.name for tensor in graph.initializer}
+        names = (n for info in graph.input if info.name not in constants for n in dimension_names(info))
+        given = " ".join(f"--dim {shown(name)}=1" for name in dict.fromkeys(names) if name and name not in binding.dims)
+        raise UnknownSize(replace(error.diagnostics[0], help=f"give the open sizes, as in {given}")) from error
 
 
 def _define_inputs(graph: GraphProto, scope: Scope, entry: Block, binding: Binding) -> list[str]:
@@ -79,22 +94,40 @@ def _define_inputs(graph: GraphProto, scope: Scope, entry: Block, binding: Bindi
     constants = {tensor.name for tensor in graph.initializer}
     inputs = [info for info in graph.input if info.name not in constants]
     _check_binding(inputs, binding)
+    binding = replace(binding, dims=_sizes(inputs, binding))
     for info in inputs:
         bound = binding.input_values.get(info.name)
         scope[info.name] = _argument(info, entry, binding) if bound is None else _bound(info, bound)
     return [info.name for info in inputs if info.name not in binding.input_values]
 
 
-def _open_dims(info: ValueInfoProto, binding: Binding) -> dict[str, Attribute]:
-    """The names of an input's dimensions that stay open, as attributes of the argument."""
-    names = [d.dim_param if d.dim_param in binding.open_dims else "" for d in info.type.tensor_type.shape.dim]
-    return {DIMENSIONS: ArrayAttr([StringAttr(name) for name in names])} if any(names) else {}
+def _sizes(inputs: Sequence[ValueInfoProto], binding: Binding) -> dict[str, int]:
+    """The sizes of open dimensions, as they are bound or as the shapes of inputs have them. Raises MSC0603."""
+    sizes = dict(binding.dims)
+    for info in inputs:
+        if info.name in binding.shapes and info.type.tensor_type.HasField("shape"):
+            note_sizes(sizes, shown(info.name), dimension_names(info), binding.shapes[info.name])
+    return sizes
+
+
+def _input(info: ValueInfoProto, argument: Value, binding: Binding) -> DictionaryAttr:
+    """The attributes of an argument: also the names of dimensions that stay open, or that a call decides."""
+    given = zip(dimension_names(info), info.type.tensor_type.shape.dim, argument.shape, strict=False)
+    names = [name if name in binding.open_dims else d.dim_param if n < 0 else "" for name, d, n in given]
+    dims = {DIMENSIONS: ArrayAttr([StringAttr(name) for name in names])} if any(names) else {}
+    return DictionaryAttr({**_named(info.name, argument).data, **dims})
+
+
+def _named(name: str, value: Value) -> DictionaryAttr:
+    """The attributes of an argument or a result: its name, and the type whose codes it has."""
+    codes = {"ms.codes": StringAttr(NARROW[value.narrow].dtype.name)} if value.narrow is not None else {}
+    return DictionaryAttr({"ms.name": StringAttr(name), **codes})
 
 
 def _check_binding(inputs: Sequence[ValueInfoProto], binding: Binding) -> None:
     """Raises MSC0715 for a name that the model does not have."""
     names = [info.name for info in inputs]
-    dims = {d.dim_param for info in inputs for d in info.type.tensor_type.shape.dim if d.dim_param}
+    dims = sorted({name for info in inputs for name in dimension_names(info) if name})
     for given, have, what in ((binding.input_values, names, "input"), (binding.dims, dims, "dimension")):
         for name in given:
             if name not in have:
@@ -156,22 +189,16 @@ def _module(
     name: str,
     builder: Builder,
     entry: Block,
-    inputs: Sequence[str],
+    inputs: Sequence[DictionaryAttr],
     outputs: Sequence[tuple[str, Value]],
-    dims: Sequence[Mapping[str, Attribute]],
 ) -> Imported:
     results = [builder.ssa(value) for _, value in outputs]
     entry.add_op(ReturnOp(*results))
     types = [a.type for a in entry.args], [r.type for r in results]
-    attributes = _named(inputs, dims), _named([output for output, _ in outputs])
-    function = FuncOp(ENTRY, types, Region(entry), arg_attrs=attributes[0], res_attrs=attributes[1])
+    given = ArrayAttr([_named(output, value) for output, value in outputs])
+    function = FuncOp(ENTRY, types, Region(entry), arg_attrs=ArrayAttr(inputs), res_attrs=given)
     module = ModuleOp([*builder.declarations(), function], sym_name=StringAttr(name))
     return Imported(module, builder.parameters, tuple(output for output, _ in outputs))
-
-
-def _named(names: Sequence[str], more: Sequence[Mapping[str, Attribute]] = ()) -> ArrayAttr[DictionaryAttr]:
-    named = (dict[str, Attribute]({"ms.name": StringAttr(name)}) for name in names)
-    return ArrayAttr([DictionaryAttr({**a, **(b or {})}) for a, b in zip_longest(named, more)])
 
 
 def _stem(file: str) -> str:

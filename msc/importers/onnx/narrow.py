@@ -20,6 +20,7 @@ from msc.dialects import ms
 from msc.dialects.arrays import Array
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.values import Value, known
+from msc.runtime.narrow_types import codes_of
 
 
 @dataclass(frozen=True)
@@ -43,16 +44,6 @@ class NarrowType:
             return codes.view(self.dtype).astype(np.float32)
         signed = codes.astype(np.int16) - (codes >> (self.bits - 1)).astype(np.int16) * (1 << self.bits)
         return (codes if self.dtype.name.startswith("u") else signed).astype(np.int8)
-
-    def codes(self, array: Array) -> Array:
-        """The codes of an array of this type."""
-        if self.is_integer:
-            return array.astype(np.int8).view(np.uint8) & np.uint8((1 << self.bits) - 1)
-        return np.ascontiguousarray(array).view(np.uint8)
-
-    def values(self, codes: Array) -> Array:
-        """The array of this type with the given codes."""
-        return self.table[codes].astype(self.dtype) if self.is_integer else codes.view(self.dtype)
 
     @property
     def sign_bit(self) -> int:
@@ -111,7 +102,7 @@ def narrow_value(codes: Value, type_: NarrowType) -> Value:
 
 def known_codes(array: Array, type_: NarrowType, label: str | None = None) -> Value:
     """The value of an array of a narrow type."""
-    return narrow_value(known(type_.codes(array), label), type_)
+    return narrow_value(known(codes_of(array, type_.dtype), label), type_)
 
 
 def decoded(node: Node, x: Value) -> Value:

@@ -18,7 +18,7 @@ from msc.dialects.ms.elementwise import CastOp
 from msc.dialects.ms.properties import PlainValue
 from msc.dialects.ms.views import ReshapeOp
 from msc.importers.onnx.builder import Builder, Operand
-from msc.importers.onnx.failures import NeedsValues, failure, shown
+from msc.importers.onnx.failures import NeedsValues, UnknownSize, failure, shown
 from msc.importers.onnx.values import Slot, TensorSequence, Value, known
 from msc.support.diagnostics import Diagnostic, Location, MscError
 
@@ -157,16 +157,22 @@ class Node:
             raise self.failure("MSC0711", f"its {what} has {len(values)} elements, but must have one")
         return values[0]
 
-    def shape_of(self, value: Value) -> tuple[int, ...]:
-        """The shape of a value, every size known. Raises MSC0713."""
-        if -1 in value.shape:
+    def shape_of(self, value: Value, first: int = 0) -> tuple[int, ...]:
+        """The shape of a value from axis `first` on, every size known. Raises MSC0713."""
+        self._check_known(value, value.shape[first:])
+        return value.shape[first:]
+
+    def size_of(self, value: Value, axis: int) -> int:
+        """The size of one axis of a value, which must be known. Raises MSC0713."""
+        self._check_known(value, value.shape[axis:][:1])
+        return value.shape[axis]
+
+    def _check_known(self, value: Value, sizes: Sequence[int]) -> None:
+        if -1 in sizes:
             text = "x".join("?" if n < 0 else str(n) for n in value.shape)
-            raise self.failure(
-                "MSC0713",
-                f"a size of {text} is not known at import",
-                help="bind it: --dim NAME=SIZE, or call with arrays",
+            raise UnknownSize(
+                Diagnostic("MSC0713", f"{self.label}: a size of {text} is not known at import", self.place)
             )
-        return value.shape
 
     # Attributes.
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
-from onnx import TensorProto, ValueInfoProto
+from onnx import GraphProto, TensorProto, ValueInfoProto
 from onnx.numpy_helper import to_array
 
 from msc.dialects.arrays import Array, numpy_dtype
 from msc.importers.onnx.external_data import ExternalData
 from msc.importers.onnx.failures import failure, shown
-from msc.support.diagnostics import MscError
+from msc.support.diagnostics import DecidedByCall, Diagnostic, MscError
 
 DTYPES: Mapping[int, str] = {
     TensorProto.FLOAT: "f32",
@@ -146,19 +146,40 @@ def _wrong_size(tensor: TensorProto, found: str, wanted: str) -> MscError:
     return failure("MSC0709", f"tensor '{shown(tensor.name)}' holds {found}, but its type takes {wanted}")
 
 
+def dimension_names(info: ValueInfoProto) -> tuple[str, ...]:
+    """The name of each dimension of a graph input that is open, "" for one that is not; without a name, `x.0`."""
+    return tuple(
+        "" if d.HasField("dim_value") and d.dim_value >= 0 else d.dim_param or f"{info.name}.{k}"
+        for k, d in enumerate(info.type.tensor_type.shape.dim)
+    )
+
+
 def input_shape(info: ValueInfoProto, dims: Mapping[str, int]) -> tuple[int, ...]:
-    """The shape of a graph input: symbolic sizes as `dims` binds them, else -1. Raises MSC0708, MSC0713."""
+    """The shape of a graph input: open sizes as `dims` binds them, else -1. Raises MSC0708, MSC0713."""
     what = f"input '{shown(info.name)}'"
     type_ = info.type.tensor_type
     if not type_.HasField("shape"):
-        raise failure("MSC0713", f"{what} has no shape")
-    sizes = [
-        dims.get(d.dim_param, -1)
-        if d.HasField("dim_param")
-        else max(d.dim_value, -1)
-        if d.HasField("dim_value")
-        else -1
-        for d in type_.shape.dim
-    ]
+        advice = f"call it with arrays, from Python or as in: msc run MODEL --input {shown(info.name)}=@file.npy"
+        raise DecidedByCall(Diagnostic("MSC0713", f"{what} has no shape", help=advice))
+    names = dimension_names(info)
+    sizes = [dims.get(name, -1) if name else d.dim_value for name, d in zip(names, type_.shape.dim, strict=True)]
     checked_shape([max(n, 0) for n in sizes], what)
     return tuple(sizes)
+
+
+def declared_tensors(
+    graph: GraphProto, what: Literal["input", "output"]
+) -> Iterator[tuple[str, str, tuple[int | str, ...] | None, int]]:
+    """Name, element type, shape and ONNX's number of the type of each input or output of a graph.
+
+    Open sizes are names, a shape that is not given is None; types of less than 8 bits and float8 are codes, ui8.
+    """
+    constants = {tensor.name for tensor in graph.initializer} if what == "input" else frozenset[str]()
+    for info in graph.input if what == "input" else graph.output:
+        if info.name not in constants:
+            type_ = info.type.tensor_type
+            number = type_.elem_type
+            dtype = "ui8" if number in PACKED_BITS else dtype_of(number, f"{what} '{shown(info.name)}'")
+            sizes = zip(dimension_names(info), type_.shape.dim, strict=True)
+            shape = tuple(n or d.dim_value for n, d in sizes) if type_.HasField("shape") else None
+            yield info.name, dtype, shape, number

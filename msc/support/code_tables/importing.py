@@ -54,13 +54,14 @@ CODES: tuple[Code, ...] = (
     Code(
         "MSC0712",
         "value must be known at import",
-        "The value of an input decides a shape (axes, sizes, counts). Give it with `--input-value NAME=VALUES`; through"
-        " `SpecialisingModel` a model is compiled for each value at its first call.",
+        "The value of an input decides a shape (axes, sizes, counts). Give it with `--input-value NAME=VALUES`; the"
+        " function that `msc.compile` gives is compiled for each value at its first call.",
     ),
     Code(
         "MSC0713",
         "shape must be known at import",
-        "A size that the node needs is left open by the model. Bind it with `--dim NAME=SIZE`.",
+        "A size that the node needs is left open by the model. Bind it with `--dim NAME=SIZE`, or give"
+        " inputs that have it: `msc run MODEL --input NAME=@file.npy`.",
     ),
     Code(
         "MSC0714",

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import ModelProto
 
+from msc.driver.in_memory import compile_imported
 from msc.driver.options import CompileOptions
-from msc.driver.specialise import compile_imported
 from msc.importers.onnx import Imported, import_proto
 from msc.interp import evaluate
 from msc.ir.verification import verify_module

@@ -1,6 +1,5 @@
 """What the importer makes of models: folded shapes, bound values, functions, control flow, parameters, names."""
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,13 +13,15 @@ from onnx.reference import ReferenceEvaluator
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+import msc
 from msc.dialects.arrays import Array
+from msc.driver.model_on_call import ModelOnCall
 from msc.driver.registry import new_context
-from msc.driver.specialise import specialise
-from msc.importers.onnx import Imported, SpecialisingModel, import_model, import_proto, save
+from msc.importers.onnx import Imported, import_model, import_proto, save
 from msc.interp import Weights, evaluate
 from msc.ir.reading import parse_module
 from msc.ir.verification import verify_module
+from msc.support.diagnostics import MscError
 from tests.unit.importers.models import HOSTILE_NAMES, classifier, model, node, tensor
 
 
@@ -62,35 +63,34 @@ def test_a_saved_model_reads_back(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again[0], run(imported, x)[0])
 
 
-def test_a_model_specialises_on_values_and_shapes() -> None:
-    compiled: list[Imported] = []
-
-    def compile_(imported: Imported) -> Callable[[Mapping[str, Array]], Mapping[str, Array]]:
-        compiled.append(imported)
-        names = imported.outputs
-        return lambda inputs: dict(zip(names, evaluate(imported.module, inputs, imported.weights), strict=True))
-
-    special = SpecialisingModel(classifier(), compile_)
-    x = np.ones((2, 3, 6, 6), np.float32)
-    shapes = [special({"x": x, "axes": np.array([axis])})["z"].shape for axis in (0, 1, 0)]
-    assert shapes == [(5,), (2,), (5,)]
-    assert len(compiled) == 2
-    assert special.bound == {"axes"}
-    special({"x": x[:1], "axes": np.array([0])})
-    assert len(compiled) == 3
-
-
-def test_a_specialised_file_runs_as_c(tmp_path: Path) -> None:
-    """Also with weights in another file."""
+def test_a_model_specialises_on_values_and_shapes(tmp_path: Path) -> None:
+    """Also with weights in another file; the public function does, and what it has compiled it keeps."""
     cast(Any, onnx).save(
         classifier(), tmp_path / "m.onnx", save_as_external_data=True, location="m.bin", size_threshold=100
     )
-    function = specialise(tmp_path / "m.onnx")
+    function = msc.compile(tmp_path / "m.onnx")
+    assert isinstance(function, ModelOnCall)
     x = np.random.default_rng(1).standard_normal((2, 3, 6, 6)).astype(np.float32)
     reference = cast(Any, ReferenceEvaluator(classifier()))
-    for axis in (0, 1):
+    for axis in (0, 1, 0):
         given = {"x": x, "axes": np.array([axis])}
-        np.testing.assert_allclose(function(given)["z"], reference.run(None, given)[0], rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(function(**given), reference.run(None, given)[0], rtol=1e-4, atol=1e-5)
+    assert function.bound == {"axes"}
+    with pytest.raises(MscError, match="MSC0603"):
+        function(x[:, :2], np.array([0]))
+    with pytest.raises(MscError, match="MSC0604"):
+        function(x.astype(np.float64), np.array([0]))
+    with pytest.raises(MscError, match=r"(?s)MSC0713.*--dim batch=1"):
+        function.save(tmp_path / "m.so")
+
+
+def test_values_of_inputs_are_given_to_the_public_function(tmp_path: Path) -> None:
+    (tmp_path / "m.onnx").write_bytes(classifier().SerializeToString())
+    x = np.random.default_rng(1).standard_normal((2, 3, 6, 6)).astype(np.float32)
+    function = msc.compile(tmp_path / "m.onnx", dims={"batch": 2}, input_values={"axes": [1]})
+    assert [t.name for t in function.signature.inputs] == ["x"]
+    (expected,) = cast(Any, ReferenceEvaluator(classifier())).run(None, {"x": x, "axes": np.array([1])})
+    np.testing.assert_allclose(function(x), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_local_functions_are_inlined() -> None:

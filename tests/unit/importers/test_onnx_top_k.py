@@ -5,8 +5,8 @@ import pytest
 from onnx import ModelProto
 
 from msc.dialects.arrays import Array, dtype_text
+from msc.driver.in_memory import compile_imported
 from msc.driver.options import CompileOptions
-from msc.driver.specialise import compile_imported
 from msc.importers.onnx import import_proto
 from msc.importers.onnx.operators import selection
 from msc.importers.onnx.tensors import DTYPES

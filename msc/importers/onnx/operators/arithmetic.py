@@ -208,7 +208,7 @@ def _cumsum(node: Node) -> Value:
 def _cumprod(node: Node) -> Value:
     """As products of ever longer distance: log2 n steps of a shifted copy (Hillis and Steele, 1986)."""
     x, axis = node[0], node.axis(node.known_int(1, "axis"), node[0].rank)
-    reverse, size = node.flag("reverse"), node.shape_of(node[0])[axis]
+    reverse, size = node.flag("reverse"), node.size_of(node[0], axis)
     if node.flag("exclusive"):
         x = shifted(node, x, axis, 1, reverse, 1.0)
     step = 1

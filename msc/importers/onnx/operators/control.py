@@ -173,7 +173,7 @@ def _scan_with_batch(node: Node) -> Sequence[Slot]:
         raise node.failure("MSC0711", "lengths of sequences in Scan of opset 8 are not read")
     inputs = [node[i] for i in range(1, len(node))]
     states = _states(node, len(inputs))
-    batch = node.shape_of(inputs[0])[0]
+    batch = node.size_of(inputs[0], 0)
     entries = [_scan(node, [_entry(node, v, b) for v in inputs], states) for b in range(batch)]
     return [_stacked(node, [entry[i] for entry in entries]) for i in range(len(entries[0]))]
 
@@ -203,7 +203,7 @@ def _scan(node: Node, inputs: Sequence[Value], states: int) -> Sequence[Slot]:
     back = [bool(d) for d in node.ints("scan_input_directions", [0] * len(scanned))]
     outputs = len(body.output) - states
     stacked_back = [bool(d) for d in node.ints("scan_output_directions", [0] * outputs)]
-    steps = node.shape_of(scanned[0])[0]
+    steps = node.size_of(scanned[0], 0)
     if steps == 0:
         raise node.failure("MSC0711", "a scan that never runs gives results whose shapes are not known")
 

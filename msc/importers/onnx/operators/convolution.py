@@ -31,7 +31,7 @@ def _conv(node: Node) -> Value:
 
 def convolution(node: Node, x: Value, weight: Value, bias: Value | None) -> Value:
     """A convolution as the node's attributes say."""
-    window = window_attributes(node, node.shape_of(x)[2:], node.shape_of(weight)[2:])
+    window = window_attributes(node, node.shape_of(x, 2), node.shape_of(weight, 2))
     return node(
         by_rank(node, CONVOLUTIONS, x),
         x,
@@ -48,7 +48,7 @@ def convolution(node: Node, x: Value, weight: Value, bias: Value | None) -> Valu
 def _conv_transpose(node: Node) -> Value:
     """Negative padding, which a wanted output shape may need, is `output_padding` or cut off afterwards."""
     x, weight = node[0], node[1]
-    spatial, kernel = node.shape_of(x)[2:], node.shape_of(weight)[2:]
+    spatial, kernel = node.shape_of(x, 2), node.shape_of(weight, 2)
     rank = len(spatial)
     stride, dilation = node.ints("strides") or [1] * rank, node.ints("dilations") or [1] * rank
     more = node.ints("output_padding") or [0] * rank

@@ -33,7 +33,7 @@ def _concat(node: Node) -> Value:
 @importer("Split")
 def _split(node: Node) -> tuple[Value, ...]:
     x, axis = node[0], node.axis(node.int_("axis", 0), node[0].rank)
-    size = node.shape_of(x)[axis]
+    size = node.size_of(x, axis)
     if node.has(1):
         sizes = node.known_ints(1, "split")
     else:
@@ -150,7 +150,7 @@ def _reverse_sequence(node: Node) -> Value:
     """Places counted back from each length, and the rest in place, gathered along the time axis."""
     x, lengths = node[0], node[1]
     time, batch = node.int_("time_axis", 0), node.int_("batch_axis", 1)
-    size, rank = node.shape_of(x)[time], x.rank
+    size, rank = node.size_of(x, time), x.rank
     place = node.constant(node.arange(size).reshape([-1 if a == time else 1 for a in range(rank)]))
     length = node.reshape(node.cast(lengths, "i64"), [lengths.shape[0] if a == batch else 1 for a in range(rank)])
     mirrored = node(ms.SubOp, node(ms.SubOp, length, place), 1)

@@ -88,7 +88,7 @@ def _rms_norm(node: Node) -> Value:
 def _group_norm(node: Node) -> Value:
     """One scale and bias a channel; before opset 21, one a group."""
     x, scale, bias = node[0], node[1], node[2]
-    groups, channels = node.int_("num_groups", 1), node.shape_of(x)[1]
+    groups, channels = node.int_("num_groups", 1), node.size_of(x, 1)
     if scale.shape[0] != channels:
         places = node.constant(node.arange(channels) * groups // channels)
         scale, bias = node(ms.GatherOp, scale, places), node(ms.GatherOp, bias, places)

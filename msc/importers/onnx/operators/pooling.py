@@ -23,7 +23,7 @@ AVG_POOLS: dict[int, type[MsOp]] = {1: ms.AvgPool1dOp, 2: ms.AvgPool2dOp, 3: ms.
 
 
 def _window(node: Node) -> WindowAttributes:
-    return window_attributes(node, node.shape_of(node[0])[2:], node.ints("kernel_shape"))
+    return window_attributes(node, node.shape_of(node[0], 2), node.ints("kernel_shape"))
 
 
 def _pooled(node: Node, operations: dict[int, type[MsOp]], x: Value, window: WindowAttributes, **more: bool) -> Value:

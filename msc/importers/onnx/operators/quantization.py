@@ -24,7 +24,7 @@ def _spread(node: Node, parameter: Value, x: Value) -> Value:
     block = node.int_("block_size", 0)
     if parameter.rank == 1 and not block:
         return node.reshape(parameter, [-1 if a == axis else 1 for a in range(x.rank)])
-    size = node.shape_of(x)[axis]
+    size = node.size_of(x, axis)
     each = block or -(-size // parameter.shape[axis])
     return node(ms.GatherOp, parameter, node.constant(node.arange(size) // each), axis=axis)
 

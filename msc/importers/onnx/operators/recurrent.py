@@ -181,11 +181,11 @@ def _layer(node: Node, index: int, functions: Sequence[Function]) -> Layer:
     p = _first(node, node[7], index) if node.has(7) else None
     r = _first(node, node[2], index)
     inner = node.flag("linear_before_reset")
-    return Layer(node, _first(node, node[1], index), r, b, p, functions, node.shape_of(r)[1], inner)
+    return Layer(node, _first(node, node[1], index), r, b, p, functions, node.size_of(r, 1), inner)
 
 
 def _initial(layer: Layer, x: Value, index: int, states: int, batch_first: bool) -> State:
-    node, batch = layer.node, layer.node.shape_of(x)[1]
+    node, batch = layer.node, layer.node.size_of(x, 1)
     result: list[Value] = []
     for place in range(5, 5 + states):
         if node.has(place):

@@ -204,7 +204,7 @@ def _roi_align(node: Node) -> Value:
     """The mean or the largest of samples in each bin of a region (He et al., 2017); a fixed number of samples a bin."""
     x, rois, batch = node[0], node[1], node[2]
     _, c, height, width = node.shape_of(x)
-    count = node.shape_of(rois)[0]
+    count = node.size_of(rois, 0)
     rows, columns = node.int_("output_height", 1), node.int_("output_width", 1)
     ratio = node.int_("sampling_ratio", 0)
     if ratio == 0:

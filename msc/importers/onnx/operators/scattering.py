@@ -85,7 +85,7 @@ def _tensor_scatter(node: Node) -> Value:
     """A cache updated from a write index a batch on, round the end in mode "circular"."""
     cache, update, start = node[0], node[1], node.get(2)
     axis = node.axis(node.int_("axis", -2), cache.rank)
-    size, count, batch = node.shape_of(cache)[axis], node.shape_of(update)[axis], cache.shape[0]
+    size, count, batch = node.size_of(cache, axis), node.size_of(update, axis), cache.shape[0]
     node.check_table(batch)
     first = node.constant(np.zeros(batch, np.int64)) if start is None else node.cast(start, "i64")
     first = node.reshape(first, (batch, *(1 for _ in range(cache.rank - 1))))

@@ -23,7 +23,7 @@ def _top_k(node: Node) -> list[Value]:
     x = node[0]
     axis = node.axis(node.int_("axis", -1), x.rank)
     k = node.known_int(1, "k") if node.opset >= 10 else node.int_("k", 1)
-    size = node.shape_of(x)[axis]
+    size = node.size_of(x, axis)
     if not 0 <= k <= size:
         raise node.failure("MSC0711", f"k is {k}, but axis {axis} has {size} elements")
     indices = _best(node, _without_nan(node, x), axis, k)

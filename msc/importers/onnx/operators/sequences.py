@@ -70,7 +70,7 @@ def _split(node: Node) -> Slot:
     """Parts of given sizes, of one size, or single elements, whose axis may go."""
     x = node[0]
     axis = node.axis(node.int_("axis", 0), x.rank)
-    size = node.shape_of(x)[axis]
+    size = node.size_of(x, axis)
     split = node.known(1, "split") if node.has(1) else np.array(1)
     if split.ndim:
         sizes = [int(n) for n in split]

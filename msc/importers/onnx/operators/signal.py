@@ -90,7 +90,7 @@ def _stft(node: Node) -> Value:
     """Frames of the signal, each times the window, transformed."""
     x, step = node[0], node.known_int(1, "frame_step")
     window = node.get(2)
-    length = node.known_int(3, "frame_length") if node.has(3) else node.shape_of(window or x)[0]
+    length = node.known_int(3, "frame_length") if node.has(3) else node.size_of(window or x, 0)
     signal = x if x.rank == 3 else node(ms.ExpandDimsOp, x, axis=[2])
     batch, samples, parts = node.shape_of(signal)
     frames = (samples - length) // step + 1

@@ -1,11 +1,10 @@
-"""ONNX models whose shapes depend on the values of inputs, as Python functions that compile at their first call."""
+"""Imported models compiled, built and loaded in memory, without the cache."""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from os import PathLike, fspath
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -20,25 +19,7 @@ from msc.runtime.build import BuildOptions, build
 
 if TYPE_CHECKING:
     from msc.dialects.arrays import Array
-    from msc.importers.onnx import Imported, SpecialisingModel
-
-
-def specialise(model: str | PathLike[str], options: CompileOptions | None = None) -> SpecialisingModel:
-    """An ONNX file as a function of arrays by name, which gives its outputs by name.
-
-    It is compiled for the shapes of its inputs and for the values of those that decide shapes, once for each. Raises
-    MSC07xx, and what compiling raises, at the first call of a kind.
-    """
-    from msc.importers.onnx import SpecialisingModel
-    from msc.importers.onnx.reading import read_model
-
-    path, chosen = Path(fspath(model)), options or CompileOptions()
-
-    def compile_(imported: Imported) -> Callable[[Mapping[str, Array]], Mapping[str, Array]]:
-        function = compile_imported(imported, str(path), chosen)
-        return lambda inputs: dict(zip(imported.outputs, function(inputs), strict=True))
-
-    return SpecialisingModel(read_model(path), compile_, str(path), path.parent)
+    from msc.importers.onnx import Imported
 
 
 def compile_imported(

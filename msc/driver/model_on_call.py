@@ -1,0 +1,95 @@
+"""Models of which a call decides what must be known to compile: sizes, axes, counts. Each is compiled at its call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
+
+from msc.driver.libraries import library_of
+from msc.driver.options import CompileOptions, InputValue
+from msc.driver.specialisations import Specialisations
+from msc.runtime.artifact import CompiledModel
+from msc.support.diagnostics import DecidedByCall
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Array: TypeAlias = "NDArray[Any]"
+R = TypeVar("R")
+
+
+class ModelOnCall(CompiledModel):
+    """A model that is compiled at each call with sizes, or values of inputs that decide sizes, that are new.
+
+    The 64 that were used last are kept, and all of them in the cache. It has no signature and cannot be saved: `reason`
+    says what would have to be known.
+    """
+
+    def __init__(self, model: str, options: CompileOptions, reason: DecidedByCall, *, use_cache: bool = True) -> None:
+        from msc.driver.open_tensors import open_inputs
+
+        self.reason = reason
+        self.inputs = open_inputs(model, options)
+        self._model, self._options, self._use_cache = model, options, use_cache
+        self._specialisations = Specialisations(self._compile)
+
+    def outputs(self, *arrays: Array, **named: Array) -> tuple[Array, ...]:
+        """The model's outputs as a tuple. Raises MSC0601 to MSC0604, MSC0716, and what compiling raises."""
+        from msc.driver.open_tensors import checked_inputs
+
+        given = checked_inputs(self.inputs, self._options, arrays, named)
+        compiled, taken = self._specialisations.at(given)
+        return compiled.outputs(*taken.values())
+
+    @property
+    def bound(self) -> frozenset[str]:
+        """The inputs whose values decide shapes, as far as calls have shown."""
+        return self._specialisations.bound
+
+    def save(self, path: Path | str) -> NoReturn:
+        """A library is of known sizes, or ranges of them. Raises the reason why there is none."""
+        raise self.reason
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(f"{i.name}: {i.type_text}" for i in self.inputs)
+        return f"<msc.ModelOnCall '{Path(self._model).name}' of {inputs}>"
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in ("signature", "path"):
+            raise self.reason
+        raise AttributeError(name)
+
+    def _compile(self, shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, Array]) -> CompiledModel:
+        options = at_call(self._options, shapes, values)
+        return library_of(self._model, options, use_cache=self._use_cache).load()
+
+
+def input_value(array: Array) -> InputValue:
+    """An array as the options have the value of an input."""
+    return InputValue(array.dtype.name, array.shape, array.tobytes())
+
+
+def at_call(
+    options: CompileOptions, shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, Array]
+) -> CompileOptions:
+    """The options for a call of these shapes and values: ranges of sizes are no more."""
+    known = {name: input_value(array) for name, array in values.items()}
+    dims = {name: size for name, size in options.dims.items() if name not in options.open_dims}
+    return replace(options, dims=dims, shapes=dict(shapes), input_values={**options.input_values, **known})
+
+
+def made_for(
+    options: CompileOptions, given: Mapping[str, Array], make: Callable[[CompileOptions], R]
+) -> tuple[R, dict[str, Array]]:
+    """What `make` gives for options, and the given inputs that it takes.
+
+    Where sizes or values must be known, they are those of the given inputs.
+    """
+    try:
+        return make(options), dict(given)
+    except DecidedByCall:
+        if not given:
+            raise
+    return Specialisations(lambda shapes, values: make(at_call(options, shapes, values))).at(given)
