@@ -17,6 +17,7 @@ if [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
         echo "msc needs a C compiler: sudo apt-get install gcc" >&2
         exit 1
     }
+    echo "installing msc into $VENV (once; half a minute or so) ..." >&2
     [ -x "$PYTHON" ] || "$base" -m venv "$VENV"
     "$PYTHON" -m pip install --quiet --disable-pip-version-check --editable "$ROOT$EXTRAS"
     echo "$wanted" >"$stamp"

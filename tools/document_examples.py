@@ -52,9 +52,18 @@ class Shell:
         self._python = ""
 
     def console(self, text: str) -> str:
-        """A console block with the outputs that its commands have here."""
-        commands = [line for line in text.splitlines() if line.startswith("$ ")]
-        return "".join(f"{line}\n{self._run(['bash', '-o', 'pipefail', '-c', line[2:]])}" for line in commands)
+        """A console block with the outputs that its commands have here; `> ` goes on with the command before it."""
+        commands: list[str] = []
+        for line in text.splitlines():
+            if line.startswith("$ "):
+                commands.append(line[2:])
+            elif line.rstrip().startswith(">") and commands:
+                commands[-1] += f"\n{line[2:]}"
+        return "".join(self._shown(command) for command in commands)
+
+    def _shown(self, command: str) -> str:
+        written = "\n".join(line.rstrip() for line in f"$ {command}".replace("\n", "\n> ").split("\n"))
+        return f"{written}\n{self._run(['bash', '-o', 'pipefail', '-c', command])}"
 
     def python(self, text: str) -> None:
         """Run a python block after those before it. Raises RuntimeError when it fails."""

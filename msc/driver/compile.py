@@ -25,6 +25,7 @@ from msc.ir.verification import module_diagnostics
 from msc.runtime.program import CProgram
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.files import write_text
+from msc.support.progress import progress, step
 from msc.targets.cpu import cpu_target
 
 AfterStep = Callable[["Step", ModuleOp], None]
@@ -68,12 +69,14 @@ class _Stopwatch:
         self._start = 0.0
 
     def __enter__(self) -> None:
+        step(f"{self._stage}: {self._name}")
         self._start = time.perf_counter()
 
     def __exit__(self, *_: object) -> None:
         self._steps.append(Step(self._stage, self._name, time.perf_counter() - self._start))
 
 
+@progress()
 def compile_model(
     model: str,
     options: CompileOptions,
@@ -85,6 +88,7 @@ def compile_model(
 
     Raises MSC0006 when the model is past that stage already; else what reading and the passes raise.
     """
+    step(f"reading {model}")
     start = time.perf_counter()
     read = read_model(model, options)
     seconds = time.perf_counter() - start

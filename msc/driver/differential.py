@@ -30,6 +30,8 @@ from msc.ir.locations import source_location
 from msc.runtime.artifact import load
 from msc.runtime.build import BuildOptions, build
 from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.progress import progress
+from msc.support.progress import step as progress_step
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ class _Found(Exception):
     """Stops the walk at the first divergence."""
 
 
+@progress()
 def verify_model(
     model: str, options: CompileOptions, settings: Settings, reference: str | None = None
 ) -> tuple[Check, ...]:
@@ -116,6 +119,7 @@ class _Verification:
             self._check_module(step, module)
 
     def _check_module(self, step: Step, module: ModuleOp) -> None:
+        progress_step(f"interpreting the model after {step.name}")
         text = format_module(module)
         if text == self._text:
             self._add(step, "model", UNCHANGED)
@@ -159,6 +163,7 @@ class _Verification:
             self._add(step, "kernels", SKIPPED, detail=reason)
             return
         for record in self._records:
+            progress_step(f"interpreting {record.function} after {step.name}")
             if kernel_function(module, record.function) is not None:
                 self._compare_kernel(step, module, record, run_kernel(module, record))
 

@@ -16,6 +16,7 @@ from msc.runtime.program import CProgram
 from msc.runtime.weights import weights_assembly, write_weights
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.files import make_folder, replacing, write_text
+from msc.support.progress import progress
 
 if TYPE_CHECKING:
     from msc.dialects.arrays import Array
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _KINDS: Mapping[str, Kind] = {"obj": "o", "so": "so", "exe": "exe"}
 
 
+@progress()
 def emit(model: str, output: Output, options: CompileOptions, reporting: Reporting) -> Compilation:
     """Compile a model and write the output. Raises what compiling and building raise, and MSC0004."""
     compilation = compile_model(model, options, output.last_stage, reporting)

@@ -14,6 +14,7 @@ from xdsl.utils.exceptions import DiagnosticException
 from msc.ir.locations import SourceText
 from msc.ir.verification import module_diagnostics
 from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.progress import step
 
 AfterPass = Callable[[str, ModuleOp, float], None]
 """Called after each pass with its name, the module and the seconds it took, before the module is verified."""
@@ -32,6 +33,7 @@ class PassManager:
         """Apply the passes in order. Raises what they raise, MSC0404 when one fails, MSC0901 when one breaks the IR."""
         for item in passes:
             start = time.perf_counter()
+            step(item.name)
             self._apply(item, module)
             if self.after_pass is not None:
                 self.after_pass(item.name, module, time.perf_counter() - start)

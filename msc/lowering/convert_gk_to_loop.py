@@ -22,6 +22,7 @@ from msc.analysis.kernel_model import kernel_model, output_positions, statement_
 from msc.dialects import gk
 from msc.ir.entry import find_entry
 from msc.ir.locations import source_location
+from msc.lowering.argument_names import ArgumentNames, shared_name
 from msc.lowering.kernel_function import KernelFunction
 from msc.lowering.kernel_signature import IN_PLACE, OUTPUTS, TEMPORARIES
 from msc.poly.model import KernelModel
@@ -45,7 +46,7 @@ class ConvertGkToLoop(ModulePass):
         functions = _Functions(op, cpu_target(self.target).stack)
         for kernel in [k for k in op.walk() if isinstance(k, gk.KernelOp)]:
             kernel.attributes["gk.function"] = SymbolRefAttr(functions.of(kernel).sym_name.data)
-        functions.note_origins()
+        functions.note_kernels()
 
 
 class _Functions:
@@ -56,6 +57,8 @@ class _Functions:
         self._by_structure: dict[tuple[str, tuple[str, ...], tuple[int, ...]], func.FuncOp] = {}
         self._by_text: dict[str, func.FuncOp] = {}
         self._origins: dict[func.FuncOp, dict[str, None]] = {}
+        self._argument_names = ArgumentNames(module)
+        self._names: dict[func.FuncOp, list[tuple[str | None, ...]]] = {}
 
     def of(self, kernel: gk.KernelOp) -> func.FuncOp:
         """The kernel's function, placed in the module."""
@@ -65,6 +68,7 @@ class _Functions:
             self._by_structure[key] = self._by_text_of(_function(kernel, model, outputs, self._stack), kernel)
         function = self._by_structure[key]
         self._origins.setdefault(function, {}).update(dict.fromkeys(model.operations))
+        self._names.setdefault(function, []).append(self._argument_names.of(kernel))
         return function
 
     def _by_text_of(self, function: func.FuncOp, kernel: gk.KernelOp) -> func.FuncOp:
@@ -76,10 +80,12 @@ class _Functions:
             _place(self._module, function)
         return self._by_text[text]
 
-    def note_origins(self) -> None:
-        """Write on each function where the operations of all its kernels come from."""
+    def note_kernels(self) -> None:
+        """Write on each function where the operations of all its kernels come from; name its arguments after theirs."""
         for function, origins in self._origins.items():
             function.attributes["loop.origin"] = ArrayAttr([StringAttr(o) for o in origins])
+            for argument, *names in zip(function.args, *self._names[function], strict=False):
+                argument.name_hint = shared_name(names)
 
 
 def _place(module: ModuleOp, function: func.FuncOp) -> None:

@@ -31,6 +31,7 @@ from msc.schedule.blocks import blocked_arrays
 from msc.schedule.strategy import Decision, decide, plain
 from msc.schedule.threads import Surroundings
 from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.progress import step
 from msc.targets.cpu import CpuTarget, cpu_target
 
 SCHEDULE, REASONS = "gk.schedule", "gk.schedule_reasons"
@@ -50,9 +51,10 @@ class ScheduleKernels(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         decisions: dict[tuple[str, Surroundings], Decision] = {}
-        for kernel in op.walk():
-            if isinstance(kernel, gk.KernelOp):
-                _schedule(kernel, self._decide, decisions)
+        kernels = [kernel for kernel in op.walk() if isinstance(kernel, gk.KernelOp)]
+        for number, kernel in enumerate(kernels, 1):
+            step(f"schedule-kernels: {number} of {len(kernels)}, {kernel.label.data}")
+            _schedule(kernel, self._decide, decisions)
 
     def _decide(self, model: KernelModel, around: Surroundings) -> Decision:
         if self.plain:
