@@ -9,6 +9,7 @@ from typing import NoReturn, Self
 
 import click
 
+from msc.support.colours import for_stream
 from msc.support.diagnostics import Diagnostic, MscError, render
 
 EXIT_FAILURE = 1
@@ -60,10 +61,10 @@ class _Reporting:
             case _ if self._debug:
                 return None
             case MscError():
-                print(error, file=sys.stderr)
+                print(for_stream(str(error)), file=sys.stderr)
                 return EXIT_FAILURE
             case _:
-                print(render(internal_error(error)), file=sys.stderr)
+                print(for_stream(render(internal_error(error))), file=sys.stderr)
                 return EXIT_FAILURE
 
 

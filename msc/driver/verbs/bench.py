@@ -6,12 +6,13 @@ import json
 
 import click
 
+from msc.driver.completion import files
 from msc.driver.options import CompileOptions
 from msc.driver.verbs.model_options import with_compile_options
 
 
 @click.command(name="bench")
-@click.argument("model")
+@click.argument("model", shell_complete=files)
 @click.option("--input", "inputs", multiple=True, metavar="NAME=VALUE", help="@x.npy, or a literal like 2xf32=1,2.")
 @click.option("--random", "seed", type=int, default=0, show_default=True, metavar="SEED", help="For all other inputs.")
 @click.option("--seconds", default=1.0, show_default=True, help="How long to measure.")

@@ -6,15 +6,23 @@ from pathlib import Path
 
 import click
 
+from msc.driver.completion import files, forms, one_of, stages
 from msc.driver.options import CompileOptions, Reporting
 from msc.driver.verbs.model_options import with_compile_options
 
 
 @click.command(name="compile")
-@click.argument("model")
+@click.argument("model", shell_complete=files)
 @click.option("-o", "--output", "out", metavar="OUT", help="Where to; its extension says what. Default: C, to stdout.")
-@click.option("--emit", metavar="FORM", help="graph, opt, gk, loop, c, obj, so, exe or bundle.")
-@click.option("--stop-after", metavar="STAGE", help="The same as --emit, for a stage: graph, opt, gk, loop or c.")
+@click.option(
+    "--emit", metavar="FORM", help="graph, opt, gk, loop, c, obj, so, exe or bundle.", shell_complete=one_of(forms)
+)
+@click.option(
+    "--stop-after",
+    metavar="STAGE",
+    help="The same as --emit, for a stage: graph, opt, gk, loop or c.",
+    shell_complete=one_of(stages),
+)
 @click.option("--name", metavar="NAME", help="Prefix of every C name. Default: the module's.")
 @click.option("--dump-stages", metavar="FOLDER", help="Write the text of every stage there.")
 @click.option("--print-ir-after", multiple=True, metavar="PASS|all|changed", help="Print the module to stderr then.")

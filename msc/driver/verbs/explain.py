@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from msc.driver.completion import subjects, words_or_files
 from msc.driver.options import CompileOptions
 from msc.driver.verbs.model_options import with_compile_options
 from msc.support.codes import CODES
@@ -19,7 +20,7 @@ _CODE = re.compile(r"(MSC)?\w{0,8}", re.IGNORECASE)
 
 
 @click.command(name="explain")
-@click.argument("subject", metavar="MODEL|CODE|OPERATION", required=False)
+@click.argument("subject", metavar="MODEL|CODE|OPERATION", required=False, shell_complete=words_or_files(subjects))
 @click.option("--kernel", metavar="NAME", help="Only the kernel of this label or function name.")
 @click.option("--measured", metavar="FILE", help="Show times beside it, of msc bench --kernels --json.")
 @click.option("--json", "as_json", is_flag=True, help="Print the explanation of a model as JSON.")

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import click
 
+from msc.driver.completion import files
+
 
 @click.command(name="import")
-@click.argument("model", metavar="MODEL.onnx")
+@click.argument("model", metavar="MODEL.onnx", shell_complete=files)
 @click.option("-o", "--output", metavar="FILE.mir", help="Write there; default: the model's name with .mir.")
 @click.option("--dim", "dims", multiple=True, metavar="NAME=SIZE", help="Size of a dimension the model leaves open.")
 @click.option("--input-value", "values", multiple=True, metavar="NAME=1,2", help="Fix an input, e.g. axes=0,1.")

@@ -6,12 +6,13 @@ import json
 
 import click
 
+from msc.driver.completion import files
 from msc.driver.options import CompileOptions
 from msc.driver.verbs.model_options import with_compile_options
 
 
 @click.command(name="inspect")
-@click.argument("file")
+@click.argument("file", shell_complete=files)
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 @with_compile_options
 def command(file: str, as_json: bool, options: CompileOptions) -> None:

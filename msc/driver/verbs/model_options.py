@@ -9,15 +9,28 @@ from typing import TypeVar
 
 import click
 
+from msc.driver.completion import files, folders, marches, one_of, several_of, stages, switches
 from msc.driver.options import CompileOptions, Dim, parse_size
 from msc.support.diagnostics import Diagnostic, MscError
 
 R = TypeVar("R")
 
 _OPTIONS = (
-    click.option("--target", default="cpu", show_default=True, metavar="NAME", help="What to compile for."),
     click.option(
-        "--march", default="native", show_default=True, metavar="CPU", help="e.g. native, x86-64-v3, generic."
+        "--target",
+        default="cpu",
+        show_default=True,
+        metavar="NAME",
+        help="What to compile for.",
+        shell_complete=one_of(lambda: ("cpu",)),
+    ),
+    click.option(
+        "--march",
+        default="native",
+        show_default=True,
+        metavar="CPU",
+        help="e.g. native, x86-64-v3, generic.",
+        shell_complete=one_of(marches),
     ),
     click.option("--threads", default=1, show_default=True, metavar="N", help="Threads of a call; 0: one a processor."),
     click.option(
@@ -35,12 +48,27 @@ _OPTIONS = (
         help="Fix an input of an ONNX model, e.g. axes=0,1.",
     ),
     click.option("--max-memory", default="4G", show_default=True, metavar="SIZE", help="Refuse models that need more."),
-    click.option("--weights", metavar="FOLDER", help="Where the weights lie, if not beside the model."),
-    click.option("--tuned", metavar="FILE", help="Use the schedules that msc tune wrote to FILE."),
-    click.option("--without", metavar="NAME,...", help="Turn optimisations off: fusion, layouts, ... (docs/cli.md)."),
+    click.option(
+        "--weights", metavar="FOLDER", help="Where the weights lie, if not beside the model.", shell_complete=folders
+    ),
+    click.option(
+        "--tuned", metavar="FILE", help="Use the schedules that msc tune wrote to FILE.", shell_complete=files
+    ),
+    click.option(
+        "--without",
+        metavar="NAME,...",
+        help="Turn optimisations off: fusion, layouts, ... (docs/cli.md).",
+        shell_complete=several_of(switches),
+    ),
     click.option("--no-winograd", is_flag=True, help="Compute every convolution as it is defined."),
     click.option("--flush-subnormals", is_flag=True, help="Take zeros for subnormal numbers."),
-    click.option("--from", "start", metavar="STAGE", help="The stage of MODEL, if its extension does not tell."),
+    click.option(
+        "--from",
+        "start",
+        metavar="STAGE",
+        help="The stage of MODEL, if its extension does not tell.",
+        shell_complete=one_of(stages),
+    ),
 )
 
 

@@ -6,10 +6,20 @@ from typing import NoReturn
 
 import click
 
+from msc.driver.completion import files, passes, several_of
+
 
 @click.command(name="opt")
-@click.argument("file", default="-")
-@click.option("-p", "--passes", "pipeline", default="", metavar="PIPELINE", help="e.g. 'pass-a,pass-b{option=1}'.")
+@click.argument("file", default="-", shell_complete=files)
+@click.option(
+    "-p",
+    "--passes",
+    "pipeline",
+    default="",
+    metavar="PIPELINE",
+    help="e.g. 'pass-a,pass-b{option=1}'.",
+    shell_complete=several_of(passes),
+)
 @click.option("-o", "--output", metavar="FILE", help="Write there instead of to the standard output.")
 @click.option("--generic", is_flag=True, help="Print the generic form, which upstream MLIR reads.")
 @click.option("--debuginfo", is_flag=True, help="Print the location of each operation.")

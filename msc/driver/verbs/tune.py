@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
+from msc.driver.completion import files
 from msc.driver.options import CompileOptions
 from msc.driver.verbs.model_options import with_compile_options
 
 
 @click.command(name="tune")
-@click.argument("model")
+@click.argument("model", shell_complete=files)
 @click.option("-o", "--output", "out", metavar="FILE", help="Where to write what was found. [default: MODEL.tune.json]")
 @click.option("--budget", default="60s", show_default=True, metavar="TIME", help="How long to search: 90s, 5m, 1h.")
 @click.option("--input", "inputs", multiple=True, metavar="NAME=VALUE", help="@x.npy, or a literal like 2xf32=1,2.")

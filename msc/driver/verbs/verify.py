@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from msc.driver.completion import files
 from msc.driver.options import CompileOptions
 from msc.driver.verbs.model_options import with_compile_options
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command(name="verify")
-@click.argument("model")
+@click.argument("model", shell_complete=files)
 @click.option("--input", "inputs", multiple=True, metavar="NAME=VALUE", help="@x.npy, or a literal like 2xf32=1,2.")
 @click.option("--random", "seed", type=int, default=0, show_default=True, metavar="SEED", help="For all other inputs.")
 @click.option("--reference", metavar="MODEL", help="The graph that MODEL, a later stage, should compute.")
