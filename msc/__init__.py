@@ -104,4 +104,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_EXPORTS, *_MODULES})
+    return sorted({*__all__, *_MODULES, *(name for name in globals() if name.startswith("__"))})

@@ -62,8 +62,9 @@ def benchmark(
     workload = replace(workload, given=given)
     inputs = compiled.check(choose_inputs(compiled.signature.inputs, given, workload.seed))
     outputs = compiled.new_outputs(inputs)
-    first = measure(lambda: compiled.call_into(inputs, outputs), warm_up=0, seconds=0, least=1)
-    timing = measure(lambda: compiled.call_into(inputs, outputs), warm_up=workload.warm_up, seconds=workload.seconds)
+    call = compiled.bind(inputs, outputs)
+    first = measure(call, warm_up=0, seconds=0, least=1)
+    timing = measure(call, warm_up=workload.warm_up, seconds=workload.seconds)
     if not by_kernel:
         return Measurement(timing, first.median)
     kernels, machine = kernel_times(model, options, workload, use_cache=use_cache), _machine(options.threads)

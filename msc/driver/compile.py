@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import TracebackType
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -18,12 +19,14 @@ from msc.driver.parameters import EvaluatedParameters
 from msc.driver.pass_manager import PassManager
 from msc.driver.pipeline import build_pipeline
 from msc.driver.reading_models import Model, read_model
+from msc.driver.reproducer import with_reproducer
 from msc.driver.size_samples import with_samples
 from msc.driver.stages import IR_STAGES, STAGE, Stage, stage_of_file
 from msc.driver.switches import switched
 from msc.ir.verification import module_diagnostics
 from msc.runtime.program import CProgram
 from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.failures import is_internal
 from msc.support.files import write_text
 from msc.support.progress import progress, step
 from msc.targets.cpu import cpu_target
@@ -193,7 +196,7 @@ def stem_of(model: str) -> str:
 def generate_c(compilation: Compilation) -> CProgram:
     """The C of a compilation at the loop stage. Raises MSC0507 when the model needs too much memory."""
     options = compilation.options
-    with compilation.timed("c", "emit-c"):
+    with compilation.timed("c", "emit-c"), _ReproducingC(compilation):
         program = emit_c(
             compilation.module,
             COptions(
@@ -207,3 +210,20 @@ def generate_c(compilation: Compilation) -> CProgram:
         )
     check_total(program.signature, options.memory)
     return program
+
+
+@dataclass(frozen=True)
+class _ReproducingC:
+    """A context that generates C: a bug of msc leaves with a note that names the module, as a stage file."""
+
+    compilation: Compilation
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if isinstance(error, Exception) and is_internal(error):
+            command = f"msc compile {{}} --emit c --march {self.compilation.options.march}"
+            raise with_reproducer(error, lambda: stage_text(self.compilation), ".loop.mir", command) from error

@@ -10,7 +10,8 @@ from typing import NoReturn, Self
 import click
 
 from msc.support.colours import for_stream
-from msc.support.diagnostics import Diagnostic, MscError, render
+from msc.support.diagnostics import MscError, render
+from msc.support.failures import diagnosed
 
 EXIT_FAILURE = 1
 EXIT_USAGE = 2
@@ -64,13 +65,5 @@ class _Reporting:
                 print(for_stream(str(error)), file=sys.stderr)
                 return EXIT_FAILURE
             case _:
-                print(for_stream(render(internal_error(error))), file=sys.stderr)
+                print(for_stream(render(diagnosed(error))), file=sys.stderr)
                 return EXIT_FAILURE
-
-
-def internal_error(error: BaseException) -> Diagnostic:
-    """The diagnostic of a bug in msc."""
-    reason = str(error).partition("\n")[0][:200]
-    message = f"internal error: {type(error).__name__}{': ' if reason else ''}{reason}"
-    advice = "this is a bug in msc: please report it with the command and its input; --debug shows the traceback"
-    return Diagnostic("MSC0900", message, help=advice)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -14,7 +12,7 @@ from msc.driver.options import CompileOptions
 from msc.driver.reading_models import Model
 from msc.driver.registry import new_context
 from msc.driver.stages import STAGE
-from msc.runtime.artifact import CompiledModel, load
+from msc.runtime.artifact import CompiledModel, load_unchanging
 from msc.runtime.build import BuildOptions, build
 
 if TYPE_CHECKING:
@@ -27,7 +25,7 @@ def compile_imported(
 ) -> Callable[[Mapping[str, Array]], Sequence[Array]]:
     """An imported model compiled to C, built and loaded."""
     loaded = compile_loaded(imported_model(imported, name), options)
-    return lambda inputs: loaded.outputs(**inputs)
+    return lambda inputs: loaded.results(**inputs)
 
 
 def imported_model(imported: Imported, name: str) -> Model:
@@ -36,11 +34,9 @@ def imported_model(imported: Imported, name: str) -> Model:
 
 
 def compile_loaded(model: Model, options: CompileOptions, flags: tuple[str, ...] = ()) -> CompiledModel:
-    """A model compiled to C, built with `flags` after msc's own, and loaded; its files go when it goes."""
+    """A model compiled to C, built with `flags` after msc's own, and loaded."""
     compilation = compile_read(model, options)
-    with ExitStack() as files:
-        folder = Path(files.enter_context(TemporaryDirectory(prefix="msc-", ignore_cleanup_errors=True)))
-        build(generate_c(compilation), compilation.parameters(), "so", folder / "model.so", BuildOptions(flags))
-        loaded = load(folder / "model.so")
-        weakref.finalize(loaded, files.pop_all().close)
-    return loaded
+    with TemporaryDirectory(prefix="msc-", ignore_cleanup_errors=True) as folder:
+        path = Path(folder) / "model.so"
+        build(generate_c(compilation), compilation.parameters(), "so", path, BuildOptions(flags))
+        return load_unchanging(path)

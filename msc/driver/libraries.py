@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-import weakref
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,13 +36,16 @@ class Library:
             shutil.rmtree(self.temporary, ignore_errors=True)
 
     def load(self) -> CompiledModel:
-        """The model, callable; a temporary folder lives as long as the model does."""
-        from msc.runtime.artifact import load
+        """The model, callable. A temporary folder is no longer needed then."""
+        from msc.runtime.artifact import load, load_unchanging
 
-        model = load(self.path)
-        if self.temporary is not None:
-            weakref.finalize(model, shutil.rmtree, self.temporary, ignore_errors=True)
-        return model
+        if self.cache is None and self.temporary is None:
+            return load(self.path)
+        try:
+            return load_unchanging(self.path)
+        finally:
+            if self.temporary is not None:
+                shutil.rmtree(self.temporary, ignore_errors=True)
 
 
 def library_of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
 
@@ -12,9 +13,12 @@ from msc.driver.options import CompileOptions, InputValue
 from msc.driver.specialisations import Specialisations
 from msc.runtime.artifact import CompiledModel
 from msc.support.diagnostics import DecidedByCall
+from msc.support.failures import Door
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from msc.runtime.tensor_info import TensorInfo
 
 Array: TypeAlias = "NDArray[Any]"
 R = TypeVar("R")
@@ -24,42 +28,76 @@ class ModelOnCall(CompiledModel):
     """A model that is compiled at each call with sizes, or values of inputs that decide sizes, that are new.
 
     The 64 that were used last are kept, and all of them in the cache. It has no signature and cannot be saved: `reason`
-    says what would have to be known.
+    says what would have to be known. `keep` goes with it: what holds the model's file, for one.
     """
 
-    def __init__(self, model: str, options: CompileOptions, reason: DecidedByCall, *, use_cache: bool = True) -> None:
+    def __init__(
+        self,
+        model: str,
+        options: CompileOptions,
+        reason: DecidedByCall,
+        *,
+        use_cache: bool = True,
+        keep: object = None,
+    ) -> None:
         from msc.driver.open_tensors import open_inputs
 
         self.reason = reason
-        self.inputs = open_inputs(model, options)
+        self.path = None
+        self._keep = keep
+        self._declared = open_inputs(model, options)
         self._model, self._options, self._use_cache = model, options, use_cache
         self._specialisations = Specialisations(self._compile)
 
-    def outputs(self, *arrays: Array, **named: Array) -> tuple[Array, ...]:
+    @property
+    def inputs(self) -> tuple[TensorInfo, ...]:
+        """Name, dtype and shape of each input that the options leave, in the order of a call."""
+        from msc.driver.open_tensors import infos
+
+        return infos(self._declared, self._options)
+
+    @property
+    def outputs(self) -> tuple[TensorInfo, ...]:
+        """Name, dtype and shape of each output, in the order of the results."""
+        from msc.driver.open_tensors import infos, open_outputs
+
+        return infos(open_outputs(self._model, self._options), self._options)
+
+    def results(self, *arrays: Array, **named: Array) -> tuple[Array, ...]:
         """The model's outputs as a tuple. Raises MSC0601 to MSC0604, MSC0716, and what compiling raises."""
         from msc.driver.open_tensors import checked_inputs
 
-        given = checked_inputs(self.inputs, self._options, arrays, named)
-        compiled, taken = self._specialisations.at(given)
-        return compiled.outputs(*taken.values())
+        with Door():
+            given = checked_inputs(self._declared, self._options, arrays, named)
+            compiled, taken = self._specialisations.at(given)
+        return compiled.results(*taken.values())
+
+    @property
+    def signature(self) -> NoReturn:
+        """A signature is of known sizes, or ranges of them. Raises the reason why there is none."""
+        raise self.reason
+
+    def __reduce__(self) -> NoReturn:
+        """There is no artifact to pickle. Raises the reason."""
+        raise self.reason
 
     @property
     def bound(self) -> frozenset[str]:
         """The inputs whose values decide shapes, as far as calls have shown."""
         return self._specialisations.bound
 
-    def save(self, path: Path | str) -> NoReturn:
+    def save(self, path: str | PathLike[str]) -> NoReturn:
         """A library is of known sizes, or ranges of them. Raises the reason why there is none."""
         raise self.reason
 
     def __repr__(self) -> str:
-        inputs = ", ".join(f"{i.name}: {i.type_text}" for i in self.inputs)
+        inputs = ", ".join(f"{i.name}: {i.type_text}" for i in self._declared)
         return f"<msc.ModelOnCall '{Path(self._model).name}' of {inputs}>"
 
     def __getattr__(self, name: str) -> NoReturn:
-        if name in ("signature", "path"):
-            raise self.reason
-        raise AttributeError(name)
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise self.reason
 
     def _compile(self, shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, Array]) -> CompiledModel:
         options = at_call(self._options, shapes, values)

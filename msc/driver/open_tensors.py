@@ -21,9 +21,10 @@ from msc.driver.options import CompileOptions
 from msc.driver.reading_models import parse_model
 from msc.interp.inputs import NAME_ATTRIBUTE, arguments, declared, note_sizes
 from msc.ir.typed import shaped_type
-from msc.runtime.arguments import Checker
+from msc.runtime.arguments import Checker, convertible, numpy_dtype
 from msc.runtime.narrow_types import codes_of, narrow_dtype
 from msc.runtime.program import TensorSpec
+from msc.runtime.tensor_info import SizeRange, TensorInfo
 from msc.support.diagnostics import Diagnostic, MscError
 
 Array: TypeAlias = NDArray[Any]
@@ -68,6 +69,22 @@ class OpenTensor:
                 message = f"input '{self.name}' has shape {list(found)}, expected [{expected}]"
                 raise MscError(Diagnostic("MSC0603", message))
         return TensorSpec(self.name, self.name, self.dtype, found, codes=self.codes)
+
+
+def infos(tensors: Sequence[OpenTensor], options: CompileOptions) -> tuple[TensorInfo, ...]:
+    """The tensors as `CompiledModel.inputs` has them, with ranges where the options give them."""
+    return tuple(TensorInfo(t.name, _dtype(t), _ranges(t.shape, options)) for t in tensors)
+
+
+def _dtype(tensor: OpenTensor) -> np.dtype[Any]:
+    return narrow_dtype(tensor.codes) if tensor.codes else numpy_dtype(tensor.dtype)
+
+
+def _ranges(shape: tuple[int | str, ...] | None, options: CompileOptions) -> tuple[int | SizeRange, ...] | None:
+    if shape is None:
+        return None
+    between = options.open_dims
+    return tuple(n if isinstance(n, int) else SizeRange(n, *between.get(n, (0, None))) for n in shape)
 
 
 def open_inputs(model: str, options: CompileOptions) -> tuple[OpenTensor, ...]:
@@ -119,7 +136,10 @@ def checked_inputs(
 ) -> dict[str, Array]:
     """The arrays of a call by name, in the order of the inputs. Raises MSC0601 to MSC0604."""
     order = Checker([TensorSpec(i.name, i.name, i.dtype, ()) for i in inputs])
-    given = [_coded(i, array) for i, array in zip(inputs, order.arranged(tuple(arrays), named), strict=True)]
+    given = [
+        _coded(i, convertible(array, i.name))
+        for i, array in zip(inputs, order.arranged(tuple(arrays), named), strict=True)
+    ]
     specs = [i.spec(array) for i, array in zip(inputs, given, strict=True)]
     sizes = {name: size for name, size in options.dims.items() if isinstance(size, int)}
     for i, spec in zip(inputs, specs, strict=True):

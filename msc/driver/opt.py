@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
@@ -13,6 +13,7 @@ from msc.driver.ir_dump import IrDump, check_print_after, format_module
 from msc.driver.pass_manager import AfterPass, PassManager
 from msc.driver.pipeline import build_pipeline
 from msc.driver.registry import new_context
+from msc.driver.reproducer import recorded_pipeline
 from msc.ir.reading import parse_module
 from msc.ir.verification import verify_module
 from msc.support.diagnostics import Diagnostic, MscError
@@ -40,6 +41,7 @@ def run_opt(file: str, options: OptOptions) -> str:
     check_print_after(options.print_after)
     build_pipeline(options.pipeline)
     text, name = _read(file)
+    options = options if options.pipeline else replace(options, pipeline=recorded_pipeline(text))
     outputs: list[str] = []
     failures: list[Diagnostic] = []
     for part in _parts(text, options.split_input_file):

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
+from msc.driver.reproducer import Reproducing
 from msc.ir.locations import SourceText
 from msc.ir.verification import module_diagnostics
 from msc.support.diagnostics import Diagnostic, MscError
@@ -30,15 +31,23 @@ class PassManager:
     after_pass: AfterPass | None = None
 
     def run(self, module: ModuleOp, passes: Sequence[ModulePass]) -> None:
-        """Apply the passes in order. Raises what they raise, MSC0404 when one fails, MSC0901 when one breaks the IR."""
-        for item in passes:
-            start = time.perf_counter()
-            step(item.name)
-            self._apply(item, module)
-            if self.after_pass is not None:
-                self.after_pass(item.name, module, time.perf_counter() - start)
-            if self.verify_each:
-                self._verify(item.name, module)
+        """Apply the passes in order. Raises what they raise, MSC0404 when one fails, MSC0901 when one breaks the IR.
+
+        What means a bug in msc, MSC0900 or MSC0901, names a file that repeats it.
+        """
+        with Reproducing(self.context, module, passes) as reproducing:
+            for item in passes:
+                self._run_pass(item, module)
+                reproducing.done += 1
+
+    def _run_pass(self, item: ModulePass, module: ModuleOp) -> None:
+        start = time.perf_counter()
+        step(item.name)
+        self._apply(item, module)
+        if self.after_pass is not None:
+            self.after_pass(item.name, module, time.perf_counter() - start)
+        if self.verify_each:
+            self._verify(item.name, module)
 
     def _apply(self, item: ModulePass, module: ModuleOp) -> None:
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,22 +61,11 @@ class Checker:
 
     def _explain(self, arrays: Sequence[object]) -> Sequence[Array]:
         """Anything that is not plainly right: array-likes of the right shape and dtype pass, the rest is explained."""
-        converted = [self._convert(a, t) for a, t in zip(arrays, self._inputs, strict=True)]
+        converted = [_converted(a, t) for a, t in zip(arrays, self._inputs, strict=True)]
         problems = [p for a, t in zip(converted, self._inputs, strict=True) for p in _problems(a, t)]
         if problems:
             raise MscError(*problems)
-        return converted
-
-    def _convert(self, array: object, tensor: TensorSpec) -> Array:
-        converted: Array = np.asarray(array)
-        exact = not isinstance(array, np.ndarray | np.generic) and converted.dtype != numpy_dtype(tensor.dtype)
-        if (
-            exact
-            and converted.shape == tensor.shape
-            and np.can_cast(converted.dtype, numpy_dtype(tensor.dtype), "same_kind")
-        ):
-            converted = converted.astype(numpy_dtype(tensor.dtype))
-        return np.ascontiguousarray(converted).reshape(converted.shape)
+        return [a for a in converted if not isinstance(a, Diagnostic)]
 
     def _arrange(self, arrays: tuple[Array, ...], named: Mapping[str, Array]) -> tuple[Array, ...]:
         names = [t.name for t in self._inputs]
@@ -99,14 +88,81 @@ class Checker:
         return (*arrays, *(named[name] for name in names[len(arrays) :]))
 
 
-def _problems(array: Array, tensor: TensorSpec) -> list[Diagnostic]:
+def convertible(value: object, name: str) -> Array:
+    """The value for input `name`, of which NumPy can make an array. Raises MSC0604."""
+    made = _array_of(value, name)
+    if isinstance(made, Diagnostic):
+        raise MscError(made)
+    return cast(Array, value)
+
+
+def _array_of(value: object, name: str) -> Array | Diagnostic:
+    if isinstance(value, np.ma.MaskedArray):
+        return _not_taken(name, "is a masked array; the model knows no masks", "pass array.filled(value)")
+    try:
+        return np.asarray(value)
+    except (ValueError, TypeError, OverflowError, RuntimeError, AttributeError, BufferError) as error:
+        reason = str(error).partition("\n")[0][:120]
+        return _not_taken(name, f"is no array: {reason}", "pass an array, or a nested list with rows of one length")
+
+
+def _converted(value: object, tensor: TensorSpec) -> Array | Diagnostic:
+    """The value as an array; numbers and lists of numbers, which have no dtype, as one of the tensor's, if exactly."""
+    array, dtype = _array_of(value, tensor.name), numpy_dtype(tensor.dtype)
+    if isinstance(array, Diagnostic):
+        return array
+    if array.dtype.kind in _NO_NUMBERS and array.dtype.isbuiltin != _REGISTERED:
+        what = "is None" if value is None else f"holds {_NO_NUMBERS[array.dtype.kind]}"
+        advice = f"pass an array of {dtype} of shape {list(tensor.shape)}"
+        return _not_taken(tensor.name, f"{what}, expected {dtype}", advice)
+    if not hasattr(value, "dtype") and array.shape == tensor.shape and array.dtype != dtype:
+        array = _as_written(array, dtype)
+    return np.ascontiguousarray(array).reshape(array.shape)
+
+
+_REGISTERED = 2
+"""What `isbuiltin` says of dtypes that other packages add, as bfloat16."""
+
+_NO_NUMBERS = {
+    "T": "text",
+    "O": "Python objects",
+    "U": "text",
+    "S": "bytes",
+    "M": "dates",
+    "m": "times",
+    "V": "records",
+}
+"""Kinds of arrays that no `astype` makes numbers of."""
+
+
+def _as_written(array: Array, dtype: np.dtype[Any]) -> Array:
+    """Numbers of a list in the dtype, integers only if none changes."""
+    if not np.can_cast(array.dtype, dtype, "same_kind"):
+        return array
+    with np.errstate(over="ignore"):
+        changed = array.astype(dtype)
+    return array if dtype.kind in "iu" and not np.array_equal(changed, array) else changed
+
+
+def _not_taken(name: str, what: str, advice: str) -> Diagnostic:
+    return Diagnostic("MSC0604", f"input '{name}' {what}", help=advice)
+
+
+def _problems(array: Array | Diagnostic, tensor: TensorSpec) -> list[Diagnostic]:
+    if isinstance(array, Diagnostic):
+        return [array]
     if array.dtype != numpy_dtype(tensor.dtype):
         wanted = numpy_dtype(tensor.dtype)
         message = f"input '{tensor.name}' has dtype {array.dtype}, expected {wanted} ({tensor.dtype})"
-        return [Diagnostic("MSC0604", message, help=f"pass array.astype('{wanted}')")]
+        return [Diagnostic("MSC0604", message, help=f"pass {_conversion(array, wanted)}")]
     if array.shape == tensor.shape:
         return []
     return [Diagnostic("MSC0603", _shape_message(array.shape, tensor))]
+
+
+def _conversion(array: Array, wanted: np.dtype[Any]) -> str:
+    real = "array.real" if array.dtype.kind == "c" else "array"
+    return f"{real}.astype('{wanted}')"
 
 
 def _shape_message(shape: tuple[int, ...], tensor: TensorSpec) -> str:

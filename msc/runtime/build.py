@@ -17,6 +17,7 @@ from msc.runtime.flags import BUILD_FLAGS, LINK_FLAGS, SANITIZER_FLAGS, THREAD_F
 from msc.runtime.interface import artifact_text
 from msc.runtime.program import CProgram
 from msc.runtime.program_text import main_text, table_text, tensor_text
+from msc.runtime.seal import append_seal
 from msc.runtime.toolchain import Toolchain, find_toolchain
 from msc.runtime.weights import fill_room, room_assembly, weights_assembly, write_weights
 from msc.support.diagnostics import Diagnostic, MscError
@@ -65,6 +66,8 @@ def build(
     kept = False
     try:
         _compile(program, weights, kind, folder, chosen)
+        if kind == "so":
+            append_seal(folder / "result", program.signature.to_json())
         place(folder / "result", out, executable=kind != "o")
     except MscError as error:
         kept = any(d.code == "MSC0503" for d in error.diagnostics)

@@ -231,17 +231,16 @@ def place_artifact(source: Path, out: Path) -> None:
     try:
         with replacing(out, durable=False) as target:
             append_file(source, target)
-            if _has_trailer(source):
-                target.truncate(target.tell() - _TRAILER_BYTES)
+            with source.open("rb") as opened:
+                target.truncate(target.tell() - trailer_bytes(opened.fileno(), target.tell()))
     except OSError as error:
         raise MscError(Diagnostic("MSC0004", f"cannot write '{out}': {error.strerror}")) from error
 
 
-def _has_trailer(path: Path) -> bool:
-    with path.open("rb") as file:
-        size = path.stat().st_size
-        file.seek(max(0, size - _TRAILER_BYTES))
-        return size >= _TRAILER_BYTES and file.read(len(_MAGIC)) == _MAGIC
+def trailer_bytes(descriptor: int, size: int) -> int:
+    """How many of the last of `size` bytes are what the cache put behind an artifact: 0 of a file from elsewhere."""
+    start = size - _TRAILER_BYTES
+    return _TRAILER_BYTES if start >= 0 and os.pread(descriptor, len(_MAGIC), start) == _MAGIC else 0
 
 
 def open_cache(folder: Path | None = None) -> Cache | None:

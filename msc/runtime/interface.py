@@ -2,25 +2,44 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
+
 from msc.runtime.program import CProgram
 
 SIGNATURE_SYMBOL = "msc_artifact_signature"
 RUN_SYMBOL = "msc_artifact_run"
 PROFILE_SYMBOL = "msc_artifact_profile"
 CALLS_SYMBOL = "msc_artifact_calls"
+START_SYMBOL = "msc_artifact_start"
+WAIT_SYMBOL = "msc_artifact_wait"
+CANCEL_SYMBOL = "msc_artifact_cancel"
+
+RUNNING = -1
+"""What waiting says of a call that goes on."""
+CANCELLED = -2
+"""What waiting says of a call that was ended."""
+NO_STACK = -3
+"""What a call returns that has not begun: the stack of its thread is too short."""
+
+SPARE_STACK = 32 * 1024
+"""Bytes of stack that a call needs besides the local arrays of its kernels."""
+SMALL_STACK = 2 * 1024
+"""Bytes of local arrays that are not worth asking for: every thread has them."""
 
 _TEXT = """/* How msc calls the model: tensors are the inputs and outputs in the order of the signature, then the
    addresses of the sizes, 64-bit integers. */
+#define _GNU_SOURCE
 #include "{name}.h"
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum {{ MSC_RUNNING = {running}, MSC_CANCELLED = {cancelled}, MSC_NO_STACK = {no_stack} }};
 
 const char *{signature_symbol}(void)
 {{
     return {name}_signature;
-}}
-
-int {run_symbol}(void *const *tensors, void *workspace)
-{{
-    {unused}return {name}_run({arguments});
 }}
 """
 _PROFILE = """
@@ -34,20 +53,67 @@ int {profile_symbol}(void *const *tensors, void *workspace, double *seconds)
     {unused}return {name}_profile({arguments}, seconds);
 }}
 """
+_RUN = """
+static int msc_call_here(void *const *tensors, void *workspace, double *seconds)
+{{
+    {unused}{profiled}return {name}_run({arguments});
+}}
+
+{room}int {run_symbol}(void *const *tensors, void *workspace)
+{{
+    {check}return msc_call_here(tensors, workspace, NULL);
+}}
+"""
+_PROFILED = """if (seconds)
+        return {profile_symbol}(tensors, workspace, seconds);
+    """
+_ROOM = """#if defined(__linux__)
+/* Whether the stack of this thread has room for the local arrays of kernels; asking the system takes a while. */
+static int msc_has_room(void)
+{{
+    static _Thread_local const char *end;
+    if (end == NULL) {{
+        pthread_attr_t attributes;
+        void *start;
+        size_t size;
+        if (pthread_getattr_np(pthread_self(), &attributes))
+            return 1;
+        pthread_attr_getstack(&attributes, &start, &size);
+        pthread_attr_destroy(&attributes);
+        end = start;
+    }}
+    return (const char *)__builtin_frame_address(0) - end >= {stack};
+}}
+#else
+static int msc_has_room(void)
+{{
+    return 1;
+}}
+#endif
+
+"""
 
 
 def artifact_text(program: CProgram) -> str:
     """The C of the interface."""
-    count = len(program.signature.inputs) + len(program.signature.outputs)
-    sizes = (f"*(const int64_t *)tensors[{count + k}]" for k in range(len(program.signature.sizes)))
-    arguments = ", ".join([*(f"tensors[{k}]" for k in range(count)), *sizes, "workspace"])
-    text = _TEXT + (_PROFILE if program.profiled else "")
+    signature = program.signature
+    count = len(signature.inputs) + len(signature.outputs)
+    sizes = (f"*(const int64_t *)tensors[{count + k}]" for k in range(len(signature.sizes)))
+    looks = signature.stack_bytes > SMALL_STACK
+    profiled = _PROFILED.format(profile_symbol=PROFILE_SYMBOL) if program.profiled else "(void)seconds;\n    "
+    text = _TEXT + (_PROFILE if program.profiled else "") + _RUN
     return text.format(
         name=program.name,
-        arguments=arguments,
+        arguments=", ".join([*(f"tensors[{k}]" for k in range(count)), *sizes, "workspace"]),
         unused="" if count else "(void)tensors;\n    ",
+        profiled=profiled,
+        room=_ROOM.format(stack=signature.stack_bytes + SPARE_STACK) if looks else "",
+        check="if (!msc_has_room())\n        return MSC_NO_STACK;\n    " if looks else "",
         signature_symbol=SIGNATURE_SYMBOL,
         run_symbol=RUN_SYMBOL,
         profile_symbol=PROFILE_SYMBOL,
         calls_symbol=CALLS_SYMBOL,
-    )
+        running=RUNNING,
+        cancelled=CANCELLED,
+        no_stack=NO_STACK,
+    ) + (files("msc.runtime") / "c" / "apart.c").read_text(encoding="utf-8")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +12,8 @@ Array: TypeAlias = NDArray[Any]
 
 def narrow_dtype(name: str) -> np.dtype[Any]:
     """The dtype of a name of ml_dtypes, such as "float8_e4m3fn"."""
+    import ml_dtypes
+
     return np.dtype(getattr(ml_dtypes, name))
 
 

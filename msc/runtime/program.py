@@ -10,7 +10,7 @@ from typing import cast
 
 from msc.runtime.units import SplitSource
 
-FORMAT = 3
+FORMAT = 4
 """Version of the signature text inside artifacts; a reader refuses others."""
 
 ALIGNMENT = 64
@@ -107,7 +107,9 @@ class TensorSpec:
 class Signature:
     """What an artifact knows of itself: name (a C identifier), tensors in the order of the call, memory, origin.
 
-    `stack_bytes` are what the local arrays of a kernel take at most on the stack of each thread.
+    `stack_bytes` are what the local arrays of a kernel take at most on the stack of each thread, `features` what
+    the code needs of the CPU, by the names of Linux. `operations` is how many, on vectors or elements, a call runs at
+    most; None where values decide.
     """
 
     name: str
@@ -120,6 +122,8 @@ class Signature:
     threads: int = 1
     sizes: tuple[SizeSpec, ...] = ()
     stack_bytes: int = 0
+    features: tuple[str, ...] = ()
+    operations: int | None = 0
 
     def to_json(self) -> str:
         """One line of ASCII JSON, the same for the same signature."""
@@ -137,6 +141,8 @@ class Signature:
                 "weights_bytes": self.weights_bytes,
                 "stack_bytes": self.stack_bytes,
                 "alignment": ALIGNMENT,
+                "features": list(self.features),
+                "operations": self.operations,
             },
             separators=(",", ":"),
         )
@@ -147,7 +153,9 @@ class Signature:
         try:
             data = cast(dict[str, object], json.loads(text))
             if data["format"] != FORMAT:
-                raise ValueError(f"signature format {data['format']!r}, this msc reads {FORMAT}")
+                raise ValueError(
+                    f"msc {data['msc']} wrote it, in format {data['format']!r} of signatures; this msc reads {FORMAT}"
+                )
             return _signature(data)
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"not a signature: {error}") from error
@@ -165,6 +173,8 @@ def _signature(data: dict[str, object]) -> Signature:
         threads=_count(data["threads"]),
         sizes=tuple(_size(item) for item in cast(list[dict[str, object]], data["sizes"])),
         stack_bytes=_count(data["stack_bytes"]),
+        features=tuple(map(str, cast(list[object], data["features"]))),
+        operations=None if data["operations"] is None else _count(data["operations"]),
     )
 
 

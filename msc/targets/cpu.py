@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import gcd
@@ -51,7 +52,8 @@ STACK = 448 * _KIB
 class CpuTarget:
     """A CPU: `march` are compiler flags, sizes are in bytes, `vector_registers` are the architectural ones.
 
-    `stack` is what the local arrays of a kernel may take of it.
+    `stack` is what the local arrays of a kernel may take of it. `features` are what compilers may use of the CPU, as
+    Linux names them in /proc/cpuinfo.
     """
 
     name: str
@@ -64,6 +66,7 @@ class CpuTarget:
     cores: int = 1
     fma: bool = False
     stack: int = STACK
+    features: frozenset[str] = frozenset()
 
     def panels(self, element_bytes: int, rows: int | None = None, row_bytes: int = 0) -> tuple[int, ...]:
         """How many columns of a matrix may be stored together for a contraction, the best first.
@@ -118,11 +121,17 @@ class CpuTarget:
         return self.vector_bytes // element_bytes
 
 
+_V2 = frozenset({"popcnt", "sse4_1", "sse4_2", "ssse3"})
+_V3 = _V2 | {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe"}
+_V4 = _V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
+
 _PLAIN = (
     CpuTarget("generic", (), 16, 16),
-    CpuTarget("x86-64-v2", ("-march=x86-64-v2",), 16, 16),
-    CpuTarget("x86-64-v3", ("-march=x86-64-v3",), 32, 16, fma=True),
-    CpuTarget("x86-64-v4", ("-march=x86-64-v4", "-mprefer-vector-width=512"), 64, 32, 32 * _KIB, _MIB, fma=True),
+    CpuTarget("x86-64-v2", ("-march=x86-64-v2",), 16, 16, features=_V2),
+    CpuTarget("x86-64-v3", ("-march=x86-64-v3",), 32, 16, fma=True, features=_V3),
+    CpuTarget(
+        "x86-64-v4", ("-march=x86-64-v4", "-mprefer-vector-width=512"), 64, 32, 32 * _KIB, _MIB, fma=True, features=_V4
+    ),
     CpuTarget("armv8-a", ("-march=armv8-a",), 16, 32, 32 * _KIB, fma=True),
 )
 _NAMED: Mapping[str, CpuTarget] = {target.name: target for target in _PLAIN}
@@ -148,18 +157,24 @@ def cpu_target(name: str) -> CpuTarget:
 def native() -> CpuTarget:
     """The machine msc runs on: vector width from its CPU flags, cache sizes as the kernel reports them."""
     l1, l2, l3 = detect_caches()
-    base = _base(detect_machine(), detect_flags())
+    flags = detect_flags()
+    base = _base(detect_machine(), flags)
     march = ("-march=native", *base.march[1:]) if base.march[:1] != ("-march=armv8-a",) else ("-mcpu=native",)
     measured = {key: size for key, size in (("l1", l1), ("l2", l2), ("l3", l3)) if size}
-    return replace(base, name="native", march=march, cores=detect_cores(), **measured)
+    features = frozenset(flag for flag in flags if _COMPILED.fullmatch(flag))
+    return replace(base, name="native", march=march, cores=detect_cores(), features=features, **measured)
 
 
-_V3 = frozenset({"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe"})
-_V4 = _V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
+_COMPILED = re.compile(
+    r"popcnt|ssse3|sse4.*|abm|avx.*|amx.*|bmi[12]|f16c|fma4?|gfni|movbe|xop"
+    r"|asimd.+|fphp|atomics|bf16|crc32|fcma|i8mm|jscvt|lrcpc|sve.*"
+)
+"""CPU flags that a compiler uses unasked once it may."""
+
 _X86: tuple[tuple[Callable[[frozenset[str]], bool], str], ...] = (
     (lambda flags: flags >= _V4, "x86-64-v4"),
     (lambda flags: flags >= _V3, "x86-64-v3"),
-    (lambda flags: flags >= {"sse4_1", "sse4_2", "ssse3"}, "x86-64-v2"),
+    (lambda flags: flags >= _V2, "x86-64-v2"),
 )
 
 

@@ -92,7 +92,7 @@ class Compiled:
         return self._model.bound if isinstance(self._model, ModelOnCall) else frozenset()
 
     def __call__(self, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
-        return dict(zip(self._outputs, self._model.outputs(*inputs.values()), strict=True))
+        return dict(zip(self._outputs, self._model.results(*inputs.values()), strict=True))
 
 
 def _array(value: Any) -> Array:

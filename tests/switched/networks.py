@@ -49,7 +49,7 @@ def _recurrent(operator: str, compile: Compile) -> None:
 def _compare(path: Path, compile: Compile) -> None:
     options = CompileOptions()
     inputs = random_inputs(input_tensors(read_model(str(path), options).module), 1)
-    results = compile(read_model(str(path), options), options).outputs(*inputs)
+    results = compile(read_model(str(path), options), options).results(*inputs)
     _assert_near(results, interpret(read_model(str(path), options), inputs))
 
 

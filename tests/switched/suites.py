@@ -53,7 +53,7 @@ def _of_case(case: Case) -> Check:
     def run(compile: Compile) -> None:
         def execute(imported: Imported) -> Run:
             function = compile(imported_model(imported, "model.onnx"), CompileOptions())
-            return lambda inputs: named(imported, function.outputs(**inputs))
+            return lambda inputs: named(imported, function.results(**inputs))
 
         with (
             patch.object(MscBackend, "executor", "c"),
@@ -67,7 +67,7 @@ def _of_case(case: Case) -> Check:
 def _of_text(name: str, text: str, inputs: Sequence[Array], compare: Compare, threads: int = 1) -> Check:
     def run(compile: Compile) -> None:
         model = Model("test.mir", parsed(text), STAGE["graph"], Path(), {}, new_context())
-        compare(compile(model, CompileOptions(threads=threads)).outputs(*inputs), interpreted(text, inputs))
+        compare(compile(model, CompileOptions(threads=threads)).results(*inputs), interpreted(text, inputs))
 
     return Check(name, run)
 

@@ -29,10 +29,10 @@ class Elsewhere:
     process: Process
 
     def __call__(self, *arrays: Array, **named: Array) -> Any:
-        outputs = self.outputs(*arrays, **named)
+        outputs = self.results(*arrays, **named)
         return outputs[0] if len(outputs) == 1 else outputs
 
-    def outputs(self, *arrays: Array, **named: Array) -> tuple[Array, ...]:
+    def results(self, *arrays: Array, **named: Array) -> tuple[Array, ...]:
         """The model's outputs. Raises MSC0601 to MSC0604, and AssertionError with what the process says."""
         signature = self.process.signature
         given = Checker(signature.inputs).arranged(arrays, named)

@@ -11,6 +11,7 @@ from xdsl.dialects.func import FuncOp
 
 from msc import __version__
 from msc.analysis.bytes import stack_bytes
+from msc.analysis.work import operations_run
 from msc.codegen.c.entry import PROFILE_CLOCK, EntryEmitter
 from msc.codegen.c.header import emit_header
 from msc.codegen.c.kernels import Kernel, emit_kernel
@@ -64,6 +65,8 @@ def _signature(module: ModuleOp, plan: Plan, options: COptions) -> Signature:
         target=options.target.name,
         threads=options.threads,
         stack_bytes=max(map(stack_bytes, module.ops), default=0),
+        features=tuple(sorted(options.target.features)),
+        operations=operations_run(module, entry_function(module)),
     )
 
 

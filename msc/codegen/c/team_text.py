@@ -229,6 +229,7 @@ __attribute__((destructor)) static void msc_stop(void)
 @LINKAGE@void msc_share(msc_part *part, void *const *arguments, int64_t iterations)
 {
     const pid_t self = getpid();
+    int cancelling;
     pid_t user = atomic_load_explicit(&msc_team.user, memory_order_relaxed);
     if (iterations < 2 || user == self ||
         !atomic_compare_exchange_strong_explicit(&msc_team.user, &user, self, memory_order_acquire,
@@ -236,6 +237,8 @@ __attribute__((destructor)) static void msc_stop(void)
         part(arguments, 0, iterations);
         return;
     }
+    /* A caller that is cancelled ends behind the loop: others compute with its arguments. */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
     if (msc_team.process != self)
         msc_start(self);
     msc_team.part = part;
@@ -253,6 +256,7 @@ __attribute__((destructor)) static void msc_stop(void)
     for (int64_t left; (left = atomic_load_explicit(&msc_team.unfinished, memory_order_acquire)) > 0;)
         msc_wait_while(&msc_team.unfinished, left);
     atomic_store_explicit(&msc_team.user, 0, memory_order_release);
+    pthread_setcancelstate(cancelling, NULL);
 }
 #endif
 """

@@ -20,6 +20,12 @@ CODES: tuple[Code, ...] = (
         "The generated C returned an error code: a pointer was null or misaligned, or its weights were not set.",
     ),
     Code(
+        "MSC0609",
+        "model without clocks",
+        "The artifact was built without clocks between its kernels. `msc compile MODEL --profile -o model.so` builds "
+        "one with them; `msc bench MODEL --kernels` does it by itself.",
+    ),
+    Code(
         "MSC0610",
         "index outside its dimension",
         "An index given as data, as to `ms.gather`, is outside the dimension that it counts along.",
@@ -39,5 +45,17 @@ CODES: tuple[Code, ...] = (
         "MSC0608",
         "output is not as expected",
         "An output of `msc run` differs from the one given by `--expect` by more than `--atol` and `--rtol` allow.",
+    ),
+    Code(
+        "MSC0612",
+        "no thread for the call",
+        "A call whose local arrays do not fit on the stack of the caller's thread, or which may take long, runs in a "
+        "thread of its own. The system gave none: its limit of threads or of memory is reached.",
+    ),
+    Code(
+        "MSC0613",
+        "memory for results does not fit",
+        "`call_into`, `bind` and `profile` write into arrays of the caller's: one for each output, of its shape and "
+        "dtype, C-contiguous, writable, sharing no memory with another array of the call. `new_outputs()` makes them.",
     ),
 )

@@ -57,4 +57,15 @@ CODES: tuple[Code, ...] = (
         "`msc explain MODEL --kernel NAME` knows the kernels of the model by label or function name. A model at the "
         "loop stage carries no decisions any more: explain the file that it was compiled from.",
     ),
+    Code(
+        "MSC0020",
+        "not enough memory",
+        "The system gave no more memory. `msc inspect` shows what a model needs; `--max-memory` refuses larger ones.",
+    ),
+    Code(
+        "MSC0021",
+        "the system refused",
+        "A file could not be made, read or written, or a process not started, for the reason that the system gives: "
+        "often a full disk, a limit of `ulimit`, or a folder for temporary files (TMPDIR) that cannot be written.",
+    ),
 )

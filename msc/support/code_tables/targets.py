@@ -26,8 +26,9 @@ CODES: tuple[Code, ...] = (
     Code(
         "MSC0504",
         "not an artifact of msc",
-        "The file is not a shared library built by msc for this machine, or it was built by an incompatible version: "
-        "compile the model again.",
+        "The file is not a shared library built by msc for this architecture, it was built by an incompatible version, "
+        "or it is not as msc wrote it: cut short, damaged, stripped. An artifact ends with its signature and a "
+        "checksum, which are compared before any of it is mapped. Compile the model again.",
     ),
     Code(
         "MSC0505",
@@ -56,5 +57,12 @@ CODES: tuple[Code, ...] = (
         "C compiler for another machine",
         "The C compiler that was found does not know the CPU of `--march`. `$CC` names another one, say "
         "`CC=aarch64-linux-gnu-gcc`; C and bundles need none here, and are built by any other machine's compiler.",
+    ),
+    Code(
+        "MSC0510",
+        "the CPU lacks a feature that the artifact needs",
+        "An artifact records the features of the CPU that its code may use, and is refused where one is missing: it "
+        "would end by an illegal instruction. `--march native` is the machine that compiles; `--march generic`, or a "
+        "name such as `x86-64-v3`, makes artifacts that run on others, too.",
     ),
 )

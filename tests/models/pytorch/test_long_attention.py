@@ -29,4 +29,4 @@ def test_scores_are_never_in_memory_at_once(mask: str, exporter: Exporter, tmp_p
     model = msc.compile(export(variant, exporter, tmp_path / "long.onnx"), march="x86-64-v3")
     assert model.signature.workspace_bytes < SCORES / 4
     inputs = [np.ascontiguousarray(value.numpy()) for value in variant.example().values()]
-    assert largest_error(model.outputs(*inputs), expected(variant)) <= TOLERANCE
+    assert largest_error(model.results(*inputs), expected(variant)) <= TOLERANCE

@@ -90,7 +90,7 @@ def check(
 ) -> None:
     module = module_of(text)
     (expected,) = evaluate_loops(module, arrays, {})
-    (actual,) = compiled(module, **options).outputs(*arrays)
+    (actual,) = compiled(module, **options).results(*arrays)
     if ulp and expected.dtype.kind == "f":
         np.testing.assert_allclose(actual, expected, rtol=ulp * float(np.finfo(expected.dtype).eps), atol=1e-30)
         return
@@ -300,7 +300,7 @@ def test_every_half_width_float(compiled: Compile, module_of: Parse, march: str,
     for value in (single, (single + upper) / 2, np.nextafter((single + upper) / 2, np.float32(0)), single * 3):
         with np.errstate(all="ignore"):
             expected = value.astype(numpy_dtype(half)).astype(np.float32)
-        (actual,) = narrow.outputs(value.astype(np.float32))
+        (actual,) = narrow.results(value.astype(np.float32))
         np.testing.assert_array_equal(actual.astype(np.float32), expected)
 
 

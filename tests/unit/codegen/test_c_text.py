@@ -57,7 +57,7 @@ COPY = module_text(
 
 def same_as_interpreter(model: CompiledModel, module: ModuleOp, *arrays: NDArray[Any]) -> None:
     expected = evaluate_loops(module, arrays, {})
-    for got, wanted in zip(model.outputs(*arrays), expected, strict=True):
+    for got, wanted in zip(model.results(*arrays), expected, strict=True):
         np.testing.assert_array_equal(got, wanted)
 
 

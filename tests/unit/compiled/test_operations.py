@@ -38,7 +38,7 @@ def chosen(dtype: str, large: bool, part: int = PART) -> Sequence[Case]:
 def check(cases: Sequence[Case], folder: Path, **options: Any) -> None:
     """Compile the cases as one program, run it, compare every result."""
     text, arrays = program_text(cases), arguments(cases)
-    compare(cases, compiled(text, folder, **options).outputs(*arrays), interpreted(text, arrays))
+    compare(cases, compiled(text, folder, **options).results(*arrays), interpreted(text, arrays))
 
 
 def arguments(cases: Sequence[Case]) -> list[Array]:

@@ -31,7 +31,7 @@ def random_inputs(text: str) -> list[Array]:
 
 def check(text: str, folder: Path, march: str, threads: int) -> None:
     arrays = random_inputs(text)
-    assert_near(compiled(text, folder, march, threads).outputs(*arrays), interpreted(text, arrays))
+    assert_near(compiled(text, folder, march, threads).results(*arrays), interpreted(text, arrays))
 
 
 def assert_near(actual: Sequence[Array], expected: Sequence[Array]) -> None:

@@ -80,7 +80,7 @@ def test_as_the_interpreter(sizes: tuple[int, int, int, int], march: str, tile: 
     program = build(generate_c(compilation), compilation.parameters(), "so", tmp_path / "n.so", BuildOptions(QUICK))
     plain = compile_read(read_model(str(model), CompileOptions()), CompileOptions(), stop_after="graph")
     (expected,) = evaluate(plain.module, [x], plain.parameters())
-    (actual,) = load(program).outputs(x)
+    (actual,) = load(program).results(x)
     np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
 
 
@@ -100,7 +100,7 @@ def test_blocks_in_one_function(
         library = tmp_path / f"{number}.so"  # of its own: a library of a name is loaded once
         program = build(generate_c(compilation), compilation.parameters(), "so", library, BuildOptions(QUICK))
         loaded = load(program)
-        results.append(loaded.outputs(x)[0])
+        results.append(loaded.results(x)[0])
         sizes_of_workspace.append(loaded.signature.workspace_bytes)
         calls = sum(isinstance(op, CallOp) for op in compilation.module.walk())
         assert (calls < 8) == (block > 0 and not without)
@@ -120,7 +120,7 @@ def test_blocks_of_channels(sizes: tuple[int, int, int, int], tmp_path: Path) ->
         library = tmp_path / f"{number}.so"
         program = build(generate_c(compilation), compilation.parameters(), "so", library, BuildOptions(QUICK))
         loaded = load(program)
-        results.append(loaded.outputs(x)[0])
+        results.append(loaded.results(x)[0])
         memory.append(loaded.signature.workspace_bytes)
     assert BLOCK_AXIS in stage.read_text("utf-8")
     assert np.array_equal(results[0], results[1])

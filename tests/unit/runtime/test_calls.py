@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from msc.runtime.artifact import BEHIND, PAGE, CompiledModel, array_beside, load
+from msc.runtime.artifact import CompiledModel, load
 from msc.runtime.build import build
 from msc.runtime.program import CProgram, Signature
+from msc.runtime.result_memory import BEHIND, PAGE, array_beside
 from msc.support.diagnostics import MscError
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)

@@ -1,0 +1,75 @@
+"""Models that are in memory: `.mir` text, the bytes of an ONNX file, a ModelProto, an open file.
+
+Each is written to a file of its own, which is read as any other; messages call it `<text>` or `<bytes>`.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, cast
+from weakref import finalize
+
+from msc.support.argument_values import file_path, refuse
+from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.files import write_bytes
+
+_KINDS = "the path of a model file, .mir text, the bytes of an ONNX model, a ModelProto or an open file"
+
+
+class ModelFile:
+    """The file of a model; one that was made for a model in memory goes with this object."""
+
+    def __init__(self, model: Any) -> None:
+        """Raises MSC0008 for what is no model."""
+        self.in_memory = not isinstance(model, PathLike) and not (isinstance(model, str) and "\n" not in model)
+        self._name = "<text>"
+        self.path = self._written(_data(model)) if self.in_memory else file_path("model", model, _KINDS)
+
+    def _written(self, data: bytes) -> Path:
+        folder = tempfile.mkdtemp(prefix="msc-model-")
+        finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._name, extension = ("<text>", ".mir") if _is_text(data) else ("<bytes>", ".onnx")
+        path = Path(folder) / f"model{extension}"
+        write_bytes(path, data, durable=False)
+        return path
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Errors name the model in memory by a name that says something."""
+        if self.in_memory and type(error) is MscError:
+            raise MscError(*(_renamed(d, str(self.path), self._name) for d in error.diagnostics)) from error
+
+
+def _data(model: Any) -> bytes:
+    data: object = model
+    if hasattr(model, "read"):
+        data = model.read()
+    elif hasattr(model, "SerializeToString"):
+        data = model.SerializeToString()
+    if isinstance(data, str):
+        data = data.encode("utf-8", "surrogatepass")
+    if not isinstance(data, bytes | bytearray) or not data:
+        refuse("model", cast(object, model), _KINDS)
+    return bytes(data)
+
+
+def _is_text(data: bytes) -> bool:
+    """Whether bytes are text: every ONNX file has control characters, in its first byte already."""
+    return not any(byte < 32 and byte not in b"\t\n\r\f" for byte in data[:64])
+
+
+def _renamed(diagnostic: Diagnostic, path: str, name: str) -> Diagnostic:
+    location = diagnostic.location
+    if location is not None and location.file == path:
+        location = replace(location, file=name)
+    notes = tuple(note.replace(path, name) for note in diagnostic.notes)
+    return replace(diagnostic, message=diagnostic.message.replace(path, name), location=location, notes=notes)

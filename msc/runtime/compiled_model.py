@@ -1,0 +1,228 @@
+"""Compiled models: NumPy arrays in, NumPy arrays out, nothing copied that is already as the model wants it."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msc.runtime.arguments import Checker, convertible, numpy_dtype
+from msc.runtime.cache import place_artifact
+from msc.runtime.calls import Calls, Pointers
+from msc.runtime.interface import CALLS_SYMBOL
+from msc.runtime.narrow_types import codes_of, narrow_dtype, values_of
+from msc.runtime.open_calls import live_specs, new_output, placed, sizes_of
+from msc.runtime.output_memory import check_outputs, check_seconds
+from msc.runtime.program import Signature
+from msc.runtime.result_memory import Workspace, address_of, array_beside
+from msc.runtime.shared_library import SharedLibrary
+from msc.runtime.tensor_info import TensorInfo, tensor_infos
+from msc.support.argument_values import file_path
+from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.wording import counted
+
+Array: TypeAlias = NDArray[Any]
+
+
+class CompiledModel:
+    """A compiled model, callable with arrays in the order of its inputs, or by name; safe to call from many threads.
+
+    `inputs` and `outputs` describe what it takes and gives. It can be pickled: what is pickled is the artifact. `path`
+    is the file that it was loaded from, which may have changed or gone since.
+    """
+
+    def __init__(
+        self, library: SharedLibrary, signature: Signature, artifact_bytes: int, path: Path | None = None
+    ) -> None:
+        self._signature = signature
+        self.path = path
+        self._library = library
+        self._artifact_bytes = artifact_bytes
+        self._calls = Calls(library, signature)
+        self._checker = Checker(signature.inputs)
+        self._outputs = tuple((t.shape, numpy_dtype(t.dtype), t.bytes) for t in signature.outputs)
+        self._plain = not signature.sizes and not any(t.codes for t in (*signature.inputs, *signature.outputs))
+        sizes = [t.bytes for t in signature.inputs]
+        self._largest = sizes.index(max(sizes)) if sizes else None
+        arguments = len(signature.inputs) + len(signature.outputs) + len(signature.sizes)
+        self._local = Workspace(signature.workspace_bytes, arguments)
+
+    @property
+    def signature(self) -> Signature:
+        """What the artifact says of itself: tensors as they lie in memory, workspace, target, threads."""
+        return self._signature
+
+    @property
+    def inputs(self) -> tuple[TensorInfo, ...]:
+        """Name, dtype and shape of each input, in the order of a call."""
+        return tensor_infos(self._signature.inputs, self._signature)
+
+    @property
+    def outputs(self) -> tuple[TensorInfo, ...]:
+        """Name, dtype and shape of each output, in the order of the results."""
+        return tensor_infos(self._signature.outputs, self._signature)
+
+    def __repr__(self) -> str:
+        taken, given = (", ".join(map(str, tensors)) for tensors in (self.inputs, self.outputs))
+        threads = counted(self._signature.threads, "thread") if self._signature.threads else "all processors"
+        return (
+            f"<msc.CompiledModel {self._signature.name}({taken}) -> ({given}), for {self._signature.target}, {threads}>"
+        )
+
+    def __call__(self, *arrays: Array, **named: Array) -> Any:
+        """The model's outputs: an array, or a tuple for several, which no type checker can tell apart.
+
+        Raises MSC0601 and MSC0602 (which inputs), MSC0603 (shape), MSC0604 (dtype).
+        """
+        outputs = self.results(*arrays, **named)
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    def results(self, *arrays: Array, **named: Array) -> tuple[Array, ...]:
+        """The model's outputs as a tuple, also when there is one. Raises as a call does."""
+        if self._plain:
+            inputs = self._checker.check(arrays, named)
+            outputs = tuple(self._new_outputs(inputs))
+            self._run(inputs, outputs)
+            return outputs
+        given = [convertible(*pair) for pair in self._named(arrays, named)]
+        return self._decoded(self._open_results(self._coded(given)))
+
+    def _named(self, arrays: tuple[Array, ...], named: Mapping[str, Array]) -> Iterator[tuple[Array, str]]:
+        names = (tensor.name for tensor in self._signature.inputs)
+        return zip(self._checker.arranged(arrays, named), names, strict=True)
+
+    def _coded(self, given: Sequence[Array]) -> list[Array]:
+        """The inputs in order, those of narrow types as their codes."""
+        pairs = zip(given, self._signature.inputs, strict=True)
+        return [codes_of(np.asarray(a), narrow_dtype(t.codes)) if t.codes else a for a, t in pairs]
+
+    def _decoded(self, outputs: Sequence[Array]) -> tuple[Array, ...]:
+        """The outputs, codes as the values of their narrow types."""
+        pairs = zip(outputs, self._signature.outputs, strict=True)
+        return tuple(values_of(a, narrow_dtype(t.codes)) if t.codes else a for a, t in pairs)
+
+    def _open_results(self, arrays: Sequence[Array]) -> tuple[Array, ...]:
+        inputs = self.check(arrays)
+        outputs = self.new_outputs(inputs)
+        self._run(inputs, outputs)
+        return tuple(a if a.flags.c_contiguous else a.copy() for a in outputs)
+
+    def new_outputs(self, inputs: Sequence[Array] | None = None) -> list[Array]:
+        """Uninitialised arrays for the outputs of a call, of the largest sizes or those of its checked inputs."""
+        if not self._signature.sizes:
+            return self._new_outputs(inputs)
+        sizes = [s.high for s in self._signature.sizes] if inputs is None else sizes_of(self._signature, inputs)
+        return [new_output(tensor, sizes) for tensor in self._signature.outputs]
+
+    def _new_outputs(self, inputs: Sequence[Array] | None) -> list[Array]:
+        beside = address_of(inputs[self._largest]) if inputs and self._largest is not None else 0
+        return [array_beside(beside, *output) for output in self._outputs]
+
+    def check(self, arrays: Sequence[Array]) -> Sequence[Array]:
+        """The inputs in order, lying in memory as the model has them. Raises MSC0601 to MSC0604."""
+        if not self._signature.sizes:
+            return self._checker.check(tuple(arrays), {})
+        given = self._checker.arranged(tuple(arrays), {})
+        sizes = sizes_of(self._signature, given)
+        checked = Checker(live_specs(self._signature.inputs, sizes)).check(tuple(given), {})
+        return [placed(a, t) for a, t in zip(checked, self._signature.inputs, strict=True)]
+
+    def call_into(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Run on given memory: `outputs` are arrays of the results' shapes and dtypes, as `new_outputs` makes them.
+
+        Raises as a call does, and MSC0613 for the outputs.
+        """
+        self.bind(inputs, outputs)()
+
+    def bind(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], None]:
+        """A function that runs on these arrays, which are checked once, here. Raises as `call_into`."""
+        checked = self.check(inputs)
+        check_outputs(self._signature, sizes_of(self._signature, checked), checked, outputs)
+        return lambda: self._run(checked, outputs)
+
+    def _run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Run on arrays already checked: of the right shapes and dtypes, lying in memory as the model has them."""
+        memory = self._local.memory
+        pointers = memory[1]
+        position = 0
+        for array in inputs:
+            pointers[position] = address_of(array)
+            position += 1
+        for array in outputs:
+            pointers[position] = address_of(array)
+            position += 1
+        sizes = self._place_sizes(inputs, pointers, position) if self._signature.sizes else None
+        status = self._calls.run(pointers, memory[2])
+        if status:
+            self._calls.settle(status, pointers, memory[2], (memory, inputs, outputs, sizes))
+
+    def _place_sizes(self, inputs: Sequence[Array], pointers: Pointers, position: int) -> Array:
+        """Put the addresses of the sizes behind those of the tensors; they lie in the result."""
+        sizes = np.array(sizes_of(self._signature, inputs), np.int64)
+        for k in range(len(sizes)):
+            pointers[position + k] = sizes.ctypes.data + k * sizes.itemsize
+        return sizes
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the shared library that `msc.load` takes. Raises MSC0004, MSC0008."""
+        place_artifact(self._library.file, file_path("path", path))
+
+    @property
+    def calls(self) -> tuple[str, ...]:
+        """Names of the kernel calls, if the model was built for profiling; else none."""
+        if not self._library.has(CALLS_SYMBOL):
+            return ()
+        names = self._library.function(CALLS_SYMBOL, ctypes.POINTER(ctypes.c_char_p))()
+        return tuple(_until_null(names))
+
+    def profile(self, inputs: Sequence[Array], seconds: NDArray[np.float64]) -> tuple[Array, ...]:
+        """One call that adds each kernel call's time to `seconds`, an array of as many float64 as there are `calls`.
+
+        Raises as a call does, MSC0609 for a model that was not built for profiling, MSC0613 for other `seconds`.
+        """
+        checked = self.check(inputs)
+        outputs = self.new_outputs(checked)
+        self.profile_into(checked, outputs, seconds)
+        return tuple(outputs)
+
+    def profile_into(self, inputs: Sequence[Array], outputs: Sequence[Array], seconds: NDArray[np.float64]) -> None:
+        """As `profile`, into memory as `call_into` takes it."""
+        if not self._calls.has_clocks:
+            message = "the model was built without clocks between its kernels"
+            raise MscError(Diagnostic("MSC0609", message, help="msc compile MODEL --profile -o model.so"))
+        checked = self.check(inputs)
+        check_outputs(self._signature, sizes_of(self._signature, checked), checked, outputs)
+        check_seconds(seconds, len(self.calls))
+        memory = self._local.memory
+        addresses = [address_of(array) for array in (*checked, *outputs)]
+        memory[1][: len(addresses)] = addresses
+        sizes = self._place_sizes(checked, memory[1], len(addresses)) if self._signature.sizes else None
+        self._calls.profiled(memory[1], memory[2], (memory, checked, outputs, sizes), seconds)
+
+    def __reduce__(self) -> tuple[Callable[[bytes], CompiledModel], tuple[bytes]]:
+        """Pickled as the bytes of the artifact; who reads the pickle loads them, as `msc.load` would."""
+        from msc.runtime.artifact import load_bytes
+
+        with self._library.file.open("rb") as file:
+            return load_bytes, (file.read(self._artifact_bytes),)
+
+    def __copy__(self) -> Self:
+        """Itself: a model does not change."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """Itself: a model does not change."""
+        return self
+
+
+def _until_null(names: object) -> list[str]:
+    pointer = cast(Sequence[bytes | None], names)
+    found = list[str]()
+    while (name := pointer[len(found)]) is not None:
+        found.append(name.decode())
+    return found

@@ -1,0 +1,67 @@
+"""Values that users give to Python functions, taken or refused with the words of the API: MSC0008."""
+
+from __future__ import annotations
+
+from operator import index
+from os import PathLike, fsdecode
+from pathlib import Path
+from typing import Any, NoReturn, cast
+
+from msc.support.diagnostics import Diagnostic, MscError
+
+
+def refuse(name: str, value: object, wanted: str, advice: str | None = None) -> NoReturn:
+    """Raise MSC0008 for an argument: what it is, and what it takes."""
+    raise MscError(Diagnostic("MSC0008", f"{name} is {described(value)}; it takes {wanted}", help=advice))
+
+
+def described(value: object) -> str:
+    """A value in a message: short ones as they are written, others by their type."""
+    if value is None or isinstance(value, bool):
+        return str(value)
+    if isinstance(value, str | bytes | int | float):
+        text = repr(value)
+        return text if len(text) <= 40 else f"{text[:36]}... ({type(value).__name__})"
+    return f"of type {type(value).__name__}"
+
+
+def integer(name: str, value: Any, wanted: str = "an integer") -> int:
+    """An int, or what counts as one, such as np.int64; no bool. Raises MSC0008."""
+    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
+        refuse(name, bool(value), wanted)
+    try:
+        return index(value)
+    except TypeError:
+        refuse(name, value, wanted)
+
+
+def boolean(name: str, value: Any) -> bool:
+    """A bool, Python's or NumPy's. Raises MSC0008."""
+    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
+        return bool(value)
+    refuse(name, value, "True or False")
+
+
+def text(name: str, value: Any, wanted: str = "a string") -> str:
+    """A string. Raises MSC0008."""
+    if isinstance(value, str):
+        return value
+    refuse(name, value, wanted)
+
+
+def file_path(name: str, value: Any, wanted: str = "the path of a file") -> Path:
+    """A path from a string or another path. Raises MSC0008."""
+    if not isinstance(value, str | PathLike):
+        refuse(name, cast(object, value), wanted)
+    path = fsdecode(cast("str | PathLike[str]", value))
+    if not path or "\0" in path:
+        refuse(name, path, wanted)
+    return Path(path)
+
+
+def content(name: str, file: Any) -> bytes:
+    """What an open file holds. Raises MSC0008 for one that is open for text."""
+    data: object = file.read()
+    if isinstance(data, bytes):
+        return data
+    refuse(name, file, "a file open for bytes", "open it with mode 'rb'")
