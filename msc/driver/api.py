@@ -79,5 +79,6 @@ def compile(
                 options = replace(options, weights=Path.cwd())
             try:
                 return library_of(str(file.path), options, use_cache=cached).load()
-            except DecidedByCall as reason:
+            except DecidedByCall as error:
+                reason = DecidedByCall(file.renamed(error.diagnostics[0]), error.inputs)
                 return ModelOnCall(str(file.path), options, reason, use_cache=cached, keep=file)

@@ -46,7 +46,11 @@ class ModelFile:
     ) -> None:
         """Errors name the model in memory by a name that says something."""
         if self.in_memory and type(error) is MscError:
-            raise MscError(*(_renamed(d, str(self.path), self._name) for d in error.diagnostics)) from error
+            raise MscError(*map(self.renamed, error.diagnostics)) from error
+
+    def renamed(self, diagnostic: Diagnostic) -> Diagnostic:
+        """A diagnostic with the name of the model in place of its file's."""
+        return _renamed(diagnostic, str(self.path), self._name) if self.in_memory else diagnostic
 
 
 def _data(model: Any) -> bytes:

@@ -102,7 +102,8 @@ def _array_of(value: object, name: str) -> Array | Diagnostic:
     try:
         return np.asarray(value)
     except (ValueError, TypeError, OverflowError, RuntimeError, AttributeError, BufferError) as error:
-        reason = str(error).partition("\n")[0][:120]
+        nested = isinstance(value, list | tuple)
+        reason = "its rows have several lengths" if nested else str(error).partition("\n")[0][:120]
         return _not_taken(name, f"is no array: {reason}", "pass an array, or a nested list with rows of one length")
 
 
