@@ -246,3 +246,14 @@ for size in (64, 128, 256, 8192):
 """
     result = run_python(code, str(path))
     assert (result.stdout, result.stderr) == ("12.0\n" * 5, "")
+
+
+def test_long_calls_have_a_thread_of_their_own(
+    program: CProgram, weights: Weights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = replace(program, signature=replace(program.signature, operations=1 << 40))
+    model = load(build(program, weights, "so", tmp_path / "a.so"))
+    assert scaled(model) == [1, 2, 3]
+    monkeypatch.setattr(vars(model)["_calls"], "_start", lambda *_: None)
+    with pytest.raises(MscError, match="MSC0612"):
+        scaled(model)
