@@ -14,6 +14,7 @@ from xdsl.ir import Operation
 
 from msc.analysis.layout_views import LayoutViews
 from msc.dialects.gk import KernelOp, YieldOp
+from msc.dialects.ms import MS
 from msc.dialects.ms.base import BasicOp, MsOp, ViewOp
 from msc.dialects.ms.entries import EntryAccessOp
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp, ParameterOp
@@ -92,4 +93,11 @@ def _misplaced_in_kernel(kernel: KernelOp, stage: Stage) -> Iterator[Diagnostic]
 
 def _illegal(op: Operation, stage: Stage, place: str) -> Diagnostic:
     message = f"'{op.name}' is not an operation of stage '{stage.name}'{place}"
-    return Diagnostic("MSC0902", message, source_location(op))
+    return Diagnostic("MSC0902", message, source_location(op), help=_advice(op, stage))
+
+
+def _advice(op: Operation, stage: Stage) -> str | None:
+    """The operation on tensors that is called the same, where the stage has those and this is none."""
+    name = f"ms.{op.name.partition('.')[2]}"
+    known = {operation.name for operation in MS.operations}
+    return f"{name} computes on tensors" if "ms.*" in stage.legal and op.name not in known and name in known else None

@@ -63,17 +63,17 @@ def read_model(model: str, options: CompileOptions) -> Model:
     module, context, sources = parse_model(model, options)
     fix_dimensions(module, options.largest_dims, options.shapes)
     leave_open(module, options.open_dims)
-    verify_stage(module, stage, context, sources)
     return Model(model, module, stage, options.weights or Path(model).parent, sources, context)
 
 
 def parse_model(model: str, options: CompileOptions) -> tuple[ModuleOp, Context, Mapping[str, str]]:
     """A stage file verified, before its open sizes are known; its context and its text by file name."""
-    stage_of_model(model, options.start)
+    stage = stage_of_model(model, options.start)
     text = read_source(Path(model))
     sources, context = {model: text}, new_context()
     module = parse_module(context, text, model)
     verify_module(module, sources)
+    verify_stage(module, stage, context, sources)
     entry_function(module)
     return module, context, sources
 

@@ -35,14 +35,16 @@ class Stage:
 
 
 _INLINED = (
-    *("builtin.module", "func.func", "func.return", "scf.*", "arith.*"),
+    *("builtin.module", "func.func", "func.return"),
+    *("scf.if", "scf.for", "scf.while", "scf.yield", "scf.condition", "arith.*"),
     *("tensor.extract", "tensor.from_elements", "tensor.empty"),
     "ms.*",
 )
 _GRAPH = (*_INLINED, "func.call")
+_TENSORS = ("verify-tensors",)
 
 STAGES: tuple[Stage, ...] = (
-    Stage("graph", ".mir", "ms ops on tensors, func, scf", "frontend, importers, by hand", _GRAPH),
+    Stage("graph", ".mir", "ms ops on tensors, func, scf", "frontend, importers, by hand", _GRAPH, (), _TENSORS),
     Stage(
         "opt",
         ".opt.mir",
@@ -60,6 +62,7 @@ STAGES: tuple[Stage, ...] = (
             "hoist-parameters",
             "dce",
         ),
+        _TENSORS,
     ),
     Stage(
         "gk",
@@ -89,6 +92,7 @@ STAGES: tuple[Stage, ...] = (
             "hand-over-blocks{target=$march threads=$threads}",
             "infer-live-sizes",
         ),
+        _TENSORS,
     ),
     Stage(
         "loop",
@@ -97,7 +101,8 @@ STAGES: tuple[Stage, ...] = (
         "schedule, lowering",
         (
             *("builtin.module", "ms.parameter", "func.func", "func.call", "func.return"),
-            *("loop.*", "arith.*", "math.*", "vector.*", "memref.*", "scf.*"),
+            *("loop.*", "arith.*", "math.*", "vector.*", "memref.*"),
+            *("scf.if", "scf.for", "scf.while", "scf.yield", "scf.condition"),
         ),
         (
             'apply-tuning{file="$tuned" target=$march threads=$threads}',

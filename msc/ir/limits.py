@@ -60,3 +60,14 @@ def _check_digits(match: re.Match[str], source: SourceText) -> None:
     if length > limit:
         message = f"a number of {length} digits; at most {limit} are allowed"
         raise MscError(source.diagnostic("MSC0107", message, match.start(), match.end()))
+
+
+def open_brackets(text: str) -> list[int]:
+    """The offsets of the brackets that are not closed, outermost first."""
+    found: list[int] = []
+    for match in _SCANNER.finditer(text):
+        if match.lastgroup == "open":
+            found.append(match.start())
+        elif match.lastgroup == "close" and found:
+            found.pop()
+    return found

@@ -16,7 +16,7 @@ from xdsl.utils.exceptions import MultipleSpansParseError, ParseError
 from xdsl.utils.lexer import Input, Span
 
 from msc.ir.errors import CodedParseError
-from msc.ir.limits import check_limits
+from msc.ir.limits import check_limits, open_brackets
 from msc.ir.locations import SourceText
 from msc.ir.parsing import SourceParser
 from msc.support.diagnostics import Diagnostic, MscError
@@ -35,6 +35,7 @@ _CODE_OF_MESSAGE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 """The codes of xDSL's own messages; the release is pinned, so they are stable."""
 
 _UNREGISTERED = re.compile(r"'([\w.$]+)' is not registered")
+_OUT_OF_RANGE = re.compile(r"Integer value (-?\d+) is out of range for type (\w+) .* \[(-?\d+), (\d+)\)")
 _REASON_LENGTH = 200
 
 AnySpan = Span[str] | Span[bytes]
@@ -70,6 +71,8 @@ class _Faults:
 
     def _diagnose(self, error: Exception) -> Diagnostic:
         match error:
+            case ParseError() if (words := self._plain_words(error)) is not None:
+                return words
             case CodedParseError():
                 return self._at(error.code, error.msg, error.span, error.help)
             case MultipleSpansParseError():
@@ -79,8 +82,34 @@ class _Faults:
                 return replace(self._at(_code_of(error.msg), error.msg, error.span), notes=notes)
             case ParseError():
                 return self._at(_code_of(error.msg), error.msg, self._span_of(error))
+            case _ if (range_ := _OUT_OF_RANGE.search(str(error))) is not None:
+                return self._at("MSC0112", _range_text(range_), self._here())
             case _:
                 return self._unknown(error)
+
+    def _plain_words(self, error: ParseError) -> Diagnostic | None:
+        """What xDSL says in words of its own, in words about the text."""
+        text = self._source.text
+        if error.msg.strip() == "Could not parse entire input!":
+            if not text.strip():
+                help_line = "a model is a function @main: func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { ... }"
+                return self._at("MSC0100", "the file is empty", error.span, help_line)
+            return self._at("MSC0100", "expected an operation, or the end of the file", error.span)
+        if error.msg.strip() == "in block definition":
+            opened = open_brackets(text)
+            if not text[error.span.start :].strip() and opened:
+                note = f"the last one that is open was opened at {self._source.location(opened[-1])}"
+                words = f"the file ends, but '{text[opened[-1]]}' is not closed"
+                return replace(self._at("MSC0100", words, error.span), notes=(note,))
+            return self._at("MSC0100", "expected an operation, a block or '}'", error.span)
+        if (range_ := _OUT_OF_RANGE.search(error.msg)) is not None:
+            return self._at("MSC0112", _range_text(range_), error.span)
+        return None
+
+    def _here(self) -> Span:
+        """Where the parser is."""
+        position = 0 if self.parser is None else min(self.parser.pos, len(self._source.text))
+        return Span(position, position + 1, Input(self._source.text, ""))
 
     def _at(self, code: str, message: str, span: AnySpan, help: str | None = None) -> Diagnostic:
         return self._source.diagnostic(code, message.strip(), span.start, span.end, help=help)
@@ -95,10 +124,14 @@ class _Faults:
         return error.span if start < 0 else Span(start, start + len(mnemonic), Input(self._source.text, ""))
 
     def _unknown(self, error: Exception) -> Diagnostic:
-        position = 0 if self.parser is None else min(self.parser.pos, len(self._source.text))
         reason = str(error).partition("\n")[0][:_REASON_LENGTH]
         message = f"the parser failed here: {type(error).__name__}{': ' if reason else ''}{reason}"
-        return self._source.diagnostic("MSC0190", message, position, position + 1)
+        return self._at("MSC0190", message, self._here())
+
+
+def _range_text(found: re.Match[str]) -> str:
+    value, type_, low, end = found.groups()
+    return f"{value} does not fit {type_}, which holds {low} to {int(end) - 1}"
 
 
 def _code_of(message: str) -> str:

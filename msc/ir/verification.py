@@ -10,12 +10,14 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import cast
 
+from xdsl.dialects import memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, ModuleOp, TensorType
 from xdsl.dialects.func import CallOp
 from xdsl.ir import Attribute, BlockArgument, Operation, Region, SSAValue
 from xdsl.traits import IsTerminator, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
+from msc.ir.control_flow import control_flow_error
 from msc.ir.dominance import dominance_violations
 from msc.ir.errors import (
     CodedVerifyException,
@@ -27,6 +29,7 @@ from msc.ir.errors import (
     help_of,
 )
 from msc.ir.locations import SourceText, source_location
+from msc.ir.typed import memref_type
 from msc.support.diagnostics import Diagnostic, Location, MscError
 
 __all__ = [
@@ -67,7 +70,8 @@ def module_diagnostics(module: ModuleOp, sources: Mapping[str, str] | None = Non
 def _violations(module: ModuleOp) -> Iterator[tuple[Operation, VerifyException]]:
     calls = _Calls()
     for op in module.walk():
-        for check in (_check_structure, _check_sizes, calls.check if isinstance(op, CallOp) else _check_own_rules):
+        own = calls.check if isinstance(op, CallOp) else _check_own_rules
+        for check in (_check_structure, _check_sizes, control_flow_error, _check_indices, own):
             error = check(op)
             if error is not None:
                 yield op, error
@@ -92,6 +96,14 @@ def _check_own_rules(op: Operation) -> VerifyException | None:
     except VerifyException as error:
         return error
     return None
+
+
+def _check_indices(op: Operation) -> VerifyException | None:
+    """An index for each dimension: where xDSL's own rule raises no VerifyException."""
+    if not isinstance(op, memref.LoadOp | memref.StoreOp):
+        return None
+    rank = len(memref_type(op.memref).get_shape())
+    return None if len(op.indices) == rank else ShapeConflict(f"{len(op.indices)} indices of a buffer of rank {rank}")
 
 
 class _Calls:

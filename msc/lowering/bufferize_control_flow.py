@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from xdsl.dialects import scf, tensor
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects import arith, scf, tensor
+from xdsl.dialects.builtin import IndexType, TensorType
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from msc.ir.typed import tensor_type
@@ -58,7 +58,9 @@ def bufferize_for(state: Bufferizer, op: Operation) -> None:
     _start(state, [op.iter_args[i] for i in positions], targets)
     held: list[SSAValue] = [body.args[1 + i] for i in positions]
     block = _with_scalar_arguments(state, body, dict(zip(held, targets, strict=True)))
+    lower, upper, step = (_index(state, value) for value in (op.lb, op.ub, op.step))
     with state.inside(block):
+        _count_by_index(state, body.args[0], block)
         yielded = _yielded(op, body)
         tensors = [yielded[i] for i in positions]
         occupied = {target: [value] for target, value in zip(targets, held, strict=True)}
@@ -68,9 +70,27 @@ def bufferize_for(state: Bufferizer, op: Operation) -> None:
         state.translate(body)
         state.move(tensors, targets)
         state.emit(scf.YieldOp(*state.buffers(v for v in yielded if not _is_tensor(v))))
-    lower, upper, step = state.buffers((op.lb, op.ub, op.step))
     new = scf.ForOp(lower, upper, step, state.buffers(v for v in op.iter_args if not _is_tensor(v)), block)
     _finish(state, op, new)
+
+
+def _index(state: Bufferizer, value: SSAValue) -> SSAValue:
+    """A bound of a loop as an index."""
+    bound = state.values[value]
+    if isinstance(bound.type, IndexType):
+        return bound
+    return state.emit(arith.IndexCastOp(bound, IndexType())).results[0]
+
+
+def _count_by_index(state: Bufferizer, counter: SSAValue, block: Block) -> None:
+    """Let a loop count by an index, whatever type its counter has: the loops of kernels do."""
+    if isinstance(counter.type, IndexType):
+        return
+    old = block.args[0]
+    index = block.insert_arg(IndexType(), 0)
+    block.erase_arg(old)
+    index.name_hint = counter.name_hint
+    state.values[counter] = state.emit(arith.IndexCastOp(index, counter.type)).results[0]
 
 
 def bufferize_while(state: Bufferizer, op: Operation) -> None:

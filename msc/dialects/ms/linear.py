@@ -77,8 +77,12 @@ class MatmulOp(MatrixProductOp):
     EXAMPLE: ClassVar[str] = "4x8xT 8x2xT"
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
-        self.expect_rank(0, 2)
-        self.expect_rank(1, 2)
+        for index in (0, 1):
+            if len(self.shape(index)) > 2:
+                text = f"operand {index} is {shape_text(self.shape(index))}, of rank {len(self.shape(index))}"
+                advice = "ms.batch_matmul multiplies the matrices in the last two axes"
+                raise ShapeConflict(f"{self.name}: {text}; the rank must be 2", help=advice)
+            self.expect_rank(index, 2)
         return super().infer()
 
 

@@ -154,7 +154,7 @@ def kind_of(declared: PropertyDef) -> str:
     if declared.default_value in (IntegerAttr.from_bool(False), IntegerAttr.from_bool(True)):
         return "true or false"
     bases = declared.constr.get_bases()
-    return next((kind for of, kind in _KINDS if bases == of), "of the kind")
+    return next((kind for of, kind in _KINDS if bases == of), "an element type such as f32")
 
 
 def conform(declared: PropertyDef | None, value: Attribute) -> Attribute:

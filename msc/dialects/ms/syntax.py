@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import DenseArrayBase
+from xdsl.dialects.builtin import DenseArrayBase, StringAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -20,6 +20,7 @@ from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from msc.dialects.element_types import ELEMENT_TYPES
 from msc.dialects.ms.properties import conform, expects_real, kind_of, parse_value, print_value
 from msc.ir.errors import CodedVerifyException, InvalidAttribute
 from msc.support.diagnostics import near_match
@@ -129,8 +130,20 @@ class _Dictionary:
             declared.constr.verify(value, VerificationContext())
         except VerifyException:
             message = f"{self.definition.name}: {value} is not {kind_of(declared)}, which property '{name}' takes"
+            message += _meant_type(value) if declared.constr.get_bases() != {StringAttr} else ""
             self.parser.raise_error(message, position, self.parser.pos)
         return value
+
+
+_NUMPY_WORDS = (("uint", "ui"), ("int", "i"), ("bfloat", "bf"), ("float", "f"), ("bool", "i1"))
+
+
+def _meant_type(value: Attribute) -> str:
+    """The element type that NumPy and MindSpore call by a word."""
+    word = value.data if isinstance(value, StringAttr) else ""
+    names = (word.replace(theirs, ours) for theirs, ours in _NUMPY_WORDS if word.startswith(theirs))
+    name = next(names, word)
+    return f"; did you mean {name}?" if name in ELEMENT_TYPES else ""
 
 
 def _parse_dictionary(parser: Parser, definition: OpDef) -> tuple[dict[str, Attribute], dict[str, Attribute]]:

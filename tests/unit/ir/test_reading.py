@@ -112,3 +112,8 @@ def test_mutated_text_never_escapes_as_another_exception(position: int, removed:
     text = VALID[:position] + inserted + VALID[position + removed :]
     with contextlib.suppress(MscError):
         parse(text)
+
+
+def test_an_empty_file_is_called_so() -> None:
+    with pytest.raises(MscError, match=r"MSC0100.*the file is empty"):
+        parse("")
