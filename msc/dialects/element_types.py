@@ -30,6 +30,9 @@ BYTES = {
     for name in ELEMENT_TYPES
 }
 
+NARROW_FLOATS = frozenset({"f16", "bf16"})
+"""Floats that are only stored: they are computed on in f32."""
+
 
 def dtype_name(element_type: Attribute) -> str | None:
     """The name of an element type ("f32"), or None if msc does not compute on it."""

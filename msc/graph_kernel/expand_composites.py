@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -13,7 +14,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.structure import ConstantOp
 from msc.graph_kernel.expanders import expander_of
-from msc.graph_kernel.expanders.emitter import Emitter
+from msc.graph_kernel.expanders.emitter import CompositeEmitter
 from msc.graph_kernel.origins import ORIGIN
 from msc.ir.rewriting import apply_patterns
 
@@ -24,7 +25,8 @@ class ExpandComposites(ModulePass):
 
     Takes: a graph of `ms` operations of known sizes. Gives: the same graph of operations that are basic (`is_basic`),
     structural, or `ms.reshape`. Keeps: locations; the new operations carry `ms.origin = "softmax"`, which
-    `cluster-kernels` reads for labels and removes. Results differ from the composite's own meaning by rounding only.
+    `cluster-kernels` reads for labels and removes. Results differ from the composite's own meaning by rounding only;
+    of f16 and bf16 the basic operations between are of f32, so that a result is rounded once.
     Example: `ms.relu6 %x` becomes `ms.minimum (ms.relu %x), 6.0`.
     Raises MSC0404 where an expansion needs a size that is not known.
     """
@@ -42,14 +44,15 @@ class _Expand(RewritePattern):
         expand = expander_of(type(op))
         if expand is None:
             return
-        emit = Emitter(op)
+        emit = CompositeEmitter(op)
         value = expand(op, emit)
-        _mark(op, emit)
-        rewriter.replace(op, emit.ops, [value])
+        new = emit.finished(value)
+        _mark(op, new)
+        rewriter.replace(op, new, [value])
 
 
-def _mark(op: MsOp, emit: Emitter) -> None:
+def _mark(op: MsOp, made: Sequence[Operation]) -> None:
     origin = op.attributes.get(ORIGIN, StringAttr(op.name.removeprefix("ms.")))
-    for new in emit.ops:
+    for new in made:
         if not isinstance(new, ConstantOp):
             new.attributes[ORIGIN] = origin

@@ -17,7 +17,7 @@ from msc.dialects.ms.linear import DenseOp
 from msc.dialects.ms.normalisation import BatchNormOp
 from msc.dialects.ms.properties import PlainValue
 from msc.dialects.ms.transposed_convolution import TransposedConvolutionOp
-from msc.graph_kernel.expanders.emitter import Emitter
+from msc.graph_kernel.expanders.emitter import CompositeEmitter, Emitter
 from msc.graph_kernel.expanders.normalisation import scale_and_shift
 from msc.ir.rewriting import apply_patterns
 
@@ -29,7 +29,8 @@ class FoldBatchNorm(ModulePass):
     Takes: a graph with `ms.batch_norm` whose four statistics are parameters, after a layer with a parameter as weight
     whose result nothing else uses. Gives: the layer with weight * scale and (bias - mean) * scale + offset, where scale
     is gamma / sqrt(variance + epsilon), written as operations on parameters, which `hoist-parameters` moves to compile
-    time. Other batch normalisations stay for `expand-composites`. Keeps: locations. Results differ by rounding.
+    time. Other batch normalisations stay for `expand-composites`. Keeps: locations. Results differ by rounding; weights of f16
+    and bf16 are rounded once.
     Run it before `expand-composites`, which separates the bias from the layer.
     Example: `ms.batch_norm (ms.conv2d %x, %w), ...` becomes `ms.conv2d %x, %scaled, %shift`.
     """
@@ -47,13 +48,14 @@ class _Fold(RewritePattern):
         layer = op.x.op
         if not isinstance(layer, WeightedWindowOp | DenseOp) or not _folds(op, layer):
             return
-        emit = Emitter(op)
+        emit = CompositeEmitter(op)
         scale, shift = scale_and_shift(op, emit)
         weight = _scaled(scale, layer, emit)
         bias = shift if layer.bias is None else emit(AddOp, emit(MulOp, layer.bias, scale), shift)
-        value = emit(type(layer), layer.operands[0], weight, bias, **_properties(layer))
-        emit.ops[-1].location = layer.location
-        rewriter.replace(op, emit.ops, [value])
+        ops = emit.finished(weight, bias)
+        folded = type(layer)(layer.operands[0], weight, bias, result_types=None, **_properties(layer))
+        folded.location = layer.location
+        rewriter.replace(op, [*ops, folded], [folded.result])
         rewriter.erase(layer)
 
 

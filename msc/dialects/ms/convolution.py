@@ -10,7 +10,7 @@ from xdsl.ir import Attribute
 from xdsl.ir.affine import AffineExpr
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
 
-from msc.dialects.ms.base import BasicOp
+from msc.dialects.ms.accumulation import AccumulatingOp
 from msc.dialects.ms.properties import choice_property, int_property, ints_property
 from msc.dialects.ms.shapes import UNKNOWN, same_size, shape_text, tensor_type
 from msc.dialects.ms.windows import WindowOp
@@ -64,7 +64,7 @@ class WeightedWindowOp(WindowOp):
         )
 
 
-class ConvolutionOp(WeightedWindowOp, BasicOp):
+class ConvolutionOp(AccumulatingOp, WeightedWindowOp):
     """Base: x `[n, ic, spatial...]`, weight `[oc, ic / group, kernel...]`, bias `[oc]` -> `[n, oc, spatial...]`.
 
     Basic only without padding and bias; an expander brings the other forms to that one.
@@ -75,7 +75,7 @@ class ConvolutionOp(WeightedWindowOp, BasicOp):
         return self.bias is None and not self.is_padded
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
-        dtype = self.check_operands()
+        dtype = self.result_type_for(self.check_operands())
         return (tensor_type(dtype, (self.shape(0)[0], self.channels()[1], *self.output_spatial())),)
 
     def channels(self) -> tuple[int, int]:
@@ -100,7 +100,7 @@ class ConvolutionOp(WeightedWindowOp, BasicOp):
             Read(0, affine_map(count, x_index), self.dtype(0)),
             Read(1, affine_map(count, w_index), self.dtype(1)),
         )
-        return (Statement(extents, names, affine_map(count, write), body, "add"),)
+        return (Statement(extents, names, affine_map(count, write), self.term(body), "add"),)
 
     def _indices(
         self, d: tuple[AffineExpr, ...], outputs: int, inputs: int

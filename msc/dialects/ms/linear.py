@@ -10,7 +10,8 @@ from xdsl.ir import Attribute
 from xdsl.ir.affine import AffineExpr
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
 
-from msc.dialects.ms.base import BasicOp, MsOp
+from msc.dialects.ms.accumulation import AccumulatingOp
+from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.properties import flag_property
 from msc.dialects.ms.shapes import Shape, broadcast_shapes, same_size, shape_text, tensor_type
 from msc.ir.errors import ShapeConflict
@@ -18,7 +19,7 @@ from msc.poly.compute import Statement, affine_map, broadcast_map, dims
 from msc.poly.scalar import Read, apply
 
 
-class MatrixProductOp(BasicOp):
+class MatrixProductOp(AccumulatingOp):
     """Base: the last two axes are matrices, in either order; axes before them broadcast. Both of one number type."""
 
     a = operand_def(TensorType)
@@ -35,7 +36,7 @@ class MatrixProductOp(BasicOp):
                 f"{self.name}: {self._operand_text(0, 'transpose_a')} times {self._operand_text(1, 'transpose_b')}: "
                 f"inner sizes {inner} and {inner_b} differ"
             )
-        return (tensor_type(dtype, (*self._batch(), m, n)),)
+        return (tensor_type(self.result_type_for(dtype), (*self._batch(), m, n)),)
 
     def _matrix(self, index: int, transposed: str) -> tuple[int, int]:
         """Rows and columns of an operand after its transposition."""
@@ -59,7 +60,7 @@ class MatrixProductOp(BasicOp):
             self._read(1, batch, (column, k) if self.flag("transpose_b") else (k, column)),
         )
         names = (*(f"b{i}" for i in range(len(batch))), "m", "n", "k")
-        return (Statement((*batch, m, n, inner), names, affine_map(len(d), d[:-1]), body, "add"),)
+        return (Statement((*batch, m, n, inner), names, affine_map(len(d), d[:-1]), self.term(body), "add"),)
 
     def _read(self, index: int, batch: Shape, matrix: tuple[AffineExpr, AffineExpr]) -> Read:
         batch_index = broadcast_map(self.shape(index)[:-2], batch).results

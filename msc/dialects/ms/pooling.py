@@ -9,13 +9,14 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
+from msc.dialects.ms.accumulation import AccumulatingOp
 from msc.dialects.ms.base import BasicOp, MsOp
 from msc.dialects.ms.properties import choice_property, flag_property, ints_property
 from msc.dialects.ms.shapes import UNKNOWN, shape_text, tensor_type
 from msc.dialects.ms.windows import WindowOp
 from msc.ir.errors import InvalidAttribute, ShapeConflict
 from msc.poly.compute import Combine, Statement, affine_map, dims
-from msc.poly.scalar import Read
+from msc.poly.scalar import Read, Scalar
 
 
 class PoolingOp(WindowOp):
@@ -35,11 +36,15 @@ class PoolingOp(WindowOp):
         return self.ints("kernel_size")
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
-        dtype = self.expect_dtype(0, self.DTYPES)
+        dtype = self.result_type_for(self.expect_dtype(0, self.DTYPES))
         n, c, *_ = self.expect_rank(0, self.SPATIAL + 2)
         self.check_padding()
         self._check_padding_inside_window()
         return (tensor_type(dtype, (n, c, *self.output_spatial(self.flag("ceil_mode")))),)
+
+    def result_type_for(self, dtype: str) -> str:
+        """Element type of the result for an operand of element type `dtype`."""
+        return dtype
 
     def _check_padding_inside_window(self) -> None:
         for (begin, end), window in zip(self.written_padding(), self.windows(), strict=True):
@@ -74,8 +79,12 @@ class BasicPoolingOp(PoolingOp, BasicOp):
         d, rank = dims(len(extents)), self.SPATIAL + 2
         names = ("n", "c", *self.axis_names("o"), *self.axis_names("k"))
         index = (*d[:2], *self.taps(d[2:rank], d[rank:]))
-        body = Read(0, affine_map(len(d), index), self.dtype(0))
+        body = self.term(Read(0, affine_map(len(d), index), self.dtype(0)))
         return (Statement(extents, names, affine_map(len(d), d[:rank]), body, self.COMBINE),)
+
+    def term(self, body: Scalar) -> Scalar:
+        """What is combined."""
+        return body
 
 
 class MaxPoolOp(BasicPoolingOp):
@@ -84,7 +93,7 @@ class MaxPoolOp(BasicPoolingOp):
     COMBINE: ClassVar[Combine] = "max"
 
 
-class SumPoolOp(BasicPoolingOp):
+class SumPoolOp(AccumulatingOp, BasicPoolingOp):
     """Base: the sum of each window; padding counts as 0."""
 
     COMBINE: ClassVar[Combine] = "add"

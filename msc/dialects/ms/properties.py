@@ -101,6 +101,11 @@ def dtype_property():
     return prop_def(TypeAttribute, prop_name="dtype")
 
 
+def optional_dtype():
+    """An element type that may be absent: `dtype = f32`."""
+    return opt_prop_def(TypeAttribute, prop_name="dtype")
+
+
 def optional_real(name: str | None = None):
     """A number (f64) that may be absent; `name` is the property's where the field has another."""
     return opt_prop_def(FloatAttr, prop_name=name)

@@ -13,12 +13,13 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
+from msc.dialects.ms.accumulation import AccumulatingOp
 from msc.dialects.ms.base import BasicOp, MsOp
 from msc.dialects.ms.properties import flag_property, int_property, ints_property
 from msc.dialects.ms.shapes import Shape, normal_axes, normal_axis, tensor_type
 from msc.ir.errors import ShapeConflict
 from msc.poly.compute import Combine, Statement, affine_map, dims
-from msc.poly.scalar import Read
+from msc.poly.scalar import Read, Scalar
 
 
 def reduced_axes(op: MsOp) -> tuple[int, ...]:
@@ -46,28 +47,37 @@ class ReductionOp(BasicOp):
     result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
-        return (tensor_type(self.expect_dtype(0, self.DTYPES), reduced_shape(self, reduced_axes(self))),)
+        dtype = self.result_type_for(self.expect_dtype(0, self.DTYPES))
+        return (tensor_type(dtype, reduced_shape(self, reduced_axes(self))),)
+
+    def result_type_for(self, dtype: str) -> str:
+        """Element type of the result for an operand of element type `dtype`."""
+        return dtype
 
     def compute(self) -> Sequence[Statement]:
         shape, axes, keep = self.shape(0), reduced_axes(self), self.flag("keep_dims")
         d = dims(len(shape))
         write = [0 if i in axes else d[i] for i in range(len(shape)) if keep or i not in axes]
         names = tuple(f"r{i}" if i in axes else f"i{i}" for i in range(len(shape)))
-        body = Read(0, affine_map(len(shape), d), self.dtype(0))
+        body = self.term(Read(0, affine_map(len(shape), d), self.dtype(0)))
         return (Statement(shape, names, affine_map(len(shape), write), body, self.COMBINE),)
+
+    def term(self, body: Scalar) -> Scalar:
+        """What is combined."""
+        return body
 
 
 @irdl_op_definition
-class ReduceSumOp(ReductionOp):
-    """Sum. MindSpore ReduceSum, ONNX ReduceSum."""
+class ReduceSumOp(AccumulatingOp, ReductionOp):
+    """Sum; of f16 and bf16 with `dtype = f32` not rounded. MindSpore ReduceSum, ONNX ReduceSum."""
 
     name = "ms.reduce_sum"
     COMBINE: ClassVar[Combine] = "add"
 
 
 @irdl_op_definition
-class ReduceProdOp(ReductionOp):
-    """Product. MindSpore ReduceProd, ONNX ReduceProd."""
+class ReduceProdOp(AccumulatingOp, ReductionOp):
+    """Product; of f16 and bf16 with `dtype = f32` not rounded. MindSpore ReduceProd, ONNX ReduceProd."""
 
     name = "ms.reduce_prod"
     COMBINE: ClassVar[Combine] = "mul"

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute
 from xdsl.ir.affine import AffineExpr
 from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
-from msc.dialects.ms.base import BasicOp
+from msc.dialects.ms.accumulation import AccumulatingOp
 from msc.dialects.ms.properties import int_property, required_ints
 from msc.dialects.ms.shapes import UNKNOWN, Shape, known, shape_text, tensor_type
 from msc.dialects.ms.windows import AXIS_NAMES
@@ -20,7 +20,7 @@ from msc.poly.scalar import Read, apply
 
 
 @irdl_op_definition
-class SubpixelConvOp(BasicOp):
+class SubpixelConvOp(AccumulatingOp):
     """Sub-pixel convolution: a kernel of its own for each place between the elements of x.
 
     x `[n, ic, spatial...]`, weight `[finer..., oc, ic / group, kernel...]` -> `[n, oc, (positions, finer)...]`: a pair
@@ -47,7 +47,7 @@ class SubpixelConvOp(BasicOp):
         return self.shape(1)[: self.axes]
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
-        dtype = self.expect_one_dtype("a number")
+        dtype = self.result_type_for(self.expect_one_dtype("a number"))
         self._check()
         n, outputs = self.shape(0)[0], self.shape(1)[self.axes]
         pairs = (size for pair in zip(self._positions(), self.finer(), strict=True) for size in pair)
@@ -89,7 +89,7 @@ class SubpixelConvOp(BasicOp):
         weight = Read(1, affine_map(len(box), (*places, channel, index["ic"], *taps)), self.dtype(1))
         pairs = (e for pair in zip(positions, places, strict=True) for e in pair)
         write = affine_map(len(box), (index["n"], channel, *pairs))
-        return (Statement(tuple(box.values()), tuple(box), write, apply("mul", x, weight), "add"),)
+        return (Statement(tuple(box.values()), tuple(box), write, self.term(apply("mul", x, weight)), "add"),)
 
     def _box(self) -> dict[str, int]:
         """The loops with their extents: over n, places, channels, positions, and what is summed."""

@@ -13,6 +13,7 @@ from msc.dialects.ms.constants import scalar_array
 from msc.dialects.ms.movement import SliceOp
 from msc.dialects.ms.padding import PadOp
 from msc.dialects.ms.properties import PlainValue
+from msc.dialects.ms.rounding import Properties, RoundedOnce
 from msc.dialects.ms.shapes import Shape, shape_of
 from msc.dialects.ms.values import Value
 from msc.dialects.ms.views import ReshapeOp
@@ -85,3 +86,29 @@ class Emitter(OperationBuilder[Value]):
         begin = [max(-b, 0) for b, _ in amounts]
         end = [size - max(-a, 0) for size, (_, a) in zip(spatial, amounts, strict=True)]
         return self(SliceOp, x, begin=[0, 0, *begin], end=[n, c, *end])
+
+
+class CompositeEmitter(Emitter):
+    """Writes what a composite operation is: of f16 and bf16, what rounds inside is computed in f32 (`RoundedOnce`)."""
+
+    def __init__(self, op: MsOp) -> None:
+        super().__init__(op)
+        self._once: RoundedOnce[SSAValue] = RoundedOnce(self._write, self.dtype, lambda: None)
+
+    def __call__(self, operation: type[MsOp], *operands: SSAValue | float, **properties: PlainValue | None) -> SSAValue:
+        """Append an operation of one result, and give that; what it reads may be computed anew in f32 before."""
+        return self._once(operation, operands, properties)[0]
+
+    def _write(
+        self, operation: type[MsOp], operands: Sequence[SSAValue | float | None], properties: Properties
+    ) -> Sequence[SSAValue]:
+        given = [operand for operand in operands if operand is not None]
+        return (super().__call__(operation, *given, **properties),)
+
+    def finished(self, *values: SSAValue) -> list[Operation]:
+        """The operations that compute values; the others are erased."""
+        for op in reversed(self.ops):
+            if op.results[0] not in values and not any(result.first_use for result in op.results):
+                op.erase()
+        self.ops = [op for op in self.ops if op.results]
+        return self.ops

@@ -42,7 +42,7 @@ def _with_overhang(op: PoolingOp) -> Amounts:
 
 def _pool(pool: type[BasicPoolingOp], op: PoolingOp, x: SSAValue, emit: Emitter) -> SSAValue:
     sizes = {name: op.ints(name) for name in ("kernel_size", "stride", "dilation")}
-    return emit(pool, x, **sizes)
+    return emit(pool, x, dtype=op.plain("dtype"), **sizes)
 
 
 @expander(MaxPool1dOp, MaxPool2dOp, MaxPool3dOp, SumPool1dOp, SumPool2dOp, SumPool3dOp)

@@ -22,7 +22,7 @@ def _transposed_operand(op: MatrixProductOp, emit: Emitter) -> SSAValue | None:
         "transpose_a": op.flag("transpose_a") != (a is not None),
         "transpose_b": op.flag("transpose_b") != (b is not None),
     }
-    return emit(type(op), a or op.a, b or op.b, **flags)
+    return emit(type(op), a or op.a, b or op.b, dtype=op.plain("dtype"), **flags)
 
 
 def _untransposed(value: SSAValue) -> SSAValue | None:

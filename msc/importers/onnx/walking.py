@@ -137,6 +137,7 @@ class Walker:
         with Faults(node_label(proto), place):
             result = import_(node)
         results = result if isinstance(result, Sequence) else (result,)
+        node.erase_unused(results)
         return results if narrow is None else [_as_narrow(slot, narrow) for slot in results]
 
     def _subgraph(self, graph: GraphProto, values: Sequence[Slot], frame: Frame, place: Location) -> Sequence[Slot]:
