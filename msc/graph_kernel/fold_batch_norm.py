@@ -29,9 +29,8 @@ class FoldBatchNorm(ModulePass):
     Takes: a graph with `ms.batch_norm` whose four statistics are parameters, after a layer with a parameter as weight
     whose result nothing else uses. Gives: the layer with weight * scale and (bias - mean) * scale + offset, where scale
     is gamma / sqrt(variance + epsilon), written as operations on parameters, which `hoist-parameters` moves to compile
-    time. Other batch normalisations stay for `expand-composites`. Keeps: locations. Results differ by rounding; weights of f16
-    and bf16 are rounded once.
-    Run it before `expand-composites`, which separates the bias from the layer.
+    time. Other batch normalisations stay for `expand-composites`. Keeps: locations. Results differ by rounding; weights
+    of f16 and bf16 are rounded once. Run it before `expand-composites`, which separates the bias from the layer.
     Example: `ms.batch_norm (ms.conv2d %x, %w), ...` becomes `ms.conv2d %x, %scaled, %shift`.
     """
 

@@ -26,7 +26,8 @@ def write_weights(program: CProgram, arrays: Arrays, file: BinaryIO) -> None:
     Raises MSC0505 when one is missing or of another size.
     """
     position = 0
-    for slot in sorted(program.weights, key=lambda s: s.offset):
+    # A weight of no elements takes the offset of the one after it.
+    for slot in sorted(program.weights, key=lambda s: (s.offset, s.bytes)):
         data = _bytes(slot, arrays)
         _pad(file, slot.offset - position)
         for start in range(0, len(data), _CHUNK):

@@ -124,7 +124,7 @@ class PreluOp(MsOp):
     """x for x >= 0, slope * x elsewhere.
 
     A slope of rank 1 has one element, or one a channel (axis 1 of x); of another rank, it broadcasts to x.
-    Both floats of one type. MindSpore PReLU, ONNX PRelu.
+    Both of one number type. MindSpore PReLU, ONNX PRelu.
     """
 
     name = "ms.prelu"
@@ -134,7 +134,7 @@ class PreluOp(MsOp):
     result = result_def(TensorType)
 
     def infer(self) -> Sequence[TensorType[Attribute]]:
-        dtype = self.expect_one_dtype("a float")
+        dtype = self.expect_one_dtype("a number")
         x, slope = self.shape(0), self.shape(1)
         if len(slope) == 1 and len(x) > 1:
             fits = slope[0] == 1 or same_size(slope[0], x[1])

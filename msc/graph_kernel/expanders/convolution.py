@@ -33,13 +33,8 @@ def _with_bias(y: SSAValue, bias: SSAValue | None, rank: int, emit: Emitter) -> 
 def _convolution(op: ConvolutionOp, emit: Emitter) -> SSAValue:
     emit.shape(op.x)
     x = emit.pad_spatial(op.x, op.padding())
-    properties = {
-        "stride": op.ints("stride"),
-        "dilation": op.ints("dilation"),
-        "group": op.int_("group"),
-        "dtype": op.plain("dtype"),
-    }
-    return _with_bias(emit(type(op), x, op.weight, **properties), op.bias, op.SPATIAL + 2, emit)
+    sizes = {"stride": op.ints("stride"), "dilation": op.ints("dilation"), "group": op.int_("group")}
+    return _with_bias(emit(type(op), x, op.weight, **sizes, dtype=op.plain("dtype")), op.bias, op.SPATIAL + 2, emit)
 
 
 @expander(Conv1dTransposeOp, Conv2dTransposeOp, Conv3dTransposeOp)

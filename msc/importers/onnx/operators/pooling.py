@@ -11,6 +11,7 @@ from msc.dialects.arrays import Array
 from msc.dialects.ms.base import MsOp
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.operators.convolution import by_rank
+from msc.importers.onnx.operators.movement import cut
 from msc.importers.onnx.operators.scattering import written
 from msc.importers.onnx.operators.windows import WindowAttributes, window_attributes
 from msc.importers.onnx.registry import importer
@@ -23,11 +24,13 @@ AVG_POOLS: dict[int, type[MsOp]] = {1: ms.AvgPool1dOp, 2: ms.AvgPool2dOp, 3: ms.
 
 
 def _window(node: Node) -> WindowAttributes:
-    return window_attributes(node, node.shape_of(node[0], 2), node.ints("kernel_shape"))
+    return window_attributes(node, node.shape_of(node[0], 2), node.ints("kernel_shape"), crops=True)
 
 
 def _pooled(node: Node, operations: dict[int, type[MsOp]], x: Value, window: WindowAttributes, **more: bool) -> Value:
-    """A pooling; padding that no window of the operation may have goes into the tensor first."""
+    """A pooling; what a negative padding cuts off is cut off first."""
+    cuts = {axis: (max(-b, 0), x.shape[axis] - max(-e, 0), 1) for axis, (b, e) in enumerate(window.pads, 2)}
+    x = cut(node, x, cuts) if any(min(pair) < 0 for pair in window.pads) else x
     return node(
         by_rank(node, operations, x),
         x,
@@ -48,7 +51,7 @@ def _max_pool(node: Node) -> list[Value]:
 
 
 def _places(node: Node, window: WindowAttributes, pooled: Value) -> Value:
-    """Where each window's largest element stands in its image, counted in rows, or in columns if `storage_order`."""
+    """Where each window's largest element stands in x; with `storage_order` an image is counted by columns."""
     x = node[0]
     n, c, *spatial = node.shape_of(x)
     outputs = pooled.shape[2:]
@@ -60,7 +63,10 @@ def _places(node: Node, window: WindowAttributes, pooled: Value) -> Value:
     best = node(ms.ArgmaxOp, node(ms.SelectOp, node.constant(inside), taps, lowest), axis=-1, keep_dims=True)
     names = _column_major(places, spatial) if node.flag("storage_order") else places
     all_names = node(ms.BroadcastToOp, node.constant(names), shape=[n, c, *places.shape])
-    return node.reshape(node(ms.GatherElementsOp, all_names, best, axis=3), (n, c, *outputs))
+    within = node.reshape(node(ms.GatherElementsOp, all_names, best, axis=3), (n, c, *outputs))
+    numbers = node(ms.IotaOp, shape=[n * c], axis=0, dtype=within.type.element_type)
+    images = node.reshape(numbers, (n, c, *(1 for _ in spatial)))
+    return node(ms.AddOp, within, node(ms.MulOp, images, math.prod(spatial)))
 
 
 def _taps(window: WindowAttributes, spatial: list[int], outputs: tuple[int, ...]) -> tuple[Array, Array]:
@@ -77,12 +83,9 @@ def _taps(window: WindowAttributes, spatial: list[int], outputs: tuple[int, ...]
 
 
 def _column_major(places: Array, spatial: list[int]) -> Array:
-    """Flat places with the last two axes counted the other way round."""
-    if len(spatial) < 2:
-        return places
-    rows, columns = spatial[-2:]
-    image, row, column = places // (rows * columns), places // columns % rows, places % columns
-    return image * (rows * columns) + column * rows + row
+    """Flat places with the axes counted the other way round: the first one fastest."""
+    coordinates = np.unravel_index(places, spatial)
+    return np.ravel_multi_index(coordinates[::-1], spatial[::-1]).astype(np.int64)
 
 
 @importer("AveragePool")

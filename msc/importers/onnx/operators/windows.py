@@ -21,8 +21,8 @@ class WindowAttributes:
 
     @property
     def pad(self) -> list[int]:
-        """Padding as `ms` has it: begin and end, axis by axis."""
-        return [amount for pair in self.pads for amount in pair]
+        """Padding as `ms` has it: begin and end, axis by axis; none where it is negative."""
+        return [max(amount, 0) for pair in self.pads for amount in pair]
 
     @property
     def spans(self) -> tuple[int, ...]:
@@ -35,8 +35,13 @@ class WindowAttributes:
         return {"pad_mode": "pad", "pad": self.pad} if any(self.pad) else {}
 
 
-def window_attributes(node: Node, spatial: Sequence[int], kernel: Sequence[int]) -> WindowAttributes:
-    """What a node says about windows over axes of sizes `spatial`. Raises MSC0711."""
+def window_attributes(
+    node: Node, spatial: Sequence[int], kernel: Sequence[int], *, crops: bool = False
+) -> WindowAttributes:
+    """What a node says about windows over axes of sizes `spatial`. Raises MSC0711.
+
+    Where strides pass over more than windows reach, SAME is no padding, or with `crops` a negative one.
+    """
     rank = len(spatial)
     stride = node.ints("strides") or [1] * rank
     dilation = node.ints("dilations") or [1] * rank
@@ -52,11 +57,12 @@ def window_attributes(node: Node, spatial: Sequence[int], kernel: Sequence[int])
     if mode == "NOTSET":
         return plain
     sizes = zip(spatial, plain.spans, stride, strict=True)
-    totals = [0 if mode == "VALID" else max((-(-n // s) - 1) * s + span - n, 0) for n, span, s in sizes]
+    least = min(0, *(-n for n in spatial)) if crops else 0
+    totals = [0 if mode == "VALID" else max((-(-n // s) - 1) * s + span - n, least) for n, span, s in sizes]
     return WindowAttributes(plain.kernel, plain.stride, plain.dilation, tuple(halves(t, mode) for t in totals))
 
 
 def halves(total: int, mode: str) -> tuple[int, int]:
-    """A padding in two: an odd one goes to the end, with SAME_LOWER to the beginning."""
+    """A padding in two, also a negative one: an odd one goes to the end, with SAME_LOWER to the beginning."""
     less, more = total // 2, total - total // 2
     return (more, less) if mode == "SAME_LOWER" else (less, more)
