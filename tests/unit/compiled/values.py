@@ -1,23 +1,25 @@
 """Inputs for cases, and how close a compiled result must be to the interpreter's.
 
 Integers, booleans and whatever is only moved agree exactly. Floats that one IEEE operation gives agree exactly, the
-sign of zero and NaN included. The other bounds, relative to the result unless said otherwise:
+sign of zero and NaN included. The other bounds:
 
-| f64 | f32 | bf16, f16 | of |
-|---|---|---|---|
-| 2e-14 | 3e-6 | one unit of the type | one elementary function |
-| 1e-12 | 3e-5 | ten units | sums, and expressions of several functions; absolute too, as sums cancel |
+| f64 | f32, and inside of bf16 and f16 | of |
+|---|---|---|
+| 2e-14 | 3e-6 | the result, for one elementary function |
+| 1e-12 | 3e-5 | the result, and the largest result, for sums and expressions of several functions |
+| 2 units | 2 units | all that a sum adds up and that may cancel |
 
-Of products of matrices with long rows the absolute bound is two units of all that a sum adds up and that may cancel:
-adding n products in some order may be off by some sqrt(n) roundings of it (Higham and Mary, 2019). Of 2049 products the
-bound is 1.1e-3 in f32, where sums are some hundreds.
+Adding n numbers in some order may be off by some sqrt(n) roundings of what they add up to (Higham and Mary, 2019): of
+the 2049 products of a matrix product the last bound is 1.1e-3 in f32, where sums are some hundreds. The second one is
+of the largest result, however small, so that a result of nothing but zeros is always wrong.
 
-Expanded operations of 16-bit floats round after every step, where the interpreter rounds once: their absolute bound is
-relative to the largest element.
+Of bf16 and f16 an operation rounds once, here as in the interpreter. The two may differ by a unit of the type more,
+where f32 numbers that differ as above lie on two sides of a boundary.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -48,6 +50,9 @@ SPECIAL = (0.0, -0.0, 1.0, -1.5, np.inf, -np.inf, np.nan, 1e-3, 0.5, -2.5, 3.5, 
 
 UNITS = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
 """The distance of neighbours at 1."""
+
+SMALLEST = {"float16": 2.0**-24, "bfloat16": 2.0**-133}
+"""The distance of neighbours at 0."""
 
 
 def inputs(operation: str, types: str, seed: int) -> list[Array]:
@@ -117,21 +122,20 @@ def assert_close(operation: str, types: str, actual: Array, expected: Array) -> 
         np.testing.assert_array_equal(a, b)
         _assert_same_signs(name, a, b)
         return
-    relative, absolute = bound(name, expected.dtype)
-    if expected.dtype.name not in UNITS:
-        absolute = max(absolute, 2 * np.finfo(expected.dtype).eps * _added_up(operation, types))
-    if expected.dtype.name in UNITS and name not in ELEMENTARY:
-        absolute *= max(1.0, float(np.max(np.abs(b), where=np.isfinite(b), initial=0)))
+    relative, absolute = bound(name, expected, _terms(operation, types, expected.size))
     np.testing.assert_allclose(a, b, rtol=relative, atol=absolute)
 
 
-def _added_up(operation: str, types: str) -> float:
-    """The magnitudes that an element of a matrix product adds up, of inputs uniform in -3 to 3; 0 of anything else."""
-    if operation.split()[0] not in ("ms.matmul", "ms.batch_matmul"):
-        return 0
-    *sizes, _ = types.split()[0].split("x")
-    terms = int(sizes[-2 if "transpose_a" in operation else -1])
-    return terms * 1.5**2
+def _terms(operation: str, types: str, results: int) -> int:
+    """How many numbers a result may add up: a matrix product or convolution those of a row, others shares of x."""
+    name, shapes = operation.split()[0], [[int(n) for n in type_.split("x")[:-1]] for type_ in types.split()]
+    if name in ("ms.matmul", "ms.batch_matmul"):
+        return shapes[0][-2 if "transpose_a" in operation else -1]
+    if name.startswith(("ms.conv", "ms.dense", "ms.subpixel")):
+        return math.prod(shapes[1]) or 1
+    if name == "ms.cumsum":
+        return max(shapes[0], default=1)
+    return math.prod(shapes[0]) // max(results, 1)
 
 
 def _assert_same_signs(name: str, actual: Array, expected: Array) -> None:
@@ -143,11 +147,14 @@ def _assert_same_signs(name: str, actual: Array, expected: Array) -> None:
         np.testing.assert_array_equal(np.signbit(actual)[number], np.signbit(expected)[number], "signs of zero")
 
 
-def bound(name: str, dtype: np.dtype[Any]) -> tuple[float, float]:
-    """Relative and absolute error."""
-    if dtype.name in UNITS:
-        unit = UNITS[dtype.name] * (1 if name in ELEMENTARY else 10)
-        return unit, unit / 64 if name in ELEMENTARY else unit
+def bound(name: str, expected: Array, terms: int) -> tuple[float, float]:
+    """Relative and absolute error of a result that adds up `terms` products of inputs between -3 and 3."""
+    dtype = expected.dtype
+    double = dtype.name == "float64"
+    unit, smallest = UNITS.get(dtype.name, 0.0), SMALLEST.get(dtype.name, 1e-300 if double else 1e-38)
     if name in ELEMENTARY:
-        return (2e-14, 1e-300) if dtype.name == "float64" else (3e-6, 1e-38)
-    return (1e-12, 1e-12) if dtype.name == "float64" else (3e-5, 3e-5)
+        return (2e-14 if double else 3e-6) + unit, smallest
+    relative, values = 1e-12 if double else 3e-5, np.abs(expected.astype(np.float64))
+    largest = float(np.max(values, where=np.isfinite(values), initial=0))
+    cancelled = 2 * (2.0**-52 if double else 2.0**-23) * terms * 1.5**2 if terms > 1 else 0.0
+    return relative + unit, relative * largest + cancelled + smallest
