@@ -11,7 +11,7 @@ from msc.poly.scalar import Cast, Scalar
 
 
 class AccumulatingOp(BasicOp):
-    """Base: with `{dtype = f32}` the result of f16 or bf16 operands is the f32 sum or product itself."""
+    """Base: with `{dtype = f32}`, the result of f16 or bf16 operands is the f32 sum or product itself."""
 
     result_element = optional_dtype()
 

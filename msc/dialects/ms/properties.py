@@ -151,6 +151,7 @@ _KINDS = (
     ({FloatAttr}, "a number"),
     ({IntegerAttr}, "an integer"),
     ({StringAttr}, "a quoted word"),
+    (None, "an element type"),
 )
 
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, helper
 
+from msc.driver.in_memory import compile_imported
 from msc.driver.options import CompileOptions
-from msc.driver.specialise import compile_imported
 from msc.importers.onnx import import_proto
 from msc.interp import evaluate
 from tests.unit.importers.agreement import IR_VERSION

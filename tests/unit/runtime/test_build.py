@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import stat
@@ -19,10 +20,10 @@ from msc.runtime.artifact import load
 from msc.runtime.build import BuildOptions, build
 from msc.runtime.bundle import Golden, write_bundle
 from msc.runtime.flags import WARNING_FLAGS
-from msc.runtime.program import CProgram
+from msc.runtime.program import CProgram, WeightSlot
 from msc.runtime.timing import measure, summary
 from msc.runtime.toolchain import find_toolchain
-from msc.runtime.weights import fill_room
+from msc.runtime.weights import fill_room, write_weights
 from msc.support.diagnostics import MscError
 from tests.unit.compilers import COMPILERS
 
@@ -173,3 +174,12 @@ def test_a_compiler_for_another_machine(
     with pytest.raises(MscError, match=r"MSC0509.*does not build for -march=z80(.|\n)*CC=aarch64-linux-gnu-gcc"):
         build(replace(program, march=("-march=z80",)), weights, "so", tmp_path / "x.so")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_weight_of_no_elements_stands_before_or_behind_the_one_at_its_offset(program: CProgram, order: int) -> None:
+    slots = (WeightSlot("w", 0, "f32", (3,)), WeightSlot("none", 0, "f32", (0, 5)))[::order]
+    arrays = {"w": np.ones(3, np.float32), "none": np.zeros((0, 5), np.float32)}
+    file = io.BytesIO()
+    write_weights(replace(program, weights=slots), arrays, file)
+    assert file.getvalue().rstrip(b"\0") == arrays["w"].tobytes().rstrip(b"\0")

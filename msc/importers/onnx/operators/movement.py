@@ -69,11 +69,11 @@ def _slice(node: Node) -> Value:
     axes = [node.axis(a, x.rank) for a in axes] or list(range(len(starts)))
     if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
         raise node.failure("MSC0711", "its starts, ends, axes and steps must be of one length, and no step 0")
-    cuts = {a: _places(shape[a], s, e, t) for a, s, e, t in zip(axes, starts, ends, steps, strict=True)}
+    cuts = {a: places_of(shape[a], s, e, t) for a, s, e, t in zip(axes, starts, ends, steps, strict=True)}
     return cut(node, x, cuts)
 
 
-def _places(size: int, start: int, end: int, step: int) -> tuple[int, int, int]:
+def places_of(size: int, start: int, end: int, step: int) -> tuple[int, int, int]:
     """Start, end and step as in `range`. Unlike Python's, a start before the first place is that backwards, too."""
     return slice(max(start, -size) if step < 0 else start, end, step).indices(size)
 

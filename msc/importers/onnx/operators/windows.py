@@ -50,6 +50,8 @@ def window_attributes(
         raise node.failure("MSC0711", f"kernel, strides, dilations or pads do not fit {rank} spatial axes")
     if min([*kernel, *stride, *dilation], default=1) < 1:
         raise node.failure("MSC0711", "kernel, strides and dilations must be 1 or more")
+    if min(pads, default=0) < 0:
+        raise node.failure("MSC0711", "pads must be 0 or more")
     plain = WindowAttributes(
         tuple(kernel), tuple(stride), tuple(dilation), tuple(zip(pads[:rank], pads[rank:], strict=True))
     )

@@ -1,0 +1,83 @@
+"""Operators whose places, starts and paddings the standard counts in its own way, beside ONNX Runtime."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from onnx import TensorProto
+from onnx.reference import ReferenceEvaluator
+
+from msc.importers.onnx import import_proto
+from msc.importers.onnx.operators.movement import places_of
+from msc.interp import evaluate
+from msc.support.diagnostics import MscError
+from tests.unit.importers.agreement import agreed
+from tests.unit.importers.models import model, node, tensor
+
+
+def test_places_of_maxima_are_counted_over_the_whole_tensor() -> None:
+    """Over images and channels, with padding, and by columns in two and three dimensions."""
+    rng = np.random.default_rng(0)
+    shapes = {"w": (2, 3, 9), "x": (2, 3, 4, 6), "y": (2, 2, 3, 4, 5)}
+    windows = {"w": {"kernel_shape": [2]}, "x": {"kernel_shape": [2, 3], "pads": [1, 1, 0, 1], "strides": [2, 2]}}
+    windows["y"] = {"kernel_shape": [2, 2, 2], "strides": [1, 2, 1]}
+    nodes, outputs = [], []
+    for name, attributes in windows.items():
+        for order in (0, 1):
+            results = [f"{name}{order}", f"{name}{order}i"]
+            nodes.append(node("MaxPool", [name], results, storage_order=order, **cast(Any, attributes)))
+            outputs += [tensor(results[0], None), tensor(results[1], None, TensorProto.INT64)]
+    made = model(nodes, [tensor(name, shape) for name, shape in shapes.items()], outputs)
+    agreed(made, {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()})
+
+
+@given(st.integers(0, 6), st.integers(-9, 9), st.integers(-9, 9), st.sampled_from([-3, -2, -1, 1, 2, 3]))
+def test_a_slice_takes_the_places_that_the_standard_says(size: int, start: int, end: int, step: int) -> None:
+    """Starts are clamped to [0, size - 1] and ends to [-1, size - 1] where the step is negative."""
+    first, last = (n + size if n < 0 else n for n in (start, end))
+    low, high = (0, size) if step > 0 else (-1, size - 1)
+    first = min(max(first, 0), high)
+    wanted = [*range(first, min(max(last, low), high), step)] if size else []
+    assert [*range(*places_of(size, start, end, step))] == wanted
+
+
+def test_a_slice_that_starts_before_the_first_place_and_runs_backwards_has_it() -> None:
+    ends = {"s": np.array([-11]), "e": np.array([-20]), "a": np.array([0]), "t": np.array([-1])}
+    made = model([node("Slice", ["x", *ends], ["y"])], [tensor("x", (10,))], [tensor("y", None)], ends)
+    agreed(made, {"x": np.arange(10, dtype=np.float32)})
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint32, np.uint64])
+def test_prelu_takes_integers(dtype: Any) -> None:
+    kind = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    made = model(
+        [node("PRelu", ["x", "s"], ["y"])],
+        [tensor("x", (5,), kind), tensor("s", (1,), kind)],
+        [tensor("y", None, kind)],
+    )
+    x = np.array([-3, -1, 0, 2, 7]).astype(dtype)
+    (found,) = evaluate(import_proto(made).module, [x, np.array([4], dtype)], {})
+    np.testing.assert_array_equal(found, np.where(x < 0, x * dtype(4), x))
+
+
+@pytest.mark.parametrize(("size", "kernel", "stride"), [(6, 1, 3), (5, 1, 3), (8, 2, 4), (4, 1, 4)])
+def test_padding_of_pools_may_be_negative(size: int, kernel: int, stride: int) -> None:
+    """SAME_UPPER says how long the output is, and so where windows begin, where strides pass over elements, too."""
+    attributes: Any = {"kernel_shape": [kernel], "strides": [stride], "auto_pad": "SAME_UPPER"}
+    made = model([node("MaxPool", ["x"], ["y"], **attributes)], [tensor("x", (1, 1, size))], [tensor("y", None)])
+    x = np.arange(size, dtype=np.float32).reshape(1, 1, size)
+    (wanted,) = cast(Any, ReferenceEvaluator(made)).run(None, {"x": x})
+    (found,) = evaluate(import_proto(made).module, [x], {})
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_a_written_padding_is_not_negative() -> None:
+    attributes: Any = {"kernel_shape": [2], "pads": [-1, 0]}
+    made = model([node("MaxPool", ["x"], ["y"], **attributes)], [tensor("x", (1, 1, 9))], [tensor("y", None)])
+    with pytest.raises(MscError, match="pads must be 0 or more"):
+        import_proto(made)
