@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
 from xdsl.dialects.builtin import ArrayAttr, MemRefType, ModuleOp, StringAttr
 from xdsl.utils.hints import isa
 
@@ -26,6 +27,7 @@ from msc.driver.options import CompileOptions
 from msc.driver.reading_models import Model, read_model
 from msc.driver.traces import Trace, first_lost
 from msc.interp import WeightSource, evaluate, evaluate_loops
+from msc.ir.entry import entries
 from msc.ir.locations import source_location
 from msc.runtime.artifact import load
 from msc.runtime.build import BuildOptions, build
@@ -84,22 +86,32 @@ def verify_model(
     if original.stage.name == "loop":
         message = "verification needs a model before the loop stage, whose operations have a meaning"
         raise MscError(Diagnostic("MSC0006", message, help="--reference MODEL gives the graph that it comes from"))
-    verification = _Verification(original, replace(options, export_kernels=True), settings)
-    with suppress(_Found):
-        verification.run(model, is_reference=reference is None)
-    return tuple(verification.checks)
+    checks: list[Check] = []
+    names = [function.sym_name.data for function in entries(original.module)]
+    for name in names:
+        subject = "model" if len(names) == 1 else f"@{name}"
+        verification = _Verification(original, replace(options, export_kernels=True), settings, name, subject)
+        with suppress(_Found):
+            verification.run(model, is_reference=reference is None)
+        checks += verification.checks
+        if checks and checks[-1].diverges:
+            break
+    return tuple(checks)
 
 
 class _Verification:
-    """One walk with its reference values."""
+    """One walk with its reference values, for one entry function."""
 
-    def __init__(self, original: Model, options: CompileOptions, settings: Settings) -> None:
+    def __init__(self, original: Model, options: CompileOptions, settings: Settings, entry: str, subject: str) -> None:
+        self._entry, self._subject = entry, subject
         self.checks = list[Check]()
         self._options, self._settings = options, settings
-        self._inputs = choose_inputs(input_tensors(original.module), settings.given, settings.seed)
+        self._inputs = choose_inputs(input_tensors(original.module, entry), settings.given, settings.seed)
         self._reference = Trace()
         self._weights: WeightSource = original.weights()
-        self._expected = evaluate(original.module, self._inputs, self._weights, observer=self._reference.record)
+        self._expected = evaluate(
+            original.module, self._inputs, self._weights, observer=self._reference.record, entry=entry
+        )
         self._text = format_module(original.module)
         self._work = 0
         self._records: tuple[KernelRecord, ...] = ()
@@ -122,15 +134,15 @@ class _Verification:
         progress_step(f"interpreting the model after {step.name}")
         text = format_module(module)
         if text == self._text:
-            self._add(step, "model", UNCHANGED)
+            self._add(step, self._subject, UNCHANGED)
             return
         self._text = text
-        if any(isinstance(a.type, MemRefType) for a in entry_function(module).args):
+        if any(isinstance(a.type, MemRefType) for a in entry_function(module, self._entry).args):
             self._check_loops(step, module)
             return
-        self._work = max(self._work, flops(entry_function(module)))  # of expanded operations, from then on
+        self._work = max(self._work, flops(entry_function(module, self._entry)))  # of expanded operations, from then on
         trace = Trace()
-        outputs = evaluate(module, self._inputs, self._weights, observer=trace.record)
+        outputs = evaluate(module, self._inputs, self._weights, observer=trace.record, entry=self._entry)
         self._compare(step, outputs, trace)
         self._check_kernels(step, module)
 
@@ -138,9 +150,9 @@ class _Verification:
         pairs = list(zip(outputs, self._expected, self._tolerances, strict=True))
         error = max((largest_error(got, expected) for got, expected, _ in pairs), default=0.0)
         if all(tolerance.agree(got, expected) for got, expected, tolerance in pairs):
-            self._add(step, "model", AGREES, error)
+            self._add(step, self._subject, AGREES, error)
             return
-        self._add(step, "model", DIVERGES, error, "" if trace is None else self._lost(trace))
+        self._add(step, self._subject, DIVERGES, error, "" if trace is None else self._lost(trace))
 
     def _lost(self, trace: Trace) -> str:
         op = first_lost(self._reference, trace, self._settings.tolerance)
@@ -150,14 +162,14 @@ class _Verification:
     def _check_loops(self, step: Step, module: ModuleOp) -> None:
         if self._work > self._settings.loop_limit:
             reason = f"{self._work} operations are more than the limit of {self._settings.loop_limit}"
-            self._add(step, "model", SKIPPED, detail=reason)
+            self._add(step, self._subject, SKIPPED, detail=reason)
             return
-        self._compare(step, evaluate_loops(module, self._inputs, self._weights))
+        self._compare(step, evaluate_loops(module, self._inputs, self._weights, entry=self._entry))
 
     def _check_kernels(self, step: Step, module: ModuleOp) -> None:
         """Each kernel's loops alone, once there are some; those that were inlined are no longer there."""
         if not self._records:
-            self._records = record_kernels(module, self._inputs, self._weights)
+            self._records = record_kernels(module, self._inputs, self._weights, self._entry)
         if self._records and self._work > self._settings.loop_limit:
             reason = f"{self._work} operations are more than the limit of {self._settings.loop_limit}"
             self._add(step, "kernels", SKIPPED, detail=reason)
@@ -180,15 +192,16 @@ class _Verification:
         step = Step("c", "emit-c", 0.0)
         with tempfile.TemporaryDirectory(prefix="msc-verify-") as folder:
             path = build(program, compilation.parameters(), "so", Path(folder) / "model.so", BuildOptions())
-            model = load(path)
+            model = load(path)[self._entry]
             library = ctypes.CDLL(str(path))
             names = c_names(compilation.module, program.kernels)
             for record in (record for record in self._records if record.function in names):
                 outputs = run_kernel(compilation.module, record, _caller(library, names[record.function]))
                 self._compare_kernel(step, compilation.module, record, outputs)
             outputs = model.new_outputs()
-            model.call_into(model.check(self._inputs), outputs)
-            self._compare(step, outputs)
+            inputs = model.check([np.array(array, order="C") for array in self._inputs])
+            model.call_into(inputs, outputs)
+            self._compare(step, model.ordered(inputs, outputs))
 
     def _add(self, step: Step, subject: str, verdict: str, error: float = 0.0, detail: str = "") -> None:
         self.checks.append(Check(step.stage, step.name, subject, verdict, error, detail))

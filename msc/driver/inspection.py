@@ -45,6 +45,8 @@ class Report:
     weights_bytes: int | None = None
     target: str | None = None
     threads: int | None = None
+    functions: tuple[str, ...] = ()
+    """The entry functions with their types, where there are several."""
 
     def to_json(self) -> dict[str, object]:
         """All that is known; sizes that calls decide have names, and their ranges stand in `sizes`."""
@@ -66,14 +68,25 @@ def _of_signature(signature: Signature) -> Report:
     return Report(
         kind="compiled model",
         inputs=_tensors(signature.inputs, signature.sizes),
-        outputs=_tensors(signature.outputs, signature.sizes),
+        outputs=_tensors(signature.results, signature.sizes),
         sizes={size.name: (size.low, size.high) for size in signature.sizes},
         workspace_bytes=signature.workspace_bytes,
         stack_bytes=signature.stack_bytes,
         weights_bytes=signature.weights_bytes,
         target=signature.target,
         threads=signature.threads,
+        functions=_functions(signature),
     )
+
+
+def _listed(tensors: Sequence[TensorSpec], signature: Signature) -> str:
+    return ", ".join(f"{t.name}: {t.type_text}" for t in _tensors(tensors, signature.sizes))
+
+
+def _functions(signature: Signature) -> tuple[str, ...]:
+    if not signature.others:
+        return ()
+    return tuple(f"{f.function}({_listed(f.inputs, f)}) -> ({_listed(f.results, f)})" for f in signature.functions)
 
 
 def _tensors(tensors: Sequence[TensorSpec], sizes: Sequence[SizeSpec]) -> tuple[OpenTensor, ...]:
@@ -109,7 +122,7 @@ def _of_model(path: str, options: CompileOptions) -> Report:
     return Report(
         kind=f"model at stage '{model.stage.name}'",
         inputs=_tensors(signature.inputs, signature.sizes),
-        outputs=_tensors(signature.outputs, signature.sizes),
+        outputs=_tensors(signature.results, signature.sizes),
         sizes={size.name: (size.low, size.high) for size in signature.sizes},
         parameters={name: str(op.type) for name, op in parameters.items()},
         parameter_bytes=sum(map(_parameter_bytes, parameters.values())),
@@ -122,6 +135,7 @@ def _of_model(path: str, options: CompileOptions) -> Report:
         weights_bytes=signature.weights_bytes,
         target=signature.target,
         threads=signature.threads,
+        functions=_functions(signature),
     )
 
 
@@ -138,6 +152,7 @@ def _parameter_bytes(parameter: ParameterOp) -> int:
 def report_text(report: Report) -> str:
     """For people."""
     lines = [f"kind        {report.kind}"]
+    lines += [f"{'functions' if i == 0 else '':<12}{text}" for i, text in enumerate(report.functions)]
     for title, items in (("inputs", report.inputs), ("outputs", report.outputs)):
         lines += [f"{title if i == 0 else '':<12}{t.name}: {t.type_text}" for i, t in enumerate(items)]
     if report.sizes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from msc.dialects.arrays import Array, dtype_text
 from msc.driver.entry import entry_function
@@ -12,6 +12,7 @@ from msc.driver.reading_models import Model
 from msc.interp import WeightSource, evaluate, evaluate_loops
 from msc.interp.inputs import arguments, declared
 from msc.interp.loops import ROLE_ATTRIBUTE
+from msc.ir.donation import STATE
 from msc.runtime.program import TensorSpec
 
 
@@ -26,12 +27,12 @@ def interpret_module(module: ModuleOp, stage: str, inputs: Sequence[Array], weig
     return run(module, inputs, weights)
 
 
-def input_tensors(module: ModuleOp) -> tuple[TensorSpec, ...]:
-    """The inputs of a module at any stage."""
+def input_tensors(module: ModuleOp, entry: str | None = None) -> tuple[TensorSpec, ...]:
+    """The inputs of an entry function of a module at any stage."""
     tensors = list[TensorSpec]()
-    for argument, attributes in arguments(entry_function(module)):
+    for argument, attributes in arguments(entry_function(module, entry)):
         role = attributes.get(ROLE_ATTRIBUTE)
-        if role is None or "input" in str(role):
+        if not isinstance(role, StringAttr) or role.data in ("input", STATE):
             found = declared(argument, attributes)
             tensors.append(TensorSpec(found.name, found.name, dtype_text(found.dtype), found.shape))
     return tuple(tensors)

@@ -33,9 +33,11 @@ class KernelRecord:
     outputs: tuple[Array, ...]
 
 
-def record_kernels(module: ModuleOp, inputs: Sequence[Array], weights: WeightSource) -> tuple[KernelRecord, ...]:
+def record_kernels(
+    module: ModuleOp, inputs: Sequence[Array], weights: WeightSource, entry: str | None = None
+) -> tuple[KernelRecord, ...]:
     """One record a function, of a module whose kernels name their functions; those inside branches are left out."""
-    values = dict[SSAValue, Array](zip(entry_function(module).args, inputs, strict=True))
+    values = dict[SSAValue, Array](zip(entry_function(module, entry).args, inputs, strict=True))
     records = dict[str, KernelRecord]()
 
     def observe(op: Operation, results: tuple[Array, ...]) -> None:
@@ -46,7 +48,7 @@ def record_kernels(module: ModuleOp, inputs: Sequence[Array], weights: WeightSou
             symbol = name.string_value()
             records.setdefault(symbol, KernelRecord(symbol, op.label.data, given, results))
 
-    evaluate(module, inputs, weights, observer=observe)
+    evaluate(module, inputs, weights, observer=observe, entry=entry)
     return tuple(records.values())
 
 

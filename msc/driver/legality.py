@@ -21,6 +21,7 @@ from msc.dialects.ms.structure import ConstantOp, GetParameterOp, ParameterOp
 from msc.driver.pass_manager import AfterPass, PassManager, with_source_lines
 from msc.driver.pipeline import build_pipeline
 from msc.driver.stages import Stage
+from msc.ir.donation import donation_diagnostics
 from msc.ir.locations import source_location
 from msc.support.diagnostics import Diagnostic, MscError
 
@@ -43,8 +44,10 @@ def run_verifiers(
 
 
 def check_stage(module: ModuleOp, stage: Stage) -> None:
-    """Raises one MscError with an MSC0902 for every operation that is not of `stage`."""
-    found = (*_unlisted(module, stage), *_misplaced(module, stage))
+    """Raises one MscError with an MSC0902 for every operation that is not of `stage`, and what else is wrong in it."""
+    functions = [op for op in module.ops if isinstance(op, FuncOp)]
+    donations = (diagnostic for function in functions for diagnostic in donation_diagnostics(function))
+    found = (*_unlisted(module, stage), *_misplaced(module, stage), *donations)
     if found:
         raise MscError(*found)
 

@@ -12,7 +12,7 @@ from xdsl.passes import ModulePass
 from msc.analysis.live_values import LiveValues
 from msc.dialects.gk import KernelOp
 from msc.dialects.open_sizes import LIVE, live_attribute, module_sizes, set_live_inputs
-from msc.ir.entry import find_entry
+from msc.ir.entry import entries
 from msc.ir.locations import source_location
 from msc.poly.live import is_whole
 from msc.support.diagnostics import Diagnostic, MscError
@@ -24,7 +24,7 @@ class InferLiveSizes(ModulePass):
 
     Takes: a module of kernels whose shapes are those of the largest sizes (`ms.sizes`). Gives: `gk.sizes` and `gk.live`
     on each kernel that takes a tensor of an open size or has a constant that is one, and `ms.live` on the results of
-    @main. Does nothing where all sizes are constant. Raises MSC0208 where what is live is no box.
+    the entry functions. Does nothing where all sizes are constant. Raises MSC0208 where what is live is no box.
     """
 
     name = "infer-live-sizes"
@@ -32,8 +32,7 @@ class InferLiveSizes(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if not module_sizes(op):
             return
-        entry = find_entry(op)
-        if entry is not None:
+        for entry in entries(op):
             _note(LiveValues(op, entry), entry)
 
 

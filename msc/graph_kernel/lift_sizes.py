@@ -15,7 +15,8 @@ from msc.dialects.ms.constants import splat_of
 from msc.dialects.ms.structure import ConstantOp
 from msc.dialects.open_sizes import CONSTANT, module_sizes
 from msc.graph_kernel.size_comparison import Comparison, Differing, Sample, differs
-from msc.ir.entry import find_entry
+from msc.ir.entry import entries
+from msc.ir.locations import source_location
 from msc.poly.affine import simplified
 from msc.support.diagnostics import Diagnostic, MscError
 
@@ -40,8 +41,12 @@ class LiftSizes(ModulePass):
         if not self.samples:
             message = "the module leaves sizes to the call, but is not at hand at other sizes"
             raise MscError(Diagnostic("MSC0208", message, help="start from the model, or from its gk stage"))
-        entry = find_entry(op)
-        assert entry is not None  # whose arguments name the sizes
+        entry, *others = entries(op)
+        if others:
+            message = "a module with several entry functions leaves sizes to the call"
+            raise MscError(
+                Diagnostic("MSC0208", message, source_location(others[0]), help="give the sizes: --dim NAME=N")
+            )
         live = LiveValues(op, entry)
         found = [Comparison(op, live, sample).check() for sample in self.samples]
         _lift(found, self.samples, [size.high for size in sizes])

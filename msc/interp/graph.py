@@ -19,7 +19,7 @@ from msc.interp.liveness import last_uses
 from msc.interp.registry import evaluate_op
 from msc.interp.scalars import SCALARS
 from msc.interp.weights import WeightSource
-from msc.ir.entry import ENTRY
+from msc.ir.entry import entry_name
 from msc.ir.locations import source_location
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 
@@ -36,15 +36,15 @@ def evaluate(
     weights: WeightSource,
     *,
     observer: Observer | None = None,
-    entry: str = ENTRY,
+    entry: str | None = None,
 ) -> tuple[Array, ...]:
-    """The results of function `entry` on `inputs`, by name (`ms.name`) or in order.
+    """The results of function `entry`, or @main, or the first, on `inputs`, by name (`ms.name`) or in order.
 
     Raises MSC0601 to MSC0604 for inputs that do not fit, MSC0303 and MSC0304 for weights that do not, MSC0610 for an
     index outside its dimension and MSC0611 for an operation that has no meaning at these stages.
     """
     evaluator = Evaluator(Symbols.of(module), weights, observer)
-    function = evaluator.function(entry)
+    function = evaluator.function(entry or entry_name(module))
     given = arranged([declared(*argument) for argument in arguments(function)], inputs)
     return evaluator.run_block(function.body.block, given, {})
 

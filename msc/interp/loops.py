@@ -18,11 +18,12 @@ from msc.interp.inputs import arguments, arranged, declared
 from msc.interp.loop_memory import fresh, fresh_bytes
 from msc.interp.loop_translation import Surroundings, translate
 from msc.interp.weights import WeightSource
-from msc.ir.entry import ENTRY
+from msc.ir.donation import RESULT, STATE
+from msc.ir.entry import entry_name
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 
 ROLE_ATTRIBUTE = "ms.role"
-"""What an argument of the entry function is: "input", "output", "size", "workspace" or "weights"."""
+"""What an argument of the entry function is: "input", "state", "output", "size", "workspace" or "weights"."""
 
 OFFSET_ATTRIBUTE = "loop.offset"
 """Where a parameter's bytes lie in the weights."""
@@ -61,7 +62,7 @@ class LoopProgram:
     def _parameter(self, name: str) -> Array:
         """The value of a parameter as a buffer; unsigned elements have no sign in buffers."""
         if name not in self._parameters:
-            value = np.ascontiguousarray(evaluate_parameter(self._module, name, self._weights))
+            value = np.array(evaluate_parameter(self._module, name, self._weights), order="C")
             kind = value.dtype.kind
             self._parameters[name] = value.view(f"i{value.dtype.itemsize}") if kind == "u" else value
         return self._parameters[name]
@@ -79,30 +80,41 @@ def evaluate_loops(
     weights: WeightSource,
     *,
     observer: KernelObserver | None = None,
-    entry: str = ENTRY,
+    entry: str | None = None,
 ) -> tuple[Array, ...]:
-    """The outputs of the entry function of a loop-stage module, in order; fresh memory is poisoned.
+    """The results of the entry function of a loop-stage module, in order; fresh memory is poisoned.
 
     Sizes that a call decides are the largest.
 
     Raises MSC0601 to MSC0605 for a call that does not fit, MSC0303 and MSC0304 for weights that do not, MSC0610 for an
     access outside its buffer and MSC0611 for an operation that this stage does not have.
     """
-    program = LoopProgram(module, weights, observer)
+    program, entry = LoopProgram(module, weights, observer), entry or entry_name(module)
     expected = list(arguments(program.function(entry)))
-    given = iter(arranged([declared(*a) for a in expected if _role(a[1]) == "input"], inputs))
+    given = iter(arranged([declared(*a) for a in expected if _role(a[1]) in ("input", STATE)], inputs))
     sizes = argument_sizes([argument for argument, _ in expected], program.function(entry).arg_attrs)
     values: list[Any] = [
         sizes[argument].high if argument in sizes else _value(module, argument, attributes, given, weights)
         for argument, attributes in expected
     ]
     program.run(entry, *values)
-    return tuple(_public(v, *a) for v, a in zip(values, expected, strict=True) if _role(a[1]) == "output")
+    written = [(a, _public(v, *a)) for v, a in zip(values, expected, strict=True)]
+    results = [value for (_, attributes), value in written if _role(attributes) == "output"]
+    states = [(number, v) for (_, attributes), v in written if (number := _result(attributes)) is not None]
+    for number, value in sorted(states, key=lambda state: state[0]):
+        results.insert(number, value)
+    return tuple(results)
 
 
 def _role(attributes: Mapping[str, Attribute]) -> str:
     role = attributes.get(ROLE_ATTRIBUTE)
     return role.data if isinstance(role, StringAttr) else "input"
+
+
+def _result(attributes: Mapping[str, Attribute]) -> int | None:
+    """Which result an argument is that the function updates."""
+    number = attributes.get(RESULT)
+    return number.value.data if isinstance(number, IntegerAttr) else None
 
 
 def _value(

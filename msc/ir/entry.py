@@ -8,6 +8,9 @@ from xdsl.dialects.func import FuncOp
 ENTRY = "main"
 """The name of the entry function of a model that has one."""
 
+STRUCTURE = "ms.structure"
+"""The attribute of an entry function that says how its results are nested, as JSON (`msc.runtime.structures`)."""
+
 PUBLIC = "public"
 """The visibility of entry functions that have names of their own: `func.func public @step(...)`."""
 
@@ -24,6 +27,12 @@ def is_entry(function: FuncOp) -> bool:
     """Whether a function is an entry, by its name and its visibility."""
     visibility = function.sym_visibility
     return function.sym_name.data == ENTRY or (visibility is not None and visibility.data == PUBLIC)
+
+
+def entry_name(module: ModuleOp) -> str:
+    """The name of the entry function that is meant where none is named; @main where there is none."""
+    entry = find_entry(module)
+    return ENTRY if entry is None else entry.sym_name.data
 
 
 def find_entry(module: ModuleOp) -> FuncOp | None:

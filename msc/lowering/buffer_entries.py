@@ -33,7 +33,7 @@ def bufferize_set_entry(state: Bufferizer, op: Operation) -> None:
     if not isinstance(op, SetEntryOp):
         return
     place = _place(state, op)
-    if _overwrites(op):
+    if _overwrites(state, op):
         state.values[op.result] = state.values[op.x]
     else:
         state.emit(memref.CopyOp(state.values[op.x], state.result_buffer(op.result)))
@@ -47,7 +47,7 @@ def entry_destination(state: Bufferizer, result: SSAValue) -> SSAValue | None:
     """The entry that `result` may be computed in: one that it is written into, if nothing reads the whole before."""
     for op in _collectors(result):
         place = place_of(op)
-        if place is None or place not in state.values or op.x not in state.values or not _overwrites(op):
+        if place is None or place not in state.values or op.x not in state.values or not _overwrites(state, op):
             continue
         if is_produced_in(op.parent, result) and dead_before(result.owner, view_root(op.x), ignoring=op):
             return _entry(state, state.values[op.x], state.values[place], result.name_hint)
@@ -64,11 +64,12 @@ def _collectors(result: SSAValue) -> Iterator[SetEntryOp]:
             yield from _collectors(op.results[0])
 
 
-def _overwrites(op: SetEntryOp) -> bool:
-    """Whether the buffer of x is ours to write: made in this block or carried by its loop, and not read later."""
+def _overwrites(state: Bufferizer, op: SetEntryOp) -> bool:
+    """Whether the buffer of x, not read later, is ours to write: donated, made in this block or carried by its loop."""
     root = view_root(op.x)
     if isinstance(root, BlockArgument):
-        ours = root.owner is op.parent and isinstance(op.parent_op(), scf.ForOp | scf.WhileOp)
+        carried = isinstance(op.parent_op(), scf.ForOp | scf.WhileOp)
+        ours = root.owner is op.parent and (carried or root in state.donated)
     else:
         made = isinstance(root, OpResult) and isinstance(root.op, (*PRODUCERS, SetEntryOp, tensor.EmptyOp))
         ours = made and root.owner.parent is op.parent

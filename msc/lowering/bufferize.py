@@ -1,19 +1,22 @@
-"""Pass `bufferize`: the entry function on tensors becomes one on buffers that calls the kernels' functions.
+"""Pass `bufferize`: entry functions on tensors become ones on buffers that call the kernels' functions.
 
-Before: @main takes and returns tensors; its operations are gk.kernel (each with attribute `gk.function`: the function
+Before: they take and return tensors; their operations are gk.kernel (each with attribute `gk.function`: the function
 that `convert-gk-to-loop` made of it), views, entries, ms.get_parameter, ms.constant, func.return, and scf.if/for/while
-around them. After: @main takes a memref for every input and every output (`ms.role`; `ms.dtype` where the element type
+around them. After: each takes a memref for every input and every output (`ms.role`; `ms.dtype` where the element type
 is unsigned, as memrefs are signless), an index for every size that calls decide, and returns nothing. A kernel is a
 func.call on memref.alloc buffers, a view is a memref.reinterpret_cast, an entry is a loop.entry, a parameter is a
 memref.get_global of its symbol, a constant is a derived parameter.
 A result is computed directly in the output's buffer where that is possible, and copied into it (memref.copy) where not:
 an output that is an input or a parameter, or that is returned twice.
+A result that updates an argument (`ms.updates`) has no output: the argument's buffer is written, as a `state`, after
+the last use of what it holds (`ms.result` says which result it is). Where that cannot be, the result is computed
+elsewhere and copied when all else is done.
 `plan-memory` then gives every buffer its place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -26,6 +29,7 @@ from xdsl.dialects.builtin import (
     DictionaryAttr,
     FunctionType,
     IndexType,
+    IntegerAttr,
     ModuleOp,
     StringAttr,
     SymbolRefAttr,
@@ -40,7 +44,8 @@ from msc.dialects.ms.base import ViewOp
 from msc.dialects.ms.entries import EntryOp, SetEntryOp
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp
 from msc.dialects.open_sizes import module_sizes, size_attributes
-from msc.ir.entry import ENTRY, find_entry
+from msc.ir.donation import RESULT, STATE, updates
+from msc.ir.entry import entries
 from msc.ir.typed import element_type, memref_type, static_shape, tensor_type
 from msc.lowering.block_function import BLOCKS
 from msc.lowering.buffer_entries import bufferize_entry, bufferize_set_entry, entry_destination, place_of
@@ -64,10 +69,10 @@ class BufferizePass(ModulePass):
     name = "bufferize"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Bufferize @main. Raises MSC0404 for an operation that the contract does not name."""
-        entry = find_entry(op)
-        if entry is not None:
-            _Entry(op, entry).replace()
+        """Bufferize the entry functions. Raises MSC0404 for an operation that the contract does not name."""
+        constants = ConstantParameters(op)
+        for entry in entries(op):
+            _Entry(op, entry, constants).replace()
 
 
 @dataclass
@@ -76,14 +81,15 @@ class _Entry:
 
     module: ModuleOp
     function: func.FuncOp
+    constants: ConstantParameters
     block: Block = field(default_factory=Block)
     kernels: dict[str, KernelSignature] = field(init=False)
-    constants: ConstantParameters = field(init=False)
+    updates: Mapping[int, int] = field(init=False)
     sizes: dict[str, SSAValue] = field(default_factory=dict[str, SSAValue])
 
     def __post_init__(self) -> None:
         self.kernels = dict(kernel_signatures(self.module))
-        self.constants = ConstantParameters(self.module)
+        self.updates = updates(self.function)
 
     def replace(self) -> None:
         """Put the bufferized function in the place of the old one."""
@@ -92,9 +98,12 @@ class _Entry:
         if not isinstance(results, func.ReturnOp):
             raise refuse("bufferize", self.function, "the entry function does not end with func.return")
         state = Bufferizer(self._handlers(), entry_destination, self._may_overwrite)
+        state.donated |= {source.args[argument] for argument in self.updates.values()}
         outputs = self._arguments(state, results.arguments)
         self.sizes = {size.name: self._size(size) for size in module_sizes(self.module)}
-        state.destinations |= direct_destinations(source, zip(results.arguments, outputs, strict=True))
+        pairs = list(zip(results.arguments, outputs, strict=True))
+        held = {outputs[result]: [source.args[argument]] for result, argument in self.updates.items()}
+        state.destinations |= direct_destinations(source, pairs, held, self._may_overwrite)
         with state.inside(self.block):
             state.translate(source)
             state.move(results.arguments, outputs)
@@ -102,10 +111,13 @@ class _Entry:
         self._install()
 
     def _arguments(self, state: Bufferizer, results: Sequence[SSAValue]) -> list[SSAValue]:
-        """Give the new block its arguments; returns those of the outputs."""
-        for argument in self.function.body.block.args:
-            state.values[argument] = self._argument(argument.type, argument.name_hint)
-        return [self._argument(v.type, _name_of(a)) for v, a in zip(results, self._result_attributes(), strict=True)]
+        """Give the new block its arguments; returns the buffers of the results: outputs, or arguments they update."""
+        inputs = [self._argument(a.type, a.name_hint) for a in self.function.body.block.args]
+        state.values |= zip(self.function.body.block.args, inputs, strict=True)
+        return [
+            inputs[self.updates[k]] if k in self.updates else self._argument(value.type, _name_of(attributes))
+            for k, (value, attributes) in enumerate(zip(results, self._result_attributes(), strict=True))
+        ]
 
     def _argument(self, type_: Attribute, hint: str | None) -> SSAValue:
         value = self.block.insert_arg(buffer_type(tensor_type(type_)), len(self.block.args))
@@ -121,13 +133,18 @@ class _Entry:
     def _install(self) -> None:
         old = self.function
         inputs, outputs = old.function_type.inputs.data, old.function_type.outputs.data
+        own = [k for k in range(len(outputs)) if k not in self.updates]
+        results = self._result_attributes()
         attributes = [
             *_with_role(self._argument_attributes(), inputs, "input"),
-            *_with_role(self._result_attributes(), outputs, "output"),
+            *_with_role([results[k] for k in own], [outputs[k] for k in own], "output"),
             *(DictionaryAttr({**size_attributes(s).data, ROLE: StringAttr("size")}) for s in module_sizes(self.module)),
         ]
+        for result, argument in self.updates.items():
+            state = {ROLE: StringAttr(STATE), RESULT: IntegerAttr(result, i64)}
+            attributes[argument] = DictionaryAttr({**attributes[argument].data, **state})
         new = func.FuncOp(
-            ENTRY,
+            old.sym_name.data,
             FunctionType.from_lists(self.block.arg_types, []),
             Region(self.block),
             old.sym_visibility,
@@ -177,8 +194,16 @@ class _Entry:
             call.attributes[BLOCKS] = DenseArrayBase.from_list(i64, list(axes))
 
     def _may_overwrite(self, result: SSAValue, held: SSAValue) -> bool:
-        """Whether a kernel may write `result` over `held`, everywhere that it reads that."""
-        if not isinstance(result, OpResult) or not isinstance(result.op, KernelOp):
+        """Whether `result` may be written over `held`: by a kernel everywhere that it reads that, or by a loop.
+
+        A loop may if it begins with what is held there and nothing in it reads that.
+        """
+        if not isinstance(result, OpResult):
+            return False
+        if isinstance(result.op, scf.ForOp):
+            starts = [(i, v) for i, v in enumerate(result.op.iter_args) if storage_root(v) is held]
+            return all(i == result.index and view_root(v) is held for i, v in starts)
+        if not isinstance(result.op, KernelOp):
             return False
         in_place = self._signature(result.op)[0].in_place
         reads = [(i, v) for i, v in enumerate(result.op.inputs) if storage_root(v) is held]

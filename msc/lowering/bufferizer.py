@@ -28,7 +28,7 @@ class Bufferizer:
 
     `values` gives for every tensor seen so far its buffer, and for every other value its counterpart; `destinations`
     gives for some results the buffer that they are to be computed in, and `find_destination` is asked for the others;
-    `may_overwrite` knows which kernels may work in place.
+    `may_overwrite` knows which kernels may work in place; `donated` are arguments whose buffers are ours to write.
     """
 
     handlers: Mapping[type[Operation], Handler]
@@ -36,6 +36,7 @@ class Bufferizer:
     may_overwrite: MayOverwrite
     values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     destinations: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    donated: set[SSAValue] = field(default_factory=set[SSAValue])
     _block: Block = field(default_factory=Block)
     _source: Operation | None = None
 

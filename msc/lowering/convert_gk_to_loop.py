@@ -20,7 +20,7 @@ from xdsl.utils.hints import isa
 
 from msc.analysis.kernel_model import kernel_model, output_positions, statement_operations
 from msc.dialects import gk
-from msc.ir.entry import find_entry
+from msc.ir.entry import entries
 from msc.ir.locations import source_location
 from msc.lowering.argument_names import ArgumentNames, shared_name
 from msc.lowering.kernel_function import KernelFunction
@@ -90,7 +90,7 @@ class _Functions:
 
 def _place(module: ModuleOp, function: func.FuncOp) -> None:
     first = next(f for f in module.body.block.ops if isinstance(f, func.FuncOp))
-    module.body.block.insert_op_before(function, find_entry(module) or first)
+    module.body.block.insert_op_before(function, next(iter(entries(module)), first))
 
 
 def _schedule(kernel: gk.KernelOp) -> tuple[str, ...]:

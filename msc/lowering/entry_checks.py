@@ -1,4 +1,4 @@
-"""What `verify-loop-stage` checks of @main beyond its operations: arguments, views, calls, and where parameters lie."""
+"""What `verify-loop-stage` checks of entry functions beyond operations: arguments, views, calls, places of parameters."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from msc.analysis.bytes import byte_size
 from msc.dialects.element_types import BYTES, ELEMENT_TYPES, dtype_name
 from msc.dialects.ms.structure import ParameterOp
 from msc.dialects.open_sizes import argument_sizes
+from msc.ir.donation import STATE
 from msc.ir.typed import memref_type, static_shape
 from msc.lowering.buffer_types import storage_type
 from msc.lowering.loop_stage_types import is_buffer
@@ -21,7 +22,8 @@ from msc.lowering.loop_stage_types import is_buffer
 Fault = tuple[Operation, str]
 """An operation, and what is wrong with it."""
 
-ROLES = ("input", "output", "size", "workspace", "weights")
+ROLES = {"input": 0, STATE: 0, "output": 1, "size": 2, "workspace": 3, "weights": 4}
+"""The roles of arguments, by where they stand."""
 _SPACES = ("workspace", "weights")
 
 
@@ -29,7 +31,7 @@ def argument_faults(function: func.FuncOp) -> Iterator[Fault]:
     """Arguments in order, each of the type that its role asks for; one without a role is an input."""
     sizes = argument_sizes(function.args, function.arg_attrs)
     roles = [_role(attributes) for attributes in _attributes(function)]
-    places = [ROLES.index(role) for role in roles if role in ROLES]
+    places = [ROLES[role] for role in roles if role in ROLES]
     single = all(roles.count(role) <= 1 for role in _SPACES)
     if len(places) != len(roles) or places != sorted(places) or not single:
         message = "the arguments' ms.role are not inputs, outputs, sizes, a workspace and the weights, in this order"
@@ -42,7 +44,7 @@ def argument_faults(function: func.FuncOp) -> Iterator[Fault]:
             yield function, f"argument {argument.index} is a size if, and only if, it is an index with a range"
         elif role in _SPACES and not _is_bytes(argument.type):
             yield function, f"the {role} is not one row of i8 but {argument.type}"
-        elif role in ("input", "output"):
+        elif role in ("input", STATE, "output"):
             yield from _dtype_faults(function, argument, attributes)
 
 

@@ -25,7 +25,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from msc.analysis.bytes import stack_bytes
-from msc.ir.entry import find_entry
+from msc.ir.entry import entries
 from msc.ir.typed import memref_type
 from msc.lowering.block_function import BlockFunction, Calls, blocked_axes
 from msc.lowering.buffer_liveness import STEPS, users_through_views
@@ -45,12 +45,11 @@ class FuseBlocksPass(ModulePass):
     target: str = "native"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Fuse what can be in @main."""
-        entry = find_entry(op)
-        if entry is not None:
-            target = cpu_target(self.target)
-            functions = KernelFunctions(op, entry)
-            _Fusion(functions, kernel_signatures(op), self.threads or target.cores, target).run()
+        """Fuse what can be in the entry functions."""
+        target = cpu_target(self.target)
+        fusion = _Fusion(KernelFunctions(op), kernel_signatures(op), self.threads or target.cores, target)
+        for entry in entries(op):
+            fusion.run(entry)
 
 
 @dataclass
@@ -62,10 +61,10 @@ class _Fusion:
     made: dict[object, func.FuncOp] = field(default_factory=dict[object, func.FuncOp])
     """By what they stand for: calls of the same kernels, one after the other, share a function."""
 
-    def run(self) -> None:
-        """Fuse every chain of calls, and erase the functions that nothing calls then."""
+    def run(self, entry: func.FuncOp) -> None:
+        """Fuse every chain of calls of an entry function, and erase the functions that nothing calls then."""
         fused: set[str] = set()
-        for first in [op for op in self.functions.entry.walk() if isinstance(op, func.CallOp)]:
+        for first in [op for op in entry.walk() if isinstance(op, func.CallOp)]:
             chain = list(self._chain(first))
             if first.parent is not None and len(chain) > 1 and self._fuse(chain):
                 fused |= {call.callee.string_value() for call in chain}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import chain, count
 
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from msc.dialects.gk import LOOP_LABEL
+from msc.ir.entry import entries
 from msc.ir.typed import memref_type
 from msc.lowering.buffer_types import contiguous_view
 from msc.lowering.inlined import note_kernels
@@ -19,10 +20,9 @@ from msc.lowering.kernel_signature import OUTPUTS, TEMPORARIES
 
 @dataclass
 class KernelFunctions:
-    """What @main may call; new functions come in front of it."""
+    """What the entry functions may call; new functions come in front of the first of them."""
 
     module: ModuleOp
-    entry: func.FuncOp
     by_name: Mapping[str, func.FuncOp] = field(init=False)
     _added: list[func.FuncOp] = field(init=False, default_factory=list[func.FuncOp])
 
@@ -47,12 +47,13 @@ class KernelFunctions:
         taken = [op.sym_name.data for op in self.module.ops if isinstance(op, func.FuncOp) and OUTPUTS in op.attributes]
         name = next(name for n in count(len(taken)) if (name := f"k{n}_{label}") not in taken)
         function.sym_name = StringAttr(name)
-        self.module.body.block.insert_op_before(function, self.entry)
+        self.module.body.block.insert_op_before(function, entries(self.module)[0])
         return name
 
     def erase_uncalled(self, names: Iterable[str]) -> None:
         """Erase those functions that nothing calls any more."""
-        called = {op.callee.string_value() for op in self.entry.walk() if isinstance(op, func.CallOp)}
+        walks = (entry.walk() for entry in entries(self.module))
+        called = {op.callee.string_value() for op in chain(*walks) if isinstance(op, func.CallOp)}
         for name in dict.fromkeys(names):
             if name not in called:
                 self.module.body.block.erase_op(self.by_name[name])

@@ -23,7 +23,7 @@ from xdsl.rewriter import Rewriter
 
 from msc.analysis.bytes import stack_bytes
 from msc.dialects.loop import EntryOp, LoopKind
-from msc.ir.entry import find_entry
+from msc.ir.entry import entries
 from msc.lowering.buffer_liveness import BufferLiveness
 from msc.lowering.in_place import SharedPlaces
 from msc.lowering.independent_loops import is_independent
@@ -44,16 +44,15 @@ class OutlineLoopsPass(ModulePass):
     target: str = "native"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Outline what can be in @main."""
-        entry = find_entry(op)
-        if entry is not None:
-            kind = LoopKind.SEQUENTIAL if self.threads == 1 else LoopKind.PARALLEL
-            stack = cpu_target(self.target).stack
-            _Outliner(KernelFunctions(op, entry), kernel_signatures(op), kind, stack).run()
+        """Outline what can be in the entry functions."""
+        functions, kind = KernelFunctions(op), LoopKind.SEQUENTIAL if self.threads == 1 else LoopKind.PARALLEL
+        for entry in entries(op):
+            _Outliner(entry, functions, kernel_signatures(op), kind, cpu_target(self.target).stack).run()
 
 
 @dataclass
 class _Outliner:
+    entry: func.FuncOp
     functions: KernelFunctions
     signatures: Mapping[str, KernelSignature]
     kind: LoopKind
@@ -61,9 +60,8 @@ class _Outliner:
 
     def run(self) -> None:
         """Replace the outermost loops that can be, and erase functions that nothing calls then."""
-        entry = self.functions.entry
-        self.shared = SharedPlaces(BufferLiveness.of(entry), self.signatures)
-        self.functions.erase_uncalled(replace_loops(entry, self._outline))
+        self.shared = SharedPlaces(BufferLiveness.of(self.entry), self.signatures)
+        self.functions.erase_uncalled(replace_loops(self.entry, self._outline))
 
     def _outline(self, loop: scf.ForOp) -> set[str] | None:
         """Put a call in the place of a loop; the names of the functions that were inlined, None if it stays."""

@@ -22,7 +22,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from msc.analysis.bytes import byte_size, stack_bytes
-from msc.ir.entry import find_entry
+from msc.ir.entry import entries
 from msc.lowering.buffer_liveness import STEPS, users_through_views
 from msc.lowering.buffer_types import root_buffer
 from msc.lowering.inlined import NotOutlined
@@ -43,10 +43,9 @@ class OutlineRecurrencesPass(ModulePass):
     target: str = "native"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Outline what can be in @main."""
-        entry = find_entry(op)
-        if entry is not None:
-            functions = KernelFunctions(op, entry)
+        """Outline what can be in the entry functions."""
+        functions = KernelFunctions(op)
+        for entry in entries(op):
             outliner = _Outliner(functions, kernel_signatures(op), cpu_target(self.target))
             functions.erase_uncalled(replace_loops(entry, outliner.outline))
 

@@ -1,9 +1,10 @@
-"""Pass `plan-memory`: every buffer of the entry function gets a constant place.
+"""Pass `plan-memory`: every buffer of an entry function gets a constant place.
 
-Before: `bufferize`'s @main, with memref.alloc for intermediates and memref.get_global for parameters.
-After: @main has two more arguments, `%workspace: memref<Nxi8>` and `%weights: memref<Mxi8>` (`ms.role`), and its
+Before: `bufferize`'s entry functions, with memref.alloc for intermediates and memref.get_global for parameters.
+After: each has two more arguments, `%workspace: memref<Nxi8>` and `%weights: memref<Mxi8>` (`ms.role`), and its
 buffers are memref.view at constant offsets, multiples of 64, into them. A parameter that lies in the weights has its
 offset as attribute `loop.offset`; parameters follow in the order of their first use, those that nothing needs are gone.
+Entry functions share the weights, each has a workspace of its own.
 Buffers that are not live at the same time share bytes, and an output takes the place of an input that dies where the
 kernel allows it (`loop.in_place`). Option `print` writes the plan to standard error;
 with `reuse=false` every buffer has bytes of its own.
@@ -32,37 +33,38 @@ from xdsl.passes import ModulePass
 
 from msc.analysis.bytes import byte_size
 from msc.dialects.loop import EntryOp
-from msc.ir.entry import ENTRY, find_entry
+from msc.ir.entry import entries
 from msc.ir.typed import memref_type
 from msc.lowering.arena import Arena, Demand, Interval, lower_bound, plan_arena
 from msc.lowering.buffer_liveness import BufferLiveness
 from msc.lowering.in_place import SharedPlaces
 from msc.lowering.kernel_signature import kernel_signatures
 from msc.lowering.memory_report import MemoryPlan, PlannedBuffer
-from msc.lowering.weights_layout import lay_out_weights
+from msc.lowering.weights_layout import WeightsLayout, lay_out_weights
 
 _PURE_VIEWS = (memref.ReinterpretCastOp, EntryOp, memref.GetGlobalOp, memref.AllocOp)
 
 
 @dataclass(frozen=True)
 class PlanMemoryPass(ModulePass):
-    """Give every buffer of the entry function a constant place in the workspace or the weights."""
+    """Give every buffer of the entry functions a constant place in the workspace or the weights."""
 
     name = "plan-memory"
     print: bool = False
     reuse: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Plan @main."""
-        plan = plan_memory(op, reuse=self.reuse)
-        if self.print and plan is not None:
-            sys.stderr.write(str(plan))
+        """Plan the entry functions."""
+        for plan in plan_memory(op, reuse=self.reuse):
+            if self.print:
+                sys.stderr.write(str(plan))
 
 
-def plan_memory(module: ModuleOp, *, reuse: bool = True) -> MemoryPlan | None:
-    """Plan @main in place and say what was decided; None if there is no @main."""
-    entry = find_entry(module)
-    return None if entry is None else _Planner(module, entry, reuse).plan()
+def plan_memory(module: ModuleOp, *, reuse: bool = True) -> tuple[MemoryPlan, ...]:
+    """Plan the entry functions in place and say what was decided for each."""
+    planners = [_Planner(module, entry, reuse) for entry in entries(module)]
+    weights = lay_out_weights(module, [name for planner in planners for name in planner.parameters()])
+    return tuple(planner.plan(weights) for planner in planners)
 
 
 class _Planner:
@@ -70,8 +72,16 @@ class _Planner:
         self.module, self.function, self.reuse = module, function, reuse
         self._constants: dict[int, arith.ConstantOp] = {}
 
-    def plan(self) -> MemoryPlan:
+    def parameters(self) -> list[str]:
+        """The parameters that the function uses, in this order."""
         _erase_unused(self.function)
+        return [op.name_.string_value() for op in self._globals()]
+
+    def _globals(self) -> list[memref.GetGlobalOp]:
+        return [op for op in self.function.walk() if isinstance(op, memref.GetGlobalOp)]
+
+    def plan(self, weights: WeightsLayout) -> MemoryPlan:
+        """Give the buffers their places."""
         liveness = BufferLiveness.of(self.function)
         shared = SharedPlaces(liveness, kernel_signatures(self.module) if self.reuse else {})
         leaders = list(shared.live)
@@ -81,10 +91,9 @@ class _Planner:
         ]
         arena = plan_arena(demands)
         offsets = dict(zip(leaders, arena.offsets, strict=True))
-        globals_ = [op for op in self.function.walk() if isinstance(op, memref.GetGlobalOp)]
-        weights = lay_out_weights(self.module, [op.name_.string_value() for op in globals_])
+        globals_ = self._globals()
         report = self._report(liveness, shared, offsets, arena, lower_bound(demands), weights.bytes)
-        for offset in sorted({*offsets.values(), *weights.offsets.values()}):
+        for offset in sorted({*offsets.values(), *(weights.offsets[op.name_.string_value()] for op in globals_)}):
             self._constant(offset)
         self._install(shared, offsets, arena.bytes)
         self._install_weights(globals_, weights.offsets, weights.bytes)
@@ -112,7 +121,7 @@ class _Planner:
             for op, live in liveness.intervals.items()
         )
         steps = tuple(map(_step_text, liveness.steps))
-        return MemoryPlan(ENTRY, buffers, steps, arena.bytes, bound, weights, arena.strategy)
+        return MemoryPlan(self.function.sym_name.data, buffers, steps, arena.bytes, bound, weights, arena.strategy)
 
     def _install(self, shared: SharedPlaces, offsets: Mapping[memref.AllocOp, int], size: int) -> None:
         workspace = self._new_argument("workspace", size)

@@ -1,14 +1,16 @@
 """Pass `verify-loop-stage`: check that a module is a complete loop-stage program. Changes nothing.
 
 Checked are the closed list of operations (MSC0902), and what the code generator relies on (MSC0404):
-- the module holds parameters, kernels' functions and @main; functions return nothing and take buffers of known shape;
+- the module holds parameters, kernels' functions and entry functions; functions return nothing and take buffers of
+  known shape;
 - values are scalars, vectors of them, and buffers whose elements lie in order;
 - a kernel writes its outputs, temporaries and local arrays, never its inputs;
 - a local array (memref.alloca) has a known shape, and those of a function fit on the stack of a thread;
 - no parallel loop stands in another; an unrolled loop has a constant number of iterations; no loop is of kind vector,
   as `vectorize` has made vectors of those or, with its reason, ordinary loops;
-- @main has inputs, outputs, sizes, at most one workspace and the weights, in this order, and calls kernels of the
-  module; a size is an index with a range, inside that of each kernel that is given it;
+- an entry function has inputs (of which it updates states), outputs, sizes, at most one workspace and the weights, in
+  this order, and calls kernels of the module; a size is an index with a range, inside that of each kernel that is
+  given it;
 - a view shows bytes of the workspace or of the weights, a cast all elements of a buffer in another shape;
   parameters lie inside the weights, apart.
 """
@@ -27,7 +29,7 @@ from xdsl.passes import ModulePass
 from msc.analysis.bytes import stack_bytes
 from msc.dialects import loop
 from msc.dialects.open_sizes import argument_sizes
-from msc.ir.entry import ENTRY as ENTRY_NAME
+from msc.ir.entry import is_entry
 from msc.ir.locations import source_location
 from msc.lowering.entry_checks import (
     EntryArguments,
@@ -74,16 +76,16 @@ def _check_function(
     if len(function.body.blocks) != 1:
         yield _wrong(function, f"@{name} has not one block")
         return
-    legal, place = (ENTRY, "in the entry function") if name == ENTRY_NAME else (KERNEL, "in a kernel's function")
+    legal, place = (ENTRY, "in an entry function") if is_entry(function) else (KERNEL, "in a kernel's function")
     yield from _check_operations(function, legal, place)
     yield from _check_arguments(function)
     yield from _check_values(function, legal)
-    if name == ENTRY_NAME:
+    if is_entry(function):
         yield from _check_entry(function, module, kernels)
     elif name in kernels:
         yield from _check_kernel(function, kernels[name])
     else:
-        yield _wrong(function, f"@{name} is neither the entry function nor a kernel's (loop.outputs)")
+        yield _wrong(function, f"@{name} is neither an entry function nor a kernel's (loop.outputs)")
 
 
 def _check_values(function: func.FuncOp, legal: frozenset[str]) -> Iterator[Diagnostic]:
@@ -124,7 +126,7 @@ def _check_arguments(function: func.FuncOp) -> Iterator[Diagnostic]:
         if not is_buffer(type_) and not (type_ == IndexType() and function.args[position] in sizes):
             yield _wrong(function, f"argument {position} is no memref of known shape but {type_}")
     last = function.args[len(function.args) - len(sizes) :]
-    if function.sym_name.data != ENTRY_NAME and any(argument not in sizes for argument in last):
+    if not is_entry(function) and any(argument not in sizes for argument in last):
         yield _wrong(function, "the sizes are not the last arguments")
     if function.function_type.outputs.data:
         yield _wrong(function, f"@{function.sym_name.data} returns values; results are written into buffers")

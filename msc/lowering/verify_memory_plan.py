@@ -1,11 +1,11 @@
-"""Pass `verify-memory-plan`: check a planned @main by following the bytes, independently of how it was planned.
+"""Pass `verify-memory-plan`: check planned entry functions by following the bytes, independently of how it was planned.
 
 The program is run on an abstract memory that knows, for every buffer, whether its bytes are still what was last written
 into it: writing a buffer, or an entry of it, spoils all others that overlap it. Checked at every step: what is read is
 whole; outputs and scratch of a call overlap nothing else of the call, except where the kernel allows it
-(`loop.in_place`); inputs and weights are never written; every view lies in its space, at a multiple of 64. Branches are
-both followed; after them only what both left whole is. A loop's body is followed from what its first and its later
-iterations find.
+(`loop.in_place`); weights are never written, nor inputs but the states that the function updates; every view lies in
+its space, at a multiple of 64. Branches are both followed; after them only what both left whole is. A loop's body is
+followed from what its first and its later iterations find.
 Changes nothing. Raises MSC0404 at the first operation that breaks a rule.
 """
 
@@ -22,7 +22,8 @@ from xdsl.passes import ModulePass
 
 from msc.analysis.bytes import byte_size
 from msc.analysis.index_ranges import runs
-from msc.ir.entry import find_entry
+from msc.ir.donation import STATE
+from msc.ir.entry import entries
 from msc.lowering.arena import ALIGNMENT
 from msc.lowering.buffer_types import root_buffer
 from msc.lowering.failure import refuse
@@ -37,9 +38,8 @@ class VerifyMemoryPlanPass(ModulePass):
     name = "verify-memory-plan"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Check @main."""
-        entry = find_entry(op)
-        if entry is not None:
+        """Check the entry functions."""
+        for entry in entries(op):
             _Run(op, entry).follow(entry.body.block)
 
 
@@ -64,7 +64,7 @@ class _Run:
         self._roles: dict[SSAValue, str] = dict(zip(arguments, _roles(function), strict=True))
         buffers = [a for a in arguments if self._roles[a] != "size"]
         self._places: dict[SSAValue, _Place] = {a: _Place(a, 0, byte_size(a)) for a in buffers}
-        self._whole: set[SSAValue] = {a for a, role in self._roles.items() if role == "input"}
+        self._whole: set[SSAValue] = {a for a, role in self._roles.items() if role in ("input", STATE)}
 
     def follow(self, block: Block) -> None:
         """Run the operations of a block."""

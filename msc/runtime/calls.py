@@ -18,11 +18,11 @@ from msc.runtime.interface import (
     CANCELLED,
     NO_STACK,
     PROFILE_SYMBOL,
-    RUN_SYMBOL,
     RUNNING,
     SPARE_STACK,
     START_SYMBOL,
     WAIT_SYMBOL,
+    run_symbol,
 )
 from msc.runtime.program import Signature
 from msc.runtime.shared_library import SharedLibrary
@@ -50,12 +50,13 @@ _abandoned: list[object] = []
 class Calls:
     """How the functions of one library are called: `run(pointers, workspace)`, then `settle` what is not 0."""
 
-    def __init__(self, library: SharedLibrary, signature: Signature) -> None:
-        """Raises AttributeError for a library without them."""
-        here = library.function(RUN_SYMBOL)
+    def __init__(self, library: SharedLibrary, signature: Signature, number: int = 0) -> None:
+        """Of function `number` of the library. Raises AttributeError for a library without them."""
+        here = library.function(run_symbol(number))
+        self._number = ctypes.c_size_t(number)
         is_long = signature.operations is None or signature.operations >= LONG
         self.run = _outside_main_thread(here) if is_long else here
-        self.has_clocks = library.has(PROFILE_SYMBOL)
+        self.has_clocks = number == 0 and library.has(PROFILE_SYMBOL)
         self._start = library.function(START_SYMBOL, ctypes.c_void_p)
         self._wait = library.function(WAIT_SYMBOL)
         self._cancel = library.function(CANCEL_SYMBOL, None)
@@ -81,7 +82,7 @@ class Calls:
         """The status of a call in a thread of its own, which ends when this is interrupted. Raises MSC0612."""
         running: int | None = None
         try:
-            running = self._start(pointers, workspace, seconds, self._stack)
+            running = self._start(pointers, workspace, seconds, self._stack, self._number)
             if not running:
                 message = "the system gives no thread for a call that needs one of its own"
                 raise MscError(Diagnostic("MSC0612", message))

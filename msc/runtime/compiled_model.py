@@ -21,9 +21,10 @@ from msc.runtime.output_memory import check_outputs, check_seconds
 from msc.runtime.program import Signature
 from msc.runtime.result_memory import Workspace, address_of, array_beside
 from msc.runtime.shared_library import SharedLibrary
+from msc.runtime.structures import Restore, restorer
 from msc.runtime.tensor_info import TensorInfo, tensor_infos
 from msc.support.argument_values import file_path
-from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.support.wording import counted
 
 Array: TypeAlias = NDArray[Any]
@@ -34,23 +35,54 @@ class CompiledModel:
 
     `inputs` and `outputs` describe what it takes and gives. It can be pickled: what is pickled is the artifact. `path`
     is the file that it was loaded from, which may have changed or gone since.
+    Of a model with several functions, `model.step(x)` and `model["step"](x)` call the one of this name. An array that
+    a function updates is given by the caller and is one of the results: the same array with its new contents.
     """
 
     def __init__(
-        self, library: SharedLibrary, signature: Signature, artifact_bytes: int, path: Path | None = None
+        self,
+        library: SharedLibrary,
+        signature: Signature,
+        artifact_bytes: int,
+        path: Path | None = None,
+        number: int = 0,
     ) -> None:
         self._signature = signature
         self.path = path
         self._library = library
         self._artifact_bytes = artifact_bytes
-        self._calls = Calls(library, signature)
+        self._calls = Calls(library, signature, number)
         self._checker = Checker(signature.inputs)
         self._outputs = tuple((t.shape, numpy_dtype(t.dtype), t.bytes) for t in signature.outputs)
-        self._plain = not signature.sizes and not any(t.codes for t in (*signature.inputs, *signature.outputs))
+        self._states = tuple(k for k, t in enumerate(signature.inputs) if t.result is not None)
+        narrow = any(t.codes for t in (*signature.inputs, *signature.outputs))
+        self._plain = not signature.sizes and not self._states and not narrow
+        self._restore = _restore_of(signature)
         sizes = [t.bytes for t in signature.inputs]
         self._largest = sizes.index(max(sizes)) if sizes else None
         arguments = len(signature.inputs) + len(signature.outputs) + len(signature.sizes)
         self._local = Workspace(signature.workspace_bytes, arguments)
+        others = enumerate(signature.others, 1)
+        models = (CompiledModel(library, other, artifact_bytes, path, k) for k, other in others)
+        self._others = {model.signature.function: model for model in models}
+
+    @property
+    def functions(self) -> Mapping[str, CompiledModel]:
+        """The entry functions by name; of one that was taken from these, itself."""
+        return {self.signature.function: self, **self._others}
+
+    def __getitem__(self, name: str) -> CompiledModel:
+        """The function of a name. Raises MSC0605."""
+        if name not in self.functions:
+            near = did_you_mean(name, self.functions) or f"it has: {', '.join(self.functions)}"
+            raise MscError(Diagnostic("MSC0605", f"the model has no function '{name}'", help=near))
+        return self.functions[name]
+
+    def __getattr__(self, name: str) -> CompiledModel:
+        if not name.startswith("_") and name in self.functions:
+            return self.functions[name]
+        near = None if name.startswith("_") else did_you_mean(name, self.functions)
+        raise AttributeError(f"the model has no function or attribute '{name}'" + (f"; {near}" if near else ""))
 
     @property
     def signature(self) -> Signature:
@@ -65,7 +97,7 @@ class CompiledModel:
     @property
     def outputs(self) -> tuple[TensorInfo, ...]:
         """Name, dtype and shape of each output, in the order of the results."""
-        return tensor_infos(self._signature.outputs, self._signature)
+        return tensor_infos(self._signature.results, self._signature)
 
     def __repr__(self) -> str:
         taken, given = (", ".join(map(str, tensors)) for tensors in (self.inputs, self.outputs))
@@ -75,22 +107,40 @@ class CompiledModel:
         )
 
     def __call__(self, *arrays: Array, **named: Array) -> Any:
-        """The model's outputs: an array, or a tuple for several, which no type checker can tell apart.
+        """The model's results: an array, a tuple for several, or the nested value that the model's function returns.
 
-        Raises MSC0601 and MSC0602 (which inputs), MSC0603 (shape), MSC0604 (dtype).
+        Raises MSC0601 and MSC0602 (which inputs), MSC0603 (shape), MSC0604 (dtype), MSC0614 (an array to be updated).
         """
-        outputs = self.results(*arrays, **named)
-        return outputs[0] if len(outputs) == 1 else outputs
+        return self._restore(self.results(*arrays, **named))
 
     def results(self, *arrays: Array, **named: Array) -> tuple[Array, ...]:
-        """The model's outputs as a tuple, also when there is one. Raises as a call does."""
+        """The model's results as a tuple, also when there is one. Raises as a call does."""
         if self._plain:
             inputs = self._checker.check(arrays, named)
             outputs = tuple(self._new_outputs(inputs))
             self._run(inputs, outputs)
             return outputs
         given = [convertible(*pair) for pair in self._named(arrays, named)]
-        return self._decoded(self._open_results(self._coded(given)))
+        inputs = self.check(self._coded(given))
+        self._check_states(inputs, self._checker.arranged(arrays, named))
+        return self.ordered(inputs, self._decoded(self._open_results(inputs)))
+
+    def ordered(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> tuple[Array, ...]:
+        """All results after a call on checked inputs: the outputs, with the inputs that it updated in their places."""
+        results = list(outputs)
+        places = ((self._signature.inputs[k].result or 0, k) for k in self._states)
+        for number, position in sorted(places):
+            results.insert(number, inputs[position])
+        return tuple(results)
+
+    def _check_states(self, inputs: Sequence[Array], given: Sequence[object]) -> None:
+        """An array that is updated must be the caller's own. Raises MSC0614 for one that would have to be copied."""
+        for position in self._states:
+            if inputs[position] is not given[position] or not inputs[position].flags.writeable:
+                tensor = self._signature.inputs[position]
+                message = f"input '{tensor.name}' is updated in place: it must be a writable, C-contiguous NumPy array"
+                help_ = f"pass np.array(value, dtype='{numpy_dtype(tensor.dtype)}', order='C')"
+                raise MscError(Diagnostic("MSC0614", message, help=help_))
 
     def _named(self, arrays: tuple[Array, ...], named: Mapping[str, Array]) -> Iterator[tuple[Array, str]]:
         names = (tensor.name for tensor in self._signature.inputs)
@@ -106,8 +156,7 @@ class CompiledModel:
         pairs = zip(outputs, self._signature.outputs, strict=True)
         return tuple(values_of(a, narrow_dtype(t.codes)) if t.codes else a for a, t in pairs)
 
-    def _open_results(self, arrays: Sequence[Array]) -> tuple[Array, ...]:
-        inputs = self.check(arrays)
+    def _open_results(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
         outputs = self.new_outputs(inputs)
         self._run(inputs, outputs)
         return tuple(a if a.flags.c_contiguous else a.copy() for a in outputs)
@@ -188,7 +237,7 @@ class CompiledModel:
         checked = self.check(inputs)
         outputs = self.new_outputs(checked)
         self.profile_into(checked, outputs, seconds)
-        return tuple(outputs)
+        return self.ordered(checked, outputs)
 
     def profile_into(self, inputs: Sequence[Array], outputs: Sequence[Array], seconds: NDArray[np.float64]) -> None:
         """As `profile`, into memory as `call_into` takes it."""
@@ -204,12 +253,10 @@ class CompiledModel:
         sizes = self._place_sizes(checked, memory[1], len(addresses)) if self._signature.sizes else None
         self._calls.profiled(memory[1], memory[2], (memory, checked, outputs, sizes), seconds)
 
-    def __reduce__(self) -> tuple[Callable[[bytes], CompiledModel], tuple[bytes]]:
+    def __reduce__(self) -> tuple[Callable[[bytes, str], CompiledModel], tuple[bytes, str]]:
         """Pickled as the bytes of the artifact; who reads the pickle loads them, as `msc.load` would."""
-        from msc.runtime.artifact import load_bytes
-
         with self._library.file.open("rb") as file:
-            return load_bytes, (file.read(self._artifact_bytes),)
+            return _function_of_bytes, (file.read(self._artifact_bytes), self._signature.function)
 
     def __copy__(self) -> Self:
         """Itself: a model does not change."""
@@ -218,6 +265,24 @@ class CompiledModel:
     def __deepcopy__(self, memo: object) -> Self:
         """Itself: a model does not change."""
         return self
+
+
+def _function_of_bytes(data: bytes, name: str) -> CompiledModel:
+    """A function of an artifact."""
+    from msc.runtime.artifact import load_bytes
+
+    return load_bytes(data)[name]
+
+
+def _restore_of(signature: Signature) -> Restore:
+    """What makes a call's value of the results."""
+    if signature.structure is not None:
+        return restorer(signature.structure)
+    return _only if len(signature.results) == 1 else tuple
+
+
+def _only(results: Sequence[Array]) -> Array:
+    return results[0]
 
 
 def _until_null(names: object) -> list[str]:

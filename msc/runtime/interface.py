@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-from msc.runtime.program import CProgram
+from msc.runtime.program import CProgram, Signature
 
 SIGNATURE_SYMBOL = "msc_artifact_signature"
 RUN_SYMBOL = "msc_artifact_run"
@@ -54,15 +54,18 @@ int {profile_symbol}(void *const *tensors, void *workspace, double *seconds)
 }}
 """
 _RUN = """
-static int msc_call_here(void *const *tensors, void *workspace, double *seconds)
+static int msc_call_{number}(void *const *tensors, void *workspace, double *seconds)
 {{
-    {unused}{profiled}return {name}_run({arguments});
+    {unused}{profiled}return {function}({arguments});
 }}
 
-{room}int {run_symbol}(void *const *tensors, void *workspace)
+int {run_symbol}(void *const *tensors, void *workspace)
 {{
-    {check}return msc_call_here(tensors, workspace, NULL);
+    {check}return msc_call_{number}(tensors, workspace, NULL);
 }}
+"""
+_CALLS = """
+static int (*const msc_calls[])(void *const *, void *, double *) = {{{names}}};
 """
 _PROFILED = """if (seconds)
         return {profile_symbol}(tensors, workspace, seconds);
@@ -94,26 +97,40 @@ static int msc_has_room(void)
 """
 
 
+def run_symbol(number: int) -> str:
+    """The symbol of function `number` of the signature."""
+    return f"{RUN_SYMBOL}_{number}" if number else RUN_SYMBOL
+
+
 def artifact_text(program: CProgram) -> str:
     """The C of the interface."""
     signature = program.signature
+    looks = signature.stack_bytes > SMALL_STACK
+    text = _filled(_TEXT + (_PROFILE if program.profiled else ""), signature)
+    text += "\n" + _ROOM.format(stack=signature.stack_bytes + SPARE_STACK) if looks else ""
+    check = "if (!msc_has_room())\n        return MSC_NO_STACK;\n    " if looks else ""
+    for number, function in enumerate(signature.functions):
+        clocks = program.profiled and number == 0
+        profiled = _PROFILED.format(profile_symbol=PROFILE_SYMBOL) if clocks else "(void)seconds;\n    "
+        symbols = {"number": str(number), "run_symbol": run_symbol(number), "check": check, "profiled": profiled}
+        text += _filled(_RUN, function, **symbols)
+    text += _CALLS.format(names=", ".join(f"msc_call_{number}" for number in range(len(signature.functions))))
+    return text + (files("msc.runtime") / "c" / "apart.c").read_text(encoding="utf-8")
+
+
+def _filled(text: str, signature: Signature, **symbols: str) -> str:
     count = len(signature.inputs) + len(signature.outputs)
     sizes = (f"*(const int64_t *)tensors[{count + k}]" for k in range(len(signature.sizes)))
-    looks = signature.stack_bytes > SMALL_STACK
-    profiled = _PROFILED.format(profile_symbol=PROFILE_SYMBOL) if program.profiled else "(void)seconds;\n    "
-    text = _TEXT + (_PROFILE if program.profiled else "") + _RUN
     return text.format(
-        name=program.name,
+        name=signature.name,
+        function=signature.symbol,
         arguments=", ".join([*(f"tensors[{k}]" for k in range(count)), *sizes, "workspace"]),
         unused="" if count else "(void)tensors;\n    ",
-        profiled=profiled,
-        room=_ROOM.format(stack=signature.stack_bytes + SPARE_STACK) if looks else "",
-        check="if (!msc_has_room())\n        return MSC_NO_STACK;\n    " if looks else "",
         signature_symbol=SIGNATURE_SYMBOL,
-        run_symbol=RUN_SYMBOL,
         profile_symbol=PROFILE_SYMBOL,
         calls_symbol=CALLS_SYMBOL,
         running=RUNNING,
         cancelled=CANCELLED,
         no_stack=NO_STACK,
-    ) + (files("msc.runtime") / "c" / "apart.c").read_text(encoding="utf-8")
+        **symbols,
+    )

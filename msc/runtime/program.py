@@ -66,7 +66,8 @@ class TensorSpec:
 
     `shape` is that of the largest sizes, by which it lies in memory; dimension k has `bounds[k]` elements if that is
     not None. `whole` says that memory of that shape is needed in any case. `codes` names the type of ml_dtypes whose
-    codes the elements are, if they are.
+    codes the elements are, if they are. `result` is of an input that a call updates: what it holds afterwards is that
+    result, counted among all results.
     """
 
     name: str
@@ -76,6 +77,7 @@ class TensorSpec:
     bounds: tuple[Bound | None, ...] = ()
     whole: bool = False
     codes: str = ""
+    result: int | None = None
 
     def live_shape(self, sizes: Sequence[int]) -> tuple[int, ...]:
         """The shape that a call with these sizes takes or gives."""
@@ -109,7 +111,9 @@ class Signature:
 
     `stack_bytes` are what the local arrays of a kernel take at most on the stack of each thread, `features` what
     the code needs of the CPU, by the names of Linux. `operations` is how many, on vectors or elements, a call runs at
-    most; None where values decide.
+    most; None where values decide. `function` is the entry function that this is of, and `suffix` what its C name has
+    behind the model's; `others` are those of the artifact's other functions, which share its weights. `structure` is
+    the JSON text of how the results are nested, if they are (`msc.runtime.structures`).
     """
 
     name: str
@@ -124,28 +128,37 @@ class Signature:
     stack_bytes: int = 0
     features: tuple[str, ...] = ()
     operations: int | None = 0
+    function: str = "main"
+    suffix: str = "run"
+    structure: str | None = None
+    others: tuple[Signature, ...] = ()
+
+    @property
+    def symbol(self) -> str:
+        """The C function."""
+        return f"{self.name}_{self.suffix}"
+
+    @property
+    def macro(self) -> str:
+        """What the names of the macros about this function begin with."""
+        return self.name.upper() if self.suffix == "run" else self.symbol.upper()
+
+    @property
+    def functions(self) -> tuple[Signature, ...]:
+        """All functions: the one that the signature is of first."""
+        return (self, *self.others)
+
+    @property
+    def results(self) -> tuple[TensorSpec, ...]:
+        """What a call gives, in order: outputs, and the inputs that it updates."""
+        results = list(self.outputs)
+        for tensor in sorted((t for t in self.inputs if t.result is not None), key=lambda t: t.result or 0):
+            results.insert(tensor.result or 0, tensor)
+        return tuple(results)
 
     def to_json(self) -> str:
         """One line of ASCII JSON, the same for the same signature."""
-        return json.dumps(
-            {
-                "format": FORMAT,
-                "msc": self.msc_version,
-                "target": self.target,
-                "threads": self.threads,
-                "name": self.name,
-                "inputs": [_tensor_to_json(t) for t in self.inputs],
-                "outputs": [_tensor_to_json(t) for t in self.outputs],
-                "sizes": [vars(size) for size in self.sizes],
-                "workspace_bytes": self.workspace_bytes,
-                "weights_bytes": self.weights_bytes,
-                "stack_bytes": self.stack_bytes,
-                "alignment": ALIGNMENT,
-                "features": list(self.features),
-                "operations": self.operations,
-            },
-            separators=(",", ":"),
-        )
+        return json.dumps({"format": FORMAT, **_to_json(self)}, separators=(",", ":"))
 
     @staticmethod
     def from_json(text: str) -> Signature:
@@ -161,7 +174,30 @@ class Signature:
             raise ValueError(f"not a signature: {error}") from error
 
 
+def _to_json(signature: Signature) -> dict[str, object]:
+    return {
+        "msc": signature.msc_version,
+        "target": signature.target,
+        "threads": signature.threads,
+        "name": signature.name,
+        "function": signature.function,
+        "suffix": signature.suffix,
+        "inputs": [_tensor_to_json(t) for t in signature.inputs],
+        "outputs": [_tensor_to_json(t) for t in signature.outputs],
+        "sizes": [vars(size) for size in signature.sizes],
+        "workspace_bytes": signature.workspace_bytes,
+        "weights_bytes": signature.weights_bytes,
+        "stack_bytes": signature.stack_bytes,
+        "alignment": ALIGNMENT,
+        "features": list(signature.features),
+        "operations": signature.operations,
+        **({} if signature.structure is None else {"structure": signature.structure}),
+        **({"others": [_to_json(other) for other in signature.others]} if signature.others else {}),
+    }
+
+
 def _signature(data: dict[str, object]) -> Signature:
+    structure = data.get("structure")
     return Signature(
         name=str(data["name"]),
         inputs=_tensors(data["inputs"]),
@@ -175,6 +211,10 @@ def _signature(data: dict[str, object]) -> Signature:
         stack_bytes=_count(data["stack_bytes"]),
         features=tuple(map(str, cast(list[object], data["features"]))),
         operations=None if data["operations"] is None else _count(data["operations"]),
+        function=str(data["function"]),
+        suffix=str(data["suffix"]),
+        structure=structure if isinstance(structure, str) else None,
+        others=tuple(_signature(item) for item in cast(list[dict[str, object]], data.get("others", []))),
     )
 
 
@@ -188,6 +228,7 @@ def _tensor_to_json(tensor: TensorSpec) -> dict[str, object]:
         **{"name": tensor.name, "c_name": tensor.c_name, "dtype": tensor.dtype, "shape": list(tensor.shape)},
         **({"bounds": bounds, "whole": tensor.whole} if bounds else {}),
         **({"codes": tensor.codes} if tensor.codes else {}),
+        **({} if tensor.result is None else {"result": tensor.result}),
     }
 
 
@@ -202,7 +243,9 @@ def _tensor(data: dict[str, object]) -> TensorSpec:
     shape = tuple(_count(d) for d in cast(list[object], data["shape"]))
     bounds = tuple(_bound(item) for item in cast(list[list[int] | None], data.get("bounds", [])))
     names = str(data["name"]), str(data["c_name"])
-    return TensorSpec(*names, dtype, shape, bounds, bool(data.get("whole", False)), str(data.get("codes", "")))
+    whole, codes = bool(data.get("whole", False)), str(data.get("codes", ""))
+    result = None if data.get("result") is None else _count(data["result"])
+    return TensorSpec(*names, dtype, shape, bounds, whole, codes, result)
 
 
 def _bound(data: list[int] | None) -> Bound | None:

@@ -24,14 +24,14 @@ struct msc_tensor {{
 #define MSC_INPUTS {inputs}
 #define MSC_OUTPUTS {outputs}
 #define MSC_WORKSPACE_BYTES {macro}_WORKSPACE_BYTES
-#define MSC_ALIGNMENT {macro}_ALIGNMENT
+#define MSC_ALIGNMENT {model}_ALIGNMENT
 
 static const struct msc_tensor msc_tensors[] = {{
 {rows}}};
 
 static int msc_run(void *const *tensors, void *workspace)
 {{
-    return {name}_run({arguments});
+    return {function}({arguments});
 }}
 """
 
@@ -42,7 +42,9 @@ def table_text(program: CProgram) -> str:
     tensors = (*signature.inputs, *signature.outputs)
     return _TABLE.format(
         name=program.name,
-        macro=program.name.upper(),
+        function=signature.symbol,
+        macro=signature.macro,
+        model=program.name.upper(),
         inputs=len(signature.inputs),
         outputs=len(signature.outputs),
         rank=max((len(t.shape) for t in tensors), default=0) or 1,

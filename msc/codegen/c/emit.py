@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
 from msc import __version__
@@ -17,9 +17,10 @@ from msc.codegen.c.header import emit_header
 from msc.codegen.c.kernels import Kernel, emit_kernel
 from msc.codegen.c.names import SYSTEM, Scope, identifier, module_identifier, string_literal, unique
 from msc.codegen.c.options import COptions
-from msc.codegen.c.plan import Plan, entry_function, read_plan
+from msc.codegen.c.plan import Plan, entry_functions, read_plan
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.team_text import TEAM_DECLARATION
+from msc.ir.entry import ENTRY, STRUCTURE
 from msc.runtime.program import CProgram, Signature, SizeSpec, TensorSpec
 from msc.runtime.units import SplitSource
 
@@ -30,20 +31,24 @@ def emit_c(module: ModuleOp, options: COptions | None = None) -> CProgram:
     Raises MSC0905 for IR that has no C form; a verified loop-stage module has one.
     """
     chosen = options or COptions()
-    plan = read_plan(module)
-    signature = _signature(module, plan, chosen)
+    functions = entry_functions(module)
+    plans = [read_plan(module, function) for function in functions]
+    signature = _signature(module, functions, plans, chosen)
     prelude = Prelude(chosen.threads)
-    kernels = _kernels(module, plan, signature, prelude)
-    calls = tuple(kernels[call.kernel].name if call.kernel else "copy" for call in plan.calls)
-    if any(call.kernel is None for call in plan.calls):
+    kernels = _kernels(module, plans, signature, prelude)
+    calls = tuple(kernels[call.kernel].name if call.kernel else "copy" for call in plans[0].calls)
+    if any(call.kernel is None for plan in plans for call in plan.calls):
         prelude.headers.add("string.h")
-    entry = EntryEmitter(entry_function(module), plan, signature, kernels, prelude, chosen.flush_subnormals)
-    texts = _texts(entry, calls, chosen)
+    entries = [
+        EntryEmitter(function, plan, own, kernels, prelude, chosen.flush_subnormals)
+        for function, plan, own in zip(functions, plans, signature.functions, strict=True)
+    ]
+    texts = _texts(entries, calls, chosen)
     return CProgram(
         source=texts.source(chosen.export_kernels),
         header=emit_header(signature, chosen.target.march, calls, chosen.profile),
         signature=signature,
-        weights=tuple(plan.slots),
+        weights=tuple(plans[0].slots),
         kernels=calls,
         march=chosen.target.march,
         profiled=chosen.profile,
@@ -51,23 +56,48 @@ def emit_c(module: ModuleOp, options: COptions | None = None) -> CProgram:
     )
 
 
-def _signature(module: ModuleOp, plan: Plan, options: COptions) -> Signature:
+def _signature(module: ModuleOp, functions: Sequence[FuncOp], plans: Sequence[Plan], options: COptions) -> Signature:
+    """The signature of the first function, with those of the others."""
     name = options.name or (module.sym_name.data if module.sym_name is not None else "model")
-    taken = {"workspace", "memory", "weights", "seconds", "start"}
-    return Signature(
-        name=module_identifier(name),
-        inputs=_named(plan.inputs, taken),
-        outputs=_named(plan.outputs, taken),
-        sizes=_named(plan.sizes, taken),
-        workspace_bytes=plan.workspace_bytes,
-        weights_bytes=plan.weights_bytes,
-        msc_version=__version__,
-        target=options.target.name,
-        threads=options.threads,
-        stack_bytes=max(map(stack_bytes, module.ops), default=0),
-        features=tuple(sorted(options.target.features)),
-        operations=operations_run(module, entry_function(module)),
-    )
+    stack = max(map(stack_bytes, module.ops), default=0)
+    weights = max(plan.weights_bytes for plan in plans)
+    taken = {"profile", "weights", "signature", "calls", "set_weights", "weights_address", "ok", "error", "alignment"}
+    made: list[Signature] = []
+    for function, plan in zip(functions, plans, strict=True):
+        own = {"workspace", "memory", "weights", "seconds", "start"}
+        structure = function.attributes.get(STRUCTURE)
+        made.append(
+            Signature(
+                name=module_identifier(name),
+                inputs=_named(plan.inputs, own),
+                outputs=_named(plan.outputs, own),
+                sizes=_named(plan.sizes, own),
+                workspace_bytes=plan.workspace_bytes,
+                weights_bytes=weights,
+                msc_version=__version__,
+                target=options.target.name,
+                threads=options.threads,
+                stack_bytes=stack,
+                function=function.sym_name.data,
+                suffix=_suffix(function, taken),
+                structure=structure.data if isinstance(structure, StringAttr) else None,
+                features=tuple(sorted(options.target.features)),
+                operations=operations_run(module, function),
+            )
+        )
+        taken |= {tensor.c_name for tensor in (*made[-1].inputs, *made[-1].outputs, *made[-1].sizes)}
+    return replace(made[0], others=tuple(made[1:]))
+
+
+def _suffix(function: FuncOp, taken: set[str]) -> str:
+    """What a function's name in C has behind the model's: none that begins as another name of the header does."""
+    if function.sym_name.data == ENTRY:
+        return "run"
+    name = unique(identifier(function.sym_name.data, "entry"), {"run", *taken})
+    while any(t.lower().startswith(f"{name.lower()}_") or t.lower() == name.lower() for t in taken):
+        name = unique(f"{name}_2", taken)
+    taken.add(name)
+    return name
 
 
 _Named = TypeVar("_Named", TensorSpec, SizeSpec)
@@ -85,14 +115,15 @@ def _named(tensors: Sequence[_Named], taken: set[str]) -> tuple[_Named, ...]:
     return tuple(named)
 
 
-def _kernels(module: ModuleOp, plan: Plan, signature: Signature, prelude: Prelude) -> dict[str, Kernel]:
-    called = {call.kernel for call in plan.calls}
-    own = {f"{signature.name}_{word}" for word in ("run", "profile", "weights", "signature", "calls")}
+def _kernels(module: ModuleOp, plans: Sequence[Plan], signature: Signature, prelude: Prelude) -> dict[str, Kernel]:
+    called = {call.kernel for plan in plans for call in plan.calls}
+    own = {f"{signature.name}_{word}" for word in ("profile", "weights", "signature", "calls")}
+    own |= {function.symbol for function in signature.functions}
     scope = Scope([own | SYSTEM])
     kernels = dict[str, Kernel]()
     for op in module.ops:
         if isinstance(op, FuncOp) and op.sym_name.data in called:
-            aliased = plan.aliased(op.sym_name.data)
+            aliased = frozenset[int]().union(*(plan.aliased(op.sym_name.data) for plan in plans))
             kernels[op.sym_name.data] = emit_kernel(op, scope, aliased, prelude)
     return kernels
 
@@ -124,13 +155,14 @@ class _Texts:
         )
 
 
-def _texts(entry: EntryEmitter, calls: Sequence[str], options: COptions) -> _Texts:
+def _texts(functions: Sequence[EntryEmitter], calls: Sequence[str], options: COptions) -> _Texts:
+    entry = functions[0]
     signature, prelude = entry.signature, entry.prelude
     if options.profile:
         prelude.headers.add("time.h")
     entries = [
         _weights(signature),
-        entry.run(),
+        *(function.run() for function in functions),
         *((PROFILE_CLOCK, _call_names(signature, calls), entry.profile()) if options.profile else ()),
         f"const char {signature.name}_signature[] =\n{_json_literal(signature)};\n",
     ]

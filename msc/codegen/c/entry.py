@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from xdsl.dialects import memref
@@ -27,20 +27,25 @@ _API_TYPES = {
 
 def api_parameters(signature: Signature) -> list[str]:
     """Declarations of the tensors, the sizes and the workspace, in the order of the call."""
-    inputs = [f"const {_API_TYPES[t.dtype]} *{t.c_name}" for t in signature.inputs]
+    inputs = [f"{'' if t.result is not None else 'const '}{_API_TYPES[t.dtype]} *{t.c_name}" for t in signature.inputs]
     outputs = [f"{_API_TYPES[t.dtype]} *{t.c_name}" for t in signature.outputs]
     sizes = [f"int64_t {size.c_name}" for size in signature.sizes]
     return [*inputs, *outputs, *sizes, "void *workspace"]
 
 
-def run_prototype(signature: Signature, suffix: str = "run", more: Sequence[str] = ()) -> str:
-    """The prototype without its semicolon."""
-    return wrap_prototype(f"int {signature.name}_{suffix}(", [*api_parameters(signature), *more])
+def run_prototype(signature: Signature) -> str:
+    """The prototype of the function, without its semicolon."""
+    return wrap_prototype(f"int {signature.symbol}(", api_parameters(signature))
+
+
+def profile_prototype(signature: Signature) -> str:
+    """The prototype of the same with a clock."""
+    return wrap_prototype(f"int {signature.name}_profile(", [*api_parameters(signature), "double *seconds"])
 
 
 @dataclass
 class EntryEmitter:
-    """Emits `<name>_run`, and `<name>_profile`, which is the same with a clock around every call."""
+    """Emits an entry function, `<name>_run`, and `<name>_profile`, which is the same with a clock around every call."""
 
     main: FuncOp
     plan: Plan
@@ -62,7 +67,7 @@ class EntryEmitter:
     def profile(self) -> str:
         """`<name>_profile`: adds the seconds of call k to `seconds[k]`."""
         lines = Lines()
-        self._open(lines, run_prototype(self.signature, "profile", ["double *seconds"]), profiled=True)
+        self._open(lines, profile_prototype(self.signature), profiled=True)
         lines.add("double start = msc_now();")
         positions = iter(range(len(self.plan.calls)))
         self._statements(

@@ -14,12 +14,13 @@ from msc.codegen.c.types import BufferType, buffer_type, no_c_form
 from msc.dialects.loop import EntryOp
 from msc.dialects.ms.structure import ParameterOp
 from msc.dialects.open_sizes import argument_sizes, live_tensor
-from msc.ir.entry import find_entry
+from msc.ir.donation import RESULT, STATE
+from msc.ir.entry import entries, find_entry
 from msc.poly.affine import linear_form
 from msc.poly.live import Size
 from msc.runtime.program import Bound, SizeSpec, TensorSpec, WeightSlot
 
-ROLES = ("input", "output", "size", "workspace", "weights")
+ROLES = ("input", STATE, "output", "size", "workspace", "weights")
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,8 @@ class Plan:
         )
 
 
-def read_plan(module: ModuleOp) -> Plan:
-    """The plan of a loop-stage module. Raises MSC0905 when @main is missing or holds anything but views and calls."""
-    main = entry_function(module)
+def read_plan(module: ModuleOp, main: func.FuncOp) -> Plan:
+    """The plan of an entry function. Raises MSC0905 when it holds anything but views and calls."""
     plan = Plan(slots=list(_slots(module)))
     for argument, size in argument_sizes(main.args, main.arg_attrs).items():
         plan.size_numbers[argument] = len(plan.sizes)
@@ -113,12 +113,12 @@ def _note_copied(call: Call, plan: Plan) -> None:
             tensors[place.root] = replace(tensors[place.root], whole=True)
 
 
-def entry_function(module: ModuleOp) -> func.FuncOp:
-    """@main."""
-    entry = find_entry(module)
-    if entry is None or len(entry.body.blocks) != 1:
-        raise no_c_form("a module without a function @main")
-    return entry
+def entry_functions(module: ModuleOp) -> list[func.FuncOp]:
+    """The entry functions, @main or else the first in front. Raises MSC0905 for a module without."""
+    first = find_entry(module)
+    if first is None or len(first.body.blocks) != 1:
+        raise no_c_form("a module without a function @main or a public one")
+    return [first, *(entry for entry in entries(module) if entry is not first)]
 
 
 def _slots(module: ModuleOp) -> Iterator[WeightSlot]:
@@ -152,12 +152,14 @@ def _argument(argument: BlockArgument, attributes: DictionaryAttr, plan: Plan) -
             plan.workspace_bytes = buffer.bytes
         case "weights":
             plan.weights_bytes = buffer.bytes
-        case "input" | "output":
+        case "input" | "output" | "state":
+            role = "output" if role == "output" else "input"
             tensors = plan.inputs if role == "input" else plan.outputs
             name = _text(attributes, "ms.name") or argument.name_hint or f"{role}{len(tensors)}"
             dtype = _text(attributes, "ms.dtype") or buffer.base
             bounds, codes = _bounds(attributes, buffer.shape, plan), _text(attributes, "ms.codes") or ""
-            tensors.append(TensorSpec(name, "", dtype, buffer.shape, bounds, codes=codes))
+            result = _number(attributes, RESULT)
+            tensors.append(TensorSpec(name, "", dtype, buffer.shape, bounds, codes=codes, result=result))
             return Place(role, len(tensors) - 1, 0, buffer)
         case _:
             raise no_c_form(f"an argument of @main whose ms.role is not one of {', '.join(ROLES)}")
@@ -186,6 +188,11 @@ def _bound(expr: AffineExpr, sizes: int) -> Bound:
 def _text(attributes: DictionaryAttr, name: str) -> str | None:
     attribute = attributes.data.get(name)
     return attribute.data if isinstance(attribute, StringAttr) else None
+
+
+def _number(attributes: DictionaryAttr, name: str) -> int | None:
+    attribute = attributes.data.get(name)
+    return attribute.value.data if isinstance(attribute, IntegerAttr) else None
 
 
 RENAMES = (memref.ReinterpretCastOp, memref.CastOp, memref.ExpandShapeOp, memref.CollapseShapeOp)

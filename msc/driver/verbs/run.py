@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from msc.driver.completion import files
 from msc.driver.options import CompileOptions
 from msc.driver.verbs.model_options import with_compile_options
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from msc.driver.model_outputs import Array
-    from msc.runtime.artifact import CompiledModel
 
 
 @click.command(name="run")
@@ -45,6 +38,8 @@ def command(
 
     Example: msc run lenet5.mir --input image=@digit.npy --expect logits=@logits.npy
     """
+    import numpy as np
+
     from msc.driver.libraries import library_of
     from msc.driver.model_inputs import choose_inputs, read_values
     from msc.driver.model_on_call import made_for
@@ -53,13 +48,9 @@ def command(
     given, expected = read_values(inputs), read_values(expect, "--expect")
     compiled, taken = made_for(options, given, lambda o: library_of(model, o, use_cache=not no_cache).load())
     arrays = choose_inputs(compiled.signature.inputs, taken, seed)
-    outputs = _outputs(compiled, compiled(*arrays))
+    results = compiled.results(*(np.array(array, order="C") for array in arrays))
+    outputs = {t.name: array for t, array in zip(compiled.signature.results, results, strict=True)}
     click.echo(to_json(outputs) if as_json else describe(outputs))
     if output_dir is not None:
         save_outputs(outputs, Path(output_dir))
     check_expected(outputs, expected, Tolerance(atol, rtol))
-
-
-def _outputs(compiled: CompiledModel, result: Array | tuple[Array, ...]) -> Mapping[str, Array]:
-    arrays = result if isinstance(result, tuple) else (result,)
-    return dict(zip((t.name for t in compiled.signature.outputs), arrays, strict=True))

@@ -3,6 +3,7 @@
    for signals, and end them. */
 struct msc_call {
     pthread_t thread;
+    size_t function;
     void *const *tensors;
     void *workspace;
     double *seconds;
@@ -14,13 +15,13 @@ static void *msc_thread(void *argument)
     struct msc_call *const call = argument;
     int before;
     pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &before);
-    call->status = msc_call_here(call->tensors, call->workspace, call->seconds);
+    call->status = msc_calls[call->function](call->tensors, call->workspace, call->seconds);
     pthread_setcanceltype(before, &before);
     return NULL;
 }
 
 /* NULL if the system gives no thread or no memory. */
-void *msc_artifact_start(void *const *tensors, void *workspace, double *seconds, size_t stack)
+void *msc_artifact_start(void *const *tensors, void *workspace, double *seconds, size_t stack, size_t function)
 {
     struct msc_call *const call = malloc(sizeof *call);
     sigset_t all, before;
@@ -28,7 +29,7 @@ void *msc_artifact_start(void *const *tensors, void *workspace, double *seconds,
     int failed;
     if (call == NULL)
         return NULL;
-    *call = (struct msc_call){.tensors = tensors, .workspace = workspace, .seconds = seconds};
+    *call = (struct msc_call){.function = function, .tensors = tensors, .workspace = workspace, .seconds = seconds};
     sigfillset(&all);
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, stack);

@@ -36,6 +36,12 @@ CODES: tuple[Code, ...] = (
         "The interpreter has no meaning for this operation at this stage of the compilation.",
     ),
     Code(
+        "MSC0614",
+        "array cannot be updated in place",
+        "The function leaves a result in the array that it is given. That must be the caller's own array, of the right"
+        " dtype, C-contiguous and writable: a converted copy would be updated instead, and lost.",
+    ),
+    Code(
         "MSC0607",
         "value of an input cannot be read",
         "`--input NAME=@file.npy` reads a NumPy file, `--input NAME=2x3xf32=1,2,3,4,5,6` gives the elements, and one "

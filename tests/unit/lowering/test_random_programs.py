@@ -289,7 +289,7 @@ def test_buffers_hold_what_the_tensors_are(text: str) -> None:
     BufferizePass().apply(Context(), module)
     verify_module(module)
     np.testing.assert_array_equal(evaluate_loops(module, INPUTS, {}), expected)
-    plan = plan_memory(module)
+    (plan,) = plan_memory(module)
     verify_module(module)
     assert plan is not None
     assert plan.lower_bound <= plan.workspace_bytes <= plan.bytes_without_reuse
