@@ -1,4 +1,4 @@
-"""What `verify-loop-stage` checks of entry functions beyond operations: arguments, views, calls, places of parameters."""
+"""What `verify-loop-stage` checks of entry functions beyond operations: arguments, views, calls, parameters."""
 
 from __future__ import annotations
 
