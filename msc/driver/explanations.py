@@ -20,6 +20,7 @@ from msc.driver.kernel_rates import KernelRate, KernelWork, MeasuredKernels
 from msc.driver.options import CompileOptions
 from msc.ir.locations import source_location
 from msc.poly.dependences import dependences
+from msc.poly.kernel_text import kernel_lines
 from msc.poly.plan import Plan
 from msc.poly.plan_changes import described_change
 from msc.runtime.machine import Machine
@@ -53,6 +54,8 @@ class KernelExplanation:
     pattern: str
     operations: tuple[str, ...]
     fusion: tuple[str, ...]
+    statements: tuple[str, ...]
+    """What the schedule's S0, S1 compute, over which dimensions S0.0, S0.1."""
     schedule: tuple[str, ...]
     schedule_reasons: tuple[str, ...]
     flops: int
@@ -116,6 +119,7 @@ def _explain(
         pattern=pattern.data if isinstance(pattern, StringAttr) else "",
         operations=tuple(_origin(op) for op in kernel.body.block.ops if _computes(op)),
         fusion=_strings(kernel, "gk.reasons"),
+        statements=tuple(kernel_lines(model)),
         schedule=_strings(kernel, "gk.schedule"),
         schedule_reasons=_strings(kernel, "gk.schedule_reasons"),
         flops=work.flops,
@@ -180,6 +184,7 @@ def _paragraph(kernel: KernelExplanation) -> str:
         ("runs", _runs_line(kernel)),
         ("made of", kernel.operations),
         ("fusion", kernel.fusion),
+        ("computes", kernel.statements),
         ("schedule", kernel.schedule),
         ("because", kernel.schedule_reasons),
         ("predicted", (_predicted_line(kernel),)),

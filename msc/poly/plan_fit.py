@@ -12,7 +12,7 @@ from msc.poly.plan import Group, Member, Plan
 
 
 def check_fit(model: KernelModel, plan: Plan) -> None:
-    """Raise ValueError, naming the loop, when a plan does not fit its kernel."""
+    """Raise ValueError, naming the loop or the statement, when a plan does not fit its kernel."""
     for member in _members(plan):
         _check_member(model, member)
     for group in (*plan.first, *plan.groups):
@@ -23,6 +23,18 @@ def check_fit(model: KernelModel, plan: Plan) -> None:
             _check_rest(model, plan, member)
     for number in range(len(model.statements)):
         _check_statement(number, [m for m in _members(plan) if number in m.dims])
+    _check_complete(model, plan)
+
+
+def _check_complete(model: KernelModel, plan: Plan) -> None:
+    """Each statement runs once."""
+    run = [s for group in (*plan.first, *plan.groups) for s in group.statements]
+    count = len(model.statements)
+    wrong = [f"S{s} is missing" for s in range(count) if s not in run]
+    wrong += [f"S{s} runs {run.count(s)} times" for s in range(count) if run.count(s) > 1]
+    wrong += [f"there is no S{s}" for s in sorted(set(run)) if s >= count]
+    if wrong:
+        raise ValueError(f"{', '.join(wrong)}; a schedule runs every statement once")
 
 
 def _members(plan: Plan) -> Iterator[Member]:

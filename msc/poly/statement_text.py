@@ -23,13 +23,13 @@ _SIMPLE = re.compile(r"\((\w+) ([*]|floordiv|mod) (\d+)\)")
 def statement_lines(statement: Statement, operands: Sequence[str], results: Sequence[str]) -> tuple[str, ...]:
     """The loops of a statement, its start where it reduces, and its body, on named operands and results."""
     loops = ", ".join(f"{name} < {extent}" for name, extent in zip(statement.names, statement.extents, strict=True))
-    target = f"{results[statement.result]}{_index(statement.write.results, statement.names)}"
+    target = f"{results[statement.result]}{index_text(statement.write.results, statement.names)}"
     body = scalar_text(statement.body, operands, statement.names)
     head = (f"for {loops}:",) if loops else ()
     if statement.combine is None:
         return (*head, f"  {target} = {body}")
     start = () if statement.accumulate else (f"{target} = {_start(statement)}",)
-    return (*start, *head, f"  {_update(target, statement.combine, body)}")
+    return (*start, *head, f"  {update_text(target, statement.combine, body)}")
 
 
 def _start(statement: Statement) -> str:
@@ -37,7 +37,8 @@ def _start(statement: Statement) -> str:
     return _number(identity(statement.combine, statement.body.dtype))
 
 
-def _update(target: str, combine: Combine, body: str) -> str:
+def update_text(target: str, combine: Combine, body: str) -> str:
+    """What writes a combination of what is there and a value."""
     if combine in _UPDATES:
         return f"{target} {_UPDATES[combine]} {body}"
     return f"{target} = {combine}({target}, {body})"
@@ -73,7 +74,8 @@ def _read(read: Read, operands: Sequence[str], names: Sequence[str]) -> str:
     return operands[read.operand] + (f"[{', '.join(places)}]" if places else "")
 
 
-def _index(exprs: Sequence[AffineExpr], names: Sequence[str]) -> str:
+def index_text(exprs: Sequence[AffineExpr], names: Sequence[str]) -> str:
+    """The index of an element, in brackets; nothing for a scalar."""
     return f"[{', '.join(_affine(expr, names) for expr in exprs)}]" if exprs else ""
 
 

@@ -22,6 +22,7 @@ from msc.dialects import gk
 from msc.dialects.ms.base import ViewOp
 from msc.ir.locations import source_location
 from msc.poly.dependences import Dependences, dependences
+from msc.poly.kernel_text import kernel_lines
 from msc.poly.model import KernelModel
 from msc.poly.plan import Plan, from_lines, to_lines
 from msc.poly.plan_fit import check_fit
@@ -35,6 +36,8 @@ from msc.support.progress import step
 from msc.targets.cpu import CpuTarget, cpu_target
 
 SCHEDULE, REASONS = "gk.schedule", "gk.schedule_reasons"
+_SHOWN_STATEMENTS = 12
+"""Of a kernel whose schedule is refused."""
 
 
 @dataclass(frozen=True)
@@ -132,9 +135,15 @@ def _check_given(kernel: gk.KernelOp, model: KernelModel, deps: Dependences) -> 
         message = "its gk.schedule breaks a dependence: isl finds a value that is used before it is computed"
     except (ValueError, KeyError, IndexError) as problem:
         message = f"its gk.schedule is no plan for it: {problem}"
-    help_ = "remove the attribute, and msc chooses a schedule"
+    lines = kernel_lines(model)
     raise MscError(
-        Diagnostic("MSC0408", f"kernel {kernel.label.data!r}: {message}", source_location(kernel), help=help_)
+        Diagnostic(
+            "MSC0408",
+            f"kernel {kernel.label.data!r}: {message}",
+            source_location(kernel),
+            notes=tuple(lines if len(lines) <= _SHOWN_STATEMENTS else [*lines[:_SHOWN_STATEMENTS], "..."]),
+            help="remove the attribute, and msc chooses a schedule",
+        )
     )
 
 

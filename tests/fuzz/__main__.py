@@ -1,4 +1,4 @@
-"""Fuzz msc: `python -m tests.fuzz onnx --minutes 10`, or `onnx-c`, or `mir`. Needs the extra `fuzz`.
+"""Fuzz msc: `python -m tests.fuzz onnx --minutes 10`, or `onnx-c`, `mir`, `scf`, `loop`. Needs the extra `fuzz`.
 
 Atheris (libFuzzer) keeps what reaches new code and changes it further, in bytes or by the target's own mutator. Every
 answer must be a result or an MscError, within `SECONDS` of CPU time and `MEMORY_BYTES`. What is not is written to a
@@ -36,6 +36,8 @@ _TARGETS = {
     "onnx": ("tests.fuzz.onnx_models", "OnnxModels"),
     "onnx-c": ("tests.fuzz.onnx_programs", "OnnxPrograms"),
     "mir": ("tests.fuzz.mir_texts", "MirTexts"),
+    "scf": ("tests.fuzz.edited_stages", "EditedGraphs"),
+    "loop": ("tests.fuzz.edited_stages", "EditedLoops"),
 }
 _INTERNAL = "MSC09"
 """The first letters of the codes that say that msc itself is wrong."""
@@ -126,7 +128,7 @@ def main(name: str, file: Path | None, minutes: float, seed: int, out: Path) -> 
         for number, data in enumerate(target.seeds()):
             (corpus / f"{number:05}").write_bytes(data)
     out.mkdir(parents=True, exist_ok=True)
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, resource.getrlimit(resource.RLIMIT_AS)[1]))
     session = Session(target, corpus, out, minutes)
     limits = [f"-timeout={_BACKSTOP_SECONDS}", f"-report_slow_units={_BACKSTOP_SECONDS}", "-rss_limit_mb=0"]
     arguments = [sys.argv[0], f"-seed={seed}", *limits, "-max_len=32768"]

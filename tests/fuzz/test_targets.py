@@ -31,3 +31,11 @@ def test_damage_is_answered(name: str, times: int) -> None:
         for _ in range(times)
     }
     assert len(answers) > 5
+
+
+@pytest.mark.parametrize("name", ["scf", "loop"])
+def test_edited_stages_run_inside_their_buffers(name: str) -> None:
+    target, random = load(name), np.random.default_rng(4)
+    data = next(iter(target.seeds()))
+    answers = [answer(target, target.damaged(data, random, bytes)) for _ in range(12)]
+    assert all(text.startswith("MSC") or "run" in text for text in answers)
