@@ -17,6 +17,9 @@ from msc.poly.model import KernelModel
 MAX_OPERATIONS = 20_000_000
 """isl's own work limit for one kernel (about a second); beyond it the caller falls back to a plain schedule."""
 
+CORNER = 16
+"""Iterations of each loop among which isl looks for shared ones."""
+
 
 class ScheduleLimit(Exception):
     """isl gave up: the kernel is too complicated for its operation limit."""
@@ -38,7 +41,7 @@ def shared_loops(model: KernelModel, deps: Dependences, statements: Sequence[int
     """
     if not all(model.statements[s].extents for s in statements):
         return []
-    schedule = _compute(deps)
+    schedule = _compute(_corner(model, deps, statements))
     node = schedule.get_root().child(0)
     if node.get_type() != isl.schedule_node_type.band:
         return []
@@ -47,8 +50,26 @@ def shared_loops(model: KernelModel, deps: Dependences, statements: Sequence[int
     for position in range(node.band_n_member()):
         dims = _aligned_dims(partial.get_union_pw_aff(position))
         if set(dims) == set(statements):
-            loops.append(SharedLoop(dims, bool(node.band_member_get_coincident(position))))
+            coincident = bool(node.band_member_get_coincident(position)) and carries_nothing(deps, dims)
+            loops.append(SharedLoop(dims, coincident))
     return loops
+
+
+def _corner(model: KernelModel, deps: Dependences, statements: Sequence[int]) -> Dependences:
+    """The dependences among the first iterations of each loop: isl's time grows with the extents, its loops do not.
+
+    A loop that carries no dependence carries none there; whether one of there carries none anywhere is to be asked.
+    """
+    boxes = [_corner_of(s, len(model.statements[s].extents)) for s in statements]
+    box = isl.UnionSet("{ " + "; ".join(boxes) + " }")
+    order, flow, updates = (m.intersect_domain(box).intersect_range(box) for m in (deps.order, deps.flow, deps.updates))
+    return Dependences(deps.domain.intersect(box), order, flow, updates)
+
+
+def _corner_of(statement: int, rank: int) -> str:
+    names = [f"d{k}" for k in range(rank)]
+    bounds = " and ".join(f"{name} < {CORNER}" for name in names)
+    return f"S{statement}[{', '.join(names)}] : {bounds}"
 
 
 def _compute(deps: Dependences) -> isl.Schedule:

@@ -14,7 +14,7 @@ from msc.graph_kernel.expanders.emitter import Emitter
 Op = TypeVar("Op", bound=MsOp)
 Rule: TypeAlias = Callable[[Op, Emitter], SSAValue | None]
 
-_FAMILIES = ("arithmetic", "selection", "movement", "views", "reductions", "products")
+_FAMILIES = ("arithmetic", "selection", "movement", "views", "reductions", "products", "convolutions")
 _RULES: dict[type[MsOp], list[Rule[MsOp]]] = {}
 
 
