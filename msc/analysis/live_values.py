@@ -19,7 +19,7 @@ from msc.ir.typed import static_shape
 from msc.poly.live import LiveShape, NotLive, Size, is_whole, meet, reshaped, whole
 from msc.poly.live_statements import LiveAnalysis
 from msc.poly.model import KernelStatement, statements_of
-from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.diagnostics import DecidedByCall, Diagnostic, MscError
 
 
 class LiveValues:
@@ -88,7 +88,7 @@ class LiveValues:
         analysis = LiveAnalysis([a.shape for a in model.arrays], self.sizes, dict(enumerate(self.inputs(op))))
         analysis.run(model.statements)
         for result, position in zip(op.results, output_positions(op), strict=True):
-            self._known[result] = analysis.arrays[position]
+            self._known[result] = analysis.arrays.get(position, whole(model.arrays[position].shape))
 
     def _entries(self, value: SSAValue) -> LiveShape:
         live = self.of(value)
@@ -125,4 +125,4 @@ class LiveValues:
 def _refused(op: Operation, message: str, sizes: Sequence[Size]) -> MscError:
     size = sizes[0]
     help_ = f"bind what it works on, say --dim {size.name}={size.high}"
-    return MscError(Diagnostic("MSC0208", f"{op.name}: {message}", source_location(op), help=help_))
+    return DecidedByCall(Diagnostic("MSC0208", f"{op.name}: {message}", source_location(op), help=help_))

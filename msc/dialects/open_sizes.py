@@ -34,6 +34,8 @@ CONSTANT = "ms.size"
 """Of a constant whose value is an expression over the sizes: a map from them to it."""
 LIVE = "ms.live"
 """Of a result of the entry function: the factors of each of its dimensions, as in `gk.live`."""
+WHOLE = "ms.whole"
+"""Of a result of the entry function that is written whole, whatever part of it is live."""
 KERNEL_SIZES, KERNEL_LIVE = "gk.sizes", "gk.live"
 
 

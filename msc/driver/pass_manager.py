@@ -14,7 +14,7 @@ from xdsl.utils.exceptions import DiagnosticException
 from msc.driver.reproducer import Reproducing
 from msc.ir.locations import SourceText
 from msc.ir.verification import module_diagnostics
-from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.diagnostics import DecidedByCall, Diagnostic, MscError
 from msc.support.progress import step
 
 AfterPass = Callable[[str, ModuleOp, float], None]
@@ -53,7 +53,9 @@ class PassManager:
         try:
             item.apply(self.context, module)
         except MscError as error:
-            raise MscError(*with_source_lines(error.diagnostics, self.sources)) from error
+            found = with_source_lines(error.diagnostics, self.sources)
+            decided = isinstance(error, DecidedByCall)
+            raise (DecidedByCall(found[0], error.inputs) if decided else MscError(*found)) from error
         except DiagnosticException as error:
             message = f"pass '{item.name}' failed: {error}"
             raise MscError(Diagnostic("MSC0404", message)) from error

@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from msc.analysis.live_values import LiveValues
 from msc.dialects.gk import KernelOp
-from msc.dialects.open_sizes import LIVE, live_attribute, module_sizes, set_live_inputs
+from msc.dialects.open_sizes import LIVE, live_attribute, live_tensor, module_sizes, set_live_inputs
 from msc.ir.entry import entries
 from msc.ir.locations import source_location
-from msc.poly.live import is_whole
-from msc.support.diagnostics import Diagnostic, MscError
+from msc.ir.typed import static_shape
+from msc.poly.live import LiveShape, is_whole
+from msc.support.diagnostics import DecidedByCall, Diagnostic
 
 
 @dataclass(frozen=True)
@@ -42,11 +44,11 @@ def _note(live: LiveValues, function: FuncOp) -> None:
             set_live_inputs(kernel, live.inputs(kernel), live.sizes)
     results = function.body.block.last_op
     assert isinstance(results, ReturnOp)
-    lives = [live.of(value) for value in results.operands]
+    given = list(function.res_attrs or [DictionaryAttr({})] * len(results.operands))
+    lives = [_meant(live, value, a) for value, a in zip(results.operands, given, strict=True)]
     if any(len(dim) > 1 for dims in lives for dim in dims):
         message = "an output merges dimensions of open sizes"
-        raise MscError(Diagnostic("MSC0208", message, source_location(results)))
-    given = list(function.res_attrs) if function.res_attrs is not None else [DictionaryAttr({})] * len(lives)
+        raise DecidedByCall(Diagnostic("MSC0208", message, source_location(results)))
     function.res_attrs = ArrayAttr(
         [
             attributes
@@ -55,3 +57,9 @@ def _note(live: LiveValues, function: FuncOp) -> None:
             for attributes, dims in zip(given, lives, strict=True)
         ]
     )
+
+
+def _meant(live: LiveValues, value: SSAValue, attributes: DictionaryAttr) -> LiveShape:
+    """What is live of a result, as it is computed and as `ms.live` says of what is computed whole."""
+    said = live_tensor(attributes.data, static_shape(value), live.sizes)
+    return tuple(b if is_whole(a) else a for a, b in zip(live.of(value), said, strict=True))

@@ -5,19 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import AffineMapAttr, ModuleOp
-from xdsl.ir.affine import AffineConstantExpr, AffineExpr, AffineMap
+from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, DictionaryAttr, ModuleOp, UnitAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 
 from msc.analysis.live_values import LiveValues
-from msc.dialects.ms.constants import splat_of
+from msc.dialects.arrays import dense_array
+from msc.dialects.ms.arithmetic import AddOp, MulOp
+from msc.dialects.ms.base import BasicOp
+from msc.dialects.ms.constants import constant_of
 from msc.dialects.ms.structure import ConstantOp
-from msc.dialects.open_sizes import CONSTANT, module_sizes
+from msc.dialects.open_sizes import CONSTANT, LIVE, WHOLE, live_attribute, module_sizes
 from msc.graph_kernel.size_comparison import Comparison, Differing, Sample, differs
+from msc.graph_kernel.size_expressions import Linear, Numbers, linear
 from msc.ir.entry import entries
 from msc.ir.locations import source_location
-from msc.poly.affine import simplified
+from msc.ir.typed import static_shape
+from msc.poly.live import Factor, Size
 from msc.support.diagnostics import Diagnostic, MscError
 
 
@@ -27,7 +35,8 @@ class LiftSizes(ModulePass):
 
     Takes: basic operations with shapes of the largest sizes (`ms.sizes`), and `samples`: the same model at other sizes,
     as far through the compiler, given by the driver. Gives: the attribute `ms.size` on each constant whose value is
-    another at other sizes, but linear in them. Raises MSC0208 for everything else in which the model at a sample is
+    another at other sizes, but linear in them, and `ms.live` on each result of @main of which all is computed, whatever
+    the sizes, but less is meant. Raises MSC0208 for everything else in which the model at a sample is
     not the model here, restricted to what is live: other operations, other indices, other parameters.
     """
 
@@ -48,48 +57,82 @@ class LiftSizes(ModulePass):
                 Diagnostic("MSC0208", message, source_location(others[0]), help="give the sizes: --dim NAME=N")
             )
         live = LiveValues(op, entry)
-        found = [Comparison(op, live, sample).check() for sample in self.samples]
-        _lift(found, self.samples, [size.high for size in sizes])
+        found = [Comparison(op, live, sample) for sample in self.samples]
+        differing = [comparison.check() for comparison in found]
+        _cut(entry, found, sizes, self.samples)
+        _lift(differing, self.samples, [size.high for size in sizes])
 
 
 def _lift(found: Sequence[Differing], samples: Sequence[Sample], highest: Sequence[int]) -> None:
-    """Give each operand that is another number in some sample its expression, in a constant of its own."""
+    """Give each operand that is other numbers in some sample its expression."""
+    at = [sample.sizes for sample in samples]
     for user, number in dict.fromkeys(place for differing in found for place in differing):
         constant = user.operands[number].owner
         assert isinstance(constant, ConstantOp)
-        values = [_number(differing.get((user, number), constant)) for differing in found]
-        expr = _through(_number(constant), values, samples, highest)
-        if expr is None:
+        top, values = _numbers(constant), [_numbers(d.get((user, number), constant)) for d in found]
+        known = [value for value in values if value is not None]
+        numbers = linear(top, known, at, highest) if top is not None and len(known) == len(values) else None
+        if numbers is None:
             raise differs(user, "it computes with a number that is no linear function of the sizes")
-        own = constant.clone()
-        own.attributes[CONSTANT] = AffineMapAttr(AffineMap(len(highest), 0, (simplified(expr),)))
-        block = user.parent
-        assert block is not None
-        block.insert_op_before(own, user)
-        user.operands[number] = own.result
+        if isinstance(user, BasicOp) and numbers.is_one_number:
+            user.operands[number] = _inserted(_of_sizes(constant, numbers.expression(), len(highest)), user)
+        else:
+            user.operands[number] = _computed(constant, numbers, highest, user)
 
 
-def _number(constant: ConstantOp) -> int | None:
-    """The value of a constant that is one integer everywhere."""
-    value = splat_of(constant.result)
-    number = None if value is None else float(str(value))
-    return int(number) if number is not None and number.is_integer() else None
-
-
-def _through(
-    top: int | None, values: Sequence[int | None], samples: Sequence[Sample], highest: Sequence[int]
-) -> AffineExpr | None:
-    """The linear expression that has these values, if there is one with integer coefficients.
-
-    Sample k differs from the largest sizes in size k alone, those after them in all.
-    """
-    if top is None or any(value is None for value in values):
+def _numbers(constant: ConstantOp) -> Numbers | None:
+    """The elements of a constant that are integers."""
+    array = dense_array(constant.value)
+    if array.dtype.kind == "b":
         return None
-    total: AffineExpr = AffineConstantExpr(top)
-    for k, high in enumerate(highest):
-        rise, run = top - (values[k] or 0), high - samples[k].sizes[k]
-        if rise % run:
-            return None
-        total = total + (AffineExpr.dimension(k) + -high) * (rise // run)
-    agrees = all(total.eval(s.sizes, ()) == value for s, value in zip(samples, values, strict=True))
-    return total if agrees else None
+    numbers = array.astype(np.int64)
+    return numbers if np.array_equal(numbers.astype(array.dtype), array) else None
+
+
+def _of_sizes(constant: ConstantOp, expression: AffineExpr, sizes: int) -> ConstantOp:
+    """A copy of a constant that says what it is over the sizes."""
+    own = constant.clone()
+    own.attributes[CONSTANT] = AffineMapAttr(AffineMap(sizes, 0, (expression,)))
+    return own
+
+
+def _computed(constant: ConstantOp, numbers: Linear, highest: Sequence[int], user: Operation) -> SSAValue:
+    """The numbers as operations compute them, for what takes no constants or not those of different elements."""
+    dtype = dense_array(constant.value).dtype
+    total: SSAValue = _inserted(constant_of(numbers.constant.astype(dtype)), user)
+    for k, (part, high) in enumerate(zip(numbers.coefficients, highest, strict=True)):
+        if part.any():
+            factor = _inserted(constant_of(part.astype(dtype)), user)
+            plain = constant_of(np.array(high, dtype))
+            size = _inserted(_of_sizes(plain, AffineExpr.dimension(k), len(highest)), user)
+            product = _inserted(MulOp(factor, size, result_types=None), user)
+            total = _inserted(AddOp(total, product, result_types=None), user)
+    return total
+
+
+def _inserted(op: Operation, user: Operation) -> SSAValue:
+    block = user.parent
+    assert block is not None
+    op.location = user.location
+    block.insert_op_before(op, user)
+    return op.results[0]
+
+
+def _cut(entry: FuncOp, found: Sequence[Comparison], sizes: Sequence[Size], samples: Sequence[Sample]) -> None:
+    """Note on results that are computed whole, whatever the sizes, which part of them is meant."""
+    for number in sorted({number for comparison in found for number in comparison.cut}):
+        results = entry.body.block.last_op
+        assert isinstance(results, ReturnOp)
+        shape = static_shape(results.operands[number])
+        shapes = [comparison.cut.get(number, shape) for comparison in found]
+        top, values = np.array(shape, np.int64), [np.array(s, np.int64) for s in shapes]
+        numbers = linear(top, values, [s.sizes for s in samples], [size.high for size in sizes])
+        if numbers is None:
+            raise differs(results, f"a size of output {number} is no linear function of the sizes")
+        live = tuple(
+            (Factor(n, numbers.expression(axis) if any(c[axis] for c in numbers.coefficients) else None),)
+            for axis, n in enumerate(shape)
+        )
+        given = list(entry.res_attrs or [DictionaryAttr({})] * len(results.operands))
+        given[number] = DictionaryAttr({**given[number].data, LIVE: live_attribute(live, sizes), WHOLE: UnitAttr()})
+        entry.res_attrs = ArrayAttr(given)

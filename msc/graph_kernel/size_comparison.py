@@ -22,7 +22,7 @@ from msc.ir.locations import source_location
 from msc.ir.typed import static_shape, tensor_type
 from msc.poly.live import is_whole, size_at, upper_bound
 from msc.poly.model import KernelStatement, statements_of
-from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.diagnostics import DecidedByCall, Diagnostic, MscError
 
 _Given: TypeAlias = ConstantOp | GetParameterOp
 _GIVEN = (ConstantOp, GetParameterOp)
@@ -47,7 +47,7 @@ class Sample:
 def differs(op: Operation, reason: str) -> MscError:
     """MSC0208: the model is another one at other sizes."""
     help_ = "bind the dimension that it works on: --dim NAME=SIZE"
-    return MscError(Diagnostic("MSC0208", f"{op.name}: {reason}", source_location(op), help=help_))
+    return DecidedByCall(Diagnostic("MSC0208", f"{op.name}: {reason}", source_location(op), help=help_))
 
 
 class Comparison:
@@ -60,6 +60,8 @@ class Comparison:
         self._same: dict[SSAValue, SSAValue] = {}
         self._constants: dict[tuple[Operation, int], ConstantOp] = {}
         self._compared: dict[tuple[str, str], bool] = {}
+        self.cut: dict[int, tuple[int, ...]] = {}
+        """The shapes at the sample of results, by number, that are computed whole whatever the sizes."""
 
     def check(self) -> Differing:
         """The operands that are another number in the sample. Raises MSC0208 for every other difference."""
@@ -93,21 +95,23 @@ class Comparison:
         self._same.update(zip(op.results, other.results, strict=True))
 
     def _results(self, op: Operation, other: Operation) -> None:
-        """Every tensor has at least the elements that it has at the sample's sizes; outputs have just those."""
+        """Every tensor has at least the elements that it has at the sample's sizes; what is live of it, just those."""
         ours, theirs = (op.operands, other.operands) if isinstance(op, ReturnOp) else (op.results, other.results)
-        for value, at_sample in zip(ours, theirs, strict=True):
+        for number, (value, at_sample) in enumerate(zip(ours, theirs, strict=True)):
             if not isinstance(value.type, TensorType):
                 continue
             if tensor_type(value).element_type != tensor_type(at_sample).element_type:
                 raise self._differs(op, f"it gives {at_sample.type}")
             shape, live = static_shape(at_sample), self._live.of(value)
             found = tuple(size_at(dim, self._sample.sizes) for dim in live)
-            exact = [isinstance(op, ReturnOp) or not is_whole(dim) for dim in live]
+            exact = [not is_whole(dim) for dim in live]
             fits = len(found) == len(shape) and all(
                 a == b if e else a >= b for a, b, e in zip(found, shape, exact, strict=True)
             )
             if not fits:
                 raise self._differs(op, f"a tensor is {_by(shape)}, where {_by(found)} was derived")
+            if isinstance(op, ReturnOp) and found != shape:
+                self.cut[number] = shape
 
     def _basic(self, op: BasicOp, other: BasicOp) -> None:
         ours, analysis = self._live.statements[op]
@@ -137,6 +141,11 @@ class Comparison:
             if a is not None and b is not None:
                 if a != b:
                     self._constants[user, number] = sampled
+                return
+            if mine.result.type == sampled.result.type and not _is_part(
+                dense_array(sampled.value), dense_array(mine.value)
+            ):
+                self._constants[user, number] = sampled
                 return
         if isinstance(mine, GetParameterOp) and isinstance(sampled, GetParameterOp):
             same = self._is_same_parameter(mine.symbol, sampled.symbol)

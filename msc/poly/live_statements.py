@@ -46,14 +46,18 @@ class LiveAnalysis:
     sizes: tuple[Size, ...]
     arrays: dict[int, LiveShape]
     """What is known: at first the inputs; operand numbers that are not in it are whole."""
+    internal: frozenset[int] = frozenset()
+    """Arrays of which nothing is needed but what the statements read."""
     statements: list[tuple[LiveDim, ...]] = field(default_factory=list[tuple[LiveDim, ...]])
 
     def run(self, statements: Sequence[KernelStatement]) -> None:
         """Follow the statements in order. Raises NotLive where the live part is no box."""
         self.statements = [self._forward(statement) for statement in statements]
-        self.statements = [
-            self._needed(statement, dims) for statement, dims in zip(statements, self.statements, strict=True)
-        ]
+        for number in reversed(range(len(statements))):
+            target = statements[number].target
+            if target in self.internal:
+                self.arrays[target] = self._read_part(target, statements[number:])
+            self.statements[number] = self._needed(statements[number], self.statements[number])
         for statement, dims in zip(statements, self.statements, strict=True):
             if any(len(dims[d]) > 1 for d in statement.reduced):
                 raise NotLive("what is reduced merges dimensions of open sizes")
@@ -72,6 +76,20 @@ class LiveAnalysis:
     def _written(self, statement: KernelStatement, dims: Sequence[LiveDim]) -> LiveShape:
         shape = self.shapes[statement.target]
         return tuple(_written_dim(e, dims, n) for e, n in zip(statement.write.results, shape, strict=True))
+
+    def _read_part(self, array: int, statements: Sequence[KernelStatement]) -> LiveShape:
+        """Of what is written of an array, the part that is read; `statements` are the last ones."""
+        found: list[set[LiveDim]] = [set() for _ in self.shapes[array]]
+        for statement, dims in zip(statements, self.statements[-len(statements) :], strict=True):
+            for read in (read for read in reads(statement.body) if read.operand == array):
+                indirect = {axis for axis, _ in read.indirect}
+                for axis, (expr, size) in enumerate(zip(read.index.results, self.shapes[array], strict=True)):
+                    live: LiveDim = (Factor(size),)
+                    if isinstance(expr, AffineDimExpr) and axis not in indirect:
+                        live = dims[expr.position] if statement.extents[expr.position] == size else live
+                    found[axis].add(live)
+        written = zip(self.arrays[array], found, strict=True)
+        return tuple(parts.pop() if is_whole(dim) and len(parts) == 1 else dim for dim, parts in written)
 
     def _needed(self, statement: KernelStatement, dims: Sequence[LiveDim]) -> tuple[LiveDim, ...]:
         """The dimensions without what nothing reads: the live part of the target is all that is needed."""
@@ -188,7 +206,8 @@ def bounded(model: KernelModel, inputs: Mapping[int, LiveShape], sizes: tuple[Si
     """The model with bounds on its statements' loops, where the live part of its inputs gives some."""
     if not sizes:
         return model
-    analysis = LiveAnalysis([a.shape for a in model.arrays], sizes, dict(inputs))
+    internal = frozenset(k for k, array in enumerate(model.arrays) if array.kind == "internal")
+    analysis = LiveAnalysis([a.shape for a in model.arrays], sizes, dict(inputs), internal)
     analysis.run(model.statements)
     statements = [
         replace(s, bounds=tuple(map(upper_bound, dims)))

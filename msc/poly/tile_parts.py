@@ -7,6 +7,7 @@ takes what whole tiles fill of what the ones before left. How many tiles end the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from xdsl.ir.affine import AffineExpr
@@ -70,6 +71,11 @@ def open_parts(member: Member, bound: AffineExpr) -> list[Part]:
 def _smaller_tiles(member: Member) -> list[int]:
     """The member's tile, half of it, half of that, and so on above 1."""
     return [member.tile >> k for k in range(member.tile.bit_length() - 1)]
+
+
+def end_together(model: KernelModel, dims: Mapping[int, int]) -> bool:
+    """Whether these dimensions of statements end at the same place, as those of one loop have to."""
+    return len({model.statements[s].bound(d) for s, d in dims.items()}) <= 1
 
 
 def member_bound(model: KernelModel, member: Member) -> AffineExpr | None:

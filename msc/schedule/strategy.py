@@ -17,6 +17,7 @@ from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.outer_band import ScheduleLimit, SharedLoop, can_share, carries_nothing, restricted, shared_loops
 from msc.poly.plan import Group, Member, Plan
 from msc.poly.scalar import reads
+from msc.poly.tile_parts import end_together
 from msc.schedule.access import block_size, lanes_of, pieces, scalar_cost, statement_cost, strides, vectorisable
 from msc.schedule.blocks import Blocked, is_handed_over, numbered_loops, with_blocks_outermost
 from msc.schedule.loop_order import turned
@@ -89,7 +90,11 @@ def _outer_band(
 ) -> tuple[Member, ...]:
     inside = deps if len(statements) == len(model.statements) else restricted(deps, statements, ())
     alignment = aligned(model, statements)
-    loops = [SharedLoop(dims, True) for dims in alignment.loops if carries_nothing(inside, dims)]
+    loops = [
+        SharedLoop(dims, True)
+        for dims in alignment.loops
+        if carries_nothing(inside, dims) and end_together(model, dims)
+    ]
     if not alignment.is_complete:
         loops += _others(loops, _loops_of_isl(model, inside, statements, reasons))
     members = [_member(model, loop, _extent(model, loop)) for loop in loops]
@@ -107,7 +112,8 @@ def _loops_of_isl(
         return []
 
     def fits(loop: SharedLoop) -> bool:
-        return loop.coincident and len({model.statements[s].extents[d] for s, d in loop.dims.items()}) == 1
+        alike = len({model.statements[s].extents[d] for s, d in loop.dims.items()}) == 1
+        return loop.coincident and alike and end_together(model, loop.dims)
 
     return list(takewhile(fits, found))
 
@@ -158,7 +164,7 @@ def _merge(
     fixed = [SharedLoop(m.dims, True) for m in band]
     inner = restricted(deps, together, fixed)
     wanted = [{**m.dims, **o.dims} for m, o in zip(group.inner, own, strict=True)]
-    if not can_share(inner, wanted):
+    if not can_share(inner, wanted) or not all(end_together(model, dims) for dims in wanted):
         return None
     known = aligned(model, together).loops
     if any(w not in known for w in wanted) and not _finds(model, inner, together, wanted):

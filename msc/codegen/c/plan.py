@@ -13,7 +13,7 @@ from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineExpr
 from msc.codegen.c.types import BufferType, buffer_type, no_c_form
 from msc.dialects.loop import EntryOp
 from msc.dialects.ms.structure import ParameterOp
-from msc.dialects.open_sizes import argument_sizes, live_tensor
+from msc.dialects.open_sizes import WHOLE, argument_sizes, live_tensor
 from msc.ir.donation import RESULT, STATE
 from msc.ir.entry import entries, find_entry
 from msc.poly.affine import linear_form
@@ -158,8 +158,8 @@ def _argument(argument: BlockArgument, attributes: DictionaryAttr, plan: Plan) -
             name = _text(attributes, "ms.name") or argument.name_hint or f"{role}{len(tensors)}"
             dtype = _text(attributes, "ms.dtype") or buffer.base
             bounds, codes = _bounds(attributes, buffer.shape, plan), _text(attributes, "ms.codes") or ""
-            result = _number(attributes, RESULT)
-            tensors.append(TensorSpec(name, "", dtype, buffer.shape, bounds, codes=codes, result=result))
+            whole, result = WHOLE in attributes.data, _number(attributes, RESULT)
+            tensors.append(TensorSpec(name, "", dtype, buffer.shape, bounds, whole, codes, result))
             return Place(role, len(tensors) - 1, 0, buffer)
         case _:
             raise no_c_form(f"an argument of @main whose ms.role is not one of {', '.join(ROLES)}")

@@ -182,12 +182,17 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_does_not_begin_where_the_tensor_begins_is_refused(name: str, tmp_path: Path) -> None:
+def test_what_no_library_is_right_for_is_compiled_at_each_call(name: str, tmp_path: Path) -> None:
+    """What does not begin where the tensor begins; the reason is what saving it raises."""
     operation, result = REFUSED[name]
     path = tmp_path / "model.mir"
     path.write_text(Model(_ROWS, (operation,), result).text)
+    function = msc.compile(path, dims={"n": (1, 8)}, use_cache=False)
     with pytest.raises(MscError, match="MSC0208"):
-        msc.compile(path, dims={"n": (1, 8)}, use_cache=False)
+        function.save(tmp_path / "model.so")
+    check(path, function, {"n": 3})
+    with pytest.raises(MscError, match=r"MSC0603.*'n' is 9, expected 1 to 8"):
+        function(np.zeros((9, 6), np.float32))
 
 
 MAIN = """#include "{name}.h"

@@ -1,0 +1,59 @@
+"""Numbers at the largest sizes and at samples of others, as linear expressions over the sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir.affine import AffineConstantExpr, AffineExpr
+
+from msc.poly.affine import simplified
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Numbers, element by element, as `constant + sum(coefficients[k] * size k)`."""
+
+    constant: Numbers
+    coefficients: tuple[Numbers, ...]
+
+    @property
+    def is_one_number(self) -> bool:
+        """Whether all elements are the same expression."""
+        return all(
+            part.size and bool((part == part.reshape(-1)[0]).all()) for part in (self.constant, *self.coefficients)
+        )
+
+    def expression(self, place: int = 0) -> AffineExpr:
+        """The element at a flat place."""
+        total: AffineExpr = AffineConstantExpr(int(self.constant.reshape(-1)[place]))
+        for k, part in enumerate(self.coefficients):
+            total = total + AffineExpr.dimension(k) * int(part.reshape(-1)[place])
+        return simplified(total)
+
+
+def linear(
+    top: Numbers, values: Sequence[Numbers], sizes: Sequence[Sequence[int]], highest: Sequence[int]
+) -> Linear | None:
+    """The linear expressions that have these values; None if there are none with integer coefficients.
+
+    `values[k]` are the numbers at `sizes[k]`, which differ from the largest in size k alone, those after them in all.
+    """
+    if any(value.shape != top.shape for value in values):
+        return None
+    coefficients = list[Numbers]()
+    for k, high in enumerate(highest):
+        rise, run = top - values[k], high - sizes[k][k]
+        if (rise % run).any():
+            return None
+        coefficients.append(rise // run)
+    constant = top - sum((c * high for c, high in zip(coefficients, highest, strict=True)), np.zeros_like(top))
+    for value, at in zip(values, sizes, strict=True):
+        found = constant + sum((c * n for c, n in zip(coefficients, at, strict=True)), np.zeros_like(top))
+        if not np.array_equal(found, value):
+            return None
+    return Linear(constant, tuple(coefficients))

@@ -1,0 +1,32 @@
+"""Try random models for some time: `python -m tests.open_sizes --seconds 600 --first 1000`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+
+import click
+
+from tests.open_sizes.trying import Outcome, try_seed
+
+
+@click.command()
+@click.option("--seconds", default=60.0, show_default=True, help="How long.")
+@click.option("--first", default=0, show_default=True, help="The first seed.")
+@click.option("--nodes", default=4, show_default=True, help="Nodes of a model, at least.")
+def main(seconds: float, first: int, nodes: int) -> None:
+    """Print what is not right, and the figures; exit 1 where a model was wrong or failed inside."""
+    end, seed, outcomes = time.monotonic() + seconds, first, list[Outcome]()
+    while time.monotonic() < end:
+        outcomes.append(try_seed(seed, nodes))
+        if outcomes[-1].verdict not in ("right", "not a model"):
+            click.echo(f"{seed} {outcomes[-1].verdict}: {outcomes[-1].text}", nl=True)
+        seed += 1
+    counts = Counter(o.verdict for o in outcomes)
+    click.echo(", ".join(f"{n} {verdict}" for verdict, n in counts.most_common()))
+    sys.exit(int(counts["wrong"] + counts["internal"] > 0))
+
+
+if __name__ == "__main__":
+    main()
