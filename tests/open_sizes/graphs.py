@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from onnx import ModelProto, TensorProto, helper, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 OPSET = 18
 
@@ -67,13 +67,11 @@ class Graph:
     """The least sizes, at which every tensor must exist."""
     inputs: list[Tensor] = field(default_factory=list[Tensor])
     values: list[Tensor] = field(default_factory=list[Tensor])
-    nodes: list[object] = field(default_factory=list[object])
+    nodes: list[NodeProto] = field(default_factory=list[NodeProto])
     constants: list[TensorProto] = field(default_factory=list[TensorProto])
     used: set[str] = field(default_factory=set[str])
 
-    def emit(
-        self, operator: str, inputs: Sequence[str], shape: Shape, kind: int = FLOAT, **attributes: object
-    ) -> Tensor:
+    def emit(self, operator: str, inputs: Sequence[str], shape: Shape, kind: int = FLOAT, **attributes: Any) -> Tensor:
         """A node of one output."""
         name = f"v{len(self.nodes)}"
         self.nodes.append(helper.make_node(operator, list(inputs), [name], name=f"{operator}_{name}", **attributes))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from onnx import GraphProto, helper
+from onnx import GraphProto, ValueInfoProto, helper
 
 from tests.open_sizes.graphs import BOOL, FLOAT, INT, Dim, Graph, Tensor, changed, is_float, with_axes
 
@@ -364,7 +364,7 @@ def scan(graph: Graph) -> None:
 
 
 def _step() -> GraphProto:
-    def info(name: str) -> object:
+    def info(name: str) -> ValueInfoProto:
         return helper.make_tensor_value_info(name, FLOAT, None)
 
     nodes = [

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
+import onnxruntime
 from numpy.typing import NDArray
 from onnx import ModelProto
 
@@ -53,11 +54,10 @@ def try_seed(seed: int, nodes: int = 4) -> Outcome:
 
 
 def _runtime(model: ModelProto, arrays: Mapping[str, Array]) -> list[Array]:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
+    runtime = cast(Any, onnxruntime)  # its stubs are partly untyped
+    options = runtime.SessionOptions()
     options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    session = runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     return cast("list[Array]", session.run(None, dict(arrays)))
 
 
@@ -82,7 +82,7 @@ def _tried(seed: int, path: Path, graph: Graph, expected: Sequence[Sequence[Arra
 
 def _difference(function: CompiledModel, path: Path, arrays: Mapping[str, Array], wanted: Sequence[Array]) -> str:
     """How the outputs differ from both references; "" where they agree with one."""
-    got = function.outputs(*arrays.values())
+    got = function.results(*arrays.values())
     problem = compared(got, wanted)
     if not problem:
         return ""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from onnx import FunctionProto, GraphProto, NodeProto, TensorProto
 
+from msc.importers.onnx.attributes import check_attributes
 from msc.importers.onnx.builder import Builder
 from msc.importers.onnx.failures import failure, shown
 from msc.importers.onnx.faults import Faults
@@ -114,6 +115,7 @@ class Walker:
             return self._call(function, proto, inputs, place)
         domain = "" if proto.domain in DEFAULT_DOMAINS else proto.domain
         opset = frame.opsets.get(domain, 1)
+        check_attributes(proto, opset, node_label(proto), place)
         if importer_of(domain, proto.op_type, opset) is not None:
             return self._import(proto, inputs, frame, place, opset)
         with Faults(node_label(proto), place):

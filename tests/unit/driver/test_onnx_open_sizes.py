@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
+from onnx import ModelProto, TensorProto, helper
 
 import msc
 from msc.driver.model_on_call import ModelOnCall
@@ -45,12 +47,11 @@ def test_a_place_that_depends_on_the_size_is_found_at_the_call(place: int, tmp_p
 
 
 def test_a_place_that_not_every_size_has_is_refused(tmp_path: Path) -> None:
-    function = msc.compile(gather(5, tmp_path), dims=SIZES, use_cache=False)
-    with pytest.raises(MscError, match="MSC0711"):
-        function(np.zeros((1, 4, 4), np.float32))
+    with pytest.raises(MscError, match="index 5 is outside an axis of 2 elements"):
+        msc.compile(gather(5, tmp_path), dims=SIZES, use_cache=False)
 
 
-NUMBERS = {
+NUMBERS: dict[str, tuple[ModelProto, Callable[[Any], Any]]] = {
     "ArgMax": (model([node("ArgMax", ["x"], ["y"], axis=0, keepdims=0)], [X], [Y]), lambda x: x.argmax(0)),
     "Shape": (model([node("Shape", ["x"], ["y"])], [X], [Y]), lambda x: np.array(x.shape)),
     "Size": (model([node("Size", ["x"], ["y"])], [X], [Y]), lambda x: np.array(x.size)),

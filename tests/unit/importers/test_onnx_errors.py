@@ -222,6 +222,31 @@ def test_mutated_models_fail_well() -> None:
             import_proto(made, input_values={"axes": np.array([1])}, shapes={"x": (1, 3, 6, 6)})
 
 
+KERNEL = {"w": np.ones((4, 3, 3, 3), np.float32)}
+IMAGE = tensor("x", [1, 3, 8, 8])
+
+
+def test_attributes_are_those_of_the_operator_in_its_opset() -> None:
+    """Otherwise a model would silently be another one: `padz` is no padding."""
+    text = failing(one(node("Conv", ["x", "w"], ["y"], padz=[1] * 4), IMAGE, constants=KERNEL))
+    assert "the operator has no attribute 'padz' in opset 17" in text
+    assert "did you mean 'pads'?" in text
+    assert "not INTS" in failing(one(node("Conv", ["x", "w"], ["y"], pads=1.5), IMAGE, constants=KERNEL))
+    assert "it has: none" in failing(one(node("Relu", ["x"], ["y"], alpha=1.0), IMAGE))
+    assert "no attribute 'axes'" in failing(one(node("Squeeze", ["x"], ["y"], axes=[0]), IMAGE))
+    import_proto(one(node("Squeeze", ["x"], ["y"], axes=[0]), IMAGE, opset=11))
+    import_proto(one(node("Conv", ["x", "w"], ["y"], kernel_shape=[3, 3]), IMAGE, constants=KERNEL))
+
+
+@pytest.mark.parametrize(("operator", "shape"), [("Gather", (2,)), ("GatherElements", (1, 3, 1, 8))])
+def test_a_constant_index_is_inside_its_axis(operator: str, shape: tuple[int, ...]) -> None:
+    for index in (8, -9):
+        made = one(node(operator, ["x", "i"], ["y"], axis=2), IMAGE, constants={"i": np.full(shape, index)})
+        assert f"index {index} is outside an axis of 8 elements" in failing(made)
+    for index in (7, -8):
+        import_proto(one(node(operator, ["x", "i"], ["y"], axis=2), IMAGE, constants={"i": np.full(shape, index)}))
+
+
 def test_a_shape_that_depends_on_large_data(tmp_path: Path) -> None:
     """The message names the input; compiling for each of its values is refused."""
     path = tmp_path / "m.onnx"

@@ -18,14 +18,22 @@ def _gather(node: Node) -> Value:
     """One place that is known (the first token, say) is a slice: it fuses, and stays in dimensions of open size."""
     x, indices = node[0], node[1]
     axis = node.axis(node.int_("axis", 0), x.rank)
+    check_places(node, indices, x.shape[axis])
     if x.array is not None or indices.array is None or indices.array.size != 1:
         return node(ms.GatherOp, x, indices, axis=axis)
     shape, place = node.shape_of(x), int(indices.array.reshape(-1)[0])
     place += shape[axis] if place < 0 else 0
-    if not 0 <= place < shape[axis]:
-        return node(ms.GatherOp, x, indices, axis=axis)
     y = cut(node, x, {axis: (place, place + 1, 1)})
     return node.reshape(y, (*shape[:axis], *indices.shape, *shape[axis + 1 :]))
+
+
+def check_places(node: Node, indices: Value, size: int) -> None:
+    """Raise MSC0711 for a known index outside an axis of `size`, which may be unknown (-1)."""
+    if indices.array is None or size < 0:
+        return
+    outside = indices.array[(indices.array < -size) | (indices.array >= size)].reshape(-1)
+    if outside.size:
+        raise node.failure("MSC0711", f"index {outside[0]} is outside an axis of {size} elements")
 
 
 @importer("ArrayFeatureExtractor", domain="ai.onnx.ml")
@@ -37,7 +45,9 @@ def _array_feature_extractor(node: Node) -> Value:
 
 @importer("GatherElements")
 def _gather_elements(node: Node) -> Value:
-    return node(ms.GatherElementsOp, node[0], node[1], axis=node.int_("axis", 0))
+    axis = node.axis(node.int_("axis", 0), node[0].rank)
+    check_places(node, node[1], node[0].shape[axis])
+    return node(ms.GatherElementsOp, node[0], node[1], axis=axis)
 
 
 @importer("GatherND")
