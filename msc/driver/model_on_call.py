@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -63,14 +63,24 @@ class ModelOnCall(CompiledModel):
 
         return infos(open_outputs(self._model, self._options), self._options)
 
+    def __call__(self, *arrays: Array, **named: Array) -> Any:
+        """The model's results, as those of a CompiledModel. Raises as `results` does."""
+        compiled, taken = self._at_call(arrays, named)
+        return compiled(*taken.values())
+
     def results(self, *arrays: Array, **named: Array) -> tuple[Array, ...]:
         """The model's outputs as a tuple. Raises MSC0601 to MSC0604, MSC0716, and what compiling raises."""
+        compiled, taken = self._at_call(arrays, named)
+        return compiled.results(*taken.values())
+
+    def _at_call(
+        self, arrays: Sequence[Array], named: Mapping[str, Array]
+    ) -> tuple[CompiledModel, Mapping[str, Array]]:
+        """The model for these inputs, and those of them that it takes."""
         from msc.driver.open_tensors import checked_inputs
 
         with Door():
-            given = checked_inputs(self._declared, self._options, arrays, named)
-            compiled, taken = self._specialisations.at(given)
-        return compiled.results(*taken.values())
+            return self._specialisations.at(checked_inputs(self._declared, self._options, arrays, named))
 
     @property
     def signature(self) -> NoReturn:
