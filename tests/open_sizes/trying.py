@@ -48,7 +48,7 @@ def try_seed(seed: int, nodes: int = 4) -> Outcome:
         path.write_bytes(model.SerializeToString())
         try:
             expected = [_runtime(model, arrays_of(graph, sizes, seed)) for sizes in SIZES]
-        except Exception as error:  # of whatever kind: ONNX Runtime takes no such model
+        except (Exception, SystemExit) as error:  # of whatever kind: ONNX Runtime takes no such model
             return Outcome(seed, "not a model", str(error)[:200])
         return _tried(seed, path, graph, expected)
 
@@ -75,7 +75,7 @@ def _tried(seed: int, path: Path, graph: Graph, expected: Sequence[Sequence[Arra
     except MscError as error:
         code = error.diagnostics[0].code
         return Outcome(seed, "internal" if code.startswith("MSC09") else "refused", str(error))
-    except Exception as error:  # whatever it is, it is a bug
+    except (Exception, SystemExit) as error:  # whatever it is, it is a bug
         return Outcome(seed, "internal", f"{type(error).__name__}: {error}")
     return Outcome(seed, "refused" if on_call else "right", refusal)
 
