@@ -26,7 +26,9 @@ if TYPE_CHECKING:
         uint32,
         uint64,
     )
+    from msc.frontend.jit import jit
     from msc.frontend.modes import GRAPH_MODE, PYNATIVE_MODE, get_context, set_context
+    from msc.frontend.mutable import mutable
     from msc.frontend.parameter import Parameter, ParameterTuple
     from msc.frontend.randomness import set_seed
     from msc.ops import Tensor
@@ -55,7 +57,9 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "jit",
     "load",
+    "mutable",
     "set_context",
     "set_seed",
     "uint8",
@@ -79,7 +83,9 @@ _EXPORTS: dict[str, tuple[str, str]] = {
     "Tensor": ("msc.ops", "Tensor"),
     "compile": ("msc.driver.api", "compile"),
     "get_context": ("msc.frontend.modes", "get_context"),
+    "jit": ("msc.frontend.jit", "jit"),
     "load": ("msc.runtime.artifact", "load"),
+    "mutable": ("msc.frontend.mutable", "mutable"),
     "set_context": ("msc.frontend.modes", "set_context"),
     "set_seed": ("msc.frontend.randomness", "set_seed"),
 }

@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from msc.frontend.dtypes import DType
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from xdsl.ir import SSAValue
 
     from msc.frontend.parameter import Parameter
@@ -47,6 +48,14 @@ class GraphBuilder(Protocol):
         """From here on the parameter has another value, which also stays after the call."""
         ...
 
+    def changing(self, tensor: Tensor) -> None:
+        """A tensor is about to refer to another value."""
+        ...
+
+    def value_of(self, tensor: Tensor, what: str) -> NDArray[Any]:
+        """The elements of a symbolic tensor, which `what` needs: the graph ends here and is run, if it can."""
+        ...
+
 
 class _Installed(threading.local):
     builder: GraphBuilder | None = None
@@ -57,8 +66,8 @@ INSTALLED = _Installed()
 
 
 @contextmanager
-def capturing(builder: GraphBuilder) -> Generator[None]:
-    """Within, operations on symbolic tensors and parameters go to `builder`."""
+def capturing(builder: GraphBuilder | None) -> Generator[None]:
+    """Within, operations on symbolic tensors and parameters go to `builder`; without one all run at once."""
     outer, INSTALLED.builder = INSTALLED.builder, builder
     try:
         yield

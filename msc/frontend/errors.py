@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import linecache
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType
+from typing import ClassVar
 
 from msc.support.diagnostics import Diagnostic, Location, MscError
 
@@ -43,22 +45,40 @@ class ApiAttributeError(ApiError, AttributeError):
 
 
 def at_user_line(code: str, message: str, *, help: str | None = None, notes: tuple[str, ...] = ()) -> Diagnostic:
-    """A diagnostic at the innermost line outside of msc that is being executed, with the calls that led there."""
-    frames = list(islice(user_frames(), _MAXIMUM_CALLERS))
-    if not frames:
+    """A diagnostic at the innermost line outside of msc that is executed or read, with the calls that led there."""
+    places = list(islice(user_places(), _MAXIMUM_CALLERS))
+    if not places:
         return Diagnostic(code, message, notes=notes, help=help)
-    location, line, length = place_of(frames[0])
-    callers = tuple(f"called from {place_of(f)[0]}, in {_name(f.f_code)}" for f in frames[1:])
-    return Diagnostic(code, message, location, line, length, (*notes, *callers), help)
+    first = places[0]
+    callers = tuple(f"called from {place.location}, in {place.function}" for place in places[1:])
+    return Diagnostic(code, message, first.location, first.line, first.length, (*notes, *callers), help)
 
 
-def user_frames() -> Iterator[FrameType]:
-    """The frames outside of msc, innermost first, as far as the thread's program or the tool that runs it."""
+@dataclass(frozen=True)
+class UserPlace:
+    """A place in user code: where it is, the text of its line, how many characters are meant, and the function."""
+
+    location: Location
+    line: str | None
+    length: int
+    function: str
+
+
+class Readers:
+    """Functions of msc that read user code instead of running it. `places` gives where such a frame is reading."""
+
+    codes: ClassVar[dict[CodeType, Callable[[FrameType], UserPlace]]] = {}
+
+
+def user_places() -> Iterator[UserPlace]:
+    """Where user code is, innermost first, as far as the thread's program or the tool that runs it."""
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
         name = frame.f_code.co_filename
-        if not name.startswith(_PACKAGE) and not name.startswith("<frozen"):
-            yield frame
+        if frame.f_code in Readers.codes:
+            yield Readers.codes[frame.f_code](frame)
+        elif not name.startswith(_PACKAGE) and not name.startswith("<frozen"):
+            yield UserPlace(*place_of(frame), _name(frame.f_code))
             if frame.f_code.co_name == "<module>" or frame.f_code.co_name.startswith("test_"):
                 return
         frame = frame.f_back

@@ -69,10 +69,18 @@ class CellLike(Protocol):
     def construct(self, *args: Any, **kwargs: Any) -> Any: ...
 
 
+def _call_cell(cell: CellLike, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """Loads what captures and compiles: not before the first call in graph mode."""
+    from msc.frontend.jit import call_cell
+
+    Hooks.call_cell = staticmethod(call_cell)
+    return call_cell(cell, args, kwargs)
+
+
 class Hooks:
     """What graph mode installs. `call_cell` runs a Cell that is called, in graph mode or under capture."""
 
-    call_cell: Callable[[CellLike, tuple[Any, ...], Mapping[str, Any]], Any] | None = None
+    call_cell: Callable[[CellLike, tuple[Any, ...], Mapping[str, Any]], Any] | None = staticmethod(_call_cell)
 
 
 class Context:

@@ -8,7 +8,7 @@ import numpy as np
 
 from msc.frontend.capture import INSTALLED, Symbol
 from msc.frontend.errors import ApiTypeError, ApiValueError
-from msc.frontend.tensor import Array, Number, Placeholder, Tensor
+from msc.frontend.tensor import Array, Number, Placeholder, Tensor, concrete
 
 UNNAMED = "Parameter"
 """The name of a parameter that no Cell and no user has named yet."""
@@ -75,7 +75,7 @@ class Parameter(Tensor):
 
     def asnumpy(self) -> Array:
         """The elements as a NumPy array of its own."""
-        return np.array(self.content)
+        return np.array(concrete(self, "asnumpy()"))
 
     numpy = asnumpy
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from msc.frontend import dtypes
 from msc.frontend.arrays import array_of
-from msc.frontend.capture import Symbol
+from msc.frontend.capture import INSTALLED, Symbol
 from msc.frontend.dtypes import DType, DTypeLike, as_dtype, of_numpy
 from msc.frontend.errors import ApiAttributeError, ApiTypeError, ApiValueError, NeedsValue
 from msc.frontend.formatting import representation
@@ -126,6 +126,8 @@ class Tensor:
 
     def replace(self, content: Array | Symbol | Placeholder) -> None:
         """Refer to another value: what item assignment does. All names of this tensor see it."""
+        if INSTALLED.builder is not None:
+            INSTALLED.builder.changing(self)
         self.content = content
 
     @property
@@ -202,6 +204,9 @@ class Tensor:
             raise ApiValueError("MSC0804", f"{what} takes a tensor of one element; this one has shape {self.shape}")
         return array.item()
 
+    def __contains__(self, item: Tensor | Number) -> bool:
+        return bool((self == item).any())  # pyright: ignore[reportAttributeAccessIssue]
+
     def __len__(self) -> int:
         if not self.shape:
             raise ApiTypeError("MSC0804", "a tensor of rank 0 has no length")
@@ -215,10 +220,11 @@ class Tensor:
         return (self[i] for i in range(self.shape[0]))
 
     def __str__(self) -> str:
-        return str(self.content) if isinstance(self.content, np.ndarray) else repr(self)
+        return repr(self) if isinstance(self.content, Placeholder) else str(concrete(self, "text"))
 
     def __repr__(self) -> str:
-        return representation(self.shape, self.dtype, self.content if isinstance(self.content, np.ndarray) else None)
+        known = isinstance(self.content, np.ndarray) or INSTALLED.builder is not None
+        return representation(self.shape, self.dtype, concrete(self, "text") if known else None)
 
     def __format__(self, specification: str) -> str:
         array = concrete(self, "formatting")
@@ -289,7 +295,9 @@ def concrete(tensor: Tensor, what: str = "this operation") -> Array:
     if isinstance(value, np.ndarray):
         return value
     if isinstance(value, Symbol):
-        raise NeedsValue(what)
+        if INSTALLED.builder is None:
+            raise NeedsValue(what)
+        return INSTALLED.builder.value_of(tensor, what)
     raise ApiValueError(
         "MSC0806",
         f"{what} needs the elements of a tensor that was made of a shape alone: {tensor!r}",

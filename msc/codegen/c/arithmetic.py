@@ -215,11 +215,13 @@ def resize_mask(prelude: Prelude, mask: Value, bits: int) -> Value:
     if mask.type.bits == bits:
         return mask
     wanted = CType(f"i{bits}", mask.type.lanes, True)
-    function = "__builtin_convertvector"
+    function, text = "__builtin_convertvector", mask.text
     if bits > mask.type.bits:
         prelude.plain.add("wider_mask")
         function = "msc_wider_mask"
-    return Value(f"{function}({mask.text}, {prelude.type_name(wanted)})", wanted, reads=mask.reads)
+        # A comma in braces would end the argument of a macro.
+        text = f"({text})" if "{" in text else text
+    return Value(f"{function}({text}, {prelude.type_name(wanted)})", wanted, reads=mask.reads)
 
 
 _INTEGER_RELATIONS = {0: "==", 1: "!=", 2: "<", 3: "<=", 4: ">", 5: ">=", 6: "<", 7: "<=", 8: ">", 9: ">="}

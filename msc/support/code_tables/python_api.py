@@ -1,7 +1,8 @@
-"""MSC08xx: the Python API. 0801 to 0839: tensors, operations, cells and what they are given."""
+"""MSC08xx: the Python API. 0801 to 0839: tensors, operations, cells and what they are given; 0840 on: graph mode."""
 
 from __future__ import annotations
 
+from msc.support.code_tables import capture
 from msc.support.code_tables.entry import Code
 
 CODES: tuple[Code, ...] = (
@@ -66,4 +67,5 @@ CODES: tuple[Code, ...] = (
         "The message names the layer, the argument and what it may be.",
     ),
     Code("MSC0825", "no such activation", "An activation is a name such as 'relu', a Cell or a function of a tensor."),
+    *capture.CODES,
 )

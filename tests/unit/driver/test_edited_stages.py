@@ -35,27 +35,6 @@ def test_a_loop_that_leaves_its_buffer_is_refused(model: Path, door: Callable[[P
         door(edited(model, "= 0 to 6 ", "= 0 to 30000000 "), model)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("gk.yield %", "gk.yield %x, %", "MSC0"),
-        ("gk.pattern", 'gk.schedule = ["do S0 S9"], gk.pattern', "MSC0408.*there is no S9"),
-    ],
-)
-def test_mistakes_are_shown_where_they_were_made(model: Path, old: str, new: str, message: str) -> None:
-    text = stage_text(compile_model(str(model), OPTIONS, "gk"))
-    path = model.parent / "small.gk.mir"
-    path.write_text(text.replace(old, new, 1), "utf-8")
-    with pytest.raises(MscError, match=message) as error:
-        compile_model(str(path), OPTIONS)
-    first = error.value.diagnostics[0]
-    assert first.place is not None
-    assert first.source_line is not None
-    assert first.place.file == str(path)
-    assert path.read_text("utf-8").split("\n")[first.place.line - 1] == first.source_line
-    assert "this was made of" in str(error.value) or "gk.yield" in old
-
-
 def test_every_verifier_of_the_table_changes_nothing() -> None:
     names = [name for stage in STAGES for name in stage.verifiers]
     assert names

@@ -1,0 +1,258 @@
+"""`jit`: functions and Cells whose calls are captured and compiled, once for each signature."""
+
+from __future__ import annotations
+
+import functools
+import time
+import types
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overload
+from weakref import WeakKeyDictionary
+
+from msc.frontend.capture import INSTALLED
+from msc.frontend.errors import ApiTypeError, ApiValueError
+from msc.support.diagnostics import Diagnostic, MscError
+
+if TYPE_CHECKING:
+    from msc.frontend.execution import Program
+    from msc.frontend.reader.capture import Arguments, Captured
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+MAXIMUM_ENTRIES = 8
+"""Compiled graphs of one signature; what changes more often than that runs in PyNative mode."""
+
+
+@dataclass
+class Event:
+    """Something that happened to a function: `kind` is `compiled`, `recompiled`, `split` or `not compiled`."""
+
+    kind: str
+    reason: str
+    place: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A graph and the program that runs it."""
+
+    captured: Captured
+    program: Program | None
+
+
+@dataclass
+class History:
+    """What happened to a function, for `jit.explain`. The same event is kept once."""
+
+    events: list[Event] = field(default_factory=list[Event])
+
+    def add(self, event: Event) -> None:
+        if not any((e.kind, e.reason, e.place) == (event.kind, event.reason, event.place) for e in self.events):
+            self.events.append(event)
+
+
+class Jitted(Generic[P, R]):
+    """A function or Cell whose calls run as compiled graphs."""
+
+    def __init__(self, function: Callable[P, R], *, fullgraph: bool = False, backend: str = "") -> None:
+        self.__msc_function__ = function
+        self._fullgraph = fullgraph
+        self._backend = backend
+        self._entries: dict[Any, list[Entry]] = {}
+        self._declined: set[tuple[str, int, int]] = set()
+        self._segments: dict[str, Program] = {}
+        self.history = History()
+        functools.update_wrapper(self, function, updated=())
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.__dict__["__msc_function__"], name)
+
+    def __repr__(self) -> str:
+        return f"<jit of {self.__msc_function__!r}>"
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        if INSTALLED.builder is not None:
+            from msc.frontend.reader.entry import call_inside
+
+            return call_inside(self.__msc_function__, args, kwargs)
+        from msc.frontend.reader.entry import signature_of, taken_apart
+
+        arguments = taken_apart(args, kwargs)
+        key = signature_of(arguments)
+        entry = self._find(key)
+        if entry is None:
+            return self._read(key, arguments)
+        return _run(entry, arguments)
+
+    def _find(self, key: Any) -> Entry | None:
+        """An entry whose guards hold, the most recent one first."""
+        broken: str | None = None
+        for entry in reversed(self._entries.get(key, [])):
+            guard = entry.captured.holds()
+            if guard is None:
+                return entry
+            broken = broken or guard.what
+        if broken is not None:
+            self.history.add(Event("recompiled", f"{broken} has changed"))
+        elif self._entries and key not in self._entries:
+            self.history.add(Event("recompiled", f"called with {_described(key)}"))
+        return None
+
+    def _read(self, key: Any, arguments: Arguments) -> Any:
+        from msc.frontend.reader.entry import Unread, read_call
+
+        entries = self._entries.setdefault(key, [])
+        if len(entries) >= MAXIMUM_ENTRIES:
+            return self._eager(arguments, "what it depends on changes in every call", "")
+        start = time.perf_counter()
+        found = read_call(self.__msc_function__, arguments, self._run_segment, self._fullgraph, self._declined)
+        if isinstance(found, Unread):
+            return self._eager(arguments, found.diagnostic.message, str(found.diagnostic.location or ""))
+        if not hasattr(found, "guards"):
+            stopped = cast(Any, found)
+            for split in stopped.splits:
+                self.history.add(Event("split", split.reason, str(split.place or "")))
+            return stopped.result
+        captured = cast("Captured", found)
+        entry = Entry(captured, self._compile(captured))
+        entries.append(entry)
+        self.history.add(Event("compiled", f"for {_described(key)}", "", time.perf_counter() - start))
+        return _run(entry, arguments)
+
+    def _compile(self, captured: Captured) -> Program | None:
+        from msc.frontend.execution import program_of
+
+        if not captured.outputs:
+            return None
+        module = captured.graph.finish(captured.outputs)
+        return program_of(module, captured.graph.weights(), self._backend)
+
+    def _run_segment(self, graph: Any, outputs: Sequence[Any], inputs: Sequence[Any]) -> Sequence[Any]:
+        """Run a part of a graph: compiled when its text is seen for the second time, by the interpreter before."""
+        from msc.frontend.execution import program_of
+
+        module = graph.finish(outputs)
+        text = str(module)
+        if not graph.parameters and self._backend != "interpreter" and text in self._segments:
+            return self._segments[text](inputs)
+        if text in self._seen and not graph.parameters and self._backend != "interpreter":
+            self._segments[text] = program_of(module, graph.weights(), self._backend)
+            return self._segments[text](inputs)
+        self._seen.add(text)
+        return program_of(module, graph.weights(), "interpreter")(inputs)
+
+    @functools.cached_property
+    def _seen(self) -> set[str]:
+        return set()
+
+    def _eager(self, arguments: Arguments, reason: str, place: str) -> Any:
+        from msc.frontend.reader.entry import run_eagerly
+
+        self.history.add(Event("not compiled", reason, place))
+        return run_eagerly(self.__msc_function__, arguments)
+
+
+def _run(entry: Entry, arguments: Arguments) -> Any:
+    arrays: Sequence[Any] = ()
+    if entry.program is not None:
+        given = arguments.arrays()
+        arrays = entry.program([value(given) for value in entry.captured.inputs])
+    return entry.captured.finished(arrays, arguments.leaves)
+
+
+def _described(key: Any) -> str:
+    from msc.frontend.reader.entry import described_signature
+
+    return described_signature(key)
+
+
+# The public functions.
+
+
+@overload
+def jit(function: Callable[P, R], **options: Any) -> Callable[P, R]: ...
+@overload
+def jit(function: None = None, **options: Any) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+
+
+def jit(
+    function: Any = None,
+    *,
+    fullgraph: bool = False,
+    backend: str = "",
+    capture_mode: str = "ast",
+    jit_level: str = "O0",
+    dynamic: int = 0,
+    **others: Any,
+) -> Any:
+    """Compile the calls of a function, method or Cell: `jit(f)`, `@jit`, `@jit(fullgraph=True)`.
+
+    With `fullgraph` what cannot become one graph is an error; otherwise the graph is split there, or the call runs in
+    PyNative mode, and `jit.explain(f)` says why. `backend="interpreter"` runs graphs without compiling C. The other
+    options are MindSpore's and change nothing. Raises MSC0840 and following, MSC0814 for an unknown backend.
+    """
+    del capture_mode, jit_level, dynamic, others
+    if backend not in ("", "interpreter"):
+        raise ApiValueError("MSC0814", f"jit: backend is {backend!r}, not one of '', 'interpreter'")
+    if function is None:
+        return lambda f: jit(f, fullgraph=fullgraph, backend=backend)
+    if isinstance(function, Jitted):
+        return function
+    if not callable(function):
+        raise ApiTypeError("MSC0814", f"jit takes a function or a Cell, not a {type(function).__name__}")
+    return Jitted(function, fullgraph=fullgraph, backend=backend)
+
+
+_CELLS: WeakKeyDictionary[Any, Jitted[..., Any]] = WeakKeyDictionary()
+
+
+def call_cell(cell: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """Call a Cell in graph mode, or as a part of the graph that is being captured."""
+    if INSTALLED.builder is not None:
+        from msc.frontend.reader.entry import call_cell_inside
+
+        return call_cell_inside(cell, args, dict(kwargs))
+    found = _CELLS.get(cell)
+    if found is None:
+        found = _CELLS[cell] = Jitted(cell)
+    return found(*args, **kwargs)
+
+
+def explain(target: Any) -> str:
+    """What became of the calls of a function or Cell: graphs that were compiled, where they were split, and why."""
+    found = (
+        target
+        if isinstance(target, Jitted)
+        else _CELLS.get(target)
+        if not callable(target) or hasattr(target, "construct")
+        else None
+    )
+    if isinstance(target, types.MethodType) and isinstance(target.__func__, Jitted):
+        found = target.__func__
+    if found is None:
+        raise MscError(
+            Diagnostic(
+                "MSC0849",
+                "jit.explain: this has not been compiled",
+                help="call it first, in graph mode or as what jit returned",
+            )
+        )
+    lines = [_line(event) for event in found.history.events]
+    return "\n".join(lines) or "not called yet"
+
+
+def _line(event: Event) -> str:
+    place = f"{event.place}: " if event.place else ""
+    seconds = f" in {event.seconds * 1000:.0f} ms" if event.seconds else ""
+    return f"{place}{event.kind}: {event.reason}{seconds}"
+
+
+jit.explain = explain  # pyright: ignore[reportFunctionMemberAccess]

@@ -1,0 +1,39 @@
+"""`mutable`: numbers that a compiled function takes at run time, not as constants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class MutableInt(int):
+    """An int that may differ between calls of one compiled function."""
+
+    @property
+    def value(self) -> int:
+        return int(self)
+
+
+class MutableFloat(float):
+    """A float that may differ between calls of one compiled function."""
+
+    @property
+    def value(self) -> float:
+        return float(self)
+
+
+def mutable(input_data: Any, dynamic_len: bool = False) -> Any:
+    """The value, whose numbers, in tuples, lists and dicts too, are no constants of a compiled function."""
+    del dynamic_len  # the length is part of the structure, which each compiled function has one of
+    match input_data:
+        case bool():
+            return input_data
+        case int():
+            return MutableInt(input_data)
+        case float():
+            return MutableFloat(input_data)
+        case tuple() | list():
+            return type(input_data)(mutable(item) for item in input_data)
+        case dict():
+            return {key: mutable(item) for key, item in input_data.items()}
+        case _:
+            return input_data

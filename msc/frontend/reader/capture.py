@@ -1,0 +1,329 @@
+"""Reading one call: from a function and its arguments to a graph that gives its results, and does what else it does."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import SSAValue
+
+from msc.dialects.ms.values import known
+from msc.frontend.capture import capturing
+from msc.frontend.dtypes import DType
+from msc.frontend.parameter import Parameter
+from msc.frontend.reader import exceptions, patterns
+from msc.frontend.reader.calls import read_in, readable
+from msc.frontend.reader.graph import Graph, GraphValue
+from msc.frontend.reader.guards import Guard
+from msc.frontend.reader.journal import UNBOUND, Change, Content, Slot, Value
+from msc.frontend.reader.numbers import RuntimeNumber
+from msc.frontend.reader.session import Runner, Session, Split
+from msc.frontend.reader.settling import elements, real, settle
+from msc.frontend.reader.structures import Constant, Flattening, Leaf, Template, children, fill, node
+from msc.frontend.tensor import Tensor
+
+Array: TypeAlias = NDArray[Any]
+
+READERS = (exceptions, patterns)
+"""Modules that register what reads their statements when they are imported."""
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What a call is given: the function's arguments as a template, and what stands at its leaves."""
+
+    template: Template
+    leaves: Sequence[Any]
+    """Tensors, and numbers that may differ between calls."""
+
+    def arrays(self) -> list[Array]:
+        return [array_of(leaf) for leaf in self.leaves]
+
+
+def array_of(leaf: Any) -> Array:
+    """A leaf as an array."""
+    return np.asarray(leaf.content if isinstance(leaf, Tensor) else leaf.value)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a call does beside giving its result: a slot that gets a value, or, without one, something printed."""
+
+    slot: Slot | int | None
+    value: Template
+
+
+@dataclass(frozen=True)
+class Captured:
+    """A graph that was written without a stop, and all that a call needs to use it.
+
+    The leaves of `result` and `effects` are first the outputs of the graph, then the leaves of the arguments.
+    """
+
+    graph: Graph
+    outputs: Sequence[SSAValue]
+    result: Template
+    effects: Sequence[Effect]
+    guards: Sequence[Guard]
+    inputs: Sequence[Callable[[Sequence[Array]], Array]]
+
+    def holds(self) -> Guard | None:
+        """The first guard that does not hold; None if the graph may be used."""
+        return next((guard for guard in self.guards if not guard.holds()), None)
+
+    def finished(self, arrays: Sequence[Array], arguments: Sequence[Any]) -> Any:
+        """What a call gives whose graph gave `arrays`; its effects take place."""
+        leaves = [*arrays, *arguments]
+        result = fill(self.result, leaves)
+        values = [fill(effect.value, leaves) for effect in self.effects]
+        for effect, value in zip(self.effects, values, strict=True):
+            if effect.slot is None:
+                function, args, kwargs = value
+                function(*args, **kwargs)
+            elif isinstance(effect.slot, int):
+                arguments[effect.slot].replace(value)
+            else:
+                effect.slot.set(value)
+        return result
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """A call that was read with stops: it has been executed, and the next one must be read again."""
+
+    result: Any
+    splits: Sequence[Split]
+
+
+class Reading:
+    """One reading of a call of `function`."""
+
+    def __init__(
+        self,
+        function: Any,
+        arguments: Arguments,
+        runner: Runner,
+        *,
+        fullgraph: bool,
+        declined: set[tuple[str, int, int]],
+    ) -> None:
+        self._function = function
+        self._arguments = arguments
+        self.session = Session(runner, fullgraph=fullgraph, declined=declined)
+        self._given: list[Tensor] = []
+        self._symbols: list[GraphValue] = []
+
+    def read(self) -> Captured | Stopped:
+        """Read the call. Raises what user code raises; what it had changed by then is as Python would leave it."""
+        session = self.session
+        session.arguments = self._arguments.arrays()
+        with capturing(session):
+            args, kwargs = fill(self._arguments.template, [self._input(i) for i in range(len(session.arguments))])
+            with _Ending(self):
+                result = self._call(args, kwargs)
+                found = None if session.splits else self._captured(result)
+            if found is not None:
+                return found
+            session.run()
+            return Stopped(self._settled(result), session.splits)
+
+    def _input(self, index: int) -> Any:
+        """A leaf of the arguments as a value of the graph; the tensor is another object than the caller's."""
+        session, leaf = self.session, self._arguments.leaves[index]
+        symbol = session.graph.add_input(known(session.arguments[index]).type, lambda arrays: arrays[index])
+        tensor = session.journal.born(Tensor.of(symbol))
+        self._given.append(tensor)
+        self._symbols.append(symbol)
+        return tensor if isinstance(leaf, Tensor) else RuntimeNumber(type(leaf.value), tensor)
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+
+        function = self._function
+        if hasattr(type(function), "run_construct"):
+            from msc.frontend.reader.entry import call_cell_inside
+
+            return call_cell_inside(function, args, kwargs)
+        target = getattr(function, "__func__", function)
+        source = readable(target.__code__) if isinstance(target, FunctionType) else None
+        if source is None:
+            return function(*args, **kwargs)
+        if target is not function:
+            args = (function.__self__, *args)
+        for value in (*args, *kwargs.values()):
+            self._note_outside(value)
+        return read_in(self.session, target, source, args, kwargs)
+
+    def _note_outside(self, value: Any) -> None:
+        parts = children(value)
+        if parts is None:
+            self.session.note_outside(value)
+
+    # After a reading with stops.
+
+    def run_to_here(self) -> None:
+        """An error leaves things as it found them: tensors that were assigned to have their values."""
+        if self.session.graph.depth == 0:
+            self.session.run()
+            self._settled(None)
+
+    def _settled(self, result: Any) -> Any:
+        """The result with elements in all its tensors; so are the tensors that were changed."""
+        for i, tensor in enumerate(self._given):
+            if tensor.content is not self._symbols[i] and isinstance(self._arguments.leaves[i], Tensor):
+                self._arguments.leaves[i].replace(elements(tensor.content))
+        for change in self.session.root.changes.values():
+            settle(change.slot.get())
+            if isinstance(change.slot, Value):
+                settle(change.slot.holder)
+        by_id = {id(t): self._arguments.leaves[i] for i, t in enumerate(self._given)}
+        flat = Flattening(lambda v: (v, lambda x: x) if id(v) in by_id else None)
+        template = flat.template(result)
+        settle(result)
+        return fill(template, [by_id[id(leaf)] for leaf in flat.leaves]) if flat.leaves else real(result)
+
+    # After one without.
+
+    def _captured(self, result: Any) -> Captured | None:
+        """The graph; None for a result that cannot be made anew in every call."""
+        session = self.session
+        flat = Flattening(self._leaf)
+        flat.is_object = session.journal.is_own
+        try:
+            template = flat.template(result)
+            prints = [Effect(None, flat.template(p)) for p in session.prints]
+            writes = self._argument_writes(flat)
+            changes = self._finished_changes()
+            effects = [Effect(c.slot, _slot_template(flat, c)) for c in changes]
+            self._check(template, *(e.value for e in effects))
+        except _NotRepeatable as reason:
+            session.splits.append(Split(session.place(), str(reason)))
+            return None
+        for change in changes:
+            if isinstance(change.slot, Value) and isinstance(change.slot.holder, Parameter):
+                session.graph.thaw(change.slot.holder)
+                session.guards.drop((id(change.slot.holder), "="))
+        return self._placed(flat, template, [*prints, *writes, *effects])
+
+    def _finished_changes(self) -> list[Change]:
+        """What was changed outside, undone: it takes place when the graph has run."""
+        changes = self.session.journal.finish(self.session.root)
+        return [c for c in changes.values() if c.slot.holder is not self.session.prints]
+
+    def _argument_writes(self, flat: Flattening) -> list[Effect]:
+        found: list[Effect] = []
+        for i, tensor in enumerate(self._given):
+            if tensor.content is not self._symbols[i]:
+                content = Tensor.of(tensor.content)
+                found.append(Effect(i, _content(flat.template(content))))
+        return found
+
+    def _leaf(self, value: Any) -> tuple[Any, Callable[[Any], Any]] | None:
+        if isinstance(value, RuntimeNumber):
+            return value.tensor.content, lambda a, kind=value.kind: kind(a.item())
+        if not isinstance(value, Tensor):
+            return None
+        for i, given in enumerate(self._given):
+            if given is value and isinstance(self._arguments.leaves[i], Tensor):
+                return i, lambda tensor: tensor
+        if isinstance(value, Parameter) or self.session.is_outside(value):
+            return None
+        if isinstance(value.content, np.ndarray):
+            return None
+        return value.content, Tensor.of
+
+    def _placed(self, flat: Flattening, template: Template, effects: list[Effect]) -> Captured:
+        """The graph with the leaves as its outputs; leaves that are arguments come behind those."""
+        session = self.session
+        outputs: list[SSAValue] = []
+        places: list[int] = []
+        computed = [leaf for leaf in flat.leaves if not isinstance(leaf, int)]
+        for leaf in flat.leaves:
+            if isinstance(leaf, int):
+                places.append(len(computed) + leaf)
+            else:
+                places.append(len(outputs))
+                outputs.append(session.ssa(Tensor.of(leaf)))
+        moved = [Effect(e.slot, moved_leaves(e.value, places)) for e in effects]
+        inputs = [given.value for given in session.graph.inputs]
+        guards = list(session.guards)
+        return Captured(session.graph, outputs, moved_leaves(template, places), moved, guards, inputs)
+
+    def _check(self, *templates: Template) -> None:
+        for template in templates:
+            for value in _constants(template):
+                if not self._is_repeatable(value):
+                    raise _NotRepeatable(f"a {type(value).__name__} is made in every call")
+
+    def _is_repeatable(self, value: Any) -> bool:
+        if isinstance(value, _PLAIN) or value is UNBOUND or self.session.is_outside(value):
+            return True
+        if isinstance(value, FunctionType):
+            return not self.session.journal.is_own(value)
+        if isinstance(value, Tensor):
+            return isinstance(value, Parameter) or isinstance(value.content, np.ndarray)
+        return not self.session.journal.is_own(value) and getattr(type(value), "__module__", "") != "builtins"
+
+
+_PLAIN = (
+    *(bool, int, float, complex, str, bytes, type(None), DType, type, range, slice, enum.Enum, np.generic, np.dtype),
+    *(BuiltinFunctionType, ModuleType, type(Ellipsis), type(NotImplemented)),
+)
+
+
+class _Ending:
+    """Runs the graph when an error of user code ends the reading."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, Exception):
+            self._reading.run_to_here()
+
+
+class _NotRepeatable(Exception):
+    """A result holds something that the graph does not make."""
+
+
+def _constants(template: Template) -> list[Any]:
+    if isinstance(template, Constant):
+        value = template.value
+        return [x for v in value for x in _constants(Constant(v))] if isinstance(value, tuple) else [value]
+    return [] if isinstance(template, Leaf) else [v for item in template.items for v in _constants(item)]
+
+
+def moved_leaves(template: Template, places: Sequence[int]) -> Template:
+    """The template with its leaves at other places; constant tensors become new ones in every call."""
+    from dataclasses import replace
+
+    match template:
+        case Constant():
+            return template
+        case Leaf():
+            return Leaf(places[template.index], template.make)
+        case _:
+            return replace(template, items=[moved_leaves(item, places) for item in template.items])
+
+
+def _slot_template(flat: Flattening, change: Change) -> Template:
+    if isinstance(change.slot, Value) and not isinstance(change.after, np.ndarray):
+        return _content(flat.template(Tensor.of(change.after)))
+    if isinstance(change.slot, Content):
+        parts = children(change.after) or ()
+        return node(change.after, [flat.template(part) for part in parts])
+    return flat.template(change.after)
+
+
+def _content(template: Template) -> Template:
+    """The template of a tensor as that of its elements."""
+    if isinstance(template, Leaf):
+        return Leaf(template.index, lambda leaf: elements(leaf))
+    return template

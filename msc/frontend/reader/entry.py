@@ -1,0 +1,161 @@
+"""What `jit` asks of the reader: signatures of calls, reading a call, and calls inside a graph."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from msc.frontend.capture import INSTALLED
+from msc.frontend.mutable import MutableFloat, MutableInt
+from msc.frontend.parameter import Parameter
+from msc.frontend.reader.calls import call, read_in, readable
+from msc.frontend.reader.capture import Arguments, Captured, Reading, Stopped
+from msc.frontend.reader.session import Runner, Session
+from msc.frontend.reader.signals import Refusal
+from msc.frontend.reader.structures import Constant, Entries, Fields, Flattening, Items, Leaf, Template, fill
+from msc.frontend.reader.tracebacks import ShownToUsers
+from msc.frontend.tensor import Tensor
+from msc.support.diagnostics import Diagnostic, MscError
+
+
+def taken_apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+    """The arguments of a call: tensors, arrays and mutable numbers are leaves, all else is constant."""
+    flat = Flattening(_leaf)
+    template = flat.template((args, kwargs))
+    return Arguments(template, flat.leaves)
+
+
+def _leaf(value: Any) -> tuple[Any, Callable[[Any], Any]] | None:
+    if isinstance(value, Parameter):
+        return None
+    if isinstance(value, Tensor) and isinstance(value.content, np.ndarray):
+        return value, _same
+    if isinstance(value, MutableInt | MutableFloat):
+        return value, _same
+    if isinstance(value, np.ndarray):
+        return Tensor(value), _same
+    return None
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def signature_of(arguments: Arguments) -> Any:
+    """What calls have in common that a compiled graph serves."""
+    leaves = tuple(_leaf_key(leaf) for leaf in arguments.leaves)
+    return (_key(arguments.template), leaves)
+
+
+def _leaf_key(leaf: Any) -> Any:
+    if isinstance(leaf, Tensor):
+        content = leaf.content
+        return (content.dtype, content.shape)
+    return type(leaf)
+
+
+def _key(template: Template) -> Any:
+    match template:
+        case Leaf():
+            return template.index
+        case Constant():
+            return _constant_key(template.value)
+        case Items():
+            return (template.kind, *map(_key, template.items))
+        case Entries():
+            return (type(template.like), *template.keys, *map(_key, template.items))
+        case Fields():
+            return (type(template.like), *map(_key, template.items))
+
+
+def _constant_key(value: Any) -> Any:
+    if isinstance(value, bool | int | str | bytes | type(None)):
+        return (type(value), value)
+    if isinstance(value, float | complex):
+        return (type(value), repr(value))
+    if isinstance(value, tuple):
+        return (type(value), *map(_constant_key, value))
+    return _Identity(value)
+
+
+class _Identity:
+    """A key that is one object."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identity) and other.value is self.value
+
+    def __repr__(self) -> str:
+        return f"{type(self.value).__name__}"
+
+
+def described_signature(key: Any) -> str:
+    """A signature for people."""
+    texts = [f"{k[0]}[{'x'.join(map(str, k[1]))}]" if isinstance(k, tuple) else k.__name__ for k in key[1]]
+    return f"({', '.join(texts)})"
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A call that could not be read; nothing of it has been executed."""
+
+    diagnostic: Diagnostic
+
+
+def read_call(
+    function: Any, arguments: Arguments, runner: Runner, fullgraph: bool, declined: set[tuple[str, int, int]]
+) -> Captured | Stopped | Unread:
+    """Read a call. Raises what user code raises, with its lines as the traceback; MSC084x with fullgraph."""
+    reading = Reading(function, arguments, runner, fullgraph=fullgraph, declined=declined)
+    try:
+        with ShownToUsers():
+            return reading.read()
+    except Refusal as refusal:
+        session = reading.session
+        diagnostic = refusal.diagnostic or Diagnostic(refusal.code, refusal.message, help=refusal.help)
+        if fullgraph:
+            raise MscError(diagnostic) from None
+        session.journal.undo(session.root)
+        return Unread(diagnostic)
+
+
+def run_eagerly(function: Any, arguments: Arguments) -> Any:
+    """The call in Python."""
+    args, kwargs = fill(arguments.template, arguments.leaves)
+    target = getattr(function, "run_construct", None)
+    return function(*args, **kwargs) if target is None else target(args, kwargs)
+
+
+# Calls while a graph is being written.
+
+
+def call_inside(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """A call of something that was compiled on its own: here it is a part of the graph."""
+    session = INSTALLED.builder
+    if isinstance(session, Session) and session.frames:
+        return call(session.frames[-1], function, tuple(args), kwargs)
+    return function(*args, **kwargs)
+
+
+def call_cell_inside(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call of a Cell: the `construct` of users is read, that of library layers runs as it is."""
+    session = INSTALLED.builder
+    construct = getattr(type(cell), "construct", None)
+    hooked = cell.__dict__["_forward_pre_hooks"] or cell.__dict__["_forward_hooks"]
+    if isinstance(session, Session) and isinstance(construct, types.FunctionType) and not hooked:
+        source = readable(construct.__code__)
+        if source is not None:
+            session.note_outside(cell)
+            return read_in(session, construct, source, (cell, *args), kwargs)
+    return cell.run_construct(args, kwargs)

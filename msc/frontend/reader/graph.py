@@ -1,0 +1,225 @@
+"""The graph that reading writes: one `graph`-stage function, its inputs, and the parameters that it reads."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from numpy.typing import NDArray
+from xdsl.dialects import func, scf, tensor
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    ModuleOp,
+    StringAttr,
+    TensorType,
+    i1,
+)
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from msc.dialects.element_types import dtype_name
+from msc.dialects.ms.building import GraphBuilder as Writer
+from msc.dialects.ms.shapes import shape_of
+from msc.dialects.ms.structure import GetParameterOp, ParameterOp
+from msc.dialects.ms.values import Value, known
+from msc.frontend.capture import Property, Symbol
+from msc.frontend.dtypes import DType, by_name
+from msc.frontend.immediate import api_error, operation, plain
+from msc.frontend.parameter import Parameter
+from msc.ir.locations import file_location
+from msc.ir.typed import tensor_type as type_of
+
+if TYPE_CHECKING:
+    from msc.support.diagnostics import Location
+
+Array = NDArray[Any]
+
+
+class GraphValue(Symbol):
+    """A value of a graph. Once the graph has run, `array` is what it came to."""
+
+    __slots__ = ("__weakref__", "array", "graph")
+
+    def __init__(self, graph: Graph, ssa: SSAValue, dtype: DType, shape: tuple[int, ...]) -> None:
+        super().__init__(ssa, dtype, shape)
+        self.graph = graph
+        self.array: Array | None = None
+
+    def is_outermost(self, entry: Block) -> bool:
+        """Whether `entry` itself defines the value, not a block inside it."""
+        owner = self.ssa.owner
+        return (owner if isinstance(owner, Block) else owner.parent) is entry
+
+    def is_in(self, block: Block) -> bool:
+        """Whether `block`, or one inside it, defines the value."""
+        owner = self.ssa.owner
+        current = owner if isinstance(owner, Block) else owner.parent
+        while current is not None and current is not block:
+            current = current.parent_block()
+        return current is block
+
+
+@dataclass
+class Input:
+    """An argument of the function. `value` gives its array when the function is called."""
+
+    symbol: GraphValue
+    value: Callable[[Sequence[Array]], Array]
+
+
+class Graph:
+    """A function while it is written. `block` is where operations go; `inputs` are its arguments so far."""
+
+    def __init__(self, place: Callable[[], Location | None], on_frozen: Callable[[Parameter], None]) -> None:
+        self.entry = Block()
+        self.writer = Writer(self.entry, Value)
+        self.inputs: list[Input] = []
+        self.parameters: dict[str, Parameter] = {}
+        self.blocks: list[Block] = []
+        self._place = place
+        self._on_frozen = on_frozen
+        self._values: list[weakref.ref[GraphValue]] = []
+        self._frozen: dict[int, tuple[Parameter, GetParameterOp]] = {}
+        self._carried: dict[int, tuple[object, GraphValue]] = {}
+
+    # Values.
+
+    def symbol(self, value: SSAValue) -> GraphValue:
+        type_ = type_of(value)
+        made = GraphValue(self, value, by_name(dtype_name(type_.element_type) or "f32"), shape_of(type_))
+        self._values.append(weakref.ref(made))
+        return made
+
+    def living(self) -> list[GraphValue]:
+        """The values that something still refers to."""
+        return [value for reference in self._values if (value := reference()) is not None]
+
+    def add_input(self, array_type: TensorType[Attribute], value: Callable[[Sequence[Array]], Array]) -> GraphValue:
+        """A further argument of the function."""
+        argument = self.entry.insert_arg(array_type, len(self.entry.args))
+        symbol = self.symbol(argument)
+        self.inputs.append(Input(symbol, value))
+        return symbol
+
+    def carry(self, owner: object, array: Array) -> GraphValue:
+        """An argument for an array that is known by now, but was not when the program was read; one for each owner."""
+        if id(owner) not in self._carried:
+            symbol = self.add_input(known(array).type, lambda _: array)
+            self._carried[id(owner)] = (owner, symbol)
+        return self._carried[id(owner)][1]
+
+    def read(self, parameter: Parameter) -> GraphValue:
+        """The value of a parameter that nothing has written."""
+        found = self._frozen.get(id(parameter))
+        if found is None:
+            array = cast(Array, parameter.content)
+            name = self.writer.names.symbol(parameter.name)
+            op = self.writer.insert_constant(GetParameterOp(name, known(array).type))
+            self.parameters[name] = parameter
+            self._on_frozen(parameter)
+            found = self._frozen[id(parameter)] = (parameter, op)
+        return self.symbol(found[1].results[0])
+
+    def thaw(self, parameter: Parameter) -> None:
+        """Make an argument of a parameter that was read: calls may change it."""
+        found = self._frozen.pop(id(parameter), None)
+        if found is None:
+            return
+        op = found[1]
+        del self.parameters[op.symbol]
+        symbol = self.add_input(op.result_tensor(0), lambda _: cast(Array, parameter.content))
+        op.results[0].replace_all_uses_with(symbol.ssa)
+
+    # Operations.
+
+    def emit(
+        self, name: str, operands: Sequence[SSAValue | None], properties: Mapping[str, Property]
+    ) -> tuple[GraphValue, ...]:
+        """Append `ms.<name>`. Raises the errors that it verifies at the user's line."""
+        try:
+            op = operation(name)(*operands, **plain(properties))
+        except VerifyException as error:
+            raise api_error(error) from None
+        self.insert(op)
+        return tuple(map(self.symbol, op.results))
+
+    def insert(self, op: Operation) -> Operation:
+        place = self._place()
+        if place is not None:
+            op.location = file_location(place.file, place.line, place.column)
+        self.writer.block.add_op(op)
+        return op
+
+    def constant(self, array: Array) -> SSAValue:
+        return self.writer.ssa(known(array))
+
+    def scalar(self, condition: SSAValue) -> SSAValue:
+        """The element of a boolean tensor of rank 0, as `scf` takes it."""
+        return self.insert(tensor.ExtractOp(condition, [], i1)).results[0]
+
+    # Regions.
+
+    @contextmanager
+    def inside(self, block: Block) -> Generator[Block]:
+        """Within, operations are appended to `block`."""
+        outer, self.writer.block = self.writer.block, block
+        self.blocks.append(block)
+        try:
+            yield block
+        finally:
+            self.writer.block = outer
+            self.blocks.pop()
+
+    @property
+    def depth(self) -> int:
+        """How many regions the place being written is inside."""
+        return len(self.blocks)
+
+    def choose(self, condition: SSAValue, then: Block, orelse: Block, types: Sequence[Attribute]) -> Sequence[SSAValue]:
+        op = scf.IfOp(self.scalar(condition), types, [then], [orelse])
+        return self.insert(op).results
+
+    def repeat(self, starts: Sequence[SSAValue], before: Block, after: Block) -> Sequence[SSAValue]:
+        op = scf.WhileOp(starts, [v.type for v in starts], Region(before), Region(after))
+        return self.insert(op).results
+
+    # The whole.
+
+    def finish(self, results: Sequence[SSAValue]) -> ModuleOp:
+        """The module: `@main` with these results, and the parameters that it reads."""
+        self.writer.block.add_op(func.ReturnOp(*results))
+        remove_dead(self.entry)
+        used = {op.symbol for op in self.entry.walk() if isinstance(op, GetParameterOp)}
+        self.parameters = {n: p for n, p in self.parameters.items() if n in used}
+        kinds = ([a.type for a in self.entry.args], [r.type for r in results])
+        function = func.FuncOp("main", kinds, Region(self.entry))
+        function.arg_attrs = _named("x", len(kinds[0]))
+        function.res_attrs = _named("y", len(kinds[1]))
+        large = {n: known(a).type for n, a in self.writer.parameters.items() if n in used}
+        declared = {n: known(cast(Array, p.content)).type for n, p in self.parameters.items()} | large
+        return ModuleOp([*(ParameterOp(n, t) for n, t in declared.items()), function])
+
+    def weights(self) -> dict[str, Array]:
+        """The values of the parameters of the module."""
+        return {n: cast(Array, p.content) for n, p in self.parameters.items()} | self.writer.parameters
+
+
+def _named(letter: str, count: int) -> ArrayAttr[DictionaryAttr]:
+    return ArrayAttr([DictionaryAttr({"ms.name": StringAttr(f"{letter}{i}")}) for i in range(count)])
+
+
+def remove_dead(block: Block) -> None:
+    """Erase operations whose results nobody uses, inside regions too."""
+    for op in reversed(list(block.ops)):
+        for region in op.regions:
+            for inner in region.blocks:
+                remove_dead(inner)
+        removable = op.has_trait(Pure) or isinstance(op, scf.IfOp | scf.WhileOp | tensor.ExtractOp)
+        if removable and op.results and not any(r.first_use is not None for r in op.results):
+            op.detach()
+            op.erase(safe_erase=False)

@@ -1,0 +1,296 @@
+"""One reading of a program: the graph that is written, what was changed and looked at, and where it stopped."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import SSAValue
+
+from msc.frontend.capture import Property, Symbol, capturing
+from msc.frontend.errors import NeedsValue
+from msc.frontend.parameter import Parameter
+from msc.frontend.reader import attributes, calls, sequences
+from msc.frontend.reader.frames import Frame
+from msc.frontend.reader.graph import Graph, GraphValue
+from msc.frontend.reader.guards import Guards
+from msc.frontend.reader.journal import CONTAINERS, Content, Journal, Value
+from msc.frontend.reader.numbers import RuntimeNumber, truth
+from msc.frontend.reader.settling import settle
+from msc.frontend.reader.signals import Refusal
+from msc.frontend.tensor import Tensor
+from msc.support.diagnostics import Diagnostic, Location
+
+Array: TypeAlias = NDArray[Any]
+Runner: TypeAlias = Callable[[Graph, Sequence[SSAValue], Sequence[Array]], Sequence[Array]]
+"""Runs a graph that gives these values, on arrays for its inputs."""
+
+MAXIMUM_DEPTH = 400
+"""Calls inside calls of user functions; each takes about eight of Python's own."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """A place where the graph had to end, and why."""
+
+    place: Location | None
+    reason: str
+
+
+class Session:
+    """What reads user code asks. `arguments` are the arrays of the call; `runner` runs what has been written so far."""
+
+    def __init__(self, runner: Runner, *, fullgraph: bool, declined: set[tuple[str, int, int]]) -> None:
+        self.journal = Journal()
+        self.root = self.journal.begin()
+        self.guards = Guards()
+        self.frames: list[Frame] = []
+        self.splits: list[Split] = []
+        self.arguments: Sequence[Array] = ()
+        self.prints: list[tuple[Any, tuple[Any, ...], dict[str, Any]]] = self.journal.born([])
+        """Calls of `print`, which follow when the graph has run."""
+        self.fullgraph = fullgraph
+        self.graph = self._new_graph()
+        self._declined = declined
+        self._runner = runner
+        self._outside: dict[int, object] = {}
+
+    def _new_graph(self) -> Graph:
+        return Graph(self.place, self.guards.parameter)
+
+    # Where the reader is.
+
+    def place(self) -> Location | None:
+        return self.frames[-1].place() if self.frames else None
+
+    @contextmanager
+    def entered(self, frame: Frame) -> Generator[Frame]:
+        """Within, `frame` is what is being read. Raises RecursionError."""
+        if len(self.frames) >= MAXIMUM_DEPTH:
+            raise RecursionError(f"maximum recursion depth exceeded while '{frame.name}' is read")
+        self.frames.append(frame)
+        try:
+            yield frame
+        except BaseException as error:
+            self.located(error)
+            raise
+        finally:
+            if self.frames and self.frames[-1] is frame:
+                self.frames.pop()
+
+    def located(self, error: BaseException) -> BaseException:
+        """Note in an error where in user code it came up, if that is not known yet."""
+        if isinstance(error, Refusal) and error.diagnostic is None and self.frames:
+            error.diagnostic = self.diagnostic(error.code, error.message, error.help)
+        if not hasattr(error, "msc_frames"):
+            error.msc_frames = [(f.source.file.name, f.place().line, f.code.co_name) for f in self.frames]  # pyright: ignore[reportAttributeAccessIssue]
+        return error
+
+    def diagnostic(self, code: str, message: str, help: str | None) -> Diagnostic:
+        """A diagnostic at the place that is being read, with the calls that led there."""
+        frame = self.frames[-1]
+        callers = tuple(f"called from {f.place()}, in {f.name}" for f in reversed(self.frames[:-1]))
+        return Diagnostic(code, message, frame.place(), frame.text(), frame.length(), callers, help)
+
+    # The builder that operations on tensors use.
+
+    def emit(
+        self, name: str, operands: Sequence[Tensor | None], properties: Mapping[str, Property]
+    ) -> tuple[Tensor, ...]:
+        """Append `ms.<name>`."""
+        given = [None if operand is None else self.ssa(operand) for operand in operands]
+        return tuple(map(Tensor.of, self.graph.emit(name, given, properties)))
+
+    def read(self, parameter: Parameter) -> Tensor:
+        """The value that a parameter has at this place of the graph."""
+        content = parameter.content
+        return Tensor.of(content if isinstance(content, Symbol) else self.graph.read(parameter))
+
+    def write(self, parameter: Parameter, value: Tensor) -> None:
+        """From here on the parameter has another value, which also stays after the call."""
+        self.journal.note(Value(parameter))
+        content = value.content
+        if not isinstance(content, Symbol):
+            content = self.graph.symbol(self.graph.constant(np.asarray(content)))
+        parameter.content = content
+
+    def ssa(self, tensor: Tensor) -> SSAValue:
+        """A tensor as an operand of the graph."""
+        content = tensor.content
+        if isinstance(content, GraphValue):
+            if content.graph is self.graph:
+                return content.ssa
+            if content.array is None:
+                raise Refusal("MSC0840", "a tensor is used that belongs to another graph")
+            return self.graph.carry(content, content.array).ssa
+        if isinstance(tensor, Parameter):
+            return self.graph.read(tensor).ssa
+        array = np.asarray(content)
+        return self.graph.carry(array, array).ssa if self.splits else self.graph.constant(array)
+
+    def value_of(self, tensor: Tensor, what: str) -> Array:
+        """The elements of a symbolic tensor: the graph ends here and is run. Raises Refusal where it cannot end."""
+        content = tensor.content
+        assert isinstance(content, GraphValue)
+        if content.array is None:
+            self._split(f"{what} needs the elements of a tensor")
+        assert content.array is not None
+        return content.array
+
+    def _split(self, reason: str) -> None:
+        if self.graph.depth or self.fullgraph:
+            raise self.located(
+                Refusal(
+                    "MSC0840",
+                    f"{reason}, which are not known while the graph is written",
+                    help="compute it with tensor operations, or leave out fullgraph: then the graph is split here",
+                )
+            )
+        self.splits.append(Split(self.place(), reason))
+        self.run()
+
+    def run(self) -> None:
+        """Run what has been written, so that all tensors have elements, and begin another graph."""
+        graph, self.graph = self.graph, self._new_graph()
+        for given in graph.inputs:
+            given.symbol.array = given.value(self.arguments)
+        wanted = [v for v in graph.living() if v.array is None and v.is_outermost(graph.entry)]
+        inputs = [given.symbol.array for given in graph.inputs if given.symbol.array is not None]
+        arrays = self._runner(graph, [v.ssa for v in wanted], inputs) if wanted else []
+        for value, array in zip(wanted, arrays, strict=True):
+            value.array = array
+        waiting, self.prints[:] = list(self.prints), []
+        for function, args, kwargs in waiting:
+            function(*args, **kwargs)
+
+    def stop_caching(self, reason: str) -> None:
+        """Every call must be read anew. Raises Refusal where that is not allowed."""
+        if self.graph.depth or self.fullgraph:
+            raise self.located(Refusal("MSC0848", reason, "pass what changes as an argument"))
+        self.splits.append(Split(self.place(), reason))
+
+    def changing(self, tensor: Tensor) -> None:
+        """A tensor is about to refer to another value."""
+        self.journal.note(Value(tensor))
+
+    # Decisions.
+
+    def is_symbolic(self, value: Any) -> bool:
+        """Whether the graph computes a value that is not known yet."""
+        tensor = value.tensor if isinstance(value, RuntimeNumber) else value
+        if not isinstance(tensor, Tensor):
+            return False
+        content = tensor.content
+        return isinstance(content, Symbol) and getattr(content, "array", None) is None
+
+    def truth(self, value: Any) -> bool | Tensor:
+        """Whether a value counts as true: a bool, or a boolean tensor of rank 0 if the graph decides."""
+        if not isinstance(value, Tensor | RuntimeNumber):
+            return calls.truth_of(self, value)
+        if isinstance(value, Tensor) and value.size != 1:
+            return bool(Tensor.of(np.zeros([max(n, 2) for n in value.shape] or (), value.dtype.numpy)))
+        return truth(value) if self.is_symbolic(value) else bool(value)
+
+    def decide(self, condition: bool | Tensor) -> bool:
+        """A condition as a bool; if the graph computes it, that ends here and is run."""
+        return bool(condition)
+
+    def may_capture(self, construct: ast.AST) -> bool:
+        """Whether a construct has not failed to become part of a graph before; always inside another one."""
+        return self.graph.depth > 0 or self.fullgraph or self._key(construct) not in self._declined
+
+    def give_up(self, construct: ast.AST, refusal: Refusal) -> None:
+        """Go on without a construct in the graph. Raises the refusal where that is impossible."""
+        self.located(refusal)
+        if self.graph.depth or self.fullgraph or isinstance(refusal, calls.Recursion):
+            raise refusal
+        self._declined.add(self._key(construct))
+        found = refusal.diagnostic
+        self.splits.append(Split(self.place() if found is None else found.location, refusal.message))
+
+    def _key(self, construct: ast.AST) -> tuple[str, int, int]:
+        return (self.frames[-1].source.file.name, construct.lineno, construct.col_offset)  # pyright: ignore[reportAttributeAccessIssue]
+
+    def real(self, value: Any) -> Any:
+        """A runtime number as the number that it is."""
+        return value.known("a Python number") if isinstance(value, RuntimeNumber) else value
+
+    # What user code does.
+
+    def operate(self, function: Callable[..., Any], *operands: Any) -> Any:
+        """An operator of Python."""
+        result = self.library(function, operands, {})
+        fresh = type(result) in (list, dict, set) and not any(result is o for o in operands)
+        return self.journal.born(result) if fresh and function not in calls.LOADS else result
+
+    def library(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call library code. Where it needs elements of tensors, the graph ends, and it computes with those."""
+        try:
+            return function(*args, **kwargs)
+        except NeedsValue as error:
+            if self.graph.depth or self.fullgraph:
+                raise
+            self.splits.append(Split(self.place(), error.diagnostics[0].message.partition(", which")[0]))
+        self.run()
+        settle((args, kwargs, getattr(function, "__self__", None)))
+        with capturing(None):
+            return function(*args, **kwargs)
+
+    def iterate(self, iterable: Any) -> Iterator[Any]:
+        self.consume(iterable)
+        return sequences.iterated(self, iterable)
+
+    def consume(self, value: Any) -> None:
+        """An iterator is about to give items, which cannot be taken back. Raises Refusal where it must be possible."""
+        if not self.graph.depth or not hasattr(type(value), "__next__"):
+            return
+        if not self.journal.born_since(value, self.journal.scopes[-1].start):
+            raise Refusal("MSC0845", "an iterator from outside gives an item on a path that a tensor decides on")
+
+    def attribute(self, frame: Frame, owner: Any, name: str) -> Any:
+        return attributes.load(frame, owner, name)
+
+    def set_attribute(self, frame: Frame, owner: Any, name: str, value: Any) -> None:
+        attributes.store(frame, owner, name, value)
+
+    def delete_attribute(self, owner: Any, name: str) -> None:
+        attributes.delete(self, owner, name)
+
+    def call(self, frame: Frame, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return calls.call(frame, function, args, kwargs)
+
+    def is_instance(self, value: Any, kinds: Any) -> bool:
+        """`isinstance`, which takes runtime numbers for the numbers that they are."""
+        return issubclass(value.kind, kinds) if isinstance(value, RuntimeNumber) else isinstance(value, kinds)
+
+    # What user code looks at.
+
+    def note_outside(self, value: Any) -> None:
+        """A value comes from outside of what is being read."""
+        self._outside[id(value)] = value
+
+    def is_outside(self, value: Any) -> bool:
+        return id(value) in self._outside
+
+    def inherit(self, container: Any, item: Any) -> Any:
+        """An item of a container; it comes from outside if the container does."""
+        if id(container) in self._outside:
+            self._outside[id(item)] = item
+        return item
+
+    def look_into(self, container: Any) -> None:
+        """The items of a container matter: if it comes from outside, they must stay as they are."""
+        if isinstance(container, CONTAINERS) and id(container) in self._outside:
+            scope = self.root.changes
+            if Content(container).key not in scope:
+                self.guards.content(container, f"what a {type(container).__name__} holds")
+
+    def is_stable(self, scope: Mapping[str, Any], value: Any) -> bool:
+        """Whether a global needs no guard: modules, and functions and classes of msc, stay what they are."""
+        return isinstance(value, ModuleType) or str(getattr(value, "__module__", "")).startswith("msc.")
