@@ -19,7 +19,7 @@ from msc.driver.compile import Compilation, Step, compile_model, generate_c
 from msc.driver.entry import entry_function
 from msc.driver.interpretation import input_tensors
 from msc.driver.ir_dump import format_module
-from msc.driver.kernel_records import KernelRecord, c_names, kernel_function, record_kernels, run_kernel
+from msc.driver.kernel_records import KernelRecord, c_names, kernel_function, record_kernels, run_kernel, takes
 from msc.driver.model_inputs import choose_inputs
 from msc.driver.model_on_call import made_for
 from msc.driver.model_outputs import Tolerance, largest_error
@@ -52,6 +52,9 @@ class Check:
         """Whether the results differ by more than the tolerance."""
         return self.verdict == DIVERGES
 
+
+ALL_NAN = "every element of every result is NaN"
+"""Beside a verdict that says little then."""
 
 AGREES, DIVERGES, SKIPPED, UNCHANGED = "agrees", "diverges", "skipped", "unchanged"
 
@@ -92,7 +95,7 @@ def verify_model(
         subject = "model" if len(names) == 1 else f"@{name}"
         verification = _Verification(original, replace(options, export_kernels=True), settings, name, subject)
         with suppress(_Found):
-            verification.run(model, is_reference=reference is None)
+            verification.run(model, reference)
         checks += verification.checks
         if checks and checks[-1].diverges:
             break
@@ -117,14 +120,28 @@ class _Verification:
         self._records: tuple[KernelRecord, ...] = ()
         self._tolerances = tuple(settings.tolerance.scaled(array) for array in self._expected)
 
-    def run(self, model: str, *, is_reference: bool) -> None:
+    def run(self, model: str, reference: str | None) -> None:
         """Walk along all stages to C."""
-        if not is_reference:
+        if reference is not None:
             start = read_model(model, self._options)
             self._text = ""
-            self._check_module(Step(start.stage.name, "read", 0.0), start.module)
+            step = Step(start.stage.name, "read", 0.0)
+            if start.stage.name == "loop":
+                self._check_loops_of_kernels(step, start.module, reference)
+            self._check_module(step, start.module)
         compilation = compile_model(model, self._options, after_step=self._after)
         self._check_c(compilation)
+
+    def _check_loops_of_kernels(self, step: Step, module: ModuleOp, reference: str) -> None:
+        """The functions of a file of loops, each alone, beside the kernels of the same names that the model has."""
+
+        def record(done: Step, made: ModuleOp) -> None:
+            if done.name == "convert-gk-to-loop":
+                self._records = record_kernels(made, self._inputs, self._weights, self._entry)
+
+        compile_model(reference, self._options, after_step=record)
+        self._records = tuple(r for r in self._records if takes(kernel_function(module, r.function), r))
+        self._check_kernels(step, module)
 
     def _after(self, step: Step, module: ModuleOp) -> None:
         if not step.name.startswith("verify-"):
@@ -150,7 +167,8 @@ class _Verification:
         pairs = list(zip(outputs, self._expected, self._tolerances, strict=True))
         error = max((largest_error(got, expected) for got, expected, _ in pairs), default=0.0)
         if all(tolerance.agree(got, expected) for got, expected, tolerance in pairs):
-            self._add(step, self._subject, AGREES, error)
+            nothing = bool(self._expected) and all(_is_nan(array) for array in self._expected)
+            self._add(step, self._subject, AGREES, error, ALL_NAN if nothing else "")
             return
         self._add(step, self._subject, DIVERGES, error, "" if trace is None else self._lost(trace))
 
@@ -168,7 +186,7 @@ class _Verification:
 
     def _check_kernels(self, step: Step, module: ModuleOp) -> None:
         """Each kernel's loops alone, once there are some; those that were inlined are no longer there."""
-        if not self._records:
+        if not self._records and step.name != "read":
             self._records = record_kernels(module, self._inputs, self._weights, self._entry)
         if self._records and self._work > self._settings.loop_limit:
             reason = f"{self._work} operations are more than the limit of {self._settings.loop_limit}"
@@ -207,6 +225,11 @@ class _Verification:
         self.checks.append(Check(step.stage, step.name, subject, verdict, error, detail))
         if verdict == DIVERGES:
             raise _Found
+
+
+def _is_nan(array: Array) -> bool:
+    """Whether there are elements, and none is a number."""
+    return array.size > 0 and array.dtype.kind not in "biu" and bool(np.isnan(array.astype(np.float64)).all())
 
 
 def _origin(module: ModuleOp, name: str) -> str:

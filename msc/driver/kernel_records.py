@@ -58,6 +58,16 @@ def kernel_function(module: ModuleOp, name: str) -> func.FuncOp | None:
     return next((op for op in functions if op.sym_name.data == name), None)
 
 
+def takes(function: func.FuncOp | None, record: KernelRecord) -> bool:
+    """Whether a function, which someone may have edited, still takes and gives what the kernel does."""
+    if function is None:
+        return False
+    signature = KernelSignature.of(function)
+    types = [memref_type(t) for t in signature.types]
+    elements = [t.element_count() for t in types[: signature.inputs + signature.outputs]]
+    return elements == [array.size for array in (*record.inputs, *record.outputs)]
+
+
 def run_kernel(
     module: ModuleOp, record: KernelRecord, call: Callable[[Sequence[Array], Sequence[int]], None] | None = None
 ) -> tuple[Array, ...]:

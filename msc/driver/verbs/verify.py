@@ -62,14 +62,22 @@ def _table(checks: Sequence[Check]) -> str:
         place = f"after '{last.step}' of stage '{last.stage}'"
         lines.append(f"the {last.subject} diverges {place}: by up to {last.error:.3g}{_tail(last)}")
     else:
-        lines.append("all steps agree with the interpreter")
+        lines.append(f"all steps agree with the interpreter{_but(checks)}")
     return "\n".join(lines)
 
 
 def _line(check: Check) -> str:
     error = f"{check.error:>10.2g}" if check.verdict in ("agrees", "diverges") else ""
-    note = f"  {check.detail}" if check.verdict == "skipped" else ""
+    note = f"  {check.detail}" if check.detail and not check.diverges else ""
     return f"{check.stage:<7}{check.step:<22}{check.subject[:33]:<34}{check.verdict:<11}{error}{note}".rstrip()
+
+
+def _but(checks: Sequence[Check]) -> str:
+    """What makes the agreement worth little."""
+    from msc.driver.differential import ALL_NAN
+
+    nothing = any(check.detail == ALL_NAN for check in checks)
+    return f"; but {ALL_NAN}: look at the weights and the inputs" if nothing else ""
 
 
 def _tail(check: Check) -> str:
