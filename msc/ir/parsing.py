@@ -28,6 +28,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import AttributeInvT, Block, Operation, SSAValue
 from xdsl.parser import AttrParser, Parser, ParserState, UnresolvedOperand
+from xdsl.parser.core import ForwardDeclaredValue
 from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Input, Span
@@ -66,6 +67,7 @@ class SourceParser(Parser):
         except VerifyException as error:
             # Types that are inferred while parsing conflict: xDSL knows no place for this.
             raise CodedParseError(self._operation_span(), str(error), code_of(error), help_of(error)) from error
+        self._require_replaced(op)
         start = self._operation_starts.pop()
         if op.location == UNKNOWN_LOC and self._location_end != self.pos:
             line, column = self.source.lines.position(start)
@@ -128,12 +130,24 @@ class SourceParser(Parser):
     def resolve_operand(self, operand: UnresolvedOperand, type: AttributeInvT) -> SSAValue[AttributeInvT]:
         if operand.operand_name not in self.ssa_values:
             self._first_uses.setdefault(operand.operand_name, operand.span)
-        return super().resolve_operand(operand, type)
+        value = super().resolve_operand(operand, type)
+        if isinstance(value, ForwardDeclaredValue) and SSAValue.is_valid_name(operand.operand_name):
+            value.name_hint = operand.operand_name
+        return value
 
     def _register_ssa_definition(self, name: str, values: Sequence[SSAValue], span: Span) -> None:
         super()._register_ssa_definition(name, values, span)
         self._names_defined.append(name)
         self._first_uses.pop(name, None)
+
+    def _require_replaced(self, op: Operation) -> None:
+        """Refuse an operand that the operation's own regions define: nothing stands for it any more."""
+        pending = self.forward_ssa_references
+        for operand in op.operands:
+            if isinstance(operand, ForwardDeclaredValue) and not any(operand in v.values() for v in pending.values()):
+                name = f"'%{operand.name_hint}'" if operand.name_hint else "a value"
+                message = f"{name} is used before it is defined, or outside its region"
+                raise CodedParseError(self._operation_span(), message, "MSC0204")
 
     def _require_defined(self, names: Iterable[str]) -> None:
         uses = sorted((self._first_uses[name].start, name) for name in names)
