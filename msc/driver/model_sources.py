@@ -15,7 +15,7 @@ from typing import Any, Self, cast
 from weakref import finalize
 
 from msc.support.argument_values import file_path, refuse
-from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.diagnostics import Diagnostic, Location, MscError
 from msc.support.files import write_bytes
 
 _KINDS = "the path of a model file, .mir text, the bytes of an ONNX model, a ModelProto or an open file"
@@ -73,7 +73,12 @@ def _is_text(data: bytes) -> bool:
 
 def _renamed(diagnostic: Diagnostic, path: str, name: str) -> Diagnostic:
     location = diagnostic.location
-    if location is not None and location.file == path:
-        location = replace(location, file=name)
+    if location is not None:
+        written = None if location.written is None else _named(location.written, path, name)
+        location = replace(_named(location, path, name), written=written)
     notes = tuple(note.replace(path, name) for note in diagnostic.notes)
     return replace(diagnostic, message=diagnostic.message.replace(path, name), location=location, notes=notes)
+
+
+def _named(location: Location, path: str, name: str) -> Location:
+    return replace(location, file=name) if location.file == path else location

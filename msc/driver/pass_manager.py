@@ -76,7 +76,7 @@ def with_source_lines(diagnostics: Sequence[Diagnostic], sources: Mapping[str, s
 
 
 def _with_source_line(diagnostic: Diagnostic, texts: Mapping[str, SourceText]) -> Diagnostic:
-    location = diagnostic.location
+    location = diagnostic.place
     if location is None or diagnostic.source_line is not None or location.file not in texts:
         return diagnostic
     return replace(diagnostic, source_line=texts[location.file].lines.line(location.line))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cached_property
+from weakref import WeakKeyDictionary
 
 from xdsl.dialects.builtin import (
     UNKNOWN_LOC,
@@ -78,9 +80,24 @@ def file_location(file: str, line: int, column: int) -> FileLineColLoc:
     return FileLineColLoc(StringAttr(file), IntAttr(line), IntAttr(column))
 
 
+_WRITTEN: WeakKeyDictionary[Operation, Location] = WeakKeyDictionary()
+"""Of operations whose text says where they come from, their own places."""
+
+
+def note_written(op: Operation, place: Location) -> None:
+    """Note where an operation stands whose text says that it comes from elsewhere."""
+    _WRITTEN[op] = place
+
+
 def source_location(op: Operation) -> Location | None:
-    """The place in a file that an operation comes from: of a fused one, its first known origin."""
-    return location_of(op.location)
+    """The place in a file that an operation comes from: of a fused one, its first known origin.
+
+    With it comes the place where the operation was read, if its text says that it comes from elsewhere.
+    """
+    origin, written = location_of(op.location), _WRITTEN.get(op)
+    if origin is None or written is None:
+        return origin or written
+    return replace(origin, written=written)
 
 
 def location_of(attribute: Attribute) -> Location | None:

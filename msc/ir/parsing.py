@@ -36,7 +36,7 @@ from xdsl.utils.lexer import Input, Span
 from msc.ir.errors import CodedParseError, code_of, help_of
 from msc.ir.lexer import SafeLexer
 from msc.ir.limits import MAXIMUM_ELEMENTS, MAXIMUM_WRITTEN_ELEMENTS
-from msc.ir.locations import SourceText
+from msc.ir.locations import SourceText, note_written
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean, near_match
 
 _LITERAL_MISMATCH = re.compile(r"Shape mismatch|Hex string|Expected at least one element")
@@ -69,7 +69,9 @@ class SourceParser(Parser):
             raise CodedParseError(self._operation_span(), str(error), code_of(error), help_of(error)) from error
         self._require_replaced(op)
         start = self._operation_starts.pop()
-        if op.location == UNKNOWN_LOC and self._location_end != self.pos:
+        if self._location_end == self.pos:
+            note_written(op, self.source.location(start))
+        elif op.location == UNKNOWN_LOC:
             line, column = self.source.lines.position(start)
             op.location = FileLineColLoc(self._file, IntAttr(line), IntAttr(column))
         if op.has_trait(IsolatedFromAbove, value_if_unregistered=False):

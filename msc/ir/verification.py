@@ -181,8 +181,9 @@ class _Reporter:
 
     def diagnostic(self, op: Operation, error: VerifyException) -> Diagnostic:
         location = source_location(op)
-        line = None if location is None else self._line(location)
-        length = 1 if line is None or location is None else _name_length(line, location.column)
+        place = location if location is None else location.written or location
+        line = None if place is None else self._line(place)
+        length = 1 if line is None or place is None else _name_length(line, place.column)
         text = str(error).strip()
         message = text if text.startswith(op.name) else f"'{op.name}': {text}"
         return Diagnostic(code_of(error), message, location, line, length, help=help_of(error))

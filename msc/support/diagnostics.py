@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 _EXCERPT_WIDTH = 160
 """A longer source line is cut to a window around the caret: a one-line file of a megabyte stays readable."""
@@ -15,11 +15,15 @@ _EXCERPT_WIDTH = 160
 
 @dataclass(frozen=True)
 class Location:
-    """A place in a text file; `line` and `column` are 1-based and count code points."""
+    """A place in a text file; `line` and `column` are 1-based and count code points.
+
+    Of an operation in a stage file it is where the model has what it was made of; `written` is its place in that file.
+    """
 
     file: str
     line: int
     column: int
+    written: Location | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         return f"{printable(self.file)}:{self.line}:{self.column}"
@@ -36,6 +40,16 @@ class Diagnostic:
     length: int = 1
     notes: tuple[str, ...] = ()
     help: str | None = None
+
+    @property
+    def place(self) -> Location | None:
+        """The place that is shown, which `source_line` is of: that in the text that was read."""
+        return None if self.location is None else self.location.written or self.location
+
+    @property
+    def origin(self) -> Location | None:
+        """Where the model has what stands at `place`, if that is another place."""
+        return self.location if self.location != self.place else None
 
 
 class MscError(Exception):
@@ -67,10 +81,12 @@ def render_all(diagnostics: Iterable[Diagnostic]) -> str:
 def render(diagnostic: Diagnostic) -> str:
     """One diagnostic as text, without a newline at the end."""
     lines = [f"error[{diagnostic.code}]: {printable(diagnostic.message)}"]
-    if diagnostic.location is not None:
-        lines.append(f" --> {diagnostic.location}")
+    if diagnostic.place is not None:
+        lines.append(f" --> {diagnostic.place}")
         if diagnostic.source_line is not None:
-            lines += _excerpt(diagnostic.location, diagnostic.source_line, diagnostic.length)
+            lines += _excerpt(diagnostic.place, diagnostic.source_line, diagnostic.length)
+    if diagnostic.origin is not None:
+        lines.append(f"note: this was made of {diagnostic.origin}")
     lines += [f"note: {printable(note)}" for note in diagnostic.notes]
     if diagnostic.help is not None:
         lines.append(f"help: {printable(diagnostic.help)}")
