@@ -27,8 +27,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
 )
 from xdsl.ir import AttributeInvT, Block, Operation, SSAValue
-from xdsl.parser import AttrParser, Parser, ParserState, UnresolvedOperand
-from xdsl.parser.core import ForwardDeclaredValue
+from xdsl.parser import AttrParser, ForwardDeclaredValue, Parser, ParserState, UnresolvedOperand
 from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Input, Span
