@@ -11,7 +11,9 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from msc.driver.options import DEFAULT_MEMORY, CompileOptions, Dim, InputValue, parse_size
-from msc.support.argument_values import boolean, file_path, integer, refuse, text
+from msc.support.argument_values import CONVERSION_ERRORS, boolean, file_path, integer, refuse, text
+from msc.support.diagnostics import Diagnostic, MscError
+from msc.targets.cpu import cpu_target
 
 _RANGE = 'write a size, or a range with both ends as in (1, 8) or "1..8"'
 _DIMS = 'as in dims={"batch": 8} or dims={"batch": (1, 8)}'
@@ -49,9 +51,25 @@ def _names(name: str, value: Any) -> tuple[str, ...]:
     """Names as a sequence, or in a string with commas as on the command line."""
     if isinstance(value, str):
         return tuple(value.split(",")) if value else ()
-    if isinstance(value, Mapping | bytes) or not isinstance(value, Iterable):
+    if not isinstance(value, list | tuple | set | frozenset):
         refuse(name, cast(object, value), "a sequence of names", 'as in without=["fusion"]')
     return tuple(text(f"an item of {name}", item, "a name") for item in cast(Iterable[object], value))
+
+
+def _cpu(name: str, value: Any) -> str:
+    """Raises MSC0501 for a name that is none."""
+    cpu_target(text(name, value, 'the name of a CPU, such as "native" or "x86-64-v3"'))
+    return value
+
+
+def _tuning_file(name: str, value: Any) -> Path:
+    """The file must be there: its name goes on into the text of a pipeline. Raises MSC0001."""
+    path = file_path(name, value)
+    if not path.is_file():
+        raise MscError(Diagnostic("MSC0001", f"cannot read '{path}': no such file"))
+    if set(str(path)) & {'"', "\n"}:
+        refuse(name, str(path), "a path without quotes and line breaks")
+    return path
 
 
 def _mapping(name: str, value: Any, advice: str) -> Mapping[str, object]:
@@ -101,7 +119,7 @@ def _input_value(name: str, value: Any) -> str | InputValue:
 
     try:
         array = np.asarray(value)
-    except (ValueError, TypeError, OverflowError, RuntimeError):
+    except CONVERSION_ERRORS:
         array = np.array(None)
     if array.dtype.kind not in "biuf":
         refuse(name, cast(object, value), "numbers", _VALUES)
@@ -115,10 +133,10 @@ _ARGUMENTS: Mapping[str, Callable[[str, Any], Any]] = MappingProxyType({
     "target": text,
     "threads": lambda name, value: integer(name, value, "a number of threads, 0 for one on each processor"),
     "dims": _dims,
-    "march": lambda name, value: text(name, value, 'the name of a CPU, such as "native" or "x86-64-v3"'),
+    "march": _cpu,
     "weights": _optional(_folder),
     "max_memory": _memory,
-    "tuned": _optional(file_path),
+    "tuned": _optional(_tuning_file),
     "winograd": boolean,
     "flush_subnormals": boolean,
     "without": _names,

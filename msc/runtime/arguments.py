@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msc.runtime.program import TensorSpec
+from msc.support.argument_values import CONVERSION_ERRORS
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.support.wording import counted
 
@@ -101,7 +102,7 @@ def _array_of(value: object, name: str) -> Array | Diagnostic:
         return _not_taken(name, "is a masked array; the model knows no masks", "pass array.filled(value)")
     try:
         return np.asarray(value)
-    except (ValueError, TypeError, OverflowError, RuntimeError, AttributeError, BufferError) as error:
+    except CONVERSION_ERRORS as error:
         nested = isinstance(value, list | tuple)
         reason = "its rows have several lengths" if nested else str(error).partition("\n")[0][:120]
         return _not_taken(name, f"is no array: {reason}", "pass an array, or a nested list with rows of one length")

@@ -19,6 +19,7 @@ from msc.runtime.seal import Seal, check_seal, read_seal
 from msc.runtime.shared_library import SharedLibrary, copy_of_bytes, copy_of_file
 from msc.support.argument_values import content, file_path
 from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.failures import Door
 from msc.targets.detection import detect_flags
 
 if TYPE_CHECKING:
@@ -37,13 +38,14 @@ def load(path: Source) -> CompiledModel:
     it. Raises MSC0001 when there is no such file; MSC0504 for what is no artifact, or one that is cut short, damaged,
     of another format or for another architecture; MSC0510 when this CPU lacks a feature that the artifact needs.
     """
-    source: object = path
-    if isinstance(source, bytes | bytearray | memoryview):
-        return load_bytes(bytes(source))
-    if not isinstance(source, str) and hasattr(source, "read"):
-        return load_bytes(content("path", source))
-    file = file_path("path", source, "the path of an artifact, its bytes or an open file")
-    return _load(_open(file), file, changes=True)
+    with Door():
+        source: object = path
+        if isinstance(source, bytes | bytearray | memoryview):
+            return load_bytes(bytes(source))
+        if not isinstance(source, str) and hasattr(source, "read"):
+            return load_bytes(content("path", source))
+        file = file_path("path", source, "the path of an artifact, its bytes or an open file")
+        return _load(_open(file), file, changes=True)
 
 
 def load_bytes(data: bytes) -> CompiledModel:

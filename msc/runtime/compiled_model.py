@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self, TypeAlias, cast
@@ -23,7 +23,7 @@ from msc.runtime.result_memory import Workspace, address_of, array_beside
 from msc.runtime.shared_library import SharedLibrary
 from msc.runtime.structures import Restore, restorer
 from msc.runtime.tensor_info import TensorInfo, tensor_infos
-from msc.support.argument_values import file_path
+from msc.support.argument_values import file_path, sequence
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.support.wording import counted
 
@@ -120,9 +120,9 @@ class CompiledModel:
             outputs = tuple(self._new_outputs(inputs))
             self._run(inputs, outputs)
             return outputs
-        given = [convertible(*pair) for pair in self._named(arrays, named)]
+        given = self._checker.arranged(arrays, named)
         inputs = self.check(self._coded(given))
-        self._check_states(inputs, self._checker.arranged(arrays, named))
+        self._check_states(inputs, given)
         return self.ordered(inputs, self._decoded(self._open_results(inputs)))
 
     def ordered(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -142,14 +142,10 @@ class CompiledModel:
                 help_ = f"pass np.array(value, dtype='{numpy_dtype(tensor.dtype)}', order='C')"
                 raise MscError(Diagnostic("MSC0614", message, help=help_))
 
-    def _named(self, arrays: tuple[Array, ...], named: Mapping[str, Array]) -> Iterator[tuple[Array, str]]:
-        names = (tensor.name for tensor in self._signature.inputs)
-        return zip(self._checker.arranged(arrays, named), names, strict=True)
-
     def _coded(self, given: Sequence[Array]) -> list[Array]:
         """The inputs in order, those of narrow types as their codes."""
-        pairs = zip(given, self._signature.inputs, strict=True)
-        return [codes_of(np.asarray(a), narrow_dtype(t.codes)) if t.codes else a for a, t in pairs]
+        pairs = [(convertible(a, t.name), t.codes) for a, t in zip(given, self._signature.inputs, strict=True)]
+        return [codes_of(np.asarray(a), narrow_dtype(codes)) if codes else a for a, codes in pairs]
 
     def _decoded(self, outputs: Sequence[Array]) -> tuple[Array, ...]:
         """The outputs, codes as the values of their narrow types."""
@@ -157,12 +153,19 @@ class CompiledModel:
         return tuple(values_of(a, narrow_dtype(t.codes)) if t.codes else a for a, t in pairs)
 
     def _open_results(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        outputs = self.new_outputs(inputs)
+        outputs = self._outputs_of(inputs)
         self._run(inputs, outputs)
         return tuple(a if a.flags.c_contiguous else a.copy() for a in outputs)
 
     def new_outputs(self, inputs: Sequence[Array] | None = None) -> list[Array]:
-        """Uninitialised arrays for the outputs of a call, of the largest sizes or those of its checked inputs."""
+        """Uninitialised arrays for the outputs of a call, of the largest sizes or those of its inputs.
+
+        Raises MSC0601 to MSC0604 for the inputs.
+        """
+        return self._outputs_of(None if inputs is None else self.check(inputs))
+
+    def _outputs_of(self, inputs: Sequence[Array] | None) -> list[Array]:
+        """The same of inputs already checked."""
         if not self._signature.sizes:
             return self._new_outputs(inputs)
         sizes = [s.high for s in self._signature.sizes] if inputs is None else sizes_of(self._signature, inputs)
@@ -174,11 +177,12 @@ class CompiledModel:
 
     def check(self, arrays: Sequence[Array]) -> Sequence[Array]:
         """The inputs in order, lying in memory as the model has them. Raises MSC0601 to MSC0604."""
+        given = self._checker.arranged(sequence("inputs", arrays, "a list of arrays"), {})
         if not self._signature.sizes:
-            return self._checker.check(tuple(arrays), {})
-        given = self._checker.arranged(tuple(arrays), {})
+            return self._checker.check(given, {})
+        given = tuple(convertible(a, t.name) for a, t in zip(given, self._signature.inputs, strict=True))
         sizes = sizes_of(self._signature, given)
-        checked = Checker(live_specs(self._signature.inputs, sizes)).check(tuple(given), {})
+        checked = Checker(live_specs(self._signature.inputs, sizes)).check(given, {})
         return [placed(a, t) for a, t in zip(checked, self._signature.inputs, strict=True)]
 
     def call_into(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
@@ -235,7 +239,7 @@ class CompiledModel:
         Raises as a call does, MSC0609 for a model that was not built for profiling, MSC0613 for other `seconds`.
         """
         checked = self.check(inputs)
-        outputs = self.new_outputs(checked)
+        outputs = self._outputs_of(checked)
         self.profile_into(checked, outputs, seconds)
         return self.ordered(checked, outputs)
 

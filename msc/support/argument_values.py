@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from operator import index
-from os import PathLike, fsdecode
+from os import PathLike, fsdecode, fsencode
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from msc.support.diagnostics import Diagnostic, MscError
+
+CONVERSION_ERRORS = (ArithmeticError, AttributeError, BufferError, LookupError, RuntimeError, TypeError, ValueError)
+"""What the conversions of other people's objects raise."""
 
 
 def refuse(name: str, value: object, wanted: str, advice: str | None = None) -> NoReturn:
@@ -31,7 +34,7 @@ def integer(name: str, value: Any, wanted: str = "an integer") -> int:
         refuse(name, bool(value), wanted)
     try:
         return index(value)
-    except TypeError:
+    except CONVERSION_ERRORS:
         refuse(name, value, wanted)
 
 
@@ -44,19 +47,35 @@ def boolean(name: str, value: Any) -> bool:
 
 def text(name: str, value: Any, wanted: str = "a string") -> str:
     """A string. Raises MSC0008."""
-    if isinstance(value, str):
+    if isinstance(value, str) and _is_unicode(value):
         return value
-    refuse(name, value, wanted)
+    refuse(name, cast(object, value), wanted)
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether a string has no lone surrogates, which no file of text can have."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def file_path(name: str, value: Any, wanted: str = "the path of a file") -> Path:
     """A path from a string or another path. Raises MSC0008."""
     if not isinstance(value, str | PathLike):
         refuse(name, cast(object, value), wanted)
-    path = fsdecode(cast("str | PathLike[str]", value))
+    try:
+        path = fsdecode(cast("str | PathLike[str]", value))
+        fsencode(path)
+    except CONVERSION_ERRORS:
+        refuse(name, cast(object, value), wanted)
     if not path or "\0" in path:
         refuse(name, path, wanted)
     return Path(path)
+
+
+def sequence(name: str, value: Any, wanted: str) -> tuple[Any, ...]:
+    """The items of a list or tuple. Raises MSC0008."""
+    if isinstance(value, list | tuple):
+        return tuple(cast("list[Any]", value))
+    refuse(name, value, wanted)
 
 
 def content(name: str, file: Any) -> bytes:

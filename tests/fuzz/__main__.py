@@ -1,4 +1,4 @@
-"""Fuzz msc: `python -m tests.fuzz onnx --minutes 10`, or `onnx-c`, `mir`, `scf`, `loop`. Needs the extra `fuzz`.
+"""Fuzz msc: `python -m tests.fuzz onnx --minutes 10`, or another of `_TARGETS`. Needs the extra `fuzz`.
 
 Atheris (libFuzzer) keeps what reaches new code and changes it further, in bytes or by the target's own mutator. Every
 answer must be a result or an MscError, within `SECONDS` of CPU time and `MEMORY_BYTES`. What is not is written to a
@@ -38,6 +38,8 @@ _TARGETS = {
     "mir": ("tests.fuzz.mir_texts", "MirTexts"),
     "scf": ("tests.fuzz.edited_stages", "EditedGraphs"),
     "loop": ("tests.fuzz.edited_stages", "EditedLoops"),
+    "api": ("tests.fuzz.api_arguments", "ApiArguments"),
+    "artifact": ("tests.fuzz.artifacts", "Artifacts"),
 }
 _INTERNAL = "MSC09"
 """The first letters of the codes that say that msc itself is wrong."""

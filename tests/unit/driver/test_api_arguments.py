@@ -70,7 +70,8 @@ def test_sizes_that_are_taken(network: Any, value: Any) -> None:
 
 def test_what_has_one_meaning_is_taken() -> None:
     options: dict[str, Any] = {"max_memory": "4G", "without": "fusion,layouts", "threads": np.int64(1)}
-    assert msc.compile(TEXT, dims={"batch": 3}, winograd=np.True_, **options)(X).sum() == 12
+    options["winograd"] = np.True_
+    assert msc.compile(TEXT, dims={"batch": 3}, **options)(X).sum() == 12
     with pytest.raises(MscError, match="MSC0507"):
         msc.compile(TEXT, dims={"batch": 3}, max_memory="8")
 
@@ -130,7 +131,7 @@ def test_inputs_that_are_no_arrays_of_numbers(network: Any, value: Any, message:
 
 def test_integers_of_lists_are_taken_only_as_they_are() -> None:
     text = TEXT.replace("f32", "i8").replace("?", "3").replace(', ms.dims = ["batch", ""]', "")
-    model = msc.compile(text)
+    model: Any = msc.compile(text)
     assert model([[1, 2, 3, -4]] * 3)[0].tolist() == [1, 2, 3, 4]
     with pytest.raises(MscError, match="MSC0604"):
         model([[300, 2, 3, 4]] * 3)

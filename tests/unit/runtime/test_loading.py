@@ -12,7 +12,6 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from multiprocessing import get_context
-from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 
 import numpy as np
@@ -127,7 +126,8 @@ def test_models_are_pickled_and_copied(model_path: Path, tmp_path: Path) -> None
     path.write_bytes(model_path.read_bytes())
     model = load(path)
     path.unlink()
-    for again in (ForkingPickler.loads(ForkingPickler.dumps(model)), copy.copy(model), copy.deepcopy(model)):
+    function, arguments = model.__reduce__()
+    for again in (function(*arguments), copy.copy(model), copy.deepcopy(model)):
         assert scaled(again) == [1, 2, 3]
         assert again.signature == model.signature
     with get_context("spawn").Pool(1) as pool:
@@ -254,6 +254,10 @@ def test_long_calls_have_a_thread_of_their_own(
     program = replace(program, signature=replace(program.signature, operations=1 << 40))
     model = load(build(program, weights, "so", tmp_path / "a.so"))
     assert scaled(model) == [1, 2, 3]
-    monkeypatch.setattr(vars(model)["_calls"], "_start", lambda *_: None)
+
+    def refused(*_: object) -> None:
+        return None
+
+    monkeypatch.setattr(vars(model)["_calls"], "_start", refused)
     with pytest.raises(MscError, match="MSC0612"):
         scaled(model)
