@@ -22,15 +22,17 @@ def flipped(data: bytes, random: np.random.Generator) -> bytes:
     return bytes(changed)
 
 
-@pytest.mark.parametrize(("name", "times"), [("onnx", 300), ("mir", 2), ("api", 4), ("artifact", 10)])
-def test_damage_is_answered(name: str, times: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "times", "least"), [("onnx", 300, 6), ("mir", 2, 6), ("api", 4, 6), ("artifact", 10, 1)]
+)
+def test_damage_is_answered(name: str, times: int, least: int) -> None:
     target, random = load(name), np.random.default_rng(0)
     answers = {
         answer(target, target.damaged(data, random, lambda old: flipped(old, random)))
         for data in corpus(name)
         for _ in range(times)
     }
-    assert len(answers) > 1
+    assert len(answers) >= least
 
 
 @pytest.mark.parametrize("name", ["scf", "loop"])
