@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from msc.driver.kernel_rates import KernelRate, KernelTime, kernel_work, rate_json, rates
 from msc.driver.libraries import library_of
-from msc.driver.model_inputs import choose_inputs
+from msc.driver.model_inputs import Value, choose_inputs
 from msc.driver.model_on_call import made_for
 from msc.driver.options import CompileOptions
 from msc.runtime.machine import Machine, measured_machine
@@ -26,7 +27,7 @@ Array = NDArray[Any]
 class Workload:
     """How long to measure, after how many calls that do not count, on which inputs."""
 
-    given: dict[str, Array]
+    given: Mapping[str, Value]
     seed: int = 0
     warm_up: int = 10
     seconds: float = 1.0

@@ -20,7 +20,7 @@ from msc.driver.entry import entry_function
 from msc.driver.interpretation import input_tensors
 from msc.driver.ir_dump import format_module
 from msc.driver.kernel_records import KernelRecord, c_names, kernel_function, record_kernels, run_kernel, takes
-from msc.driver.model_inputs import choose_inputs
+from msc.driver.model_inputs import Value, choose_inputs
 from msc.driver.model_on_call import made_for
 from msc.driver.model_outputs import Tolerance, largest_error
 from msc.driver.options import CompileOptions
@@ -66,7 +66,7 @@ LOOP_LIMIT = 50_000_000
 class Settings:
     """What to verify on: named inputs, a seed for the others, how close is close, and how much to interpret."""
 
-    given: Mapping[str, Array] = field(default_factory=dict[str, Array])
+    given: Mapping[str, Value] = field(default_factory=dict[str, Value])
     seed: int = 0
     tolerance: Tolerance = field(default_factory=Tolerance)
     loop_limit: int = LOOP_LIMIT

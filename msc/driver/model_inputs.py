@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,62 +13,116 @@ from numpy.typing import NDArray
 from msc.runtime.arguments import numpy_dtype
 from msc.runtime.program import ELEMENT_BYTES, TensorSpec
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+from msc.support.wording import counted
 
 Array = NDArray[Any]
 
 _MAXIMUM_ELEMENTS = 1 << 28
 
 
-def read_values(texts: Sequence[str], option: str = "--input") -> dict[str, Array]:
-    """Arrays by name from `NAME=@file.npy` and `NAME=2x3xf32=1,2,...`. Raises MSC0607."""
-    values = dict[str, Array]()
+@dataclass(frozen=True)
+class Elements:
+    """Elements without a type, as in `n=2` or `x=1,2,3`: they take that of the tensor."""
+
+    option: str
+    text: str
+    words: tuple[str, ...]
+
+    def of(self, dtype: str, shape: tuple[int, ...]) -> Array:
+        """An array of them; one fills all. Raises MSC0607."""
+        return _array(self.option, self.text, self.words, dtype, shape)
+
+
+Value: TypeAlias = Array | Elements
+
+
+def read_values(texts: Sequence[str], option: str = "--input") -> dict[str, Value]:
+    """Values by name from `NAME=@file.npy`, `NAME=2x3xf32=1,2,...`, and `NAME=1,2,...`. Raises MSC0607."""
+    values = dict[str, Value]()
     for text in texts:
         name, equals, rest = text.partition("=")
         if not equals or not name:
-            raise _bad(option, text, "write NAME=@file.npy or NAME=2x3xf32=1,2,3,4,5,6")
+            raise _bad(option, text, "write NAME=@file.npy, NAME=2x3xf32=1,2,3,4,5,6 or NAME=1")
         if name in values:
             raise _bad(option, text, f"'{name}' is given twice")
         values[name] = _load(option, text, rest[1:]) if rest.startswith("@") else _literal(option, text, rest)
     return values
 
 
+def arrays_of(values: Mapping[str, Value]) -> dict[str, Array]:
+    """The values where a call decides sizes, and no tensor is known. Raises MSC0607 for one without a type."""
+    arrays = dict[str, Array]()
+    for name, value in values.items():
+        if isinstance(value, Elements):
+            advice = f"sizes are open here; write them and the type, as in {name}={len(value.words)}xi64=..."
+            raise _bad(value.option, value.text, advice)
+        arrays[name] = value
+    return arrays
+
+
 def _load(option: str, text: str, path: str) -> Array:
     try:
         loaded: object = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise _bad(option, text, f"'{path}' cannot be read: {str(error)[:120]}") from error
+    except OSError as error:
+        raise _bad(option, text, f"'{path}' cannot be read: {error.strerror or 'it is not whole'}") from error
+    except (ValueError, EOFError) as error:
+        reason = "it holds Python objects" if "pickle" in str(error) else "it is no .npy file, or not whole"
+        raise _bad(option, text, f"'{path}' cannot be read: {reason}") from error
     if not isinstance(loaded, np.ndarray):
         raise _bad(option, text, f"'{path}' holds several arrays; .npy holds one")
     return cast(Array, loaded)
 
 
-def _literal(option: str, text: str, rest: str) -> Array:
-    type_text, equals, elements = rest.partition("=")
+def _literal(option: str, text: str, rest: str) -> Value:
+    type_text, equals, elements = rest.rpartition("=")
+    words = tuple(word.strip() for word in elements.split(",")) if elements else ()
+    if not equals and words:
+        return Elements(option, text, words)
     *sizes, dtype = type_text.split("x")
-    if not equals or dtype not in ELEMENT_BYTES or not all(_is_size(size) for size in sizes):
-        raise _bad(option, text, f"'{type_text}' is not a type; write 2x3xf32=1,2,3,4,5,6")
-    shape = tuple(map(int, sizes))
-    if prod(shape) > _MAXIMUM_ELEMENTS:
-        raise _bad(option, text, f"{prod(shape)} elements are too many")
-    try:
-        numbers = [_number(word, dtype) for word in elements.split(",")] if elements else []
-        flat = np.array(numbers, numpy_dtype(dtype))
-    except (ValueError, OverflowError) as error:
-        raise _bad(option, text, str(error)[:120]) from error
-    if flat.size not in (1, prod(shape)):
-        raise _bad(option, text, f"{flat.size} elements given, {prod(shape)} needed (or one, which fills all)")
-    return np.ascontiguousarray(np.broadcast_to(flat, shape) if flat.size == 1 else flat.reshape(shape))
+    if dtype not in ELEMENT_BYTES or not all(_is_size(size) for size in sizes):
+        raise _bad(option, text, f"'{type_text}' is not a type; write 2x3xf32=1,2,3,4,5,6, or f32=1 for a scalar")
+    return _array(option, text, words, dtype, tuple(map(int, sizes)))
+
+
+def _array(option: str, text: str, words: Sequence[str], dtype: str, shape: tuple[int, ...]) -> Array:
+    count = prod(shape)
+    if count > _MAXIMUM_ELEMENTS:
+        raise _bad(option, text, f"{count} elements are too many")
+    if len(words) not in (1, count):
+        raise _bad(option, text, f"{counted(len(words), 'element')} given, {count} needed (or one, which fills all)")
+    flat = np.empty(len(words), numpy_dtype(dtype))
+    for position, word in enumerate(words):
+        number = _number(word, dtype)
+        if number is None:
+            raise _bad(option, text, f"'{word}' is no {dtype}{_range(dtype)}")
+        with np.errstate(over="ignore"):
+            flat[position] = number
+    return flat.reshape(shape) if flat.size == count else np.full(shape, flat[0], flat.dtype)
 
 
 def _is_size(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 12
 
 
-def _number(word: str, dtype: str) -> float | int | bool:
-    word = word.strip()
-    if dtype == "i1" and word in ("true", "false"):
-        return word == "true"
-    return float(word) if "f" in dtype else int(word)
+def _number(word: str, dtype: str) -> float | int | bool | None:
+    """The number that a word means in a dtype, None if it means none."""
+    if dtype == "i1":
+        return {"true": True, "false": False, "1": True, "0": False}.get(word)
+    try:
+        if "f" in dtype:
+            return float(word)
+        number = int(word)
+    except ValueError:
+        return None
+    limits = np.iinfo(numpy_dtype(dtype).name)
+    return number if limits.min <= number <= limits.max else None
+
+
+def _range(dtype: str) -> str:
+    if dtype == "i1":
+        return "; write true or false"
+    limits = None if "f" in dtype else np.iinfo(numpy_dtype(dtype).name)
+    return "" if limits is None else f", which goes from {limits.min} to {limits.max}"
 
 
 def _bad(option: str, text: str, reason: str) -> MscError:
@@ -75,7 +130,12 @@ def _bad(option: str, text: str, reason: str) -> MscError:
 
 
 def random_inputs(tensors: Sequence[TensorSpec], seed: int) -> tuple[Array, ...]:
-    """Seeded values: floats from the standard normal distribution, integers 0 to 3 (fit as indices), booleans."""
+    """Seeded values: floats from the standard normal distribution, integers 0 to 3 (fit as indices), booleans.
+
+    Raises MSC0008 for a seed below 0.
+    """
+    if seed < 0:
+        raise MscError(Diagnostic("MSC0008", f"the seed of random inputs is {seed}; it is 0 or more"))
     rng = np.random.default_rng(seed)
     return tuple(_random(tensor, rng) for tensor in tensors)
 
@@ -89,8 +149,8 @@ def _random(tensor: TensorSpec, rng: np.random.Generator) -> Array:
     return rng.integers(0, 4, tensor.shape).astype(dtype)
 
 
-def choose_inputs(tensors: Sequence[TensorSpec], given: Mapping[str, Array], seed: int | None) -> tuple[Array, ...]:
-    """The given inputs; with a seed, random ones for the rest. Raises MSC0601 to MSC0604."""
+def choose_inputs(tensors: Sequence[TensorSpec], given: Mapping[str, Value], seed: int | None) -> tuple[Array, ...]:
+    """The given inputs; with a seed, random ones for the rest. Raises MSC0601 to MSC0604, MSC0607."""
     names = [tensor.name for tensor in tensors]
     for name in given:
         if name not in names:
@@ -101,4 +161,8 @@ def choose_inputs(tensors: Sequence[TensorSpec], given: Mapping[str, Array], see
         help_line = f"--input {missing[0]}=@file.npy gives one, --random SEED makes them up"
         raise MscError(Diagnostic("MSC0601", f"missing inputs: {', '.join(missing)}", help=help_line))
     made_up = random_inputs(tensors, seed or 0)
-    return tuple(given.get(tensor.name, value) for tensor, value in zip(tensors, made_up, strict=True))
+    return tuple(_typed(given.get(t.name, value), t) for t, value in zip(tensors, made_up, strict=True))
+
+
+def _typed(value: Value, tensor: TensorSpec) -> Array:
+    return value.of(tensor.dtype, tensor.shape) if isinstance(value, Elements) else value

@@ -18,6 +18,7 @@ from msc.support.failures import Door
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from msc.driver.model_inputs import Value
     from msc.runtime.tensor_info import TensorInfo
 
 Array: TypeAlias = "NDArray[Any]"
@@ -129,15 +130,18 @@ def at_call(
 
 
 def made_for(
-    options: CompileOptions, given: Mapping[str, Array], make: Callable[[CompileOptions], R]
-) -> tuple[R, dict[str, Array]]:
+    options: CompileOptions, given: Mapping[str, Value], make: Callable[[CompileOptions], R]
+) -> tuple[R, dict[str, Value]]:
     """What `make` gives for options, and the given inputs that it takes.
 
-    Where sizes or values must be known, they are those of the given inputs.
+    Where sizes or values must be known, they are those of the given inputs. Raises MSC0607 for one without a type then.
     """
+    from msc.driver.model_inputs import arrays_of
+
     try:
         return make(options), dict(given)
     except DecidedByCall:
         if not given:
             raise
-    return Specialisations(lambda shapes, values: make(at_call(options, shapes, values))).at(given)
+    made, taken = Specialisations(lambda shapes, values: make(at_call(options, shapes, values))).at(arrays_of(given))
+    return made, dict(taken)

@@ -12,6 +12,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from msc.dialects.arrays import dtype_text
+from msc.driver.model_inputs import Elements, Value
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.support.files import make_folder, write_bytes
 
@@ -71,18 +73,19 @@ def save_outputs(outputs: Mapping[str, Array], folder: Path) -> list[Path]:
     return paths
 
 
-def check_expected(outputs: Mapping[str, Array], expected: Mapping[str, Array], tolerance: Tolerance) -> None:
-    """Raises one MscError with an MSC0608 for each output that is not as expected, or is not there."""
+def check_expected(outputs: Mapping[str, Array], expected: Mapping[str, Value], tolerance: Tolerance) -> None:
+    """Raises one MscError with an MSC0608 for each output that is not as expected, or is not there; and MSC0607."""
     problems = [d for name, array in expected.items() if (d := _mismatch(outputs, name, array, tolerance)) is not None]
     if problems:
         raise MscError(*problems)
 
 
-def _mismatch(outputs: Mapping[str, Array], name: str, expected: Array, tolerance: Tolerance) -> Diagnostic | None:
+def _mismatch(outputs: Mapping[str, Array], name: str, value: Value, tolerance: Tolerance) -> Diagnostic | None:
     if name not in outputs:
         help_line = did_you_mean(name, outputs) or f"its outputs: {', '.join(outputs)}"
         return Diagnostic("MSC0608", f"the model has no output '{name}'", help=help_line)
     got = outputs[name]
+    expected = value.of(dtype_text(got.dtype), got.shape) if isinstance(value, Elements) else value
     if tolerance.agree(got, expected):
         return None
     if (got.shape, got.dtype) != (expected.shape, expected.dtype):

@@ -45,7 +45,8 @@ CODES: tuple[Code, ...] = (
         "MSC0607",
         "value of an input cannot be read",
         "`--input NAME=@file.npy` reads a NumPy file, `--input NAME=2x3xf32=1,2,3,4,5,6` gives the elements, and one "
-        "element alone fills the tensor. The same forms serve `--expect`.",
+        "element alone fills the tensor; without a type, as in `n=2`, they take the tensor's. The same forms serve "
+        "`--expect`.",
     ),
     Code(
         "MSC0608",
