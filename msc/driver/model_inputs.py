@@ -66,8 +66,7 @@ def _load(option: str, text: str, path: str) -> Array:
     except OSError as error:
         raise _bad(option, text, f"'{path}' cannot be read: {error.strerror or 'it is not whole'}") from error
     except (ValueError, EOFError) as error:
-        reason = "it holds Python objects" if "pickle" in str(error) else "it is no .npy file, or not whole"
-        raise _bad(option, text, f"'{path}' cannot be read: {reason}") from error
+        raise _bad(option, text, f"'{path}' is no .npy file of numbers, or not whole") from error
     if not isinstance(loaded, np.ndarray):
         raise _bad(option, text, f"'{path}' holds several arrays; .npy holds one")
     return cast(Array, loaded)

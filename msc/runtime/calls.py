@@ -38,7 +38,7 @@ _STACK = 1 << 20
 """The least stack of a call's own thread; more than its pages that are used costs nothing."""
 
 _WAIT_MILLISECONDS = 100
-_PATIENCE = 20
+_PATIENCE = 8
 """How often a call that was ended is waited for; one that shares a loop with other threads ends behind that."""
 
 _ERRORS = {1: "a pointer was null", 2: "a pointer was misaligned", 3: "the weights were not set"}

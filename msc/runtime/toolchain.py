@@ -56,7 +56,10 @@ def find_toolchain() -> Toolchain:
 @lru_cache(maxsize=8)
 def _find(wanted: str, path: str) -> Toolchain:
     """Cached by what it depends on: the environment's CC and PATH."""
-    named = tuple(shlex.split(wanted))
+    try:
+        named = tuple(shlex.split(wanted))
+    except ValueError as error:
+        raise _no_compiler(wanted) from error
     for command in (named,) if named else tuple((name,) for name in _CANDIDATES):
         version = _version(command, path)
         if version is not None:

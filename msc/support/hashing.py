@@ -11,7 +11,7 @@ def digest(parts: Iterable[bytes | str]) -> str:
     """SHA-256 of the parts in hexadecimal; each part is length-prefixed, so ("ab", "c") differs from ("a", "bc")."""
     state = hashlib.sha256()
     for part in parts:
-        data = part.encode() if isinstance(part, str) else part
+        data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
         state.update(len(data).to_bytes(8, "little"))
         state.update(data)
     return state.hexdigest()
