@@ -35,19 +35,18 @@ class PassManager:
 
         What means a bug in msc, MSC0900 or MSC0901, names a file that repeats it.
         """
-        with Reproducing(self.context, module, passes) as reproducing:
-            for item in passes:
-                self._run_pass(item, module)
-                reproducing.done += 1
-
-    def _run_pass(self, item: ModulePass, module: ModuleOp) -> None:
-        start = time.perf_counter()
-        step(item.name)
-        self._apply(item, module)
-        if self.after_pass is not None:
-            self.after_pass(item.name, module, time.perf_counter() - start)
-        if self.verify_each:
-            self._verify(item.name, module)
+        reproducing = Reproducing(self.context, module, passes)
+        for item in passes:
+            start = time.perf_counter()
+            step(item.name)
+            with reproducing:
+                self._apply(item, module)
+            if self.after_pass is not None:
+                self.after_pass(item.name, module, time.perf_counter() - start)
+            if self.verify_each:
+                with reproducing:
+                    self._verify(item.name, module)
+            reproducing.done += 1
 
     def _apply(self, item: ModulePass, module: ModuleOp) -> None:
         try:

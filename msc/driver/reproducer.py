@@ -31,7 +31,7 @@ def recorded_pipeline(text: str) -> str:
 
 
 class Reproducing:
-    """A context in which passes run: an error that is a bug of msc leaves with a note that names a reproducer.
+    """A context in which each of `passes` runs: an error that is a bug of msc leaves with the name of a reproducer.
 
     `done` counts the passes that have ended well.
     """

@@ -123,7 +123,7 @@ class Choices:
             case 7:
                 return self.of((*MODELS, *(text[:150] for text in MODELS), io.StringIO(MODELS[0]), io.BytesIO(b"\x08")))
             case 8:
-                return self.of((np.ma.masked_array([1.0, 2], [0, 1]), io.StringIO("x"), {3}, iter([1])))
+                return self.of((np.ma.masked_array([1.0, 2], [False, True]), io.StringIO("x"), {3}, iter([1])))
             case 9:
                 return [self.value(depth + 1) for _ in range(self.below(4))]
             case 10:

@@ -43,7 +43,7 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
-from msc.dialects.loop.affine_syntax import AffineReader, print_affine
+from msc.dialects.loop.affine_syntax import AffineReader, check_divisors, print_affine
 
 
 class AccessOp(IRDLOperation):
@@ -104,6 +104,7 @@ class AccessOp(IRDLOperation):
         buffer = cast(MemRefType[Attribute], type_)
         if len(self.map.results) != len(buffer.get_shape()) or self.map.num_dims != len(self.indices):
             raise VerifyException(f"{self.name}: index {self.map} does not fit {buffer}")
+        check_divisors(self.name, self.map)
         scalar = cast(VectorType[Attribute], element).element_type if isinstance(element, VectorType) else element
         if scalar != buffer.element_type:
             raise VerifyException(f"{self.name}: {element} is not made of the elements of {buffer}")

@@ -22,6 +22,7 @@ from xdsl.ir.affine import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
 
 _SUM, _PRODUCT, _ATOM = 0, 1, 2
 _KEYWORDS = {
@@ -74,6 +75,18 @@ def _parenthesised(tokens: Iterator[str | int], needed: bool) -> Iterator[str | 
         yield ")"
 
 
+def check_divisors(op: str, *maps: AffineMap) -> None:
+    """Raises VerifyException for a map of an operation that divides by less than 1, which has no meaning."""
+    for expr in (part for map_ in maps for result in map_.results for part in result.dfs()):
+        match expr:
+            case AffineBinaryOpExpr(AffineBinaryOpKind.Add | AffineBinaryOpKind.Mul, _, _):
+                pass
+            case AffineBinaryOpExpr(_, _, AffineConstantExpr(divisor)) if divisor < 1:
+                raise VerifyException(f"{op}: a divisor is 1 or more, not {divisor}")
+            case _:
+                pass
+
+
 def print_affine(printer: Printer, expr: AffineExpr, values: Sequence[SSAValue]) -> None:
     """Print an expression whose dimensions stand for `values`."""
     for token in affine_tokens(expr):
@@ -114,13 +127,20 @@ class AffineReader:
             if self.parser.parse_optional_punctuation("*"):
                 value = value * self.parser.parse_integer(allow_boolean=False)
             elif self.parser.parse_optional_keyword("floordiv"):
-                value = value // self.parser.parse_integer(allow_boolean=False)
+                value = value // self._divisor()
             elif self.parser.parse_optional_keyword("ceildiv"):
-                value = value.ceil_div(self.parser.parse_integer(allow_boolean=False))
+                value = value.ceil_div(self._divisor())
             elif self.parser.parse_optional_keyword("mod"):
-                value = value % self.parser.parse_integer(allow_boolean=False)
+                value = value % self._divisor()
             else:
                 return value
+
+    def _divisor(self) -> int:
+        start = self.parser.pos
+        divisor = self.parser.parse_integer(allow_boolean=False)
+        if divisor < 1:
+            self.parser.raise_error(f"a divisor is 1 or more, not {divisor}", start, self.parser.pos)
+        return divisor
 
     def _factor(self) -> AffineExpr:
         if self.parser.parse_optional_punctuation("("):

@@ -23,7 +23,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from msc.dialects.loop.affine_syntax import AffineReader, print_affine
+from msc.dialects.loop.affine_syntax import AffineReader, check_divisors, print_affine
 
 
 @irdl_op_definition
@@ -42,6 +42,7 @@ class ApplyOp(IRDLOperation):
     def verify_(self) -> None:
         if self.map.data.num_dims != len(self.values) or len(self.map.data.results) != 1:
             raise VerifyException("loop.apply: one expression of the operands")
+        check_divisors(self.name, self.map.data)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:

@@ -50,6 +50,15 @@ def test_no_compiler(monkeypatch: pytest.MonkeyPatch, program: CProgram, weights
         find_toolchain()
 
 
+@pytest.mark.parametrize("command", ["gcc '", 'gcc "', "nowhere -x", "'"])
+def test_a_compiler_that_is_no_command(
+    monkeypatch: pytest.MonkeyPatch, program: CProgram, weights: Weights, tmp_path: Path, command: str
+) -> None:
+    monkeypatch.setenv("CC", command)
+    with pytest.raises(MscError, match=r"MSC0502.*which does not run"):
+        build(program, weights, "so", tmp_path / "x.so")
+
+
 @pytest.mark.parametrize("behaviour", ["exit 3", "exit 0", "kill -SEGV $$", "head -c 1000000 /dev/zero >&2; exit 1"])
 def test_a_broken_compiler(
     monkeypatch: pytest.MonkeyPatch, program: CProgram, weights: Weights, tmp_path: Path, behaviour: str
