@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from msc.driver.bundles import emit_bundle
 from msc.driver.compile import Compilation, compile_model, generate_c, stage_text
 from msc.driver.forms import Output
+from msc.driver.onnx_models import check_onnx
 from msc.driver.options import CompileOptions, Reporting
 from msc.runtime.build import BuildOptions, Kind, build, write_sources
 from msc.runtime.program import CProgram
 from msc.runtime.weights import weights_assembly, write_weights
 from msc.support.diagnostics import Diagnostic, MscError
-from msc.support.files import make_folder, replacing, write_text
+from msc.support.files import make_folder, replacing, write_bytes, write_text
 from msc.support.progress import progress
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ _KINDS: Mapping[str, Kind] = {"obj": "o", "so": "so", "exe": "exe"}
 def emit(model: str, output: Output, options: CompileOptions, reporting: Reporting) -> Compilation:
     """Compile a model and write the output. Raises what compiling and building raise, and MSC0004."""
     compilation = compile_model(model, options, output.last_stage, reporting)
+    if output.form == "onnx":
+        _emit_onnx(output, compilation)
+        return compilation
     if output.form == compilation.stage.name:
         _put_text(output, stage_text(compilation))
         return compilation
@@ -45,6 +49,14 @@ def _put_text(output: Output, text: str) -> None:
         sys.stdout.write(text)
     else:
         write_text(output.path, text)
+
+
+def _emit_onnx(output: Output, compilation: Compilation) -> None:
+    assert output.path is not None
+    check_onnx()
+    from msc.driver.onnx_export import onnx_bytes
+
+    write_bytes(output.path, onnx_bytes(compilation.model))
 
 
 def _emit_c(output: Output, compilation: Compilation, program: CProgram) -> None:

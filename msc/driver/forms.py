@@ -9,11 +9,13 @@ from pathlib import Path
 from msc.driver.stages import STAGE, stage_of_file
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 
-FORMS = ("graph", "opt", "gk", "loop", "c", "davinci", "obj", "so", "exe", "bundle")
+FORMS = ("graph", "opt", "gk", "loop", "c", "davinci", "obj", "so", "exe", "bundle", "onnx")
 """What `--emit` takes."""
 
-_SUFFIXES: Mapping[str, str] = {".c": "c", ".o": "obj", ".so": "so", ".exe": "exe", "": "exe", ".bundle": "bundle"}
-_BINARY = ("obj", "so", "exe", "bundle")
+_SUFFIXES: Mapping[str, str] = {
+    ".c": "c", ".o": "obj", ".so": "so", ".exe": "exe", "": "exe", ".bundle": "bundle", ".onnx": "onnx",
+}  # fmt: skip
+_BINARY = ("obj", "so", "exe", "bundle", "onnx")
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ class Output:
     @property
     def last_stage(self) -> str:
         """The IR stage that it is made of."""
+        if self.form == "onnx":
+            return "graph"
         return self.form if self.form in STAGE and STAGE[self.form].is_text_of_ir else "loop"
 
 

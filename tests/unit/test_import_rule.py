@@ -18,6 +18,7 @@ LEVELS: dict[str, int] = {
     "runtime": 3,
     "sim": 3,
     "frontend": 4,
+    "exporters": 4,
     "importers": 4,
     "graph_kernel": 4,
     "schedule": 4,

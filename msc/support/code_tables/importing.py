@@ -93,4 +93,10 @@ CODES: tuple[Code, ...] = (
         "shape depends on data",
         "The value of a large input decides a shape, as of NonZero: compiling for each of its values is not sensible.",
     ),
+    Code(
+        "MSC0720",
+        "no form in ONNX",
+        "ONNX has no operator for the operation marked, or not in this mode or with a size that is open. What passes"
+        " make, control flow and calls are not exported: export the model as it was read.",
+    ),
 )

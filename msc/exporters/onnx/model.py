@@ -1,0 +1,118 @@
+"""From a module at the graph stage to an ONNX model: inputs, outputs, weights, and nodes for each operation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from typing import cast
+
+from onnx import ModelProto, ValueInfoProto, checker, helper
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.utils.hints import isa
+
+from msc.dialects.arrays import dense_array
+from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.structure import ConstantOp, GetParameterOp
+from msc.dialects.open_sizes import DIMENSIONS
+from msc.exporters.onnx.writer import OPSET, TYPES, Writer, dtype, forms, no_form, shape
+from msc.interp import WeightSource, evaluate_parameter
+from msc.interp.inputs import arguments, declared
+from msc.ir.entry import find_entry
+from msc.support.diagnostics import Diagnostic, MscError
+
+IR_VERSION = 8
+"""Of the file format: that of opset 18."""
+
+_FAMILIES = ("elementwise", "contractions", "movement")
+
+
+@cache
+def _load_families() -> None:
+    """Import the modules that declare forms: not before one is asked for, as they declare them with this package."""
+    for family in _FAMILIES:
+        import_module(f"msc.exporters.onnx.operators.{family}")
+
+
+def export_model(module: ModuleOp, weights: WeightSource, producer: str) -> ModelProto:
+    """The entry function of a module, with the values of its parameters.
+
+    Raises MSC0605 for a module without one, and MSC0720 for an operation that ONNX does not have: control flow and
+    calls, the products of passes, and modes that opset 18 lacks.
+    """
+    _load_families()
+    entry = find_entry(module)
+    if entry is None:
+        raise MscError(Diagnostic("MSC0605", "the module has no function @main, where a model starts"))
+    names, w = dict[SSAValue, str](), Writer()
+    inputs = [_input(w, names, argument, given) for argument, given in arguments(entry)]
+    results = _walk(w, entry, names, module, weights)
+    outputs = [_output(w, names[v], v, name) for v, name in zip(results, _result_names(entry), strict=True)]
+    title = module.sym_name.data if module.sym_name is not None else "model"
+    graph = helper.make_graph(w.nodes, title, inputs, outputs, w.initialisers)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], producer_name=producer)
+    model.ir_version = IR_VERSION
+    if model.ByteSize() < 1 << 31:
+        checker.check_model(model)
+    return model
+
+
+def _input(
+    w: Writer, names: dict[SSAValue, str], argument: BlockArgument, given: Mapping[str, Attribute]
+) -> ValueInfoProto:
+    names[argument] = w.name(declared(argument, given).name)
+    dims = given.get(DIMENSIONS)
+    open_names = [a.data for a in dims] if isa(dims, ArrayAttr[StringAttr]) else []
+    return _info(names[argument], argument, open_names)
+
+
+def _info(name: str, value: SSAValue, open_names: Sequence[str] = ()) -> ValueInfoProto:
+    sizes: list[int | str] = list(shape(value))
+    for axis, size in enumerate(sizes):
+        if size == -1:
+            sizes[axis] = (open_names[axis] if axis < len(open_names) else "") or f"{name}.{axis}"
+    return helper.make_tensor_value_info(name, TYPES[dtype(value)], sizes)
+
+
+def _walk(
+    w: Writer, entry: FuncOp, names: dict[SSAValue, str], module: ModuleOp, weights: WeightSource
+) -> Sequence[SSAValue]:
+    """Write the operations in order; the values that the function returns."""
+    parameters: dict[str, str] = {}
+    for op in entry.body.block.ops:
+        match op:
+            case ReturnOp():
+                return op.arguments
+            case ConstantOp():
+                names[op.result] = w.constant(dense_array(op.value))
+            case GetParameterOp():
+                if op.symbol not in parameters:
+                    value = evaluate_parameter(module, op.symbol, weights)
+                    parameters[op.symbol] = w.initialiser(value, op.symbol)
+                names[op.result] = parameters[op.symbol]
+            case _:
+                _write(w, op, names)
+    raise no_form(entry, "it does not end with func.return")
+
+
+def _write(w: Writer, op: Operation, names: dict[SSAValue, str]) -> None:
+    form = forms().get(op.name)
+    if form is None or not isinstance(op, MsOp):
+        raise no_form(op)
+    written = form(w, op, *(names[value] for value in op.operands))
+    found = cast(list[str], [written] if isinstance(written, str) else written)
+    names.update(zip(op.results, found, strict=True))
+
+
+def _result_names(entry: FuncOp) -> list[str]:
+    given = [d.data.get("ms.name") for d in entry.res_attrs or ()] or [None] * len(entry.function_type.outputs)
+    return [name.data if isinstance(name, StringAttr) else f"output{k}" for k, name in enumerate(given)]
+
+
+def _output(w: Writer, value: str, result: SSAValue, name: str) -> ValueInfoProto:
+    """An output under its own name: what it is called inside is another matter."""
+    unique = w.name(name)
+    w.nodes.append(helper.make_node("Identity", [value], [unique]))
+    return _info(unique, result)

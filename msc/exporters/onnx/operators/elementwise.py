@@ -1,0 +1,183 @@
+"""Element by element: arithmetic, comparison, activations."""
+
+from __future__ import annotations
+
+import math
+
+from msc.dialects.element_types import is_float
+from msc.dialects.ms.base import MsOp
+from msc.exporters.onnx.writer import TYPES, Writer, dtype, form, no_form, shape
+
+SAME = {
+    "neg": "Neg", "abs": "Abs", "sign": "Sign", "exp": "Exp", "log": "Log", "sqrt": "Sqrt", "reciprocal": "Reciprocal",
+    "sin": "Sin", "cos": "Cos", "tan": "Tan", "asin": "Asin", "acos": "Acos", "atan": "Atan", "sinh": "Sinh",
+    "cosh": "Cosh", "tanh": "Tanh", "asinh": "Asinh", "acosh": "Acosh", "atanh": "Atanh", "erf": "Erf",
+    "sigmoid": "Sigmoid", "softplus": "Softplus", "floor": "Floor", "ceil": "Ceil", "round": "Round", "relu": "Relu",
+    "logical_not": "Not", "bitwise_not": "BitwiseNot", "is_nan": "IsNaN", "is_inf": "IsInf", "identity": "Identity",
+    "mish": "Mish", "softsign": "Softsign", "selu": "Selu", "hard_swish": "HardSwish",
+    "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "pow": "Pow", "maximum": "Max", "minimum": "Min",
+    "equal": "Equal", "less": "Less", "less_equal": "LessOrEqual", "greater": "Greater",
+    "greater_equal": "GreaterOrEqual", "logical_and": "And", "logical_or": "Or", "logical_xor": "Xor",
+    "bitwise_and": "BitwiseAnd", "bitwise_or": "BitwiseOr", "bitwise_xor": "BitwiseXor", "select": "Where",
+    "global_avg_pool": "GlobalAveragePool", "global_max_pool": "GlobalMaxPool",
+}  # fmt: skip
+"""Operations that ONNX has under another name, with the same operands and no attributes."""
+
+
+for _name, _operator in SAME.items():
+
+    @form(_name)
+    def _write(w: Writer, op: MsOp, *inputs: str, operator: str = _operator) -> str:
+        return w(operator, *inputs)
+
+
+@form("not_equal")
+def _not_equal(w: Writer, op: MsOp, a: str, b: str) -> str:
+    return w("Not", w("Equal", a, b))
+
+
+@form("square")
+def _square(w: Writer, op: MsOp, x: str) -> str:
+    return w("Mul", x, x)
+
+
+@form("rsqrt")
+def _rsqrt(w: Writer, op: MsOp, x: str) -> str:
+    return w("Reciprocal", w("Sqrt", x))
+
+
+@form("expm1")
+def _expm1(w: Writer, op: MsOp, x: str) -> str:
+    """Of which ONNX has no accurate form near zero: there, 2 sinh(x / 2) exp(x / 2)."""
+    kind = op.dtype(0)
+    half = w("Mul", x, w.scalar(0.5, kind))
+    small = w("Mul", w("Mul", w("Sinh", half), w("Exp", half)), w.scalar(2, kind))
+    near = w("Less", w("Abs", x), w.scalar(0.5, kind))
+    return w("Where", near, small, w("Sub", w("Exp", x), w.scalar(1, kind)))
+
+
+@form("log1p")
+def _log1p(w: Writer, op: MsOp, x: str) -> str:
+    """Of which ONNX has no accurate form near zero: there, 2 atanh(x / (x + 2))."""
+    ratio = w("Div", x, w("Add", x, w.scalar(2, op.dtype(0))))
+    small = w("Mul", w("Atanh", ratio), w.scalar(2, op.dtype(0)))
+    near = w("Less", w("Abs", x), w.scalar(0.5, op.dtype(0)))
+    return w("Where", near, small, w("Log", w("Add", x, w.scalar(1, op.dtype(0)))))
+
+
+@form("trunc")
+def _trunc(w: Writer, op: MsOp, x: str) -> str:
+    return w("Where", w("Less", x, w.scalar(0, op.dtype(0))), w("Ceil", x), w("Floor", x))
+
+
+@form("floor_div")
+def _floor_div(w: Writer, op: MsOp, a: str, b: str) -> str:
+    if is_float(op.dtype(0)):
+        return w("Floor", w("Div", a, b))
+    quotient, zero = w("Div", a, b), w.scalar(0, op.dtype(0))
+    inexact = w("Not", w("Equal", w("Mod", a, b), zero))
+    below = w("And", inexact, w("Xor", w("Less", a, zero), w("Less", b, zero)))
+    return w("Where", below, w("Sub", quotient, w.scalar(1, op.dtype(0))), quotient)
+
+
+@form("mod")
+def _mod(w: Writer, op: MsOp, a: str, b: str) -> str:
+    if not is_float(op.dtype(0)):
+        return w("Mod", a, b)
+    rest = w("Mod", a, b, fmod=1)
+    zero = w.scalar(0, op.dtype(0))
+    signs = w("Xor", w("Less", rest, zero), w("Less", b, zero))
+    other = w("And", signs, w("Not", w("Equal", rest, zero)))
+    return w("Where", other, w("Add", rest, b), rest)
+
+
+@form("rem")
+def _rem(w: Writer, op: MsOp, a: str, b: str) -> str:
+    return w("Mod", a, b, fmod=1)
+
+
+@form("atan2")
+def _atan2(w: Writer, op: MsOp, y: str, x: str) -> str:
+    """Of finite operands that are not both zero: the angle on the right, and half a turn beside it on the left."""
+    kind = op.dtype(0)
+    zero = w.scalar(0, kind)
+    angle = w("Atan", w("Div", y, x))
+    below = w("Or", w("Less", y, zero), w("Less", w("Reciprocal", y), zero))
+    turn = w("Where", below, w.scalar(-math.pi, kind), w.scalar(math.pi, kind))
+    left = w("Where", w("Less", x, zero), w("Add", angle, turn), angle)
+    up = w("Mul", w("Sign", y), w.scalar(math.pi / 2, kind))
+    return w("Where", w("Equal", x, zero), up, left)
+
+
+@form("shift_left", "shift_right")
+def _shift(w: Writer, op: MsOp, a: str, b: str) -> str:
+    if not op.dtype(0).startswith("ui"):
+        raise no_form(op, "BitShift is of unsigned integers")
+    return w("BitShift", a, b, direction="LEFT" if op.name.endswith("left") else "RIGHT")
+
+
+@form("cast")
+def _cast(w: Writer, op: MsOp, x: str) -> str:
+    return w("Cast", x, to=TYPES[op.result_dtype()])
+
+
+@form("gelu")
+def _gelu(w: Writer, op: MsOp, x: str) -> str:
+    kind = op.dtype(0)
+    if op.word("approximate") == "tanh":
+        cube = w("Mul", w("Mul", w("Mul", x, x), x), w.scalar(0.044715, kind))
+        inner = w("Tanh", w("Mul", w("Add", x, cube), w.scalar(math.sqrt(2 / math.pi), kind)))
+    else:
+        inner = w("Erf", w("Mul", x, w.scalar(math.sqrt(0.5), kind)))
+    return w("Mul", w("Mul", x, w("Add", inner, w.scalar(1, kind))), w.scalar(0.5, kind))
+
+
+@form("silu")
+def _silu(w: Writer, op: MsOp, x: str) -> str:
+    return w("Mul", x, w("Sigmoid", x))
+
+
+@form("relu6")
+def _relu6(w: Writer, op: MsOp, x: str) -> str:
+    return w("Clip", x, w.scalar(0, op.dtype(0)), w.scalar(6, op.dtype(0)))
+
+
+@form("clip")
+def _clip(w: Writer, op: MsOp, x: str) -> str:
+    bounds = [op.plain(name) for name in ("min", "max")]
+    given = [w.scalar(b, op.dtype(0)) if isinstance(b, int | float) else "" for b in bounds]
+    return w("Clip", x, *given)
+
+
+@form("leaky_relu", "elu", "celu")
+def _alpha(w: Writer, op: MsOp, x: str) -> str:
+    operator = {"ms.leaky_relu": "LeakyRelu", "ms.elu": "Elu", "ms.celu": "Celu"}[op.name]
+    return w(operator, x, alpha=op.real("alpha"))
+
+
+@form("hard_sigmoid")
+def _hard_sigmoid(w: Writer, op: MsOp, x: str) -> str:
+    return w("HardSigmoid", x, alpha=op.real("alpha"), beta=op.real("beta"))
+
+
+@form("prelu")
+def _prelu(w: Writer, op: MsOp, x: str, slope: str) -> str:
+    rank, sizes = len(op.shape(0)), shape(op.operands[1])
+    if len(sizes) == 1 and rank > 1:
+        slope = w("Reshape", slope, w.ints([sizes[0], *[1] * (rank - 2)]))
+    return w("PRelu", x, slope)
+
+
+@form("softmax", "log_softmax")
+def _softmax(w: Writer, op: MsOp, x: str) -> str:
+    return w("Softmax" if op.name == "ms.softmax" else "LogSoftmax", x, axis=op.int_("axis"))
+
+
+def as_type(w: Writer, value: str, have: str, want: str) -> str:
+    """A value in another element type; itself if it has that one."""
+    return value if have == want else w("Cast", value, to=TYPES[want])
+
+
+def result_type(op: MsOp) -> str:
+    """The element type of the result."""
+    return dtype(op.results[0])
