@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from typing import cast
 
-from onnx import ModelProto, ValueInfoProto, checker, helper
+from onnx import ModelProto, ValueInfoProto, helper
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
@@ -22,6 +21,9 @@ from msc.interp import WeightSource, evaluate_parameter
 from msc.interp.inputs import arguments, declared
 from msc.ir.entry import find_entry
 from msc.support.diagnostics import Diagnostic, MscError
+
+_CHECKER: Any = import_module("onnx.checker")
+"""Parts of which have no types."""
 
 IR_VERSION = 8
 """Of the file format: that of opset 18."""
@@ -55,7 +57,7 @@ def export_model(module: ModuleOp, weights: WeightSource, producer: str) -> Mode
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], producer_name=producer)
     model.ir_version = IR_VERSION
     if model.ByteSize() < 1 << 31:
-        checker.check_model(model)
+        _CHECKER.check_model(model)
     return model
 
 
@@ -102,7 +104,7 @@ def _write(w: Writer, op: Operation, names: dict[SSAValue, str]) -> None:
     if form is None or not isinstance(op, MsOp):
         raise no_form(op)
     written = form(w, op, *(names[value] for value in op.operands))
-    found = cast(list[str], [written] if isinstance(written, str) else written)
+    found = [written] if isinstance(written, str) else written
     names.update(zip(op.results, found, strict=True))
 
 

@@ -38,7 +38,10 @@ MORE = [
 EVERY = [case for case in (*CASES, *MORE) if "bf16" not in f"{case}"]
 """Of which ONNX Runtime has the element types; it gives NumPy no bf16."""
 
-UNKNOWN_TO_RUNTIME = ("NOT_IMPLEMENTED", "INVALID_GRAPH", "is invalid", "not a registered")
+RUNTIME_ERRORS: tuple[type[Exception], ...] = tuple(
+    getattr(runtime.capi.onnxruntime_pybind11_state, name) for name in ("NotImplemented", "InvalidGraph", "Fail")
+)
+UNKNOWN_TO_RUNTIME = ("_IMPLEMENTED", "INVALID_GRAPH", "is invalid", "not a registered")
 """How ONNX Runtime says that it does not have an operator for an element type that the standard has."""
 
 Results = tuple[list[Any], list[Any]]
@@ -50,7 +53,7 @@ def session_of(model: bytes) -> Any:
     options.log_severity_level = 3
     try:
         return runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    except Exception as error:
+    except RUNTIME_ERRORS as error:
         if any(word in str(error) for word in UNKNOWN_TO_RUNTIME):
             return None
         raise
