@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
+from typing import Any
 
 from onnx import ModelProto, ValueInfoProto, helper
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
