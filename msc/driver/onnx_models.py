@@ -39,12 +39,13 @@ def load_onnx(model: str, options: CompileOptions) -> Imported:
         dims=options.largest_dims,
         open_dims=options.open_dims,
         input_texts={name: value for name, value in given.items() if isinstance(value, str)},
-        input_values={name: _array(value) for name, value in given.items() if isinstance(value, InputValue)},
+        input_values={name: array_of(value) for name, value in given.items() if isinstance(value, InputValue)},
         shapes=options.shapes,
     )
 
 
-def _array(value: InputValue) -> Array:
+def array_of(value: InputValue) -> Array:
+    """The value as an array."""
     import ml_dtypes
     import numpy as np
 

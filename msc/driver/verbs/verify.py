@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 @click.option("--input", "inputs", multiple=True, metavar="NAME=VALUE", help="@x.npy, or a literal like 2xf32=1,2.")
 @click.option("--random", "seed", type=int, default=0, show_default=True, metavar="SEED", help="For all other inputs.")
 @click.option("--reference", metavar="MODEL", help="The graph that MODEL, a later stage, should compute.")
+@click.option(
+    "--against",
+    type=click.Choice(["interpreter", "onnxruntime"]),
+    default="interpreter",
+    show_default=True,
+    help="What an ONNX model is compared with: onnxruntime runs the file itself.",
+)
 @click.option("--atol", default=1e-5, show_default=True, help="Absolute tolerance.")
 @click.option("--rtol", default=1e-4, show_default=True, help="Relative tolerance, of the largest element.")
 @click.option("--loop-limit", type=int, metavar="N", help="Interpret loops up to N operations.")
@@ -33,6 +40,7 @@ def command(
     inputs: tuple[str, ...],
     seed: int,
     reference: str | None,
+    against: str,
     atol: float,
     rtol: float,
     loop_limit: int | None,
@@ -40,6 +48,8 @@ def command(
     options: CompileOptions,
 ) -> int:
     """Run MODEL after every pass, as loops and as C, and name the first step, kernel or op that diverges; exit 1 then.
+
+    With --against onnxruntime, compare the outputs of an ONNX model with ONNX Runtime's, and name the first node.
 
     Example: msc verify lenet5.mir --random 7
     """
@@ -49,20 +59,27 @@ def command(
 
     limit = LOOP_LIMIT if loop_limit is None else loop_limit
     settings = Settings(read_values(inputs), seed, Tolerance(atol, rtol), limit)
-    checks = verify_model(model, options, settings, reference)
-    click.echo(json.dumps([asdict(check) for check in checks]) if as_json else _table(checks))
+    if against == "onnxruntime":
+        from msc.driver.against_runtime import verify_against_runtime
+
+        checks = verify_against_runtime(model, options, settings)
+    else:
+        checks = verify_model(model, options, settings, reference)
+    click.echo(json.dumps([asdict(check) for check in checks]) if as_json else _table(checks, against))
     return int(any(check.diverges for check in checks))
 
 
-def _table(checks: Sequence[Check]) -> str:
+def _table(checks: Sequence[Check], against: str) -> str:
     lines = [f"{'stage':<7}{'after':<22}{'of':<34}{'verdict':<11}{'max error':>10}"]
     lines += [_line(check) for check in checks]
     last = checks[-1]
     if last.diverges:
-        place = f"after '{last.step}' of stage '{last.stage}'"
+        place = "from ONNX Runtime" if against == "onnxruntime" else f"after '{last.step}' of stage '{last.stage}'"
         lines.append(f"the {last.subject} diverges {place}: by up to {last.error:.3g}{_tail(last)}")
     else:
-        lines.append(f"all steps agree with the interpreter{_but(checks)}")
+        runtime = against == "onnxruntime"
+        agreed = "all outputs agree with ONNX Runtime" if runtime else "all steps agree with the interpreter"
+        lines.append(f"{agreed}{_but(checks)}")
     return "\n".join(lines)
 
 

@@ -76,7 +76,17 @@ CODES: tuple[Code, ...] = (
         "The importer failed at this node: its attributes or inputs are out of any sensible range, or it is a case that"
         " msc does not foresee. If the model is sound, please report it.",
     ),
-    Code("MSC0717", "package is missing", "Reading ONNX files needs an extra: `pip install 'msc[onnx]'`."),
+    Code(
+        "MSC0717",
+        "package is missing",
+        "Reading ONNX files needs an extra: `pip install 'msc[onnx]'`; `msc verify --against onnxruntime` needs the"
+        " package `onnxruntime`.",
+    ),
+    Code(
+        "MSC0720",
+        "ONNX Runtime does not run the model",
+        "`msc verify --against onnxruntime` runs the file with ONNX Runtime; what it says stands in the message.",
+    ),
     Code(
         "MSC0718",
         "value of an input cannot be read",
