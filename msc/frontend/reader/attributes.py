@@ -23,7 +23,7 @@ def load(frame: Frame, owner: Any, name: str) -> Any:
     """`owner.name`."""
     session = frame.session
     if isinstance(owner, RuntimeNumber | Tensor):
-        return getattr(owner, name)
+        return session.made(getattr(owner, name), (owner,))
     if isinstance(owner, super):
         return getattr(owner, name)
     found = _in_class(owner, name)

@@ -203,10 +203,44 @@ class _Branch:
             then.erase(safe_erase=False)
             orelse.erase(safe_erase=False)
             return []
+        if self._is_cheap(then, orelse):
+            return self._select(condition, then, orelse)
         for side, block in enumerate((then, orelse)):
             with graph.inside(block):
                 block.add_op(scf.YieldOp(*[joining.ssa(side, i) for i in range(len(joining.pairs))]))
         return tensors_of(self._session, graph.choose(condition, then, orelse, joining.types()))
+
+    def _is_cheap(self, *blocks: Block) -> bool:
+        """Whether computing both numbers costs less than to decide which one."""
+        pairs = self._joining.pairs
+        if any(value is not None and value.ndim for pair in pairs for value in pair):
+            return False
+        ops = [op for block in blocks for op in block.ops]
+        return len(ops) <= _CHEAP and all(op.name in _SCALAR_OPERATIONS for op in ops)
+
+    def _select(self, condition: Any, *blocks: Block) -> list[Tensor]:
+        graph, joining = self._session.graph, self._joining
+        sides = range(len(blocks))
+        for block in blocks:
+            for op in list(block.ops):
+                op.detach()
+                graph.insert(op)
+        chosen = [[joining.ssa(side, i) for side in sides] for i in range(len(joining.pairs))]
+        for block in blocks:
+            block.erase(safe_erase=False)
+        return [Tensor.of(graph.emit("select", [condition, *values], {})[0]) for values in chosen]
+
+
+_CHEAP = 6
+_SCALAR_OPERATIONS = frozenset(
+    f"ms.{name}"
+    for name in (
+        *("add", "sub", "mul", "neg", "abs", "minimum", "maximum", "cast", "reshape", "select"),
+        *("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"),
+        *("logical_and", "logical_or", "logical_not"),
+    )
+)
+"""What is computed for nothing if it is not needed, and cannot fail."""
 
 
 def slot_name(slot: Slot) -> str:

@@ -234,18 +234,18 @@ def native(frame: Frame, function: Any, args: tuple[Any, ...], kwargs: dict[str,
     session.journal.note_all(given)
     if _is_volatile(function, receiver):
         session.stop_caching(f"'{getattr(function, '__name__', function)}' gives another result in every call")
-    result = session.library(function, args, kwargs)
+    result = session.made(session.library(function, args, kwargs), given)
     return _given_back(session, function, receiver, given, result)
 
 
 def _given_back(session: Session, function: Any, receiver: Any, given: list[Any], result: Any) -> Any:
     """Note where a result comes from: an iterator or a copy is new."""
-    if any(result is value for value in given):
+    if any(result is value for value in given) or session.journal.is_own(result):
         return result
-    if hasattr(type(result), "__next__") and not session.journal.is_own(result):
+    if hasattr(type(result), "__next__"):
         return session.journal.born(result)
-    name = getattr(function, "__name__", "")
-    if name in ("copy", "sorted", "split", "tolist", "deepcopy") and isinstance(result, CONTAINERS):
+    takes_out = function is next or (isinstance(receiver, CONTAINERS) and getattr(function, "__name__", "") != "copy")
+    if isinstance(result, CONTAINERS) and not takes_out and not session.is_outside(result):
         return session.journal.born(result)
     if isinstance(receiver, CONTAINERS) and session.is_outside(receiver):
         session.note_outside(result)

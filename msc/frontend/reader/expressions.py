@@ -138,11 +138,11 @@ def _unary(frame: Frame, node: ast.UnaryOp) -> Any:
         case ast.Not():
             return inverted(frame, value)
         case ast.USub():
-            return -value
+            return frame.session.operate(operator.neg, value)
         case ast.UAdd():
-            return +value
+            return frame.session.operate(operator.pos, value)
         case _:
-            return ~value
+            return frame.session.operate(operator.invert, value)
 
 
 def inverted(frame: Frame, value: Any) -> Any:
@@ -200,7 +200,8 @@ def _boolean_rest(frame: Frame, node: ast.BoolOp, index: int) -> Any:
 
 @reads(ast.IfExp)
 def _conditional(frame: Frame, node: ast.IfExp) -> Any:
-    condition = frame.evaluate(node.test)
+    condition = as_number(condition_of(frame, node.test))
+    frame.node = node
     return choose(frame, condition, lambda: frame.evaluate(node.body), lambda: frame.evaluate(node.orelse))
 
 
@@ -221,6 +222,37 @@ def _formatted(frame: Frame, node: ast.FormattedValue) -> str:
     return format(conversions[node.conversion](value) if node.conversion in conversions else value, specification)
 
 
-def decided(frame: Frame, value: Any) -> bool | Tensor:
-    """Whether a condition holds: a bool, or a boolean tensor of rank 0 that the graph computes."""
-    return frame.session.truth(value)
+# Conditions.
+
+
+def condition_of(frame: Frame, node: ast.expr) -> bool | Tensor:
+    """Whether an expression counts as true: a bool, or a boolean tensor of rank 0 that the graph computes.
+
+    Of `a and b` only whether it is true matters here, so that its operands need not have one type.
+    """
+    match node:
+        case ast.BoolOp():
+            return _condition_of_rest(frame, node, 0)
+        case ast.UnaryOp(op=ast.Not()):
+            return frame.session.truth(inverted(frame, as_number(condition_of(frame, node.operand))))
+        case _:
+            return frame.session.truth(frame.evaluate(node))
+
+
+def _condition_of_rest(frame: Frame, node: ast.BoolOp, index: int) -> bool | Tensor:
+    first = condition_of(frame, node.values[index])
+    if index + 1 == len(node.values):
+        return first
+
+    def rest() -> Any:
+        return as_number(_condition_of_rest(frame, node, index + 1))
+
+    frame.node = node
+    if isinstance(node.op, ast.And):
+        return frame.session.truth(choose(frame, as_number(first), rest, lambda: False))
+    return frame.session.truth(choose(frame, as_number(first), lambda: True, rest))
+
+
+def as_number(condition: bool | Tensor) -> Any:
+    """A condition as a Python bool, which the graph computes if it must."""
+    return RuntimeNumber(bool, condition) if isinstance(condition, Tensor) else condition

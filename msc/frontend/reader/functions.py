@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, cast
 
 from msc.frontend.errors import Readers, UserPlace
 from msc.frontend.reader.assignments import assign
+from msc.frontend.reader.expressions import condition_of
 from msc.frontend.reader.frames import Frame, reads
 from msc.frontend.reader.outcomes import RETURN
 from msc.frontend.reader.signals import Refusal
@@ -147,7 +148,7 @@ def _places(inner: Frame, generators: list[ast.comprehension], index: int, items
 
 
 def _holds(inner: Frame, test: ast.expr) -> bool:
-    return inner.session.decide(inner.session.truth(inner.evaluate(test)))
+    return inner.session.decide(condition_of(inner, test))
 
 
 # Calls of user functions.

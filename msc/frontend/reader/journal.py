@@ -175,6 +175,8 @@ class Scope:
     changes: dict[tuple[object, ...], Change] = field(default_factory=dict[tuple[object, ...], Change])
 
 
+_BORN = "_born"
+
 CONTAINERS = (list, dict, set, deque, np.ndarray)
 
 
@@ -194,7 +196,11 @@ class Journal:
 
     def born(self, item: Any) -> Any:
         """Note that `item` has just been made; returns it."""
-        self._born[id(item)] = (item, self.clock)
+        if isinstance(item, Tensor):
+            # In the tensor itself: what only the journal refers to would count as still needed.
+            item.__dict__[_BORN] = (self, self.clock)
+        else:
+            self._born[id(item)] = (item, self.clock)
         return item
 
     def forget(self, item: object) -> None:
@@ -203,14 +209,21 @@ class Journal:
 
     def is_own(self, item: object) -> bool:
         """Whether reading made `item`."""
-        return id(item) in self._born
+        return self._birth(item) is not None
 
     def is_newer(self, item: object, scope: Scope) -> bool:
         return self.born_since(item, scope.start)
 
     def born_since(self, item: object, clock: int) -> bool:
+        birth = self._birth(item)
+        return birth is not None and birth >= clock
+
+    def _birth(self, item: object) -> int | None:
+        if isinstance(item, Tensor):
+            journal, clock = item.__dict__.get(_BORN, (None, 0))
+            return clock if journal is self else None
         known = self._born.get(id(item))
-        return known is not None and known[1] >= clock
+        return None if known is None else known[1]
 
     def note(self, slot: Slot) -> None:
         """`slot` is about to be written."""

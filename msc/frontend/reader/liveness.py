@@ -1,56 +1,170 @@
-"""Which variables may still be read after a statement or expression of a function."""
+"""Which variables may still be read after a statement of a function: a backward data-flow analysis of its tree."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from functools import lru_cache
 
+Names = frozenset[str]
+
+NONE: Names = frozenset()
 _REFLECTIVE = {"locals", "eval", "exec", "vars", "dir"}
-
-EVERYTHING = frozenset(("*",))
-
-
-@lru_cache(maxsize=4096)
-def live_after(scope: ast.AST, construct: ast.AST) -> frozenset[str]:
-    """The names that the code of `scope` may read after `construct`; EVERYTHING if it looks at names by itself."""
-    end = (getattr(construct, "end_lineno", 0), getattr(construct, "end_col_offset", 0))
-    around = _loop_around(scope, construct)
-    names: set[str] = set()
-    for node, name in _reads(scope):
-        if name in _REFLECTIVE:
-            return EVERYTHING
-        if (node.lineno, node.col_offset) >= end or (around is not None and _is_within(around, node)):
-            names.add(name)
-    return frozenset(names)
 
 
 def is_live(scope: ast.AST, construct: ast.AST, name: str) -> bool:
-    """Whether the code of `scope` may read a variable after `construct`."""
-    live = live_after(scope, construct)
-    return live is EVERYTHING or name in live
+    """Whether `name` may be read after a construct of `scope`; of a loop, after any of its iterations."""
+    live = _analysis(scope)
+    return live.sees_all or name in live.after(construct) | live.heads.get(construct, NONE)
 
 
-def _reads(scope: ast.AST) -> Iterator[tuple[ast.expr, str]]:
-    for node in ast.walk(scope):
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store):
-            yield node, node.id
-        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            yield node.target, node.target.id
+def is_live_after_loop(scope: ast.AST, loop: ast.AST, name: str) -> bool:
+    """Whether `name` may be read when a loop of `scope` has ended."""
+    live = _analysis(scope)
+    return live.sees_all or name in live.after(loop)
 
 
-def _loop_around(scope: ast.AST, construct: ast.AST) -> ast.AST | None:
-    """The outermost loop of `scope` around `construct`, or which it is: control may come back to all that is in it."""
-    loops = [n for n in ast.walk(scope) if isinstance(n, ast.For | ast.While) and n is not construct]
-    around = [loop for loop in loops if _is_within(loop, construct)]
-    return min(around, key=lambda n: n.lineno) if around else None
+@lru_cache(maxsize=1024)
+def _analysis(scope: ast.AST) -> Liveness:
+    live = Liveness(scope)
+    body = getattr(scope, "body", None)
+    if isinstance(body, list):
+        live.block(body, _Exits())  # pyright: ignore[reportUnknownArgumentType]
+    return live
+
+
+@dataclass(frozen=True)
+class _Exits:
+    """What is live where control goes: to the next statement, out of a loop, to its next iteration, to a handler."""
+
+    out: Names = NONE
+    leave: Names = NONE
+    again: Names = NONE
+    raised: Names = NONE
+
+    def to(self, out: Names) -> _Exits:
+        return _Exits(out, self.leave, self.again, self.raised)
+
+
+@dataclass
+class Liveness:
+    """The names that are live after each statement of a scope, and at the heads of its loops."""
+
+    scope: ast.AST
+    outs: dict[ast.AST, Names] = field(default_factory=dict[ast.AST, Names])
+    heads: dict[ast.AST, Names] = field(default_factory=dict[ast.AST, Names])
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether the scope looks at names by itself."""
+        return bool(_REFLECTIVE & _reads(self.scope))
+
+    def after(self, construct: ast.AST) -> Names:
+        """The names that are live after a construct; of an expression, also those that its statement reads."""
+        if construct in self.outs:
+            return self.outs[construct]
+        around = [s for s in self.outs if _is_within(s, construct)]
+        if isinstance(construct, ast.expr) and around:
+            statement = max(around, key=lambda s: (s.lineno, s.col_offset))  # pyright: ignore[reportAttributeAccessIssue]
+            return self.outs[statement] | _reads(statement)
+        return _reads(self.scope)
+
+    def block(self, statements: Iterable[ast.stmt], exits: _Exits) -> Names:
+        """The names that are live before statements."""
+        live = exits.out
+        for statement in reversed(list(statements)):
+            self.outs[statement] = live | exits.raised
+            live = self._before(statement, exits.to(live)) | exits.raised
+        return live
+
+    def _before(self, node: ast.stmt, exits: _Exits) -> Names:
+        match node:
+            case ast.If():
+                return _reads(node.test) | self.block(node.body, exits) | self.block(node.orelse, exits)
+            case ast.While() | ast.For():
+                return self._loop(node, exits)
+            case ast.Return() | ast.Raise():
+                return _reads(node)
+            case ast.Break():
+                return exits.leave
+            case ast.Continue():
+                return exits.again
+            case ast.Try():
+                return self._try(node, exits)
+            case ast.With():
+                return _reads(*node.items) | self.block(node.body, exits)
+            case ast.Match():
+                bodies = [self.block(case.body, exits) for case in node.cases]
+                return exits.out.union(_reads(node.subject, *(c.pattern for c in node.cases)), *bodies, _guards(node))
+            case _:
+                return (exits.out - _writes(node)) | _reads(node)
+
+    def _loop(self, node: ast.While | ast.For, exits: _Exits) -> Names:
+        test = _reads(node.test) if isinstance(node, ast.While) else NONE
+        written = frozenset[str]() if isinstance(node, ast.While) else _writes(node.target)
+        ended = self.block(node.orelse, exits)
+        head = test | ended
+        while True:
+            inside = self.block(node.body, _Exits(head, exits.out, head, exits.raised))
+            grown = head | test | (inside - written)
+            if grown == head:
+                break
+            head = grown
+        self.heads[node] = head
+        return head | (_reads(node.iter) if isinstance(node, ast.For) else NONE)
+
+    def _try(self, node: ast.Try, exits: _Exits) -> Names:
+        """Control may go to a handler, and to `finally`, from everywhere in the body."""
+        last = self.block(node.finalbody, exits)
+        inner = _Exits(last, exits.leave | last, exits.again | last, exits.raised | last)
+        handlers = frozenset[str]().union(*(_reads(h.type) | self.block(h.body, inner) for h in node.handlers))
+        orelse = self.block(node.orelse, inner)
+        return self.block(node.body, _Exits(orelse, inner.leave, inner.again, inner.raised | handlers))
+
+
+def _guards(node: ast.Match) -> Names:
+    return _reads(*(case.guard for case in node.cases))
+
+
+def _reads(*nodes: ast.AST | None) -> Names:
+    """The names that are read somewhere in nodes, functions inside included."""
+    return frozenset(name for node in nodes if node is not None for name in _names_read(node))
+
+
+def _names_read(node: ast.AST) -> Iterable[str]:
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Store):
+            yield inner.id
+        elif isinstance(inner, ast.AugAssign) and isinstance(inner.target, ast.Name):
+            yield inner.target.id
+
+
+def _writes(node: ast.AST) -> Names:
+    """The names that a simple statement always assigns to."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return frozenset((node.name,))
+    if isinstance(node, ast.Assign):
+        return frozenset[str]().union(*map(_writes, node.targets))
+    if isinstance(node, ast.AnnAssign):
+        return _writes(node.target) if node.value is not None else NONE
+    if isinstance(node, ast.Tuple | ast.List):
+        return frozenset[str]().union(*map(_writes, node.elts))
+    if isinstance(node, ast.Starred):
+        return _writes(node.value)
+    return frozenset((node.id,)) if isinstance(node, ast.Name) else NONE
 
 
 def _is_within(outer: ast.AST, inner: ast.AST) -> bool:
-    return (outer.lineno, outer.col_offset) <= (inner.lineno, inner.col_offset) and (  # pyright: ignore[reportAttributeAccessIssue]
-        inner.end_lineno,  # pyright: ignore[reportAttributeAccessIssue]
-        inner.end_col_offset,  # pyright: ignore[reportAttributeAccessIssue]
-    ) <= (outer.end_lineno, outer.end_col_offset)  # pyright: ignore[reportAttributeAccessIssue]
+    return _start(outer) <= _start(inner) and _end(inner) <= _end(outer)
+
+
+def _start(node: ast.AST) -> tuple[int, int]:
+    return (getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
+
+
+def _end(node: ast.AST) -> tuple[int, int]:
+    return (getattr(node, "end_lineno", 0), getattr(node, "end_col_offset", 0))
 
 
 def always_leaves(statements: list[ast.stmt]) -> bool:

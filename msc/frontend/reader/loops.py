@@ -16,7 +16,7 @@ from msc.frontend.reader.branches import as_refusal, branch, choose, having_left
 from msc.frontend.reader.graph import GraphValue
 from msc.frontend.reader.joining import Joining, tensors_of
 from msc.frontend.reader.journal import UNBOUND, Change, Item, Scope, Slot, Value
-from msc.frontend.reader.liveness import is_live
+from msc.frontend.reader.liveness import is_live_after_loop
 from msc.frontend.reader.numbers import RuntimeNumber, as_kind
 from msc.frontend.reader.outcomes import BREAK, CONTINUE, MISSING, NORMAL, RETURN, Outcome
 from msc.frontend.reader.signals import Refusal
@@ -38,7 +38,7 @@ class Loop:
 
     frame: Frame
     node: ast.stmt
-    test: Callable[[], Any]
+    test: Callable[[], bool | Tensor]
     body: Body
     orelse: Body
 
@@ -63,7 +63,7 @@ def repeat(loop: Loop) -> Outcome | None:
                 if state is not None:
                     return left(state)
                 continue
-            if not session.decide(session.truth(loop.test())):
+            if not session.decide(loop.test()):
                 return loop.orelse()
         state = following(loop.body())
         if state is not None and NORMAL not in state.codes:
@@ -74,7 +74,7 @@ def _tentative(loop: Loop) -> bool | Tensor:
     """The condition; if a tensor decides, evaluating it has left no trace, as it will be evaluated again."""
     session = loop.frame.session
     scope = session.journal.begin()
-    again = session.truth(loop.test())
+    again = loop.test()
     if isinstance(again, Tensor):
         session.journal.undo(scope)
     else:
@@ -198,11 +198,11 @@ class _Attempt:
         self._before.add_op(scf.ConditionOp(self._session.graph.scalar(self._session.ssa(again)), *forwarded))
 
     def _again(self, state: Outcome | None) -> Tensor:
-        loop, session = self._loop, self._session
+        loop = self._loop
         goes_on = True if state is None else state.code == NORMAL
 
         def test() -> RuntimeNumber:
-            decided = session.truth(loop.test())
+            decided = loop.test()
             self._is_endless = decided is True
             return _as_bool(decided)
 
@@ -252,10 +252,13 @@ class _Attempt:
         if isinstance(slot, Value) and self._is_inside(change.before):
             return None
         is_local = isinstance(slot, Item) and slot.holder is frame.locals
-        if is_local and change.before is UNBOUND and not is_live(frame.source.node, self._loop.node, slot.name):  # pyright: ignore[reportAttributeAccessIssue]
+        if is_local and change.before is UNBOUND and not self._is_live(slot):
             return None
         joining.what = f"{slot_name(slot)}, which the loop carries,"
         return joining.slot(slot, change.before, change.after)
+
+    def _is_live(self, slot: Any) -> bool:
+        return is_live_after_loop(self._loop.frame.source.node, self._loop.node, slot.name)
 
     def _is_inside(self, value: Any) -> bool:
         return isinstance(value, GraphValue) and any(value.is_in(b) for b in (self._before, self._after))

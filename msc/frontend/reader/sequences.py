@@ -66,7 +66,7 @@ def iterated(session: Session, iterable: Any) -> Iterator[Any]:
     if isinstance(iterable, RuntimeNumber):
         raise TypeError(f"'{iterable.kind.__name__}' object is not iterable")
     if isinstance(iterable, Tensor) and iterable.ndim > 0 and session.is_symbolic(iterable):
-        return (iterable[i] for i in range(len(iterable)))
+        return (session.made(iterable[i], ()) for i in range(len(iterable)))
     session.look_into(iterable)
     return (session.inherit(iterable, item) for item in iterable)
 

@@ -58,6 +58,8 @@ class Session:
         self.fullgraph = fullgraph
         self.graph = self._new_graph()
         self._declined = declined
+        self._gave_up = False
+        """Whether the reason for the next stop is known already."""
         self._runner = runner
         self._outside: dict[int, object] = {}
 
@@ -152,7 +154,9 @@ class Session:
                     help="compute it with tensor operations, or leave out fullgraph: then the graph is split here",
                 )
             )
-        self.splits.append(Split(self.place(), reason))
+        if not self._gave_up:
+            self.splits.append(Split(self.place(), reason))
+        self._gave_up = False
         self.run()
 
     def run(self) -> None:
@@ -212,6 +216,7 @@ class Session:
             raise refusal
         self._declined.add(self._key(construct))
         found = refusal.diagnostic
+        self._gave_up = True
         self.splits.append(Split(self.place() if found is None else found.location, refusal.message))
 
     def _key(self, construct: ast.AST) -> tuple[str, int, int]:
@@ -226,8 +231,21 @@ class Session:
     def operate(self, function: Callable[..., Any], *operands: Any) -> Any:
         """An operator of Python."""
         result = self.library(function, operands, {})
+        if isinstance(result, Tensor):
+            return self.made(result, operands)
         fresh = type(result) in (list, dict, set) and not any(result is o for o in operands)
         return self.journal.born(result) if fresh and function not in calls.LOADS else result
+
+    def made(self, result: Any, given: Sequence[Any]) -> Any:
+        """A result of library code, whose tensors are new unless they were given to it, or known before."""
+        if isinstance(result, tuple | list):
+            for item in result:
+                self.made(item, given)
+        elif isinstance(result, Tensor) and not isinstance(result, Parameter):
+            known = self.journal.is_own(result) or self.is_outside(result) or any(result is g for g in given)
+            if not known:
+                self.journal.born(result)
+        return result
 
     def library(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call library code. Where it needs elements of tensors, the graph ends, and it computes with those."""

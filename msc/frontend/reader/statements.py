@@ -8,6 +8,7 @@ from typing import Any
 
 from msc.frontend.reader.assignments import assign, delete
 from msc.frontend.reader.branches import branch, guarded
+from msc.frontend.reader.expressions import condition_of
 from msc.frontend.reader.frames import Frame, reads
 from msc.frontend.reader.journal import Item
 from msc.frontend.reader.liveness import always_leaves
@@ -38,7 +39,7 @@ def block(frame: Frame, statements: Sequence[ast.stmt]) -> Outcome | None:
 def _if(frame: Frame, node: ast.If, rest: Sequence[ast.stmt]) -> tuple[Outcome | None, bool]:
     """The outcome of an `if`, and whether that includes the rest of the block: it does if one branch always leaves."""
     frame.node = node
-    condition = frame.session.truth(frame.evaluate(node.test))
+    condition = condition_of(frame, node.test)
     frame.node = node.test
     if not isinstance(condition, Tensor):
         return block(frame, node.body if condition else node.orelse), False
@@ -118,7 +119,7 @@ def _while_(frame: Frame, node: ast.While) -> Outcome | None:
         Loop(
             frame,
             node,
-            lambda: frame.evaluate(node.test),
+            lambda: condition_of(frame, node.test),
             lambda: block(frame, node.body),
             lambda: block(frame, node.orelse),
         )
@@ -165,9 +166,9 @@ def _counted(frame: Frame, node: ast.For, numbers: RuntimeRange) -> Outcome | No
         hidden["counter"] = counter + numbers.step
         return block(frame, node.body)
 
-    def test() -> Any:
+    def test() -> bool | Tensor:
         counter = hidden["counter"]
-        return counter < numbers.stop if numbers.step > 0 else counter > numbers.stop
+        return session.truth(counter < numbers.stop if numbers.step > 0 else counter > numbers.stop)
 
     return repeat(Loop(frame, node, test, body, lambda: block(frame, node.orelse)))
 
@@ -175,6 +176,6 @@ def _counted(frame: Frame, node: ast.For, numbers: RuntimeRange) -> Outcome | No
 @reads(ast.Assert)
 def _assert_(frame: Frame, node: ast.Assert) -> None:
     session = frame.session
-    if session.decide(session.truth(frame.evaluate(node.test))):
+    if session.decide(condition_of(frame, node.test)):
         return
     raise AssertionError(*([] if node.msg is None else [session.real(frame.evaluate(node.msg))]))
