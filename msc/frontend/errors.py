@@ -18,6 +18,7 @@ from typing import ClassVar
 from msc.support.diagnostics import Diagnostic, Location, MscError
 
 _PACKAGE = str(Path(__file__).parents[1]) + "/"
+_STANDARD_LIBRARY = str(Path(linecache.__file__).parent) + "/"
 _MAXIMUM_CALLERS = 8
 
 
@@ -77,11 +78,16 @@ def user_places() -> Iterator[UserPlace]:
         name = frame.f_code.co_filename
         if frame.f_code in Readers.codes:
             yield Readers.codes[frame.f_code](frame)
-        elif not name.startswith(_PACKAGE) and not name.startswith("<frozen"):
+        elif not name.startswith((_PACKAGE, "<frozen")) and not _is_standard(name):
             yield UserPlace(*place_of(frame), _name(frame.f_code))
             if frame.f_code.co_name == "<module>" or frame.f_code.co_name.startswith("test_"):
                 return
         frame = frame.f_back
+
+
+def _is_standard(file: str) -> bool:
+    """Whether a file belongs to Python itself, whose functions msc calls and is called by."""
+    return file.startswith(_STANDARD_LIBRARY) and "site-packages" not in file
 
 
 def place_of(frame: FrameType) -> tuple[Location, str | None, int]:

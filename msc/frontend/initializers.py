@@ -32,6 +32,9 @@ class Initializer:
         """An array of a shape and an element type."""
         return np.asarray(self.values(tuple(shape)), np.float64).astype(dtype.numpy).reshape(shape)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{k}={v}' for k, v in vars(self).items())})"
+
     @abstractmethod
     def values(self, shape: Shape) -> Array:
         """The elements of an array of a shape."""

@@ -1,9 +1,54 @@
 """Cells: the layers that networks are made of, as MindSpore's `nn`."""
 
-from msc.nn.activation import ReLU, get_activation
-from msc.nn.basic import Dense, Flatten
+# isort: off
+# fmt: off
+from msc.nn.activation import (
+    CELU, ELU, GELU, GLU, FastGelu, Hardtanh, HShrink, HSigmoid, HSwish, LeakyReLU, LogSigmoid, LogSoftmax, Mish,
+    PReLU, ReLU, ReLU6, SeLU, Sigmoid, SiLU, Softmax, Softmax2d, Softmin, Softplus, SoftShrink, Softsign, Tanh,
+    Tanhshrink, Threshold, get_activation,
+)
+from msc.nn.basic import (
+    ConstantPad1d, ConstantPad2d, ConstantPad3d, Dense, Dropout, Dropout1d, Dropout2d, Dropout3d, Embedding,
+    Flatten, Identity, Linear, Pad, PixelShuffle, PixelUnshuffle, ReflectionPad1d, ReflectionPad2d,
+    ReplicationPad1d, ReplicationPad2d, Upsample, ZeroPad2d,
+)
 from msc.nn.cell import Cell
-from msc.nn.convolution import Conv2d
-from msc.nn.pooling import MaxPool2d
+from msc.nn.containers import CellDict, CellList, SequentialCell
+from msc.nn.convolution import Conv1d, Conv1dTranspose, Conv2d, Conv2dTranspose, Conv3d, Conv3dTranspose
+from msc.nn.losses import (
+    BCELoss, BCEWithLogitsLoss, CosineEmbeddingLoss, CrossEntropyLoss, DiceLoss, HingeEmbeddingLoss, HuberLoss,
+    KLDivLoss, L1Loss, LossBase, MAELoss, MarginRankingLoss, MSELoss, NLLLoss, RMSELoss, SmoothL1Loss,
+    SoftMarginLoss, SoftmaxCrossEntropyWithLogits, TripletMarginLoss,
+)
+from msc.nn.normalisation import (
+    LRN, BatchNorm1d, BatchNorm2d, BatchNorm3d, GroupNorm, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d,
+    LayerNorm, RMSNorm,
+)
+from msc.nn.pooling import (
+    AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d, AdaptiveMaxPool1d, AdaptiveMaxPool2d,
+    AdaptiveMaxPool3d, AvgPool1d, AvgPool2d, AvgPool3d, MaxPool1d, MaxPool2d, MaxPool3d,
+)
+from msc.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
+from msc.nn.transformer import (
+    MultiheadAttention, Transformer, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder,
+    TransformerEncoderLayer,
+)
 
-__all__ = ["Cell", "Conv2d", "Dense", "Flatten", "MaxPool2d", "ReLU", "get_activation"]
+__all__ = [
+    "CELU", "ELU", "GELU", "GLU", "GRU", "LRN", "LSTM", "RNN", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d",
+    "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d",
+    "AvgPool3d", "BCELoss", "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Cell", "CellDict",
+    "CellList", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "Conv1d", "Conv1dTranspose", "Conv2d",
+    "Conv2dTranspose", "Conv3d", "Conv3dTranspose", "CosineEmbeddingLoss", "CrossEntropyLoss", "Dense",
+    "DiceLoss", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "Embedding", "FastGelu", "Flatten", "GRUCell",
+    "GroupNorm", "HShrink", "HSigmoid", "HSwish", "Hardtanh", "HingeEmbeddingLoss", "HuberLoss", "Identity",
+    "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "KLDivLoss", "L1Loss", "LSTMCell", "LayerNorm",
+    "LeakyReLU", "Linear", "LogSigmoid", "LogSoftmax", "LossBase", "MAELoss", "MSELoss", "MarginRankingLoss",
+    "MaxPool1d", "MaxPool2d", "MaxPool3d", "Mish", "MultiheadAttention", "NLLLoss", "PReLU", "Pad",
+    "PixelShuffle", "PixelUnshuffle", "RMSELoss", "RMSNorm", "RNNCell", "ReLU", "ReLU6", "ReflectionPad1d",
+    "ReflectionPad2d", "ReplicationPad1d", "ReplicationPad2d", "SeLU", "SequentialCell", "SiLU", "Sigmoid",
+    "SmoothL1Loss", "SoftMarginLoss", "SoftShrink", "Softmax", "Softmax2d", "SoftmaxCrossEntropyWithLogits",
+    "Softmin", "Softplus", "Softsign", "Tanh", "Tanhshrink", "Threshold", "Transformer", "TransformerDecoder",
+    "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer", "TripletMarginLoss", "Upsample",
+    "ZeroPad2d", "get_activation",
+]

@@ -3,25 +3,296 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from msc import ops
 from msc.frontend.errors import ApiTypeError, ApiValueError
-from msc.frontend.tensor import Tensor
+from msc.frontend.initializers import Init
+from msc.frontend.tensor import Number, Tensor
 from msc.nn.cell import Cell
+from msc.nn.parameters import parameter
 from msc.support.diagnostics import did_you_mean
 
-Activation: TypeAlias = "str | Cell | Callable[[Tensor], Tensor] | None"
+Activation: TypeAlias = "str | Cell | Callable[[Any], Any] | None"
 
 
-class ReLU(Cell):
-    """max(0, x)."""
+class _Plain(Cell):
+    """Base: a function of one tensor, without arguments."""
+
+    FUNCTION: ClassVar[Callable[[Any], Tensor]]
 
     def construct(self, x: Tensor) -> Tensor:
-        return ops.relu(x)
+        return type(self).FUNCTION(x)
 
 
-_BY_NAME: dict[str, type[Cell]] = {"relu": ReLU}
+class ReLU(_Plain):
+    """max(0, x)."""
+
+    FUNCTION = staticmethod(ops.relu)
+
+
+class ReLU6(_Plain):
+    """min(max(0, x), 6)."""
+
+    FUNCTION = staticmethod(ops.relu6)
+
+
+class Sigmoid(_Plain):
+    """1 / (1 + e^-x)."""
+
+    FUNCTION = staticmethod(ops.sigmoid)
+
+
+class Tanh(_Plain):
+    """The hyperbolic tangent."""
+
+    FUNCTION = staticmethod(ops.tanh)
+
+
+class SiLU(_Plain):
+    """x sigmoid(x)."""
+
+    FUNCTION = staticmethod(ops.silu)
+
+
+class Mish(_Plain):
+    """x tanh(log(1 + e^x))."""
+
+    FUNCTION = staticmethod(ops.mish)
+
+
+class HSwish(_Plain):
+    """x min(max(0, x + 3), 6) / 6."""
+
+    FUNCTION = staticmethod(ops.hardswish)
+
+
+class HSigmoid(_Plain):
+    """min(max(0, x / 6 + 1 / 2), 1)."""
+
+    FUNCTION = staticmethod(ops.hardsigmoid)
+
+
+class SeLU(_Plain):
+    """The self-normalising exponential unit (Klambauer et al., 2017)."""
+
+    FUNCTION = staticmethod(ops.selu)
+
+
+class Softsign(_Plain):
+    """x / (1 + |x|)."""
+
+    FUNCTION = staticmethod(ops.softsign)
+
+
+class LogSigmoid(_Plain):
+    """log(sigmoid(x))."""
+
+    FUNCTION = staticmethod(ops.logsigmoid)
+
+
+class FastGelu(_Plain):
+    """x sigmoid(1.702 x)."""
+
+    FUNCTION = staticmethod(ops.fast_gelu)
+
+
+class Tanhshrink(_Plain):
+    """x - tanh(x)."""
+
+    FUNCTION = staticmethod(ops.tanhshrink)
+
+
+class GELU(Cell):
+    """x times the probability that a normal number is less than x; by tanh if `approximate`, the default."""
+
+    def __init__(self, approximate: bool = True) -> None:
+        super().__init__()
+        self.approximate = approximate
+
+    def construct(self, x: Tensor) -> Tensor:
+        return ops.gelu(x, "tanh" if self.approximate else "none")
+
+
+class LeakyReLU(Cell):
+    """x where it is positive, alpha x elsewhere."""
+
+    def __init__(self, alpha: float = 0.2) -> None:
+        super().__init__()
+        self.alpha = alpha
+
+    def construct(self, x: Tensor) -> Tensor:
+        return ops.leaky_relu(x, self.alpha)
+
+
+class ELU(Cell):
+    """x where it is positive, alpha (e^x - 1) elsewhere."""
+
+    def __init__(self, alpha: float = 1.0) -> None:
+        super().__init__()
+        self.alpha = alpha
+
+    def construct(self, x: Tensor) -> Tensor:
+        return ops.elu(x, self.alpha)
+
+
+class CELU(Cell):
+    """max(0, x) + min(0, alpha (e^(x / alpha) - 1))."""
+
+    def __init__(self, alpha: float = 1.0) -> None:
+        super().__init__()
+        self.alpha = alpha
+
+    def construct(self, x: Tensor) -> Tensor:
+        return ops.celu(x, self.alpha)
+
+
+class PReLU(Cell):
+    """x where it is positive, w x elsewhere; `channel` weights, which begin at w."""
+
+    def __init__(self, channel: int = 1, w: Init = 0.25) -> None:
+        super().__init__()
+        self.w = parameter(w, (channel,), "a")
+
+    def construct(self, x: Tensor) -> Tensor:
+        return ops.prelu(x, self.w)
+
+
+class Softmax(Cell):
+    """exp(x) / sum of exp(x) along an axis."""
+
+    def __init__(self, axis: int = -1) -> None:
+        super().__init__()
+        self.axis = axis
+
+    def construct(self, x: Tensor) -> Tensor:
+        return ops.softmax(x, self.axis)
+
+    def extend_repr(self) -> str:
+        return f"axis={self.axis}"
+
+
+class LogSoftmax(Cell):
+    """log of softmax along an axis."""
+
+    def __init__(self, axis: int = -1) -> None:
+        super().__init__()
+        self.axis = axis
+
+    def construct(self, x: Tensor) -> Tensor:
+        return ops.log_softmax(x, self.axis)
+
+
+class Softmin(Cell):
+    """Softmax of -x along an axis."""
+
+    def __init__(self, axis: int = -1) -> None:
+        super().__init__()
+        self.axis = axis
+
+    def construct(self, x: Tensor) -> Tensor:
+        return ops.softmin(x, self.axis)
+
+
+class Softmax2d(Cell):
+    """Softmax along the channels of images."""
+
+    def construct(self, x: Tensor) -> Tensor:
+        return ops.softmax(x, -3)
+
+
+class GLU(Cell):
+    """The first half of an axis times the sigmoid of the second."""
+
+    def __init__(self, axis: int = -1) -> None:
+        super().__init__()
+        self.axis = axis
+
+    def construct(self, x: Tensor) -> Tensor:
+        return ops.glu(x, self.axis)
+
+
+class Softplus(Cell):
+    """log(1 + e^x)."""
+
+    def construct(self, x: Tensor) -> Tensor:
+        return ops.softplus(x)
+
+
+class Hardtanh(Cell):
+    """x clipped to an interval."""
+
+    def __init__(self, min_val: Number = -1.0, max_val: Number = 1.0) -> None:
+        super().__init__()
+        self.min_val = min_val
+        self.max_val = max_val
+
+    def construct(self, x: Tensor) -> Tensor:
+        return ops.hardtanh(x, self.min_val, self.max_val)
+
+
+class HShrink(Cell):
+    """x where |x| is above lambd, 0 elsewhere."""
+
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__()
+        self.lambd = lambd
+
+    def construct(self, x: Tensor) -> Tensor:
+        return ops.hardshrink(x, self.lambd)
+
+
+class SoftShrink(Cell):
+    """x moved towards 0 by lambd, as far as 0."""
+
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__()
+        self.lambd = lambd
+
+    def construct(self, x: Tensor) -> Tensor:
+        return ops.softshrink(x, self.lambd)
+
+
+class Threshold(Cell):
+    """x where it is above a threshold, a value elsewhere."""
+
+    def __init__(self, threshold: Number, value: Number) -> None:
+        super().__init__()
+        self.threshold = threshold
+        self.value = value
+
+    def construct(self, x: Tensor) -> Tensor:
+        return ops.threshold(x, self.threshold, self.value)
+
+
+_BY_NAME: dict[str, type[Cell]] = {
+    "softmax": Softmax,
+    "softmax2d": Softmax2d,
+    "softmin": Softmin,
+    "logsoftmax": LogSoftmax,
+    "relu": ReLU,
+    "relu6": ReLU6,
+    "tanh": Tanh,
+    "gelu": GELU,
+    "fast_gelu": FastGelu,
+    "elu": ELU,
+    "celu": CELU,
+    "selu": SeLU,
+    "silu": SiLU,
+    "swish": SiLU,
+    "mish": Mish,
+    "sigmoid": Sigmoid,
+    "softsign": Softsign,
+    "softplus": Softplus,
+    "prelu": PReLU,
+    "leakyrelu": LeakyReLU,
+    "hswish": HSwish,
+    "hsigmoid": HSigmoid,
+    "logsigmoid": LogSigmoid,
+    "softshrink": SoftShrink,
+    "hshrink": HShrink,
+    "threshold": Threshold,
+}
 
 
 def get_activation(name: str | None) -> Cell | None:
@@ -33,7 +304,7 @@ def get_activation(name: str | None) -> Cell | None:
     return _BY_NAME[name.lower()]()
 
 
-def activation_of(value: Activation) -> Cell | Callable[[Tensor], Tensor] | None:
+def activation_of(value: Activation) -> Cell | Callable[[Any], Any] | None:
     """The activation that a layer was given: by name, as a cell or a function, or none."""
     if isinstance(value, str):
         return get_activation(value)

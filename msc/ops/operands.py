@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias, TypeGuard
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeAlias, TypeGuard, TypeVar
+from typing import cast as typed
 
 import numpy as np
 
@@ -93,3 +96,29 @@ def as_float(x: Tensor) -> Tensor:
 def as_numbers(x: Tensor) -> Tensor:
     """X itself, booleans as Int64."""
     return x if x.dtype.category > BOOLEAN else apply("cast", x, dtype=dtypes.int64)
+
+
+_SYNONYMS = (
+    ("axis", "dim"),
+    ("keepdims", "keep_dims", "keepdim"),
+    ("input", "x", "input_x", "A", "tensor"),
+    ("other", "y"),
+    ("start_dim", "start_axis"),
+)
+
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
+
+def flexible(function: FunctionT) -> FunctionT:
+    """Let keyword arguments of a function also have the names that MindSpore's releases gave them in turn."""
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    other = {n: own for group in _SYNONYMS for own in group if own in names for n in group if n not in names}
+
+    @wraps(function)
+    def called(*args: Any, **keywords: Any) -> Any:
+        if keywords:
+            keywords = {other.get(name, name): value for name, value in keywords.items()}
+        return function(*args, **keywords)
+
+    return typed(FunctionT, called)

@@ -12,6 +12,8 @@ ROOT = Path(__file__).parents[2]
 FOLDERS = ("msc", "tests", "samples", "benchmarks")
 MAXIMUM_LINES = 400
 FORBIDDEN_NAMES = {"util", "utils", "helper", "helpers", "misc", "common"}
+MINDSPORE_COMMON = ROOT / "msc" / "common"
+"""The one exception: MindSpore's users import `common.initializer`, `common.dtype` and the like by these names."""
 UNFINISHED = re.compile(r"\b(TO" + r"DO|FIX" + r"ME)\b|except Exc" + r"eption\b|except\s*:")
 HEAVY = {"xdsl", "numpy", "islpy", "onnx", "click", "rich"}
 
@@ -27,7 +29,8 @@ def test_files_are_short() -> None:
 
 
 def test_names_say_something() -> None:
-    assert not [path for path in sources() if FORBIDDEN_NAMES & {path.stem, *path.relative_to(ROOT).parts}]
+    named = [path for path in sources() if FORBIDDEN_NAMES & {path.stem, *path.relative_to(ROOT).parts}]
+    assert not [path for path in named if path.parent != MINDSPORE_COMMON]
 
 
 def test_nothing_is_unfinished() -> None:

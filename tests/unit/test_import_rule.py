@@ -29,6 +29,7 @@ LEVELS: dict[str, int] = {
     "parallel": 4,
     "ops": 5,
     "nn": 6,
+    "common": 6,
     "driver": 7,
 }
 """The thin public modules beside them (`msc.context`, ...) may import anything, and nothing imports them."""

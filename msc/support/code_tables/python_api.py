@@ -47,6 +47,11 @@ CODES: tuple[Code, ...] = (
         "element types that do not come together",
         "No element type holds the numbers of both operands. Convert one of them with `.astype()`.",
     ),
+    Code(
+        "MSC0815",
+        "index that a tensor does not take",
+        "Indices are integers, slices, None, ..., lists, and tensors of integers or booleans, inside the tensor.",
+    ),
     Code("MSC0813", "wrong number of sizes", "A size is given once for all axes, or once for each."),
     Code("MSC0814", "no such setting", "`set_context` takes MindSpore's settings; the help proposes the nearest name."),
     Code("MSC0820", "a Cell without construct", "`construct(self, ...)` says what a Cell computes; define it."),
@@ -65,6 +70,25 @@ CODES: tuple[Code, ...] = (
         "MSC0824",
         "layer with an argument that it cannot have",
         "The message names the layer, the argument and what it may be.",
+    ),
+    Code(
+        "MSC0826",
+        "no such cell in the container",
+        "The list or dictionary has no such index or key.",
+    ),
+    Code(
+        "MSC0827",
+        "primitive without an implementation",
+        "A primitive of a user defines `construct` on tensors, or `vm_impl` on arrays, or has the name of an operator "
+        "of msc. What it computes has the shape and the element type that it infers.",
+    ),
+    Code(
+        "MSC0828", "operator with wrong arguments", "The help gives the names and defaults; inputs come with the call."
+    ),
+    Code(
+        "MSC0829",
+        "custom operator that cannot run",
+        "`Custom` takes a Python function, or the name of a function in a shared library and what its results are.",
     ),
     Code("MSC0825", "no such activation", "An activation is a name such as 'relu', a Cell or a function of a tensor."),
     *capture.CODES,

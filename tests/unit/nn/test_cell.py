@@ -63,7 +63,7 @@ class Forgetful(nn.Cell):
         ("MSC0821", "did you mean 'block'?", lambda: Net().blok),
         ("MSC0822", None, lambda: nn.Cell().insert_param_to_cell("a.b", Parameter(1.0))),
         ("MSC0823", "super().__init__()", Forgetful),
-        ("MSC0824", "bias_init", lambda: nn.Dense(2, 3, "normal", "zeros", "relu")),
+        ("MSC0824", "bias_init", lambda: nn.Dense(2, 3, "normal", "zeros", "relu")),  # pyright: ignore[reportArgumentType]
         ("MSC0825", "did you mean 'relu'?", lambda: nn.Dense(2, 3, activation="rellu")),
         ("MSC0808", "did you mean 'normal'?", lambda: initializer("normall", (2,))),
         ("MSC0813", None, lambda: nn.Conv2d(1, 1, (1, 2, 3))),

@@ -1,0 +1,5 @@
+"""MindSpore's `common.parameter`."""
+
+from msc.frontend.parameter import Parameter, ParameterTuple
+
+__all__ = ["Parameter", "ParameterTuple"]

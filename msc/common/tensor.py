@@ -1,0 +1,5 @@
+"""MindSpore's `common.tensor`."""
+
+from msc.ops import Tensor
+
+__all__ = ["Tensor"]

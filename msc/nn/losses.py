@@ -1,0 +1,215 @@
+"""Losses as cells. `reduction` is "mean", "sum" or "none"."""
+
+from __future__ import annotations
+
+from msc import ops
+from msc.frontend.tensor import Tensor
+from msc.nn.arguments import word
+from msc.nn.cell import Cell
+from msc.ops.losses import reduced
+
+
+class LossBase(Cell):
+    """Base of losses: `get_loss(x, weights)` reduces the losses of the elements."""
+
+    def __init__(self, reduction: str = "mean") -> None:
+        super().__init__()
+        self.reduction = word(type(self).__name__, "reduction", reduction, ("mean", "sum", "none"), "..., reduction")
+
+    def get_loss(self, x: Tensor, weights: Tensor | float = 1.0) -> Tensor:
+        """The reduced loss of the elements' losses times weights."""
+        return reduced(ops.mul(x, weights), self.reduction)
+
+
+class MSELoss(LossBase):
+    """The square of the difference."""
+
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
+        return ops.mse_loss(logits, labels, self.reduction)
+
+
+class L1Loss(LossBase):
+    """The absolute difference."""
+
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
+        return ops.l1_loss(logits, labels, self.reduction)
+
+
+class MAELoss(L1Loss):
+    """The absolute difference."""
+
+
+class RMSELoss(Cell):
+    """The root of the mean square difference."""
+
+    def construct(self, logits: Tensor, label: Tensor) -> Tensor:
+        return ops.sqrt(ops.mse_loss(logits, label))
+
+
+class SmoothL1Loss(LossBase):
+    """Half the square over beta where the difference is less than beta, linear elsewhere."""
+
+    def __init__(self, beta: float = 1.0, reduction: str = "none") -> None:
+        super().__init__(reduction)
+        self.beta = beta
+
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
+        return ops.smooth_l1_loss(logits, labels, self.beta, self.reduction)
+
+
+class HuberLoss(LossBase):
+    """Half the square where the difference is at most delta, linear elsewhere."""
+
+    def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
+        super().__init__(reduction)
+        self.delta = delta
+
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
+        return ops.huber_loss(logits, labels, self.reduction, self.delta)
+
+
+class SoftMarginLoss(LossBase):
+    """log(1 + exp(-label x))."""
+
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
+        return ops.soft_margin_loss(logits, labels, self.reduction)
+
+
+class SoftmaxCrossEntropyWithLogits(LossBase):
+    """The cross entropy of softmax of each row: with classes if `sparse`, with probabilities otherwise."""
+
+    def __init__(self, sparse: bool = False, reduction: str = "none") -> None:
+        super().__init__(reduction)
+        self.sparse = sparse
+
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
+        if self.sparse:
+            labels = ops.cast(ops.one_hot(labels, logits.shape[-1], 1.0, 0.0), logits.dtype)
+        return self.get_loss(ops.softmax_cross_entropy_with_logits(logits, labels))
+
+
+class CrossEntropyLoss(LossBase):
+    """The cross entropy of softmax; labels are classes, or probabilities in the shape of the logits."""
+
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        ignore_index: int = -100,
+        reduction: str = "mean",
+        label_smoothing: float = 0.0,
+    ) -> None:
+        super().__init__(reduction)
+        self.weight = weight
+        self.ignore_index = ignore_index
+        self.label_smoothing = label_smoothing
+
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
+        return ops.cross_entropy(logits, labels, self.weight, self.ignore_index, self.reduction, self.label_smoothing)
+
+
+class NLLLoss(LossBase):
+    """The negative of the logarithm of the probability of the class."""
+
+    def __init__(self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        self.weight = weight
+        self.ignore_index = ignore_index
+
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
+        return ops.nll_loss(logits, labels, self.weight, self.ignore_index, self.reduction)
+
+
+class BCELoss(LossBase):
+    """The binary cross entropy of probabilities."""
+
+    def __init__(self, weight: Tensor | None = None, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        self.weight = weight
+
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
+        return ops.binary_cross_entropy(logits, labels, self.weight, self.reduction)
+
+
+class BCEWithLogitsLoss(LossBase):
+    """The binary cross entropy of sigmoid(x)."""
+
+    def __init__(self, reduction: str = "mean", weight: Tensor | None = None, pos_weight: Tensor | None = None) -> None:
+        super().__init__(reduction)
+        self.weight = weight
+        self.pos_weight = pos_weight
+
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
+        return ops.binary_cross_entropy_with_logits(logits, labels, self.weight, self.pos_weight, self.reduction)
+
+
+class KLDivLoss(Cell):
+    """labels (log(labels) - logits), where logits are logarithms of probabilities."""
+
+    def __init__(self, reduction: str = "mean") -> None:
+        super().__init__()
+        self.reduction = word("KLDivLoss", "reduction", reduction, ("mean", "sum", "none", "batchmean"), "reduction")
+
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
+        return ops.kl_div(logits, labels, self.reduction)
+
+
+class CosineEmbeddingLoss(LossBase):
+    """1 - cos where the label is 1, max(0, cos - margin) where it is -1."""
+
+    def __init__(self, margin: float = 0.0, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        self.margin = margin
+
+    def construct(self, logits_x1: Tensor, logits_x2: Tensor, labels: Tensor) -> Tensor:
+        return ops.cosine_embedding_loss(logits_x1, logits_x2, labels, self.margin, self.reduction)
+
+
+class HingeEmbeddingLoss(LossBase):
+    """x where the label is 1, max(0, margin - x) where it is -1."""
+
+    def __init__(self, margin: float = 1.0, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        self.margin = margin
+
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
+        return ops.hinge_embedding_loss(logits, labels, self.margin, self.reduction)
+
+
+class MarginRankingLoss(LossBase):
+    """max(0, -label (x1 - x2) + margin)."""
+
+    def __init__(self, margin: float = 0.0, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        self.margin = margin
+
+    def construct(self, logits1: Tensor, logits2: Tensor, labels: Tensor) -> Tensor:
+        return ops.margin_ranking_loss(logits1, logits2, labels, self.margin, self.reduction)
+
+
+class TripletMarginLoss(LossBase):
+    """max(0, distance to the positive - distance to the negative + margin)."""
+
+    def __init__(
+        self, p: int = 2, swap: bool = False, eps: float = 1e-06, reduction: str = "mean", margin: float = 1.0
+    ) -> None:
+        super().__init__(reduction)
+        self.p = p
+        self.swap = swap
+        self.eps = eps
+        self.margin = margin
+
+    def construct(self, x: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+        return ops.triplet_margin_loss(x, positive, negative, self.margin, self.p, self.eps, self.swap, self.reduction)
+
+
+class DiceLoss(Cell):
+    """1 less twice the overlap over the sum of the squares."""
+
+    def __init__(self, smooth: float = 1e-5) -> None:
+        super().__init__()
+        self.smooth = smooth
+
+    def construct(self, logits: Tensor, label: Tensor) -> Tensor:
+        overlap = ops.sum(ops.mul(logits, label))
+        union = ops.add(ops.sum(ops.square(logits)), ops.sum(ops.square(label)))
+        return ops.sub(1.0, ops.div(ops.mul(overlap, 2.0), ops.add(union, self.smooth)))

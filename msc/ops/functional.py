@@ -1,0 +1,9 @@
+"""`msc.ops` under the path that MindSpore's early releases have: `from msc.ops import functional as F`."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+
+def __getattr__(name: str) -> object:
+    return getattr(import_module("msc.ops"), name)

@@ -1,0 +1,207 @@
+"""Losses, as functions. `reduction` is "mean", "sum" or "none"."""
+
+from __future__ import annotations
+
+from msc.frontend import dtypes
+from msc.frontend.dispatch import apply
+from msc.frontend.errors import ApiValueError
+from msc.frontend.tensor import Tensor
+from msc.ops.activation import clamp, log_softmax, relu, softplus
+from msc.ops.arithmetic import add, div, maximum, minimum, mul, sub
+from msc.ops.comparison import equal, not_equal
+from msc.ops.creation import one_hot
+from msc.ops.operands import as_float, cast, flexible, only_tensor
+from msc.ops.reductions import mean, norm, sum
+from msc.ops.selection import where
+from msc.ops.shapes import expand_dims, reshape, squeeze
+from msc.ops.unary import abs as absolute
+from msc.ops.unary import exp, log, square
+
+
+def reduced(loss: Tensor, reduction: str, function: str = "the loss") -> Tensor:
+    """The mean or the sum of a loss, or the loss of each element. Raises MSC0203."""
+    match reduction:
+        case "mean":
+            return mean(loss)
+        case "sum":
+            return sum(loss)
+        case "none":
+            return loss
+        case _:
+            raise ApiValueError("MSC0203", f"{function}: reduction is {reduction!r}, not 'mean', 'sum' or 'none'")
+
+
+def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """The square of the difference."""
+    return reduced(square(sub(input, target)), reduction, "mse_loss")
+
+
+def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """The absolute difference."""
+    return reduced(absolute(sub(input, target)), reduction, "l1_loss")
+
+
+def smooth_l1_loss(input: Tensor, target: Tensor, beta: float = 1.0, reduction: str = "none") -> Tensor:
+    """Half the square over beta where the difference d is less than beta, |d| - beta / 2 elsewhere."""
+    d = absolute(sub(input, target))
+    loss = d if beta == 0 else where(d < beta, mul(square(d), 0.5 / beta), sub(d, 0.5 * beta))
+    return reduced(loss, reduction, "smooth_l1_loss")
+
+
+def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0) -> Tensor:
+    """Half the square where the difference d is at most delta, delta (|d| - delta / 2) elsewhere."""
+    d = absolute(sub(input, target))
+    return reduced(where(d <= delta, mul(square(d), 0.5), mul(sub(d, 0.5 * delta), delta)), reduction, "huber_loss")
+
+
+def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """log(1 + exp(-target input))."""
+    return reduced(softplus(mul(mul(input, target), -1.0), 1, 1e30), reduction, "soft_margin_loss")
+
+
+def hinge_embedding_loss(inputs: Tensor, targets: Tensor, margin: float = 1.0, reduction: str = "mean") -> Tensor:
+    """X where the target is 1, max(0, margin - x) where it is -1."""
+    return reduced(where(equal(targets, 1), inputs, relu(sub(margin, inputs))), reduction, "hinge_embedding_loss")
+
+
+def margin_ranking_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
+) -> Tensor:
+    """max(0, -target (input1 - input2) + margin)."""
+    loss = relu(add(mul(mul(sub(input1, input2), target), -1.0), margin))
+    return reduced(loss, reduction, "margin_ranking_loss")
+
+
+@flexible
+def cosine_similarity(x1: Tensor, x2: Tensor, axis: int = 1, eps: float = 1e-08) -> Tensor:
+    """The product of two vectors over that of their norms."""
+    sizes = mul(norm(x1, 2, axis), norm(x2, 2, axis))
+    return div(sum(mul(x1, x2), axis), maximum(sizes, float(eps)))
+
+
+def cosine_embedding_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
+) -> Tensor:
+    """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
+    cosine = cosine_similarity(input1, input2, -1 if input1.ndim == 1 else 1, 1e-12)
+    return reduced(where(equal(target, 1), sub(1.0, cosine), relu(sub(cosine, margin))), reduction)
+
+
+def triplet_margin_loss(
+    anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: int = 2, eps: float = 1e-06,
+    swap: bool = False, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """max(0, distance to the positive - distance to the negative + margin)."""
+
+    def distance(a: Tensor, b: Tensor) -> Tensor:
+        return norm(add(sub(a, b), float(eps)), p, -1)
+
+    far = distance(anchor, negative)
+    if swap:
+        far = minimum(far, distance(positive, negative))
+    return reduced(relu(add(sub(distance(anchor, positive), far), float(margin))), reduction, "triplet_margin_loss")
+
+
+def kl_div(logits: Tensor, labels: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
+    """Labels (log(labels) - logits), where logits are logarithms of probabilities; 0 where the label is 0."""
+    if log_target:
+        loss = mul(exp(labels), sub(labels, logits))
+    else:
+        safe = where(labels > 0, labels, 1.0)
+        loss = where(labels > 0, mul(labels, sub(log(safe), logits)), 0.0)
+    if reduction == "batchmean":
+        return div(sum(loss), float(logits.shape[0]))
+    return reduced(loss, reduction, "kl_div")
+
+
+def binary_cross_entropy(
+    logits: Tensor, labels: Tensor, weight: Tensor | None = None, reduction: str = "mean"
+) -> Tensor:
+    """-(y log(x) + (1 - y) log(1 - x)), of probabilities x; the logarithm is at least -100."""
+    positive, negative = clamp(log(logits), -100.0), clamp(log(sub(1.0, logits)), -100.0)
+    loss = mul(add(mul(labels, positive), mul(sub(1.0, labels), negative)), -1.0)
+    return reduced(loss if weight is None else mul(loss, weight), reduction, "binary_cross_entropy")
+
+
+def binary_cross_entropy_with_logits(
+    logits: Tensor,
+    label: Tensor,
+    weight: Tensor | None = None,
+    pos_weight: Tensor | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The binary cross entropy of sigmoid(x), without overflow."""
+    soft = apply("softplus", mul(absolute(logits), -1.0))
+    above = add(soft, relu(mul(logits, -1.0)))
+    scale = 1.0 if pos_weight is None else add(mul(sub(pos_weight, 1.0), label), 1.0)
+    loss = add(mul(sub(1.0, label), logits), mul(scale, above))
+    return reduced(loss if weight is None else mul(loss, weight), reduction, "binary_cross_entropy_with_logits")
+
+
+def nll_loss(
+    inputs: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """-weight[t] x[t], of logarithms of probabilities x `[n, c, ...]` and classes `[n, ...]`."""
+    x = as_float(only_tensor(inputs, "nll_loss"))
+    single = x.ndim == 1
+    if single:
+        x, target = expand_dims(x, 0), reshape(target, (1,))
+    classes = x.shape[1]
+    kept = not_equal(target, ignore_index)
+    place = where(kept, cast(target, dtypes.int64), 0)
+    chosen = squeeze(apply("gather_elements", x, expand_dims(place, 1), axis=1), 1)
+    factor = cast(kept, x.dtype) if weight is None else mul(apply("gather", weight, place, axis=0), cast(kept, x.dtype))
+    loss = mul(mul(chosen, factor), -1.0)
+    if label_smoothing > 0:
+        weights = x if weight is None else mul(x, reshape(weight, (-1, *(1,) * (x.ndim - 2))))
+        smooth = mul(mul(sum(weights, 1), cast(kept, x.dtype)), -1.0)
+        loss = add(mul(loss, 1 - label_smoothing), mul(smooth, label_smoothing / classes))
+    if reduction == "mean":
+        return div(sum(loss), sum(factor))
+    return (
+        squeeze(reduced(loss, reduction, "nll_loss"), 0) if single and reduction == "none" else reduced(loss, reduction)
+    )
+
+
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """The negative log likelihood of softmax; the target is classes, or probabilities in the shape of the input."""
+    axis = 0 if input.ndim == 1 else 1
+    logs = log_softmax(input, axis)
+    if target.dtype.is_integer:
+        return nll_loss(logs, target, weight, ignore_index, reduction, label_smoothing)
+    classes = input.shape[axis]
+    target = target if not label_smoothing else add(mul(target, 1 - label_smoothing), label_smoothing / classes)
+    terms = mul(logs, target)
+    if weight is not None:
+        terms = mul(terms, reshape(weight, (-1, *(1,) * (input.ndim - 2)) if input.ndim > 1 else (-1,)))
+    loss = mul(sum(terms, axis), -1.0)
+    if reduction == "mean":
+        return div(sum(loss), float(loss.size))
+    return reduced(loss, reduction, "cross_entropy")
+
+
+def softmax_cross_entropy_with_logits(logits: Tensor, labels: Tensor) -> Tensor:
+    """The cross entropy of each row with a row of probabilities."""
+    return mul(sum(mul(log_softmax(logits, -1), labels), -1), -1.0)
+
+
+def sparse_softmax_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
+    """The cross entropy of each row with a class."""
+    return softmax_cross_entropy_with_logits(logits, one_hot(labels, logits.shape[-1], 1.0, 0.0))
+
+
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
+    """The distances of all pairs of rows."""
+    return norm(sub(expand_dims(x1, -2), expand_dims(x2, -3)), p, -1)

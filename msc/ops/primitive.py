@@ -1,0 +1,232 @@
+"""`Primitive`: an operator as an object, which holds its attributes and is called with tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
+from typing import Any, ClassVar, Self, TypeVar, cast
+
+import numpy as np
+
+from msc.frontend.dtypes import DType
+from msc.frontend.errors import ApiAttributeError, ApiTypeError
+from msc.frontend.tensor import Tensor, concrete
+from msc.support.diagnostics import did_you_mean
+
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
+REGISTERED: dict[str, type[Primitive]] = {}
+"""The operators of msc by name: what runs a primitive of a user that has the name of one."""
+
+
+class Primitive:
+    """An operator with a name and attributes. A subclass that is to run defines `construct` (on tensors).
+
+    `vm_impl(*arrays)` on NumPy arrays does as well; then the result is not compiled. A primitive without either runs as
+    the operator of msc that has its name.
+    """
+
+    attrs: dict[str, Any]
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.attrs = {}
+        self.instance_name = name
+        self.in_strategy: Any = None
+        self.out_strategy: Any = None
+
+    def add_prim_attr(self, name: str, value: Any) -> Self:
+        """Set an attribute."""
+        self.attrs[name] = value
+        return self
+
+    def del_prim_attr(self, name: str) -> Self:
+        """Remove an attribute."""
+        self.attrs.pop(name, None)
+        return self
+
+    def init_prim_io_names(self, inputs: list[str], outputs: list[str]) -> None:
+        """Name the inputs and outputs."""
+        self.add_prim_attr("input_names", inputs)
+        self.add_prim_attr("output_names", outputs)
+
+    def set_prim_instance_name(self, name: str) -> Self:
+        """Give this object a name of its own."""
+        self.instance_name = name
+        return self
+
+    def shard(self, in_strategy: Any = None, out_strategy: Any = None) -> Self:
+        """Keep how the operands are to be shared among devices."""
+        self.in_strategy = in_strategy
+        self.out_strategy = out_strategy
+        return self
+
+    def set_device(self, device_target: str) -> Self:
+        """Keep the device that is asked for."""
+        return self.add_prim_attr("primitive_target", device_target)
+
+    def set_stage(self, stage: int) -> Self:
+        """Keep the pipeline stage that is asked for."""
+        return self.add_prim_attr("stage", stage)
+
+    def recompute(self, mode: bool = True) -> Self:
+        """Keep whether the result is to be computed again for the gradient."""
+        return self.add_prim_attr("recompute", mode)
+
+    def __call__(self, *inputs: Any) -> Any:
+        for method in ("construct", "vm_impl"):
+            if hasattr(type(self), method):
+                return self._run_own(method, inputs)
+        known = REGISTERED.get(self.name)
+        if known is None or isinstance(self, known):
+            raise ApiAttributeError(
+                "MSC0827",
+                f"primitive {self.name} has no implementation",
+                help=f"define construct(self, ...) in {type(self).__name__}, which computes on tensors",
+            )
+        parameters = signature(known.__init__).parameters if not issubclass(known, Operator) else known.DEFAULTS
+        return known(**{name: value for name, value in self.attrs.items() if name in parameters})(*inputs)
+
+    def _run_own(self, method: str, inputs: tuple[Any, ...]) -> Any:
+        implementation = getattr(self, method)
+        if method == "construct":
+            return implementation(*inputs)
+        arrays: list[Any] = [concrete(x, self.name) if isinstance(x, Tensor) else x for x in inputs]
+        result: Any = implementation(*arrays)
+        tensors = [Tensor(np.asarray(r)) for r in several(result)]
+        return tuple(tensors) if isinstance(result, tuple) else tensors[0]
+
+    def __getattr__(self, name: str) -> Any:
+        attributes: dict[str, Any] = self.__dict__.get("attrs", {})
+        if name in attributes:
+            return attributes[name]
+        raise AttributeError(f"{type(self).__name__} has no attribute '{name}'")
+
+    def __repr__(self) -> str:
+        shown = {k: v for k, v in self.attrs.items() if k not in ("input_names", "output_names")}
+        return f"Prim[{self.name}]" + (f"<{', '.join(f'{k}={v}' for k, v in shown.items())}>" if shown else "")
+
+
+def several(result: Any) -> tuple[Any, ...]:
+    """The results of a function that gives one or a tuple."""
+    return cast(tuple[Any, ...], result) if isinstance(result, tuple) else (result,)
+
+
+class PrimitiveWithInfer(Primitive):
+    """A primitive that says what shape and element type its result has: `infer_shape`, `infer_dtype`."""
+
+    infer_shape: Callable[..., Any]
+    """The shape of the result from those of the inputs."""
+
+    infer_dtype: Callable[..., Any]
+    """The element type of the result from those of the inputs."""
+
+    def __call__(self, *inputs: Any) -> Any:
+        result = super().__call__(*inputs)
+        self._check(inputs, result)
+        return result
+
+    def _check(self, inputs: tuple[Any, ...], result: Any) -> None:
+        """What was computed is what was said. Raises MSC0827."""
+        if not isinstance(result, Tensor) or not all(isinstance(x, Tensor) for x in inputs):
+            return
+        if hasattr(type(self), "infer_shape"):
+            said = tuple(self.infer_shape(*(list(x.shape) for x in inputs)))
+            if said != result.shape:
+                raise ApiTypeError("MSC0827", f"{self.name}: infer_shape says {said}, the result is {result.shape}")
+        if hasattr(type(self), "infer_dtype"):
+            dtype = self.infer_dtype(*(x.dtype for x in inputs))
+            if isinstance(dtype, DType) and dtype is not result.dtype:
+                raise ApiTypeError("MSC0827", f"{self.name}: infer_dtype says {dtype}, the result is {result.dtype}")
+
+
+class PrimitiveWithCheck(Primitive):
+    """A primitive that checks its inputs: `check_shape`, `check_dtype`, which raise."""
+
+    def __call__(self, *inputs: Any) -> Any:
+        self._check_inputs(inputs)
+        return super().__call__(*inputs)
+
+    def _check_inputs(self, inputs: tuple[Any, ...]) -> None:
+        tensors = [x for x in inputs if isinstance(x, Tensor)]
+        if hasattr(type(self), "check_shape"):
+            self.check_shape(*(list(x.shape) for x in tensors))
+        if hasattr(type(self), "check_dtype"):
+            self.check_dtype(*(x.dtype for x in tensors))
+
+
+def prim_attr_register(function: FunctionT) -> FunctionT:
+    """Decorate `__init__` of a primitive: its arguments become attributes, and the class's name is the primitive's."""
+    formal = signature(function)
+
+    @wraps(function)
+    def initialise(self: Any, *args: Any, **keywords: Any) -> Any:
+        if "attrs" not in self.__dict__:
+            Primitive.__init__(self, type(self).__name__)
+        bound = formal.bind(self, *args, **keywords)
+        bound.apply_defaults()
+        for name, value in list(bound.arguments.items())[1:]:
+            self.add_prim_attr(name, value)
+        return function(self, *args, **keywords)
+
+    return cast(FunctionT, initialise)
+
+
+class Operator(Primitive):
+    """Base of the operators of msc: `FUNCTION(*inputs, **attributes)`, with the attributes' names and defaults."""
+
+    NAME: ClassVar[str]
+    DEFAULTS: ClassVar[dict[str, Any]]
+    FUNCTION: ClassVar[Callable[..., Any]]
+
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        super().__init__(self.NAME)
+        if len(args) > len(self.DEFAULTS):
+            raise ApiTypeError(
+                "MSC0828", f"{self.NAME} takes {len(self.DEFAULTS)} arguments, not {len(args)}", help=self._signature()
+            )
+        given = dict(zip(self.DEFAULTS, args, strict=False))
+        for name in keywords:
+            if name not in self.DEFAULTS or name in given:
+                raise ApiTypeError(
+                    "MSC0828",
+                    f"{self.NAME} {'takes no argument' if name not in self.DEFAULTS else 'is given twice'} '{name}'",
+                    help=did_you_mean(name, self.DEFAULTS) or self._signature(),
+                )
+        self.attrs.update(self.DEFAULTS | given | keywords)
+        for name, value in self.attrs.items():
+            if value is REQUIRED:
+                raise ApiTypeError("MSC0828", f"{self.NAME} needs argument '{name}'", help=self._signature())
+
+    def _signature(self) -> str:
+        words = (n if v is REQUIRED else f"{n}={v!r}" for n, v in self.DEFAULTS.items())
+        return f"the arguments are {self.NAME}({', '.join(words)}); inputs are given when it is called"
+
+    def __call__(self, *inputs: Any) -> Any:
+        attributes = {name: self.attrs[name] for name in self.DEFAULTS}
+        return type(self).FUNCTION(*inputs, **attributes)
+
+
+class _Required:
+    """The default of an argument that has none."""
+
+
+REQUIRED = _Required()
+
+
+def operator(name: str, function: Callable[..., Any], **defaults: Any) -> type[Operator]:
+    """The class of an operator: objects hold the attributes, calling one runs the function."""
+    made = type(
+        name,
+        (Operator,),
+        {
+            "NAME": name,
+            "DEFAULTS": defaults,
+            "FUNCTION": staticmethod(function),
+            "__doc__": function.__doc__,
+            "__module__": "msc.ops",
+        },
+    )
+    REGISTERED.setdefault(name, made)
+    return made

@@ -1,0 +1,51 @@
+"""Programs for MindSpore run after changing only what they import, and print what MindSpore 2.10.0 printed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).with_name("mindspore_examples")
+NUMBER = re.compile(r"(?<![\w.])-?\d+\.?\d*(?:e[+-]?\d+)?(?![\w.])")
+OBJECT = re.compile(r"weight_init=(<[^>]*>|\w+\([^)]*\))")
+
+
+def expected(name: str) -> str:
+    text = (EXAMPLES / "expected.txt").read_text("utf-8")
+    return text.partition(f"===== {name}.py\n")[2].partition("\n===== ")[0]
+
+
+def words_and_numbers(text: str) -> tuple[list[str], list[float]]:
+    text = OBJECT.sub("weight_init=", text)
+    words = NUMBER.sub("#", text).translate(str.maketrans("[]", "  ")).split()
+    return words, [float(number) for number in NUMBER.findall(text)]
+
+
+def run(name: str, folder: Path) -> str:
+    for path in EXAMPLES.glob("*.txt"):
+        text = path.read_text("utf-8")
+        changed = re.sub(r"\bmindspore as ms\b", "msc as ms", text).replace("from mindspore", "from msc")
+        (folder / path.with_suffix(".py").name).write_text(changed, "utf-8")
+    done = subprocess.run([sys.executable, f"{name}.py"], cwd=folder, capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    "name", ["e01_dense", "e02_conv", "e03_pool_act", "e04_lenet5", "e05_densenet", "e16_tensor_ops"]
+)
+def test_example(name: str, tmp_path: Path) -> None:
+    words, numbers = words_and_numbers(run(name, tmp_path))
+    expected_words, expected_numbers = words_and_numbers(expected(name))
+    assert words == expected_words
+    assert numbers == pytest.approx(expected_numbers, rel=2e-5, abs=2e-6)
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="the example compiles C++")
+def test_custom_operators(tmp_path: Path) -> None:
+    assert run("e18_primitive_custom", tmp_path) == expected("e18_primitive_custom") + "\n"
