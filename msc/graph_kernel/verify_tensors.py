@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
@@ -93,8 +94,8 @@ def _is_entry(op: Operation) -> bool:
 
 
 def _type_diagnostics(op: Operation, type_: Attribute) -> Iterator[Diagnostic]:
-    tensor = isa(type_, TensorType[Attribute])
-    element = type_.element_type if tensor else type_
+    tensor = isinstance(type_, TensorType)  # `isa` says the same, twenty times slower
+    element = cast(TensorType[Attribute], type_).element_type if tensor else type_
     known = dtype_name(element) in ELEMENT_TYPES or (isinstance(element, IndexType) and not tensor)
     if known:
         return

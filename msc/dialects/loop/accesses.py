@@ -43,7 +43,7 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
-from msc.dialects.loop.affine_syntax import AffineReader, check_divisors, print_affine
+from msc.dialects.loop.affine_syntax import AffineReader, check_affine, print_affine
 
 
 class AccessOp(IRDLOperation):
@@ -102,9 +102,9 @@ class AccessOp(IRDLOperation):
         if not isinstance(type_, MemRefType):
             raise VerifyException(f"{self.name}: {type_} is not a memref")
         buffer = cast(MemRefType[Attribute], type_)
+        check_affine(self.name, self.map, len(self.indices))
         if len(self.map.results) != len(buffer.get_shape()) or self.map.num_dims != len(self.indices):
             raise VerifyException(f"{self.name}: index {self.map} does not fit {buffer}")
-        check_divisors(self.name, self.map)
         scalar = cast(VectorType[Attribute], element).element_type if isinstance(element, VectorType) else element
         if scalar != buffer.element_type:
             raise VerifyException(f"{self.name}: {element} is not made of the elements of {buffer}")
@@ -311,7 +311,8 @@ class PrefetchOp(AccessOp):
 
     def verify_(self) -> None:
         self.verify_access(cast(MemRefType[Attribute], self.source.type).element_type)
-        if self.ahead_map.data.num_dims != self.map.num_dims or len(self.ahead_map.data.results) != 1:
+        check_affine(self.name, self.ahead_map.data, len(self.indices))
+        if len(self.ahead_map.data.results) != 1:
             raise VerifyException(f"{self.name}: how far ahead is one expression over the values of the index")
 
     @classmethod

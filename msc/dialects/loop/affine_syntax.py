@@ -25,12 +25,44 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 _SUM, _PRODUCT, _ATOM = 0, 1, 2
+_DIVISIONS = (AffineBinaryOpKind.FloorDiv, AffineBinaryOpKind.CeilDiv, AffineBinaryOpKind.Mod)
+_MAXIMUM_TERMS = 400
 _KEYWORDS = {
     AffineBinaryOpKind.Mul: "*",
     AffineBinaryOpKind.FloorDiv: "floordiv",
     AffineBinaryOpKind.CeilDiv: "ceildiv",
     AffineBinaryOpKind.Mod: "mod",
 }
+
+
+def check_affine(op: str, map_: AffineMap, values: int) -> None:
+    """Raise VerifyException unless a map is one of `values` index values, with constant divisors and factors."""
+    if map_.num_dims != values or map_.num_symbols:
+        raise VerifyException(f"{op}: {map_} is no map of {values} index values")
+    for expr in map_.results:
+        for part in expr.dfs():
+            match part:
+                case AffineBinaryOpExpr(kind, _, AffineConstantExpr(divisor)) if kind in _DIVISIONS and divisor < 1:
+                    raise VerifyException(f"{op}: a divisor is 1 or more, not {divisor}")
+                case _:
+                    pass
+            if not _is_affine(part, values):
+                raise VerifyException(f"{op}: '{part}' is not affine: divisors and factors are numbers")
+
+
+def _is_affine(expr: AffineExpr, values: int) -> bool:
+    """Whether the outermost operation of an expression is one that indices may have."""
+    match expr:
+        case AffineDimExpr():
+            return 0 <= expr.position < values
+        case AffineConstantExpr() | AffineBinaryOpExpr(AffineBinaryOpKind.Add, _, _):
+            return True
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Mul, _, AffineConstantExpr()):
+            return True
+        case AffineBinaryOpExpr(kind, _, AffineConstantExpr()):
+            return kind in _DIVISIONS
+        case _:
+            return False
 
 
 def affine_tokens(expr: AffineExpr, level: int = _SUM) -> Iterator[str | int]:
@@ -75,18 +107,6 @@ def _parenthesised(tokens: Iterator[str | int], needed: bool) -> Iterator[str | 
         yield ")"
 
 
-def check_divisors(op: str, *maps: AffineMap) -> None:
-    """Raises VerifyException for a map of an operation that divides by less than 1, which has no meaning."""
-    for expr in (part for map_ in maps for result in map_.results for part in result.dfs()):
-        match expr:
-            case AffineBinaryOpExpr(AffineBinaryOpKind.Add | AffineBinaryOpKind.Mul, _, _):
-                pass
-            case AffineBinaryOpExpr(_, _, AffineConstantExpr(divisor)) if divisor < 1:
-                raise VerifyException(f"{op}: a divisor is 1 or more, not {divisor}")
-            case _:
-                pass
-
-
 def print_affine(printer: Printer, expr: AffineExpr, values: Sequence[SSAValue]) -> None:
     """Print an expression whose dimensions stand for `values`."""
     for token in affine_tokens(expr):
@@ -102,6 +122,7 @@ class AffineReader:
 
     parser: Parser
     values: list[SSAValue] = field(default_factory=list[SSAValue])
+    terms: int = 0
 
     def map(self, exprs: Sequence[AffineExpr]) -> AffineMap:
         """The map of the expressions read so far."""
@@ -114,6 +135,7 @@ class AffineReader:
     def expression(self) -> AffineExpr:
         total = self._term()
         while True:
+            self._count()
             if self.parser.parse_optional_punctuation("+"):
                 total = total + self._term()
             elif self.parser.parse_optional_punctuation("-"):
@@ -124,6 +146,7 @@ class AffineReader:
     def _term(self) -> AffineExpr:
         value = self._factor()
         while True:
+            self._count()
             if self.parser.parse_optional_punctuation("*"):
                 value = value * self.parser.parse_integer(allow_boolean=False)
             elif self.parser.parse_optional_keyword("floordiv"):
@@ -134,6 +157,12 @@ class AffineReader:
                 value = value % self._divisor()
             else:
                 return value
+
+    def _count(self) -> None:
+        """Bounds how deep the trees of an operation's expressions become, which much of msc walks by recursion."""
+        self.terms += 1
+        if self.terms > _MAXIMUM_TERMS:
+            self.parser.raise_error(f"the indices of an operation have more than {_MAXIMUM_TERMS} terms")
 
     def _divisor(self) -> int:
         start = self.parser.pos

@@ -31,7 +31,7 @@ from xdsl.traits import NoTerminator, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
-from msc.dialects.loop.affine_syntax import AffineReader, check_divisors, print_affine
+from msc.dialects.loop.affine_syntax import AffineReader, check_affine, print_affine
 
 
 class LoopKind(StrEnum):
@@ -104,9 +104,9 @@ class ForOp(IRDLOperation):
 
     def verify_(self) -> None:
         for bound in (self.lower.data, self.upper.data):
-            if bound.num_dims != len(self.values) or bound.num_symbols or not bound.results:
+            check_affine(self.name, bound, len(self.values))
+            if not bound.results:
                 raise VerifyException("loop.for: a bound is a map over the operands, with one result or more")
-        check_divisors(self.name, self.lower.data, self.upper.data)
         if self.step.value.data < 1:
             raise VerifyException(f"loop.for: step {self.step.value.data} is not positive")
         if [a.type for a in self.body.block.args] != [IndexType()]:

@@ -23,7 +23,11 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from msc.dialects.loop.affine_syntax import AffineReader, check_divisors, print_affine
+from msc.dialects.loop.affine_syntax import AffineReader, check_affine, print_affine
+from msc.dialects.loop.lane_types import lane_types_fit
+
+_PREDICATES = {"arith.cmpf": 16, "arith.cmpi": 10}
+"""How many predicates there are."""
 
 
 @irdl_op_definition
@@ -40,9 +44,9 @@ class ApplyOp(IRDLOperation):
         super().__init__(operands=[list(values)], properties={"map": AffineMapAttr(map_)}, result_types=[IndexType()])
 
     def verify_(self) -> None:
-        if self.map.data.num_dims != len(self.values) or len(self.map.data.results) != 1:
+        check_affine(self.name, self.map.data, len(self.values))
+        if len(self.map.data.results) != 1:
             raise VerifyException("loop.apply: one expression of the operands")
-        check_divisors(self.name, self.map.data)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -84,3 +88,13 @@ class LanesOp(IRDLOperation):
             properties={"operation": StringAttr(operation), "predicate": predicate},
             result_types=[result_type],
         )
+
+    def verify_(self) -> None:
+        operation = self.operation.data
+        if not lane_types_fit(operation, self.arguments.types, self.result.type):
+            given = ", ".join(map(str, self.arguments.types))
+            raise VerifyException(f"loop.lanes: {operation} takes no ({given}) to give {self.result.type}")
+        if operation in _PREDICATES and not (
+            self.predicate and 0 <= self.predicate.value.data < _PREDICATES[operation]
+        ):
+            raise VerifyException(f"loop.lanes: {operation} has a predicate from 0 to {_PREDICATES[operation] - 1}")
