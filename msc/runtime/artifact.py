@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from msc.runtime.cache import trailer_bytes
-from msc.runtime.compiled_model import CompiledModel
+from msc.runtime.compiled_model import CompiledFunctions, CompiledModel
 from msc.runtime.program import Signature
 from msc.runtime.seal import Seal, check_seal, read_seal
 from msc.runtime.shared_library import SharedLibrary, copy_of_bytes, copy_of_file
@@ -88,7 +88,8 @@ def _load(descriptor: int, path: Path | None, *, changes: bool, known: bool = Tr
         if changes or not known:
             check_seal(owned[-1], seal)
         signature = _signature(seal, name)
-        return CompiledModel(SharedLibrary(owned.pop()), signature, seal.file_bytes, path)
+        kind = CompiledFunctions if signature.others else CompiledModel
+        return kind(SharedLibrary(owned.pop()), signature, seal.file_bytes, path)
     except (OSError, ValueError, AttributeError) as error:
         raise _refused(name, str(error)[:300]) from error
     finally:

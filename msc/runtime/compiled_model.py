@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,12 +52,15 @@ class CompiledModel:
         self._library = library
         self._artifact_bytes = artifact_bytes
         self._calls = Calls(library, signature, number)
+        self._enter = self._calls.run
+        self._is_open = bool(signature.sizes)
         self._checker = Checker(signature.inputs)
         self._outputs = tuple((t.shape, numpy_dtype(t.dtype), t.bytes) for t in signature.outputs)
         self._states = tuple(k for k, t in enumerate(signature.inputs) if t.result is not None)
         narrow = any(t.codes for t in (*signature.inputs, *signature.outputs))
         self._plain = not signature.sizes and not self._states and not narrow
         self._restore = _restore_of(signature)
+        self._is_single = self._restore is _only
         sizes = [t.bytes for t in signature.inputs]
         self._largest = sizes.index(max(sizes)) if sizes else None
         arguments = len(signature.inputs) + len(signature.outputs) + len(signature.sizes)
@@ -78,11 +81,9 @@ class CompiledModel:
             raise MscError(Diagnostic("MSC0605", f"the model has no function '{name}'", help=near))
         return self.functions[name]
 
-    def __getattr__(self, name: str) -> CompiledModel:
-        if not name.startswith("_") and name in self.functions:
-            return self.functions[name]
-        near = None if name.startswith("_") else did_you_mean(name, self.functions)
-        raise AttributeError(f"the model has no function or attribute '{name}'" + (f"; {near}" if near else ""))
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> CompiledModel: ...
 
     @property
     def signature(self) -> Signature:
@@ -111,7 +112,8 @@ class CompiledModel:
 
         Raises MSC0601 and MSC0602 (which inputs), MSC0603 (shape), MSC0604 (dtype), MSC0614 (an array to be updated).
         """
-        return self._restore(self.results(*arrays, **named))
+        results = self.results(*arrays, **named)
+        return results[0] if self._is_single else self._restore(results)
 
     def results(self, *arrays: Array, **named: Array) -> tuple[Array, ...]:
         """The model's results as a tuple, also when there is one. Raises as a call does."""
@@ -200,8 +202,7 @@ class CompiledModel:
 
     def _run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Run on arrays already checked: of the right shapes and dtypes, lying in memory as the model has them."""
-        memory = self._local.memory
-        pointers = memory[1]
+        memory, pointers, workspace = self._local.memory
         position = 0
         for array in inputs:
             pointers[position] = address_of(array)
@@ -209,10 +210,10 @@ class CompiledModel:
         for array in outputs:
             pointers[position] = address_of(array)
             position += 1
-        sizes = self._place_sizes(inputs, pointers, position) if self._signature.sizes else None
-        status = self._calls.run(pointers, memory[2])
+        sizes = self._place_sizes(inputs, pointers, position) if self._is_open else None
+        status = self._enter(pointers, workspace)
         if status:
-            self._calls.settle(status, pointers, memory[2], (memory, inputs, outputs, sizes))
+            self._calls.settle(status, pointers, workspace, (memory, inputs, outputs, sizes))
 
     def _place_sizes(self, inputs: Sequence[Array], pointers: Pointers, position: int) -> Array:
         """Put the addresses of the sizes behind those of the tensors; they lie in the result."""
@@ -276,6 +277,19 @@ def _function_of_bytes(data: bytes, name: str) -> CompiledModel:
     from msc.runtime.artifact import load_bytes
 
     return load_bytes(data)[name]
+
+
+class CompiledFunctions(CompiledModel):
+    """A compiled model of several entry functions, which are its attributes; it is the first of them itself.
+
+    A class that has a `__getattr__` looks up all attributes more slowly, so models of one function have none.
+    """
+
+    def __getattr__(self, name: str) -> CompiledModel:
+        if not name.startswith("_") and name in self.functions:
+            return self.functions[name]
+        near = None if name.startswith("_") else did_you_mean(name, self.functions)
+        raise AttributeError(f"the model has no function or attribute '{name}'" + (f"; {near}" if near else ""))
 
 
 def _restore_of(signature: Signature) -> Restore:
