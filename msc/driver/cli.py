@@ -55,7 +55,7 @@ class _LazyGroup(click.Group):
 @click.version_option(msc.__version__, prog_name="msc")
 @click.option("--debug", is_flag=True, help="Show the Python traceback of an error.")
 def command(debug: bool) -> None:
-    """A MindSpore-style multi-level compiler: models to readable C, or to Ascend kernels on a simulator."""
+    """A MindSpore-style multi-level compiler: models to readable C."""
     del debug  # taken from the arguments before click reads them, so that it may stand anywhere
 
 

@@ -86,14 +86,19 @@ def compile_model(
     stop_after: str = "loop",
     reporting: Reporting | None = None,
     after_step: AfterStep | None = None,
+    *,
+    checks_weights: bool = False,
 ) -> Compilation:
     """Read a model and take it to the IR stage `stop_after`, verified there and at every stage on the way.
 
+    With `checks_weights`, that its weights are there and of the declared types is known before any pass runs.
     Raises MSC0006 when the model is past that stage already; else what reading and the passes raise.
     """
     step(f"reading {model}")
     start = time.perf_counter()
     read = read_model(model, options)
+    if checks_weights:
+        read.weights()
     seconds = time.perf_counter() - start
     return compile_read(read, options, stop_after, reporting, after_step, read_seconds=seconds)
 

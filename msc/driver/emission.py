@@ -28,11 +28,11 @@ _KINDS: Mapping[str, Kind] = {"obj": "o", "so": "so", "exe": "exe"}
 @progress()
 def emit(model: str, output: Output, options: CompileOptions, reporting: Reporting) -> Compilation:
     """Compile a model and write the output. Raises what compiling and building raise, and MSC0004."""
-    compilation = compile_model(model, options, output.last_stage, reporting)
+    compilation = compile_model(model, options, output.last_stage, reporting, checks_weights=output.has_weights)
     if output.form == "onnx":
         _emit_onnx(output, compilation)
         return compilation
-    if output.form == compilation.stage.name:
+    if not output.has_weights:
         _put_text(output, stage_text(compilation))
         return compilation
     weights = compilation.parameters()

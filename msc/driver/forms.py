@@ -9,7 +9,7 @@ from pathlib import Path
 from msc.driver.stages import STAGE, stage_of_file
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 
-FORMS = ("graph", "opt", "gk", "loop", "c", "davinci", "obj", "so", "exe", "bundle", "onnx")
+FORMS = ("graph", "opt", "gk", "loop", "c", "obj", "so", "exe", "bundle", "onnx")
 """What `--emit` takes."""
 
 _SUFFIXES: Mapping[str, str] = {
@@ -26,6 +26,11 @@ class Output:
     path: Path | None
 
     @property
+    def has_weights(self) -> bool:
+        """Whether making it takes the values of the weights: stage files only name them."""
+        return self.form != self.last_stage
+
+    @property
     def last_stage(self) -> str:
         """The IR stage that it is made of."""
         if self.form == "onnx":
@@ -40,8 +45,6 @@ def choose_output(emit: str | None, out: str | None) -> Output:
     if emit is not None and emit not in FORMS:
         message = f"there is no form '{emit}' to emit; there are {', '.join(FORMS)}"
         raise MscError(Diagnostic("MSC0007", message, help=did_you_mean(emit, FORMS)))
-    if emit == "davinci":
-        raise MscError(Diagnostic("MSC0506", "the DaVinci target is not available yet", help="the target is cpu"))
     form = emit or _form_of(out)
     if (out is None or out == "-") and (form in _BINARY):
         raise MscError(Diagnostic("MSC0007", f"form '{form}' is not text", help="name a file with -o"))

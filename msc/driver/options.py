@@ -10,8 +10,8 @@ from typing import TypeAlias, cast
 from msc.driver.switches import SWITCHES, unknown_switches
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 
-TARGETS = ("cpu", "ascend910b1", "ascend310p3")
-"""What `--target` takes; all but `cpu` are planned."""
+TARGETS = ("cpu",)
+"""What `--target` takes."""
 
 DEFAULT_MEMORY = 4 << 30
 """Bytes that a model may need, all told, unless `--max-memory` says otherwise."""
@@ -105,8 +105,6 @@ def _plain(value: object) -> str:
 
 
 def _no_target(name: str) -> Diagnostic:
-    if name in TARGETS:
-        return Diagnostic("MSC0506", f"target '{name}' is not available yet", help="the target that is: cpu")
     advice = did_you_mean(name, TARGETS) or "the target is cpu"
     return Diagnostic("MSC0506", f"there is no target '{name}'", help=advice)
 

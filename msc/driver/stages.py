@@ -119,7 +119,6 @@ STAGES: tuple[Stage, ...] = (
         ("verify-loop-stage", "verify-memory-plan", "verify-bounds"),
     ),
     Stage("c", ".c .h", "C11, with libc, libm and optionally threads", "codegen/c"),
-    Stage("davinci", ".dv.mir .dv.c", "queue instructions on GM, L1, L0A, L0B, L0C, UB", "lowering, codegen/davinci"),
     Stage("artifact", ".so .o", "what the system's C compiler builds", "runtime"),
 )
 """In the order in which a model goes through them."""

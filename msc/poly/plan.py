@@ -1,33 +1,36 @@
 """A scheduling plan: the decisions for one kernel, as readable lines. Everything else about a schedule follows from it.
 
     first S4 over i0 extent 2: S4.0              groups before all others: what fills a border
-    oc tile 6 parallel: S0.1 S1.1 S2.1 S3.1      a member of the outer band: dimension 1 of each statement
-    ow tile 28 vector: S0.3 S1.3 S2.3 S3.3       tiles are moved below the inner loops, as point loops
-    do S0                                        then groups of statements, in order;
-    do S1 over ic: S1.4, kh: S1.5, kw: S1.6      each under inner loops of its own
-    do S2 S3
+    oc extent 12 tile 6 parallel: S0.1 S1.1 S2.1         a member of the outer band: dimension 1 of each statement
+    ow extent 28 tile 28 vector: S0.3 S1.3 S2.3          tiles are moved below the inner loops, as point loops
+    do S0                                                then groups of statements, in order;
+    do S1 over ic extent 6: S1.4, kh extent 5: S1.5      each under inner loops of its own
+    do S2
 
 Members of the band share an iteration among all statements and carry no dependence. A tile of 1 makes a plain loop; a
 tile of the whole extent leaves only the point loop. At most one loop of a statement is `vector`.
 
 A group that the inner members of the band are no loops of runs in front of them, in each iteration of the outer ones:
 
-    n tile 64 vector: S0.1 S1.1 S2.1             for each panel of columns
-    m tile 6: S1.0 S2.0
-    do S0 over k: S0.0                           copy it,
-    do S1                                        and use the copy for all rows
-    do S2 over k: S2.2
+    n extent 128 tile 64 vector: S0.1 S1.1 S2.1          for each panel of columns
+    m extent 12 tile 6: S1.0 S2.0
+    do S0 over k extent 9: S0.0                          copy it,
+    do S1                                                and use the copy for all rows
+    do S2 over k extent 9: S2.2
 
 What is left of a vector loop whose extent fills no whole vectors may run as vectors along another member's tile:
 
-    oc tile 8: S0.1 S1.1
+    oc extent 16 tile 8: S0.1 S1.1
     place extent 49 tile 49 vector rest 1 along oc: S0.2 S1.2      8 rows of 48 places, and a column of 8 rows
+    do S0
+    do S1 over k extent 9: S1.3
 
 or along an inner loop, in which all else of its group runs first; other groups run it along their last tile of rows:
 
     n extent 33 tile 33 vector rest 1 along k: S0.1 S1.1
-    m tile 14: S0.0 S1.0
-    do S1 over k: S1.2                         14 rows of 32 columns, then 14 sums along k of the last column
+    m extent 28 tile 14: S0.0 S1.0
+    do S0
+    do S1 over k extent 9: S1.2                14 rows of 32 columns, then 14 sums along k of the last column
 """
 
 from __future__ import annotations

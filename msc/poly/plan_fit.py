@@ -77,6 +77,8 @@ def _may_carry(along: Member, member: Member, plan: Plan) -> bool:
 def _check_inner(member: Member, group: Group) -> None:
     if set(member.dims) != set(group.statements):
         raise ValueError(f"loop {member.name} is not a loop of every statement that runs under it")
+    if member.tile > 1:
+        raise ValueError(f"loop {member.name}: tile {member.tile}: only loops that all statements share have tiles")
     if member.parallel:
         raise ValueError(f"loop {member.name}: only loops that all statements share can be parallel")
 

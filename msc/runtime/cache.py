@@ -49,8 +49,13 @@ _ABANDONED_SECONDS = 3600
 
 
 def cache_folder() -> Path:
-    """`$XDG_CACHE_HOME/msc`, else `~/.cache/msc`; a relative XDG_CACHE_HOME does not count, as its standard says."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
+    """`$MSC_CACHE_DIR`, else `$XDG_CACHE_HOME/msc`, else `~/.cache/msc`.
+
+    Relative paths do not count: the standard of XDG_CACHE_HOME says so, and every folder would get a cache of its own.
+    """
+    chosen, base = os.environ.get("MSC_CACHE_DIR", ""), os.environ.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(chosen):
+        return Path(chosen)
     return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "msc"
 
 
@@ -248,12 +253,12 @@ def open_cache(folder: Path | None = None) -> Cache | None:
     path = folder or cache_folder()
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return Cache(path) if _is_private(path) else None
+        return Cache(path) if is_private(path) else None
     except OSError:
         return None
 
 
-def _is_private(folder: Path) -> bool:
+def is_private(folder: Path) -> bool:
     """A real folder, ours, that nobody else may write."""
     status = folder.lstat()
     ours = not hasattr(os, "getuid") or status.st_uid == os.getuid()

@@ -7,6 +7,7 @@ it is legal, and refused with an error if it is not. Changes nothing else.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -38,6 +39,10 @@ from msc.targets.cpu import CpuTarget, cpu_target
 SCHEDULE, REASONS = "gk.schedule", "gk.schedule_reasons"
 _SHOWN_STATEMENTS = 12
 """Of a kernel whose schedule is refused."""
+
+
+STRICT = "MSC_STRICT"
+"""Environment variable that the tests set: a strategy that chooses an illegal plan is an internal error, not slow."""
 
 
 @dataclass(frozen=True)
@@ -114,8 +119,11 @@ def _decide(model: KernelModel, target: CpuTarget, threads: int, around: Surroun
     deps = dependences(model)
     decision = decide(model, deps, target, threads, around)
     if not is_legal(model, deps, decision.plan):
+        if os.environ.get(STRICT):
+            message = f"the schedule chosen for {', '.join(model.operations)} is not legal: {to_lines(decision.plan)}"
+            raise MscError(Diagnostic("MSC0900", message))
         decision.plan = plain(model)
-        decision.reasons.append("the plan above was not legal: a plain one is used")
+        decision.reasons.append("the plan above was not legal: a plain one is used, without vectors or tiles")
     return decision
 
 

@@ -11,7 +11,7 @@ C compilers spell short innermost loops out. Then what one row reads in one step
 read once and kept: that saves loads, and takes registers; values that find none are stored and read again.
 
 What is left at the end of a loop is a smaller tile. Constants that are not a machine's were fitted to measured times
-of the kernels of `benchmarks.prediction`, each with several tiles.
+of products and convolutions, each with several tiles, by a program that was not kept.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ root = os.path.dirname(os.path.dirname(config.test_source_root))
 config.test_exec_root = os.path.join(root, "build", "lit")
 config.environment["PATH"] = os.pathsep.join((os.path.dirname(sys.executable), config.environment["PATH"]))
 config.environment["PYTHONPATH"] = root
+config.environment["MSC_STRICT"] = "1"
 config.environment["XDG_CACHE_HOME"] = os.path.join(config.test_exec_root, "cache")
 config.substitutions += [
     ("%{msc-opt}", f"{sys.executable} -m msc.driver.verbs.opt"),

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import importlib.metadata
-import os
 import platform
 import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import click
 
@@ -45,7 +43,7 @@ def command() -> int:
 def examine() -> Iterator[Finding]:
     """All findings, in the order in which they are shown."""
     yield Finding("python", f"{platform.python_version()} at {sys.executable}")
-    for package in ("msc", "xdsl", "numpy", "islpy", "safetensors"):
+    for package in ("msc", "xdsl", "numpy", "islpy"):
         yield _package(package, required=True)
     for package in ("onnx", "onnxruntime"):
         yield _package(package, required=False)
@@ -88,23 +86,15 @@ def _cpu() -> Finding:
     )
 
 
-def cache_folder() -> Path:
-    """Where compiled models are kept: $MSC_CACHE_DIR, else `msc` in the user's cache folder."""
-    chosen = os.environ.get("MSC_CACHE_DIR")
-    return Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "msc"
-
-
 def _cache_folder() -> Finding:
-    """Writable, or creatable: the nearest folder above that exists decides."""
+    """Ours alone and writable; one that does not exist yet is decided by the nearest folder above that does."""
+    from msc.runtime.cache import cache_folder, is_private
+
     folder = cache_folder()
     nearest = next(parent for parent in (folder, *folder.parents) if parent.exists())
-    return _writing(folder, nearest, nearest.stat().st_uid == os.getuid() or nearest != folder)
-
-
-def _writing(folder: Path, nearest: Path, owned: bool) -> Finding:
-    if not owned:
-        return _unusable(f"{folder} belongs to another user")
     try:
+        if nearest == folder and not is_private(folder):
+            return _unusable(f"{folder} is another user's, or others may write to it: it is not used")
         with tempfile.TemporaryFile(dir=nearest):
             return Finding("cache", f"{folder} (writable)")
     except OSError as error:

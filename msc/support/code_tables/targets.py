@@ -38,7 +38,7 @@ CODES: tuple[Code, ...] = (
     Code(
         "MSC0506",
         "target not available",
-        "`--target` names what a model is compiled for. `cpu` is there; the Ascend targets are planned.",
+        "`--target` names what a model is compiled for; `cpu` is what there is.",
     ),
     Code(
         "MSC0507",

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import save
 
 import msc
 from msc.driver.artifact_cache import ArtifactCache
 from msc.driver.compile import compile_model, generate_c
+from msc.driver.emission import emit
+from msc.driver.forms import Output
 from msc.driver.interpretation import interpret
 from msc.driver.options import CompileOptions, Reporting, parse_size, size_text
 from msc.driver.reading_models import read_model
@@ -38,6 +41,24 @@ def test_a_stage_never_reaches_back(model: Path, tmp_path: Path) -> None:
     compile_model(str(model), OPTIONS, "gk", Reporting(dump=tmp_path / "."))
     with pytest.raises(MscError, match="MSC0006"):
         compile_model(str(tmp_path / "small.gk.mir"), OPTIONS, "opt")
+
+
+@pytest.mark.parametrize(("name", "code"), [("absent", "MSC0301"), ("w", "MSC0304"), ("v", "MSC0303")])
+def test_weights_that_do_not_fit_are_told_of_before_any_pass(name: str, code: str, tmp_path: Path) -> None:
+    """A file that is not there, a tensor of another shape, a tensor that is not there."""
+    text = (
+        'builtin.module @m attributes {ms.weights = "m.safetensors"} {\n  ms.parameter @w : tensor<3xf32>\n'
+        "  func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {\n    %w = ms.get_parameter @w : tensor<3xf32>\n"
+        "    %y = ms.add %x, %w\n    func.return %y : tensor<3xf32>\n  }\n}\n"
+    )
+    (tmp_path / "m.mir").write_text(text)
+    if name != "absent":
+        (tmp_path / "m.safetensors").write_bytes(save({name: np.zeros(4, np.float32)}))
+    reporting = Reporting(dump=tmp_path / "stages")
+    with pytest.raises(MscError, match=code):
+        emit(str(tmp_path / "m.mir"), Output("c", tmp_path / "m.c"), OPTIONS, reporting)
+    assert not (tmp_path / "stages").exists()
+    emit(str(tmp_path / "m.mir"), Output("gk", tmp_path / "m.gk.mir"), OPTIONS, Reporting())
 
 
 def test_a_model_starts_at_main(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from msc.driver.verbs.doctor import Finding, cache_folder, examine
+from msc.driver.verbs.doctor import Finding, examine
+from msc.runtime.cache import open_cache
 
 
 def subjects() -> dict[str, Finding]:
@@ -27,7 +28,29 @@ def test_a_cache_folder_that_cannot_be_written_has_a_remedy(monkeypatch: pytest.
     monkeypatch.setenv("MSC_CACHE_DIR", str(tmp_path / "not" / "yet"))
     assert subjects()["cache"].remedy is None
     monkeypatch.setenv("MSC_CACHE_DIR", "/proc/self/msc")
+    assert "MSC_CACHE_DIR" in (subjects()["cache"].remedy or "")
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [{}, {"MSC_CACHE_DIR": "own"}, {"XDG_CACHE_HOME": "users"}, {"MSC_CACHE_DIR": "own", "XDG_CACHE_HOME": "users"}],
+)
+def test_the_cache_is_where_the_environment_says(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, chosen: dict[str, str]
+) -> None:
+    """And doctor names the folder that models go to."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("MSC_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / chosen[name]) if name in chosen else "relative")
+    cache = open_cache()
+    assert cache is not None
+    places = {"MSC_CACHE_DIR": tmp_path / "own", "XDG_CACHE_HOME": tmp_path / "users" / "msc"}
+    assert cache.folder == next((places[name] for name in places if name in chosen), tmp_path / ".cache" / "msc")
+    assert subjects()["cache"].found == f"{cache.folder} (writable)"
+
+
+def test_a_folder_that_others_may_write_to_is_no_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    monkeypatch.setenv("MSC_CACHE_DIR", str(tmp_path))
+    assert open_cache() is None
     assert subjects()["cache"].remedy is not None
-    monkeypatch.delenv("MSC_CACHE_DIR")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache_folder() == tmp_path / "msc"

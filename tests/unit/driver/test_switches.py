@@ -11,6 +11,7 @@ from safetensors.numpy import save
 import msc
 from msc.driver.cli import command
 from msc.driver.compile import compile_model, stage_text
+from msc.driver.entry import entry_function
 from msc.driver.interpretation import interpret
 from msc.driver.options import CompileOptions
 from msc.driver.reading_models import read_model
@@ -50,21 +51,109 @@ builtin.module @block attributes {ms.weights = "block.safetensors"} {
   }
 }
 """
-"""A convolution with padding, batch norm and a residual, a pointwise one, attention, a dense layer: all switches."""
+"""A convolution with padding, batch norm and a residual, a pointwise one, a little attention, a dense layer."""
+
+ATTENTION = """
+func.func @main(%q: tensor<6x96x8xf32>, %k: tensor<6x320x8xf32>, %v: tensor<6x320x4xf32>) -> tensor<6x96x4xf32> {
+  %s = ms.batch_matmul %q, %k {transpose_b = true}
+  %p = ms.softmax %s
+  %y = ms.batch_matmul %p, %v
+  func.return %y : tensor<6x96x4xf32>
+}
+"""
+
+TWICE = """
+func.func @main(%x: tensor<37xf32>) -> (tensor<37xf32>, tensor<37xf32>) {
+  %a = ms.exp %x
+  %b = ms.exp %x
+  %c = ms.neg %b
+  func.return %a, %c : tensor<37xf32>, tensor<37xf32>
+}
+"""
+
+VIEW = """
+func.func @main(%x: tensor<4x6xf32>, %b: tensor<3x8xf32>) -> tensor<3x8xf32> {
+  %a = ms.exp %x
+  %r = ms.reshape %a {shape = [3, 8]}
+  %y = ms.add %r, %b
+  func.return %y : tensor<3x8xf32>
+}
+"""
+
+PADDED = """
+func.func @main(%x: tensor<1x8x9x9xf32>, %w: tensor<8x8x1x1xf32>, %v: tensor<8x8x3x3xf32>) -> tensor<1x8x9x9xf32> {
+  %a = ms.conv2d %x, %w
+  %b = ms.relu %a
+  %y = ms.conv2d %b, %v {pad_mode = "same"}
+  func.return %y : tensor<1x8x9x9xf32>
+}
+"""
+
+PRODUCT = """
+func.func @main(%x: tensor<32x1024xf32>, %w: tensor<1024x1024xf32>) -> tensor<32x1024xf32> {
+  %y = ms.matmul %x, %w
+  func.return %y : tensor<32x1024xf32>
+}
+"""
+
+RECURRENCE = """
+func.func @main(%x: tensor<9x4xf32>, %w: tensor<4x4xf32>, %h: tensor<1x4xf32>) -> tensor<1x4xf32> {
+  %low = arith.constant 0 : index
+  %high = arith.constant 9 : index
+  %step = arith.constant 1 : index
+  %last = scf.for %i = %low to %high step %step iter_args(%state = %h) -> (tensor<1x4xf32>) {
+    %n = arith.index_cast %i : index to i64
+    %number = tensor.from_elements %n : tensor<i64>
+    %row = ms.entry %x, %number
+    %t = ms.tanh %w
+    %product = ms.matmul %state, %t
+    %sum = ms.add %product, %row
+    %next = ms.tanh %sum
+    scf.yield %next : tensor<1x4xf32>
+  }
+  func.return %last : tensor<1x4xf32>
+}
+"""
+
+CONVOLUTION = """
+builtin.module @convolution attributes {ms.weights = "convolution.safetensors"} {
+  ms.parameter @w : tensor<64x64x3x3xf32>
+  func.func @main(%x: tensor<1x64x16x16xf32>) -> tensor<1x64x16x16xf32> {
+    %w = ms.get_parameter @w : tensor<64x64x3x3xf32>
+    %y = ms.conv2d %x, %w {pad_mode = "same"}
+    func.return %y : tensor<1x64x16x16xf32>
+  }
+}
+"""
+
+
+MODELS = {
+    "block": (MODEL, ("batch-norms", "fusion", "layouts", "packing", "reuse", "schedules", "vectors")),
+    "attention": (ATTENTION, ("attention", "loops")),
+    "convolution": (CONVOLUTION, ("blocks", "winograd")),
+    "twice": (TWICE, ("cse",)),
+    "recurrence": (RECURRENCE, ("invariants", "recurrences")),
+    "padded": (PADDED, ("pads",)),
+    "product": (PRODUCT, ("prefetches", "products")),
+    "view": (VIEW, ("views",)),
+}
+"""Small models on which optimisations do something: the scores of the attention and the rows of the product outgrow
+the second cache of the target, the convolution is worth minimal filtering."""
 
 SHAPES = {
     "first": (16, 16, 3, 3), "scale": (16,), "offset": (16,), "mean": (16,), "variance": (16,),
-    "second": (32, 16, 1, 1), "dense": (24, 64),
+    "second": (32, 16, 1, 1), "dense": (24, 64), "w": (64, 64, 3, 3),
 }  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def block(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder, random = tmp_path_factory.mktemp("block"), np.random.default_rng(0)
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder, random = tmp_path_factory.mktemp("switches"), np.random.default_rng(0)
     arrays = {name: (random.random(shape, np.float32) + 0.5) / shape[-1] for name, shape in SHAPES.items()}
-    (folder / "block.safetensors").write_bytes(save(arrays))
-    (folder / "block.mir").write_text(MODEL, "utf-8")
-    return str(folder / "block.mir")
+    for name, (text, _) in MODELS.items():
+        (folder / f"{name}.safetensors").write_bytes(save(arrays))
+        (folder / f"{name}.mir").write_text(text, "utf-8")
+    return folder
 
 
 def options(*without: str) -> CompileOptions:
@@ -72,25 +161,31 @@ def options(*without: str) -> CompileOptions:
 
 
 def assert_is_right(model: str, without: Sequence[str]) -> None:
-    image = np.random.default_rng(1).standard_normal((1, 16, 8, 8), np.float32)
-    expected = interpret(read_model(model, options()), [image])[0]
-    result = msc.compile(model, march="x86-64-v3", without=without, use_cache=False)(image)
-    np.testing.assert_allclose(result, expected, rtol=1e-3, atol=1e-4 * float(np.abs(expected).max()))
+    read, random = read_model(model, options()), np.random.default_rng(1)
+    shapes = [argument.type.get_shape() for argument in entry_function(read.module).args]
+    inputs = [random.standard_normal(shape, np.float32) for shape in shapes]
+    expected = interpret(read, inputs)
+    result = msc.compile(model, march="x86-64-v3", without=without, use_cache=False)(*inputs)
+    results = result if isinstance(result, tuple) else (result,)
+    for result, right in zip(results, expected, strict=True):
+        np.testing.assert_allclose(result, right, rtol=1e-3, atol=1e-4 * float(np.abs(right).max()))
 
 
-@pytest.mark.parametrize("name", SWITCHES)
-def test_results_are_right_without_an_optimisation(name: str, block: str) -> None:
-    assert_is_right(block, [name])
-
-
-def test_results_are_right_without_any_optimisation(block: str) -> None:
-    assert_is_right(block, [*SWITCHES])
-
-
-@pytest.mark.parametrize("name", ["batch-norms", "fusion", "layouts", "packing", "reuse", "schedules", "vectors"])
-def test_a_switch_changes_what_is_compiled(name: str, block: str) -> None:
-    first, second = (stage_text(compile_model(block, options(*without))) for without in ((), (name,)))
+@pytest.mark.parametrize(("model", "name"), [(model, name) for model, (_, names) in MODELS.items() for name in names])
+def test_without_an_optimisation_another_module_gives_the_same_results(model: str, name: str, folder: Path) -> None:
+    path = str(folder / f"{model}.mir")
+    first, second = (stage_text(compile_model(path, options(*without))) for without in ((), (name,)))
     assert first != second
+    assert_is_right(path, [name])
+
+
+def test_every_switch_has_a_model() -> None:
+    assert sorted(name for _, names in MODELS.values() for name in names) == sorted(SWITCHES)
+
+
+@pytest.mark.parametrize("model", ["block", "attention", "recurrence"])
+def test_results_are_right_without_any_optimisation(model: str, folder: Path) -> None:
+    assert_is_right(str(folder / f"{model}.mir"), [*SWITCHES])
 
 
 def test_every_switch_is_of_a_pass_of_the_table() -> None:

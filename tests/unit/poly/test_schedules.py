@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import pairwise, permutations
 
@@ -10,6 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from xdsl.ir.affine import AffineExpr
 
+from msc.poly import plan as plans
 from msc.poly.compute import dims
 from msc.poly.dependences import dependences
 from msc.poly.model import KernelModel
@@ -256,3 +258,10 @@ def test_lanes_that_share_some_places_collide(write: AffineExpr, collides: bool)
     model = KernelModel(arrays, (update,), ("scatter",))
     plan = Plan((), (Group((0,), (Member("i", 8, {0: 0}, vector=True),)),))
     assert lanes_collide(model, dependences(model), plan) is collides
+
+
+def test_the_plans_of_the_documentation_are_plans() -> None:
+    """Four spaces before each line, two or more between it and what it means."""
+    lines = [line.strip() for line in (plans.__doc__ or "").splitlines() if line.startswith("    ")]
+    plan = from_lines([re.split(r"  +", line)[0].rstrip(",") for line in lines])
+    assert len(plan.band) + len(plan.groups) + len(plan.first) == len(lines)

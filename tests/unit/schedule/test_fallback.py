@@ -1,0 +1,50 @@
+"""A strategy that chooses an illegal schedule: an error in tests, a slow kernel that `explain` tells of elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from msc.driver.explanations import explain_model, explanation_text
+from msc.driver.options import CompileOptions
+from msc.poly.model import KernelModel
+from msc.schedule import schedule_kernels
+from msc.schedule.strategy import Decision
+from msc.support.diagnostics import MscError
+
+MODEL = """func.func @main(%x: tensor<8x16xf32>) -> tensor<8xf32> {
+  %y = ms.reduce_sum %x {axis = 1}
+  func.return %y : tensor<8xf32>
+}
+"""
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Of a sum, whose strategy runs the additions after what uses them."""
+    choose = schedule_kernels.decide
+
+    def backwards(model: KernelModel, *arguments: Sequence[object]) -> Decision:
+        decision = choose(model, *arguments)  # pyright: ignore[reportArgumentType]
+        decision.plan = replace(decision.plan, groups=decision.plan.groups[::-1])
+        return decision
+
+    monkeypatch.setattr(schedule_kernels, "decide", backwards)
+    (tmp_path / "sum.mir").write_text(MODEL)
+    return str(tmp_path / "sum.mir")
+
+
+def test_it_fails_in_tests(model: str) -> None:
+    with pytest.raises(MscError, match="is not legal") as raised:
+        explain_model(model, CompileOptions())
+    assert raised.value.diagnostics[0].code == "MSC0900"
+
+
+def test_explain_tells_of_it(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(schedule_kernels.STRICT)
+    (kernel,) = explain_model(model, CompileOptions())
+    assert not any("vector" in line for line in kernel.schedule)
+    assert "the plan above was not legal: a plain one is used" in explanation_text((kernel,))
