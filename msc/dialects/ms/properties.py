@@ -151,7 +151,6 @@ _KINDS = (
     ({FloatAttr}, "a number"),
     ({IntegerAttr}, "an integer"),
     ({StringAttr}, "a quoted word"),
-    (None, "an element type"),
 )
 
 
