@@ -139,7 +139,7 @@ def test_a_guard_makes_queries_that_see_no_key_zeros() -> None:
     (expected,) = results(module, [*inputs, mask])
     (found,) = results(run(module, BlockAttention(TARGET)), [*inputs, mask])
     assert not expected[..., [3, 64, 127], :].any()
-    assert np.all(np.abs(found - expected) <= apart(*inputs, mask))
+    assert np.all(np.abs(found - expected) <= apart(inputs[0], inputs[1], inputs[2], mask))
 
 
 @pytest.mark.parametrize(

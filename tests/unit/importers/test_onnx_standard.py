@@ -9,7 +9,7 @@ import onnx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from onnx import TensorProto
+from onnx import NodeProto, TensorProto, ValueInfoProto
 from onnx.reference import ReferenceEvaluator
 
 from msc.importers.onnx import import_proto
@@ -26,7 +26,7 @@ def test_places_of_maxima_are_counted_over_the_whole_tensor() -> None:
     shapes = {"w": (2, 3, 9), "x": (2, 3, 4, 6), "y": (2, 2, 3, 4, 5)}
     windows = {"w": {"kernel_shape": [2]}, "x": {"kernel_shape": [2, 3], "pads": [1, 1, 0, 1], "strides": [2, 2]}}
     windows["y"] = {"kernel_shape": [2, 2, 2], "strides": [1, 2, 1]}
-    nodes, outputs = [], []
+    nodes, outputs = list[NodeProto](), list[ValueInfoProto]()
     for name, attributes in windows.items():
         for order in (0, 1):
             results = [f"{name}{order}", f"{name}{order}i"]

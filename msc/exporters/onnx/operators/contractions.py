@@ -58,9 +58,8 @@ def _window(op: MsOp) -> tuple[dict[str, list[int]], list[int], list[int]]:
 @form("conv1d", "conv2d", "conv3d")
 def _conv(w: Writer, op: MsOp, x: str, weight: str, *bias: str) -> str:
     attributes, before, after = _window(op)
-    if result_type(op) != op.dtype(0):
-        raise no_form(op, "Conv is of one element type")
-    return w("Conv", x, weight, *bias, pads=[*before, *after], group=op.int_("group"), **attributes)
+    operands = [as_type(w, value, op.dtype(i), result_type(op)) for i, value in enumerate((x, weight, *bias))]
+    return w("Conv", *operands, pads=[*before, *after], group=op.int_("group"), **attributes)
 
 
 @form("conv1d_transpose", "conv2d_transpose", "conv3d_transpose")
@@ -111,11 +110,18 @@ def _avg_pool(w: Writer, op: MsOp, x: str) -> str:
 def _sum_pool(w: Writer, op: MsOp, x: str) -> str:
     """The mean with the padding counted, times the size of the window."""
     attributes, before, after = _window(op)
-    if any(d != 1 for d in attributes.pop("dilations")) or op.flag("ceil_mode") or result_type(op) != op.dtype(0):
+    if any(d != 1 for d in attributes.pop("dilations")) or op.flag("ceil_mode"):
         raise no_form(op, "AveragePool has no such windows")
-    kernel = list(op.ints("kernel_size"))
-    mean = w("AveragePool", x, kernel_shape=kernel, pads=[*before, *after], count_include_pad=1, **attributes)
-    return w("Mul", mean, w.scalar(math.prod(kernel), op.dtype(0)))
+    kernel, kind = list(op.ints("kernel_size")), result_type(op)
+    mean = w(
+        "AveragePool",
+        as_type(w, x, op.dtype(0), kind),
+        kernel_shape=kernel,
+        pads=[*before, *after],
+        count_include_pad=1,
+        **attributes,
+    )
+    return w("Mul", mean, w.scalar(math.prod(kernel), kind))
 
 
 # Normalisations.
