@@ -165,7 +165,7 @@ def _run(entry: Entry, arguments: Arguments) -> Any:
     if entry.program is not None:
         given = arguments.arrays()
         arrays = entry.program([value(given) for value in entry.captured.inputs])
-    return entry.captured.finished(arrays, arguments.leaves)
+    return entry.captured.finished(arrays, arguments)
 
 
 def _described(key: Any) -> str:

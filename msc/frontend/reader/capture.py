@@ -22,6 +22,7 @@ from msc.frontend.reader.graph import Graph, GraphValue
 from msc.frontend.reader.guards import Guard
 from msc.frontend.reader.journal import UNBOUND, Change, Content, Slot, Value
 from msc.frontend.reader.numbers import RuntimeNumber
+from msc.frontend.reader.places import Place, Watched, state_of, watched
 from msc.frontend.reader.session import Runner, Session, Split
 from msc.frontend.reader.settling import elements, real, settle
 from msc.frontend.reader.structures import Constant, Flattening, Leaf, Template, children, fill, node
@@ -40,6 +41,8 @@ class Arguments:
     template: Template
     leaves: Sequence[Any]
     """Tensors, and numbers that may differ between calls."""
+    given: Any
+    """The tuple of arguments and the dict of named ones."""
 
     def arrays(self) -> list[Array]:
         return [array_of(leaf) for leaf in self.leaves]
@@ -54,7 +57,7 @@ def array_of(leaf: Any) -> Array:
 class Effect:
     """What a call does beside giving its result: a slot that gets a value, or, without one, something printed."""
 
-    slot: Slot | int | None
+    slot: Slot | Place | int | None
     value: Template
 
 
@@ -76,9 +79,9 @@ class Captured:
         """The first guard that does not hold; None if the graph may be used."""
         return next((guard for guard in self.guards if not guard.holds()), None)
 
-    def finished(self, arrays: Sequence[Array], arguments: Sequence[Any]) -> Any:
+    def finished(self, arrays: Sequence[Array], arguments: Arguments) -> Any:
         """What a call gives whose graph gave `arrays`; its effects take place."""
-        leaves = [*arrays, *arguments]
+        leaves = [*arrays, *arguments.leaves]
         result = fill(self.result, leaves)
         values = [fill(effect.value, leaves) for effect in self.effects]
         for effect, value in zip(self.effects, values, strict=True):
@@ -86,7 +89,9 @@ class Captured:
                 function, args, kwargs = value
                 function(*args, **kwargs)
             elif isinstance(effect.slot, int):
-                arguments[effect.slot].replace(value)
+                arguments.leaves[effect.slot].replace(value)
+            elif isinstance(effect.slot, Place):
+                effect.slot.set(arguments.given, value)
             else:
                 effect.slot.set(value)
         return result
@@ -117,6 +122,7 @@ class Reading:
         self.session = Session(runner, fullgraph=fullgraph, declined=declined)
         self._given: list[Tensor] = []
         self._symbols: list[GraphValue] = []
+        self._watched: list[Watched] = []
 
     def read(self) -> Captured | Stopped:
         """Read the call. Raises what user code raises; what it had changed by then is as Python would leave it."""
@@ -124,6 +130,9 @@ class Reading:
         session.arguments = self._arguments.arrays()
         with capturing(session):
             args, kwargs = fill(self._arguments.template, [self._input(i) for i in range(len(session.arguments))])
+            self._watched = list(watched((args, kwargs)))
+            for item in self._watched:
+                session.journal.born(item.container)
             with _Ending(self):
                 result = self._call(args, kwargs)
                 found = None if session.splits else self._captured(result)
@@ -180,6 +189,13 @@ class Reading:
             settle(change.slot.get())
             if isinstance(change.slot, Value):
                 settle(change.slot.holder)
+        for item in self._watched:
+            if item.is_changed():
+                item.place.set(self._arguments.given, self._given_back(state_of(item.container)))
+        return self._given_back(result)
+
+    def _given_back(self, result: Any) -> Any:
+        """A structure with elements in its tensors, and the caller's tensors in place of those that stood for them."""
         by_id = {id(t): self._arguments.leaves[i] for i, t in enumerate(self._given)}
         flat = Flattening(lambda v: (v, lambda x: x) if id(v) in by_id else None)
         template = flat.template(result)
@@ -198,6 +214,7 @@ class Reading:
             prints = [Effect(None, flat.template(p)) for p in session.prints]
             writes = self._argument_writes(flat)
             changes = self._finished_changes()
+            writes += [Effect(w.place, _held(flat, state_of(w.container))) for w in self._watched if w.is_changed()]
             effects = [Effect(c.slot, _slot_template(flat, c)) for c in changes]
             self._check(template, *(e.value for e in effects))
         except _NotRepeatable as reason:
@@ -230,9 +247,7 @@ class Reading:
         for i, given in enumerate(self._given):
             if given is value and isinstance(self._arguments.leaves[i], Tensor):
                 return i, lambda tensor: tensor
-        if isinstance(value, Parameter) or self.session.is_outside(value):
-            return None
-        if isinstance(value.content, np.ndarray):
+        if isinstance(value, Parameter) or not isinstance(value.content, GraphValue):
             return None
         return value.content, Tensor.of
 
@@ -316,10 +331,12 @@ def moved_leaves(template: Template, places: Sequence[int]) -> Template:
 def _slot_template(flat: Flattening, change: Change) -> Template:
     if isinstance(change.slot, Value) and not isinstance(change.after, np.ndarray):
         return _content(flat.template(Tensor.of(change.after)))
-    if isinstance(change.slot, Content):
-        parts = children(change.after) or ()
-        return node(change.after, [flat.template(part) for part in parts])
-    return flat.template(change.after)
+    return _held(flat, change.after) if isinstance(change.slot, Content) else flat.template(change.after)
+
+
+def _held(flat: Flattening, state: Any) -> Template:
+    """The template of what a container holds."""
+    return node(state, [flat.template(part) for part in children(state) or ()])
 
 
 def _content(template: Template) -> Template:

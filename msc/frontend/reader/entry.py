@@ -14,9 +14,10 @@ from msc.frontend.mutable import MutableFloat, MutableInt
 from msc.frontend.parameter import Parameter
 from msc.frontend.reader.calls import call, read_in, readable
 from msc.frontend.reader.capture import Arguments, Captured, Reading, Stopped
+from msc.frontend.reader.places import are_shared
 from msc.frontend.reader.session import Runner, Session
 from msc.frontend.reader.signals import Refusal
-from msc.frontend.reader.structures import Constant, Entries, Fields, Flattening, Items, Leaf, Template, fill
+from msc.frontend.reader.structures import Constant, Entries, Fields, Flattening, Items, Leaf, Template
 from msc.frontend.reader.tracebacks import ShownToUsers
 from msc.frontend.tensor import Tensor
 from msc.support.diagnostics import Diagnostic, MscError
@@ -26,7 +27,7 @@ def taken_apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
     """The arguments of a call: tensors, arrays and mutable numbers are leaves, all else is constant."""
     flat = Flattening(_leaf)
     template = flat.template((args, kwargs))
-    return Arguments(template, flat.leaves)
+    return Arguments(template, flat.leaves, (args, kwargs))
 
 
 def _leaf(value: Any) -> tuple[Any, Callable[[Any], Any]] | None:
@@ -117,6 +118,8 @@ def read_call(
     function: Any, arguments: Arguments, runner: Runner, fullgraph: bool, declined: set[tuple[str, int, int]]
 ) -> Captured | Stopped | Unread:
     """Read a call. Raises what user code raises, with its lines as the traceback; MSC084x with fullgraph."""
+    if are_shared(arguments.given):
+        return Unread(Diagnostic("MSC0845", "one container is given as two arguments"))
     reading = Reading(function, arguments, runner, fullgraph=fullgraph, declined=declined)
     try:
         with ShownToUsers():
@@ -132,7 +135,7 @@ def read_call(
 
 def run_eagerly(function: Any, arguments: Arguments) -> Any:
     """The call in Python."""
-    args, kwargs = fill(arguments.template, arguments.leaves)
+    args, kwargs = arguments.given
     target = getattr(function, "run_construct", None)
     return function(*args, **kwargs) if target is None else target(args, kwargs)
 

@@ -64,6 +64,7 @@ class Joining:
     def slot(self, slot: Slot, a: Any, b: Any) -> Template:
         """What the values of a slot become."""
         if isinstance(slot, Value) and a is not b:
+            a, b = (self._read(slot, v) for v in (a, b))
             tensors = [v if v is MISSING else Tensor.of(v) for v in (a, b)]
             if MISSING in tensors:
                 return self._one(b if a is MISSING else a, on_first=b is MISSING)
@@ -71,6 +72,12 @@ class Joining:
         if isinstance(slot, Content) and same_form(a, b):
             return node(a, [self.template(x, y) for x, y in zip(children(a) or (), children(b) or (), strict=True)])
         return self.template(a, b)
+
+    def _read(self, slot: Value, content: Any) -> Any:
+        """What a tensor refers to; a parameter that nothing has written yet is read where it is needed."""
+        if isinstance(slot.holder, Parameter) and isinstance(content, np.ndarray):
+            return self.session.graph.read(slot.holder)
+        return content
 
     def _unaliased(self, a: Any, b: Any) -> bool:
         return isinstance(a, tuple) or (self.fresh(a) and self.fresh(b))

@@ -266,9 +266,11 @@ class Session:
 
     def consume(self, value: Any) -> None:
         """An iterator is about to give items, which cannot be taken back. Raises Refusal where it must be possible."""
-        if not self.graph.depth or not hasattr(type(value), "__next__"):
+        if not hasattr(type(value), "__next__"):
             return
-        if not self.journal.born_since(value, self.journal.scopes[-1].start):
+        if not self.journal.is_own(value):
+            self.stop_caching("an iterator from outside gives another item in every call")
+        if self.graph.depth and not self.journal.born_since(value, self.journal.scopes[-1].start):
             raise Refusal("MSC0845", "an iterator from outside gives an item on a path that a tensor decides on")
 
     def attribute(self, frame: Frame, owner: Any, name: str) -> Any:
