@@ -90,7 +90,7 @@ def _load(descriptor: int, path: Path | None, *, changes: bool, known: bool = Tr
         signature = _signature(seal, name)
         kind = CompiledFunctions if signature.others else CompiledModel
         return kind(SharedLibrary(owned.pop()), signature, seal.file_bytes, path)
-    except (OSError, ValueError, AttributeError) as error:
+    except (OSError, ValueError, AttributeError, LookupError, TypeError, ArithmeticError) as error:
         raise _refused(name, str(error)[:300]) from error
     finally:
         for opened in owned:

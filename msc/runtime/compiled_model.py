@@ -25,6 +25,7 @@ from msc.runtime.structures import Restore, restorer
 from msc.runtime.tensor_info import TensorInfo, tensor_infos
 from msc.support.argument_values import file_path, sequence
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+from msc.support.failures import diagnosed
 from msc.support.wording import counted
 
 Array: TypeAlias = NDArray[Any]
@@ -116,13 +117,19 @@ class CompiledModel:
         return results[0] if self._is_single else self._restore(results)
 
     def results(self, *arrays: Array, **named: Array) -> tuple[Array, ...]:
-        """The model's results as a tuple, also when there is one. Raises as a call does."""
-        if self._plain:
-            inputs = self._checker.check(arrays, named)
-            outputs = tuple(self._new_outputs(inputs))
-            self._run(inputs, outputs)
-            return outputs
-        given = self._checker.arranged(arrays, named)
+        """The model's results as a tuple, also when there is one. Raises as a call does, and MSC0020."""
+        try:
+            if self._plain:
+                inputs = self._checker.check(arrays, named)
+                outputs = tuple(self._new_outputs(inputs))
+                self._run(inputs, outputs)
+                return outputs
+            return self._special_results(self._checker.arranged(arrays, named))
+        except MemoryError as error:
+            raise MscError(diagnosed(error)) from error
+
+    def _special_results(self, given: Sequence[Array]) -> tuple[Array, ...]:
+        """The results of a model with open sizes, narrow types or arrays that are updated in place."""
         inputs = self.check(self._coded(given))
         self._check_states(inputs, given)
         return self.ordered(inputs, self._decoded(self._open_results(inputs)))

@@ -170,7 +170,7 @@ class Signature:
                     f"msc {data['msc']} wrote it, in format {data['format']!r} of signatures; this msc reads {FORMAT}"
                 )
             return _signature(data)
-        except (KeyError, TypeError, AttributeError) as error:
+        except (LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
             raise ValueError(f"not a signature: {error}") from error
 
 

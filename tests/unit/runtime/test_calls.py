@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -142,6 +144,21 @@ def test_what_is_no_signature(text: str) -> None:
         Signature.from_json(text)
 
 
+@pytest.mark.parametrize(
+    "odd", ["null", "-1", "1.5", "1e999", '"x"', "[]", "{}", "[[]]", "[{}]", "[" * 3000 + "]" * 3000]
+)
+def test_no_value_of_a_signature_breaks_its_reader(model: CompiledModel, odd: str) -> None:
+    text = model.signature.to_json()
+    data = cast("dict[str, Any]", json.loads(text))
+    inner = ('"bounds":[[]],"shape":[2,3]', f'"bounds":[{odd}],"shape":[2,3]', f'"codes":{odd},"shape":[2,3]')
+    variants = [
+        text.replace(f'"{key}":{json.dumps(data[key], separators=(",", ":"))}', f'"{key}":{odd}') for key in data
+    ]
+    for variant in (*variants, *(text.replace('"shape":[2,3]', part) for part in inner)):
+        with suppress(ValueError):
+            Signature.from_json(variant)
+
+
 def test_signatures_survive_json(model: CompiledModel) -> None:
     assert Signature.from_json(model.signature.to_json()) == model.signature
 
@@ -158,3 +175,12 @@ def test_an_error_of_the_model_is_explained(
         load(path)(X, N)
     aligned = build(program_of(source.replace("w == 0", "(uintptr_t)w % 64 != 0")), weights, "so", tmp_path / "y.so")
     load(aligned)(X, N)
+
+
+def test_no_memory_for_the_results(model: CompiledModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_left(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("msc.runtime.compiled_model.array_beside", none_left)
+    with pytest.raises(MscError, match="MSC0020"):
+        model(X, N)
