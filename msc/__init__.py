@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from msc.driver.api import compile
+    from msc.driver.api import compile, export
     from msc.frontend.dtypes import (
         DType,
         bfloat16,
@@ -49,6 +49,7 @@ __all__ = [
     "bfloat16",
     "bool_",
     "compile",
+    "export",
     "float16",
     "float32",
     "float64",
@@ -82,6 +83,7 @@ _EXPORTS: dict[str, tuple[str, str]] = {
     "ParameterTuple": ("msc.frontend.parameter", "ParameterTuple"),
     "Tensor": ("msc.ops", "Tensor"),
     "compile": ("msc.driver.api", "compile"),
+    "export": ("msc.driver.api", "export"),
     "get_context": ("msc.frontend.modes", "get_context"),
     "jit": ("msc.frontend.jit", "jit"),
     "load": ("msc.runtime.artifact", "load"),

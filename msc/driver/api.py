@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msc.driver.api_arguments import compile_options
 from msc.driver.libraries import library_of
@@ -14,7 +14,7 @@ from msc.driver.model_on_call import ModelOnCall
 from msc.driver.model_sources import ModelFile
 from msc.driver.options import DEFAULT_MEMORY
 from msc.runtime.artifact import CompiledModel, load
-from msc.support.argument_values import boolean
+from msc.support.argument_values import boolean, file_path, refuse
 from msc.support.diagnostics import DecidedByCall
 from msc.support.failures import Door
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from onnx import ModelProto
 
-__all__ = ["CompiledModel", "compile", "load"]
+__all__ = ["CompiledModel", "compile", "export", "load"]
 
 ModelSource: TypeAlias = "str | PathLike[str] | bytes | BinaryIO | TextIO | ModelProto"
 Size: TypeAlias = "SupportsIndex | str | Sequence[SupportsIndex]"
 
 
 def compile(
-    model: ModelSource,
+    model: ModelSource | Callable[..., Any],
+    *examples: Any,
     target: str = "cpu",
     threads: SupportsIndex = 1,
     dims: Mapping[str, Size] | None = None,
-    *,
     march: str = "native",
     weights: str | PathLike[str] | None = None,
     max_memory: SupportsIndex | str = DEFAULT_MEMORY,
@@ -47,6 +47,12 @@ def compile(
     use_cache: bool = True,
 ) -> CompiledModel:
     """Compile a model to a function: NumPy arrays in, NumPy arrays out.
+
+    A Cell or a Python function is compiled for arguments of the types of `examples`, which are tensors, arrays, or
+    tuples, lists and dicts of them; the compiled function takes the arrays in them from left to right, and returns what
+    the Cell returns, with arrays for tensors. Parameters that it assigns are further inputs, updated in place. For
+    `Tensor(shape=(None, 4), dtype=...)` it is compiled at each call with a size that is new; `dims` may give the size,
+    or limits, of dimension 0 of argument x as `{"x.0": (1, 8)}`.
 
     `model` is the path of a `.mir`, any later stage or an `.onnx` file; or it is in memory: `.mir` text, the bytes of
     an ONNX model, a ModelProto, or a file open for reading. The weights of text lie in the current folder, or in
@@ -66,6 +72,9 @@ def compile(
     files.
     """
     with Door():
+        is_cell = callable(model)
+        if examples and not is_cell:
+            (target, threads, dims) = _positional(examples, (target, threads, dims))
         options = compile_options(
             {
                 **{"target": target, "threads": threads, "dims": dims, "march": march, "weights": weights},
@@ -74,6 +83,10 @@ def compile(
             }
         )
         cached = boolean("use_cache", use_cache)
+        if is_cell:
+            from msc.driver.cell_compilation import compile_cell
+
+            return compile_cell(model, examples, options, use_cache=cached)
         with ModelFile(model) as file:
             if file.in_memory and options.weights is None:
                 options = replace(options, weights=Path.cwd())
@@ -82,3 +95,24 @@ def compile(
             except DecidedByCall as error:
                 reason = DecidedByCall(file.renamed(error.diagnostics[0]), error.inputs)
                 return ModelOnCall(str(file.path), options, reason, use_cache=cached, keep=file)
+
+
+def _positional(given: Sequence[Any], others: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+    """Target, threads and dims by position, of a model that is no Cell. Raises MSC0008 for more."""
+    if len(given) > len(others):
+        refuse("examples", given, "a Cell or a function as the model: other models have types of their own")
+    target, threads, dims = (*given, *others[len(given) :])
+    return target, threads, dims
+
+
+def export(net: Callable[..., Any], *inputs: Any, file_name: str, file_format: str = "MIR") -> str:
+    """Write a Cell or function as a model file for inputs of these types; the file's name with its extension.
+
+    `file_format` is "MIR", with the weights as safetensors beside it, "ONNX", or a form of `msc compile` such as "SO";
+    "MINDIR" is taken for "MIR". Raises MSC0007 for another format, MSC0720 for what ONNX does not have, and what
+    capturing raises.
+    """
+    with Door():
+        from msc.driver.cell_compilation import export_cell
+
+        return export_cell(net, inputs, file_path("file_name", file_name), file_format)

@@ -19,6 +19,8 @@ from msc.support.diagnostics import Diagnostic, Location, MscError
 
 _PACKAGE = str(Path(__file__).parents[1]) + "/"
 _STANDARD_LIBRARY = str(Path(linecache.__file__).parent) + "/"
+_COMMAND_LINE = _PACKAGE + "driver/verbs/"
+"""Around what the command line runs, where there are no lines of the user's."""
 _MAXIMUM_CALLERS = 8
 
 
@@ -74,7 +76,7 @@ class Readers:
 def user_places() -> Iterator[UserPlace]:
     """Where user code is, innermost first, as far as the thread's program or the tool that runs it."""
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    while frame is not None:
+    while frame is not None and not frame.f_code.co_filename.startswith(_COMMAND_LINE):
         name = frame.f_code.co_filename
         if frame.f_code in Readers.codes:
             yield Readers.codes[frame.f_code](frame)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from typing import Any, cast
 
 from msc.frontend.capture import INSTALLED
@@ -12,6 +13,9 @@ from msc.frontend.modes import Hooks, in_graph_mode
 from msc.frontend.parameter import UNNAMED, Parameter, ParameterTuple
 from msc.frontend.tensor import Tensor
 from msc.support.diagnostics import did_you_mean
+
+_CAPTURE = "msc.driver.cell_compilation"
+"""What captures a cell whole: the driver stands above the cells, and is found by name as passes are."""
 
 
 class Cell:
@@ -248,6 +252,10 @@ class Cell:
         """Each parameter by itself: all have data from the start."""
         del auto_parallel_mode
         return {parameter: parameter for parameter in self.get_parameters()}
+
+    def to_mir(self, *inputs: Any) -> str:
+        """The graph-stage text of this cell for inputs of these types; `msc.export` writes it with its weights."""
+        return import_module(_CAPTURE).text_of(self, inputs)
 
     # Text.
 

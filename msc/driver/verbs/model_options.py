@@ -11,6 +11,7 @@ import click
 
 from msc.driver.completion import files, folders, marches, one_of, several_of, stages, switches
 from msc.driver.options import CompileOptions, Dim, parse_size
+from msc.driver.verbs.cell_options import with_cells
 from msc.support.diagnostics import Diagnostic, MscError
 
 R = TypeVar("R")
@@ -108,7 +109,7 @@ def with_compile_options(function: Callable[..., R]) -> Callable[..., R]:
         )
         return function(*args, options=options, **rest)
 
-    command = collected
+    command = with_cells(collected)
     for option in reversed(_OPTIONS):
         command = option(command)
     return command

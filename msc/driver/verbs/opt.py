@@ -7,6 +7,7 @@ from typing import NoReturn
 import click
 
 from msc.driver.completion import files, passes, several_of
+from msc.driver.verbs.cell_options import with_cells
 
 
 @click.command(name="opt")
@@ -29,6 +30,7 @@ from msc.driver.completion import files, passes, several_of
 @click.option("--verify-diagnostics", is_flag=True, help="Print errors among the results and exit 0, for tests.")
 @click.option("--show-passes", is_flag=True, help="List the passes with their options.")
 @click.option("--show-dialects", is_flag=True, help="List the dialects.")
+@with_cells
 def command(
     file: str,
     pipeline: str,

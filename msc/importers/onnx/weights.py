@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
-from typing import BinaryIO
 
-import numpy as np
 from xdsl.dialects.builtin import StringAttr
 from xdsl.printer import Printer
 
-from msc.dialects.arrays import Array, dtype_text
 from msc.importers.onnx.model import Imported
-from msc.interp.safetensors_file import DTYPES
+from msc.interp.safetensors_writing import write_safetensors
 from msc.interp.weights import FILE_ATTRIBUTE
-from msc.support.files import replacing, write_text
-
-_CODES = {name: code for code, name in DTYPES.items()}
-_CHUNK_BYTES = 1 << 24
-_ALIGNMENT = 8
+from msc.support.files import write_text
 
 
 def save(imported: Imported, path: Path) -> None:
@@ -32,31 +23,3 @@ def save(imported: Imported, path: Path) -> None:
     text = StringIO()
     Printer(text).print_op(imported.module)
     write_text(path, text.getvalue() + "\n")
-
-
-def write_safetensors(arrays: Mapping[str, Array], path: Path) -> None:
-    """Write arrays as a safetensors file, atomically, a piece at a time. Raises MSC0004."""
-    with replacing(path) as file:
-        header = _header(arrays)
-        file.write(len(header).to_bytes(8, "little"))
-        file.write(header)
-        for array in arrays.values():
-            _write_array(file, array)
-
-
-def _header(arrays: Mapping[str, Array]) -> bytes:
-    entries: dict[str, object] = {}
-    offset = 0
-    for name, array in arrays.items():
-        end = offset + array.nbytes
-        code = _CODES[dtype_text(array.dtype)]
-        entries[name] = {"dtype": code, "shape": list(array.shape), "data_offsets": [offset, end]}
-        offset = end
-    text = json.dumps(entries, separators=(",", ":")).encode()
-    return text + b" " * (-len(text) % _ALIGNMENT)
-
-
-def _write_array(file: BinaryIO, array: Array) -> None:
-    flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    for start in range(0, flat.size, _CHUNK_BYTES):
-        file.write(flat[start : start + _CHUNK_BYTES].data)

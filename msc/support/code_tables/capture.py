@@ -67,4 +67,30 @@ CODES = (
         "jit.explain tells what became of the calls of a function that jit returned, or of a Cell in graph mode, and "
         "this one has not been called that way.",
     ),
+    Code(
+        "MSC0850",
+        "a model cannot do that",
+        "A compiled model takes tensors and gives results; beside that it may assign Parameters, which become states."
+        " Other objects, attributes and the caller's own tensors stay as they are: return what should change.",
+    ),
+    Code(
+        "MSC0851",
+        "no Cell in this file",
+        "MODEL is `module.py:Net`, where Net is a Cell, a class of Cells or a function of the file, which is run.",
+    ),
+    Code(
+        "MSC0852",
+        "the Cell cannot be made",
+        "The constructor needs arguments, or raised an error: give them as `module.py:Net(10, width=2)`.",
+    ),
+    Code(
+        "MSC0853",
+        "types of the inputs are needed",
+        "A Cell has no types of its own: give one for each argument of construct, as --input x=1x1x32x32xf32.",
+    ),
+    Code(
+        "MSC0854",
+        "the code raises an error",
+        "Capturing a Cell or a function reads and runs its code; this is the error that it raised, at its line.",
+    ),
 )

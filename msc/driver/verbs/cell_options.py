@@ -1,0 +1,79 @@
+"""MODEL as `module.py:Net`: the options of every verb for it, and the model file that the verb then works on."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from msc.driver.completion import files
+
+R = TypeVar("R")
+
+_CELL = re.compile(r".*\.py(:.*)?", re.DOTALL)
+_TYPE = re.compile(r"(?:\d+x)*[a-z]+\d+")
+_ARGUMENTS = ("model", "file", "subject")
+
+_INPUT = click.option(
+    "--input",
+    "cell_inputs",
+    multiple=True,
+    metavar="NAME=TYPE",
+    help="Type of an argument of a Cell, as in x=1x1x32x32xf32.",
+)
+_INIT = click.option(
+    "--init", metavar="FILE", help="Weights of a Cell, .safetensors, in place of its own.", shell_complete=files
+)
+
+
+def with_cells(function: Callable[..., R]) -> Callable[..., R]:
+    """Let a command take `module.py:Net`: it gets a model file instead, and of `--input` what has values."""
+    takes_inputs = "inputs" in inspect.signature(function).parameters
+
+    @wraps(function)
+    def resolved(*args: object, init: str | None, cell_inputs: tuple[str, ...] = (), **rest: Any) -> R:
+        place = next((name for name in _ARGUMENTS if name in rest), None)
+        model: object = rest[place] if place is not None else None
+        if place is None or not isinstance(model, str) or not _CELL.fullmatch(model):
+            return function(*args, **rest)
+        given: Sequence[str] = rest["inputs"] if takes_inputs else cell_inputs
+        if takes_inputs:
+            rest["inputs"] = tuple(text for text in given if not _TYPE.fullmatch(text.partition("=")[2]))
+        folder = Path(tempfile.mkdtemp(prefix="msc-cell-"))
+        try:
+            rest[place] = _captured(model, given, init, folder)
+            return function(*args, **rest)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    command = _INIT(resolved)
+    return command if takes_inputs else _INPUT(command)
+
+
+def _captured(model: str, given: Sequence[str], init: str | None, folder: Path) -> str:
+    from msc.driver.cell_files import captured_file
+
+    types = dict(map(_typed, given))
+    return str(captured_file(model, types, Path(init) if init is not None else None, folder))
+
+
+def _typed(text: str) -> tuple[str, str]:
+    """The name and the type of `NAME=TYPE`, `NAME=TYPE=VALUES` and `NAME=@file.npy`."""
+    name, _, rest = text.partition("=")
+    if not rest.startswith("@"):
+        return name, rest.partition("=")[0]
+    import numpy as np
+
+    from msc.dialects.arrays import dtype_text
+    from msc.driver.model_inputs import read_values
+
+    array = read_values([text])[name]
+    assert isinstance(array, np.ndarray)
+    return name, "x".join([*map(str, array.shape), dtype_text(array.dtype)])
