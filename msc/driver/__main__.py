@@ -1,5 +1,5 @@
 """`python -m msc.driver` is the `msc` command."""
 
-from msc.driver.cli import main
+from msc.driver.start import main
 
 main()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from types import TracebackType
 from typing import NoReturn, Self
@@ -22,6 +23,8 @@ def run_program(command: click.Command, name: str) -> NoReturn:
     """Run a click command on the process's arguments and exit: 0, 1 for an MscError, 2 for wrong usage, 130 for ^C."""
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     with _Reporting(debug=len(arguments) < len(sys.argv) - 1):
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         status: object = command.main(arguments, prog_name=name, standalone_mode=False)
         sys.stdout.flush()
         sys.exit(status if isinstance(status, int) else 0)
