@@ -96,7 +96,7 @@ class Jitted(Generic[P, R]):
         """An entry whose guards hold, the most recent one first."""
         broken: str | None = None
         for entry in reversed(self._entries.get(key, [])):
-            guard = entry.captured.holds()
+            guard = entry.captured.broken()
             if guard is None:
                 return entry
             broken = broken or guard.what

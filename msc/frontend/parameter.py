@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from msc.frontend.capture import INSTALLED, Symbol
+from msc.frontend.changes import Changes
 from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.tensor import Array, Number, Placeholder, Tensor, concrete
 
@@ -52,6 +53,7 @@ class Parameter(Tensor):
             builder.write(self, value)
             return
         self.content = content
+        Changes.count += 1
         self.version += 1
 
     def set_data(self, data: Tensor | Number, slice_shape: bool = False) -> Parameter:

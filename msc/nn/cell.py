@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any, cast
 
 from msc.frontend.capture import INSTALLED
+from msc.frontend.changes import Changes
 from msc.frontend.dtypes import as_dtype
 from msc.frontend.errors import ApiAttributeError, ApiTypeError, ApiValueError
 from msc.frontend.modes import Hooks, in_graph_mode
@@ -75,6 +76,7 @@ class Cell:
     # Attributes.
 
     def __setattr__(self, name: str, value: Any) -> None:
+        Changes.count += 1
         if isinstance(value, Parameter):
             self.insert_param_to_cell(name, value)
         elif isinstance(value, Cell):
@@ -121,6 +123,7 @@ class Cell:
         )
 
     def __delattr__(self, name: str) -> None:
+        Changes.count += 1
         if name in self._cells or name in self._params:
             self._forget(name)
         else:

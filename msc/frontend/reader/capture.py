@@ -14,13 +14,14 @@ from xdsl.ir import SSAValue
 
 from msc.dialects.ms.values import known
 from msc.frontend.capture import capturing
+from msc.frontend.changes import Changes
 from msc.frontend.dtypes import DType
 from msc.frontend.parameter import Parameter
 from msc.frontend.reader import exceptions, patterns
 from msc.frontend.reader.calls import read_in, readable
 from msc.frontend.reader.graph import Graph, GraphValue
 from msc.frontend.reader.guards import Guard
-from msc.frontend.reader.journal import UNBOUND, Change, Content, Slot, Value
+from msc.frontend.reader.journal import UNBOUND, Attribute, Change, Content, Slot, Value
 from msc.frontend.reader.numbers import RuntimeNumber
 from msc.frontend.reader.places import Place, Watched, state_of, watched
 from msc.frontend.reader.session import Runner, Session, Split
@@ -61,7 +62,7 @@ class Effect:
     value: Template
 
 
-@dataclass(frozen=True)
+@dataclass
 class Captured:
     """A graph that was written without a stop, and all that a call needs to use it.
 
@@ -74,15 +75,28 @@ class Captured:
     effects: Sequence[Effect]
     guards: Sequence[Guard]
     inputs: Sequence[Callable[[Sequence[Array]], Array]]
+    checked: int = -1
+    """The count of `Changes` at which all guards held."""
 
-    def holds(self) -> Guard | None:
+    def __post_init__(self) -> None:
+        self._uncounted = [guard for guard in self.guards if not guard.is_counted]
+        self._changes_counted = any(isinstance(e.slot, Attribute | Value) for e in self.effects)
+
+    def broken(self) -> Guard | None:
         """The first guard that does not hold; None if the graph may be used."""
-        return next((guard for guard in self.guards if not guard.holds()), None)
+        count = Changes.count
+        guards = self._uncounted if count == self.checked else self.guards
+        for guard in guards:
+            if not guard.holds():
+                return guard
+        self.checked = count
+        return None
 
     def finished(self, arrays: Sequence[Array], arguments: Arguments) -> Any:
         """What a call gives whose graph gave `arrays`; its effects take place."""
         leaves = [*arrays, *arguments.leaves]
         result = fill(self.result, leaves)
+        Changes.count += self._changes_counted
         values = [fill(effect.value, leaves) for effect in self.effects]
         for effect, value in zip(self.effects, values, strict=True):
             if effect.slot is None:

@@ -161,4 +161,6 @@ def call_cell_inside(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         if source is not None:
             session.note_outside(cell)
             return read_in(session, construct, source, (cell, *args), kwargs)
+    if isinstance(session, Session):
+        session.guards.cell(cell)
     return cell.run_construct(args, kwargs)

@@ -116,7 +116,7 @@ class Frame:
             ) from None
         session = self.session
         if not session.journal.is_own(cell):
-            session.guards.cell(cell, name, value)
+            session.guards.variable_of_outer(cell, name, value)
             session.note_outside(value)
         return value
 

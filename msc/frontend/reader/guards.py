@@ -24,6 +24,8 @@ class Guard:
     what: str
     read: Callable[[], Any]
     seen: Any
+    is_counted: bool = False
+    """Whether `Changes` counts what changes it."""
 
     def holds(self) -> bool:
         return same(self.seen, self.read())
@@ -83,6 +85,11 @@ def _nan(array: Any) -> bool:
     return array.dtype.kind in "fc"
 
 
+def is_cell(value: object) -> bool:
+    """Whether a value is a Cell, which tells `Changes` when it changes."""
+    return hasattr(type(value), "run_construct")
+
+
 class Guards:
     """The guards of one capture, each place once."""
 
@@ -93,9 +100,11 @@ class Guards:
     def __iter__(self) -> Any:
         return iter(self._guards.values())
 
-    def add(self, key: tuple[object, ...], what: str, read: Callable[[], Any], value: Any) -> None:
+    def add(
+        self, key: tuple[object, ...], what: str, read: Callable[[], Any], value: Any, *, is_counted: bool = False
+    ) -> None:
         if key not in self._guards:
-            self._guards[key] = Guard(what, read, fingerprint(value))
+            self._guards[key] = Guard(what, read, fingerprint(value), is_counted)
 
     def drop(self, key: tuple[object, ...]) -> None:
         self._guards.pop(key, None)
@@ -108,7 +117,7 @@ class Guards:
         """A global that does not exist, so that a builtin is meant."""
         self.add((id(scope), name), f"the global '{name}'", lambda: scope.get(name), None)
 
-    def cell(self, cell: CellType, name: str, value: Any) -> None:
+    def variable_of_outer(self, cell: CellType, name: str, value: Any) -> None:
         def read() -> Any:
             try:
                 return cell.cell_contents
@@ -120,7 +129,15 @@ class Guards:
     def attribute(self, owner: Any, name: str, value: Any) -> None:
         self._kept.append(owner)
         what = f"the attribute '{name}' of a {type(owner).__name__}"
-        self.add((id(owner), "." + name), what, lambda: getattr(owner, name, MISSING), value)
+        is_counted = is_cell(owner) and not isinstance(value, list | dict | set | np.ndarray)
+        self.add((id(owner), "." + name), what, lambda: getattr(owner, name, MISSING), value, is_counted=is_counted)
+
+    def cell(self, cell: Any) -> None:
+        """A Cell of a library, whose code looks at whichever attributes it wants."""
+        self._kept.append(cell)
+        what = f"an attribute of a {type(cell).__name__}"
+        state = cell.__dict__
+        self.add((id(cell), "*"), what, lambda: tuple(state.items()), tuple(state.items()), is_counted=True)
 
     def content(self, container: Any, what: str) -> None:
         """A container whose items were looked at."""
@@ -131,4 +148,4 @@ class Guards:
         """A parameter whose value is a constant of the graph."""
         what = f"the value of parameter '{parameter.name}'"
         seen = Print(None, (parameter.content, MISSING))
-        self._guards.setdefault((id(parameter), "="), Guard(what, lambda: parameter.content, seen))
+        self._guards.setdefault((id(parameter), "="), Guard(what, lambda: parameter.content, seen, is_counted=True))

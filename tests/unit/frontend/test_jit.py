@@ -107,3 +107,24 @@ def test_jit_takes_functions(wrong: Any) -> None:
         msc.jit(wrong)
     with pytest.raises(MscError, match="MSC0814"):
         msc.jit(lambda x: x, backend="gpu")
+
+
+class WithLayers(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.SequentialCell(nn.BatchNorm2d(2), nn.Dropout(p=0.5))
+
+    def construct(self, x: Any) -> Any:
+        return self.layers(x)
+
+
+def test_training_and_attributes_of_layers_are_noticed() -> None:
+    net = WithLayers()
+    compiled = interpreted(net)
+    x = Tensor(np.arange(16, dtype=np.float32).reshape(2, 2, 2, 2))
+    for training in (False, True, False):
+        net.set_train(training)
+        net.layers[1].set_train(False)
+        np.testing.assert_allclose(compiled(x).asnumpy(), WithLayers.construct(net, x).asnumpy(), rtol=1e-5, atol=1e-6)
+    net.layers[0] = nn.ReLU()
+    np.testing.assert_array_equal(compiled(x).asnumpy(), x.asnumpy())
