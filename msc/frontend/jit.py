@@ -10,8 +10,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overload
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from msc.frontend.capture import INSTALLED
 from msc.frontend.errors import ApiTypeError, ApiValueError
+from msc.frontend.tensor import Tensor
 from msc.support.diagnostics import Diagnostic, MscError
 
 if TYPE_CHECKING:
@@ -42,6 +45,18 @@ class Entry:
     captured: Captured
     program: Program | None
 
+    def is_direct(self, count: int) -> bool:
+        """Whether a call passes its `count` tensors to the program and gives the one that comes back."""
+        captured = self.captured
+        result = captured.result
+        is_tensor = getattr(result, "make", None) == Tensor.of and len(captured.outputs) == 1
+        return is_tensor and not captured.effects and captured.takes_arguments == count == len(captured.inputs)
+
+    def called(self, args: Sequence[Any]) -> Any:
+        """The result for tensors."""
+        assert self.program is not None
+        return Tensor.of(self.program([tensor.content for tensor in args])[0])
+
 
 @dataclass
 class History:
@@ -62,6 +77,8 @@ class Jitted(Generic[P, R]):
         self._fullgraph = fullgraph
         self._backend = backend
         self._entries: dict[Any, list[Entry]] = {}
+        self._direct: dict[Any, Entry] = {}
+        """The entries that take nothing but tensors and give one, by the shapes and types of those."""
         self._declined: set[tuple[str, int, int]] = set()
         self._segments: dict[str, Program] = {}
         self.history = History()
@@ -83,6 +100,9 @@ class Jitted(Generic[P, R]):
             from msc.frontend.reader.entry import call_inside
 
             return call_inside(self.__msc_function__, args, kwargs)
+        direct = None if kwargs else self._direct.get(_shapes(args))
+        if direct is not None and direct.captured.broken() is None:
+            return direct.called(args)
         from msc.frontend.reader.entry import signature_of, taken_apart
 
         arguments = taken_apart(args, kwargs)
@@ -90,6 +110,9 @@ class Jitted(Generic[P, R]):
         entry = self._find(key)
         if entry is None:
             return self._read(key, arguments)
+        key = None if kwargs else _shapes(args)
+        if key is not None and entry.is_direct(len(args)):
+            self._direct[key] = entry
         return _run(entry, arguments)
 
     def _find(self, key: Any) -> Entry | None:
@@ -158,6 +181,17 @@ class Jitted(Generic[P, R]):
 
         self.history.add(Event("not compiled", reason, place))
         return run_eagerly(self.__msc_function__, arguments)
+
+
+def _shapes(args: Sequence[Any]) -> Any:
+    """What tensors have that programs depend on; None if anything else is among the arguments."""
+    key: list[Any] = []
+    for value in args:
+        content = value.content if type(value) is Tensor else None
+        if type(content) is not np.ndarray:
+            return None
+        key += (content.dtype.num, content.shape)
+    return tuple(key)
 
 
 def _run(entry: Entry, arguments: Arguments) -> Any:

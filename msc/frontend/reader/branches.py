@@ -144,9 +144,9 @@ class _Branch:
         leaves = self._choose(asked, first.block, second.block)
         for slot, template in slots:
             session.journal.note(slot)
-            slot.set(fill(template, leaves))
+            slot.set(fill(template, leaves, session.adopt))
         codes = codes_of(first.outcome) | codes_of(second.outcome)
-        return None if codes == {NORMAL} else Outcome(fill(code, leaves), codes, fill(value, leaves))
+        return None if codes == {NORMAL} else Outcome(fill(code, leaves), codes, fill(value, leaves, session.adopt))
 
     def _slots(self, first: Side, second: Side) -> list[tuple[Slot, Template]]:
         changed = {k: c.slot for side in (first, second) for k, c in side.changes.items()}

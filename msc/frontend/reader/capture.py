@@ -25,7 +25,7 @@ from msc.frontend.reader.journal import UNBOUND, Attribute, Change, Content, Slo
 from msc.frontend.reader.numbers import RuntimeNumber
 from msc.frontend.reader.places import Place, Watched, state_of, watched
 from msc.frontend.reader.session import Runner, Session, Split
-from msc.frontend.reader.settling import elements, real, settle
+from msc.frontend.reader.settling import elements, settle
 from msc.frontend.reader.structures import Constant, Flattening, Leaf, Template, children, fill, node
 from msc.frontend.tensor import Tensor
 
@@ -75,6 +75,8 @@ class Captured:
     effects: Sequence[Effect]
     guards: Sequence[Guard]
     inputs: Sequence[Callable[[Sequence[Array]], Array]]
+    takes_arguments: int
+    """How many leaves the arguments have, if the graph takes each in order; -1 otherwise."""
     checked: int = -1
     """The count of `Changes` at which all guards held."""
 
@@ -200,9 +202,11 @@ class Reading:
             if tensor.content is not self._symbols[i] and isinstance(self._arguments.leaves[i], Tensor):
                 self._arguments.leaves[i].replace(elements(tensor.content))
         for change in self.session.root.changes.values():
-            settle(change.slot.get())
-            if isinstance(change.slot, Value):
-                settle(change.slot.holder)
+            settle(change.slot.holder)
+            value = change.slot.get()
+            settled = self._given_back(value)
+            if settled is not value and not isinstance(change.slot, Value | Content):
+                change.slot.set(settled)
         for item in self._watched:
             if item.is_changed():
                 item.place.set(self._arguments.given, self._given_back(state_of(item.container)))
@@ -211,10 +215,16 @@ class Reading:
     def _given_back(self, result: Any) -> Any:
         """A structure with elements in its tensors, and the caller's tensors in place of those that stood for them."""
         by_id = {id(t): self._arguments.leaves[i] for i, t in enumerate(self._given)}
-        flat = Flattening(lambda v: (v, lambda x: x) if id(v) in by_id else None)
+
+        def leaf(value: Any) -> tuple[Any, Callable[[Any], Any]] | None:
+            if isinstance(value, RuntimeNumber):
+                return value, lambda number: number.known("a result")
+            return (by_id[id(value)], lambda tensor: tensor) if id(value) in by_id else None
+
+        flat = Flattening(leaf)
         template = flat.template(result)
         settle(result)
-        return fill(template, [by_id[id(leaf)] for leaf in flat.leaves]) if flat.leaves else real(result)
+        return fill(template, flat.leaves) if flat.leaves else result
 
     # After one without.
 
@@ -280,7 +290,9 @@ class Reading:
         moved = [Effect(e.slot, moved_leaves(e.value, places)) for e in effects]
         inputs = [given.value for given in session.graph.inputs]
         guards = list(session.guards)
-        return Captured(session.graph, outputs, moved_leaves(template, places), moved, guards, inputs)
+        symbols = [given.symbol for given in session.graph.inputs]
+        count = len(symbols) if symbols == self._symbols else -1
+        return Captured(session.graph, outputs, moved_leaves(template, places), moved, guards, inputs, count)
 
     def _check(self, *templates: Template) -> None:
         for template in templates:

@@ -123,6 +123,12 @@ class Joining:
                 f"{self.what} has a value on only one of two paths between which a tensor decides",
                 help="give it a value before, or on both paths",
             )
+        if type(a) is type(b) and children(a) is not None:
+            return Refusal(
+                "MSC0842",
+                f"{self.what} is one {type(a).__name__} on one path and another one on the other, and a tensor decides",
+                help="make it on both paths, with the same keys and as many items, or give it other items in place",
+            )
         if self.is_loop:
             return Refusal(
                 "MSC0843",

@@ -126,11 +126,11 @@ class Plan:
     def fill(self, leaves: Sequence[Any]) -> Outcome | None:
         """Give the slots values with these leaves; the outcome that goes with them."""
         for slot, template in self.slots.values():
-            slot.set(fill(template, leaves))
+            slot.set(fill(template, leaves, self.joining.session.adopt))
         code = fill(self.code, leaves)
         if not isinstance(code, RuntimeNumber):
             return None
-        return Outcome(code, frozenset((NORMAL, BREAK, RETURN)), fill(self.value, leaves))
+        return Outcome(code, frozenset((NORMAL, BREAK, RETURN)), fill(self.value, leaves, self.joining.session.adopt))
 
 
 def _written(loop: Loop, state: Outcome | None) -> Outcome | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,25 @@ class RuntimeRange:
     start: Any
     stop: Any
     step: int
+
+    def known(self) -> range:
+        """The range itself, where the graph can be run up to here. Raises Refusal where it cannot."""
+        return range(int(self.start), int(self.stop), self.step)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.known())
+
+    def __len__(self) -> int:
+        return len(self.known())
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.known()[index]
+
+    def __contains__(self, value: object) -> bool:
+        return value in self.known()
+
+    def __reversed__(self) -> Iterator[int]:
+        return reversed(self.known())
 
 
 def make_range(session: Session, *bounds: Any) -> range | RuntimeRange:

@@ -236,6 +236,10 @@ class Session:
         fresh = type(result) in (list, dict, set) and not any(result is o for o in operands)
         return self.journal.born(result) if fresh and function not in calls.LOADS else result
 
+    def adopt(self, value: Any) -> Any:
+        """Something that joining two paths has made is new, but for values that two slots share."""
+        return self.journal.born(value) if isinstance(value, Tensor | list | dict | set) else value
+
     def made(self, result: Any, given: Sequence[Any]) -> Any:
         """A result of library code, whose tensors are new unless they were given to it, or known before."""
         if isinstance(result, tuple | list):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
+
+import numpy as np
 
 from msc.frontend.reader.graph import GraphValue
 from msc.frontend.reader.numbers import RuntimeNumber
-from msc.frontend.reader.structures import Flattening, children, fill
+from msc.frontend.reader.structures import children
 from msc.frontend.tensor import Tensor
 
 
@@ -19,20 +21,29 @@ def elements(value: Any) -> Any:
 
 
 def settle(value: Any, depth: int = 0) -> None:
-    """Give all tensors in a structure, which the graph has computed by now, their elements."""
+    """Give the tensors in a structure, which the graph has computed by now, their elements; numbers their values."""
     if isinstance(value, Tensor):
         if isinstance(value.content, GraphValue) and value.content.array is not None:
             value.content = value.content.array
         return
-    parts = children(value)
-    if parts is None and depth < 8 and hasattr(value, "__dict__") and not isinstance(value, type | ModuleType):
-        parts = list(vars(value).values())
-    for part in parts or () if depth < 8 else ():
+    if depth == _DEEPEST or isinstance(value, _NOT_LOOKED_INTO):
+        return
+    for key, part in _parts(value):
         settle(part, depth + 1)
+        if isinstance(part, RuntimeNumber) and key is not None:
+            (vars(value) if hasattr(value, "__dict__") else value)[key] = part.known("a result")
 
 
-def real(value: Any) -> Any:
-    """A structure with runtime numbers as the numbers that they are."""
-    flat = Flattening(lambda v: (v, lambda x: x.known("a result")) if isinstance(v, RuntimeNumber) else None)
-    template = flat.template(value)
-    return fill(template, flat.leaves) if flat.leaves else value
+_DEEPEST = 8
+_NOT_LOOKED_INTO = (type, ModuleType, str, bytes, np.ndarray, FunctionType)
+
+
+def _parts(value: Any) -> list[tuple[Any, Any]]:
+    """What a structure or an object holds, with the places where that can be replaced."""
+    if type(value) is dict:
+        return list(value.items())
+    if type(value) is list:
+        return list(enumerate(value))
+    if hasattr(value, "__dict__"):
+        return list(vars(value).items())
+    return [(None, part) for part in children(value) or ()]

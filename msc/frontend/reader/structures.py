@@ -55,25 +55,25 @@ class Fields:
     items: Sequence[Template]
 
 
-def fill(template: Template, leaves: Sequence[Any]) -> Any:
-    """A new structure with these leaves."""
+def fill(template: Template, leaves: Sequence[Any], made: Callable[[Any], Any] = lambda value: value) -> Any:
+    """A new structure with these leaves; `made` is called on every part that did not exist before."""
     match template:
         case Constant():
             return template.value
         case Leaf():
-            return template.make(leaves[template.index])
+            return made(template.make(leaves[template.index]))
         case Items():
-            return build(template.kind, [fill(item, leaves) for item in template.items])
+            return made(build(template.kind, [fill(item, leaves, made) for item in template.items]))
         case Entries():
             filled = copy.copy(template.like)
             for key, item in zip(template.keys, template.items, strict=True):
-                filled[key] = fill(item, leaves)
-            return filled
+                filled[key] = fill(item, leaves, made)
+            return made(filled)
         case Fields():
-            made = copy.copy(template.like)
+            new = copy.copy(template.like)
             for name, item in zip(template.names, template.items, strict=True):
-                object.__setattr__(made, name, fill(item, leaves))
-            return made
+                object.__setattr__(new, name, fill(item, leaves, made))
+            return made(new)
 
 
 def build(kind: type, items: Sequence[Any]) -> Any:
