@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import OpResult, SSAValue
 
 from msc.dialects.ms.base import MsOp
-from msc.dialects.open_sizes import constant_size
+from msc.dialects.open_sizes import depends_on_sizes
 
 
 def is_constant(value: SSAValue) -> bool:
@@ -34,7 +34,7 @@ class Constancy:
             if top not in self._known and unknown:
                 pending.extend(unknown)
                 continue
-            constant = constant_size(top) is None and len(inner) == len(top.operands)
+            constant = not depends_on_sizes(top) and len(inner) == len(top.operands)
             self._known[top] = constant and all(self._known[o] for o in inner)
             pending.pop()
         return self._known[op]

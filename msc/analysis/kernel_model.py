@@ -19,7 +19,7 @@ from msc.dialects import gk, ms
 from msc.dialects.element_types import dtype_name
 from msc.dialects.ms.base import BasicOp
 from msc.dialects.ms.padding import PadOp
-from msc.dialects.open_sizes import constant_size, live_inputs
+from msc.dialects.open_sizes import constant_size, live_inputs, said_bounds
 from msc.ir.errors import InvalidStructure
 from msc.ir.locations import source_location
 from msc.ir.typed import tensor_type
@@ -100,7 +100,8 @@ def _statements(
     compute = [replace(s, body=with_moved_reads(s.body, moved)) for s in op.compute()]
     made = statements_of(compute, operands, results, number, [arrays[r].dtype for r in results])
     write_maps = {position[views.stored(r)]: views.index_map(r) for r in op.results}
-    return [_with_layout(replace(s, body=_with_literals(s.body, op)), write_maps) for s in made]
+    said = said_bounds(op)
+    return [_with_layout(replace(s, body=_with_literals(s.body, op), bounds=said), write_maps) for s in made]
 
 
 def _with_layout(statement: KernelStatement, writes: Mapping[int, AffineMap | None]) -> KernelStatement:

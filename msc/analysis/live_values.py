@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp, TensorType
@@ -13,7 +14,7 @@ from msc.analysis.kernel_model import capacity_model, output_positions
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.base import BasicOp, ViewOp
 from msc.dialects.ms.entries import EntryOp, SetEntryOp
-from msc.dialects.open_sizes import live_argument, module_sizes, named_dims
+from msc.dialects.open_sizes import live_argument, module_sizes, named_dims, said_bounds
 from msc.ir.locations import source_location
 from msc.ir.typed import static_shape
 from msc.poly.live import LiveShape, NotLive, Size, is_whole, meet, reshaped, whole
@@ -75,6 +76,7 @@ class LiveValues:
         values = [*op.operands, *op.results]
         dtypes = [op.result_dtype(k) for k in range(len(op.results))]
         statements = statements_of(op.compute(), range(first), range(first, len(values)), 0, dtypes)
+        statements = [replace(s, bounds=said_bounds(op)) for s in statements]
         analysis = LiveAnalysis(
             [static_shape(v) for v in values], self.sizes, {k: self.of(v) for k, v in enumerate(op.operands)}
         )

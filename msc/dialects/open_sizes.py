@@ -33,7 +33,7 @@ RANGE = "ms.range"
 CONSTANT = "ms.size"
 """Of a constant whose value is an expression over the sizes: a map from them to it."""
 LIVE = "ms.live"
-"""Of a result of the entry function: the factors of each of its dimensions, as in `gk.live`."""
+"""Of a result of the entry function, or of an `ms.iota`: the factors of each of its dimensions, as in `gk.live`."""
 WHOLE = "ms.whole"
 """Of a result of the entry function that is written whole, whatever part of it is live."""
 KERNEL_SIZES, KERNEL_LIVE = "gk.sizes", "gk.live"
@@ -125,7 +125,7 @@ def live_attribute(live: LiveShape, sizes: Sequence[Size]) -> ArrayAttr[AffineMa
 
 def set_live_inputs(kernel: KernelOp, lives: Sequence[LiveShape], sizes: Sequence[Size]) -> None:
     """Note on a kernel what of its inputs is live; nothing where all is and no constant is one of a size."""
-    if all(is_whole(dim) for live in lives for dim in live) and all(constant_size(op) is None for op in kernel.walk()):
+    if all(is_whole(dim) for live in lives for dim in live) and not any(depends_on_sizes(op) for op in kernel.walk()):
         kernel.attributes.pop(KERNEL_SIZES, None)
         kernel.attributes.pop(KERNEL_LIVE, None)
         return
@@ -163,3 +163,16 @@ def constant_size(constant: Operation) -> AffineExpr | None:
     """The value of a constant over the sizes; None where it does not depend on them."""
     attribute = constant.attributes.get(CONSTANT)
     return attribute.data.results[0] if isinstance(attribute, AffineMapAttr) else None
+
+
+def depends_on_sizes(op: Operation) -> bool:
+    """Whether an operation without operands gives something else at other sizes."""
+    return constant_size(op) is not None or LIVE in op.attributes
+
+
+def said_bounds(op: Operation) -> tuple[AffineExpr | None, ...]:
+    """The bounds of the result's dimensions that an operation says itself; nothing where it says none."""
+    given = op.attributes.get(LIVE)
+    if not isa(given, ArrayAttr[AffineMapAttr]):
+        return ()
+    return tuple(_dim(map_.data)[0].bound for map_ in given)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, DictionaryAttr, ModuleOp, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, UnitAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.ir.affine import AffineExpr, AffineMap
+from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
 from msc.analysis.live_values import LiveValues
@@ -19,10 +19,12 @@ from msc.dialects.ms.arithmetic import AddOp, MulOp
 from msc.dialects.ms.base import BasicOp
 from msc.dialects.ms.constants import constant_of
 from msc.dialects.ms.structure import ConstantOp
-from msc.dialects.open_sizes import CONSTANT, LIVE, WHOLE, live_attribute, module_sizes
+from msc.dialects.open_sizes import LIVE, WHOLE, live_attribute, module_sizes
+from msc.graph_kernel.open_moves import with_computed_indices
 from msc.graph_kernel.size_comparison import Comparison, Differing, Sample, differs
-from msc.graph_kernel.size_expressions import Linear, Numbers, linear
-from msc.ir.entry import entries
+from msc.graph_kernel.size_expressions import Linear, linear, product
+from msc.graph_kernel.size_numbers import numbers_of, of_sizes
+from msc.ir.entry import entries, find_entry
 from msc.ir.locations import source_location
 from msc.ir.typed import static_shape
 from msc.poly.live import Factor, Size
@@ -36,8 +38,9 @@ class LiftSizes(ModulePass):
     Takes: basic operations with shapes of the largest sizes (`ms.sizes`), and `samples`: the same model at other sizes,
     as far through the compiler, given by the driver. Gives: the attribute `ms.size` on each constant whose value is
     another at other sizes, but linear in them, and `ms.live` on each result of @main of which all is computed, whatever
-    the sizes, but less is meant. Raises MSC0208 for everything else in which the model at a sample is
-    not the model here, restricted to what is live: other operations, other indices, other parameters.
+    the sizes, but less is meant; what moves elements along open axes becomes gathers (`open_moves`). Raises MSC0208 for
+    everything else in which the model at a sample is not the model here, restricted to what is live: other operations,
+    other indices, other parameters.
     """
 
     name = "lift-sizes"
@@ -56,8 +59,11 @@ class LiftSizes(ModulePass):
             raise MscError(
                 Diagnostic("MSC0208", message, source_location(others[0]), help="give the sizes: --dim NAME=N")
             )
+        functions = [find_entry(sample.module) for sample in self.samples]
+        same = [function for function in functions if function is not None]
+        moves = with_computed_indices(entry, same, [sample.sizes for sample in self.samples], sizes)
         live = LiveValues(op, entry)
-        found = [Comparison(op, live, sample) for sample in self.samples]
+        found = [Comparison(op, live, sample, moves) for sample in self.samples]
         differing = [comparison.check() for comparison in found]
         _cut(entry, found, sizes, self.samples)
         _lift(differing, self.samples, [size.high for size in sizes])
@@ -69,31 +75,19 @@ def _lift(found: Sequence[Differing], samples: Sequence[Sample], highest: Sequen
     for user, number in dict.fromkeys(place for differing in found for place in differing):
         constant = user.operands[number].owner
         assert isinstance(constant, ConstantOp)
-        top, values = _numbers(constant), [_numbers(d.get((user, number), constant)) for d in found]
+        top, values = numbers_of(constant), [numbers_of(d.get((user, number), constant)) for d in found]
         known = [value for value in values if value is not None]
         numbers = linear(top, known, at, highest) if top is not None and len(known) == len(values) else None
         if numbers is None:
-            raise differs(user, "it computes with a number that is no linear function of the sizes")
-        if isinstance(user, BasicOp) and numbers.is_one_number:
-            user.operands[number] = _inserted(_of_sizes(constant, numbers.expression(), len(highest)), user)
+            factors = product(top, known, at, highest) if top is not None and len(known) == len(values) else None
+            if factors is None:
+                reason = "it computes with a number that is no linear function of the sizes, nor their product"
+                raise differs(user, reason)
+            user.operands[number] = _multiplied(constant, *factors, highest, user)
+        elif isinstance(user, BasicOp) and numbers.is_one_number:
+            user.operands[number] = _inserted(of_sizes(constant, numbers.expression(), len(highest)), user)
         else:
             user.operands[number] = _computed(constant, numbers, highest, user)
-
-
-def _numbers(constant: ConstantOp) -> Numbers | None:
-    """The elements of a constant that are integers."""
-    array = dense_array(constant.value)
-    if array.dtype.kind == "b":
-        return None
-    numbers = array.astype(np.int64)
-    return numbers if np.array_equal(numbers.astype(array.dtype), array) else None
-
-
-def _of_sizes(constant: ConstantOp, expression: AffineExpr, sizes: int) -> ConstantOp:
-    """A copy of a constant that says what it is over the sizes."""
-    own = constant.clone()
-    own.attributes[CONSTANT] = AffineMapAttr(AffineMap(sizes, 0, (expression,)))
-    return own
 
 
 def _computed(constant: ConstantOp, numbers: Linear, highest: Sequence[int], user: Operation) -> SSAValue:
@@ -104,9 +98,22 @@ def _computed(constant: ConstantOp, numbers: Linear, highest: Sequence[int], use
         if part.any():
             factor = _inserted(constant_of(part.astype(dtype)), user)
             plain = constant_of(np.array(high, dtype))
-            size = _inserted(_of_sizes(plain, AffineExpr.dimension(k), len(highest)), user)
+            size = _inserted(of_sizes(plain, AffineExpr.dimension(k), len(highest)), user)
             product = _inserted(MulOp(factor, size, result_types=None), user)
             total = _inserted(AddOp(total, product, result_types=None), user)
+    return total
+
+
+def _multiplied(
+    constant: ConstantOp, factor: int, used: Sequence[int], highest: Sequence[int], user: Operation
+) -> SSAValue:
+    """A number times sizes, as large as the constant."""
+    array = dense_array(constant.value)
+    total: SSAValue = _inserted(constant_of(np.full(array.shape, factor, array.dtype)), user)
+    for k in used:
+        plain = constant_of(np.array(highest[k], array.dtype))
+        size = _inserted(of_sizes(plain, AffineExpr.dimension(k), len(highest)), user)
+        total = _inserted(MulOp(total, size, result_types=None), user)
     return total
 
 

@@ -17,11 +17,13 @@ from msc.dialects.arrays import Array, dense_array
 from msc.dialects.ms.base import BasicOp, ViewOp
 from msc.dialects.ms.constants import splat_of
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp, ParameterOp
+from msc.graph_kernel.open_moves import Moves
 from msc.ir.entry import find_entry
 from msc.ir.locations import source_location
 from msc.ir.typed import static_shape, tensor_type
 from msc.poly.live import is_whole, size_at, upper_bound
 from msc.poly.model import KernelStatement, statements_of
+from msc.poly.scalar import reads
 from msc.support.diagnostics import DecidedByCall, Diagnostic, MscError
 
 _Given: TypeAlias = ConstantOp | GetParameterOp
@@ -53,8 +55,8 @@ def differs(op: Operation, reason: str) -> MscError:
 class Comparison:
     """One sample against the module that it is of."""
 
-    def __init__(self, module: ModuleOp, live: LiveValues, sample: Sample) -> None:
-        self._live, self._sample = live, sample
+    def __init__(self, module: ModuleOp, live: LiveValues, sample: Sample, moves: Moves) -> None:
+        self._live, self._sample, self._moves = live, sample, moves
         self._ours, self._theirs = _entry(module), _entry(sample.module)
         self._own_parameters, self._parameters = _parameters(module), _parameters(sample.module)
         self._same: dict[SSAValue, SSAValue] = {}
@@ -70,6 +72,7 @@ class Comparison:
 
     def _block(self, block: Block, other: Block) -> None:
         ours, theirs = ([op for op in b.ops if not isinstance(op, _GIVEN)] for b in (block, other))
+        ours = [op for op in ours if op not in self._moves.made]
         self._same.update(zip(block.args, other.args, strict=True))
         for mine, sampled in zip(ours, theirs, strict=False):
             self._operation(mine, sampled)
@@ -77,6 +80,9 @@ class Comparison:
             raise self._differs(ours[-1], f"the model has {len(theirs)} operations instead of {len(ours)}")
 
     def _operation(self, op: Operation, other: Operation) -> None:
+        if op in self._moves.moved:
+            self._moved(op, other)
+            return
         if type(op) is not type(other) or len(op.operands) != len(other.operands):
             raise self._differs(op, f"the model computes {other.name} here")
         for number, (mine, sampled) in enumerate(zip(op.operands, other.operands, strict=True)):
@@ -91,6 +97,17 @@ class Comparison:
                 pass
             case _:
                 self._nested(op, other)
+        self._results(op, other)
+        self._same.update(zip(op.results, other.results, strict=True))
+
+    def _moved(self, op: Operation, other: Operation) -> None:
+        """An operation that stands for another one, which took these operands."""
+        for number, (mine, sampled) in enumerate(zip(self._moves.moved[op], other.operands, strict=True)):
+            if isinstance(mine.owner, _GIVEN) and isinstance(sampled.owner, _GIVEN):
+                if not self._is_given_alike(mine.owner, sampled.owner):
+                    raise self._differs(op, f"the elements of operand {number}, a constant or a parameter, are others")
+            elif self._same.get(mine) is not sampled:
+                raise self._differs(op, "the model computes with other values here")
         self._results(op, other)
         self._same.update(zip(op.results, other.results, strict=True))
 
@@ -119,12 +136,20 @@ class Comparison:
         running = [s for s in ours if s.points]
         if len(ours) != len(theirs) or len(running) != len(analysis.statements):
             raise self._differs(op, "it is computed otherwise")
+        self._check_indices(op, ours)
         dims = iter(analysis.statements)
         for mine, sampled in zip(ours, theirs, strict=True):
             if _computation(mine) != _computation(sampled):
                 raise self._differs(op, "it is computed otherwise: a number in it depends on the size")
             if mine.points:
                 self._extents(op, mine, sampled, [upper_bound(dim) for dim in next(dims)])
+
+    def _check_indices(self, op: BasicOp, statements: Sequence[KernelStatement]) -> None:
+        """Indices that are data count from the end of what is live, and are cut to that, only in what is rewritten."""
+        for read in (read for statement in statements for read in reads(statement.body)):
+            live = self._live.of(op.operands[read.operand]) if read.indirect else ()
+            if any(not is_whole(live[axis]) for axis, _ in read.indirect):
+                raise self._differs(op, "a dimension of open size is read at an index that is data")
 
     def _extents(
         self, op: Operation, mine: KernelStatement, sampled: KernelStatement, bounds: Sequence[AffineExpr | None]
@@ -147,12 +172,13 @@ class Comparison:
             ):
                 self._constants[user, number] = sampled
                 return
-        if isinstance(mine, GetParameterOp) and isinstance(sampled, GetParameterOp):
-            same = self._is_same_parameter(mine.symbol, sampled.symbol)
-        else:
-            same = _is_part(_value(sampled, self._sample.parameters), _value(mine, self._sample.own_parameters))
-        if not same:
+        if not self._is_given_alike(mine, sampled):
             raise self._differs(user, f"the elements of operand {number}, a constant or a parameter, are others")
+
+    def _is_given_alike(self, mine: _Given, sampled: _Given) -> bool:
+        if isinstance(mine, GetParameterOp) and isinstance(sampled, GetParameterOp):
+            return self._is_same_parameter(mine.symbol, sampled.symbol)
+        return _is_part(_value(sampled, self._sample.parameters), _value(mine, self._sample.own_parameters))
 
     def _is_same_parameter(self, name: str, other: str) -> bool:
         """Whether the sample's parameter is the beginning of ours along each axis: computed alike, or by its values."""

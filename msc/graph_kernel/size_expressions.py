@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,3 +58,17 @@ def linear(
         if not np.array_equal(found, value):
             return None
     return Linear(constant, tuple(coefficients))
+
+
+def product(
+    top: Numbers, values: Sequence[Numbers], sizes: Sequence[Sequence[int]], highest: Sequence[int]
+) -> tuple[int, tuple[int, ...]] | None:
+    """The factor and the sizes whose product a number is; None if it is none. Takes what `linear` does."""
+    flat = [array.reshape(-1) for array in (top, *values)]
+    if any(array.size != flat[0].size or not array.size or (array != array[0]).any() for array in flat):
+        return None
+    most, *found = (int(array[0]) for array in flat)
+    used = tuple(k for k in range(len(highest)) if found[k] != most)
+    factor, rest = divmod(most, prod(highest[k] for k in used))
+    agrees = all(factor * prod(at[k] for k in used) == n for at, n in zip(sizes, found, strict=True))
+    return (factor, used) if not rest and agrees else None

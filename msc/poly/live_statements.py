@@ -64,6 +64,9 @@ class LiveAnalysis:
 
     def _forward(self, statement: KernelStatement) -> tuple[LiveDim, ...]:
         box = _Box(statement.extents, self.sizes)
+        for d, bound in enumerate(statement.bounds if self.sizes else ()):
+            if bound is not None:
+                box.found[d] = (Factor(statement.extents[d], bound),)
         for read in reads(statement.body):
             if read.operand in self.arrays:
                 box.add(read, self.arrays[read.operand])
@@ -142,9 +145,9 @@ class _Box:
         for axis, (index, dim) in enumerate(zip(read.index.results, live, strict=True)):
             expr = simplified(index, ranges)
             digit = _digit(expr)
-            if axis in indirect and not is_whole(dim):
-                raise NotLive("a dimension of open size is read at an index that is data")
-            if digit is not None and axis not in indirect:
+            if axis in indirect:
+                continue
+            if digit is not None:
                 digits.setdefault(digit[0], []).append((digit[1], dim))
             elif not is_whole(dim):
                 self._index(expr, dim)
@@ -205,7 +208,8 @@ def _number(digits: Sequence[tuple[int, LiveDim]], extent: int) -> LiveDim:
 def bounded(model: KernelModel, inputs: Mapping[int, LiveShape], sizes: tuple[Size, ...]) -> KernelModel:
     """The model with bounds on its statements' loops, where the live part of its inputs gives some."""
     if not sizes:
-        return model
+        plain = tuple(replace(s, bounds=()) for s in model.statements)
+        return KernelModel(model.arrays, plain, model.operations)
     internal = frozenset(k for k, array in enumerate(model.arrays) if array.kind == "internal")
     analysis = LiveAnalysis([a.shape for a in model.arrays], sizes, dict(inputs), internal)
     analysis.run(model.statements)
