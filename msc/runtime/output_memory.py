@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from msc.runtime.arguments import numpy_dtype
 from msc.runtime.program import Signature, TensorSpec
+from msc.support.argument_values import described
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.wording import counted
 
@@ -19,10 +20,11 @@ Array: TypeAlias = NDArray[Any]
 def check_outputs(signature: Signature, sizes: Sequence[int], inputs: Sequence[Array], outputs: object) -> None:
     """Check arrays for the outputs of a call of these sizes on these inputs. Raises MSC0613."""
     specs = signature.outputs
-    given = cast("list[object] | tuple[object, ...]", outputs) if isinstance(outputs, list | tuple) else None
-    if given is None or len(given) != len(specs):
-        what = type(outputs).__name__ if given is None else counted(len(given), "array")
-        raise _refused(f"the model writes {counted(len(specs), 'output')}, got {what}")
+    if not isinstance(outputs, list | tuple):
+        raise _refused(f"the model writes to a list of {counted(len(specs), 'array')}, got {described(outputs)}")
+    given = cast("list[object] | tuple[object, ...]", outputs)
+    if len(given) != len(specs):
+        raise _refused(f"the model writes {counted(len(specs), 'output')}, got {counted(len(given), 'array')}")
     seen = list(inputs)
     for item, tensor in zip(given, specs, strict=True):
         array = cast(Array, item) if isinstance(item, np.ndarray) else None

@@ -10,7 +10,7 @@ from typing import cast
 
 from msc.runtime.units import SplitSource
 
-FORMAT = 4
+FORMAT = 5
 """Version of the signature text inside artifacts; a reader refuses others."""
 
 ALIGNMENT = 64

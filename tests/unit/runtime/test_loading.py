@@ -20,7 +20,7 @@ import pytest
 from msc.runtime import artifact as artifact_module
 from msc.runtime.artifact import CompiledModel, load, load_unchanging
 from msc.runtime.build import build
-from msc.runtime.program import CProgram
+from msc.runtime.program import FORMAT, CProgram
 from msc.support.diagnostics import MscError
 from tests.unit.runtime.conftest import SOURCE
 
@@ -103,7 +103,9 @@ def test_foreign_libraries_are_refused(tmp_path: Path) -> None:
 def test_an_artifact_of_another_format(program: CProgram, weights: Weights, tmp_path: Path) -> None:
     class Older(type(program.signature)):
         def to_json(self) -> str:
-            return super().to_json().replace('"format":4', '"format":3').replace('"msc":"0.1.0"', '"msc":"0.0.9"')
+            return (
+                super().to_json().replace(f'"format":{FORMAT}', '"format":3').replace('"msc":"0.1.0"', '"msc":"0.0.9"')
+            )
 
     older = replace(program, signature=Older(**vars(program.signature)))
     with pytest.raises(MscError, match=r"MSC0504(.|\n)*msc 0.0.9 wrote it, in format 3"):
