@@ -27,13 +27,15 @@ if TYPE_CHECKING:
         uint64,
     )
     from msc.frontend.jit import jit
-    from msc.frontend.modes import GRAPH_MODE, PYNATIVE_MODE, get_context, set_context
+    from msc.frontend.modes import GRAPH_MODE, PYNATIVE_MODE, get_context, reset_context, set_context
     from msc.frontend.mutable import mutable
     from msc.frontend.parameter import Parameter, ParameterTuple
-    from msc.frontend.randomness import set_seed
-    from msc.ops import Tensor
+    from msc.frontend.randomness import get_seed, set_seed
+    from msc.nn.summary import summary
+    from msc.ops import Tensor, from_numpy, tensor
     from msc.runtime.artifact import CompiledModel, load
     from msc.support.diagnostics import Diagnostic, Location, MscError
+    from msc.train.serialization import load_checkpoint, load_param_into_net, save_checkpoint
 
 __all__ = [
     "GRAPH_MODE",
@@ -53,16 +55,24 @@ __all__ = [
     "float16",
     "float32",
     "float64",
+    "from_numpy",
     "get_context",
+    "get_seed",
     "int8",
     "int16",
     "int32",
     "int64",
     "jit",
     "load",
+    "load_checkpoint",
+    "load_param_into_net",
     "mutable",
+    "reset_context",
+    "save_checkpoint",
     "set_context",
     "set_seed",
+    "summary",
+    "tensor",
     "uint8",
     "uint16",
     "uint32",
@@ -81,7 +91,15 @@ _EXPORTS: dict[str, tuple[str, str]] = {
     "MscError": ("msc.support.diagnostics", "MscError"),
     "Parameter": ("msc.frontend.parameter", "Parameter"),
     "ParameterTuple": ("msc.frontend.parameter", "ParameterTuple"),
+    "load_checkpoint": ("msc.train.serialization", "load_checkpoint"),
+    "load_param_into_net": ("msc.train.serialization", "load_param_into_net"),
+    "save_checkpoint": ("msc.train.serialization", "save_checkpoint"),
+    "get_seed": ("msc.frontend.randomness", "get_seed"),
+    "reset_context": ("msc.frontend.modes", "reset_context"),
+    "summary": ("msc.nn.summary", "summary"),
     "Tensor": ("msc.ops", "Tensor"),
+    "from_numpy": ("msc.ops", "from_numpy"),
+    "tensor": ("msc.ops", "tensor"),
     "compile": ("msc.driver.api", "compile"),
     "export": ("msc.driver.api", "export"),
     "get_context": ("msc.frontend.modes", "get_context"),
@@ -96,7 +114,7 @@ _EXPORTS: dict[str, tuple[str, str]] = {
 _DTYPES = "bfloat16 bool_ float16 float32 float64 int16 int32 int64 int8 uint16 uint32 uint64 uint8"
 _EXPORTS.update({name: ("msc.frontend.dtypes", name) for name in _DTYPES.split()})
 
-_MODULES = frozenset({"context", "nn", "ops"})
+_MODULES = frozenset({"common", "context", "nn", "numpy", "ops", "train"})
 """Modules that are there after `import msc`, as in MindSpore."""
 
 

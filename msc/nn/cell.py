@@ -262,6 +262,12 @@ class Cell:
 
     # Text.
 
+    def summary(self, *inputs: Tensor) -> Any:
+        """A table of layers with parameters and, given inputs, shapes and multiply-adds: `print(net.summary(x))`."""
+        from msc.nn.summary import summary
+
+        return summary(self, *inputs)
+
     def extend_repr(self) -> str:
         """What stands between the parentheses in the text of a layer."""
         return ""

@@ -17,6 +17,16 @@ from msc.ops.operands import cast, flexible, only_tensor
 from msc.ops.shapes import Sizes, sizes_of
 
 
+def tensor(input_data: Any = None, dtype: DTypeLike | None = None, shape: Any = None, init: Any = None) -> Tensor:
+    """A tensor of data; see `Tensor`."""
+    return Tensor(input_data, dtype, shape, init)
+
+
+def from_numpy(array: object) -> Tensor:
+    """A tensor that shares the memory of a NumPy array."""
+    return Tensor.from_numpy(array)
+
+
 def full(size: Sizes, fill_value: Number | Tensor, *, dtype: DTypeLike | None = None) -> Tensor:
     """A number everywhere; its element type is that of the number, Float32 for Python's floats."""
     if isinstance(fill_value, Tensor):

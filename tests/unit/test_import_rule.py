@@ -30,7 +30,9 @@ LEVELS: dict[str, int] = {
     "ops": 5,
     "nn": 6,
     "common": 6,
-    "driver": 7,
+    "numpy": 6,
+    "train": 7,
+    "driver": 8,
 }
 """The thin public modules beside them (`msc.context`, ...) may import anything, and nothing imports them."""
 

@@ -90,6 +90,17 @@ CODES: tuple[Code, ...] = (
         "custom operator that cannot run",
         "`Custom` takes a Python function, or the name of a function in a shared library and what its results are.",
     ),
+    Code(
+        "MSC0830",
+        "checkpoint that cannot be read",
+        "The file is not there, or it is neither safetensors nor a checkpoint of MindSpore, or damaged.",
+    ),
+    Code(
+        "MSC0831",
+        "checkpoint that does not fit",
+        "A parameter of the checkpoint has another shape or element type than that of the net, or what is to be saved "
+        "is no tensor. The message gives both.",
+    ),
     Code("MSC0825", "no such activation", "An activation is a name such as 'relu', a Cell or a function of a tensor."),
     *capture.CODES,
 )

@@ -1,0 +1,342 @@
+"""Shapes, choices and products, with NumPy's arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from msc import ops
+from msc.frontend import dtypes
+from msc.frontend.errors import ApiValueError
+from msc.frontend.tensor import Number, Tensor, concrete
+from msc.numpy.creation import Data, array, asarray
+from msc.ops.operands import only_tensor
+
+Axes: TypeAlias = int | Sequence[int] | None
+
+
+def shape(a: Data) -> tuple[int, ...]:
+    """The sizes."""
+    return asarray(a).shape
+
+
+def ndim(a: Data) -> int:
+    """The number of axes."""
+    return asarray(a).ndim
+
+
+def size(a: Data, axis: int | None = None) -> int:
+    """The number of elements, or the size of an axis."""
+    return asarray(a).size if axis is None else asarray(a).shape[axis]
+
+
+def reshape(x: Data, new_shape: Any) -> Tensor:
+    """As many elements in another shape."""
+    return ops.reshape(asarray(x), new_shape)
+
+
+def ravel(x: Data) -> Tensor:
+    """All elements along one axis."""
+    return ops.reshape(asarray(x), (-1,))
+
+
+def transpose(a: Data, axes: Sequence[int] | None = None) -> Tensor:
+    """Axes in another order; in reverse if none is given."""
+    x = asarray(a)
+    return ops.transpose(x, tuple(reversed(range(x.ndim))) if axes is None else axes)
+
+
+def swapaxes(x: Data, axis1: int, axis2: int) -> Tensor:
+    """Two axes exchanged."""
+    return ops.swapaxes(asarray(x), axis1, axis2)
+
+
+def expand_dims(a: Data, axis: int | Sequence[int]) -> Tensor:
+    """With new axes of size 1."""
+    return ops.expand_dims(asarray(a), axis)
+
+
+def squeeze(a: Data, axis: int | Sequence[int] | None = None) -> Tensor:
+    """Without axes of size 1."""
+    return ops.squeeze(asarray(a), axis)
+
+
+def broadcast_to(array: Data, shape: Sequence[int]) -> Tensor:
+    """Repeated as NumPy broadcasts, to a shape."""
+    return ops.broadcast_to(asarray(array), shape)
+
+
+def broadcast_arrays(*args: Data) -> list[Tensor]:
+    """All broadcast to one shape."""
+    tensors = [asarray(a) for a in args]
+    shape = np.broadcast_shapes(*(t.shape for t in tensors))
+    return [ops.broadcast_to(t, shape) for t in tensors]
+
+
+def atleast_1d(*args: Data) -> Any:
+    """With rank 1 at least."""
+    made = [ops.reshape(t, (1,)) if t.ndim == 0 else t for t in map(asarray, args)]
+    return made[0] if len(made) == 1 else made
+
+
+def atleast_2d(*args: Data) -> Any:
+    """With rank 2 at least."""
+    made = [array(a, ndmin=2) for a in args]
+    return made[0] if len(made) == 1 else made
+
+
+def concatenate(arrays: Sequence[Data], axis: int | None = 0) -> Tensor:
+    """Joined along an axis; flattened first if that is None."""
+    tensors = [asarray(a) for a in arrays]
+    return ops.concat([ravel(t) for t in tensors], 0) if axis is None else ops.concat(tensors, axis)
+
+
+def append(arr: Data, values: Data, axis: int | None = None) -> Tensor:
+    """Values joined at the end."""
+    return concatenate((arr, values), axis)
+
+
+def stack(arrays: Sequence[Data], axis: int = 0) -> Tensor:
+    """Along a new axis."""
+    return ops.stack([asarray(a) for a in arrays], axis)
+
+
+def hstack(tup: Sequence[Data]) -> Tensor:
+    """Joined along the second axis; vectors along the first."""
+    return ops.hstack([atleast_1d(a) for a in tup])
+
+
+def vstack(tup: Sequence[Data]) -> Tensor:
+    """Joined along the first axis; vectors are rows."""
+    return ops.vstack([asarray(a) for a in tup])
+
+
+def dstack(tup: Sequence[Data]) -> Tensor:
+    """Joined along the third axis."""
+    planes = [ops.reshape(t, (*t.shape, 1)) if t.ndim == 2 else t for t in map(atleast_2d, tup)]
+    return ops.concat([ops.reshape(p, (1, *p.shape[-1:], 1)) if p.ndim == 2 else p for p in planes], 2)
+
+
+def column_stack(tup: Sequence[Data]) -> Tensor:
+    """Vectors as columns of a matrix."""
+    return ops.concat([ops.reshape(t, (-1, 1)) if t.ndim == 1 else t for t in map(asarray, tup)], 1)
+
+
+def split(x: Data, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
+    """So many parts of one size, or cut at places."""
+    t = asarray(x)
+    if isinstance(indices_or_sections, int) and t.shape[axis] % indices_or_sections:
+        raise ApiValueError("MSC0201", f"split: axis {axis} of {t.shape} does not divide by {indices_or_sections}")
+    return list(ops.tensor_split(t, indices_or_sections, axis))
+
+
+def hsplit(x: Data, indices_or_sections: int | Sequence[int]) -> list[Tensor]:
+    """Split along the second axis."""
+    return split(x, indices_or_sections, 1)
+
+
+def vsplit(x: Data, indices_or_sections: int | Sequence[int]) -> list[Tensor]:
+    """Split along the first axis."""
+    return split(x, indices_or_sections, 0)
+
+
+def dsplit(x: Data, indices_or_sections: int | Sequence[int]) -> list[Tensor]:
+    """Split along the third axis."""
+    return split(x, indices_or_sections, 2)
+
+
+def tile(a: Data, reps: Any) -> Tensor:
+    """Repeated as a whole along each axis."""
+    x, times = asarray(a), (reps,) if isinstance(reps, int) else tuple(reps)
+    return ops.tile(x, (*(1,) * (x.ndim - len(times)), *times))
+
+
+def repeat(a: Data, repeats: Any, axis: int | None = None) -> Tensor:
+    """Each element repeated."""
+    return ops.repeat_interleave(asarray(a), repeats, axis)
+
+
+def roll(a: Data, shift: Any, axis: Any = None) -> Tensor:
+    """Elements moved along axes, round the end."""
+    return ops.roll(asarray(a), shift, axis)
+
+
+def pad(arr: Data, pad_width: Any, mode: str = "constant", constant_values: Number = 0) -> Tensor:
+    """Elements added before and after each axis."""
+    x = asarray(arr)
+    widths = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist()
+    return ops.pad(x, [n for pair in reversed(widths) for n in pair], mode, constant_values)
+
+
+def where(condition: Data, x: Data = None, y: Data = None) -> Any:
+    """X where the condition holds, y elsewhere; without these, the places where it holds."""
+    if x is None or y is None:
+        return ops.nonzero(asarray(condition), as_tuple=True)
+    data = (v if isinstance(v, bool | int | float) else asarray(v) for v in (x, y))
+    return ops.where(asarray(condition), *data)
+
+
+def select(condlist: Sequence[Data], choicelist: Sequence[Data], default: Number = 0) -> Tensor:
+    """The choice of the first condition that holds."""
+    result: Any = default
+    for condition, choice in reversed(list(zip(condlist, choicelist, strict=True))):
+        result = ops.where(asarray(condition), asarray(choice), result)
+    return result
+
+
+def take(a: Data, indices: Data, axis: int | None = None) -> Tensor:
+    """Slices along an axis, or elements of the flattened tensor."""
+    return ops.take(asarray(a), asarray(indices), axis)
+
+
+def sort(a: Data, axis: int | None = -1) -> Tensor:
+    """The elements in order."""
+    x = asarray(a)
+    return ops.sort(ravel(x) if axis is None else x, -1 if axis is None else axis)[0]
+
+
+def argsort(a: Data, axis: int | None = -1) -> Tensor:
+    """The indices that sort."""
+    x = asarray(a)
+    return ops.argsort(ravel(x) if axis is None else x, -1 if axis is None else axis)
+
+
+def unique(x: Data, return_inverse: bool = False) -> Any:
+    """The elements that differ, in order."""
+    return ops.unique(asarray(x), return_inverse=return_inverse)
+
+
+def matmul(x1: Data, x2: Data) -> Tensor:
+    """The product of matrices."""
+    return ops.matmul(asarray(x1), asarray(x2))
+
+
+def dot(a: Data, b: Data) -> Tensor:
+    """Sums of products along the last axis of a and the second last of b."""
+    x, y = asarray(a), asarray(b)
+    return ops.mul(x, y) if 0 in (x.ndim, y.ndim) else ops.dot(x, y)
+
+
+def inner(a: Data, b: Data) -> Tensor:
+    """Sums of products along the last axes."""
+    return ops.inner(asarray(a), asarray(b))
+
+
+def outer(a: Data, b: Data) -> Tensor:
+    """All products of an element of one with one of the other."""
+    return ops.outer(ravel(a), ravel(b))
+
+
+def tensordot(a: Data, b: Data, axes: Any = 2) -> Tensor:
+    """Sums of products along axes of both."""
+    return ops.tensor_dot(asarray(a), asarray(b), axes)
+
+
+def trace(a: Data, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+    """The sum of a diagonal."""
+    return ops.trace(asarray(a), offset, axis1, axis2)
+
+
+def clip(x: Data, xmin: Any, xmax: Any) -> Tensor:
+    """x, but at least xmin and at most xmax."""
+    return ops.clamp(asarray(x), xmin, xmax)
+
+
+def power(x1: Data, x2: Data) -> Tensor:
+    """x1 to the x2."""
+    return ops.pow(x1, x2)
+
+
+def around(a: Data, decimals: int = 0) -> Tensor:
+    """The nearest number with so many digits behind the point."""
+    return ops.round(asarray(a), decimals=decimals)
+
+
+round = around
+
+
+def log2(x: Data) -> Tensor:
+    """The logarithm to base 2."""
+    return ops.log2(asarray(x))
+
+
+def rsqrt(x: Data) -> Tensor:
+    """1 / sqrt(x)."""
+    return ops.rsqrt(asarray(x))
+
+
+def hypot(x1: Data, x2: Data) -> Tensor:
+    """The root of the sum of the squares."""
+    return ops.sqrt(ops.add(ops.square(x1), ops.square(x2)))
+
+
+def logaddexp(x1: Data, x2: Data) -> Tensor:
+    """log(e^x1 + e^x2), without overflow."""
+    high, low = ops.maximum(x1, x2), ops.minimum(x1, x2)
+    return ops.add(high, ops.log1p(ops.exp(ops.sub(low, high))))
+
+
+def heaviside(x1: Data, x2: Data) -> Tensor:
+    """0 below 0, x2 at 0, 1 above."""
+    x = asarray(x1)
+    return ops.where(ops.equal(x, 0), x2, ops.cast(ops.greater(x, 0), x.dtype))
+
+
+def divmod(x1: Data, x2: Data) -> tuple[Tensor, Tensor]:
+    """The floored quotient and the remainder."""
+    return ops.floor_divide(x1, x2), ops.floor_mod(x1, x2)
+
+
+def isclose(a: Data, b: Data, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+    """Whether |a - b| <= atol + rtol |b|."""
+    return ops.isclose(asarray(a), asarray(b), rtol, atol, equal_nan)
+
+
+def allclose(a: Data, b: Data, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+    """Whether all elements are close."""
+    return ops.all(isclose(a, b, rtol, atol, equal_nan))
+
+
+def array_equal(a1: Data, a2: Data) -> Tensor:
+    """Whether shapes and elements are equal."""
+    a, b = asarray(a1), asarray(a2)
+    return ops.all(ops.equal(a, b)) if a.shape == b.shape else Tensor(False)
+
+
+def bincount(x: Data, weights: Data = None, minlength: int = 0) -> Tensor:
+    """How often each integer stands in a vector."""
+    given = None if weights is None else concrete(asarray(weights), "bincount")
+    return Tensor.of(np.bincount(concrete(asarray(x), "bincount"), given, minlength))
+
+
+def histogram(a: Data, bins: Any = 10, range: Any = None) -> tuple[Tensor, Tensor]:
+    """How many elements lie between neighbouring edges, and the edges."""
+    counts, edges = np.histogram(concrete(asarray(a), "histogram"), bins, range)
+    return Tensor.of(counts), Tensor.of(edges.astype(np.float32))
+
+
+def convolve(a: Data, v: Data, mode: str = "full") -> Tensor:
+    """The convolution of two vectors."""
+    x, y = asarray(a), asarray(v)
+    if y.shape[0] > x.shape[0]:
+        x, y = y, x
+    extra = {"full": y.shape[0] - 1, "same": y.shape[0] - 1, "valid": 0}
+    if mode not in extra:
+        raise ApiValueError("MSC0203", f"convolve: mode is {mode!r}, not 'full', 'same' or 'valid'")
+    line = ops.reshape(ops.pad(only_tensor(x, "convolve"), (extra[mode], extra[mode])), (1, 1, -1))
+    kernel = ops.reshape(ops.flip(y, 0), (1, 1, -1))
+    full_ = ops.reshape(ops.conv1d(ops.cast(line, dtypes.float32), ops.cast(kernel, dtypes.float32)), (-1,))
+    if mode == "same":
+        full_ = ops.narrow(full_, 0, (y.shape[0] - 1) // 2, x.shape[0])
+    return full_
+
+
+def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Data, *args: Any) -> Tensor:
+    """A function of vectors along an axis."""
+    x = ops.movedim(asarray(arr), axis, -1)
+    rows = [func1d(row, *args) for row in ops.reshape(x, (-1, x.shape[-1]))]
+    made = ops.stack([asarray(row) for row in rows])
+    result = ops.reshape(made, (*x.shape[:-1], *made.shape[1:]))
+    return ops.movedim(result, -1, axis) if made.ndim > 1 else result

@@ -1,0 +1,5 @@
+"""What comes before and after training: so far checkpoints."""
+
+from msc.train.serialization import load_checkpoint, load_param_into_net, save_checkpoint
+
+__all__ = ["load_checkpoint", "load_param_into_net", "save_checkpoint"]
