@@ -35,7 +35,8 @@ def fix_dimensions(
     Raises MSC0207 for one without, or a name unknown, and MSC0603 for shapes that do not fit.
     """
     entry = find_entry(module)
-    opened = [(argument, list(open_names(*argument))) for argument in (arguments(entry) if entry is not None else ())]
+    tensors = [a for a in arguments(entry) if isinstance(a[0].type, TensorType)] if entry is not None else []
+    opened = [(argument, list(open_names(*argument))) for argument in tensors]
     known = {name for _, names in opened for name in names if name}
     unknown = sorted(sizes.keys() - known)
     if unknown:

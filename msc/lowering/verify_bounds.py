@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, memref
@@ -26,7 +27,8 @@ from msc.dialects import loop
 from msc.dialects.open_sizes import argument_sizes
 from msc.ir.locations import source_location
 from msc.ir.typed import static_shape
-from msc.poly.access_bounds import Access, LoopRange, escaping_iteration
+from msc.lowering.live_limits import LiveLimit, live_limits
+from msc.poly.access_bounds import Access, LoopRange, Undecided, escaping_iteration
 from msc.poly.intervals import interval, magnitude
 from msc.support.diagnostics import Diagnostic, MscError
 
@@ -48,9 +50,11 @@ class VerifyBoundsPass(ModulePass):
 
 def bounds_diagnostics(module: ModuleOp) -> Iterator[Diagnostic]:
     """An error for every access that may leave its buffer."""
+    limits = live_limits(module)
     for function in module.body.block.ops:
         if isinstance(function, func.FuncOp):
-            yield from _check_region(function.body, _Nest.of(function))
+            nest = _Nest.of(function).limited(limits.get(function.sym_name.data, ()))
+            yield from _check_region(function.body, nest)
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,8 @@ class _Nest:
     loops: tuple[LoopRange, ...] = ()
     ranges: tuple[Range, ...] = ()
     known: Mapping[SSAValue, AffineExpr] = field(default_factory=dict[SSAValue, AffineExpr])
+    elements: Mapping[SSAValue, Sequence[AffineExpr]] = field(default_factory=dict[SSAValue, Sequence[AffineExpr]])
+    """How many elements buffers have where calls decide that."""
 
     @classmethod
     def of(cls, function: func.FuncOp) -> _Nest:
@@ -74,6 +80,26 @@ class _Nest:
         for argument, size in argument_sizes(function.args, function.arg_attrs).items():
             nest = nest.within(argument, size.name, (size.low, size.high))
         return nest
+
+    def limited(self, limits: Sequence[LiveLimit]) -> _Nest:
+        """The nest that knows how many elements buffers have in a call; sizes that it lacks are added to it."""
+        nest, found = self, dict[SSAValue, list[AffineExpr]]()
+        for limit in limits:
+            dims: list[AffineExpr] = []
+            for size, value in limit.sizes:
+                if value is None or value not in nest.known:
+                    bounds = LoopRange((AffineConstantExpr(size.low),), (AffineConstantExpr(size.high + 1),))
+                    dims.append(AffineDimExpr(len(nest.names)))
+                    nest = replace(
+                        nest,
+                        names=(*nest.names, size.name),
+                        loops=(*nest.loops, bounds),
+                        ranges=(*nest.ranges, (size.low, size.high)),
+                    )
+                else:
+                    dims.append(nest.known[value])
+            found.setdefault(limit.buffer, []).append(limit.elements.replace_dims_and_symbols(dims, []))
+        return replace(nest, elements=found)
 
     def knowing(self, values: Sequence[SSAValue]) -> _Nest:
         """The nest in which each of some index values is an expression."""
@@ -92,7 +118,8 @@ class _Nest:
     def looping(self, value: SSAValue, name: str, bounds: LoopRange, range_: Range) -> _Nest:
         """The nest in which `value` is the variable of a loop."""
         known = {**self.known, value: AffineDimExpr(len(self.names))}
-        return _Nest(self.values, (*self.names, name), (*self.loops, bounds), (*self.ranges, range_), known)
+        names, loops, ranges = (*self.names, name), (*self.loops, bounds), (*self.ranges, range_)
+        return replace(self, names=names, loops=loops, ranges=ranges, known=known)
 
     def defining(self, value: SSAValue, expr: AffineExpr) -> _Nest:
         """The nest in which `value` stands for an expression."""
@@ -176,28 +203,49 @@ def _check_access(op: loop.AccessOp, nest: _Nest) -> Iterator[Diagnostic]:
         return
     index = nest.expressions(op.map.results, op.indices)
     access = Access(index, static_shape(op.buffer), tuple(op.lane_steps), op.touched_lanes)
-    yield from _check(op, access, nest)
+    yield from _check(op, op.buffer, access, nest)
 
 
 def _check_plain(op: Operation, buffer: SSAValue, indices: Sequence[SSAValue], nest: _Nest) -> Iterator[Diagnostic]:
     """An access to an element, or to an entry, at plain index values."""
     index = tuple(nest.known[value] for value in indices)
-    yield from _check(op, Access(index, static_shape(buffer)[: len(index)], (0,) * len(index), 1), nest)
+    yield from _check(op, buffer, Access(index, static_shape(buffer)[: len(index)], (0,) * len(index), 1), nest)
 
 
-def _check(op: Operation, access: Access, nest: _Nest) -> Iterator[Diagnostic]:
-    if _is_inside(access, nest.ranges):
-        return
-    iteration = escaping_iteration(nest.loops, access)
-    if iteration is None:
-        return
-    place = (
-        ", ".join(f"{name} = {value}" for name, value in zip(nest.names, iteration, strict=True))
-        or "its only iteration"
-    )
+def _check(op: Operation, buffer: SSAValue, access: Access, nest: _Nest) -> Iterator[Diagnostic]:
     shape = "x".join(map(str, access.shape)) or "1"
-    message = f"verify-bounds: '{op.name}' leaves its buffer of {shape} elements at {place}"
-    yield Diagnostic("MSC0404", message, source_location(op))
+    places = [(access, f"its buffer of {shape} elements")]
+    for elements in nest.elements.get(buffer, ()):
+        places.append((_live_access(access, buffer, elements), "the elements that its buffer has in the call"))
+    for place, what in places:
+        try:
+            iteration = _escape(place, nest)
+        except Undecided:
+            message = f"verify-bounds: that '{op.name}' stays inside {what} is too hard to prove"
+            yield Diagnostic("MSC0404", message, source_location(op))
+            return
+        if iteration is not None:
+            named = ", ".join(f"{name} = {value}" for name, value in zip(nest.names, iteration, strict=True))
+            message = f"verify-bounds: '{op.name}' leaves {what} at {named or 'its only iteration'}"
+            yield Diagnostic("MSC0404", message, source_location(op))
+            return
+
+
+def _escape(access: Access, nest: _Nest) -> tuple[int, ...] | None:
+    """An iteration in which an access leaves its array; None if it never does."""
+    return None if _is_inside(access, nest.ranges) else escaping_iteration(nest.loops, access)
+
+
+def _live_access(access: Access, buffer: SSAValue, elements: AffineExpr) -> Access:
+    """An access as one to the last of as many elements as its buffer has at most, of which a call has some."""
+    shape = static_shape(buffer)
+    strides = [prod(shape[axis + 1 :]) for axis in range(len(access.index))]
+    capacity = prod(shape)
+    index: AffineExpr = AffineConstantExpr(capacity + prod(shape[len(access.index) :]) - 1) + elements * -1
+    for expr, stride in zip(access.index, strides, strict=True):
+        index = index + expr * stride
+    distance = sum(step * stride for step, stride in zip(access.steps, strides, strict=True))
+    return Access((index,), (capacity,), (distance,), access.lanes)
 
 
 def _is_inside(access: Access, ranges: Sequence[Range]) -> bool:

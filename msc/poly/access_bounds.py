@@ -10,6 +10,13 @@ from xdsl.ir.affine import AffineExpr
 
 from msc.poly.dependences import isl_expr
 
+_MAX_OPERATIONS = 20_000_000
+"""Of isl for one access; it usually takes some thousands."""
+
+
+class Undecided(Exception):
+    """Whether an access leaves its array is not known."""
+
 
 @dataclass(frozen=True)
 class LoopRange:
@@ -31,13 +38,24 @@ class Access:
 
 
 def escaping_iteration(loops: Sequence[LoopRange], access: Access) -> tuple[int, ...] | None:
-    """The loops' variables, outermost first, where the access first leaves its array; None if it never does."""
+    """The loops' variables, outermost first, where the access first leaves its array; None if it never does.
+
+    Raises Undecided where isl would take too long.
+    """
     outside = " or ".join(_outside(access))
     if not outside:
         return None
     conditions = " and ".join((*_iterations(loops), f"({outside})"))
     names = ", ".join(f"d{k}" for k in range(len(loops)))
-    point = isl.Set(f"{{ [{names}] : {conditions} }}").lexmin().sample_point()
+    context = isl.DEFAULT_CONTEXT
+    context.reset_operations()
+    context.set_max_operations(_MAX_OPERATIONS)
+    try:
+        point = isl.Set(f"{{ [{names}] : {conditions} }}").lexmin().sample_point()
+    except isl.Error as error:
+        raise Undecided from error
+    finally:
+        context.set_max_operations(0)
     if point.is_void():
         return None
     values = (point.get_coordinate_val(isl.dim_type.set, k) for k in range(len(loops)))

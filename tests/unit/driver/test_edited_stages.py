@@ -74,6 +74,25 @@ def test_agreement_on_nothing_but_nan_is_said(model: Path) -> None:
     assert any(check.detail == ALL_NAN for check in checks)
 
 
+OPEN = """func.func @main(%x: tensor<?x6xf32> {ms.dims = ["b", ""]}) -> tensor<?x6xf32> {
+  %0 = ms.relu %x
+  func.return %0 : tensor<?x6xf32>
+}
+"""
+
+
+def test_rows_that_a_call_does_not_have_are_not_read(tmp_path: Path) -> None:
+    (tmp_path / "open.mir").write_text(OPEN, "utf-8")
+    text = stage_text(compile_model(str(tmp_path / "open.mir"), CompileOptions(march="generic", dims={"b": (1, 16)})))
+    path = tmp_path / "open.loop.mir"
+    path.write_text(text, "utf-8")
+    compile_model(str(path), OPTIONS)
+    loops = [line for line in text.split("\n") if "loop.for" in line and "to %b " in line]
+    path.write_text(text.replace(loops[0], loops[0].replace("to %b ", "to 16 ")), "utf-8")
+    with pytest.raises(MscError, match=r"MSC0404.*leaves the elements that its buffer has in the call"):
+        compile_model(str(path), OPTIONS)
+
+
 def test_every_verifier_of_the_table_changes_nothing() -> None:
     names = [name for stage in STAGES for name in stage.verifiers]
     assert names
