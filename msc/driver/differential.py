@@ -25,11 +25,12 @@ from msc.driver.model_on_call import made_for
 from msc.driver.model_outputs import Tolerance, largest_error
 from msc.driver.options import CompileOptions
 from msc.driver.reading_models import Model, read_model
+from msc.driver.size_samples import sample_sizes
 from msc.driver.traces import Trace, first_lost
 from msc.interp import WeightSource, evaluate, evaluate_loops
 from msc.ir.entry import entries
 from msc.ir.locations import source_location
-from msc.runtime.artifact import load
+from msc.runtime.artifact import CompiledModel, load
 from msc.runtime.build import BuildOptions, build
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.progress import progress
@@ -108,7 +109,7 @@ class _Verification:
     def __init__(self, original: Model, options: CompileOptions, settings: Settings, entry: str, subject: str) -> None:
         self._entry, self._subject = entry, subject
         self.checks = list[Check]()
-        self._options, self._settings = options, settings
+        self._original, self._options, self._settings = original, options, settings
         self._inputs = choose_inputs(input_tensors(original.module, entry), settings.given, settings.seed)
         self._reference = Trace()
         self._weights: WeightSource = original.weights()
@@ -220,6 +221,23 @@ class _Verification:
             inputs = model.check([np.array(array, order="C") for array in self._inputs])
             model.call_into(inputs, outputs)
             self._compare(step, model.ordered(inputs, outputs))
+            if self._options.open_dims:
+                self._check_sizes(step, model)
+
+    def _check_sizes(self, step: Step, model: CompiledModel) -> None:
+        """The compiled model at other sizes of its ranges, on made-up inputs, against the model bound to these."""
+        names, ranges = zip(*sorted(self._options.open_dims.items()), strict=True)
+        for sizes in dict.fromkeys([tuple(low for low, _ in ranges), *sample_sizes(ranges)]):
+            options = replace(self._options, dims={**self._options.dims, **dict(zip(names, sizes, strict=True))})
+            bound = read_model(self._original.path, options)
+            inputs = choose_inputs(input_tensors(bound.module, self._entry), {}, self._settings.seed)
+            expected = evaluate(bound.module, inputs, bound.weights(), entry=self._entry)
+            found = model.results(*inputs)
+            error = max((largest_error(got, wanted) for got, wanted in zip(found, expected, strict=True)), default=0.0)
+            pairs = ((self._settings.tolerance.scaled(w), g, w) for g, w in zip(found, expected, strict=True))
+            agrees = all(tolerance.agree(got, wanted) for tolerance, got, wanted in pairs)
+            at = ", ".join(f"{name} = {size}" for name, size in zip(names, sizes, strict=True))
+            self._add(step, f"{self._subject} at {at}", AGREES if agrees else DIVERGES, error)
 
     def _add(self, step: Step, subject: str, verdict: str, error: float = 0.0, detail: str = "") -> None:
         self.checks.append(Check(step.stage, step.name, subject, verdict, error, detail))

@@ -116,3 +116,10 @@ def test_calls_decide_sizes_and_mistakes_are_named(folder: Path) -> None:
         function.save("m.so")
     with pytest.raises(MscError, match="MSC0207"):
         _ = function.signature
+
+
+def test_verify_tries_sizes_of_the_range(folder: Path) -> None:
+    result = run("verify", written(TEXT), "--dim", "n=1..6")
+    assert result.exit_code == 0, result.output
+    for n in (1, 2, 4):
+        assert f"model at n = {n} " in result.stdout
