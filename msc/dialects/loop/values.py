@@ -95,6 +95,6 @@ class LanesOp(IRDLOperation):
             given = ", ".join(map(str, self.arguments.types))
             raise VerifyException(f"loop.lanes: {operation} takes no ({given}) to give {self.result.type}")
         if operation in _PREDICATES and not (
-            self.predicate and 0 <= self.predicate.value.data < _PREDICATES[operation]
+            self.predicate is not None and 0 <= self.predicate.value.data < _PREDICATES[operation]
         ):
             raise VerifyException(f"loop.lanes: {operation} has a predicate from 0 to {_PREDICATES[operation] - 1}")
