@@ -33,7 +33,6 @@ LEVELS: dict[str, int] = {
     "numpy": 6,
     "train": 7,
     "driver": 8,
-    "driver": 7,
     "model_zoo": 7,
 }
 """The thin public modules beside them (`msc.context`, ...) may import anything, and nothing imports them."""
