@@ -7,6 +7,8 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from msc.frontend import dtypes
+from msc.frontend.dispatch import apply
 from msc.frontend.reader.expressions import BINARY, aligned
 from msc.frontend.reader.frames import Frame, reads
 from msc.frontend.reader.journal import CONTAINERS, Content, Value
@@ -91,6 +93,9 @@ def set_item(frame: Frame, container: Any, index: Any, value: Any) -> None:
     session = frame.session
     if isinstance(container, Tensor):
         session.journal.note(Value(container))
+        if session.is_symbolic(index) and _fills_mask(container, index, value):
+            _fill(container, index, _beside(value, container))
+            return
         session.library(operator.setitem, (container, as_index(index), _beside(value, container)), {})
         return
     if isinstance(container, CONTAINERS):
@@ -102,6 +107,20 @@ def set_item(frame: Frame, container: Any, index: Any, value: Any) -> None:
     if setter is None:
         raise TypeError(f"'{type(container).__name__}' object does not support item assignment")
     session.call(frame, setter, (container, index, value), {})
+
+
+def _fills_mask(tensor: Tensor, mask: Any, value: Any) -> bool:
+    """Whether one value is assigned wherever a mask over the first axes is true."""
+    if not isinstance(mask, Tensor) or mask.dtype is not dtypes.bool_ or mask.shape != tensor.shape[: mask.ndim]:
+        return False
+    return value.size == 1 if isinstance(value, Tensor) else isinstance(value, bool | int | float | RuntimeNumber)
+
+
+def _fill(tensor: Tensor, mask: Tensor, value: Any) -> None:
+    filled = value if isinstance(value, Tensor) else Tensor(value, tensor.dtype)
+    filled = apply("cast", apply("reshape", filled, shape=()), dtype=tensor.dtype)
+    wide = apply("reshape", mask, shape=(*mask.shape, *(1 for _ in tensor.shape[mask.ndim :])))
+    tensor.replace(apply("select", wide, filled, tensor).content)
 
 
 def _beside(value: Any, tensor: Tensor) -> Any:
