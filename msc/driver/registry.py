@@ -59,6 +59,7 @@ PASSES: dict[str, str] = {
     "sink-views": "msc.graph_kernel.sink_views:SinkViews",
     "verify-bounds": "msc.lowering.verify_bounds:VerifyBoundsPass",
     "verify-loop-stage": "msc.lowering.verify_loop_stage:VerifyLoopStagePass",
+    "verify-schedules": "msc.schedule.verify_schedules:VerifySchedules",
     "verify-tensors": "msc.graph_kernel.verify_tensors:VerifyTensors",
     "vectorize": "msc.lowering.vectorize:Vectorize",
     "prefetch-streams": "msc.lowering.prefetch_streams:PrefetchStreams",

@@ -92,7 +92,7 @@ STAGES: tuple[Stage, ...] = (
             "hand-over-blocks{target=$march threads=$threads}",
             "infer-live-sizes",
         ),
-        _TENSORS,
+        (*_TENSORS, "verify-schedules"),
     ),
     Stage(
         "loop",

@@ -78,7 +78,7 @@ def _schedule(
     """Kernels that compute the same, among the same, share one decision."""
     model = kernel_model(kernel)
     if SCHEDULE in kernel.attributes:
-        _check_given(kernel, model, dependences(model))
+        check_given(kernel, model, dependences(model))
         return
     key = model.structure, _surroundings(kernel)
     if key not in decisions:
@@ -134,7 +134,8 @@ def is_legal(model: KernelModel, deps: Dependences, plan: Plan) -> bool:
     return all(carried(m, deps, model).is_empty() for m in plan.band)
 
 
-def _check_given(kernel: gk.KernelOp, model: KernelModel, deps: Dependences) -> None:
+def check_given(kernel: gk.KernelOp, model: KernelModel, deps: Dependences) -> None:
+    """Raise MSC0408 unless the schedule that a kernel carries is one for it, and isl proves it."""
     try:
         plan = plan_of(kernel)
         check_fit(model, plan)

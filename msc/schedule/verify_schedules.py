@@ -1,0 +1,31 @@
+"""Pass `verify-schedules`: prove the schedules that kernels carry, as `schedule-kernels` does. Changes nothing.
+
+Raises MSC0408 for a schedule that breaks a dependence, or is none for its kernel. Kernels without one are left alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from msc.analysis.kernel_model import kernel_model
+from msc.dialects import gk
+from msc.poly.dependences import dependences
+from msc.schedule.schedule_kernels import SCHEDULE, check_given
+
+
+@dataclass(frozen=True)
+class VerifySchedules(ModulePass):
+    """Prove the schedules that kernels carry."""
+
+    name = "verify-schedules"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Check kernel by kernel."""
+        for kernel in op.walk():
+            if isinstance(kernel, gk.KernelOp) and SCHEDULE in kernel.attributes:
+                model = kernel_model(kernel)
+                check_given(kernel, model, dependences(model))
