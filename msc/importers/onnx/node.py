@@ -9,7 +9,6 @@ from typing import cast
 import numpy as np
 import onnx
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
-from xdsl.ir import Operation, OpResult
 
 from msc.dialects.arrays import Array
 from msc.dialects.element_types import element_type
@@ -17,11 +16,11 @@ from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.constants import scalar_array
 from msc.dialects.ms.elementwise import CastOp
 from msc.dialects.ms.properties import PlainValue
-from msc.dialects.ms.rounding import Properties, RoundedOnce
 from msc.dialects.ms.views import ReshapeOp
 from msc.importers.onnx.builder import Builder, Operand
 from msc.importers.onnx.failures import NeedsValues, UnknownSize, failure, shown
 from msc.importers.onnx.values import Slot, TensorSequence, Value, known
+from msc.importers.onnx.writing import Writing
 from msc.support.diagnostics import Diagnostic, Location, MscError
 
 RunGraph = Callable[[GraphProto, Sequence[Slot]], Sequence[Slot]]
@@ -44,6 +43,7 @@ class Node:
         place: Location,
         run_graph: RunGraph,
         read_tensor: Callable[[TensorProto], Array],
+        writing: Writing | None = None,
     ) -> None:
         self.proto = proto
         self.inputs = inputs
@@ -52,8 +52,7 @@ class Node:
         self.place = place
         self.run_graph = run_graph
         self._read_tensor = read_tensor
-        self._written: list[Operation] = []
-        self._once: RoundedOnce[Value] = RoundedOnce(self._write, lambda value: value.dtype, lambda: builder.block)
+        self._writing = writing or Writing(builder)
         self._attributes: Mapping[str, AttributeProto] = {a.name: a for a in proto.attribute}
 
     # Writing.
@@ -65,25 +64,8 @@ class Node:
     def many(
         self, operation: type[MsOp], *operands: Operand | None, **properties: PlainValue | None
     ) -> tuple[Value, ...]:
-        """Write an operation, and give all its results; of f16 and bf16 a node rounds once (`RoundedOnce`)."""
-        return tuple(self._once(operation, operands, properties))
-
-    def _write(
-        self, operation: type[MsOp], operands: Sequence[Operand | None], properties: Properties
-    ) -> tuple[Value, ...]:
-        results = self.builder.emit(operation, *operands, **properties)
-        self._written += [v.ssa.op for v in results if isinstance(v.ssa, OpResult)]
-        return results
-
-    def erase_unused(self, outputs: Sequence[Slot]) -> None:
-        """Erase what the node has written and nothing uses in the end, the node's outputs excepted."""
-        items = [v for slot in outputs for v in (slot.items if isinstance(slot, TensorSequence) else (slot,))]
-        kept = {value.ssa for value in items if value is not None}
-        for op in reversed(self._written):
-            if not any(result in kept or result.first_use for result in op.results):
-                op.detach()
-                op.erase()
-        self._written = []
+        """Write an operation, and give all its results; of f16 and bf16 an operator rounds once (`Writing`)."""
+        return self._writing(operation, operands, properties)
 
     def cast(self, value: Value, dtype: str) -> Value:
         """The value in another element type; itself if it has that one."""

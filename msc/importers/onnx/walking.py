@@ -21,6 +21,7 @@ from msc.importers.onnx.registry import importer_of
 from msc.importers.onnx.tensors import TensorReader
 from msc.importers.onnx.unsupported import REASONS
 from msc.importers.onnx.values import Slot, Value, known
+from msc.importers.onnx.writing import Writing
 from msc.ir.locations import file_location
 from msc.support.diagnostics import Location, did_you_mean
 from msc.support.naming import value_hint
@@ -38,12 +39,13 @@ Scope = MutableMapping[str, Slot]
 class Frame:
     """Where a node stands: what it sees, which opsets hold.
 
-    And the node of the model's own graph that it is part of.
+    And the node of the model's own graph that it is part of, with its writing where that is one operator.
     """
 
     scope: Scope
     opsets: Mapping[str, int]
     place: Location | None = None
+    writing: Writing | None = None
 
 
 def initialiser(read_tensor: TensorReader, tensor: TensorProto) -> Value:
@@ -78,7 +80,7 @@ class Walker:
         ordered = list(nodes)
         for index, proto in enumerate(ordered):
             place = frame.place or Location(f"{self._file} ({node_label(proto)})", index + 1, 1)
-            inside = Frame(frame.scope, frame.opsets, place)
+            inside = Frame(frame.scope, frame.opsets, place, frame.writing)
             self._count(place)
             inputs = [self._input(name, inside, ordered[index:], proto) for name in proto.input]
             self._define(proto, self._results(proto, inputs, inside, place), frame.scope)
@@ -123,7 +125,13 @@ class Walker:
         if body is None:
             reason = REASONS.get(proto.op_type, f"of opset {opset}")
             raise failure("MSC0710", f"msc does not import {node_label(proto)}: {reason}", at=place)
-        return self._call(body, proto, inputs, place)
+        # What a body converts by itself is rounded where it says so.
+        converts = any(node.op_type == "CastLike" for node in body.node)
+        writing = frame.writing or (None if converts else Writing(self._builder))
+        results = self._call(body, proto, inputs, place, writing)
+        if writing is not None and frame.writing is None:
+            writing.finish(results)
+        return results
 
     def _import(
         self, proto: NodeProto, inputs: Sequence[Slot], frame: Frame, place: Location, opset: int
@@ -134,12 +142,14 @@ class Walker:
         import_ = importer_of(proto.domain if proto.domain not in DEFAULT_DOMAINS else "", proto.op_type, opset)
         assert import_ is not None
         narrow = _check_narrow(proto, inputs, place)
-        node = Node(proto, inputs, opset, self._builder, place, run_graph, self._read_tensor)
+        writing = frame.writing or Writing(self._builder)
+        node = Node(proto, inputs, opset, self._builder, place, run_graph, self._read_tensor, writing)
         self._builder.location = file_location(place.file, place.line, place.column)
         with Faults(node_label(proto), place):
             result = import_(node)
         results = result if isinstance(result, Sequence) else (result,)
-        node.erase_unused(results)
+        if frame.writing is None:
+            writing.finish(results)
         return results if narrow is None else [_as_narrow(slot, narrow) for slot in results]
 
     def _subgraph(self, graph: GraphProto, values: Sequence[Slot], frame: Frame, place: Location) -> Sequence[Slot]:
@@ -152,13 +162,18 @@ class Walker:
         return _outputs([info.name for info in graph.output], scope, place)
 
     def _call(
-        self, function: FunctionProto, proto: NodeProto, inputs: Sequence[Slot], place: Location
+        self,
+        function: FunctionProto,
+        proto: NodeProto,
+        inputs: Sequence[Slot],
+        place: Location,
+        writing: Writing | None = None,
     ) -> Sequence[Slot]:
-        """The outputs of a function, which sees nothing but its inputs."""
+        """The outputs of a function, which sees nothing but its inputs; with `writing` it is one operator."""
         scope: Scope = dict.fromkeys(function.input)
         scope.update(dict(zip(function.input, inputs, strict=False)))
         with self._deeper(place):
-            frame = Frame(scope, function_opsets(function), place)
+            frame = Frame(scope, function_opsets(function), place, writing)
             self.walk(body_with_attributes(function, proto), frame)
         return _outputs(function.output, scope, place, optional=True)
 

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
+from onnx.numpy_helper import from_array
 
 from msc.driver.in_memory import compile_imported
 from msc.driver.options import CompileOptions
@@ -89,6 +90,8 @@ CASES = (
     case("ConvTranspose", (1, 8, 5, 5), (8, 4, 3, 3), (4,), magnitude=SMALL / 2, strides=[2, 2]),
     case("Einsum", (4, 30), (30, 5), magnitude=SMALL, equation="ij,jk->ik"),
     case("CumSum", (3, 40), magnitude=1 / 40),
+    case("SoftmaxCrossEntropyLoss", (90, 50), magnitude=1 / 40, labels=90),
+    case("NegativeLogLikelihoodLoss", (900, 5), (5,), labels=900),
 )
 
 
@@ -104,6 +107,10 @@ def made(dtype: str, cases: Sequence[Case]) -> ModelProto:
         if "axes" in attributes:
             nodes.append(helper.make_node("Constant", [], [f"axes{index}"], value_ints=attributes.pop("axes")))
             names = [*names, f"axes{index}"]
+        elif "labels" in attributes:
+            labels = np.arange(attributes.pop("labels")) * 7 % 5
+            nodes.append(helper.make_node("Constant", [], [f"labels{index}"], value=from_array(labels)))
+            names = [names[0], f"labels{index}", *names[1:]]
         elif one.operator == "CumSum":
             nodes.append(helper.make_node("Constant", [], [f"axes{index}"], value_int=1))
             names = [*names, f"axes{index}"]
@@ -171,7 +178,7 @@ def test_an_operator_rounds_once(dtype: str, magnitude: float, spread: float, se
             assert_rounded_once(one, got, truth)
 
 
-UNSUPPORTED = ("GlobalLpPool", "Celu")
+UNSUPPORTED = ("GlobalLpPool", "Celu", "SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss")
 """ONNX Runtime has none for f16."""
 
 
