@@ -108,7 +108,7 @@ def made(dtype: str, cases: Sequence[Case]) -> ModelProto:
             nodes.append(helper.make_node("Constant", [], [f"axes{index}"], value_ints=attributes.pop("axes")))
             names = [*names, f"axes{index}"]
         elif "labels" in attributes:
-            labels = np.arange(attributes.pop("labels")) * 7 % 5
+            labels: Array = np.arange(attributes.pop("labels"), dtype=np.int64) * 7 % 5
             nodes.append(helper.make_node("Constant", [], [f"labels{index}"], value=from_array(labels)))
             names = [names[0], f"labels{index}", *names[1:]]
         elif one.operator == "CumSum":
