@@ -25,6 +25,7 @@ from msc.support.diagnostics import MscError
 from msc.support.file_memo import FileMemo
 from msc.support.files import write_text
 from msc.support.hashing import digest
+from msc.support.streams import is_stream
 from msc.targets.detection import detect_flags, detect_machine
 
 _MAXIMUM_RECIPE_BYTES = 1 << 20
@@ -36,6 +37,7 @@ class ArtifactCache:
     def __init__(self, model: str, options: CompileOptions) -> None:
         self._started = time.time_ns()
         self._model = Path(model)
+        self._tuned = () if options.tuned is None else (options.tuned,)
         self._folder = options.weights or self._model.parent
         self.cache = open_cache()
         self._base = None if self.cache is None else _base_key(model, options, self.cache.memo)
@@ -51,6 +53,11 @@ class ArtifactCache:
             return self.cache.get(self._key(self.cache, names))
         except (OSError, ValueError):
             return None
+
+    def inputs(self) -> tuple[Path, ...]:
+        """The files that the library of an earlier compilation was made from."""
+        names = _read_recipe(self._recipe(self.cache)) if self.cache is not None else None
+        return (self._model, *self._tuned, *(self._folder / name for name in names or ()))
 
     def put(self, library: Path, files: Iterable[str]) -> Path | None:
         """Move a library that was compiled from the model and `files` into the cache; None when there is none for it.
@@ -87,6 +94,8 @@ def _base_key(model: str, options: CompileOptions, memo: FileMemo) -> str | None
     Files count by what is in them, not by where they lie; the model's also by its name, which its stage and the symbols
     of the C follow from.
     """
+    if is_stream(model):
+        return None
     try:
         text = memo.digest(Path(model))
         tuned = memo.digest(options.tuned) if options.tuned is not None else ""

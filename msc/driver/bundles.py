@@ -11,14 +11,16 @@ from msc.driver.model_outputs import Tolerance
 from msc.driver.reading_models import read_model
 from msc.runtime.bundle import Golden, write_bundle
 from msc.runtime.program import CProgram
+from msc.support.outputs import Guard
 
 _SEED = 0
 
 
-def emit_bundle(compilation: Compilation, program: CProgram, folder: Path) -> None:
+def emit_bundle(compilation: Compilation, program: CProgram, folder: Path, guard: Guard) -> None:
     """Write a bundle whose self-test compares C with the interpreter on the model as it was read, as `msc verify` does.
 
-    The inputs that the function updates are not compared. Raises MSC0004 (place), MSC0505 (weights).
+    The inputs that the function updates are not compared. Raises MSC0004 (place), MSC0010 and MSC0011 (files that are
+    there), MSC0505 (weights).
     """
     inputs = random_inputs(program.signature.inputs, _SEED)
     results = interpret(read_model(compilation.model.path, compilation.options), inputs)
@@ -26,4 +28,4 @@ def emit_bundle(compilation: Compilation, program: CProgram, folder: Path) -> No
     outputs = [result for number, result in enumerate(results) if number not in updated]
     tolerances = [Tolerance().scaled(output) for output in outputs]
     golden = Golden(inputs, outputs, [(t.absolute, t.relative) for t in tolerances])
-    write_bundle(program, compilation.parameters(), golden, folder)
+    write_bundle(program, compilation.parameters(), golden, folder, guard)

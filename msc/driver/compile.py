@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -27,8 +28,10 @@ from msc.ir.verification import module_diagnostics
 from msc.runtime.program import CProgram
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.failures import is_internal
-from msc.support.files import write_text
+from msc.support.marks import is_marked, marked
+from msc.support.outputs import Guard, OutputSet
 from msc.support.progress import progress, step
+from msc.support.streams import has_place
 from msc.targets.cpu import cpu_target
 
 AfterStep = Callable[["Step", ModuleOp], None]
@@ -60,6 +63,13 @@ class Compilation:
     def parameters(self) -> EvaluatedParameters:
         """Values of all parameters, derived ones included. Raises MSC0301 to MSC0306."""
         return EvaluatedParameters(self.module, self.model.weights())
+
+    def input_files(self) -> tuple[Path, ...]:
+        """What the compilation reads: the model, its weights as far as they are there, the tuning file."""
+        weights = list[Path]()
+        with suppress(MscError):
+            weights += [self.model.folder / name for name in self.model.weight_files()]
+        return (Path(self.model.path), *weights, *(() if self.options.tuned is None else (self.options.tuned,)))
 
     def timed(self, stage: str, name: str) -> _Stopwatch:
         """A context that records how long its block takes."""
@@ -116,8 +126,14 @@ def compile_read(
     compilation = Compilation(model, options, model.stage)
     compilation.steps.append(Step(compilation.stage.name, "read", read_seconds))
     walk = _Walk(compilation, reporting or Reporting(), after_step, model.path)
-    for stage in _stages_between(compilation.stage, STAGE[stop_after], model.path):
-        walk.enter(stage)
+    try:
+        for stage in _stages_between(compilation.stage, STAGE[stop_after], model.path):
+            walk.enter(stage)
+    except MscError:
+        with suppress(MscError):
+            walk.write_dump()
+        raise
+    walk.write_dump()
     return compilation
 
 
@@ -139,9 +155,11 @@ class _Walk:
         self._reporting = reporting
         self._after_step = after_step
         self._name = stem_of(model)
+        self._guard = Guard(compilation.input_files() if reporting.dump is not None else (), reporting.force)
         wanted = reporting.print_after
         self._dump = IrDump(wanted, compilation.module) if wanted else None
-        self._write()
+        self._stages = dict[Path, str]()
+        self._keep_text()
 
     def enter(self, stage: Stage) -> None:
         """Run the passes that make `stage`, verify, dump."""
@@ -157,7 +175,7 @@ class _Walk:
         with compilation.timed(stage.name, "verify"):
             self._verify()
         run_verifiers(model.module, stage, model.context, model.sources, self._after_pass)
-        self._write()
+        self._keep_text()
 
     def _verify(self) -> None:
         """A rule broken between stages is a bug of msc; the tensor limit is the user's."""
@@ -178,10 +196,20 @@ class _Walk:
         if self._after_step is not None:
             self._after_step(step, module)
 
-    def _write(self) -> None:
+    def _keep_text(self) -> None:
+        """Keep the text of this stage for the dump, if there may be one at its place."""
         folder, stage = self._reporting.dump, self._compilation.stage
         if folder is not None:
-            write_text(folder / f"{self._name}{stage.extension}", stage_text(self._compilation))
+            path = folder / f"{self._name}{stage.extension}"
+            self._guard.check(path, is_marked)
+            self._stages[path] = marked(stage_text(self._compilation))
+
+    def write_dump(self) -> None:
+        """Write the stages that were reached, together. Raises MSC0004, MSC0010 and MSC0011."""
+        if self._stages:
+            with OutputSet(self._guard) as files:
+                for path, text in self._stages.items():
+                    files.write(path, text, is_marked)
 
 
 def stage_text(compilation: Compilation) -> str:
@@ -194,8 +222,16 @@ def stage_text(compilation: Compilation) -> str:
 
 def stem_of(model: str) -> str:
     """The name of a model's file without the extension of its stage."""
-    name, stage = Path(model).name, stage_of_file(model)
+    if not has_place(model):
+        return "model"
+    name, stage = Path(model).name.replace(".mlir", ".mir"), stage_of_file(model)
     return name.removesuffix(stage.extension) if stage is not None else Path(model).stem
+
+
+def _name_of(compilation: Compilation) -> str:
+    """The module's name, else that of its file."""
+    name = compilation.module.sym_name
+    return stem_of(compilation.model.path) if name is None else name.data
 
 
 def generate_c(compilation: Compilation) -> CProgram:
@@ -206,7 +242,7 @@ def generate_c(compilation: Compilation) -> CProgram:
             compilation.module,
             COptions(
                 target=cpu_target(options.march),
-                name=options.name,
+                name=options.name or _name_of(compilation),
                 threads=options.threads,
                 export_kernels=options.export_kernels,
                 profile=options.profile,

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import numpy as np
 from xdsl.dialects.builtin import ArrayAttr, MemRefType, ModuleOp, StringAttr
@@ -35,6 +33,7 @@ from msc.runtime.build import BuildOptions, build
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.progress import progress
 from msc.support.progress import step as progress_step
+from msc.support.temporary import temporary_folder
 
 
 @dataclass(frozen=True)
@@ -209,8 +208,8 @@ class _Verification:
     def _check_c(self, compilation: Compilation) -> None:
         program = generate_c(compilation)
         step = Step("c", "emit-c", 0.0)
-        with tempfile.TemporaryDirectory(prefix="msc-verify-") as folder:
-            path = build(program, compilation.parameters(), "so", Path(folder) / "model.so", BuildOptions())
+        with temporary_folder("verify") as folder:
+            path = build(program, compilation.parameters(), "so", folder / "model.so", BuildOptions())
             model = load(path)[self._entry]
             library = ctypes.CDLL(str(path))
             names = c_names(compilation.module, program.kernels)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,87 +13,131 @@ from msc.driver.compile import Compilation, compile_model, generate_c, stage_tex
 from msc.driver.forms import Output
 from msc.driver.onnx_models import check_onnx
 from msc.driver.options import CompileOptions, Reporting
-from msc.runtime.build import BuildOptions, Kind, build, write_sources
+from msc.runtime.build import BuildOptions, Kind, build, source_texts
 from msc.runtime.program import CProgram
-from msc.runtime.weights import weights_assembly, write_weights
-from msc.support.diagnostics import Diagnostic, MscError
-from msc.support.files import make_folder, replacing, write_bytes, write_text
+from msc.runtime.recognition import is_built
+from msc.runtime.weights import is_weights_file, weights_assembly, write_weights
+from msc.support.files import append_file
+from msc.support.folder_outputs import filled_folder
+from msc.support.marks import goes_with_another, is_marked, marked
+from msc.support.outputs import Guard, OutputSet, destination, print_text
 from msc.support.progress import progress
+from msc.support.temporary import temporary_folder
 
 if TYPE_CHECKING:
     from msc.dialects.arrays import Array
 
-_KINDS: Mapping[str, Kind] = {"obj": "o", "so": "so", "exe": "exe"}
+_KINDS: Mapping[str, Kind] = {"obj": "o", "archive": "a", "so": "so", "exe": "exe"}
 
 
 @progress()
-def emit(model: str, output: Output, options: CompileOptions, reporting: Reporting) -> Compilation:
-    """Compile a model and write the output. Raises what compiling and building raise, and MSC0004."""
+def emit(
+    model: str, output: Output, options: CompileOptions, reporting: Reporting, *, force: bool = False
+) -> Compilation:
+    """Compile a model and write the output.
+
+    Raises what compiling and building raise, MSC0004, and MSC0010 and MSC0011 (`Guard.check`) unless forced.
+    """
+    if output.path is not None:
+        Guard(named_inputs(model, options), force).check_inputs(output.path)
     compilation = compile_model(model, options, output.last_stage, reporting, checks_weights=output.has_weights)
+    guard = Guard(compilation.input_files(), force)
     if output.form == "onnx":
-        _emit_onnx(output, compilation)
+        _emit_onnx(output, compilation, guard)
         return compilation
     if not output.has_weights:
-        _put_text(output, stage_text(compilation))
+        _put_text(output, stage_text(compilation), guard)
         return compilation
     weights = compilation.parameters()
     program = generate_c(compilation)
     if reporting.save_temps is not None:
-        write_temporaries(program, weights, reporting.save_temps)
+        write_temporaries(program, weights, reporting.save_temps, guard)
     with compilation.timed("artifact", output.form):
-        _WRITERS[output.form](output, compilation, program)
+        _WRITERS[output.form](output, compilation, program, guard)
     return compilation
 
 
-def _put_text(output: Output, text: str) -> None:
-    if output.path is None:
-        sys.stdout.write(text)
-    else:
-        write_text(output.path, text)
+def named_inputs(model: str, options: CompileOptions) -> tuple[Path, ...]:
+    """The files that the command itself names."""
+    return (Path(model), *(() if options.tuned is None else (options.tuned,)))
 
 
-def _emit_onnx(output: Output, compilation: Compilation) -> None:
+def _emit_onnx(output: Output, compilation: Compilation, guard: Guard) -> None:
     assert output.path is not None
     check_onnx()
-    from msc.driver.onnx_export import onnx_bytes
+    from msc.driver.onnx_export import is_exported, onnx_bytes
 
-    write_bytes(output.path, onnx_bytes(compilation.model))
+    with OutputSet(guard) as files:
+        files.write(output.path, onnx_bytes(compilation.model), is_exported)
 
 
-def _emit_c(output: Output, compilation: Compilation, program: CProgram) -> None:
-    """The C file; in files also the header, and the weights as bytes and assembler text, under the names it needs."""
+def _put_text(output: Output, text: str, guard: Guard) -> None:
     if output.path is None:
-        sys.stdout.write(program.source)
+        print_text(marked(text))
         return
-    folder, name = output.path.parent, program.name
-    if program.signature.weights_bytes:
-        with replacing(folder / f"{name}_weights.bin") as file:
-            write_weights(program, compilation.parameters(), file)
-        write_text(folder / f"{name}_weights.S", weights_assembly(program))
-    write_text(folder / f"{name}.h", program.header)
-    write_text(output.path, program.source)
+    with OutputSet(guard) as files:
+        files.write(output.path, marked(text), is_marked)
 
 
-def _emit_binary(output: Output, compilation: Compilation, program: CProgram) -> None:
+def _emit_c(output: Output, compilation: Compilation, program: CProgram, guard: Guard) -> None:
+    """The C file; beside a regular file also what goes with it."""
+    text = marked(program.source, ".c")
+    if output.path is None:
+        print_text(text)
+        return
+    with OutputSet(guard) as files:
+        files.write(output.path, text, is_marked)
+        if not destination(output.path).is_stream:
+            _write_companions(files, output.path, program, compilation)
+
+
+def _write_companions(files: OutputSet, out: Path, program: CProgram, compilation: Compilation | None) -> None:
+    """The header and, with a compilation, the weights as bytes and assembler text, under the names that C has."""
+    name, header = program.name, out.with_name(f"{program.name}.h")
+    with suppress(OSError):
+        if goes_with_another(header, out.stem, program.header):
+            note = f"'{header}' went with another output until now; --name gives this one a header of its own"
+            print(f"note: {note}", file=sys.stderr)
+    files.write(header, marked(program.header, ".h", out.stem), is_marked)
+    if compilation is None or not program.signature.weights_bytes:
+        return
+    with files.open(out.with_name(f"{name}_weights.bin"), is_weights_file) as file:
+        write_weights(program, compilation.parameters(), file)
+    text = marked(weights_assembly(program), ".S", out.stem)
+    files.write(out.with_name(f"{name}_weights.S"), text, is_marked)
+
+
+def _emit_binary(output: Output, compilation: Compilation, program: CProgram, guard: Guard) -> None:
+    """A built file; beside a regular object or archive also the header that is needed to call it."""
     assert output.path is not None
-    build(program, compilation.parameters(), _KINDS[output.form], output.path, BuildOptions())
+    kind = _KINDS[output.form]
+    with temporary_folder("build") as folder, OutputSet(guard, durable=False) as files:
+        built = build(program, compilation.parameters(), kind, folder / "result", BuildOptions())
+        with files.open(output.path, lambda path: is_built(path, kind), executable=kind == "exe") as file:
+            append_file(built, file)
+        if kind in ("o", "a") and not destination(output.path).is_stream:
+            _write_companions(files, output.path, program, None)
 
 
-def _emit_bundle(output: Output, compilation: Compilation, program: CProgram) -> None:
+def _emit_bundle(output: Output, compilation: Compilation, program: CProgram, guard: Guard) -> None:
     assert output.path is not None
-    emit_bundle(compilation, program, output.path)
+    emit_bundle(compilation, program, output.path, guard)
 
 
-_WRITERS: Mapping[str, Callable[[Output, Compilation, CProgram], None]] = {
+_WRITERS: Mapping[str, Callable[[Output, Compilation, CProgram, Guard], None]] = {
     "c": _emit_c,
     "bundle": _emit_bundle,
     **dict.fromkeys(_KINDS, _emit_binary),
 }
 
 
-def write_temporaries(program: CProgram, weights: Mapping[str, Array], folder: Path) -> None:
-    """Keep what the C compiler gets. Raises MSC0004."""
-    try:
-        write_sources(program, weights, make_folder(folder), "so")
-    except OSError as error:
-        raise MscError(Diagnostic("MSC0004", f"cannot write into '{folder}': {error.strerror}")) from error
+def write_temporaries(program: CProgram, weights: Mapping[str, Array], folder: Path, guard: Guard) -> None:
+    """Keep what the C compiler gets. Raises MSC0004, MSC0010 and MSC0011."""
+    with filled_folder(folder, guard, is_shared=True) as files:
+        for name, text in source_texts(program, "so").items():
+            files.write(name, text)
+        if program.signature.weights_bytes:
+            with files.open(f"{program.name}_weights.bin") as file:
+                write_weights(program, weights, file)
+            files.write(f"{program.name}_weights.S", weights_assembly(program))
+        files.finish()

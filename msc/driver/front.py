@@ -5,32 +5,32 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from contextlib import suppress
 from types import TracebackType
-from typing import NoReturn, Self
+from typing import NoReturn, Self, TextIO
 
 import click
 
+from msc.driver.interruptions import Ended, end_by, ending_on_signals, leave, say
 from msc.support.colours import for_stream
 from msc.support.diagnostics import MscError, render
 from msc.support.failures import diagnosed
 
 EXIT_FAILURE = 1
 EXIT_USAGE = 2
-EXIT_INTERRUPTED = 130
 
 
 def run_program(command: click.Command, name: str) -> NoReturn:
     """Run a click command on the process's arguments and exit: 0, 1 for an MscError, 2 for wrong usage, 130 for ^C."""
+    _open_standard_streams()
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
-    with _Reporting(debug=len(arguments) < len(sys.argv) - 1):
-        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+    with Reports(debug=len(arguments) < len(sys.argv) - 1), ending_on_signals():
         status: object = command.main(arguments, prog_name=name, standalone_mode=False)
         sys.stdout.flush()
         sys.exit(status if isinstance(status, int) else 0)
 
 
-class _Reporting:
+class Reports:
     """Turns what escapes the program into its message and its exit code."""
 
     def __init__(self, *, debug: bool) -> None:
@@ -56,17 +56,44 @@ class _Reporting:
             case click.ClickException():
                 error.show()
                 return error.exit_code
+            case Ended():
+                leave(error.number)
             case KeyboardInterrupt() | click.Abort():
-                return EXIT_INTERRUPTED
+                return end_by(signal.SIGINT)
             case BrokenPipeError():
-                # The reader has gone; Python would complain once more when it flushes at exit.
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                _abandon_output()
                 return EXIT_FAILURE
             case _ if self._debug:
                 return None
             case MscError():
-                print(for_stream(str(error)), file=sys.stderr)
+                _abandon_output()
+                say(for_stream(str(error)))
                 return EXIT_FAILURE
             case _:
-                print(for_stream(render(diagnosed(error))), file=sys.stderr)
+                _abandon_output()
+                say(for_stream(render(diagnosed(error))))
                 return EXIT_FAILURE
+        return None
+
+
+def _open_standard_streams() -> None:
+    """Put something in the place of standard streams that are closed: the next files opened would get their numbers.
+
+    What is written to a closed output fails, as it would have.
+    """
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDONLY)
+    stdout: TextIO | None = sys.stdout
+    sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False) if stdout is None else stdout
+
+
+def _abandon_output() -> None:
+    """Where output cannot be written, Python would complain once more when it flushes at exit."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

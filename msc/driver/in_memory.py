@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from msc.driver.compile import compile_read, generate_c
@@ -14,6 +13,7 @@ from msc.driver.registry import new_context
 from msc.driver.stages import STAGE
 from msc.runtime.artifact import CompiledModel, load_unchanging
 from msc.runtime.build import BuildOptions, build
+from msc.support.temporary import temporary_folder
 
 if TYPE_CHECKING:
     from msc.dialects.arrays import Array
@@ -36,7 +36,7 @@ def imported_model(imported: Imported, name: str) -> Model:
 def compile_loaded(model: Model, options: CompileOptions, flags: tuple[str, ...] = ()) -> CompiledModel:
     """A model compiled to C, built with `flags` after msc's own, and loaded."""
     compilation = compile_read(model, options)
-    with TemporaryDirectory(prefix="msc-", ignore_cleanup_errors=True) as folder:
-        path = Path(folder) / "model.so"
+    with temporary_folder("model") as folder:
+        path = folder / "model.so"
         build(generate_c(compilation), compilation.parameters(), "so", path, BuildOptions(flags))
         return load_unchanging(path)

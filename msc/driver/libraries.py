@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +9,8 @@ from typing import TYPE_CHECKING
 from msc.driver.artifact_cache import ArtifactCache
 from msc.driver.options import CompileOptions, Reporting
 from msc.runtime.cache import Cache, place_artifact
+from msc.support.outputs import Guard
+from msc.support.temporary import make_temporary, remove_temporary
 
 if TYPE_CHECKING:
     from msc.driver.compile import Compilation
@@ -24,16 +24,19 @@ class Library:
     path: Path
     cache: Cache | None = None
     temporary: Path | None = None
+    inputs: tuple[Path, ...] = ()
     compilation: Compilation | None = None
 
-    def place(self, out: Path) -> None:
-        """Copy the library to `out`. Raises MSC0004."""
-        if self.cache is not None:
-            self.cache.place(self.path, out)
-        else:
-            place_artifact(self.path, out)
-        if self.temporary is not None:
-            shutil.rmtree(self.temporary, ignore_errors=True)
+    def place(self, out: Path, guard: Guard) -> None:
+        """Copy the library to `out`. Raises MSC0004, MSC0010 and MSC0011."""
+        try:
+            if self.cache is not None:
+                self.cache.place(self.path, out, guard)
+            else:
+                place_artifact(self.path, out, guard)
+        finally:
+            if self.temporary is not None:
+                remove_temporary(self.temporary)
 
     def load(self) -> CompiledModel:
         """The model, callable. A temporary folder is no longer needed then."""
@@ -45,7 +48,7 @@ class Library:
             return load_unchanging(self.path)
         finally:
             if self.temporary is not None:
-                shutil.rmtree(self.temporary, ignore_errors=True)
+                remove_temporary(self.temporary)
 
 
 def library_of(
@@ -57,23 +60,23 @@ def library_of(
     seen = reporting or Reporting()
     store = ArtifactCache(model, options) if use_cache else None
     found = store.find() if store is not None and seen.is_silent else None
-    return (
-        Library(found, store.cache) if store is not None and found is not None else _build(model, options, seen, store)
-    )
+    if store is not None and found is not None:
+        return Library(found, store.cache, inputs=store.inputs())
+    return _build(model, options, seen, store)
 
 
 def _build(model: str, options: CompileOptions, reporting: Reporting, store: ArtifactCache | None) -> Library:
     from msc.driver.emission import emit
     from msc.driver.forms import Output
 
-    folder = Path(tempfile.mkdtemp(prefix="msc-"))
+    folder = make_temporary("model")
     kept: Path | None = None
     try:
         compilation = emit(model, Output("so", folder / "model.so"), options, reporting)
         kept = store.put(folder / "model.so", compilation.model.weight_files()) if store is not None else None
         if store is not None and kept is not None:
-            return Library(kept, store.cache, None, compilation)
-        return Library(folder / "model.so", None, folder, compilation)
+            return Library(kept, store.cache, None, compilation.input_files(), compilation)
+        return Library(folder / "model.so", None, folder, compilation.input_files(), compilation)
     finally:
         if kept is not None or not (folder / "model.so").is_file():
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_temporary(folder)

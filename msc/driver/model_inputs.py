@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import io
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -13,11 +15,13 @@ from numpy.typing import NDArray
 from msc.runtime.arguments import numpy_dtype
 from msc.runtime.program import ELEMENT_BYTES, TensorSpec
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+from msc.support.streams import is_stream, read_stream
 from msc.support.wording import counted
 
 Array = NDArray[Any]
 
 _MAXIMUM_ELEMENTS = 1 << 28
+_MAXIMUM_STREAM = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -60,9 +64,18 @@ def arrays_of(values: Mapping[str, Value]) -> dict[str, Array]:
     return arrays
 
 
+def value_files(texts: Sequence[str]) -> Iterator[Path]:
+    """The files that `read_values` reads."""
+    for text in texts:
+        rest = text.partition("=")[2]
+        if rest.startswith("@"):
+            yield Path(rest[1:])
+
+
 def _load(option: str, text: str, path: str) -> Array:
     try:
-        loaded: object = np.load(path, allow_pickle=False)
+        source = io.BytesIO(read_stream(path, _MAXIMUM_STREAM)) if is_stream(path) else path
+        loaded: object = np.load(source, allow_pickle=False)
     except OSError as error:
         raise _bad(option, text, f"'{path}' cannot be read: {error.strerror or 'it is not whole'}") from error
     except (ValueError, EOFError) as error:

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from msc.dialects.arrays import dtype_text
 from msc.driver.model_inputs import Elements, Value
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
-from msc.support.files import make_folder, write_bytes
+from msc.support.folder_outputs import filled_folder
+from msc.support.outputs import Guard
 
 Array = NDArray[Any]
 
@@ -60,17 +61,22 @@ def largest_error(got: Array, expected: Array) -> float:
     return float(np.nan_to_num(difference, nan=np.inf, posinf=np.inf).max(initial=0.0))
 
 
-def save_outputs(outputs: Mapping[str, Array], folder: Path) -> list[Path]:
-    """Write each output as `<name>.npy`, a safe form of the name. Raises MSC0004."""
-    make_folder(folder)
-    paths = list[Path]()
-    for position, (name, array) in enumerate(outputs.items()):
-        plain = "".join(c if c.isalnum() or c in "_-." else "_" for c in name).lstrip(".")[:80]
-        stream = io.BytesIO()
-        np.save(stream, array, allow_pickle=False)
-        paths.append(folder / f"{plain or f'output{position}'}.npy")
-        write_bytes(paths[-1], stream.getvalue())
-    return paths
+def save_outputs(outputs: Mapping[str, Array], folder: Path, guard: Guard | None = None) -> list[Path]:
+    """Write each output as `<name>.npy`, a safe form of the name, and a manifest of them: all or none.
+
+    Raises MSC0004, and MSC0010 and MSC0011 (`Guard.check`).
+    """
+    names = list[str]()
+    with filled_folder(folder, guard or Guard(), is_shared=True) as files:
+        for position, (name, array) in enumerate(outputs.items()):
+            plain = "".join(c if c.isalnum() or c in "_-." else "_" for c in name).lstrip(".")[:80]
+            plain = plain or f"output{position}"
+            names.append(f"{plain if f'{plain}.npy' not in names else f'{plain}-{position}'}.npy")
+            stream = io.BytesIO()
+            np.save(stream, array, allow_pickle=False)
+            files.write(names[-1], stream.getvalue())
+        files.finish()
+    return [folder / name for name in names]
 
 
 def check_expected(outputs: Mapping[str, Array], expected: Mapping[str, Value], tolerance: Tolerance) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from msc import __version__
 from msc.driver.reading_models import Model
 from msc.exporters.onnx import export_model
@@ -22,3 +24,13 @@ def onnx_bytes(model: Model) -> bytes:
         message = f"the model takes {exported.ByteSize()} bytes; a file of ONNX has {LARGEST} at most"
         raise MscError(Diagnostic("MSC0720", message))
     return exported.SerializeToString()
+
+
+def is_exported(path: Path) -> bool:
+    """Whether msc wrote an ONNX file. Raises OSError."""
+    with path.open("rb") as file:
+        return f"msc {__version__}".encode() in file.read(_HEAD)
+
+
+_HEAD = 64
+"""The producer stands among the first fields."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
+from msc.driver.interface_attributes import check_interface
 from msc.driver.ir_dump import IrDump, check_print_after, format_module
 from msc.driver.pass_manager import AfterPass, PassManager
 from msc.driver.pipeline import build_pipeline
@@ -17,7 +17,9 @@ from msc.driver.reproducer import recorded_pipeline
 from msc.ir.reading import parse_module
 from msc.ir.verification import verify_module
 from msc.support.diagnostics import Diagnostic, MscError
-from msc.support.files import decode_source, read_source, write_text
+from msc.support.files import read_source, source_name
+from msc.support.marks import is_marked, marked
+from msc.support.outputs import Guard, OutputSet, print_text
 
 SPLIT_MARKER = "// -----"
 """The line between two modules of one file under --split-input-file, as in MLIR."""
@@ -61,6 +63,7 @@ def _run_part(text: str, name: str, options: OptOptions) -> str:
     module = parse_module(context, text, name)
     if options.verify_each:
         verify_module(module, sources)
+        check_interface(module, sources)
     after = _printing(options, module) if options.print_after else None
     PassManager(context, sources, options.verify_each, after).run(module, build_pipeline(options.pipeline))
     return format_module(module, generic=options.generic, debuginfo=options.debuginfo)
@@ -77,9 +80,7 @@ def _printing(options: OptOptions, module: ModuleOp) -> AfterPass:
 
 
 def _read(file: str) -> tuple[str, str]:
-    if file == "-":
-        return decode_source(sys.stdin.buffer.read(), "<stdin>"), "<stdin>"
-    return read_source(Path(file)), file
+    return read_source(Path(file)), source_name(file)
 
 
 def _parts(text: str, split: bool) -> Iterator[str]:
@@ -95,9 +96,10 @@ def _parts(text: str, split: bool) -> Iterator[str]:
         lines_before += body.count("\n") + 2
 
 
-def print_result(text: str, output: str | None) -> None:
-    """Write to the file `output`, atomically, or to the standard output."""
+def print_result(text: str, output: str | None, guard: Guard) -> None:
+    """Write to the file `output`, or to the standard output. Raises MSC0004, MSC0010 and MSC0011."""
     if output is None or output == "-":
-        sys.stdout.write(text)
+        print_text(text)
         return
-    write_text(Path(output), text)
+    with OutputSet(guard) as files:
+        files.write(Path(output), marked(text), is_marked)

@@ -114,13 +114,15 @@ class Reporting:
     """What a user sees of a compilation on the way. None of it changes the result.
 
     `print_after` holds names of passes, or `all`, or `changed`; `dump` is the folder for the text of every stage;
-    `verify_each` verifies after every pass and not after every stage alone; `save_temps` keeps the compiler's files.
+    `verify_each` verifies after every pass and not after every stage alone; `save_temps` keeps the compiler's files;
+    `force` lets both replace files that msc did not write.
     """
 
     print_after: frozenset[str] = frozenset()
     dump: Path | None = None
     verify_each: bool = False
     save_temps: Path | None = None
+    force: bool = False
 
     @property
     def is_silent(self) -> bool:

@@ -12,8 +12,9 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from msc.driver.dimensions import fix_dimensions, leave_open
 from msc.driver.entry import entry_function
+from msc.driver.interface_attributes import check_interface
 from msc.driver.legality import verify_stage
-from msc.driver.onnx_models import is_onnx, load_onnx
+from msc.driver.onnx_models import EXTENSION, is_onnx, load_onnx
 from msc.driver.options import CompileOptions
 from msc.driver.registry import new_context
 from msc.driver.stages import IR_STAGES, STAGE, Stage, stage_of_file
@@ -21,7 +22,8 @@ from msc.interp.weights import FILE_ATTRIBUTE, Weights, WeightSource
 from msc.ir.reading import parse_module
 from msc.ir.verification import verify_module
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
-from msc.support.files import read_source
+from msc.support.files import read_source, source_name
+from msc.support.streams import has_place, is_stream
 
 if TYPE_CHECKING:
     from msc.importers.onnx import Imported
@@ -63,16 +65,22 @@ def read_model(model: str, options: CompileOptions) -> Model:
     module, context, sources = parse_model(model, options)
     fix_dimensions(module, options.largest_dims, options.shapes)
     leave_open(module, options.open_dims)
-    return Model(model, module, stage, options.weights or Path(model).parent, sources, context)
+    return Model(model, module, stage, options.weights or folder_of(model), sources, context)
+
+
+def folder_of(model: str) -> Path:
+    """Where a model's weights lie: beside it, or in the working folder if it comes through a descriptor."""
+    return Path(model).parent if has_place(model) else Path()
 
 
 def parse_model(model: str, options: CompileOptions) -> tuple[ModuleOp, Context, Mapping[str, str]]:
     """A stage file verified, before its open sizes are known; its context and its text by file name."""
     stage = stage_of_model(model, options.start)
-    text = read_source(Path(model))
-    sources, context = {model: text}, new_context()
-    module = parse_module(context, text, model)
+    text, name = read_source(Path(model)), source_name(model)
+    sources, context = {name: text}, new_context()
+    module = parse_module(context, text, name)
     verify_module(module, sources)
+    check_interface(module, sources)
     verify_stage(module, stage, context, sources)
     entry_function(module)
     return module, context, sources
@@ -92,9 +100,12 @@ def stage_of_model(model: str, start: str | None = None) -> Stage:
     if start is not None:
         return _named(start)
     stage = stage_of_file(model)
+    if stage is None and is_stream(model):
+        return STAGE["graph"]
     if stage is None:
-        known = ", ".join(s.extension for s in IR_STAGES)
+        known = ", ".join((*(s.extension for s in IR_STAGES), EXTENSION))
         message = f"'{model}' is of a kind that msc does not read; it reads {known}"
+        message += "; run, bench and inspect also take a .so"
         raise MscError(Diagnostic("MSC0006", message, help="--from STAGE says what a file of another name is"))
     return stage
 

@@ -208,7 +208,14 @@ STAGE: Mapping[str, Stage] = {stage.name: stage for stage in STAGES}
 """Stages by name."""
 
 
+_MLIR = ".mlir"
+
+
 def stage_of_file(name: str) -> Stage | None:
-    """The IR stage whose extension a file name has: the longest that fits; None for any other file."""
+    """The IR stage whose extension a file name has: the longest that fits; None for any other file.
+
+    `.mlir` is another way to write `.mir`.
+    """
+    name = f"{name[: -len(_MLIR)]}.mir" if name.endswith(_MLIR) else name
     fitting = [stage for stage in IR_STAGES if name.endswith(stage.extension)]
     return max(fitting, key=lambda stage: len(stage.extension), default=None)

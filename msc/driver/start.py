@@ -1,4 +1,4 @@
-"""Where the programs `msc` and `msc-opt` begin: ^C ends them quietly while their modules are still being imported."""
+"""Where the programs `msc` and `msc-opt` begin: ^C ends them with one line while their modules are still being imported."""
 
 from __future__ import annotations
 
@@ -33,4 +33,5 @@ def _take_interrupts() -> None:
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
+    os.write(2, b"interrupted\n")
     os._exit(_EXIT_INTERRUPTED)

@@ -19,6 +19,7 @@ from msc.dialects.gk import KernelOp
 from msc.driver.benchmark import Workload, kernel_times
 from msc.driver.compile import Compilation, compile_model
 from msc.driver.interpretation import input_tensors
+from msc.driver.interruptions import Ended
 from msc.driver.kernel_records import FUNCTION, KernelRecord, record_kernels
 from msc.driver.model_inputs import choose_inputs
 from msc.driver.options import CompileOptions
@@ -56,6 +57,7 @@ class KernelSearch:
     start: Plan
     seconds: float
     best: Plan = field(init=False)
+    measured: tuple[float, float] = (0.0, 0.0)
     steps: int = 0
     cost: float = 1.0
     _tried: set[tuple[str, ...]] = field(default_factory=set[tuple[str, ...]])
@@ -79,14 +81,12 @@ class KernelSearch:
             self.finished = True
             return 0
         self._tried |= {tuple(to_lines(plan)) for plan in batch}
-        times = time_each(self.subject, (self.best, *batch), _MEASURING_SECONDS)[1:]
-        ratio, winner = min(
-            ((t.ratio, plan) for t, plan in zip(times, batch, strict=True) if t is not None and t.agrees),
-            key=lambda pair: pair[0],
-            default=(1.0, self.best),
-        )
-        if ratio <= 1 - MARGIN:
-            self.seconds *= ratio
+        before, *times = time_each(self.subject, (self.best, *batch), _MEASURING_SECONDS)
+        right = [(t, plan) for t, plan in zip(times, batch, strict=True) if t is not None and t.agrees]
+        time_, winner = min(right, key=lambda pair: pair[0].ratio, default=(before, self.best))
+        if before is not None and time_ is not None and time_.ratio <= 1 - MARGIN:
+            self.measured = (self.measured[0] or before.microseconds, time_.microseconds)
+            self.seconds *= time_.ratio
             self._move(winner)
         self.cost = time.perf_counter() - began
         return len(batch)
@@ -107,18 +107,32 @@ class KernelSearch:
         self._left = (p for p in fresh if tuple(to_lines(p)) not in self._tried)
 
 
-def tune(model: str, options: CompileOptions, workload: Workload, budget: float, report: Report) -> TuningFile:
-    """Search for `budget` seconds, after what reading the model and timing it once takes; the plans that won.
+@dataclass(frozen=True)
+class Search:
+    """The plans that won, and the signal that ended the search early, if one did."""
+
+    found: TuningFile
+    ended_by: Ended | None = None
+
+
+def tune(model: str, options: CompileOptions, workload: Workload, budget: float, report: Report) -> Search:
+    """Search for `budget` seconds, after what reading the model and timing it once takes.
+
+    A signal ends the search, not what it found so far, which then is not measured once more.
 
     Raises what compiling raises, MSC0006 for a model past the stage of kernels, MSC0601 to MSC0604 for inputs.
     """
     plain = replace(options, tuned=None)
     started = searches(model, plain, workload)
     report(f"{counted(len(started), 'kernel')} to tune")
-    tried = _spend(started, budget, report)
-    found = [entry for search in started if (entry := _entry(search, plain, report)) is not None]
+    try:
+        tried = _spend(started, budget, report)
+        found = [entry for search in started if (entry := _entry(search, plain, report)) is not None]
+    except Ended as ended:
+        won = [_tuned(search, plain, *search.measured) for search in started if search.best != search.start]
+        return Search(TuningFile(tuple(won)), ended)
     report(f"{counted(tried, 'schedule')} tried, {counted(len(found), 'kernel')} faster")
-    return TuningFile(tuple(found))
+    return Search(TuningFile(tuple(found)))
 
 
 def _spend(searches: Sequence[KernelSearch], budget: float, report: Report) -> int:
@@ -141,11 +155,12 @@ def _entry(search: KernelSearch, options: CompileOptions, report: Report) -> Tun
     before, after = (round(t.microseconds, 3) for t in times)
     kept = times[1].ratio <= 1 - MARGIN
     report(f"{search.label}: {before:.2f} us became {after:.2f} us{'' if kept else ', which is no gain'}")
-    if not kept:
-        return None
-    target = target_text(cpu_target(options.march))
-    lines = tuple(to_lines(search.best))
-    return TunedPlan(search.label, search.key, target, options.threads, before, after, lines)
+    return _tuned(search, options, before, after) if kept else None
+
+
+def _tuned(search: KernelSearch, options: CompileOptions, before: float, after: float) -> TunedPlan:
+    target, lines = target_text(cpu_target(options.march)), tuple(to_lines(search.best))
+    return TunedPlan(search.label, search.key, target, options.threads, round(before, 3), round(after, 3), lines)
 
 
 def searches(model: str, options: CompileOptions, workload: Workload) -> list[KernelSearch]:

@@ -6,7 +6,6 @@ of it times every plan once, so that a slow moment of the machine hits all of th
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -34,6 +33,7 @@ from msc.runtime.artifact import CompiledModel, load
 from msc.runtime.build import BuildOptions, build
 from msc.schedule.schedule_kernels import SCHEDULE
 from msc.support.diagnostics import MscError
+from msc.support.temporary import temporary_folder
 
 Array = NDArray[Any]
 
@@ -70,8 +70,8 @@ def time_plans(subject: Subject, plans: Sequence[Plan], seconds: float) -> list[
     The first plan runs twice in each round and counts once: the first run finds its data and code cold, which no other
     plan has to bear.
     """
-    with tempfile.TemporaryDirectory(prefix="msc-tune-") as folder:
-        model = load(_library(subject, (plans[0], *plans), Path(folder)))
+    with temporary_folder("tune") as folder:
+        model = load(_library(subject, (plans[0], *plans), folder))
         return _times(model, subject.record, len(plans) + 1, seconds)[1:]
 
 

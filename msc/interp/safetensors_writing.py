@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 import numpy as np
 
@@ -21,15 +21,30 @@ _ALIGNMENT = 8
 def write_safetensors(arrays: Mapping[str, Array], path: Path) -> None:
     """Write arrays as a safetensors file, atomically, a piece at a time. Raises MSC0004."""
     with replacing(path) as file:
-        header = _header(arrays)
-        file.write(len(header).to_bytes(8, "little"))
-        file.write(header)
-        for array in arrays.values():
-            _write_array(file, array)
+        write_tensors(arrays, file)
+
+
+def write_tensors(arrays: Mapping[str, Array], file: IO[bytes]) -> None:
+    """Write arrays in the format to an open file, a piece at a time."""
+    header = _header(arrays)
+    file.write(len(header).to_bytes(8, "little"))
+    file.write(header)
+    for array in arrays.values():
+        _write_array(file, array)
+
+
+def is_written_here(path: Path) -> bool:
+    """Whether msc wrote a safetensors file. Raises OSError."""
+    with path.open("rb") as file:
+        return file.read(8 + len(_MADE))[8:] == _MADE
+
+
+_MADE = b'{"__metadata__":{"made_by":"msc"}'
+"""How the header begins."""
 
 
 def _header(arrays: Mapping[str, Array]) -> bytes:
-    entries: dict[str, object] = {}
+    entries: dict[str, object] = json.loads(_MADE + b"}")
     offset = 0
     for name, array in arrays.items():
         end = offset + array.nbytes
@@ -40,7 +55,7 @@ def _header(arrays: Mapping[str, Array]) -> bytes:
     return text + b" " * (-len(text) % _ALIGNMENT)
 
 
-def _write_array(file: BinaryIO, array: Array) -> None:
+def _write_array(file: IO[bytes], array: Array) -> None:
     flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     for start in range(0, flat.size, _CHUNK_BYTES):
         file.write(flat[start : start + _CHUNK_BYTES].data)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -17,18 +16,20 @@ from msc.runtime.flags import BUILD_FLAGS, LINK_FLAGS, SANITIZER_FLAGS, THREAD_F
 from msc.runtime.interface import artifact_text
 from msc.runtime.program import CProgram
 from msc.runtime.program_text import main_text, table_text, tensor_text
+from msc.runtime.recognition import begins_as
 from msc.runtime.seal import append_seal
-from msc.runtime.toolchain import Toolchain, find_toolchain
+from msc.runtime.toolchain import TIMEOUT_VARIABLE, Toolchain, compile_timeout, find_toolchain
 from msc.runtime.weights import fill_room, room_assembly, weights_assembly, write_weights
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.files import replacing
+from msc.support.temporary import leave_temporary, make_temporary, remove_temporary
 from msc.targets.detection import detect_cores
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-Kind = Literal["so", "o", "exe"]
+Kind = Literal["so", "o", "a", "exe"]
 
 _MESSAGE_LINES = 12
 
@@ -62,40 +63,40 @@ def build(
     (cannot write).
     """
     chosen = options or BuildOptions()
-    folder = Path(tempfile.mkdtemp(prefix="msc-build-"))
+    folder = make_temporary("build")
     kept = False
     try:
         _compile(program, weights, kind, folder, chosen)
         if kind == "so":
             append_seal(folder / "result", program.signature.to_json())
-        place(folder / "result", out, executable=kind != "o")
+        place(folder / "result", out, executable=kind in ("so", "exe"))
     except MscError as error:
-        kept = any(d.code == "MSC0503" for d in error.diagnostics)
-        if kept and _is_for_another_machine(chosen.compiler(), program.march):
+        kept = any(d.code in ("MSC0503", "MSC0512") for d in error.diagnostics)
+        if error.diagnostics[0].code == "MSC0503" and _is_for_another_machine(chosen.compiler(), program.march):
             kept = False
             raise _for_another_machine(chosen.compiler(), program.march) from error
         raise
+    except OSError as error:
+        message = f"the C compiler's files cannot be written into '{folder}': {error.strerror or error}"
+        raise MscError(Diagnostic("MSC0021", message, help="TMPDIR=FOLDER names a folder with room")) from error
     finally:
-        if not kept:
-            shutil.rmtree(folder, ignore_errors=True)
+        (leave_temporary if kept else remove_temporary)(folder)
     return out
 
 
-def write_sources(program: CProgram, weights: Mapping[str, NDArray[np.generic]], folder: Path, kind: Kind) -> None:
-    """Files that a compiler makes the `kind` of, in `folder`: C, header, weights and, by kind, what calls the model."""
-    _write_texts(program, folder, kind, 1)
-    if program.signature.weights_bytes:
-        _write_weights(program, weights, folder)
-        (folder / f"{program.name}_weights.S").write_text(weights_assembly(program), encoding="utf-8")
-
-
-def _write_texts(program: CProgram, folder: Path, kind: Kind, processors: int) -> list[str]:
-    """The names of the C files, with all texts written."""
+def source_texts(program: CProgram, kind: Kind, processors: int = 1) -> dict[str, str]:
+    """The texts that a compiler makes the `kind` of, by file name: C, header and, by kind, what calls the model."""
     texts = {f"{program.name}.h": program.header, **_model_texts(program, kind, processors)}
     if kind == "so":
         texts["artifact.c"] = artifact_text(program)
     if kind == "exe":
         texts |= {"main.c": main_text(), "model_table.h": table_text(program), "tensor.h": tensor_text()}
+    return texts
+
+
+def _write_texts(program: CProgram, folder: Path, kind: Kind, processors: int) -> list[str]:
+    """The names of the C files, with all texts written."""
+    texts = source_texts(program, kind, processors)
     for file_name, text in texts.items():
         (folder / file_name).write_text(text, encoding="utf-8")
     return [file_name for file_name in texts if file_name.endswith(".c")]
@@ -104,7 +105,7 @@ def _write_texts(program: CProgram, folder: Path, kind: Kind, processors: int) -
 def _model_texts(program: CProgram, kind: Kind, processors: int) -> dict[str, str]:
     """The model's C: several files where that pays, but for an object one: what that is linked with would see more."""
     name, split = program.name, program.split
-    count = split.count(processors) if split is not None and kind != "o" else 1
+    count = split.count(processors) if split is not None and kind not in ("o", "a") else 1
     if split is None or count == 1:
         return {f"{name}.c": program.source}
     return {f"{name}_{k}.c": text for k, text in enumerate(split.units(count))}
@@ -129,7 +130,7 @@ def _compile(
     objects = _objects(program, kind, folder, options, [*flags, *([] if kind == "exe" else ["-fPIC"])])
     if not program.signature.weights_bytes:
         return _link(kind, objects, folder, options, flags)
-    if kind != "o":
+    if kind in ("so", "exe"):
         _link(kind, [*objects, _assembled(room_assembly(program), folder, options)], folder, options, flags)
         if fill_room(folder / "result", program, weights):
             return None
@@ -150,6 +151,9 @@ def _link(kind: Kind, objects: Sequence[str], folder: Path, options: BuildOption
             _run(options, folder, [*flags, *LINK_FLAGS, "-o", "result", *objects, "-lm"])
         case "o":
             _run(options, folder, ["-r", "-nostdlib", "-o", "result", *objects])
+        case "a":
+            _run(options, folder, ["-r", "-nostdlib", "-o", "model.o", *objects])
+            _archive(options, folder, "model.o")
 
 
 def _objects(program: CProgram, kind: Kind, folder: Path, options: BuildOptions, flags: Sequence[str]) -> list[str]:
@@ -169,16 +173,36 @@ def _object(
     return made
 
 
-def _run(options: BuildOptions, folder: Path, arguments: Sequence[str], commands: Commands | None = None) -> None:
+def _archive(options: BuildOptions, folder: Path, member: str) -> None:
+    """An archive of one object, by the archiver that the compiler names."""
     compiler = options.compiler()
+    archiver = compiler.archiver()
+    result = Commands().run((archiver, "rcs", "result", member), folder, compile_timeout())
+    if result.returncode != 0 or not begins_as(folder / "result", "a"):
+        raise _failed(compiler, (archiver, "rcs", "result", member), folder, result.stderr or "it wrote no archive")
+
+
+def _run(options: BuildOptions, folder: Path, arguments: Sequence[str], commands: Commands | None = None) -> None:
+    """Run the compiler, and see that it made what was asked for: a broken one may say that it did."""
+    compiler, made = options.compiler(), folder / arguments[arguments.index("-o") + 1]
     try:
         result = compiler.run(arguments, folder, commands)
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except subprocess.TimeoutExpired as error:
+        raise _endless(compiler, arguments, folder) from error
+    except OSError as error:
         raise _failed(compiler, arguments, folder, str(error)) from error
     if result.returncode != 0:
         raise _failed(compiler, arguments, folder, result.stderr or f"exit status {result.returncode}")
-    if not (folder / arguments[arguments.index("-o") + 1]).is_file():
+    if not made.is_file():
         raise _failed(compiler, arguments, folder, "it reported success and wrote nothing")
+    if not begins_as(made, "o"):
+        raise _failed(compiler, arguments, folder, f"it reported success, but '{made.name}' is no object file")
+
+
+def _endless(compiler: Toolchain, arguments: Sequence[str], folder: Path) -> MscError:
+    message = f"the C compiler did not end within {compile_timeout():g} seconds: {compiler.version}"
+    notes = (f"the command was: {' '.join((*compiler.command, *arguments))}", f"its files are in {folder}")
+    return MscError(Diagnostic("MSC0512", message, notes=notes, help=f"{TIMEOUT_VARIABLE}=SECONDS gives it more time"))
 
 
 def _failed(compiler: Toolchain, arguments: Sequence[str], folder: Path, text: str) -> MscError:

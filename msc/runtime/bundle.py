@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,17 +9,17 @@ from typing import TYPE_CHECKING
 
 from msc.runtime.flags import BUILD_FLAGS, THREAD_FLAGS
 from msc.runtime.program import CProgram
-from msc.runtime.program_text import main_text, manifest_text, selftest_text, table_text, tensor_text
+from msc.runtime.program_text import bundle_manifest, main_text, readme_text, selftest_text, table_text, tensor_text
 from msc.runtime.weights import weights_assembly, write_weights
 from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.folder_outputs import FolderOutput, filled_folder
+from msc.support.outputs import Guard
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     Arrays = Sequence[NDArray[np.generic]]
-
-_MANIFEST = "manifest.json"
 
 
 @dataclass(frozen=True)
@@ -34,59 +32,35 @@ class Golden:
     """Absolute and relative, of each output."""
 
 
-def write_bundle(program: CProgram, weights: Mapping[str, NDArray[np.generic]], golden: Golden, folder: Path) -> Path:
-    """Write the bundle; an earlier bundle at `folder` is replaced, any other content is an error.
+def write_bundle(
+    program: CProgram,
+    weights: Mapping[str, NDArray[np.generic]],
+    golden: Golden,
+    folder: Path,
+    guard: Guard | None = None,
+) -> Path:
+    """Write the bundle, whole or not at all.
 
-    Raises MSC0004 (cannot write there) and MSC0505 (weights or golden data do not fit).
+    Of an earlier bundle at `folder` the files that its manifest lists are replaced, or go; all others stay. Raises
+    MSC0004 (cannot write there), MSC0010, MSC0011 (`Guard.check`) and MSC0505 (weights or golden data do not fit).
     """
-    _check_place(folder)
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=f".{folder.name[:32]}.", dir=folder.parent))
-        draft.chmod(0o755)
-    except OSError as error:
-        raise _cannot_write(folder, error.strerror or str(error)) from error
-    try:
-        _write_files(program, weights, golden, draft)
-        _exchange(draft, folder)
-    except OSError as error:
-        raise _cannot_write(folder, error.strerror or str(error)) from error
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+    with filled_folder(folder, guard or Guard()) as files:
+        _write_files(program, weights, golden, files)
     return folder
 
 
-def _check_place(folder: Path) -> None:
-    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise _cannot_write(folder, "it is not a folder")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / _MANIFEST).is_file():
-        raise _cannot_write(folder, "the folder holds other files")
-
-
-def _cannot_write(folder: Path, reason: str) -> MscError:
-    return MscError(Diagnostic("MSC0004", f"cannot write '{folder}': {reason}"))
-
-
-def _exchange(draft: Path, folder: Path) -> None:
-    """Put the finished draft in the folder's place."""
-    old = draft.with_name(f"{draft.name}.old")
-    if folder.exists():
-        folder.rename(old)
-    draft.rename(folder)
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def _write_files(program: CProgram, weights: Mapping[str, NDArray[np.generic]], golden: Golden, folder: Path) -> None:
+def _write_files(
+    program: CProgram, weights: Mapping[str, NDArray[np.generic]], golden: Golden, files: FolderOutput
+) -> None:
     texts = _texts(program, golden)
     if program.signature.weights_bytes:
         texts[f"{program.name}_weights.S"] = weights_assembly(program)
-        with (folder / f"{program.name}_weights.bin").open("wb") as file:
+        with files.open(f"{program.name}_weights.bin") as file:
             write_weights(program, weights, file)
-    (folder / "golden.bin").write_bytes(_golden_bytes(program, golden))
-    names = [*texts, *(path.name for path in folder.iterdir()), _MANIFEST]
-    texts[_MANIFEST] = manifest_text(program, sorted(set(names)))
+    files.write("golden.bin", _golden_bytes(program, golden))
     for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
+        files.write(name, text)
+    files.finish(bundle_manifest(program, files.digests))
 
 
 def _texts(program: CProgram, golden: Golden) -> dict[str, str]:
@@ -99,6 +73,7 @@ def _texts(program: CProgram, golden: Golden) -> dict[str, str]:
         "main.c": main_text(),
         "selftest.c": selftest_text(golden.tolerances),
         "Makefile": _makefile(program),
+        "README.md": readme_text(program),
     }
 
 

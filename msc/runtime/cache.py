@@ -22,11 +22,13 @@ from typing import TYPE_CHECKING
 
 from msc.runtime.build import BuildOptions, build, compile_flags
 from msc.runtime.program import CProgram
+from msc.runtime.recognition import is_built
 from msc.support import file_memo
-from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.diagnostics import MscError
 from msc.support.file_memo import FileMemo
 from msc.support.files import append_file, replacing
 from msc.support.hashing import digest
+from msc.support.outputs import Guard, OutputSet
 from msc.targets.detection import detect_flags, detect_machine
 
 if TYPE_CHECKING:
@@ -148,20 +150,21 @@ class Cache:
     def _check(self, path: Path, key: str) -> bool:
         return self.memo.find_out(path, lambda: key if _is_valid(path, key) else None) is not None
 
-    def place(self, entry: Path, out: Path) -> None:
+    def place(self, entry: Path, out: Path, guard: Guard | None = None) -> None:
         """Copy an entry to `out`, as it was built; not if that was done before and `out` is as it was left then.
 
-        Raises MSC0004.
+        Raises as `place_artifact`.
         """
         copied = f"copy of {entry.stem}"
         with suppress(OSError):
-            if self.memo.recall(out) == copied and not out.is_symlink():
+            if out.is_file() and self.memo.recall(out) == copied and not out.is_symlink():
                 os.utime(out)
                 self.memo.find_out(out, lambda: copied)
                 return
-        place_artifact(entry, out)
+        place_artifact(entry, out, guard)
         with suppress(OSError):
-            self.memo.find_out(out, lambda: copied)
+            if out.is_file():
+                self.memo.find_out(out, lambda: copied)
 
     def clear(self) -> int:
         """Remove every entry; how many there were."""
@@ -231,15 +234,20 @@ def _remove(*paths: Path) -> None:
             path.unlink()
 
 
-def place_artifact(source: Path, out: Path) -> None:
-    """Copy an artifact, from the cache or elsewhere, as it was built: without the trailer. Raises MSC0004."""
-    try:
-        with replacing(out, durable=False) as target:
-            append_file(source, target)
-            with source.open("rb") as opened:
-                target.truncate(target.tell() - trailer_bytes(opened.fileno(), target.tell()))
-    except OSError as error:
-        raise MscError(Diagnostic("MSC0004", f"cannot write '{out}': {error.strerror}")) from error
+def place_artifact(source: Path, out: Path, guard: Guard | None = None) -> None:
+    """Copy an artifact, from the cache or elsewhere, as it was built: without the trailer.
+
+    Raises MSC0004, and with a guard MSC0010 and MSC0011.
+    """
+    with OutputSet(guard or Guard(force=True), durable=False) as files, files.open(out, is_library) as target:
+        append_file(source, target)
+        with source.open("rb") as opened:
+            target.truncate(target.tell() - trailer_bytes(opened.fileno(), target.tell()))
+
+
+def is_library(path: Path) -> bool:
+    """Whether msc built this shared library. Raises OSError."""
+    return is_built(path, "so")
 
 
 def trailer_bytes(descriptor: int, size: int) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ctypes
 import json
 import subprocess
-import tempfile
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -21,6 +20,7 @@ from msc.runtime.toolchain import find_toolchain
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.files import write_text
 from msc.support.hashing import digest
+from msc.support.temporary import temporary_folder
 from msc.targets.detection import detect_cores, detect_cpu_model, detect_flags, detect_machine
 
 _FLAGS = ("-O3", "-std=gnu11", "-march=native", "-ffp-contract=fast")
@@ -63,9 +63,9 @@ def probe(threads: int = 1) -> Machine:
 
     Raises MSC0502 when there is no C compiler and MSC0508 when a program fails.
     """
-    with tempfile.TemporaryDirectory(prefix="msc-probe-") as folder:
-        (fma,) = _rates(_built("fma", Path(folder)), threads)
-        triads = _rates(_built("triad", Path(folder)), threads, map(str, WORKING_SETS))
+    with temporary_folder("probe") as folder:
+        (fma,) = _rates(_built("fma", folder), threads)
+        triads = _rates(_built("triad", folder), threads, map(str, WORKING_SETS))
     bandwidths = tuple((size * threads, rate) for size, rate in zip(WORKING_SETS, triads, strict=True))
     return Machine(detect_cpu_model(), detect_cores(), fma, triads[-1], threads, bandwidths)
 
@@ -77,8 +77,8 @@ def multiply_add_rate(threads: int = 1) -> Generator[Callable[[], float]]:
     So many threads may run slower for long than they do for a moment, and a shared machine is not always as fast.
     Raises as `probe`.
     """
-    with tempfile.TemporaryDirectory(prefix="msc-probe-") as folder:
-        program = _built("fma", Path(folder))
+    with temporary_folder("probe") as folder:
+        program = _built("fma", folder)
         yield lambda: _rates(program, threads, ("4",))[0]
 
 
@@ -89,8 +89,8 @@ def rate_at_clock() -> Generator[Callable[[], float]]:
     What ran before has set the clock: a core does fewer multiply-adds after work that needs more power than they do
     alone, as work that also reads memory does. Raises as `probe`.
     """
-    with tempfile.TemporaryDirectory(prefix="msc-probe-") as folder:
-        library = ctypes.CDLL(str(_built("fma", Path(folder), "-shared", "-fPIC")))
+    with temporary_folder("probe") as folder:
+        library = ctypes.CDLL(str(_built("fma", folder, "-shared", "-fPIC")))
         measure = library.multiply_adds_per_second
         measure.argtypes, measure.restype = (ctypes.c_long,), ctypes.c_double
         yield lambda: float(measure(_SHORT_STEPS))

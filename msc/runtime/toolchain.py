@@ -6,9 +6,11 @@ import os
 import shlex
 import shutil
 import subprocess
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import nan
 from pathlib import Path
 
 from msc.runtime.commands import Commands
@@ -17,8 +19,9 @@ from msc.support.diagnostics import Diagnostic, MscError
 
 _CANDIDATES = ("cc", "gcc", "clang")
 _VERSION_TIMEOUT = 20
-COMPILE_TIMEOUT = 1800
-"""Seconds after which a C compiler is taken to hang."""
+TIMEOUT_VARIABLE = "MSC_CC_TIMEOUT"
+"""The environment variable with the seconds after which a C compiler is taken to hang."""
+_COMPILE_TIMEOUT = 300.0
 
 
 @dataclass(frozen=True)
@@ -41,11 +44,29 @@ class Toolchain:
         """Whether a program compiles and links with these flags."""
         return _links(self.command, tuple(flags))
 
+    def archiver(self) -> str:
+        """The `ar` that goes with the compiler. Raises OSError and TimeoutExpired."""
+        asked = Commands().run((*self.command, "-print-prog-name=ar"), None, _VERSION_TIMEOUT)
+        return asked.stdout.strip() or "ar"
+
     def run(
         self, arguments: Sequence[str], folder: Path, commands: Commands | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Run the compiler in `folder`, as one of `commands`. OSError, TimeoutExpired and Stopped come through."""
-        return (commands or Commands()).run((*self.command, *arguments), folder, COMPILE_TIMEOUT)
+        return (commands or Commands()).run((*self.command, *arguments), folder, compile_timeout())
+
+
+def compile_timeout() -> float:
+    """Seconds that one run of the compiler may take. Raises MSC0008 when the variable holds something else."""
+    text = os.environ.get(TIMEOUT_VARIABLE, "")
+    try:
+        seconds = float(text) if text else _COMPILE_TIMEOUT
+    except ValueError:
+        seconds = nan
+    if not 0 < seconds < threading.TIMEOUT_MAX:
+        message = f"{TIMEOUT_VARIABLE} is '{text}', which is no number of seconds"
+        raise MscError(Diagnostic("MSC0008", message, help=f"unset it, or write {TIMEOUT_VARIABLE}=300"))
+    return seconds
 
 
 def find_toolchain() -> Toolchain:
@@ -56,15 +77,19 @@ def find_toolchain() -> Toolchain:
 @lru_cache(maxsize=8)
 def _find(wanted: str, path: str) -> Toolchain:
     """Cached by what it depends on: the environment's CC and PATH."""
-    try:
-        named = tuple(shlex.split(wanted))
-    except ValueError as error:
-        raise _no_compiler(wanted) from error
+    named = _words(wanted)
     for command in (named,) if named else tuple((name,) for name in _CANDIDATES):
         version = _version(command, path)
         if version is not None:
             return Toolchain(command, version)
     raise _no_compiler(wanted)
+
+
+def _words(wanted: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(wanted))
+    except ValueError as error:
+        raise _no_compiler(wanted) from error
 
 
 def _version(command: tuple[str, ...], path: str) -> str | None:

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from hashlib import sha256
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from msc.runtime.program import CProgram, WeightSlot
 from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.folder_outputs import Writable
+from msc.support.marks import is_marked
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 _CHUNK = 1 << 24
 
 
-def write_weights(program: CProgram, arrays: Arrays, file: BinaryIO) -> None:
+def write_weights(program: CProgram, arrays: Arrays, file: Writable) -> None:
     """Write the weights in their layout, gaps as zeros. `arrays` maps parameters to data of the slot's size.
 
     Raises MSC0505 when one is missing or of another size.
@@ -36,7 +38,7 @@ def write_weights(program: CProgram, arrays: Arrays, file: BinaryIO) -> None:
     _pad(file, program.signature.weights_bytes - position)
 
 
-def _pad(file: BinaryIO, count: int) -> None:
+def _pad(file: Writable, count: int) -> None:
     if count < 0:
         raise MscError(Diagnostic("MSC0505", "the weights overlap or exceed their layout"))
     file.write(bytes(count))
@@ -101,7 +103,8 @@ def fill_room(linked: Path, program: CProgram, arrays: Arrays) -> bool:
         return fits
 
 
-_ASSEMBLY = """/* The weights of {name}: the bytes of {name}_weights.bin, read-only, in ELF and Mach-O. */
+_ASSEMBLY = """/* The weights of {name}: the {bytes} bytes of {name}_weights.bin, read-only, in ELF and Mach-O.
+   Assemble in this folder, or say where it is:  cc -I FOLDER -c FOLDER/{name}_weights.S */
 #if defined(__APPLE__)
     .section __TEXT,__const
     .p2align 6
@@ -122,5 +125,14 @@ _{name}_weights:
 
 
 def weights_assembly(program: CProgram) -> str:
-    """The text of `<name>_weights.S`, which the C compiler assembles; it finds the bytes beside itself."""
-    return _ASSEMBLY.format(name=program.name)
+    """The text of `<name>_weights.S`, which the C compiler assembles.
+
+    It finds the bytes in the working folder, and in those of `-I`.
+    """
+    return _ASSEMBLY.format(name=program.name, bytes=program.signature.weights_bytes)
+
+
+def is_weights_file(path: Path) -> bool:
+    """Whether a file is the `<name>_weights.bin` that the `<name>_weights.S` beside it names. Raises OSError."""
+    text = path.with_suffix(".S")
+    return is_marked(text) and f" the {path.stat().st_size} bytes of {path.name}," in text.read_text("utf-8")

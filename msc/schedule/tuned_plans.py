@@ -83,6 +83,15 @@ def read_tuning(path: Path) -> TuningFile:
         raise _malformed(path, str(error)) from error
 
 
+def is_tuning(path: Path) -> bool:
+    """Whether a file is of `msc tune`. Raises OSError."""
+    try:
+        read_tuning(path)
+    except MscError:
+        return False
+    return True
+
+
 def _entry(item: dict[str, object]) -> TunedPlan:
     texts = [item[name] for name in ("label", "key", "target")]
     plan, threads, before, after = (item[name] for name in ("plan", "threads", "before_us", "after_us"))

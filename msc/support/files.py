@@ -8,22 +8,43 @@ import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
-from msc.support.diagnostics import Diagnostic, Location, MscError
+from msc.support.diagnostics import Diagnostic, Location, MscError, did_you_mean
+from msc.support.streams import is_stream, read_stream
 
 MAXIMUM_SOURCE_BYTES = 16 << 20
 """Source text is read whole; weights, which are larger, are not in it."""
 
 
 def read_source(path: Path) -> str:
-    """The text of a source file. Raises MSC0001 (unreadable), MSC0002 (too large) and MSC0003 (not UTF-8)."""
+    """The text of a source file, or of a stream (`-` is the standard input), which is read once.
+
+    Raises MSC0001 (unreadable), MSC0002 (too large) and MSC0003 (not UTF-8).
+    """
     try:
+        if is_stream(str(path)):
+            return decode_source(read_stream(str(path), MAXIMUM_SOURCE_BYTES), source_name(str(path)))
         with path.open("rb") as file:
             data = file.read(MAXIMUM_SOURCE_BYTES + 1)
-    except OSError as error:
-        raise MscError(Diagnostic("MSC0001", f"cannot read '{path}': {error.strerror}")) from error
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise MscError(Diagnostic("MSC0001", f"cannot read '{path}': {reason}", help=_near(path))) from error
     return decode_source(data, str(path))
+
+
+def source_name(path: str) -> str:
+    """What diagnostics call a source."""
+    return "<stdin>" if path == "-" else path
+
+
+def _near(path: Path) -> str | None:
+    """A file of the same extension beside one that is not there, whose name is like it."""
+    if path.exists():
+        return None
+    with suppress(OSError, ValueError):
+        return did_you_mean(path.name, [entry.name for entry in path.parent.iterdir() if entry.suffix == path.suffix])
+    return None
 
 
 def decode_source(data: bytes, name: str) -> str:
@@ -51,7 +72,7 @@ def write_bytes(path: Path, data: bytes, *, durable: bool = True) -> None:
         file.write(data)
 
 
-def append_file(source: Path, target: BinaryIO) -> None:
+def append_file(source: Path, target: IO[bytes]) -> None:
     """Copy a file to the end of an open one; the system does it where it can, and some file systems share the blocks.
 
     Raises OSError.
@@ -70,7 +91,7 @@ def make_folder(path: Path) -> Path:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise _cannot_write(path, error) from error
+        raise cannot_write(path, error) from error
     return path
 
 
@@ -84,28 +105,31 @@ def replacing(path: Path, *, durable: bool = True) -> Generator[BinaryIO]:
     try:
         descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name[:64]}.", suffix=".tmp", dir=path.parent)
     except OSError as error:
-        raise _cannot_write(path, error) from error
+        raise cannot_write(path, error) from error
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
             file.flush()
             if durable:
                 os.fsync(file.fileno())
-        _give_default_mode(temporary)
+        os.chmod(temporary, default_mode())
         os.replace(temporary, path)
     except OSError as error:
-        raise _cannot_write(path, error) from error
+        raise cannot_write(path, error) from error
     finally:
         with suppress(OSError):
             os.unlink(temporary)
 
 
-def _give_default_mode(temporary: str) -> None:
-    """Give the mode that `open` would: mkstemp makes files private."""
+def default_mode(*, executable: bool = False) -> int:
+    """The mode that `open` would give, or a linker: mkstemp makes files private."""
     mask = os.umask(0)
     os.umask(mask)
-    os.chmod(temporary, 0o666 & ~mask)
+    return (0o777 if executable else 0o666) & ~mask
 
 
-def _cannot_write(path: Path, error: OSError) -> MscError:
-    return MscError(Diagnostic("MSC0004", f"cannot write '{path}': {error.strerror}"))
+def cannot_write(path: Path | str, error: OSError | ValueError) -> MscError:
+    """The MSC0004 of a failure of the system's."""
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    name = f"'{path}'" if isinstance(path, Path) else path
+    return MscError(Diagnostic("MSC0004", f"cannot write {name}: {reason}"))

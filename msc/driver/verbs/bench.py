@@ -9,14 +9,19 @@ import click
 from msc.driver.completion import files
 from msc.driver.options import CompileOptions
 from msc.driver.verbs.model_options import with_compile_options
+from msc.driver.verbs.verb import COUNT, NUMBER, Verb
 
 
-@click.command(name="bench")
+@click.command(name="bench", cls=Verb)
 @click.argument("model", shell_complete=files)
 @click.option("--input", "inputs", multiple=True, metavar="NAME=VALUE", help="@x.npy, or a literal like 2xf32=1,2.")
-@click.option("--random", "seed", type=int, default=0, show_default=True, metavar="SEED", help="For all other inputs.")
-@click.option("--seconds", default=1.0, show_default=True, help="How long to measure.")
-@click.option("--warm-up", default=10, show_default=True, metavar="N", help="Calls before that, which do not count.")
+@click.option(
+    "--random", "seed", type=COUNT, default=0, show_default=True, metavar="SEED", help="For all other inputs."
+)
+@click.option("--seconds", type=NUMBER, default=1.0, show_default=True, help="How long to measure.")
+@click.option(
+    "--warm-up", type=COUNT, default=10, show_default=True, metavar="N", help="Calls before that, which do not count."
+)
 @click.option("--kernels", is_flag=True, help="Time every kernel as well, in a build with clocks between them.")
 @click.option("--json", "as_json", is_flag=True, help="Print seconds as JSON.")
 @click.option("--no-cache", is_flag=True, help="Compile even if there is an earlier result.")

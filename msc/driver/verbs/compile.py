@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from msc.driver.completion import files, forms, one_of, stages
 from msc.driver.options import CompileOptions, Reporting
 from msc.driver.verbs.model_options import with_compile_options
+from msc.driver.verbs.verb import Verb
+
+if TYPE_CHECKING:
+    from msc.driver.forms import Output
 
 
-@click.command(name="compile")
+@click.command(name="compile", cls=Verb)
 @click.argument("model", shell_complete=files)
 @click.option("-o", "--output", "out", metavar="OUT", help="Where to; its extension says what. Default: C, to stdout.")
 @click.option(
-    "--emit", metavar="FORM", help="graph, opt, gk, loop, c, obj, so, exe or bundle.", shell_complete=one_of(forms)
+    "--emit",
+    metavar="FORM",
+    help="graph, opt, gk, loop, c, obj, archive, so, exe or bundle.",
+    shell_complete=one_of(forms),
 )
 @click.option(
     "--stop-after",
@@ -30,6 +38,7 @@ from msc.driver.verbs.model_options import with_compile_options
 @click.option("--timing", is_flag=True, help="Print what each step took to stderr.")
 @click.option("--save-temps", metavar="FOLDER", help="Keep the files that the C compiler gets.")
 @click.option("--profile", is_flag=True, help="Add a clock around every kernel, for msc bench.")
+@click.option("--force", is_flag=True, help="Let OUT be an input, or replace files that msc did not write.")
 @click.option("--no-cache", is_flag=True, help="Do not look for an earlier result.")
 @with_compile_options
 def command(
@@ -44,6 +53,7 @@ def command(
     timing: bool,
     save_temps: str | None,
     profile: bool,
+    force: bool,
     no_cache: bool,
     options: CompileOptions,
 ) -> None:
@@ -53,32 +63,34 @@ def command(
     """
     from dataclasses import replace
 
-    reporting = Reporting(frozenset(print_ir_after), _folder(dump_stages), verify_each, _path(save_temps))
-    chosen = replace(options, name=name, profile=profile)
-    _compile(model, emit or stop_after, out, chosen, reporting, timing, not no_cache)
+    from msc.driver.applicable_options import C, idle_options
+    from msc.driver.forms import choose_output
+    from msc.driver.verbs.model_options import given_options
+
+    output = choose_output(emit, out, stop_after)
+    last = output.form if output.form == output.last_stage else C
+    for option in idle_options(given_options(click.get_current_context()), last):
+        click.echo(f"note: {option} changes nothing up to stage '{last}'", err=True)
+    reporting = Reporting(frozenset(print_ir_after), _folder(dump_stages), verify_each, _path(save_temps), force)
+    _compile(model, output, replace(options, name=name, profile=profile), reporting, timing, not no_cache)
 
 
 def _compile(
-    model: str,
-    form: str | None,
-    out: str | None,
-    options: CompileOptions,
-    reporting: Reporting,
-    timing: bool,
-    use_cache: bool,
+    model: str, output: Output, options: CompileOptions, reporting: Reporting, timing: bool, use_cache: bool
 ) -> None:
-    from msc.driver.forms import choose_output
-
-    output = choose_output(form, out)
     if output.form == "so" and output.path is not None and not timing:
         from msc.driver.libraries import library_of
+        from msc.support.outputs import Guard
 
-        library_of(model, options, reporting, use_cache=use_cache).place(output.path)
+        named = (Path(model), *(() if options.tuned is None else (options.tuned,)))
+        Guard(named, reporting.force).check_inputs(output.path)
+        library = library_of(model, options, reporting, use_cache=use_cache)
+        library.place(output.path, Guard(library.inputs, reporting.force))
         return
     from msc.driver.emission import emit
     from msc.driver.timing_table import timing_table
 
-    compilation = emit(model, output, options, reporting)
+    compilation = emit(model, output, options, reporting, force=reporting.force)
     if timing:
         click.echo(timing_table(compilation.steps), err=True)
 

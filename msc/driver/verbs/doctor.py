@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import click
 
+from msc.driver.verbs.verb import Verb
 from msc.support.diagnostics import MscError
 from msc.support.wording import counted
 
@@ -29,7 +30,7 @@ class Finding:
         return line if self.remedy is None else f"{line}\n     {'':<12} fix: {self.remedy}"
 
 
-@click.command(name="doctor")
+@click.command(name="doctor", cls=Verb)
 def command() -> int:
     """Check Python, the packages, the C compiler, threads, the CPU and the cache folder; exit 1 if something is amiss.
 

@@ -12,6 +12,7 @@ import click
 from msc.driver.completion import subjects, words_or_files
 from msc.driver.options import CompileOptions
 from msc.driver.verbs.model_options import with_compile_options
+from msc.driver.verbs.verb import Verb
 from msc.support.codes import CODES
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 
@@ -19,7 +20,7 @@ _OPERATION = re.compile(r"ms(\.\w+)?")
 _CODE = re.compile(r"(MSC)?\w{0,8}", re.IGNORECASE)
 
 
-@click.command(name="explain")
+@click.command(name="explain", cls=Verb)
 @click.argument("subject", metavar="MODEL|CODE|OPERATION", required=False, shell_complete=words_or_files(subjects))
 @click.option("--kernel", metavar="NAME", help="Only the kernel of this label or function name.")
 @click.option("--measured", metavar="FILE", help="Show times beside it, of msc bench --kernels --json.")

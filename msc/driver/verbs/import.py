@@ -7,14 +7,16 @@ from pathlib import Path
 import click
 
 from msc.driver.completion import files
+from msc.driver.verbs.verb import Verb
 
 
-@click.command(name="import")
+@click.command(name="import", cls=Verb)
 @click.argument("model", metavar="MODEL.onnx", shell_complete=files)
 @click.option("-o", "--output", metavar="FILE.mir", help="Write there; default: the model's name with .mir.")
+@click.option("--force", is_flag=True, help="Let it replace files that msc did not write.")
 @click.option("--dim", "dims", multiple=True, metavar="NAME=SIZE", help="Size of a dimension the model leaves open.")
 @click.option("--input-value", "values", multiple=True, metavar="NAME=1,2", help="Fix an input, e.g. axes=0,1.")
-def command(model: str, output: str | None, dims: tuple[str, ...], values: tuple[str, ...]) -> None:
+def command(model: str, output: str | None, force: bool, dims: tuple[str, ...], values: tuple[str, ...]) -> None:
     """Import an ONNX model: write FILE.mir and, for its weights, FILE.safetensors.
 
     Example: msc import resnet.onnx -o resnet.mir --dim batch=8
@@ -24,8 +26,11 @@ def command(model: str, output: str | None, dims: tuple[str, ...], values: tuple
     from msc.driver.verbs.model_options import parse_dims, parse_input_values
     from msc.importers.onnx import save
     from msc.ir.verification import verify_module
+    from msc.support.outputs import Guard
 
     options = CompileOptions(dims=parse_dims(dims), input_values=parse_input_values(values))
     imported = load_onnx(model, options)
     verify_module(imported.module)
-    save(imported, Path(output) if output is not None else Path(model).with_suffix(".mir"))
+    out = Path(output) if output is not None else Path(model).with_suffix(".mir")
+    files = (Path(model), *(Path(model).parent / name for name in imported.files))
+    save(imported, out, Guard(files, force))

@@ -9,9 +9,10 @@ import click
 from msc.driver.completion import files
 from msc.driver.options import CompileOptions
 from msc.driver.verbs.model_options import with_compile_options
+from msc.driver.verbs.verb import Verb
 
 
-@click.command(name="inspect")
+@click.command(name="inspect", cls=Verb)
 @click.argument("file", shell_complete=files)
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 @with_compile_options

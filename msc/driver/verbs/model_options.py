@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import TypeVar
@@ -94,6 +94,8 @@ def with_compile_options(function: Callable[..., R]) -> Callable[..., R]:
         **rest: object,
     ) -> R:
         folder = Path(weights) if weights is not None else None
+        named = tuple(without.split(",")) if without else ()
+        _check_given(rest, start, named)
         options = CompileOptions(
             target,
             march,
@@ -105,7 +107,7 @@ def with_compile_options(function: Callable[..., R]) -> Callable[..., R]:
             input_values=parse_input_values(input_values),
             tuned=Path(tuned) if tuned is not None else None,
             flush_subnormals=flush_subnormals,
-            without=(*(without.split(",") if without else ()), *(("winograd",) if no_winograd else ())),
+            without=(*named, *(("winograd",) if no_winograd else ())),
         )
         return function(*args, options=options, **rest)
 
@@ -115,6 +117,30 @@ def with_compile_options(function: Callable[..., R]) -> Callable[..., R]:
     return command
 
 
+def given_options(context: click.Context) -> list[str]:
+    """The options that stand on the command line, by their long names."""
+    source = click.core.ParameterSource.COMMANDLINE
+    given = [p for p in context.command.params if p.name and context.get_parameter_source(p.name) is source]
+    return [p.opts[-1] for p in given if isinstance(p, click.Option)]
+
+
+_MODEL_ARGUMENTS = ("model", "file", "subject")
+
+
+def _check_given(arguments: Mapping[str, object], start: str | None, without: Sequence[str]) -> None:
+    """Raises MSC0014 for options that do nothing for the model."""
+    from msc.driver.applicable_options import ACTS, check_applicable, stage_at_start
+
+    context = click.get_current_context()
+    model = next((str(arguments[name]) for name in _MODEL_ARGUMENTS if arguments.get(name) is not None), None)
+    if model is None:
+        return
+    compiled = model.endswith((".so", ".safetensors")) and context.info_name in ("run", "bench", "inspect")
+    stage = None if compiled else stage_at_start(model, start)
+    if compiled or stage is not None:
+        check_applicable([option for option in given_options(context) if option in ACTS], model, stage, without)
+
+
 def parse_input_values(texts: Sequence[str]) -> dict[str, str]:
     """Values by input from `NAME=1,2`. Raises MSC0008."""
     values = dict[str, str]()
@@ -122,6 +148,7 @@ def parse_input_values(texts: Sequence[str]) -> dict[str, str]:
         name, equals, value = text.rpartition("=")
         if not equals or not name:
             raise MscError(Diagnostic("MSC0008", f"--input-value {text}: write NAME=1,2, as in --input-value axes=0,1"))
+        _once("--input-value", name, values)
         values[name] = value
     return values
 
@@ -135,8 +162,14 @@ def parse_dims(texts: Sequence[str]) -> dict[str, Dim]:
         if not equals or not name or not _is_size(low) or (dots and not _is_size(high)):
             message = f"--dim {text}: write NAME=SIZE, as in --dim batch=8, or a range, as in --dim batch=1..64"
             raise MscError(Diagnostic("MSC0008", message))
+        _once("--dim", name, sizes)
         sizes[name] = (int(low), int(high)) if dots else int(low)
     return sizes
+
+
+def _once(option: str, name: str, known: Mapping[str, object]) -> None:
+    if name in known:
+        raise MscError(Diagnostic("MSC0008", f"{option} gives '{name}' twice", help="leave one of them out"))
 
 
 def _is_size(text: str) -> bool:

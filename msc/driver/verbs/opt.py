@@ -8,9 +8,10 @@ import click
 
 from msc.driver.completion import files, passes, several_of
 from msc.driver.verbs.cell_options import with_cells
+from msc.driver.verbs.verb import Verb
 
 
-@click.command(name="opt")
+@click.command(name="opt", cls=Verb)
 @click.argument("file", default="-", shell_complete=files)
 @click.option(
     "-p",
@@ -22,6 +23,7 @@ from msc.driver.verbs.cell_options import with_cells
     shell_complete=several_of(passes),
 )
 @click.option("-o", "--output", metavar="FILE", help="Write there instead of to the standard output.")
+@click.option("--force", is_flag=True, help="Let FILE be the input, or one that msc did not write.")
 @click.option("--generic", is_flag=True, help="Print the generic form, which upstream MLIR reads.")
 @click.option("--debuginfo", is_flag=True, help="Print the location of each operation.")
 @click.option("--print-ir-after", multiple=True, metavar="PASS|all|changed", help="Print the module to stderr then.")
@@ -35,6 +37,7 @@ def command(
     file: str,
     pipeline: str,
     output: str | None,
+    force: bool,
     generic: bool,
     debuginfo: bool,
     print_ir_after: tuple[str, ...],
@@ -51,12 +54,18 @@ def command(
     if show_passes or show_dialects:
         click.echo(_listing(show_passes))
         return
+    from pathlib import Path
+
     from msc.driver.opt import OptOptions, print_result, run_opt
+    from msc.support.outputs import Guard
 
     options = OptOptions(
         pipeline, generic, debuginfo, verify_each, frozenset(print_ir_after), split_input_file, verify_diagnostics
     )
-    print_result(run_opt(file, options), output)
+    guard = Guard((Path(file),), force)
+    if output is not None and output != "-":
+        guard.check_inputs(Path(output))
+    print_result(run_opt(file, options), output, guard)
 
 
 def _listing(passes: bool) -> str:

@@ -6,8 +6,10 @@ import json
 
 import click
 
+from msc.driver.verbs.verb import Verb
 
-@click.command(name="stages")
+
+@click.command(name="stages", cls=Verb)
 @click.option(
     "--passes", is_flag=True, help="Show what makes and verifies each stage, and why passes stand in this order."
 )

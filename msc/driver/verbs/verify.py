@@ -11,6 +11,7 @@ import click
 from msc.driver.completion import files
 from msc.driver.options import CompileOptions
 from msc.driver.verbs.model_options import with_compile_options
+from msc.driver.verbs.verb import COUNT, NUMBER, Verb
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,10 +19,12 @@ if TYPE_CHECKING:
     from msc.driver.differential import Check
 
 
-@click.command(name="verify")
+@click.command(name="verify", cls=Verb)
 @click.argument("model", shell_complete=files)
 @click.option("--input", "inputs", multiple=True, metavar="NAME=VALUE", help="@x.npy, or a literal like 2xf32=1,2.")
-@click.option("--random", "seed", type=int, default=0, show_default=True, metavar="SEED", help="For all other inputs.")
+@click.option(
+    "--random", "seed", type=COUNT, default=0, show_default=True, metavar="SEED", help="For all other inputs."
+)
 @click.option("--reference", metavar="MODEL", help="The graph that MODEL, a later stage, should compute.")
 @click.option(
     "--against",
@@ -30,9 +33,11 @@ if TYPE_CHECKING:
     show_default=True,
     help="What an ONNX model is compared with: onnxruntime runs the file itself.",
 )
-@click.option("--atol", default=1e-5, show_default=True, help="Absolute tolerance.")
-@click.option("--rtol", default=1e-4, show_default=True, help="Relative tolerance, of the largest element.")
-@click.option("--loop-limit", type=int, metavar="N", help="Interpret loops up to N operations.")
+@click.option("--atol", type=NUMBER, default=1e-5, show_default=True, help="Absolute tolerance.")
+@click.option(
+    "--rtol", type=NUMBER, default=1e-4, show_default=True, help="Relative tolerance, of the largest element."
+)
+@click.option("--loop-limit", type=COUNT, metavar="N", help="Interpret loops up to N operations.")
 @click.option("--json", "as_json", is_flag=True, help="Print the checks as JSON.")
 @with_compile_options
 def command(

@@ -9,17 +9,23 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.printer import Printer
 
 from msc.importers.onnx.model import Imported
-from msc.interp.safetensors_writing import write_safetensors
+from msc.interp.safetensors_writing import is_written_here, write_tensors
 from msc.interp.weights import FILE_ATTRIBUTE
-from msc.support.files import write_text
+from msc.support.marks import is_marked, marked
+from msc.support.outputs import Guard, OutputSet
 
 
-def save(imported: Imported, path: Path) -> None:
-    """Write `path` (.mir) and, if the model has parameters, the safetensors file of the same stem. Raises MSC0004."""
-    if imported.weights:
-        file = path.with_suffix(".safetensors")
-        write_safetensors(imported.weights, file)
-        imported.module.attributes[FILE_ATTRIBUTE] = StringAttr(file.name)
-    text = StringIO()
-    Printer(text).print_op(imported.module)
-    write_text(path, text.getvalue() + "\n")
+def save(imported: Imported, path: Path, guard: Guard | None = None) -> None:
+    """Write `path` (.mir) and, if the model has parameters, the safetensors file of the same stem: both or none.
+
+    Raises MSC0004, and MSC0010 and MSC0011 (`Guard.check`).
+    """
+    with OutputSet(guard or Guard()) as files:
+        if imported.weights:
+            file = path.with_suffix(".safetensors")
+            with files.open(file, is_written_here) as data:
+                write_tensors(imported.weights, data)
+            imported.module.attributes[FILE_ATTRIBUTE] = StringAttr(file.name)
+        text = StringIO()
+        Printer(text).print_op(imported.module)
+        files.write(path, marked(text.getvalue() + "\n"), is_marked)

@@ -1,8 +1,9 @@
 /* Runs the model on inputs from .npy files, or on made-up ones, and prints what comes out.
 
-     program [NAME=FILE.npy ...]
+     program [--help] [NAME=FILE.npy ...]
 
    Reads NumPy's format, version 1 to 3, C order, little-endian. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,34 +49,74 @@ static int same_shape(const char *header, const struct msc_tensor *tensor)
     return *p == ')';
 }
 
-static int right_header(const char *header, const struct msc_tensor *tensor)
+/* What is wrong with a header, or NULL. */
+static const char *header_fault(const char *header, const struct msc_tensor *tensor)
 {
     const char *descr = strstr(header, "'descr': '");
-    return descr && strncmp(descr + strlen("'descr': '") + 1, npy_type(tensor->dtype), 2) == 0 &&
-           descr[strlen("'descr': '")] != '>' && strstr(header, "'fortran_order': False") && same_shape(header, tensor);
+    if (!descr || strncmp(descr + strlen("'descr': '") + 1, npy_type(tensor->dtype), 2) != 0)
+        return "its elements are of another type";
+    if (descr[strlen("'descr': '")] == '>')
+        return "its bytes are big-endian";
+    if (!same_shape(header, tensor))
+        return "it has another shape";
+    return strstr(header, "'fortran_order': False") ? NULL : "it is in Fortran order (numpy.ascontiguousarray changes that)";
 }
 
-static int read_npy(const char *path, const struct msc_tensor *tensor, void *data)
+static const char *read_open_npy(FILE *file, const struct msc_tensor *tensor, void *data)
 {
     unsigned char magic[12];
     static char header[4096];
-    int read = 0;
+    if (fread(magic, 1, 10, file) != 10 || memcmp(magic, "\x93NUMPY", 6) != 0 ||
+        (magic[6] != 1 && fread(magic + 10, 1, 2, file) != 2))
+        return "it is no .npy file";
+    size_t length = magic[8] + 256u * magic[9];
+    if (magic[6] > 1)
+        length += 65536u * magic[10] + 16777216u * magic[11];
+    if (length >= sizeof header || fread(header, 1, length, file) != length)
+        return "it is no .npy file";
+    header[length] = 0;
+    const char *const fault = header_fault(header, tensor);
+    if (fault)
+        return fault;
+    return fread(data, tensor->element_bytes, tensor->elements, file) == tensor->elements ? NULL : "it is too short";
+}
+
+/* What is wrong with the file, or NULL. */
+static const char *read_npy(const char *path, const struct msc_tensor *tensor, void *data)
+{
     FILE *file = fopen(path, "rb");
     if (!file)
-        return 0;
-    if (fread(magic, 1, 10, file) == 10 && memcmp(magic, "\x93NUMPY", 6) == 0 &&
-        (magic[6] == 1 || fread(magic + 10, 1, 2, file) == 2)) {
-        size_t length = magic[8] + 256u * magic[9];
-        if (magic[6] > 1)
-            length += 65536u * magic[10] + 16777216u * magic[11];
-        if (length < sizeof header && fread(header, 1, length, file) == length) {
-            header[length] = 0;
-            read = right_header(header, tensor) &&
-                   fread(data, tensor->element_bytes, tensor->elements, file) == tensor->elements;
-        }
-    }
+        return strerror(errno);
+    const char *const fault = read_open_npy(file, tensor, data);
     fclose(file);
-    return read;
+    return fault;
+}
+
+/* Name, element type and shape. */
+static void print_tensor(FILE *file, const struct msc_tensor *tensor)
+{
+    fprintf(file, "%s %s [", tensor->name, tensor->dtype);
+    for (int k = 0; k < tensor->rank; ++k)
+        fprintf(file, "%s%zu", k ? ", " : "", tensor->shape[k]);
+    fprintf(file, "]");
+}
+
+static void print_inputs(FILE *file)
+{
+    for (int k = 0; k < MSC_INPUTS; ++k) {
+        fprintf(file, "  ");
+        print_tensor(file, &msc_tensors[k]);
+        fprintf(file, "\n");
+    }
+}
+
+static int help(const char *program)
+{
+    printf("usage: %s [NAME=FILE.npy ...]\n\n", program);
+    printf("Runs the model %s once and prints its outputs. Inputs that are not given are made up.\n", MSC_NAME);
+    printf("--help: shows the inputs that this program takes:\n");
+    print_inputs(stdout);
+    return 0;
 }
 
 /* Numbers in [0, 1) for f32 and f64, small integers for the rest; the same on every machine. */
@@ -101,10 +142,8 @@ static void make_up(const struct msc_tensor *tensor, void *data)
 
 static void print_summary(const struct msc_tensor *tensor, const void *data)
 {
-    printf("%s %s [", tensor->name, tensor->dtype);
-    for (int k = 0; k < tensor->rank; ++k)
-        printf("%s%zu", k ? ", " : "", tensor->shape[k]);
-    printf("]:");
+    print_tensor(stdout, tensor);
+    printf(":");
     for (size_t k = 0; k < tensor->elements && k < 16; ++k)
         printf(" %.9g", tensor_number(tensor, data, k));
     printf("%s\n", tensor->elements > 16 ? " ..." : "");
@@ -122,17 +161,28 @@ static int fill_inputs(int argc, char **argv, void *const *tensors)
             if (strlen(name) != (size_t)(equals - argv[k]) || strncmp(name, argv[k], strlen(name)) != 0)
                 continue;
             found = 1;
-            if (!read_npy(equals + 1, &msc_tensors[t], tensors[t]))
-                return fail("not a .npy file of this input's type and shape", argv[k]);
+            const char *const fault = read_npy(equals + 1, &msc_tensors[t], tensors[t]);
+            if (fault) {
+                fprintf(stderr, "%s: cannot use '%s': %s; the input is ", MSC_NAME, equals + 1, fault);
+                print_tensor(stderr, &msc_tensors[t]);
+                fprintf(stderr, "\n");
+                return 1;
+            }
         }
-        if (!found)
-            return fail("expected INPUT=FILE.npy", argv[k]);
+        if (!found) {
+            fprintf(stderr, "%s: '%s' is not INPUT=FILE.npy; the inputs are\n", MSC_NAME, argv[k]);
+            print_inputs(stderr);
+            return 1;
+        }
     }
     return 0;
 }
 
 int main(int argc, char **argv)
 {
+    for (int k = 1; k < argc; ++k)
+        if (strcmp(argv[k], "--help") == 0 || strcmp(argv[k], "-h") == 0)
+            return help(argv[0]);
     void *tensors[TENSORS + 1];
     void *const workspace = tensor_allocate(MSC_WORKSPACE_BYTES);
     int status = workspace ? 0 : fail("out of memory", "workspace");

@@ -1,4 +1,8 @@
-/* Runs the model on the inputs in golden.bin and compares its outputs with those stored after them. */
+/* Runs the model on the inputs in golden.bin and compares its outputs with those stored after them.
+
+     selftest [golden.bin]
+
+   The file lies beside the program, where no other is named. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,11 +66,20 @@ static int check(FILE *golden)
     return 0;
 }
 
-int main(void)
+/* golden.bin in the folder of the program. */
+static FILE *open_beside(const char *program)
 {
-    FILE *golden = fopen("golden.bin", "rb");
+    static char path[4096];
+    const char *const slash = strrchr(program, '/');
+    const int length = snprintf(path, sizeof path, "%.*sgolden.bin", slash ? (int)(slash - program + 1) : 0, program);
+    return length > 0 && (size_t)length < sizeof path ? fopen(path, "rb") : NULL;
+}
+
+int main(int argc, char **argv)
+{
+    FILE *golden = argc > 1 ? fopen(argv[1], "rb") : open_beside(argc ? argv[0] : "");
     if (!golden)
-        return fail("cannot read golden.bin");
+        return fail("cannot read golden.bin, which lies beside this program; an argument names it elsewhere");
     const int status = check(golden);
     fclose(golden);
     return status;

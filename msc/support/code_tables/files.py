@@ -58,6 +58,25 @@ CODES: tuple[Code, ...] = (
         "loop stage carries no decisions any more: explain the file that it was compiled from.",
     ),
     Code(
+        "MSC0010",
+        "output would replace its own input",
+        "The file to write is one that is read to make it: the model, its weights, an input or a tuning file. It "
+        "is known by its inode, so that links and other spellings of the path count. `--force` replaces it.",
+    ),
+    Code(
+        "MSC0011",
+        "output would replace a file that msc did not write",
+        "msc replaces a file without asking if it wrote it for the same output and nobody changed it since: texts "
+        "carry a checksum in their first line, libraries and programs the model's signature, folders a manifest. "
+        "An empty file is replaced as well. For any other, name another output, or give `--force`.",
+    ),
+    Code(
+        "MSC0014",
+        "option without effect",
+        "An option was given that changes nothing for this kind of model: an artifact is compiled already, a later"
+        " stage file is past the passes that the option is for, `--input-value` is for ONNX models. Leave it out.",
+    ),
+    Code(
         "MSC0020",
         "not enough memory",
         "The system gave no more memory. `msc inspect` shows what a model needs; `--max-memory` refuses larger ones.",

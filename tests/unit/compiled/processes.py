@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msc.dialects.arrays import numpy_dtype
-from msc.runtime.build import BuildOptions, compile_flags, write_sources
+from msc.runtime.build import BuildOptions, Kind, compile_flags, source_texts
 from msc.runtime.program import ALIGNMENT, CProgram, Signature
+from msc.runtime.weights import weights_assembly, write_weights
 
 Array: TypeAlias = NDArray[Any]
 
@@ -42,6 +43,16 @@ class Process:
         result = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
         assert result.returncode == 0, f"exit status {result.returncode} {result.stderr}"
         return tuple(_split((folder / "outputs").read_bytes(), self.signature))
+
+
+def write_sources(program: CProgram, weights: Mapping[str, Array], folder: Path, kind: Kind) -> None:
+    """The files that a compiler makes the `kind` of."""
+    for name, text in source_texts(program, kind).items():
+        (folder / name).write_text(text, "utf-8")
+    if program.signature.weights_bytes:
+        (folder / f"{program.name}_weights.S").write_text(weights_assembly(program), "utf-8")
+        with (folder / f"{program.name}_weights.bin").open("wb") as file:
+            write_weights(program, weights, file)
 
 
 def process(

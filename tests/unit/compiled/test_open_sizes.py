@@ -25,11 +25,11 @@ from msc.driver.reading_models import read_model
 from msc.driver.variants import variants_module
 from msc.interp import evaluate
 from msc.runtime.artifact import CompiledModel
-from msc.runtime.build import write_sources
 from msc.runtime.flags import SANITIZER_FLAGS
 from msc.runtime.toolchain import find_toolchain
 from msc.schedule.strategy import plain
 from msc.support.diagnostics import MscError
+from tests.unit.compiled.processes import write_sources
 
 Write = Callable[[str], Path]
 

@@ -32,7 +32,7 @@ def assert_same_results(tuned: Path) -> None:
 
 def test_a_tiny_budget_gives_a_file_that_a_compilation_takes(tmp_path: Path) -> None:
     said = list[str]()
-    found = tune(MLP, CompileOptions(), QUICK, 1.0, said.append)
+    found = tune(MLP, CompileOptions(), QUICK, 1.0, said.append).found
     path = tmp_path / "mlp.tune.json"
     path.write_text(found.to_json(), "utf-8")
     assert read_tuning(path) == found

@@ -142,7 +142,8 @@ def test_program_refuses_other_arrays(
     np.save(tmp_path / "x.npy", array)
     result = subprocess.run([path, f"x={tmp_path}/x.npy"], capture_output=True, text=True, check=False)
     assert result.returncode == 1
-    assert "not a .npy file of this input's type and shape" in result.stderr
+    assert result.stderr.startswith(f"scale: cannot use '{tmp_path}/x.npy': it")
+    assert result.stderr.endswith("; the input is x f32 [2, 3]\n")
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
