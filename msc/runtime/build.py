@@ -71,7 +71,7 @@ def build(
             append_seal(folder / "result", program.signature.to_json())
         place(folder / "result", out, executable=kind in ("so", "exe"))
     except MscError as error:
-        kept = any(d.code in ("MSC0503", "MSC0512") for d in error.diagnostics)
+        kept = any(d.code in ("MSC0503", "MSC0519") for d in error.diagnostics)
         if error.diagnostics[0].code == "MSC0503" and _is_for_another_machine(chosen.compiler(), program.march):
             kept = False
             raise _for_another_machine(chosen.compiler(), program.march) from error
@@ -202,7 +202,7 @@ def _run(options: BuildOptions, folder: Path, arguments: Sequence[str], commands
 def _endless(compiler: Toolchain, arguments: Sequence[str], folder: Path) -> MscError:
     message = f"the C compiler did not end within {compile_timeout():g} seconds: {compiler.version}"
     notes = (f"the command was: {' '.join((*compiler.command, *arguments))}", f"its files are in {folder}")
-    return MscError(Diagnostic("MSC0512", message, notes=notes, help=f"{TIMEOUT_VARIABLE}=SECONDS gives it more time"))
+    return MscError(Diagnostic("MSC0519", message, notes=notes, help=f"{TIMEOUT_VARIABLE}=SECONDS gives it more time"))
 
 
 def _failed(compiler: Toolchain, arguments: Sequence[str], folder: Path, text: str) -> MscError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from math import isfinite
+from typing import Any
 
 import click
 
@@ -24,7 +25,7 @@ class Verb(click.Command):
 class _Real(click.FloatRange):
     """A number that is at least 0 and finite."""
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number = float(super().convert(value, param, ctx))
         if not isfinite(number):
             self.fail(f"{value} is no finite number", param, ctx)

@@ -53,7 +53,7 @@ CODES: tuple[Code, ...] = (
         "failed, as the notes say. `msc doctor` checks the C compiler.",
     ),
     Code(
-        "MSC0512",
+        "MSC0519",
         "the C compiler does not end",
         "One run of the C compiler took longer than 300 seconds, or than the environment variable MSC_CC_TIMEOUT "
         "says, and was ended. The files are kept where the message says.",
