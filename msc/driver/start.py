@@ -1,4 +1,4 @@
-"""Where the programs `msc` and `msc-opt` begin: ^C ends them with one line while their modules are still being imported."""
+"""Where the programs `msc` and `msc-opt` begin: ^C ends them with one line while their modules are being imported."""
 
 from __future__ import annotations
 

@@ -106,13 +106,6 @@ def test_a_signal_leaves_nothing(model: Path, tmp_path: Path, number: signal.Sig
         os.kill(int(started.read_text()), 0)
 
 
-def test_interrupts_while_it_loads() -> None:
-    """From the first module of msc on; in Python's own first moments it alone can say something."""
-    script = "import os, signal, msc.driver.start; os.kill(os.getpid(), signal.SIGINT); import msc.driver.cli"
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert (result.returncode, result.stderr) == (130, "interrupted\n")
-
-
 ENDLESS = """func.func @main(%n: tensor<i64> {ms.name = "n"}) -> tensor<i64> {
   %r = scf.while (%a = %n) : (tensor<i64>) -> tensor<i64> {
     %z = ms.constant dense<0> : tensor<i64>

@@ -21,9 +21,9 @@ start.main()
 
 
 @pytest.mark.parametrize("module", ["msc.driver.cli", "click", "msc.driver.front", "msc.support.diagnostics"])
-def test_an_early_interrupt_is_quiet(module: str) -> None:
+def test_an_early_interrupt_takes_one_line(module: str) -> None:
     result = subprocess.run([sys.executable, "-c", CODE, module], capture_output=True, text=True, check=False)
-    assert (result.returncode, result.stdout, result.stderr) == (130, "", "")
+    assert (result.returncode, result.stdout, result.stderr) == (130, "", "interrupted\n")
 
 
 def test_ignored_interrupts_stay_ignored() -> None:
