@@ -14,6 +14,10 @@ _MAX_OPERATIONS = 20_000_000
 """Of isl for one access; it usually takes some thousands."""
 
 
+_FEW_DIVISIONS = 4
+"""With more of them isl may take hours to find the smallest point, which its limit of operations does not end."""
+
+
 class Undecided(Exception):
     """Whether an access leaves its array is not known."""
 
@@ -38,8 +42,9 @@ class Access:
 
 
 def escaping_iteration(loops: Sequence[LoopRange], access: Access) -> tuple[int, ...] | None:
-    """The loops' variables, outermost first, where the access first leaves its array; None if it never does.
+    """The loops' variables, outermost first, where the access leaves its array; None if it never does.
 
+    It is the first such iteration, but where many divisions would make that long to find.
     Raises Undecided where isl would take too long.
     """
     outside = " or ".join(_outside(access))
@@ -51,7 +56,11 @@ def escaping_iteration(loops: Sequence[LoopRange], access: Access) -> tuple[int,
     context.reset_operations()
     context.set_max_operations(_MAX_OPERATIONS)
     try:
-        point = isl.Set(f"{{ [{names}] : {conditions} }}").lexmin().sample_point()
+        escaping = isl.Set(f"{{ [{names}] : {conditions} }}")
+        if escaping.is_empty():
+            return None
+        divisions = sum(conditions.count(word) for word in (" mod ", "floor(", "ceil("))
+        point = (escaping.lexmin() if divisions <= _FEW_DIVISIONS else escaping).sample_point()
     except isl.Error as error:
         raise Undecided from error
     finally:

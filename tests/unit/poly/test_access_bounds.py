@@ -76,3 +76,14 @@ def test_the_verdict_is_that_of_trying(data: st.DataObject) -> None:
     access = data.draw(accesses(len(loops)))
     first = next((point for point in iterations(loops) if leaves(access, point)), None)
     assert escaping_iteration(loops, access) == first
+
+
+def test_many_divisions_are_decided_quickly() -> None:
+    dims = [AffineExpr.dimension(k) for k in range(12)]
+    total = AffineExpr.constant(0)
+    for k, dim in enumerate(dims):
+        total = total + (dim * (997 + k * 131)) % (1009 + k * 17)
+    loops = [LoopRange((AffineExpr.constant(0),), (AffineExpr.constant(1000 + k),)) for k in range(12)]
+    found = escaping_iteration(loops, Access((total % 5003,), (5002,), (0,)))
+    assert found is not None
+    assert (total % 5003).eval(found, ()) == 5002
