@@ -72,6 +72,8 @@ def compile(
     files.
     """
     with Door():
+        if isinstance(model, type):
+            refuse("model", model, "a Cell or a function, not a class", f"pass an object of it: {model.__name__}()")
         is_cell = callable(model)
         if examples and not is_cell:
             (target, threads, dims) = _positional(examples, (target, threads, dims))

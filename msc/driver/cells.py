@@ -23,7 +23,7 @@ from msc.driver.user_code import UserCode
 from msc.frontend.execution import program_of
 from msc.frontend.parameter import Parameter
 from msc.frontend.reader.capture import Arguments, Captured
-from msc.frontend.reader.entry import read_call, taken_apart
+from msc.frontend.reader.entry import Unread, read_call, taken_apart
 from msc.frontend.reader.graph import Graph
 from msc.frontend.reader.journal import Value
 from msc.frontend.reader.structures import Constant, Entries, Items, Leaf, Template
@@ -62,7 +62,10 @@ def capture(target: Any, examples: Sequence[Any], name: str | None = None) -> Ce
     arguments = taken_apart(tuple(examples), {})
     with UserCode("MSC0854", f"{_name_of(target)} raises an error"):
         found = read_call(target, arguments, _interpreted, True, set())
-    assert isinstance(found, Captured)
+    if isinstance(found, Unread):
+        raise MscError(found.diagnostic)
+    if not isinstance(found, Captured):
+        raise MscError(Diagnostic("MSC0850", f"{_name_of(target)} cannot be compiled whole: Python runs a part of it"))
     return _Capture(target, arguments, found, name).model()
 
 

@@ -82,6 +82,20 @@ def test_what_is_no_model(value: Any) -> None:
         msc.compile(value)
 
 
+def test_what_is_no_cell() -> None:
+    kinds: list[Any] = [object, int, msc.nn.ReLU]
+    for kind in kinds:
+        with pytest.raises(MscError, match=r"MSC0008.*not a class(.|\n)*pass an object of it"):
+            msc.compile(kind)
+    shared = [msc.Tensor(X)]
+
+    def first(a: list[msc.Tensor], b: list[msc.Tensor]) -> msc.Tensor:
+        return a[0] + b[0]
+
+    with pytest.raises(MscError, match="MSC0845"):
+        msc.compile(first, shared, shared)
+
+
 def test_models_in_memory(tmp_path: Path) -> None:
     path = tmp_path / "a.mir"
     path.write_text(TEXT, "utf-8")
