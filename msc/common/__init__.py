@@ -1,9 +1,8 @@
 """MindSpore's `common`: the names that programs import from there. Nothing is defined here."""
 
 from msc.frontend.dtypes import DType
-from msc.frontend.initializers import initializer
 from msc.frontend.parameter import Parameter, ParameterTuple
 from msc.frontend.randomness import get_seed, set_seed
 from msc.ops import Tensor
 
-__all__ = ["DType", "Parameter", "ParameterTuple", "Tensor", "get_seed", "initializer", "set_seed"]
+__all__ = ["DType", "Parameter", "ParameterTuple", "Tensor", "get_seed", "set_seed"]

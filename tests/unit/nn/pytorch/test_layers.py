@@ -32,8 +32,9 @@ def matched(cell: Cell, module: torch.nn.Module) -> None:
 
 
 def agree(ours: Any, theirs: Any, tolerance: float = 1e-5) -> None:
-    if type(theirs) is tuple:
-        for a, b in zip(ours, theirs, strict=True):
+    if not hasattr(theirs, "detach"):
+        parts: Any = zip(ours, theirs, strict=True)
+        for a, b in parts:
             agree(a, b, tolerance)
     else:
         np.testing.assert_allclose(ours.asnumpy(), theirs.detach().numpy(), rtol=tolerance, atol=tolerance)
