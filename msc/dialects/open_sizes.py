@@ -35,7 +35,7 @@ CONSTANT = "ms.size"
 LIVE = "ms.live"
 """Of a result of the entry function, or of an `ms.iota`: the factors of each of its dimensions, as in `gk.live`."""
 WHOLE = "ms.whole"
-"""Of a result of the entry function that is written whole, whatever part of it is live."""
+"""Of a result that is written whole, or an argument that may be read anywhere, whatever part of it is live."""
 KERNEL_SIZES, KERNEL_LIVE = "gk.sizes", "gk.live"
 
 

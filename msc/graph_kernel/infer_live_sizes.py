@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, UnitAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import SSAValue
+from xdsl.ir import BlockArgument, SSAValue
 from xdsl.passes import ModulePass
 
+from msc.analysis.kernel_model import capacity_model
 from msc.analysis.live_values import LiveValues
 from msc.dialects.gk import KernelOp
-from msc.dialects.open_sizes import LIVE, live_attribute, live_tensor, module_sizes, set_live_inputs
+from msc.dialects.ms.base import ViewOp
+from msc.dialects.open_sizes import LIVE, WHOLE, live_attribute, live_tensor, module_sizes, set_live_inputs
 from msc.ir.entry import entries
 from msc.ir.locations import source_location
 from msc.ir.typed import static_shape
@@ -42,6 +44,7 @@ def _note(live: LiveValues, function: FuncOp) -> None:
     for kernel in function.walk():
         if isinstance(kernel, KernelOp):
             set_live_inputs(kernel, live.inputs(kernel), live.sizes)
+            _mark_whole(live, kernel, function)
     results = function.body.block.last_op
     assert isinstance(results, ReturnOp)
     given = list(function.res_attrs or [DictionaryAttr({})] * len(results.operands))
@@ -57,6 +60,18 @@ def _note(live: LiveValues, function: FuncOp) -> None:
             for attributes, dims in zip(given, lives, strict=True)
         ]
     )
+
+
+def _mark_whole(live: LiveValues, kernel: KernelOp, function: FuncOp) -> None:
+    """An argument of open size that is read at indices that are data needs its memory, wherever they may lead."""
+    positions = {array for statement in capacity_model(kernel).statements for array in statement.whole_reads()}
+    for value in (value for number, value in enumerate(kernel.inputs) if number in positions):
+        while isinstance(value.owner, ViewOp):
+            value = value.owner.operands[0]
+        if isinstance(value, BlockArgument) and value in function.args and not all(map(is_whole, live.of(value))):
+            given = list(function.arg_attrs or [DictionaryAttr({})] * len(function.args))
+            given[value.index] = DictionaryAttr({**given[value.index].data, WHOLE: UnitAttr()})
+            function.arg_attrs = ArrayAttr(given)
 
 
 def _meant(live: LiveValues, value: SSAValue, attributes: DictionaryAttr) -> LiveShape:

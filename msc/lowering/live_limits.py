@@ -1,7 +1,7 @@
 """How many elements the caller's tensors have in a call, where its sizes decide that: fewer than their buffers.
 
-A tensor whose first dimension alone is open lies in as much memory as the call's size asks for; others, and those that
-are copied whole, in memory for the largest sizes.
+A tensor whose first dimension alone is open lies in as much memory as the call's size asks for; others, those that
+are copied whole, and those that say so (`ms.whole`), in memory for the largest sizes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
-from msc.dialects.open_sizes import argument_sizes, live_tensor
+from msc.dialects.open_sizes import WHOLE, argument_sizes, live_tensor
 from msc.ir.entry import find_entry
 from msc.ir.typed import static_shape
 from msc.lowering.buffer_types import root_buffer
@@ -51,7 +51,7 @@ def _arguments(entry: func.FuncOp) -> Iterator[LiveLimit]:
     copied = {root_buffer(v) for op in entry.walk() if isinstance(op, memref.CopyOp) for v in op.operands}
     given = list(entry.arg_attrs) if entry.arg_attrs else [DictionaryAttr({})] * len(entry.args)
     for argument, attributes in zip(entry.args, given, strict=True):
-        if argument in sizes or argument in copied or not sizes:
+        if argument in sizes or argument in copied or WHOLE in attributes.data or not sizes:
             continue
         shape = static_shape(argument)
         bounds = [dim[0].bound for dim in live_tensor(attributes.data, shape, list(sizes.values()))]

@@ -285,7 +285,8 @@ class TileOp(BasicOp):
         shape, multiples = self.padded_shape(), self.ints("multiples")
         d = dims(2 * len(shape))
         inner = d[1::2]
-        write = [r * n + i for r, i, n in zip(d[0::2], inner, shape, strict=True)]
+        axes = zip(d[0::2], inner, shape, multiples, strict=True)
+        write = [i if m == 1 else r * n + i for r, i, n, m in axes]
         extents = [size for pair in zip(multiples, shape, strict=True) for size in pair]
         return (copy_statement(extents, write, inner[len(shape) - len(self.shape(0)) :], self.dtype(0)),)
 
