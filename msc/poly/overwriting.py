@@ -64,7 +64,7 @@ def _sources(model: KernelModel, target: int) -> list[int]:
         if statement is not None:
             here = {r.operand for r in reads(statement.body) if r.index == statement.write and not r.indirect}
             internal = [a for a in sorted(here) if model.arrays[a].kind == "internal" and _only_write(model, a)]
-            todo += internal
+            todo += [array for array in internal if array not in found]
             found.update(dict.fromkeys(internal))
     order = [s.target for s in model.statements]
     return sorted(found, key=order.index, reverse=True)

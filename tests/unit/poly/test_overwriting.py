@@ -1,0 +1,34 @@
+"""Which internal arrays may lie in an output: found in time that grows with the kernel, not with its paths."""
+
+from __future__ import annotations
+
+from msc.poly.compute import dims
+from msc.poly.model import KernelModel
+from msc.poly.overwriting import overlays
+from msc.poly.plan import Group, Plan
+from msc.poly.scalar import apply
+from msc.poly.tree import schedule_tree
+from msc.schedule.staging import own_loops
+from tests.unit.poly.kernels import array, read, statement
+
+
+def doubling(count: int) -> KernelModel:
+    """Each array is the sum of both before it: the number of paths grows exponentially."""
+    (i,) = dims(1)
+    arrays = (
+        array(4, kind="input"),
+        array(4, kind="input"),
+        *(array(4) for _ in range(count)),
+        array(4, kind="output"),
+    )
+    statements = tuple(
+        statement((4,), k, (i,), apply("add", read(k - 1, 1, i), read(k - 2, 1, i))) for k in range(2, len(arrays))
+    )
+    return KernelModel(arrays, statements, ("add",) * len(statements))
+
+
+def test_every_array_is_looked_at_once() -> None:
+    model = doubling(40)
+    plan = Plan((), tuple(Group((k,), own_loops(model, k, ())) for k in range(len(model.statements))))
+    found = overlays(model, plan, schedule_tree(model, plan), range(2, 42))
+    assert set(found.values()) <= {42}
