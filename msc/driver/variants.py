@@ -129,7 +129,7 @@ def _rounds(
     end = time.perf_counter() + seconds
     while len(samples) < _LEAST_ROUNDS + _WARM_UP or (len(samples) < _MOST_ROUNDS and time.perf_counter() < end):
         sample = np.zeros(len(calls), np.float64)
-        model.profile_into(inputs, outputs, sample)
+        model.profile_into(inputs, outputs, sample, shared=True)
         samples.append(sample[kernels])
     return np.maximum(np.array(samples[_WARM_UP:]), 1e-9)
 

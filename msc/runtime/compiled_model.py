@@ -251,13 +251,15 @@ class CompiledModel:
         self.profile_into(checked, outputs, seconds)
         return self.ordered(checked, outputs)
 
-    def profile_into(self, inputs: Sequence[Array], outputs: Sequence[Array], seconds: NDArray[np.float64]) -> None:
-        """As `profile`, into memory as `call_into` takes it."""
+    def profile_into(
+        self, inputs: Sequence[Array], outputs: Sequence[Array], seconds: NDArray[np.float64], *, shared: bool = False
+    ) -> None:
+        """As `profile`, into memory as `call_into` takes it; `shared` outputs may overlap, where only times matter."""
         if not self._calls.has_clocks:
             message = "the model was built without clocks between its kernels"
             raise MscError(Diagnostic("MSC0609", message, help="msc compile MODEL --profile -o model.so"))
         checked = self.check(inputs)
-        check_outputs(self._signature, sizes_of(self._signature, checked), checked, outputs)
+        check_outputs(self._signature, sizes_of(self._signature, checked), checked, outputs, shared=shared)
         check_seconds(seconds, len(self.calls))
         memory = self._local.memory
         addresses = [address_of(array) for array in (*checked, *outputs)]

@@ -17,8 +17,13 @@ from msc.support.wording import counted
 Array: TypeAlias = NDArray[Any]
 
 
-def check_outputs(signature: Signature, sizes: Sequence[int], inputs: Sequence[Array], outputs: object) -> None:
-    """Check arrays for the outputs of a call of these sizes on these inputs. Raises MSC0613."""
+def check_outputs(
+    signature: Signature, sizes: Sequence[int], inputs: Sequence[Array], outputs: object, *, shared: bool = False
+) -> None:
+    """Check arrays for the outputs of a call of these sizes on these inputs; `shared` ones may overlap each other.
+
+    Raises MSC0613.
+    """
     specs = signature.outputs
     if not isinstance(outputs, list | tuple):
         raise _refused(f"the model writes to a list of {counted(len(specs), 'array')}, got {described(outputs)}")
@@ -33,7 +38,8 @@ def check_outputs(signature: Signature, sizes: Sequence[int], inputs: Sequence[A
             raise _refused(f"memory for output '{tensor.name}' {reason}")
         if any(np.may_share_memory(array, other) for other in seen):
             raise _refused(f"memory for output '{tensor.name}' is shared with an input or another output")
-        seen.append(array)
+        if not shared:
+            seen.append(array)
 
 
 def _objection(array: Array | None, tensor: TensorSpec, shape: tuple[int, ...]) -> str | None:
