@@ -117,7 +117,8 @@ class Walker:
             return self._call(function, proto, inputs, place)
         domain = "" if proto.domain in DEFAULT_DOMAINS else proto.domain
         opset = frame.opsets.get(domain, 1)
-        check_attributes(proto, opset, node_label(proto), place)
+        if domain in frame.opsets:
+            check_attributes(proto, opset, node_label(proto), place)
         if importer_of(domain, proto.op_type, opset) is not None:
             return self._import(proto, inputs, frame, place, opset)
         with Faults(node_label(proto), place):
