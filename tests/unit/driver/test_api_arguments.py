@@ -15,6 +15,7 @@ import pytest
 
 import msc
 from msc import MscError
+from msc.nn import ReLU
 
 TEXT = """builtin.module @small {
   func.func @main(%x: tensor<?x4xf32> {ms.name = "x", ms.dims = ["batch", ""]}) -> (tensor<?x4xf32> {ms.name = "y"}) {
@@ -83,7 +84,7 @@ def test_what_is_no_model(value: Any) -> None:
 
 
 def test_what_is_no_cell() -> None:
-    kinds: list[Any] = [object, int, msc.nn.ReLU]
+    kinds: list[Any] = [object, int, ReLU]
     for kind in kinds:
         with pytest.raises(MscError, match=r"MSC0008.*not a class(.|\n)*pass an object of it"):
             msc.compile(kind)
