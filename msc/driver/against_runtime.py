@@ -136,7 +136,7 @@ class _Comparison:
         except _failures() as error:
             reason = str(error).strip().partition("\n")[0]
             reason = reason if len(reason) <= _REASON else f"...{reason[-_REASON:]}"
-            raise MscError(Diagnostic("MSC0720", f"ONNX Runtime does not run '{self._path}': {reason}")) from error
+            raise MscError(Diagnostic("MSC0721", f"ONNX Runtime does not run '{self._path}': {reason}")) from error
 
 
 def _failures() -> tuple[type[Exception], ...]:

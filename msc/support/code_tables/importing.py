@@ -83,7 +83,7 @@ CODES: tuple[Code, ...] = (
         " package `onnxruntime`.",
     ),
     Code(
-        "MSC0720",
+        "MSC0721",
         "ONNX Runtime does not run the model",
         "`msc verify --against onnxruntime` runs the file with ONNX Runtime; what it says stands in the message.",
     ),

@@ -72,6 +72,6 @@ def test_a_model_that_onnx_runtime_does_not_run(tmp_path: Path, monkeypatch: pyt
     made = model([node("Add", ["x", "x"], ["y"])], [tensor("x", [2], TensorProto.UINT16)], [tensor("y", None)])
     result = verified(made, tmp_path)
     assert isinstance(result.exception, MscError)
-    assert "MSC0720" in str(result.exception)
+    assert "MSC0721" in str(result.exception)
     monkeypatch.setattr("msc.driver.against_runtime.find_spec", _no_package)
     assert "MSC0717" in str(verified(made, tmp_path).exception)
