@@ -16,7 +16,7 @@ from msc.driver.model_inputs import Value, choose_inputs
 from msc.driver.model_on_call import made_for
 from msc.driver.options import CompileOptions
 from msc.runtime.machine import Machine, measured_machine
-from msc.runtime.timing import Timing, measure
+from msc.runtime.timing import MOST_CALLS, Timing, measure
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.wording import counted
 
@@ -110,10 +110,14 @@ def measurement_text(measurement: Measurement) -> str:
     ]
     lines = [f"{', '.join(parts)}, minimum {_us(timing.minimum)} over {counted(len(timing.samples), 'call')}"]
     lines.append(f"{1 / timing.median:,.0f} calls a second; the first call took {_us(measurement.first)}")
+    if len(timing.samples) == MOST_CALLS:
+        lines.append(f"measured {MOST_CALLS:,} calls, which is the most, and ended before the time was over")
     if measurement.kernels:
         columns = f"{'GFLOP/s':>10}{'of peak':>9}{'GB/s':>9}{'of memory':>11}"
         lines.append(f"\n{'kernel':<44}{'us':>12}{'share':>8}{columns}")
         lines += map(_kernel_line, measurement.kernels, measurement.rates)
+        rest = max(0.0, timing.median - sum(kernel.seconds for kernel in measurement.kernels))
+        lines.append(f"{'(the call from Python, and between kernels)':<44}{rest * 1e6:>12.2f}")
     return "\n".join(lines)
 
 

@@ -39,6 +39,11 @@ class _LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] == "help":
+            args = [*args[1:2], "--help"]
+            if args[0] == "--help":
+                click.echo(ctx.get_help())
+                ctx.exit()
         if args and args[0] not in VERBS and not args[0].startswith("-"):
             from msc.support.diagnostics import did_you_mean
 

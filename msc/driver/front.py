@@ -54,7 +54,9 @@ class Reports:
             case click.exceptions.Exit():
                 return error.exit_code
             case click.ClickException():
-                error.show()
+                with suppress(OSError):
+                    error.show()
+                _abandon_output()
                 return error.exit_code
             case Ended():
                 leave(error.number)
@@ -86,14 +88,16 @@ def _open_standard_streams() -> None:
             os.fstat(descriptor)
         except OSError:
             os.open(os.devnull, os.O_RDONLY)
-    stdout: TextIO | None = sys.stdout
-    sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False) if stdout is None else stdout
+    streams: tuple[TextIO | None, TextIO | None] = (sys.stdout, sys.stderr)
+    out, errors = (stream or os.fdopen(k + 1, "w", closefd=False) for k, stream in enumerate(streams))
+    sys.stdout, sys.stderr = out, errors
 
 
 def _abandon_output() -> None:
     """Where output cannot be written, Python would complain once more when it flushes at exit."""
-    try:
-        sys.stdout.flush()
-    except (OSError, ValueError):
-        with suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    for descriptor, stream in ((1, sys.stdout), (2, sys.stderr)):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            with suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)

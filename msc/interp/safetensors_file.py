@@ -167,7 +167,9 @@ def _mapped(path: Path) -> mmap.mmap | bytes:
 
 def _missing(path: Path, reason: str) -> MscError:
     try:
-        names = [entry.name for entry in path.parent.iterdir() if entry.suffix == ".safetensors"]
+        names = [
+            entry.name for entry in path.parent.iterdir() if entry.suffix == ".safetensors" and entry.name != path.name
+        ]
     except (OSError, ValueError):
         names = []
     return MscError(

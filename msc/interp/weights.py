@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TypeAlias
 
@@ -56,7 +57,8 @@ class Weights(Mapping[str, Array]):
         name = module.attributes.get(FILE_ATTRIBUTE)
         if not isinstance(name, StringAttr):
             message = f"the module has parameters, but no attribute {FILE_ATTRIBUTE} names their safetensors file"
-            raise MscError(Diagnostic("MSC0306", message, source_location(module)))
+            line = f'builtin.module attributes {{{FILE_ATTRIBUTE} = "{_found_in(folder)}"}} {{ ... }}'
+            raise MscError(Diagnostic("MSC0306", message, source_location(module), help=f"write {line}"))
         return cls.open(weights_path(folder, name.data), parameters)
 
     def __getitem__(self, name: str) -> Array:
@@ -69,6 +71,14 @@ class Weights(Mapping[str, Array]):
 
     def __len__(self) -> int:
         return len(self._names)
+
+
+def _found_in(folder: Path) -> str:
+    """The only weights in a folder, or a name that stands for one."""
+    with suppress(OSError):
+        names = [entry.name for entry in folder.iterdir() if entry.suffix == ".safetensors"]
+        return names[0] if len(names) == 1 else "FILE.safetensors"
+    return "FILE.safetensors"
 
 
 def weights_path(folder: Path, name: str) -> Path:

@@ -33,8 +33,12 @@ class Timing:
         return {"samples": len(self.samples), "minimum": self.minimum, **percentiles}
 
 
+MOST_CALLS = 100_000
+"""Of one measurement: more say no more."""
+
+
 def measure(
-    call: Callable[[], object], *, warm_up: int = 3, seconds: float = 1.0, least: int = 10, most: int = 100_000
+    call: Callable[[], object], *, warm_up: int = 3, seconds: float = 1.0, least: int = 10, most: int = MOST_CALLS
 ) -> Timing:
     """Call again and again for `seconds`, at least `least` and at most `most` times; the warm-up does not count."""
     for _ in range(warm_up):

@@ -3,6 +3,7 @@
 Atheris (libFuzzer) keeps what reaches new code and changes it further, in bytes or by the target's own mutator. Every
 answer must be a result or an MscError, within `SECONDS` of CPU time and `MEMORY_BYTES`. What is not is written to a
 file, and the run goes on; it fails at the end. A file given as INPUT is run alone, without Atheris.
+`cli` and `environment` run random command lines, each as a process of its own, and need no Atheris.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ _TARGETS = {
     "api": ("tests.fuzz.api_arguments", "ApiArguments"),
     "artifact": ("tests.fuzz.artifacts", "Artifacts"),
 }
+_COMMANDS = ("cli", "environment")
+"""Random command lines, without Atheris: each is a process of its own."""
 _INTERNAL = "MSC09"
 """The first letters of the codes that say that msc itself is wrong."""
 
@@ -110,13 +113,19 @@ def _mutator(target: Target, atheris: Any) -> Callable[[bytes, int, int], bytes]
 
 
 @click.command()
-@click.argument("name", metavar="TARGET", type=click.Choice(list(_TARGETS)))
+@click.argument("name", metavar="TARGET", type=click.Choice([*_TARGETS, *_COMMANDS]))
 @click.argument("file", metavar="[INPUT]", required=False, type=click.Path(path_type=Path, exists=True))
 @click.option("--minutes", default=10.0, show_default=True)
+@click.option("--seconds", type=float, help="The same in seconds.")
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(1))
 @click.option("--out", default="fuzz-findings", show_default=True, type=click.Path(path_type=Path))
-def main(name: str, file: Path | None, minutes: float, seed: int, out: Path) -> None:
+def main(name: str, file: Path | None, minutes: float, seconds: float | None, seed: int, out: Path) -> None:
     """Fuzz a target until the time is over; exit 1 if there was a fault."""
+    minutes = minutes if seconds is None else seconds / 60
+    if name in _COMMANDS:
+        from tests.fuzz.commands import fuzz
+
+        sys.exit(0 if fuzz(name, 60 * minutes, seed, out) else 1)
     if file is not None:
         click.echo(answer(load(name), file.read_bytes()))
         return

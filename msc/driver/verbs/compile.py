@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,6 +68,8 @@ def command(
     from msc.driver.forms import choose_output
     from msc.driver.verbs.model_options import given_options
 
+    if out is None and sys.stdout is not None and sys.stdout.isatty():
+        raise click.UsageError("a terminal is no place for hundreds of lines; -o FILE names a file, -o - means it")
     output = choose_output(emit, out, stop_after)
     last = output.form if output.form == output.last_stage else C
     for option in idle_options(given_options(click.get_current_context()), last):
