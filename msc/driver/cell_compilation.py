@@ -139,11 +139,19 @@ def text_of(target: Any, examples: Sequence[Any]) -> str:
 def export_cell(target: Any, examples: Sequence[Any], path: Path, file_format: str) -> str:
     """Write a Cell in a format. Raises MSC0007 for one that there is not."""
     form = {"MIR": "graph", "MINDIR": "graph"}.get(file_format.upper(), file_format.lower())
-    if form not in FORMS or form == "davinci":
-        known = ["MIR", "ONNX", *(f.upper() for f in FORMS if f not in ("graph", "onnx", "davinci"))]
+    if form not in FORMS:
+        known = ["MIR", "ONNX", *(f.upper() for f in FORMS if f not in ("graph", "onnx"))]
         near = did_you_mean(file_format.upper(), known) or f"there are {', '.join(known)}"
         raise MscError(Diagnostic("MSC0007", f"there is no format '{file_format}' to export", help=near))
-    extension = {"graph": ".mir", "onnx": ".onnx", "obj": ".o", "exe": "", "bundle": "", "opt": ".opt.mir"}
+    extension = {
+        "graph": ".mir",
+        "onnx": ".onnx",
+        "obj": ".o",
+        "archive": ".a",
+        "exe": "",
+        "bundle": "",
+        "opt": ".opt.mir",
+    }
     suffix = extension.get(form, f".{form}" if form in ("so", "c") else f".{form}.mir")
     out = path if suffix == "" or path.name.endswith(suffix) else path.with_name(path.name + suffix)
     if form == "graph":

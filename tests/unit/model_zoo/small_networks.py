@@ -49,5 +49,5 @@ def with_random_weights(net: nn.Cell) -> nn.Cell:
 
 def arrays(result: Any) -> list[Array]:
     """The results of a network as arrays."""
-    items: Any = result if isinstance(result, tuple) else (result,)
+    items: list[Any] = [*result] if isinstance(result, tuple) else [result]
     return [item.asnumpy() if isinstance(item, Tensor) else np.asarray(item) for item in items]
