@@ -11,7 +11,6 @@ from msc import Tensor
 from msc.dialects.arrays import Array
 from msc.model_zoo import LeNet5
 
-
 RECORDED = [0.029382, -0.015364, -0.022076, -0.154884, 0.050070, 0.114839, -0.112224, -0.037601, 0.072628, 0.063218]
 """What MindSpore 2.10.0 gives, before and after its export."""
 
