@@ -42,7 +42,7 @@ _REASON = 200
 def verify_against_runtime(model: str, options: CompileOptions, settings: Settings) -> tuple[Check, ...]:
     """The outputs in order; behind one that diverges, the first node that does, if it still does.
 
-    Raises MSC0008 for a model that is not ONNX, MSC0717 without the packages, MSC0720 where ONNX Runtime fails, and
+    Raises MSC0008 for a model that is not ONNX, MSC0717 without the packages, MSC0721 where ONNX Runtime fails, and
     what compiling raises.
     """
     if not is_onnx(model):
@@ -119,7 +119,7 @@ class _Comparison:
         return None
 
     def _expected(self, model: ModelProto) -> list[Array]:
-        """What ONNX Runtime gives, without its optimisations. Raises MSC0720."""
+        """What ONNX Runtime gives, without its optimisations. Raises MSC0721."""
         import onnxruntime
 
         runtime = cast(Any, onnxruntime)  # its stubs are partly untyped
