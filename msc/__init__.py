@@ -102,6 +102,11 @@ _EXPORTS: dict[str, tuple[str, str]] = {
     "tensor": ("msc.ops", "tensor"),
     "compile": ("msc.driver.api", "compile"),
     "export": ("msc.driver.api", "export"),
+    "dtype_to_nptype": ("msc.common.dtype", "dtype_to_nptype"),
+    "float_": ("msc.common.dtype", "float_"),
+    "int_": ("msc.common.dtype", "int_"),
+    "ms_function": ("msc.frontend.jit", "jit"),
+    "pytype_to_dtype": ("msc.common.dtype", "pytype_to_dtype"),
     "get_context": ("msc.frontend.modes", "get_context"),
     "jit": ("msc.frontend.jit", "jit"),
     "load": ("msc.runtime.artifact", "load"),
@@ -122,7 +127,9 @@ def __getattr__(name: str) -> object:
     if name in _MODULES:
         return import_module(f"msc.{name}")
     if name not in _EXPORTS:
-        raise AttributeError(f"module 'msc' has no attribute '{name}'")
+        from msc.frontend.errors import missing_name
+
+        raise missing_name("msc", name, [*_EXPORTS, *_MODULES])
     module, attribute = _EXPORTS[name]
     value: object = getattr(import_module(module), attribute)
     globals()[name] = value

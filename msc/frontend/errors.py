@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import linecache
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import ClassVar
 
-from msc.support.diagnostics import Diagnostic, Location, MscError
+from msc.support.diagnostics import Diagnostic, Location, MscError, did_you_mean
 
 _PACKAGE = str(Path(__file__).parents[1]) + "/"
 _STANDARD_LIBRARY = str(Path(linecache.__file__).parent) + "/"
@@ -110,6 +110,13 @@ def _characters(text: str | None, column: int) -> int:
 
 def _name(code: CodeType) -> str:
     return code.co_qualname.replace(".<locals>", "")
+
+
+def missing_name(module: str, name: str, names: Iterable[str]) -> AttributeError:
+    """The error of a name that a module of the API does not have; Python's own for what Python asks itself."""
+    if name.startswith("__"):
+        return AttributeError(name)
+    return ApiAttributeError("MSC0832", f"{module} has no '{name}'", help=did_you_mean(name, names))
 
 
 class NeedsValue(ApiError):

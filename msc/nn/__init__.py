@@ -2,6 +2,7 @@
 
 # isort: off
 # fmt: off
+from msc.frontend.errors import missing_name
 from msc.nn.activation import (
     CELU, ELU, GELU, GLU, FastGelu, Hardtanh, HShrink, HSigmoid, HSwish, LeakyReLU, LogSigmoid, LogSoftmax, Mish,
     PReLU, ReLU, ReLU6, SeLU, Sigmoid, SiLU, Softmax, Softmax2d, Softmin, Softplus, SoftShrink, Softsign, Tanh,
@@ -52,3 +53,7 @@ __all__ = [
     "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer", "TripletMarginLoss", "Upsample",
     "ZeroPad2d", "get_activation",
 ]
+
+
+def __getattr__(name: str) -> object:
+    raise missing_name("msc.nn", name, __all__)

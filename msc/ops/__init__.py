@@ -2,6 +2,7 @@
 
 # isort: off
 # fmt: off
+from msc.frontend.errors import missing_name
 from msc.frontend.parameter import Parameter, ParameterTuple
 from msc.frontend.tensor import Tensor
 from msc.ops.activation import (
@@ -41,7 +42,7 @@ from msc.ops.losses import (
     triplet_margin_loss,
 )
 from msc.ops.matrices import diag, diagonal, trace
-from msc.ops.methods import is_floating_point, itemset, numel
+from msc.ops.methods import is_floating_point, is_tensor, itemset, numel, scalar_to_tensor, tuple_to_array
 from msc.ops.normalisation import (
     batch_norm, dropout, dropout1d, dropout2d, dropout3d, group_norm, l2_normalize, layer_norm, lrn, normalize,
     rms_norm,
@@ -151,29 +152,33 @@ __all__ = [
     "gather_nd", "ge", "gelu", "getitem", "glu", "greater", "greater_equal", "group_norm", "gt", "gumbel_softmax",
     "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hinge_embedding_loss", "hstack", "huber_loss",
     "identity", "index_add", "index_fill", "index_select", "inner", "interpolate", "invert", "is_floating_point",
-    "isclose", "isfinite", "isinf", "isnan", "itemset", "kl_div", "l1_loss", "l2_loss", "l2_normalize",
-    "layer_norm", "le", "leaky_relu", "lerp", "less", "less_equal", "linspace", "log", "log1p", "log2", "log10",
-    "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logsigmoid", "logspace",
-    "logsumexp", "lrn", "lt", "margin_ranking_loss", "masked_fill", "masked_select", "matmul", "max",
-    "max_pool2d", "max_with_index", "maximum", "mean", "median", "meshgrid", "min", "min_with_index", "minimum",
-    "mish", "mm", "movedim", "mse_loss", "mul", "multinomial", "multiply", "mv", "narrow", "ne", "neg",
-    "negative", "new_ones", "new_zeros", "nll_loss", "nonzero", "norm", "normal", "normalize", "not_equal",
-    "numel", "one_hot", "ones", "ones_like", "outer", "pack", "pad", "permute", "pixel_shuffle",
-    "pixel_unshuffle", "pow", "prelu", "prim_attr_register", "print_", "prod", "ptp", "rad2deg", "rand",
-    "rand_like", "randint", "randn", "randn_like", "randperm", "range", "rank", "ravel", "reciprocal",
+    "is_tensor", "isclose", "isfinite", "isinf", "isnan", "itemset", "kl_div", "l1_loss", "l2_loss",
+    "l2_normalize", "layer_norm", "le", "leaky_relu", "lerp", "less", "less_equal", "linspace", "log", "log1p",
+    "log2", "log10", "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor", "logit",
+    "logsigmoid", "logspace", "logsumexp", "lrn", "lt", "margin_ranking_loss", "masked_fill", "masked_select",
+    "matmul", "max", "max_pool2d", "max_with_index", "maximum", "mean", "median", "meshgrid", "min",
+    "min_with_index", "minimum", "mish", "mm", "movedim", "mse_loss", "mul", "multinomial", "multiply", "mv",
+    "narrow", "ne", "neg", "negative", "new_ones", "new_zeros", "nll_loss", "nonzero", "norm", "normal",
+    "normalize", "not_equal", "numel", "one_hot", "ones", "ones_like", "outer", "pack", "pad", "permute",
+    "pixel_shuffle", "pixel_unshuffle", "pow", "prelu", "prim_attr_register", "print_", "prod", "ptp", "rad2deg",
+    "rand", "rand_like", "randint", "randn", "randn_like", "randperm", "range", "rank", "ravel", "reciprocal",
     "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "relu", "relu6", "remainder",
     "repeat_interleave", "reshape", "reshape_as", "reverse", "reverse_sequence", "rint", "rms_norm", "roll",
-    "rot90", "round", "rsqrt", "scatter", "scatter_add", "scatter_nd", "searchsorted", "select", "selu",
-    "setitem", "several", "shape", "sigmoid", "sign", "silu", "sin", "sinh", "size", "slice", "smooth_l1_loss",
-    "soft_margin_loss", "softmax", "softmax_cross_entropy_with_logits", "softmin", "softplus", "softshrink",
-    "softsign", "sort", "sparse_softmax_cross_entropy", "split", "sqrt", "square", "squeeze", "stack",
-    "standard_normal", "std", "std_mean", "strided_slice", "sub", "subtract", "sum", "swapaxes", "swish", "t",
-    "take", "tan", "tanh", "tanhshrink", "tensor", "tensor_add", "tensor_div", "tensor_dot", "tensor_exp",
+    "rot90", "round", "rsqrt", "scalar_to_tensor", "scatter", "scatter_add", "scatter_nd", "searchsorted",
+    "select", "selu", "setitem", "several", "shape", "sigmoid", "sign", "silu", "sin", "sinh", "size", "slice",
+    "smooth_l1_loss", "soft_margin_loss", "softmax", "softmax_cross_entropy_with_logits", "softmin", "softplus",
+    "softshrink", "softsign", "sort", "sparse_softmax_cross_entropy", "split", "sqrt", "square", "squeeze",
+    "stack", "standard_normal", "std", "std_mean", "strided_slice", "sub", "subtract", "sum", "swapaxes", "swish",
+    "t", "take", "tan", "tanh", "tanhshrink", "tensor", "tensor_add", "tensor_div", "tensor_dot", "tensor_exp",
     "tensor_floordiv", "tensor_ge", "tensor_gt", "tensor_le", "tensor_lt", "tensor_mod", "tensor_mul",
     "tensor_pow", "tensor_scatter_add", "tensor_scatter_elements", "tensor_scatter_max", "tensor_scatter_min",
     "tensor_scatter_mul", "tensor_scatter_sub", "tensor_scatter_update", "tensor_split", "tensor_sub",
     "tensordot", "threshold", "tile", "topk", "trace", "transpose", "tril", "tril_indices", "triplet_margin_loss",
-    "triu", "triu_indices", "true_divide", "trunc", "unbind", "unflatten", "unfold", "uniform", "unique",
-    "unsorted_segment_sum", "unsqueeze", "unstack", "var", "var_mean", "vstack", "where", "xlogy", "zeros",
-    "zeros_like",
+    "triu", "triu_indices", "true_divide", "trunc", "tuple_to_array", "unbind", "unflatten", "unfold", "uniform",
+    "unique", "unsorted_segment_sum", "unsqueeze", "unstack", "var", "var_mean", "vstack", "where", "xlogy",
+    "zeros", "zeros_like",
 ]
+
+
+def __getattr__(name: str) -> object:
+    raise missing_name("msc.ops", name, __all__)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from msc.frontend import dtypes
-from msc.frontend.dtypes import DType
-from msc.frontend.tensor import Tensor, tensor_method
+from msc.frontend.dtypes import DType, DTypeLike
+from msc.frontend.tensor import Tensor, tensor_method, tensor_property
 from msc.ops import activation, arithmetic
 from msc.ops.creation import full_like
 from msc.ops.operands import cast, only_tensor
@@ -52,6 +52,33 @@ def copied(self: Tensor) -> Tensor:
 def itself(self: Tensor, *_: Any) -> Tensor:
     """The tensor itself."""
     return self
+
+
+@tensor_method("value")
+def value(self: Tensor) -> Tensor:
+    """A tensor of the value that the tensor has now."""
+    return Tensor.of(self.content)
+
+
+@tensor_property("has_init")
+def has_init(self: Tensor) -> bool:
+    """False: the elements of a tensor that is made with an initialiser exist from the start."""
+    return False
+
+
+def is_tensor(obj: object) -> bool:
+    """Whether an object is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+def scalar_to_tensor(input_x: bool | float, dtype: DTypeLike | None = None) -> Tensor:
+    """A number as a tensor of rank 0."""
+    return Tensor(input_x, dtype)
+
+
+def tuple_to_array(input_x: tuple[float, ...]) -> Tensor:
+    """Numbers as a vector."""
+    return Tensor(input_x)
 
 
 @tensor_method("dim")

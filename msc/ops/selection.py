@@ -71,6 +71,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Tensor | tuple[Tensor, 
 argwhere = nonzero
 
 
+@tensor_method("unique")
 def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False) -> Any:
     """The elements that differ, in order, and where those of the input stand among them."""
     del sorted

@@ -101,6 +101,7 @@ CODES: tuple[Code, ...] = (
         "A parameter of the checkpoint has another shape or element type than that of the net, or what is to be saved "
         "is no tensor. The message gives both.",
     ),
+    Code("MSC0832", "a module of the API has no such name", "`python -m msc.names` lists all names that exist here."),
     Code("MSC0825", "no such activation", "An activation is a name such as 'relu', a Cell or a function of a tensor."),
     *capture.CODES,
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -88,3 +90,12 @@ def test_a_symbolic_tensor_has_no_elements() -> None:
     assert INSTALLED.builder is None
     with pytest.raises(msc.MscError, match="MSC0802"):
         apply("relu", symbol)
+
+
+def test_names_that_are_not_there() -> None:
+    modules: Any = (msc, nn, msc.ops)
+    for module, name, near in zip(modules, ("Tenser", "Conv2D", "reluu"), ("Tensor", "Conv2d", "relu"), strict=True):
+        with pytest.raises(AttributeError, match="MSC0832") as caught:
+            getattr(module, name)
+        assert f"did you mean '{near}'?" in str(caught.value)
+    assert not hasattr(nn, "Momentums")
