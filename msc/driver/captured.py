@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
-from safetensors.numpy import save_file
+from safetensors.numpy import save_file  # pyright: ignore[reportUnknownVariableType]
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from msc.driver.ir_dump import format_module

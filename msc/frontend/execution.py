@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
@@ -37,8 +37,8 @@ def program_of(module: ModuleOp, weights: Mapping[str, Array], backend: str) -> 
     function = _compiler()(module, weights)
 
     def run(inputs: Sequence[Array]) -> Sequence[Array]:
-        results = function(*[a if a.flags.c_contiguous else a.copy() for a in inputs])
-        return results if isinstance(results, tuple) else (results,)
+        results: Any = function(*[a if a.flags.c_contiguous else a.copy() for a in inputs])
+        return cast(Sequence[Array], results if isinstance(results, tuple) else (results,))
 
     return run
 

@@ -211,39 +211,58 @@ def _described(key: Any) -> str:
 # The public functions.
 
 
-@overload
-def jit(function: Callable[P, R], **options: Any) -> Callable[P, R]: ...
-@overload
-def jit(function: None = None, **options: Any) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+class Jit:
+    """`jit`, and `jit.explain` beside it."""
+
+    @overload
+    def __call__(self, function: Callable[P, R], **options: Any) -> Callable[P, R]: ...
+    @overload
+    def __call__(self, function: None = None, **options: Any) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+    def __call__(
+        self,
+        function: Any = None,
+        *,
+        fullgraph: bool = False,
+        backend: str = "",
+        capture_mode: str = "ast",
+        jit_level: str = "O0",
+        dynamic: int = 0,
+        **others: Any,
+    ) -> Any:
+        """Compile the calls of a function, method or Cell: `jit(f)`, `@jit`, `@jit(fullgraph=True)`.
+
+        With `fullgraph` what cannot become one graph is an error; otherwise the graph is split there, or the call runs
+        in PyNative mode, and `jit.explain(f)` says why. `backend="interpreter"` runs graphs without compiling C. The
+        other options are MindSpore's and change nothing. Raises MSC0840 and following, MSC0814 for an unknown backend.
+        """
+        del capture_mode, jit_level, dynamic, others
+        if backend not in ("", "interpreter"):
+            raise ApiValueError("MSC0814", f"jit: backend is {backend!r}, not one of '', 'interpreter'")
+        if function is None:
+            return functools.partial(self, fullgraph=fullgraph, backend=backend)
+        if isinstance(function, Jitted):
+            return cast(Any, function)
+        if not callable(function):
+            raise ApiTypeError("MSC0814", f"jit takes a function or a Cell, not a {type(function).__name__}")
+        return Jitted(cast(Any, function), fullgraph=fullgraph, backend=backend)
+
+    def explain(self, target: Any) -> str:
+        """What became of the calls of a function or Cell: graphs that were compiled, where they were split, and why.
+
+        Raises MSC0849 for what was not called in graph mode.
+        """
+        function: Any = target.__func__ if isinstance(target, types.MethodType) else target
+        found = cast("Jitted[..., Any]", function) if isinstance(function, Jitted) else None
+        if found is None and hasattr(function, "construct"):
+            found = _CELLS.get(function)
+        if found is None:
+            help_ = "call it first, in graph mode or as what jit returned"
+            raise MscError(Diagnostic("MSC0849", "jit.explain: this has not been compiled", help=help_))
+        return "\n".join(map(_line, found.history.events)) or "not called yet"
 
 
-def jit(
-    function: Any = None,
-    *,
-    fullgraph: bool = False,
-    backend: str = "",
-    capture_mode: str = "ast",
-    jit_level: str = "O0",
-    dynamic: int = 0,
-    **others: Any,
-) -> Any:
-    """Compile the calls of a function, method or Cell: `jit(f)`, `@jit`, `@jit(fullgraph=True)`.
-
-    With `fullgraph` what cannot become one graph is an error; otherwise the graph is split there, or the call runs in
-    PyNative mode, and `jit.explain(f)` says why. `backend="interpreter"` runs graphs without compiling C. The other
-    options are MindSpore's and change nothing. Raises MSC0840 and following, MSC0814 for an unknown backend.
-    """
-    del capture_mode, jit_level, dynamic, others
-    if backend not in ("", "interpreter"):
-        raise ApiValueError("MSC0814", f"jit: backend is {backend!r}, not one of '', 'interpreter'")
-    if function is None:
-        return lambda f: jit(f, fullgraph=fullgraph, backend=backend)
-    if isinstance(function, Jitted):
-        return function
-    if not callable(function):
-        raise ApiTypeError("MSC0814", f"jit takes a function or a Cell, not a {type(function).__name__}")
-    return Jitted(function, fullgraph=fullgraph, backend=backend)
-
+jit = Jit()
+"""Compiles the calls of functions and Cells; see `Jit.__call__`."""
 
 _CELLS: WeakKeyDictionary[Any, Jitted[..., Any]] = WeakKeyDictionary()
 
@@ -260,33 +279,7 @@ def call_cell(cell: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> An
     return found(*args, **kwargs)
 
 
-def explain(target: Any) -> str:
-    """What became of the calls of a function or Cell: graphs that were compiled, where they were split, and why."""
-    found = (
-        target
-        if isinstance(target, Jitted)
-        else _CELLS.get(target)
-        if not callable(target) or hasattr(target, "construct")
-        else None
-    )
-    if isinstance(target, types.MethodType) and isinstance(target.__func__, Jitted):
-        found = target.__func__
-    if found is None:
-        raise MscError(
-            Diagnostic(
-                "MSC0849",
-                "jit.explain: this has not been compiled",
-                help="call it first, in graph mode or as what jit returned",
-            )
-        )
-    lines = [_line(event) for event in found.history.events]
-    return "\n".join(lines) or "not called yet"
-
-
 def _line(event: Event) -> str:
     place = f"{event.place}: " if event.place else ""
     seconds = f" in {event.seconds * 1000:.0f} ms" if event.seconds else ""
     return f"{place}{event.kind}: {event.reason}{seconds}"
-
-
-jit.explain = explain  # pyright: ignore[reportFunctionMemberAccess]

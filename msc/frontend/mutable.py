@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 
 class MutableInt(int):
@@ -32,8 +33,10 @@ def mutable(input_data: Any, dynamic_len: bool = False) -> Any:
         case float():
             return MutableFloat(input_data)
         case tuple() | list():
-            return type(input_data)(mutable(item) for item in input_data)
+            items = cast(Sequence[Any], input_data)
+            return type(items)(map(mutable, items))  # pyright: ignore[reportCallIssue]
         case dict():
-            return {key: mutable(item) for key, item in input_data.items()}
+            table: dict[Any, Any] = dict(cast(Any, input_data))
+            return {key: mutable(item) for key, item in table.items()}
         case _:
             return input_data

@@ -205,7 +205,8 @@ class Tensor:
         return array.item()
 
     def __contains__(self, item: Tensor | Number) -> bool:
-        return bool((self == item).any())  # pyright: ignore[reportAttributeAccessIssue]
+        equal: Any = self == item
+        return bool(equal.any())
 
     def __len__(self) -> int:
         if not self.shape:

@@ -1,5 +1,9 @@
 """Assignment: to names, attributes, items, unpacking; and with an operator."""
 
+# Values of user programs are of any type, and so is what they hold.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import ast
@@ -101,7 +105,7 @@ def set_item(frame: Frame, container: Any, index: Any, value: Any) -> None:
     if isinstance(container, CONTAINERS):
         session.look_into(container)
         session.journal.note(Content(container))
-        container[index] = value
+        operator.setitem(container, index, value)  # pyright: ignore[reportArgumentType, reportCallIssue]
         return
     setter = getattr(type(container), "__setitem__", None)
     if setter is None:
@@ -175,6 +179,6 @@ def delete(frame: Frame, target: ast.expr) -> None:
             if isinstance(container, CONTAINERS):
                 frame.session.look_into(container)
                 frame.session.journal.note(Content(container))
-            del container[index]
+            operator.delitem(container, index)  # pyright: ignore[reportArgumentType, reportCallIssue]
         case _:
             raise SyntaxError(f"cannot delete {type(target).__name__}")

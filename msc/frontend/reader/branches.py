@@ -1,5 +1,9 @@
 """A choice that a tensor makes: both paths are read, each into a block of its own, and what they leave is joined."""
 
+# Values of user programs are of any type, and so is what they hold.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import ast
@@ -146,7 +150,11 @@ class _Branch:
             session.journal.note(slot)
             slot.set(fill(template, leaves, session.adopt))
         codes = codes_of(first.outcome) | codes_of(second.outcome)
-        return None if codes == {NORMAL} else Outcome(fill(code, leaves), codes, fill(value, leaves, session.adopt))
+        return (
+            None
+            if codes == frozenset((NORMAL,))
+            else Outcome(fill(code, leaves), codes, fill(value, leaves, session.adopt))
+        )
 
     def _slots(self, first: Side, second: Side) -> list[tuple[Slot, Template]]:
         changed = {k: c.slot for side in (first, second) for k, c in side.changes.items()}
@@ -186,7 +194,7 @@ class _Branch:
         try:
             return self._joining.slot(slot, a, b)
         except Refusal:
-            if not self._is_local(slot) or is_live(self._frame.source.node, self._construct, slot.name):  # pyright: ignore[reportAttributeAccessIssue, reportUnknownArgumentType]
+            if not self._is_local(slot) or is_live(self._frame.source.node, self._construct, slot.name):  # pyright: ignore[reportAttributeAccessIssue]
                 raise
             del self._joining.pairs[pairs:]
             return Constant(UNBOUND)

@@ -1,5 +1,9 @@
 """Reading one call: from a function and its arguments to a graph that gives its results, and does what else it does."""
 
+# Values of user programs are of any type, and so is what they hold.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import enum

@@ -1,5 +1,9 @@
 """What `jit` asks of the reader: signatures of calls, reading a call, and calls inside a graph."""
 
+# Values of user programs are of any type, and so is what they hold.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import types

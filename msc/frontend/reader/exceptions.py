@@ -1,5 +1,9 @@
 """Reading `try`, `raise` and `with`: Python's own, since what they depend on is known when they are reached."""
 
+# Values of user programs are of any type, and so is what they hold.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import ast
@@ -103,7 +107,7 @@ def _with_(frame: Frame, node: ast.With) -> Outcome | None:
         for item in node.items:
             manager = frame.evaluate(item.context_expr)
             entered = session.call(frame, _special(manager, "__enter__"), (manager,), {})
-            stack.push(_Exit(frame, manager))
+            stack.push(_Exit(frame, manager).__exit__)
             if item.optional_vars is not None:
                 assign(frame, item.optional_vars, entered)
         return block(frame, node.body)

@@ -1,5 +1,9 @@
 """Reading expressions: names, literals, operators, attributes, subscripts, f-strings."""
 
+# Values of user programs are of any type, and so is what they hold.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import ast
@@ -236,7 +240,9 @@ def condition_of(frame: Frame, node: ast.expr) -> bool | Tensor:
         case ast.UnaryOp(op=ast.Not()):
             return frame.session.truth(inverted(frame, as_number(condition_of(frame, node.operand))))
         case _:
-            return frame.session.truth(frame.evaluate(node))
+            value = frame.evaluate(node)
+            frame.node = node
+            return frame.session.truth(value)
 
 
 def _condition_of_rest(frame: Frame, node: ast.BoolOp, index: int) -> bool | Tensor:

@@ -6,7 +6,7 @@ import ast
 import types
 from collections.abc import Iterator
 from types import FrameType
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from msc.frontend.errors import Readers, UserPlace
 from msc.frontend.reader.assignments import assign
@@ -39,7 +39,7 @@ def make_function(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef | a
     keywords = {a.arg: frame.evaluate(d) for a, d in pairs if d is not None}
     code = child_code(frame, node)
     function = types.FunctionType(code, frame.globals, code.co_name, defaults or None, closure(frame, code))
-    function.__kwdefaults__ = keywords or None  # pyright: ignore[reportAttributeAccessIssue]
+    function.__kwdefaults__ = keywords or None
     function.__module__ = frame.globals.get("__name__", "__main__")
     return frame.session.journal.born(function)
 
@@ -69,7 +69,7 @@ def _class_(frame: Frame, node: ast.ClassDef) -> None:
     meta, namespace, keywords = types.prepare_class(node.name, bases, keywords)
     frame.node = node
     code = child_code(frame, node)
-    body = cast(dict[str, Any], namespace)
+    body = namespace
     body |= {"__module__": frame.globals.get("__name__", "__main__"), "__qualname__": code.co_qualname}
     cells = dict(zip(code.co_freevars, closure(frame, code), strict=True))
     inner = Frame(frame.session, _source(code), frame.globals, cells, body)
@@ -162,7 +162,7 @@ def bound_arguments(function: types.FunctionType, source: Source, args: tuple[An
     if code is None:
         code = _BINDERS[function.__code__] = _binder(source)
     binder = types.FunctionType(code, {"locals": locals}, function.__name__, function.__defaults__)
-    binder.__kwdefaults__ = function.__kwdefaults__  # pyright: ignore[reportAttributeAccessIssue]
+    binder.__kwdefaults__ = function.__kwdefaults__
     binder.__qualname__ = function.__qualname__
     return binder(*args, **kwargs)
 

@@ -1,5 +1,9 @@
 """What a captured graph took from outside as constant: it serves only as long as all of that is as it was."""
 
+# Values of user programs are of any type, and so is what they hold.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable

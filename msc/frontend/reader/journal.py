@@ -4,6 +4,10 @@ A scope notes the value that each slot had when it was first written. Nothing is
 the scope: nobody outside can see that.
 """
 
+# Values of user programs are of any type, and so is what they hold.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 from collections import deque

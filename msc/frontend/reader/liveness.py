@@ -1,5 +1,9 @@
 """Which variables may still be read after a statement of a function: a backward data-flow analysis of its tree."""
 
+# Values of user programs are of any type, and so is what they hold.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import ast
@@ -30,7 +34,7 @@ def _analysis(scope: ast.AST) -> Liveness:
     live = Liveness(scope)
     body = getattr(scope, "body", None)
     if isinstance(body, list):
-        live.block(body, _Exits())  # pyright: ignore[reportUnknownArgumentType]
+        live.block(body, _Exits())
     return live
 
 

@@ -1,5 +1,9 @@
 """Loops: run while Python knows how often they run, written as `scf.while` where a tensor decides."""
 
+# Values of user programs are of any type, and so is what they hold.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import ast
@@ -93,7 +97,7 @@ def following(outcome: Outcome | None) -> Outcome | None:
     if outcome is None or CONTINUE not in outcome.codes:
         return outcome
     codes = (outcome.codes - {CONTINUE}) | {NORMAL}
-    if codes == {NORMAL}:
+    if codes == frozenset((NORMAL,)):
         return None
     return Outcome(_replaced(outcome.code, CONTINUE, NORMAL), codes, outcome.value)
 
@@ -103,7 +107,9 @@ def left(outcome: Outcome) -> Outcome | None:
     if BREAK not in outcome.codes:
         return outcome
     codes = (outcome.codes - {BREAK}) | {NORMAL}
-    return None if codes == {NORMAL} else Outcome(_replaced(outcome.code, BREAK, NORMAL), codes, outcome.value)
+    return (
+        None if codes == frozenset((NORMAL,)) else Outcome(_replaced(outcome.code, BREAK, NORMAL), codes, outcome.value)
+    )
 
 
 def _replaced(code: int | RuntimeNumber, old: int, new: int) -> int | RuntimeNumber:

@@ -4,6 +4,10 @@ They compute as Python does, with 64 bits: `int` as i64, `float` as f64. Beside 
 element type wins as it does over a literal.
 """
 
+# Values of user programs are of any type, and so is what they hold.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import operator
@@ -18,7 +22,11 @@ from msc.frontend.dtypes import BOOLEAN, DType
 from msc.frontend.tensor import Tensor, concrete
 
 DTYPES: dict[type, DType] = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float64}
-_RANK = [bool, int, float]
+
+
+def _rank(kind: Any) -> int:
+    """Of two kinds of numbers, the one of higher rank is what Python computes with."""
+    return (bool, int, float).index(kind)
 
 
 class RuntimeNumber:
@@ -130,7 +138,7 @@ def compare(name: str, a: Any, b: Any) -> Any:
     kinds = kind_of(a), kind_of(b)
     if None in kinds:
         return NotImplemented
-    kind = max(*kinds, key=_RANK.index)  # pyright: ignore[reportArgumentType]
+    kind: Any = max(*kinds, key=_rank)
     return RuntimeNumber(bool, apply(name, as_kind(a, kind), as_kind(b, kind)))
 
 
@@ -139,7 +147,7 @@ def _arithmetic(name: str) -> Callable[[Any, Any], Any]:
         kinds = kind_of(a), kind_of(b)
         if None in kinds:
             return NotImplemented
-        kind = max(int, *kinds, key=_RANK.index)  # pyright: ignore[reportArgumentType]
+        kind: Any = max(int, *kinds, key=_rank)
         return RuntimeNumber(kind, apply(name, as_kind(a, kind), as_kind(b, kind)))
 
     return compute

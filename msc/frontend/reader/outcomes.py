@@ -37,7 +37,7 @@ class Outcome:
         return not isinstance(self.code, RuntimeNumber)
 
     def is_code(self, code: int) -> bool:
-        return self.codes == {code}
+        return self.codes == frozenset((code,))
 
 
 def codes_of(outcome: Outcome | None) -> frozenset[int]:

@@ -1,5 +1,9 @@
 """Reading `match`: patterns against values whose structure is known; what the graph computes decides as in `if`."""
 
+# Values of user programs are of any type, and so is what they hold.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import ast

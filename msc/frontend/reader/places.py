@@ -1,5 +1,9 @@
 """Places inside the arguments of a call: containers that it changes are the caller's, and other ones in every call."""
 
+# Values of user programs are of any type, and so is what they hold.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import dataclasses

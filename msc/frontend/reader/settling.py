@@ -1,5 +1,9 @@
 """Tensors that the graph has computed get their elements."""
 
+# Values of user programs are of any type, and so is what they hold.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 from types import FunctionType, ModuleType

@@ -84,7 +84,7 @@ class SourceFile:
         fitting = [node for node in candidates if _same_parameters(node, code)]
         if len(fitting) > 1:
             spots = {(p[0], p[2]) for p in code.co_positions() if p[0] is not None and p[2] is not None and p[3]}
-            fitting = [node for node in fitting if all(_holds(node, *spot) for spot in spots if None not in spot)]
+            fitting = [node for node in fitting if all(_holds(node, *spot) for spot in spots)]
             fitting.sort(key=_extent)
         return fitting[0] if fitting else None
 

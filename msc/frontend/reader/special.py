@@ -1,5 +1,9 @@
 """Builtins whose arguments may be values of the graph, or that look at who calls them."""
 
+# Values of user programs are of any type, and so is what they hold.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import functools
@@ -68,7 +72,7 @@ def _snapshot(frame: Frame, value: Any) -> tuple[Any, Callable[[Any], Any]] | No
 
 def _super(frame: Frame, *args: Any) -> Any:
     if args:
-        return super(*args)
+        return super(args[0], *args[1:])
     if "__class__" not in frame.cells:
         raise RuntimeError("super(): __class__ cell not found")
     first = frame.code.co_varnames[0]
@@ -198,8 +202,10 @@ def _pow(frame: Frame, base: Any, exponent: Any, modulus: Any = None) -> Any:
 
 
 def _divmod(frame: Frame, a: Any, b: Any) -> tuple[Any, Any]:
-    a, b = aligned(a, b)
-    return (a // b, a % b) if isinstance(a, Tensor | RuntimeNumber) or isinstance(b, Tensor) else divmod(a, b)
+    pair: Any = aligned(a, b)
+    if isinstance(pair[0], Tensor | RuntimeNumber) or isinstance(pair[1], Tensor):
+        return pair[0] // pair[1], pair[0] % pair[1]
+    return divmod(*pair)
 
 
 def _item(frame: Frame, tensor: Any, *index: Any) -> Any:

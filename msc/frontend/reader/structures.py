@@ -1,5 +1,9 @@
 """Nested structures of values: taken apart into tensors and numbers that a graph computes, and put together again."""
 
+# Values of user programs are of any type, and so is what they hold.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import copy
@@ -86,7 +90,7 @@ def children(value: object) -> Sequence[Any] | None:
     if isinstance(value, dict):
         return list(value.values())
     if isinstance(value, list | tuple) or type(value) in (set, frozenset):
-        return list(value)
+        return [*value]  # pyright: ignore[reportGeneralTypeIssues]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return [getattr(value, f.name) for f in dataclasses.fields(value)]
     return None

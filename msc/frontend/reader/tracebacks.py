@@ -22,7 +22,7 @@ class ShownToUsers:
             return
         lines: Sequence[Line] = getattr(error, "msc_frames", ())
         if hasattr(error, "msc_frames"):
-            del error.msc_frames
+            delattr(error, "msc_frames")
         made: types.TracebackType | None = None
         for line in reversed(lines):
             made = _traceback(line, made)
