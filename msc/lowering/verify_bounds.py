@@ -133,7 +133,8 @@ class _Nest:
     def fits(self, exprs: Sequence[AffineExpr], values: Sequence[SSAValue]) -> bool:
         """Whether no part of some expressions of values may leave 64 bits."""
         dims = [self.values.of(value) for value in values]
-        return all(magnitude(expr, dims) <= INDEX_LIMIT for expr in exprs)
+        computed = (expr for expr in exprs if not isinstance(expr, AffineDimExpr))  # a value itself always fits
+        return all(magnitude(expr, dims) <= INDEX_LIMIT for expr in computed)
 
 
 def _check_region(region: Region, nest: _Nest) -> Iterator[Diagnostic]:
@@ -173,7 +174,7 @@ def _check_loop(op: loop.ForOp, nest: _Nest) -> Iterator[Diagnostic]:
     first, end = _largest_of(lower, nest.ranges), _smallest_of(upper, nest.ranges)
     if first[0] >= end[1]:
         return  # No iteration runs.
-    if end[1] + op.step.value.data > INDEX_LIMIT:
+    if end[1] - 1 + op.step.value.data > INDEX_LIMIT:  # what the variable is after the last iteration
         yield _overflow(op)
         return
     bounds = LoopRange(lower, upper, op.step.value.data)
