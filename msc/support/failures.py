@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from types import TracebackType
 from typing import Self
 
@@ -49,7 +50,10 @@ def is_internal(error: BaseException) -> bool:
 
 
 class Door:
-    """The edge of a public function: what leaves it is an MscError, or what ends programs, as KeyboardInterrupt."""
+    """The edge of a public function: what leaves it is an MscError, or what ends programs, as KeyboardInterrupt.
+
+    A user's mistake leaves without the traceback of msc's inside, which explains nothing; MSC_TRACEBACK=1 keeps it.
+    """
 
     def __enter__(self) -> Self:
         return self
@@ -59,3 +63,6 @@ class Door:
     ) -> None:
         if isinstance(error, Exception) and not isinstance(error, MscError):
             raise MscError(diagnosed(error)) from error
+        if error is not None and not is_internal(error) and not os.environ.get("MSC_TRACEBACK"):
+            error.__traceback__ = error.__cause__ = None
+            error.__suppress_context__ = True

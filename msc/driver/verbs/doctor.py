@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import platform
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import click
 
@@ -31,13 +32,14 @@ class Finding:
 
 
 @click.command(name="doctor", cls=Verb)
-def command() -> int:
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+def command(as_json: bool) -> int:
     """Check Python, the packages, the C compiler, threads, the CPU and the cache folder; exit 1 if something is amiss.
 
     Example: msc doctor
     """
     findings = tuple(examine())
-    click.echo("\n".join(map(str, findings)))
+    click.echo(json.dumps([asdict(finding) for finding in findings]) if as_json else "\n".join(map(str, findings)))
     return 0 if all(finding.remedy is None for finding in findings) else 1
 
 

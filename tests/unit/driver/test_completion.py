@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from click.shell_completion import ShellComplete
+from click.testing import CliRunner
 
 from msc.driver.cli import command
 
@@ -37,3 +38,11 @@ def test_what_is_given_already_is_not_proposed_again() -> None:
 def test_models_are_files(verb: str) -> None:
     completion = ShellComplete(command, {}, "msc", "_MSC_COMPLETE")
     assert [item.type for item in completion.get_completions([verb], "samples/le")] == ["file"]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"), [(["help", "compile"], "msc compile [OPTIONS]"), (["help"], "Commands:")]
+)
+def test_help_is_a_verb_too(words: list[str], expected: str) -> None:
+    result = CliRunner().invoke(command, words, prog_name="msc")
+    assert expected in result.output

@@ -1,8 +1,10 @@
+import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from msc.driver.verbs.doctor import Finding, examine
+from msc.driver.verbs.doctor import Finding, command, examine
 from msc.runtime.cache import open_cache
 
 
@@ -54,3 +56,8 @@ def test_a_folder_that_others_may_write_to_is_no_cache(monkeypatch: pytest.Monke
     monkeypatch.setenv("MSC_CACHE_DIR", str(tmp_path))
     assert open_cache() is None
     assert subjects()["cache"].remedy is not None
+
+
+def test_findings_are_printed_as_json() -> None:
+    found = json.loads(CliRunner().invoke(command, ["--json"]).output)
+    assert {"python", "C compiler", "cache"} <= {finding["subject"] for finding in found}
