@@ -197,9 +197,10 @@ def rot90(input: Tensor, k: int = 1, dims: Sizes = (0, 1)) -> Tensor:
 @tensor_method("repeat")
 def _repeated(self: Tensor, *repeats: Any, axis: int | None = None) -> Tensor:
     times: Any = repeats[0] if repeats else 1
-    if len(repeats) == 1 and type(times) in (int, Tensor, list) and (axis is not None or self.ndim == 1):
+    kind: Any = type(repeats[0] if repeats else 1)
+    if len(repeats) == 1 and kind in (int, Tensor, list) and (axis is not None or self.ndim == 1):
         return repeat_interleave(self, times, axis)
-    if len(repeats) == 2 and axis is None and (type(times) is list or self.ndim != 2):
+    if len(repeats) == 2 and axis is None and (kind is list or self.ndim != 2):
         return repeat_interleave(self, times, repeats[1])
     return tile(self, given(repeats))
 

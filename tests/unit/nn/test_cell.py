@@ -94,7 +94,9 @@ def test_a_symbolic_tensor_has_no_elements() -> None:
 
 def test_names_that_are_not_there() -> None:
     modules: Any = (msc, nn, msc.ops)
-    for module, name, near in zip(modules, ("Tenser", "Conv2D", "reluu"), ("Tensor", "Conv2d", "relu"), strict=True):
+    for module, name, near in zip(
+        modules, ("Parametr", "Conv2D", "reluu"), ("Parameter", "Conv2d", "relu"), strict=True
+    ):
         with pytest.raises(AttributeError, match="MSC0832") as caught:
             getattr(module, name)
         assert f"did you mean '{near}'?" in str(caught.value)
