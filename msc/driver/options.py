@@ -16,6 +16,7 @@ TARGETS = ("cpu",)
 DEFAULT_MEMORY = 4 << 30
 """Bytes that a model may need, all told, unless `--max-memory` says otherwise."""
 
+_LARGEST_SIZE = 1 << 40
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -75,6 +76,9 @@ class CompileOptions:
             low, high = size if isinstance(size, tuple) else (size, size)
             if low < 1:
                 raise MscError(Diagnostic("MSC0008", f"dimension '{name}' is {low}; a size is at least 1"))
+            if high > _LARGEST_SIZE:
+                message = f"dimension '{name}' is {high}; a tensor has at most 2^40 elements"
+                raise MscError(Diagnostic("MSC0008", message))
             if low > high:
                 message = f"dimension '{name}' is {low}..{high}; a range goes from its least to its largest size"
                 raise MscError(Diagnostic("MSC0008", message))

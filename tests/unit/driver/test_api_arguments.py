@@ -49,7 +49,7 @@ NUMBERS: dict[str, list[object]] = {
     "dims": [
         *(["b"], "batch", {1: 2}, {"batch": None}, {"batch": 3.0}, {"batch": True}, {"batch": (1, 2, 3)}),
         *({"batch": range(1, 8)}, {"batch": slice(1, 8)}, {"batch": "x"}, {"batch": "1..2..3"}, {"batch": (8, 1)}),
-        *({"batch": 0}, {"batch": (1, 2.5)}, {"batch": (True, 2)}),
+        *({"batch": 0}, {"batch": 1 << 62}, {"batch": (1, 1 << 62)}, {"batch": (1, 2.5)}, {"batch": (True, 2)}),
     ],
 }
 
