@@ -254,7 +254,7 @@ class Jit:
         function: Any = target.__func__ if isinstance(target, types.MethodType) else target
         found = cast("Jitted[..., Any]", function) if isinstance(function, Jitted) else None
         if found is None and hasattr(function, "construct"):
-            found = _CELLS.get(function)
+            found = _CELLS.get(cast(Any, function))
         if found is None:
             help_ = "call it first, in graph mode or as what jit returned"
             raise MscError(Diagnostic("MSC0849", "jit.explain: this has not been compiled", help=help_))

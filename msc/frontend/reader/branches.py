@@ -16,7 +16,7 @@ from xdsl.ir import Block
 
 from msc.frontend.reader.graph import GraphValue
 from msc.frontend.reader.joining import Joining, tensors_of
-from msc.frontend.reader.journal import UNBOUND, Change, Item, Slot, Value
+from msc.frontend.reader.journal import UNBOUND, Cell, Change, Item, Slot, Value
 from msc.frontend.reader.liveness import is_live
 from msc.frontend.reader.numbers import RuntimeNumber
 from msc.frontend.reader.outcomes import MISSING, NORMAL, RETURN, Outcome, codes_of
@@ -174,7 +174,7 @@ class _Branch:
 
     def _value(self, side: Side, key: tuple[object, ...], slot: Slot) -> Any:
         if (
-            self._is_local(slot)
+            (self._is_local(slot) or self._is_own_cell(slot))
             and side.outcome is not None
             and side.outcome.is_code(RETURN)
             and not self._is_expression
@@ -184,6 +184,14 @@ class _Branch:
 
     def _is_local(self, slot: Slot) -> bool:
         return isinstance(slot, Item) and slot.holder is self._frame.locals
+
+    def _is_own_cell(self, slot: Slot) -> bool:
+        """Whether a slot is a variable of this very call that functions inside share."""
+        return (
+            isinstance(slot, Cell)
+            and slot.name in self._frame.code.co_cellvars
+            and (self._frame.cells.get(slot.name) is slot.holder)
+        )
 
     def _joined(self, slot: Slot, a: Any, b: Any) -> Template | None:
         """The template of a slot; None for a variable that nobody will read."""

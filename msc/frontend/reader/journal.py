@@ -82,7 +82,8 @@ class Cell:
 
     def set(self, value: Any) -> None:
         if value is UNBOUND:
-            del self.holder.cell_contents
+            if self.get() is not UNBOUND:
+                del self.holder.cell_contents
         else:
             self.holder.cell_contents = value
 

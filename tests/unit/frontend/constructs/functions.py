@@ -372,3 +372,16 @@ def docstring(x):
     ...
     pass
     return x
+
+
+def closure_over_what_comes_after_a_return(x):
+    if x.sum() > 0:
+        if x.sum() > 5:
+            return x * 2
+        x = x - 1
+    y = x + 1
+
+    def f(v):
+        return v + y
+
+    return f(x)
