@@ -160,7 +160,7 @@ MISTAKES = {
     wrong_index: "MSC0815",
     wrong_method: "did you mean 'reshape'",
     wrong_attribute: "did you mean 'dense'",
-    wrong_function: "no attribute 'rellu'",
+    wrong_function: "did you mean 'relu'",
     wrong_count: "relu",
     wrong_call: "missing 1 required positional argument: 'b'",
     wrong_truth: "MSC0804",
