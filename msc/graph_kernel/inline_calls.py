@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from xdsl.context import Context
 from xdsl.dialects.builtin import UNKNOWN_LOC, CallSiteLoc, LocationAttr, ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
@@ -95,7 +95,7 @@ class _Inliner:
 def _replace(call: CallOp, callee: FuncOp) -> None:
     """Put a copy of a function's body in the place of a call of it."""
     body = callee.body.block
-    values = dict(zip(body.args, call.arguments, strict=True))
+    values: dict[SSAValue, SSAValue] = dict(zip(body.args, call.arguments, strict=True))
     copies: list[Operation] = []
     last = body.last_op
     assert isinstance(last, ReturnOp)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from msc.frontend.dispatch import apply, apply_all
 from msc.frontend.errors import ApiValueError, NeedsValue
@@ -197,7 +197,7 @@ def rot90(input: Tensor, k: int = 1, dims: Sizes = (0, 1)) -> Tensor:
 @tensor_method("repeat")
 def _repeated(self: Tensor, *repeats: Any, axis: int | None = None) -> Tensor:
     times: Any = repeats[0] if repeats else 1
-    kind: Any = type(repeats[0] if repeats else 1)
+    kind = cast(type[object], type(times))
     if len(repeats) == 1 and kind in (int, Tensor, list) and (axis is not None or self.ndim == 1):
         return repeat_interleave(self, times, axis)
     if len(repeats) == 2 and axis is None and (kind is list or self.ndim != 2):
