@@ -251,8 +251,8 @@ class Jit:
 
         Raises MSC0849 for what was not called in graph mode.
         """
-        function: Any = target.__func__ if isinstance(target, types.MethodType) else target
-        found = cast("Jitted[..., Any]", function) if isinstance(function, Jitted) else None
+        function: object = target.__func__ if isinstance(target, types.MethodType) else target
+        found: Jitted[..., Any] | None = cast("Jitted[..., Any]", function) if isinstance(function, Jitted) else None
         if found is None and hasattr(function, "construct"):
             found = _CELLS.get(cast(Any, function))
         if found is None:

@@ -1,5 +1,9 @@
 """Runs a generated Cell in every way and compares."""
 
+# Values of the programs under test are of any type.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import linecache

@@ -1,5 +1,9 @@
 """Tensors and Cells in plain NumPy: what a generated program means, without any of msc."""
 
+# Values of the programs under test are of any type.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 from typing import Any
@@ -96,4 +100,4 @@ class Cell:
     """What `msc.nn.Cell` is to a program."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.construct(*args, **kwargs)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+        return self.construct(*args, **kwargs)  # pyright: ignore[reportAttributeAccessIssue]

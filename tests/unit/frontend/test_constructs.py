@@ -1,5 +1,9 @@
 """Python constructs: the same results in PyNative mode, as a graph, and as plain Python on NumPy arrays."""
 
+# Values of the programs under test are of any type.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import copy

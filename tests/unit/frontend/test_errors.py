@@ -1,5 +1,9 @@
 """Mistakes in a `construct`: the same error in both modes, at the line that made it, with the calls that led there."""
 
+# Values of the programs under test are of any type.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import traceback
@@ -81,18 +85,18 @@ def wrong_attribute(self: Any, x: Any) -> Any:
 
 
 def wrong_function(self: Any, x: Any) -> Any:
-    return ops.rellu(x)  # HERE
+    return ops.rellu(x)  # pyright: ignore[reportCallIssue]  # HERE
 
 
 def wrong_count(self: Any, x: Any) -> Any:
-    return ops.relu(x, x, x)  # HERE
+    return ops.relu(x, x, x)  # pyright: ignore[reportCallIssue]  # HERE
 
 
 def wrong_call(self: Any, x: Any) -> Any:
     def inner(a: Any, b: Any) -> Any:
         return a + b
 
-    return inner(x)  # HERE
+    return inner(x)  # pyright: ignore[reportCallIssue]  # HERE
 
 
 def wrong_truth(self: Any, x: Any) -> Any:
@@ -226,7 +230,7 @@ def check_place(error: MscError, line: int) -> None:
 class Unready(nn.Cell):
     """Forgets `super().__init__()`."""
 
-    def __init__(self) -> None:  # pyright: ignore[reportMissingSuperCall]
+    def __init__(self) -> None:
         self.dense = nn.Dense(3, 3)
 
 

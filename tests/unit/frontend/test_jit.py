@@ -1,5 +1,9 @@
 """`jit`: what is compiled, what is compiled again, and what `jit.explain` says of it."""
 
+# Values of the programs under test are of any type.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 from typing import Any
@@ -39,16 +43,16 @@ def test_one_compile_for_each_signature() -> None:
     assert len([line for line in msc.jit.explain(f).split("\n") if line.startswith("recompiled")]) >= 1
 
 
-SCALE = 2.0
+scale = 2.0
 
 
 def test_a_global_that_changes_is_noticed() -> None:
-    global SCALE
-    f = interpreted(lambda x: x * SCALE)
+    global scale
+    f = interpreted(lambda x: x * scale)
     np.testing.assert_array_equal(f(Tensor(X)).asnumpy(), X * 2)
-    SCALE = 3.0
+    scale = 3.0
     np.testing.assert_array_equal(f(Tensor(X)).asnumpy(), X * 3)
-    assert "recompiled: the global 'SCALE' has changed" in msc.jit.explain(f)
+    assert "recompiled: the global 'scale' has changed" in msc.jit.explain(f)
 
 
 class Scaled(nn.Cell):

@@ -1,5 +1,9 @@
 """What calls change beside giving a result: attributes, lists, parameters, arguments."""
 
+# Values of the programs under test are of any type.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import itertools
@@ -16,7 +20,7 @@ from tests.unit.frontend.test_constructs import agree
 
 X = np.array([1.0, -2.0, 3.0], np.float32)
 CALLS: list[Any] = []
-TOTAL = 0
+total = 0
 
 
 class Counting(nn.Cell):
@@ -145,9 +149,9 @@ def appends_outside(x: Any) -> Any:
 
 
 def counts_outside(x: Any) -> Any:
-    global TOTAL
-    TOTAL = TOTAL + 1
-    return x * TOTAL
+    global total
+    total = total + 1
+    return x * total
 
 
 def returns_its_argument(x: Any) -> Any:
@@ -156,9 +160,9 @@ def returns_its_argument(x: Any) -> Any:
 
 def outcomes(function: Any) -> list[Any]:
     """Results and arguments of calls, one after the other."""
-    global TOTAL
+    global total
     CALLS.clear()
-    TOTAL = 0
+    total = 0
     found: list[Any] = []
     for factor in (1, -1, 1, 2):
         x = Tensor(X * factor)
@@ -170,7 +174,7 @@ def outcomes(function: Any) -> list[Any]:
             case _:
                 arguments = (x,)
         result = function(*arguments)
-        found.append((result, [a if not isinstance(a, Box) else vars(a) for a in arguments], list(CALLS), TOTAL))
+        found.append((result, [a if not isinstance(a, Box) else vars(a) for a in arguments], list(CALLS), total))
     return found
 
 
