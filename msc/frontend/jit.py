@@ -251,10 +251,10 @@ class Jit:
 
         Raises MSC0849 for what was not called in graph mode.
         """
-        function: object = target.__func__ if isinstance(target, types.MethodType) else target
-        found: Jitted[..., Any] | None = cast("Jitted[..., Any]", function) if isinstance(function, Jitted) else None
+        function: Any = target.__func__ if isinstance(target, types.MethodType) else target
+        found: Jitted[..., Any] | None = function if issubclass(type(function), Jitted) else None
         if found is None and hasattr(function, "construct"):
-            found = _CELLS.get(cast(Any, function))
+            found = _CELLS.get(function)
         if found is None:
             help_ = "call it first, in graph mode or as what jit returned"
             raise MscError(Diagnostic("MSC0849", "jit.explain: this has not been compiled", help=help_))
