@@ -107,14 +107,14 @@ def _positional(given: Sequence[Any], others: tuple[Any, Any, Any]) -> tuple[Any
     return target, threads, dims
 
 
-def export(net: Callable[..., Any], *inputs: Any, file_name: str, file_format: str = "MIR") -> str:
+def export(net: Callable[..., Any], *inputs: Any, file_name: str, file_format: str = "MIR", force: bool = False) -> str:
     """Write a Cell or function as a model file for inputs of these types; the file's name with its extension.
 
     `file_format` is "MIR", with the weights as safetensors beside it, "ONNX", or a form of `msc compile` such as "SO";
-    "MINDIR" is taken for "MIR". Raises MSC0007 for another format, MSC0720 for what ONNX does not have, and what
-    capturing raises.
+    "MINDIR" is taken for "MIR". A file that msc did not write is replaced only if `force` is given. Raises MSC0007 for
+    another format, MSC0011 for such a file, MSC0720 for what ONNX does not have, and what capturing raises.
     """
     with Door():
         from msc.driver.cell_compilation import export_cell
 
-        return export_cell(net, inputs, file_path("file_name", file_name), file_format)
+        return export_cell(net, inputs, file_path("file_name", file_name), file_format, force=boolean("force", force))

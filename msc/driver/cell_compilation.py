@@ -136,8 +136,8 @@ def text_of(target: Any, examples: Sequence[Any]) -> str:
     return format_module(capture(target, examples).module)
 
 
-def export_cell(target: Any, examples: Sequence[Any], path: Path, file_format: str) -> str:
-    """Write a Cell in a format. Raises MSC0007 for one that there is not."""
+def export_cell(target: Any, examples: Sequence[Any], path: Path, file_format: str, *, force: bool = False) -> str:
+    """Write a Cell in a format. Raises MSC0007 for an unknown one, MSC0011 for a file of others, unless forced."""
     form = {"MIR": "graph", "MINDIR": "graph"}.get(file_format.upper(), file_format.lower())
     if form not in FORMS:
         known = ["MIR", "ONNX", *(f.upper() for f in FORMS if f not in ("graph", "onnx"))]
@@ -155,8 +155,8 @@ def export_cell(target: Any, examples: Sequence[Any], path: Path, file_format: s
     suffix = extension.get(form, f".{form}" if form in ("so", "c") else f".{form}.mir")
     out = path if suffix == "" or path.name.endswith(suffix) else path.with_name(path.name + suffix)
     if form == "graph":
-        capture(target, examples).write(out)
+        capture(target, examples).write(out, force=force)
         return str(out)
     with _model_file(target, examples) as file:
-        emit(file, Output(form, out), CompileOptions(), Reporting())
+        emit(file, Output(form, out), CompileOptions(), Reporting(), force=force)
     return str(out)

@@ -27,14 +27,15 @@ from msc.frontend.reader.entry import Unread, read_call, taken_apart
 from msc.frontend.reader.graph import Graph
 from msc.frontend.reader.journal import Value
 from msc.frontend.reader.structures import Constant, Entries, Items, Leaf, Template
-from msc.interp.safetensors_writing import write_safetensors
+from msc.interp.safetensors_writing import is_written_here, write_tensors
 from msc.interp.weights import FILE_ATTRIBUTE
 from msc.ir.donation import UPDATES
 from msc.ir.entry import STRUCTURE, find_entry
 from msc.runtime.structures import Structure, structure_text
 from msc.support.diagnostics import Diagnostic, MscError
-from msc.support.files import write_text
+from msc.support.marks import is_marked, marked
 from msc.support.naming import identifier
+from msc.support.outputs import Guard, OutputSet
 
 
 @dataclass(frozen=True)
@@ -44,13 +45,18 @@ class CellModel:
     module: ModuleOp
     weights: Mapping[str, Array]
 
-    def write(self, path: Path) -> None:
-        """Write `path` (.mir) and, if there are parameters, the safetensors file of the same stem. Raises MSC0004."""
-        if self.weights:
-            file = path.with_suffix(".safetensors")
-            write_safetensors(self.weights, file)
-            self.module.attributes[FILE_ATTRIBUTE] = StringAttr(file.name)
-        write_text(path, format_module(self.module, debuginfo=True))
+    def write(self, path: Path, *, force: bool = False) -> None:
+        """Write `path` (.mir) and, if there are parameters, the safetensors file of the same stem: both or none.
+
+        Raises MSC0004, and MSC0011 where a file is that msc did not write, unless forced.
+        """
+        with OutputSet(Guard(force=force)) as files:
+            if self.weights:
+                file = path.with_suffix(".safetensors")
+                with files.open(file, is_written_here) as data:
+                    write_tensors(self.weights, data)
+                self.module.attributes[FILE_ATTRIBUTE] = StringAttr(file.name)
+            files.write(path, marked(format_module(self.module, debuginfo=True)), is_marked)
 
 
 def capture(target: Any, examples: Sequence[Any], name: str | None = None) -> CellModel:

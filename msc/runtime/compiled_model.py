@@ -23,12 +23,15 @@ from msc.runtime.result_memory import Workspace, address_of, array_beside
 from msc.runtime.shared_library import SharedLibrary
 from msc.runtime.structures import Restore, restorer
 from msc.runtime.tensor_info import TensorInfo, tensor_infos
-from msc.support.argument_values import file_path, sequence
+from msc.support.argument_values import boolean, file_path, sequence
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.support.failures import diagnosed
+from msc.support.outputs import Guard
 from msc.support.wording import counted
 
 Array: TypeAlias = NDArray[Any]
+
+_OTHER_FORMS = frozenset({".mir", ".onnx", ".c", ".h", ".o", ".a", ".exe", ".bundle", ".safetensors"})
 
 
 class CompiledModel:
@@ -229,9 +232,19 @@ class CompiledModel:
             pointers[position + k] = sizes.ctypes.data + k * sizes.itemsize
         return sizes
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the shared library that `msc.load` takes. Raises MSC0004, MSC0008."""
-        place_artifact(self._library.file, file_path("path", path))
+    def save(self, path: str | PathLike[str], *, force: bool = False) -> None:
+        """Write the shared library that `msc.load` takes, whatever it is called.
+
+        Raises MSC0004, MSC0008, MSC0007 for a name that promises another form, as `a.c` does, and MSC0011 where a file
+        is that msc did not write, unless forced.
+        """
+        out = file_path("path", path)
+        if out.suffix in _OTHER_FORMS:
+            message = f"save writes a shared library, and '{out.name}' is the name of something else"
+            raise MscError(
+                Diagnostic("MSC0007", message, help=f"as in save('{out.stem}.so'); msc.export writes other forms")
+            )
+        place_artifact(self._library.file, out, Guard(force=boolean("force", force)))
 
     @property
     def calls(self) -> tuple[str, ...]:

@@ -35,6 +35,9 @@ def anything(path: Path) -> bool:
     return True
 
 
+_ADVICE = "name another file, or replace it with --force, in Python with force=True"
+
+
 @dataclass(frozen=True)
 class Guard:
     """What an output must not replace: the files that it is made from, and files that msc did not make."""
@@ -50,14 +53,14 @@ class Guard:
         self.check_inputs(path)
         if found.st_size and not _recognised(path, is_ours):
             message = f"'{path}' is there already, and is no file that msc wrote for this and nobody changed since"
-            raise MscError(Diagnostic("MSC0011", message, help="name another file, or replace it with --force"))
+            raise MscError(Diagnostic("MSC0011", message, help=_ADVICE))
 
     def check_inputs(self, path: Path) -> None:
         """Raises MSC0010 for an input, unless forced."""
         found = self._found(path)
         if found is not None and any(_is_same(found, file) for file in self.inputs):
             message = f"'{path}' is read to make this output, which would replace it"
-            raise MscError(Diagnostic("MSC0010", message, help="name another file, or replace it with --force"))
+            raise MscError(Diagnostic("MSC0010", message, help=_ADVICE))
 
     def _found(self, path: Path) -> os.stat_result | None:
         """A regular file that is there and that may not simply be replaced."""

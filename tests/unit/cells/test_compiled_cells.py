@@ -91,6 +91,21 @@ def test_export_writes_models(tmp_path: Path) -> None:
         msc.export(net, Tensor(x), file_name=str(tmp_path / "p"), file_format="AIR")
 
 
+@pytest.mark.parametrize(
+    ("file_format", "theirs"), [("MIR", ".mir"), ("MIR", ".safetensors"), ("ONNX", ".onnx"), ("SO", ".so")]
+)
+def test_export_replaces_nothing_of_the_user(tmp_path: Path, file_format: str, theirs: str) -> None:
+    net, x, file = Perceptron(), Tensor(array(2, 4)), tmp_path / f"p{theirs}"
+    file.write_text("mine")
+    with pytest.raises(MscError, match="MSC0011"):
+        msc.export(net, x, file_name=str(tmp_path / "p"), file_format=file_format)
+    assert file.read_text() == "mine"
+    assert list(tmp_path.iterdir()) == [file]
+    for force in (True, False):
+        msc.export(net, x, file_name=str(tmp_path / "p"), file_format=file_format, force=force)
+    assert file.read_bytes() != b"mine"
+
+
 def test_text_of_a_cell() -> None:
     text = Perceptron().to_mir(Tensor(array(2, 4)))
     assert "ms.parameter @first.weight : tensor<5x4xf32>" in text

@@ -197,6 +197,21 @@ def test_saving(network: Any, tmp_path: Path) -> None:
         network.save(tmp_path / "none" / "a.so")
 
 
+def test_saving_replaces_nothing_of_the_user(network: Any, tmp_path: Path) -> None:
+    notes = tmp_path / "notes.so"
+    notes.write_text("mine")
+    with pytest.raises(MscError, match="MSC0011"):
+        network.save(notes)
+    assert notes.read_text() == "mine"
+    network.save(notes, force=True)
+    network.save(notes)
+    assert msc.load(notes).signature.name == "small"
+    for other in ("model.mir", "model.c", "model.onnx", "model.safetensors"):
+        (tmp_path / other).write_text("")
+        with pytest.raises(MscError, match="MSC0007"):
+            network.save(tmp_path / other, force=True)
+
+
 def test_an_open_model_s_scalar_is_a_scalar() -> None:
     text = TEXT.replace("-> (tensor<?x4xf32>", "-> (tensor<f32>").replace(
         "ms.abs %x", "ms.reduce_sum %x {axis = [0, 1]}"
