@@ -21,7 +21,7 @@ from msc.dialects.ms.base import BasicOp
 from msc.dialects.ms.padding import PadOp
 from msc.dialects.open_sizes import constant_size, live_inputs, said_bounds
 from msc.ir.errors import InvalidStructure
-from msc.ir.locations import source_location
+from msc.ir.locations import location_of
 from msc.ir.typed import tensor_type
 from msc.poly.collapsing import collapsed
 from msc.poly.live import NotLive, over_symbols
@@ -74,7 +74,7 @@ def capacity_model(kernel: gk.KernelOp) -> KernelModel:
 
 def _origin(op: BasicOp) -> str:
     """The operation with its place; of the file only the name, as generated code must not depend on where it lies."""
-    place = source_location(op)
+    place = location_of(op.location)
     return op.name if place is None else f"{op.name} at {PurePath(place.file).name}:{place.line}:{place.column}"
 
 

@@ -6,16 +6,16 @@ import sys
 from io import StringIO
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.printer import Printer
 
 from msc.driver.registry import PASSES
+from msc.ir.printing import SourcePrinter
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 
 
 def format_module(module: ModuleOp, *, generic: bool = False, debuginfo: bool = False) -> str:
     """The text of a module, with a newline at its end."""
     stream = StringIO()
-    Printer(stream, print_generic_format=generic, print_debuginfo=debuginfo).print_op(module)
+    SourcePrinter(stream, print_generic_format=generic, print_debuginfo=debuginfo).print_op(module)
     return stream.getvalue() + "\n"
 
 

@@ -37,6 +37,47 @@ def test_every_stage_resumes_to_the_same_c(sample: str, tmp_path: Path) -> None:
         assert program_text(tmp_path / f"{sample}{stage.extension}") == whole.source + whole.header, stage.name
 
 
+LOOPS = """
+func.func @main(%x: tensor<4xf32> {ms.name = "x"}, %c: tensor<i1> {ms.name = "c"}) -> (tensor<4xf32> {ms.name = "y"}) {
+  %b = tensor.extract %c[] : tensor<i1>
+  %r = scf.if %b -> (tensor<4xf32>) {
+    %w = scf.while (%a = %x) : (tensor<4xf32>) -> tensor<4xf32> {
+      %m = ms.reduce_max %a
+      %one = ms.constant dense<1.0> : tensor<f32>
+      %g = ms.greater %m, %one
+      %go = tensor.extract %g[] : tensor<i1>
+      scf.condition(%go) %a : tensor<4xf32>
+    } do {
+    ^bb0(%a2: tensor<4xf32>):
+      %half = ms.constant dense<0.5> : tensor<f32>
+      %n = ms.mul %a2, %half
+      scf.yield %n : tensor<4xf32>
+    }
+    scf.yield %w : tensor<4xf32>
+  } else {
+    %first = arith.constant 0 : index
+    %last = arith.constant 3 : index
+    %step = arith.constant 1 : index
+    %f = scf.for %i = %first to %last step %step iter_args(%s = %x) -> (tensor<4xf32>) {
+      %t = ms.sin %s
+      scf.yield %t : tensor<4xf32>
+    }
+    scf.yield %f : tensor<4xf32>
+  }
+  func.return %r : tensor<4xf32>
+}
+"""
+
+
+def test_control_flow_resumes_to_the_same_c(tmp_path: Path) -> None:
+    model = tmp_path / "loops.mir"
+    model.write_text(LOOPS)
+    (tmp_path / "stages").mkdir()
+    whole = generate_c(compile_model(str(model), OPTIONS, reporting=Reporting(dump=tmp_path / "stages")))
+    for stage in IR_STAGES:
+        assert program_text(tmp_path / "stages" / f"loops{stage.extension}") == whole.source + whole.header, stage.name
+
+
 def test_a_stage_never_reaches_back(model: Path, tmp_path: Path) -> None:
     compile_model(str(model), OPTIONS, "gk", Reporting(dump=tmp_path / "."))
     with pytest.raises(MscError, match="MSC0006"):
