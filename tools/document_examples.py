@@ -68,7 +68,9 @@ class Shell:
     def python(self, text: str) -> None:
         """Run a python block after those before it. Raises RuntimeError when it fails."""
         self._python += text
-        self._run([sys.executable, "-c", self._python], check=True)
+        program = self._folder / "example.py"  # graph mode reads sources from files
+        program.write_text(self._python, "utf-8")
+        self._run([sys.executable, program.name], check=True)
 
     def _run(self, command: list[str], *, check: bool = False) -> str:
         done = subprocess.run(

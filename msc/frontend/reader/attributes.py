@@ -62,7 +62,7 @@ def _guard(session: Session, owner: Any, name: str, value: Any) -> None:
 
 
 def _is_user_module(module: types.ModuleType) -> bool:
-    from msc.frontend.reader.calls import is_library_file
+    from msc.frontend.reader.libraries import is_library_file
 
     file = getattr(module, "__file__", None)
     return file is not None and not is_library_file(file)

@@ -10,10 +10,8 @@ import ast
 import functools
 import inspect
 import operator
-import sysconfig
 import types
 from collections import deque
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +19,7 @@ import numpy as np
 from msc.frontend.reader.frames import EXPRESSIONS, STATEMENTS, Frame, reads
 from msc.frontend.reader.functions import body_of, bound_arguments, read_function
 from msc.frontend.reader.journal import CONTAINERS
+from msc.frontend.reader.libraries import is_library_file
 from msc.frontend.reader.signals import Recursion, Refusal
 from msc.frontend.reader.source import Source, source_of
 from msc.frontend.reader.special import SPECIAL
@@ -34,13 +33,6 @@ CALL = "__call__"
 LOADS = (operator.getitem,)
 """Operators that give what was there before."""
 
-_PATHS = sysconfig.get_paths()
-_LIBRARIES = (
-    str(Path(__file__).parents[2]) + "/",
-    *{_PATHS[k].rstrip("/") + "/" for k in ("stdlib", "platstdlib", "purelib", "platlib")},
-    "/usr/lib/python3/",
-    "<frozen",
-)
 _VOLATILE = ("random", "time", "datetime", "secrets", "uuid", "os", "socket", "numpy.random")
 """Modules whose functions give another result in every call."""
 
@@ -51,11 +43,6 @@ _NOT_READ = (
     *(ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith, ast.AsyncFunctionDef),
     *((ast.TryStar,) if hasattr(ast, "TryStar") else ()),
 )
-
-
-def is_library_file(file: str) -> bool:
-    """Whether a file belongs to Python, to msc or to an installed package: its code is run, not read."""
-    return file.startswith(_LIBRARIES) or "/site-packages/" in file or "/dist-packages/" in file
 
 
 @functools.lru_cache(maxsize=4096)

@@ -28,6 +28,7 @@ from msc.frontend.reader.journal import CONTAINERS, Content, Journal, Value
 from msc.frontend.reader.numbers import RuntimeNumber, truth
 from msc.frontend.reader.settling import settle
 from msc.frontend.reader.signals import Refusal
+from msc.frontend.reader.unread import unread_function
 from msc.frontend.tensor import Tensor
 from msc.support.diagnostics import Diagnostic, Location
 
@@ -150,14 +151,15 @@ class Session:
         return content.array
 
     def _split(self, reason: str) -> None:
+        unread = unread_function()
         if self.graph.depth or self.fullgraph:
-            raise self.located(
-                Refusal(
-                    "MSC0840",
-                    f"{reason}, which are not known while the graph is written",
-                    help="compute it with tensor operations, or leave out fullgraph: then the graph is split here",
-                )
-            )
+            advice = "compute it with tensor operations, or leave out fullgraph: then the graph is split here"
+            if unread is not None:
+                advice = f"{unread}, so it runs as it is: write it to a file"
+            message = f"{reason}, which are not known while the graph is written"
+            raise self.located(Refusal("MSC0840", message, help=advice))
+        if unread is not None:
+            reason = f"{reason}; {unread}"
         if not self._gave_up:
             self.splits.append(Split(self.place(), reason))
         self._gave_up = False

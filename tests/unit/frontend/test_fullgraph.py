@@ -136,3 +136,13 @@ def test_an_exception_in_a_branch_is_the_users() -> None:
 def test_explaining_what_was_not_compiled() -> None:
     with pytest.raises(MscError, match="MSC0849"):
         msc.jit.explain(needs_value)
+
+
+def test_code_without_a_source_says_so() -> None:
+    names: dict[str, Any] = {}
+    exec("def f(x):\n    return x * 2 if x.sum() > 0 else x\n", names)
+    with pytest.raises(MscError, match=r"the source of 'f' in <string> cannot be read"):
+        msc.jit(names["f"], fullgraph=True, backend="interpreter")(Tensor(X))
+    compiled = msc.jit(names["f"], backend="interpreter")
+    np.testing.assert_array_equal(compiled(Tensor(X)).asnumpy(), X * 2)
+    assert "the source of 'f' in <string> cannot be read" in msc.jit.explain(compiled)
