@@ -81,4 +81,5 @@ def plain(properties: Mapping[str, Property]) -> dict[str, Any]:
 def api_error(error: VerifyException) -> MscError:
     """What an operation refuses, as an error at the user's line."""
     kind = ApiTypeError if isinstance(error, DtypeConflict) else ApiValueError
-    return kind(code_of(error), str(error), help=help_of(error))
+    advice = help_of(error)
+    return kind(code_of(error), str(error), help=advice and advice.replace("ms.cast", ".astype()"))

@@ -27,6 +27,14 @@ class Cell:
 
     def __init__(self, auto_prefix: bool = True, flags: Mapping[str, Any] | None = None) -> None:
         del flags
+        given: object = auto_prefix
+        if not isinstance(given, bool):
+            name = type(self).__name__
+            raise ApiTypeError(
+                "MSC0824",
+                f"{name} is made with a {type(given).__name__}; auto_prefix is True or False",
+                help=f"make the cell first, then call it: {name}()(x)",
+            )
         self.__dict__.update(_cells={}, _params={}, _forward_pre_hooks=[], _forward_hooks=[])
         self.training = False
         self.auto_prefix = auto_prefix
@@ -83,7 +91,7 @@ class Cell:
             self.insert_child_to_cell(name, value)
         elif isinstance(value, ParameterTuple):
             self._insert_tuple(name, value)
-        elif isinstance(value, Tensor) and name in self.__dict__.get("_params", ()):
+        elif value is not None and name in self.__dict__.get("_params", ()):
             self._params[name].set_data(value)
         else:
             self._forget(name)
@@ -154,7 +162,13 @@ class Cell:
         if "_cells" not in self.__dict__:
             raise _not_initialised(self)
         if not isinstance(child_cell, Cell):
-            raise ApiTypeError("MSC0822", f"insert_child_to_cell takes a Cell, not a {type(child_cell).__name__}")
+            given = (
+                f"the class {child_cell.__name__}" if isinstance(child_cell, type) else f"a {type(child_cell).__name__}"
+            )
+            advice = f"write {child_cell.__name__}()" if isinstance(child_cell, type) else None
+            raise ApiTypeError(
+                "MSC0822", f"{type(self).__name__} takes cells, and '{child_name}' is {given}", help=advice
+            )
         if "_cells" not in child_cell.__dict__:
             raise _not_initialised(child_cell)
         self.__dict__.pop(child_name, None)

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import Any, overload
 
-from msc.frontend.errors import ApiIndexError, ApiTypeError
+from msc.frontend.errors import ApiAttributeError, ApiIndexError, ApiTypeError
 from msc.nn.cell import Cell
 
 
@@ -101,6 +101,13 @@ class CellList(_Numbered):
     def __init__(self, *args: Any, auto_prefix: bool = True) -> None:
         super().__init__(auto_prefix)
         self._replace(args[0] if len(args) == 1 and not isinstance(args[0], Cell) else args)
+
+    def construct(self, *args: Any) -> Any:
+        raise ApiAttributeError(
+            "MSC0820",
+            f"a {type(self).__name__} is a list, which computes nothing",
+            help="call its cells one after the other, or make an nn.SequentialCell of them",
+        )
 
     @overload
     def __getitem__(self, index: int) -> Cell: ...

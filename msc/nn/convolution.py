@@ -54,7 +54,9 @@ class Convolution(Cell):
         pads(padding, count)
         self.padding = padding
         self.dilation = spread(dilation, count, "dilation")
-        positive(name, **{f"kernel_size[{i}]": n for i, n in enumerate(self.kernel_size)})
+        for what, sizes in (("kernel_size", self.kernel_size), ("stride", self.stride), ("dilation", self.dilation)):
+            for size in sizes:
+                positive(name, **{what: size})
         self.group = group
         self.has_bias = has_bias
         self.weight_init = weight_init

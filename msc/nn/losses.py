@@ -83,9 +83,8 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
         self.sparse = sparse
 
     def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
-        if self.sparse:
-            labels = ops.cast(ops.one_hot(labels, logits.shape[-1], 1.0, 0.0), logits.dtype)
-        return self.get_loss(ops.softmax_cross_entropy_with_logits(logits, labels))
+        loss = ops.sparse_softmax_cross_entropy if self.sparse else ops.softmax_cross_entropy_with_logits
+        return self.get_loss(loss(logits, labels))
 
 
 class CrossEntropyLoss(LossBase):

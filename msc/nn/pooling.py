@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from msc.frontend.errors import ApiValueError
 from msc.frontend.tensor import Tensor
-from msc.nn.arguments import word
+from msc.nn.arguments import positive, word
 from msc.nn.cell import Cell
 from msc.ops.windows import Sizes, adaptive_pool, channels_first, channels_last, pooling, spread
 
@@ -28,8 +28,9 @@ class Pooling(Cell):
     ) -> None:
         super().__init__()
         name = type(self).__name__
-        spread(kernel_size, self.SPATIAL, "kernel_size")
-        spread(stride, self.SPATIAL, "stride")
+        for what, sizes in (("kernel_size", kernel_size), ("stride", stride)):
+            for size in spread(sizes, self.SPATIAL, what):
+                positive(name, **{what: size})
         self.kernel_size = kernel_size
         self.stride = stride
         self.pad_mode = word(name, "pad_mode", pad_mode, ("valid", "same", "pad"), "kernel_size, stride, pad_mode")

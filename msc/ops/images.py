@@ -12,6 +12,7 @@ from msc.frontend.errors import ApiValueError
 from msc.frontend.tensor import Number, Tensor
 from msc.ops.operands import as_float, only_tensor
 from msc.ops.shapes import reshape, sizes_of, transpose
+from msc.support.diagnostics import did_you_mean
 
 _MODES = {
     "constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap",
@@ -22,8 +23,12 @@ _MODES = {
 def pad(input_x: Tensor, padding: Sequence[int], mode: str = "constant", value: Number | None = None) -> Tensor:
     """Elements added before and after axes: pairs, that of the last axis first. Negative ones cut off."""
     x, amounts = only_tensor(input_x, "pad"), sizes_of(padding)
-    if mode not in _MODES or len(amounts) % 2 or len(amounts) > 2 * x.ndim:
-        raise ApiValueError("MSC0203", f"pad: padding {amounts} in mode {mode!r} does not fit a tensor of {x.shape}")
+    if mode not in _MODES:
+        near = did_you_mean(mode, _MODES) or f"there are {', '.join(_MODES)}"
+        raise ApiValueError("MSC0203", f"pad: there is no mode {mode!r}", help=near)
+    if len(amounts) % 2 or len(amounts) > 2 * x.ndim:
+        message = f"pad: padding {amounts} does not fit a tensor of {x.shape}"
+        raise ApiValueError("MSC0203", message, help="give two amounts for each axis, those of the last axis first")
     pairs = list(zip(amounts[0::2], amounts[1::2], strict=True))
     whole = [(0, 0)] * (x.ndim - len(pairs)) + pairs[::-1]
     return padded(x, whole, mode, value or 0)

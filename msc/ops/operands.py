@@ -34,7 +34,22 @@ def only_tensor(value: object, function: str, name: str = "input") -> Tensor:
         return value
     if is_data(value):
         return Tensor(value)
-    raise ApiTypeError("MSC0811", f"{function}: {name} must be a Tensor, not a {type(value).__name__}")
+    raise ApiTypeError("MSC0811", f"{function}: {name} must be a Tensor, not {_kind(value)}", help=_advice(value))
+
+
+def _kind(value: object) -> str:
+    """The type of a value for people: with its module where it has the name of one of ours."""
+    kind = type(value)
+    name = kind.__name__ if kind.__name__ != "Tensor" else f"{kind.__module__.partition('.')[0]}.Tensor"
+    return value.__name__ + ", a class" if isinstance(value, type) else f"a {name}"
+
+
+def _advice(value: object) -> str | None:
+    if isinstance(value, type):
+        return f"make an object of it: {value.__name__}()"
+    if hasattr(value, "construct"):
+        return "call the cell with a tensor: its result is one"
+    return "msc.Tensor(x.numpy()) is one" if hasattr(value, "numpy") else None
 
 
 def cast(x: Tensor, dtype: DType) -> Tensor:

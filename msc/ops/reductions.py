@@ -16,6 +16,7 @@ from msc.ops.arithmetic import div, mul, sub
 from msc.ops.arithmetic import pow as power
 from msc.ops.comparison import not_equal
 from msc.ops.operands import as_float, as_numbers, cast, flexible, only_tensor
+from msc.ops.shapes import sizes_of
 from msc.ops.unary import abs as absolute
 from msc.ops.unary import exp, log, sqrt
 
@@ -24,9 +25,9 @@ Axes: TypeAlias = int | Sequence[int] | None
 
 def axes_of(x: Tensor, axis: Axes, function: str) -> tuple[int, ...]:
     """Axes counted from the front; all of them for None or an empty sequence. Raises MSC0203."""
-    given = () if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
+    given = () if axis is None else sizes_of(axis)
     for a in given:
-        if isinstance(a, bool) or not -builtins.max(x.ndim, 1) <= a < builtins.max(x.ndim, 1):
+        if not -builtins.max(x.ndim, 1) <= a < builtins.max(x.ndim, 1):
             raise ApiValueError("MSC0203", f"{function}: axis {a} is not an axis of a tensor of shape {x.shape}")
     return tuple(a % builtins.max(x.ndim, 1) for a in given) if given and x.ndim else tuple(builtins.range(x.ndim))
 

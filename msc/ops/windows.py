@@ -24,9 +24,10 @@ def spread(value: object, count: int, what: str) -> tuple[int, ...]:
 
     Of a size for each axis of `[n, c, spatial...]`, as MindSpore's primitives take it, the spatial ones count.
     """
-    if isinstance(value, bool) or not isinstance(value, int | Sequence):
+    given = cast(Sequence[object], value) if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
+    if any(isinstance(v, bool) or not isinstance(v, int | np.integer) for v in given):
         raise ApiTypeError("MSC0813", f"{what} is {value!r}; it must be one integer or {count}")
-    sizes = (value,) * count if isinstance(value, int) else tuple(int(v) for v in cast(Sequence[int], value))
+    sizes = tuple(int(cast(int, v)) for v in given)
     if len(sizes) == 1:
         sizes *= count
     if len(sizes) == count + 2 and sizes[:2] == (1, 1):

@@ -73,6 +73,8 @@ def read_tuning(path: Path) -> TuningFile:
     text = read_source(path)
     try:
         data = cast("dict[str, object]", json.loads(text))
+        if not isinstance(cast(object, data), dict) or not isinstance(data.get("kernels", []), list):
+            raise ValueError("it is no object with a list of kernels")
         if data["format"] != FORMAT:
             raise ValueError(f"its format is {data['format']!r}, this msc reads {FORMAT}")
         entries = tuple(_entry(item) for item in cast("Sequence[dict[str, object]]", data["kernels"]))
