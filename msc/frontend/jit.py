@@ -15,7 +15,7 @@ import numpy as np
 from msc.frontend.capture import INSTALLED
 from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.tensor import Tensor
-from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 
 if TYPE_CHECKING:
     from msc.frontend.execution import Program
@@ -211,6 +211,14 @@ def _described(key: Any) -> str:
 # The public functions.
 
 
+_WITHOUT_EFFECT = frozenset(
+    "mode input_signature hash_args jit_config compile_once disable_format_transform exec_order ge_options "
+    "infer_boost".split()
+)
+"""Options of MindSpore's `jit` that are taken and change nothing."""
+_OPTIONS = ("fullgraph", "backend", "capture_mode", "jit_level", "dynamic", *sorted(_WITHOUT_EFFECT))
+
+
 class Jit:
     """`jit`, and `jit.explain` beside it."""
 
@@ -233,9 +241,14 @@ class Jit:
 
         With `fullgraph` what cannot become one graph is an error; otherwise the graph is split there, or the call runs
         in PyNative mode, and `jit.explain(f)` says why. `backend="interpreter"` runs graphs without compiling C. The
-        other options are MindSpore's and change nothing. Raises MSC0840 and following, MSC0814 for an unknown backend.
+        other options are MindSpore's and change nothing. Raises MSC0840 and following, MSC0814 for an unknown option or
+        backend.
         """
-        del capture_mode, jit_level, dynamic, others
+        del capture_mode, jit_level, dynamic
+        for name in others:
+            if name not in _WITHOUT_EFFECT:
+                near = did_you_mean(name, _OPTIONS) or f"there are {', '.join(_OPTIONS)}"
+                raise ApiTypeError("MSC0814", f"jit has no option '{name}'", help=near)
         if backend not in ("", "interpreter"):
             raise ApiValueError("MSC0814", f"jit: backend is {backend!r}, not one of '', 'interpreter'")
         if function is None:

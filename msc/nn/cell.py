@@ -27,12 +27,11 @@ class Cell:
 
     def __init__(self, auto_prefix: bool = True, flags: Mapping[str, Any] | None = None) -> None:
         del flags
-        given: object = auto_prefix
-        if not isinstance(given, bool):
+        if type(auto_prefix) is not bool:
             name = type(self).__name__
             raise ApiTypeError(
                 "MSC0824",
-                f"{name} is made with a {type(given).__name__}; auto_prefix is True or False",
+                f"{name} is made with a {type(auto_prefix).__name__}; auto_prefix is True or False",
                 help=f"make the cell first, then call it: {name}()(x)",
             )
         self.__dict__.update(_cells={}, _params={}, _forward_pre_hooks=[], _forward_hooks=[])
@@ -72,6 +71,12 @@ class Cell:
             changed = hook(self, args, result)
             result = result if changed is None else changed
         return result
+
+    def has_hooks(self) -> bool:
+        """Whether hooks stand around `construct`. Raises MSC0823 for a cell that was not initialised."""
+        if "_cells" not in self.__dict__:
+            raise _not_initialised(self)
+        return bool(self.__dict__["_forward_pre_hooks"] or self.__dict__["_forward_hooks"])
 
     def register_forward_pre_hook(self, hook: Callable[..., Any]) -> Handle:
         """Call `hook(cell, inputs)` before `construct`; what it returns, if anything, are the inputs instead."""

@@ -121,15 +121,22 @@ def range(start: Number, end: Number, step: Number, maxlen: int = 1000000) -> Te
     return arange(start, end, step)
 
 
+def _steps(function: str, steps: Any) -> int:
+    (count,) = sizes_of(steps)
+    if count < 0:
+        raise ApiValueError("MSC0203", f"{function}: steps is {count}; it must be 0 or more")
+    return count
+
+
 def linspace(start: Number, end: Number, steps: int) -> Tensor:
     """So many numbers from `start` to `end`, both included, at equal distances; Float32."""
     first, last = (v.item() if isinstance(v, Tensor) else v for v in (start, end))
-    return Tensor.of(np.linspace(first, last, int(steps)).astype(np.float32))
+    return Tensor.of(np.linspace(first, last, _steps("linspace", steps)).astype(np.float32))
 
 
 def logspace(start: Number, end: Number, steps: int, base: int = 10, *, dtype: DTypeLike = dtypes.float32) -> Tensor:
     """Base to the numbers of `linspace`."""
-    return Tensor.of(np.logspace(start, end, int(steps), base=base).astype(as_dtype(dtype).numpy))
+    return Tensor.of(np.logspace(start, end, _steps("logspace", steps), base=base).astype(as_dtype(dtype).numpy))
 
 
 def eye(n: int, m: int | None = None, dtype: DTypeLike = dtypes.float32) -> Tensor:

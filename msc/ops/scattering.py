@@ -10,7 +10,7 @@ import numpy as np
 
 from msc.frontend import dtypes
 from msc.frontend.dispatch import apply
-from msc.frontend.errors import ApiValueError
+from msc.frontend.errors import ApiIndexError, ApiValueError
 from msc.frontend.tensor import Number, Tensor, concrete, tensor_method
 from msc.ops.indexing import flat_places, in_graph
 from msc.ops.operands import cast as cast_to
@@ -39,10 +39,13 @@ def scattered(x: Tensor, places: Tensor, updates: Tensor, reduce: str, function:
     if in_graph(x, places, updates):
         return write_rows(x, places, updates, operation)
     table, at = concrete(x).copy(), concrete(places)
-    if joined is None:
-        table[at] = concrete(updates)
-    else:
-        joined.at(table, at, concrete(updates))
+    try:
+        if joined is None:
+            table[at] = concrete(updates)
+        else:
+            joined.at(table, at, concrete(updates))
+    except IndexError as error:
+        raise ApiIndexError("MSC0815", f"{function}: {error}") from None
     return Tensor.of(table)
 
 

@@ -18,6 +18,7 @@ from msc.frontend.parameter import Parameter
 from msc.frontend.tensor import Tensor, concrete
 from msc.nn.cell import Cell
 from msc.ops.operands import is_data
+from msc.support.argument_values import file_path
 from msc.support.diagnostics import did_you_mean
 from msc.support.files import replacing
 
@@ -63,7 +64,7 @@ def save_checkpoint(
 
 
 def _path(name: str | Path) -> Path:
-    path = Path(name)
+    path = file_path("ckpt_file_name", name)
     return path if path.suffix in _SUFFIXES else path.with_name(f"{path.name}.safetensors")
 
 
@@ -119,7 +120,7 @@ def load_checkpoint(
     prefixes = (filter_prefix,) if isinstance(filter_prefix, str) else tuple(filter_prefix or ())
     found = {
         name: Parameter(Tensor.of(array), name=name)
-        for name, array in _read(Path(ckpt_file_name)).items()
+        for name, array in _read(file_path("ckpt_file_name", ckpt_file_name)).items()
         if not name.startswith(prefixes or ("\0",)) and (choice_func is None or choice_func(name))
     }
     if not found:

@@ -159,8 +159,8 @@ def call_cell_inside(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     """A call of a Cell: the `construct` of users is read, that of library layers runs as it is."""
     session = INSTALLED.builder
     construct = getattr(type(cell), "construct", None)
-    hooked = cell.__dict__["_forward_pre_hooks"] or cell.__dict__["_forward_hooks"]
-    if isinstance(session, Session) and isinstance(construct, types.FunctionType) and not hooked:
+    is_hooked = cell.has_hooks()
+    if isinstance(session, Session) and isinstance(construct, types.FunctionType) and not is_hooked:
         source = readable(construct.__code__)
         if source is not None:
             session.note_outside(cell)

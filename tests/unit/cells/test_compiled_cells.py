@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import msc
-from msc import Tensor
+from msc import Tensor, nn
 from msc.dialects.arrays import Array
 from msc.interp.safetensors_writing import write_safetensors
 from msc.support.diagnostics import MscError
@@ -104,6 +104,19 @@ def test_export_replaces_nothing_of_the_user(tmp_path: Path, file_format: str, t
     for force in (True, False):
         msc.export(net, x, file_name=str(tmp_path / "p"), file_format=file_format, force=force)
     assert file.read_bytes() != b"mine"
+
+
+def test_a_cell_that_was_not_initialised_is_named() -> None:
+    class Bare(nn.Cell):
+        def __init__(self) -> None:
+            self.scale = 2
+
+        def construct(self, x: Tensor) -> Tensor:
+            return x * self.scale
+
+    for call in (msc.compile, msc.jit(Bare())):
+        with pytest.raises(MscError, match="MSC0823"):
+            call(*((Bare(),) if call is msc.compile else ()), Tensor(array(2, 4)))
 
 
 def test_text_of_a_cell() -> None:

@@ -57,6 +57,12 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str, str, str]] = {
     "a function in a row": (lambda: nn.SequentialCell(cast(len)), "MSC0822", "a builtin_function", ""),
     "a list that is called": (lambda: nn.CellList([nn.ReLU()])(X), "MSC0820", "is a list", "SequentialCell"),
     "an axis as a float": (lambda: X.sum(axis=cast(1.0)), "MSC0811", "an axis is an integer", ""),
+    "a scattered row": (
+        lambda: ops.tensor_scatter_update(X, Tensor(np.array([[5]])), Tensor(np.ones((1, 4), np.float32))),
+        "MSC0815", "tensor_scatter_update", "",
+    ),
+    "steps": (lambda: ops.linspace(0, 1, -2), "MSC0203", "steps is -2", ""),
+    "an option of jit": (lambda: msc.jit(fulgraph=True), "MSC0814", "'fulgraph'", "fullgraph"),
     "a padding mode": (lambda: ops.pad(X, (1, 1), mode="reflec"), "MSC0203", "no mode 'reflec'", "reflect"),
     "half a pair": (lambda: ops.pad(X, (1,)), "MSC0203", "does not fit", "two amounts"),
     "64 bits": (lambda: nn.Dense(4, 3)(Tensor(np.ones((3, 4)))), "MSC0202", "f64 and f32", ".astype()"),
