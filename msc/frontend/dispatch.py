@@ -46,7 +46,11 @@ def _belongs_to_graph(operand: Tensor | None) -> bool:
 def run(name: str, arrays: list[Array | None], properties: dict[str, Property]) -> tuple[Array, ...]:
     """The results of `ms.<name>` on arrays, by the interpreter's meaning of the operation."""
     key = (name, *properties.items(), *[None if a is None else (a.dtype.num, a.shape) for a in arrays])
-    prepared = _PREPARED.get(key)
+    try:
+        prepared = _PREPARED.get(key)
+    except TypeError:  # a property that has no hash: a list, or what no operation takes
+        properties = {n: tuple(v) if isinstance(v, list) else v for n, v in properties.items()}
+        return _prepare(name, arrays, properties).run([a for a in arrays if a is not None])
     if prepared is None:
         prepared = _prepare(name, arrays, properties)
         if len(_PREPARED) >= _MOST_PREPARED:

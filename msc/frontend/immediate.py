@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Block
+from xdsl.ir import Block, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from msc.dialects.arrays import BFLOAT16, Array, tensor_dtype
 from msc.dialects.element_types import element_type
 from msc.dialects.ms import OPERATIONS
 from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.properties import kind_of, takes
 from msc.frontend.capture import Property
 from msc.frontend.dtypes import DType, of_numpy
 from msc.frontend.errors import ApiTypeError, ApiValueError, at_user_line
@@ -56,11 +57,22 @@ def prepare(name: str, arrays: Sequence[Array | None], properties: Mapping[str, 
     present = [a for a in arrays if a is not None]
     block = Block(arg_types=[TensorType(element_type(of_numpy(a.dtype).ir), a.shape) for a in present])
     places = iter(block.args)
+    op = built(name, [None if a is None else next(places) for a in arrays], properties)
+    return Prepared(op, block, [a.dtype for a in present])
+
+
+def built(name: str, operands: Sequence[SSAValue | None], properties: Mapping[str, Property]) -> MsOp:
+    """`ms.<name>` on operands. At the user's line it raises what is verified, and MSC0203 for wrong properties."""
+    definition, values = operation(name), plain(properties)
+    declared = definition.get_irdl_definition().properties
+    for key, value in values.items():
+        if value is not None and key in declared and not takes(declared[key], value):
+            message = f"{name}: {key} is {properties[key]!r}; it must be {kind_of(declared[key])}"
+            raise ApiTypeError("MSC0203", message)
     try:
-        op = operation(name)(*(None if a is None else next(places) for a in arrays), **plain(properties))
+        return definition(*operands, **values)
     except VerifyException as error:
         raise api_error(error) from None
-    return Prepared(op, block, [a.dtype for a in present])
 
 
 @cache

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from io import StringIO
 from typing import Any, TypeAlias, cast
 
+import numpy as np
 from xdsl.dialects.builtin import (
     I64,
     BoolAttr,
@@ -21,9 +22,10 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute, TypeAttribute
-from xdsl.irdl import PropertyDef, base, opt_prop_def, prop_def
+from xdsl.irdl import PropertyDef, VerificationContext, base, opt_prop_def, prop_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
 
 Plain: TypeAlias = bool | int | float | str | tuple[int, ...] | tuple[float, ...] | Attribute
 PlainValue: TypeAlias = bool | int | float | str | Sequence[int] | Sequence[float] | Attribute
@@ -36,8 +38,8 @@ def to_attribute(value: PlainValue) -> Attribute:
             return value
         case bool():
             return IntegerAttr.from_bool(value)
-        case int():
-            return IntegerAttr(value, i64)
+        case int() | np.integer():
+            return IntegerAttr(int(value), i64)
         case float():
             return FloatAttr(value, f64)
         case str():
@@ -160,6 +162,15 @@ def kind_of(declared: PropertyDef) -> str:
         return "true or false"
     bases = declared.constr.get_bases()
     return next((kind for of, kind in _KINDS if bases == of), "an element type such as f32")
+
+
+def takes(declared: PropertyDef, value: Any) -> bool:
+    """Whether a property takes a value of Python's."""
+    try:
+        declared.constr.verify(conform(declared, to_attribute(value)), VerificationContext())
+    except (VerifyException, TypeError, ValueError, OverflowError):
+        return False
+    return True
 
 
 def conform(declared: PropertyDef | None, value: Attribute) -> Attribute:

@@ -20,7 +20,6 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import Pure
-from xdsl.utils.exceptions import VerifyException
 
 from msc.dialects.element_types import dtype_name
 from msc.dialects.ms.building import GraphBuilder as Writer
@@ -29,7 +28,7 @@ from msc.dialects.ms.structure import GetParameterOp, ParameterOp
 from msc.dialects.ms.values import Value, known
 from msc.frontend.capture import Property, Symbol
 from msc.frontend.dtypes import DType, by_name
-from msc.frontend.immediate import api_error, operation, plain
+from msc.frontend.immediate import built
 from msc.frontend.parameter import Parameter
 from msc.ir.locations import file_location
 from msc.ir.typed import tensor_type as type_of
@@ -141,10 +140,7 @@ class Graph:
         self, name: str, operands: Sequence[SSAValue | None], properties: Mapping[str, Property]
     ) -> tuple[GraphValue, ...]:
         """Append `ms.<name>`. Raises the errors that it verifies at the user's line."""
-        try:
-            op = operation(name)(*operands, **plain(properties))
-        except VerifyException as error:
-            raise api_error(error) from None
+        op = built(name, operands, properties)
         self.insert(op)
         return tuple(map(self.symbol, op.results))
 

@@ -63,6 +63,10 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str, str, str]] = {
     ),
     "steps": (lambda: ops.linspace(0, 1, -2), "MSC0203", "steps is -2", ""),
     "an option of jit": (lambda: msc.jit(fulgraph=True), "MSC0814", "'fulgraph'", "fullgraph"),
+    "an axis between axes": (lambda: ops.softmax(X, axis=cast(1.5)), "MSC0203", "it must be an integer", ""),
+    "an axis as text": (lambda: X.argmax(axis="last"), "MSC0203", "it must be an integer", ""),
+    "a diagonal as text": (lambda: ops.tril(X, cast("a")), "MSC0203", "it must be an integer", ""),
+    "axes as a list of words": (lambda: nn.LogSoftmax(cast([1, "b"]))(X), "MSC0203", "it must be an integer", ""),
     "a padding mode": (lambda: ops.pad(X, (1, 1), mode="reflec"), "MSC0203", "no mode 'reflec'", "reflect"),
     "half a pair": (lambda: ops.pad(X, (1,)), "MSC0203", "does not fit", "two amounts"),
     "64 bits": (lambda: nn.Dense(4, 3)(Tensor(np.ones((3, 4)))), "MSC0202", "f64 and f32", ".astype()"),
@@ -98,4 +102,5 @@ def test_an_array_is_a_value_of_a_parameter() -> None:
 
 def test_sizes_of_numpy_are_sizes() -> None:
     side: Any = np.int64(2)
+    assert ops.softmax(X, axis=side - 1).shape == (3, 4)
     assert nn.MaxPool2d(side, stride=side)(IMAGE).shape == (1, 1, 2, 2)
