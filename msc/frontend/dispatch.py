@@ -49,8 +49,8 @@ def run(name: str, arrays: list[Array | None], properties: dict[str, Property]) 
     try:
         prepared = _PREPARED.get(key)
     except TypeError:  # a property that has no hash: a list, or what no operation takes
-        properties = {n: tuple(v) if isinstance(v, list) else v for n, v in properties.items()}
-        return _prepare(name, arrays, properties).run([a for a in arrays if a is not None])
+        hashed: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in properties.items()}
+        return _prepare(name, arrays, hashed).run([a for a in arrays if a is not None])
     if prepared is None:
         prepared = _prepare(name, arrays, properties)
         if len(_PREPARED) >= _MOST_PREPARED:

@@ -104,6 +104,10 @@ class _Faults:
             return self._at("MSC0100", "expected an operation, a block or '}'", error.span)
         if (range_ := _OUT_OF_RANGE.search(error.msg)) is not None:
             return self._at("MSC0112", _range_text(range_), error.span)
+        word = text[error.span.start : error.span.end].removeprefix("x")
+        if error.msg.strip() == "Expected shape type." and word.isidentifier():
+            advice = "element types are f16, bf16, f32, f64, i1, i8, i16, i32, i64 and ui8 to ui64"
+            return self._at("MSC0100", f"there is no element type '{word}'", error.span, advice)
         return None
 
     def _here(self) -> Span:

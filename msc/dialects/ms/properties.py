@@ -28,7 +28,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 Plain: TypeAlias = bool | int | float | str | tuple[int, ...] | tuple[float, ...] | Attribute
-PlainValue: TypeAlias = bool | int | float | str | Sequence[int] | Sequence[float] | Attribute
+PlainValue: TypeAlias = bool | int | float | str | Sequence[int] | Sequence[float] | Attribute | np.integer[Any]
 
 
 def to_attribute(value: PlainValue) -> Attribute:

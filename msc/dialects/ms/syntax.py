@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -18,7 +19,7 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
-from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.exceptions import ParseError, VerifyException
 
 from msc.dialects.element_types import ELEMENT_TYPES
 from msc.dialects.ms.properties import conform, expects_real, kind_of, parse_value, print_value
@@ -125,7 +126,7 @@ class _Dictionary:
 
     def _value(self, name: str, declared: PropertyDef) -> Attribute:
         position = self.parser.pos
-        value = conform(declared, parse_value(self.parser, expects_real(declared)))
+        value = conform(declared, self._parsed(name, declared))
         try:
             declared.constr.verify(value, VerificationContext())
         except VerifyException:
@@ -134,7 +135,22 @@ class _Dictionary:
             self.parser.raise_error(message, position, self.parser.pos)
         return value
 
+    def _parsed(self, name: str, declared: PropertyDef) -> Attribute:
+        """The value as it is written; a bare word, which is none, is told what it may have been meant for."""
+        position = self.parser.pos
+        word = _WORD.match(self.parser.lexer.input.content, position)
+        try:
+            return parse_value(self.parser, expects_real(declared))
+        except ParseError:
+            if word is None:
+                raise
+            message = f"{self.definition.name}: {word[0]} is not {kind_of(declared)}, which property '{name}' takes"
+            is_text = declared.constr.get_bases() == {StringAttr}
+            message += f'; did you mean "{word[0]}"?' if is_text else _meant_type(StringAttr(word[0]))
+            self.parser.raise_error(message, position, position + len(word[0]))
 
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _NUMPY_WORDS = (("uint", "ui"), ("int", "i"), ("bfloat", "bf"), ("float", "f"), ("bool", "i1"))
 
 
