@@ -12,10 +12,10 @@ from msc.driver.api_arguments import compile_options
 from msc.driver.libraries import library_of
 from msc.driver.model_on_call import ModelOnCall
 from msc.driver.model_sources import ModelFile
-from msc.driver.options import DEFAULT_MEMORY
+from msc.driver.options import DEFAULT_MEMORY, CompileOptions
 from msc.runtime.artifact import CompiledModel, load
 from msc.support.argument_values import boolean, file_path, refuse
-from msc.support.diagnostics import DecidedByCall
+from msc.support.diagnostics import DecidedByCall, Diagnostic, MscError
 from msc.support.failures import Door
 
 if TYPE_CHECKING:
@@ -86,10 +86,13 @@ def compile(
         )
         cached = boolean("use_cache", use_cache)
         if is_cell:
+            _refuse_values(options)
             from msc.driver.cell_compilation import compile_cell
 
             return compile_cell(model, examples, options, use_cache=cached)
         with ModelFile(model) as file:
+            if file.path.suffix != ".onnx":
+                _refuse_values(options)
             if file.in_memory and options.weights is None:
                 options = replace(options, weights=Path.cwd())
             try:
@@ -97,6 +100,13 @@ def compile(
             except DecidedByCall as error:
                 reason = DecidedByCall(file.renamed(error.diagnostics[0]), error.inputs)
                 return ModelOnCall(str(file.path), options, reason, use_cache=cached, keep=file)
+
+
+def _refuse_values(options: CompileOptions) -> None:
+    """Raises MSC0014 if values are given to inputs."""
+    if options.input_values:
+        message = "input_values has no effect here: it fixes inputs of ONNX models"
+        raise MscError(Diagnostic("MSC0014", message, help="leave it out"))
 
 
 def _positional(given: Sequence[Any], others: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:

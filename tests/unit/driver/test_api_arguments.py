@@ -189,6 +189,12 @@ def test_what_a_model_says_of_itself(network: Any) -> None:
     assert copy.deepcopy(network) is network
 
 
+def test_values_of_inputs_are_for_onnx_models() -> None:
+    for model in (TEXT, abs):
+        with pytest.raises(MscError, match="MSC0014"):
+            msc.compile(model, input_values={"x": [1]})
+
+
 def test_saving(network: Any, tmp_path: Path) -> None:
     for wrong in (None, 3, "", b"a.so"):
         with pytest.raises(MscError, match="MSC0008"):
