@@ -52,6 +52,10 @@ class GraphBuilder(Protocol):
         """A tensor is about to refer to another value."""
         ...
 
+    def observing(self, tensor: Tensor) -> None:
+        """The elements of a tensor that has some decide on what is written."""
+        ...
+
     def value_of(self, tensor: Tensor, what: str) -> NDArray[Any]:
         """The elements of a symbolic tensor, which `what` needs: the graph ends here and is run, if it can."""
         ...

@@ -170,6 +170,10 @@ class Tensor:
         view.flags.writeable = False
         return view
 
+    def __array_function__(self, function: Any, types: object, args: Any, kwargs: Any) -> Any:
+        """NumPy's functions take a tensor for the array of its elements, and give arrays."""
+        return function(*_as_arrays(args), **_as_arrays(kwargs))
+
     def __dlpack__(self, **options: Any) -> Any:
         return self.asnumpy().__dlpack__(**options)
 
@@ -294,6 +298,8 @@ def concrete(tensor: Tensor, what: str = "this operation") -> Array:
     """The array of a tensor. Raises NeedsValue for a symbolic one, MSC0806 for one that has no elements."""
     value = tensor.content
     if isinstance(value, np.ndarray):
+        if INSTALLED.builder is not None:
+            INSTALLED.builder.observing(tensor)
         return value
     if isinstance(value, Symbol):
         if INSTALLED.builder is None:
@@ -304,6 +310,17 @@ def concrete(tensor: Tensor, what: str = "this operation") -> Array:
         f"{what} needs the elements of a tensor that was made of a shape alone: {tensor!r}",
         help="such a tensor describes an argument for compiling; give data to compute",
     )
+
+
+def _as_arrays(given: Any) -> Any:
+    """Arguments of a function of NumPy, with arrays in place of tensors."""
+    if isinstance(given, Tensor):
+        return given.__array__()
+    if type(given) in (list, tuple):
+        return type(given)(map(_as_arrays, cast(Sequence[Any], given)))
+    if type(given) is dict:
+        return {key: _as_arrays(item) for key, item in cast(dict[str, Any], given).items()}
+    return given
 
 
 def _described(

@@ -19,7 +19,7 @@ from msc.frontend.capture import INSTALLED, Symbol
 from msc.frontend.dispatch import apply
 from msc.frontend.errors import ApiIndexError, ApiTypeError, ApiValueError, NeedsValue
 from msc.frontend.parameter import Parameter
-from msc.frontend.tensor import Tensor, tensor_method
+from msc.frontend.tensor import Tensor, concrete, tensor_method
 from msc.ops.arithmetic import add, mul
 from msc.ops.comparison import less
 from msc.ops.operands import cast as cast_to
@@ -88,7 +88,7 @@ def _plain_index(index: Any) -> Any:
     if isinstance(index, tuple):
         return tuple(_plain_index(i) for i in cast(tuple[Any, ...], index))
     if isinstance(index, Tensor):
-        array = cast(Array, index.content)
+        array = concrete(index, "an index")
         return int(array) if array.ndim == 0 and array.dtype.kind in "iu" else array
     if isinstance(index, slice):
         return _plain_slice(cast(Any, index))
@@ -124,7 +124,11 @@ class _Selection:
         parts = self._without_masks(parts)
         used = sum(1 for p in parts if p is not None and p is not Ellipsis)
         if used > x.ndim:
-            raise ApiIndexError("MSC0815", f"{used} indices for a tensor of shape {x.shape}")
+            raise ApiIndexError(
+                "MSC0815",
+                f"too many indices for array: array is {x.ndim}-dimensional, but {used} were indexed "
+                f"(the tensor has shape {x.shape})",
+            )
         fill = (slice(None),) * (x.ndim - used)
         at = next((i for i, p in enumerate(parts) if p is Ellipsis), len(parts))
         self._parts = (*parts[:at], *fill, *parts[at + 1 :])
@@ -140,7 +144,7 @@ class _Selection:
                     raise NeedsValue("indexing with a mask")
                 made += [Tensor.of(places) for places in np.nonzero(tensor.asnumpy())]
             elif isinstance(tensor, bool):
-                raise ApiTypeError("MSC0815", "True and False are no indices of a captured tensor")
+                raise NeedsValue("indexing with True or False")
             else:
                 made.append(tensor)
         return tuple(made)
@@ -180,12 +184,15 @@ class _Selection:
 
     def _place(self, part: Any, axis: int) -> int:
         if not hasattr(part, "__index__"):
-            raise ApiTypeError("MSC0815", f"a {type(part).__name__} is no index of a tensor")
+            raise ApiIndexError(
+                "MSC0815", f"a {type(part).__name__} is no index (the tensor has shape {self._x.shape})"
+            )
         place, size = int(part.__index__()), self._x.shape[axis]
         if size != -1 and not -size <= place < size:
             raise ApiIndexError(
                 "MSC0815",
-                f"index {place} is outside axis {axis}, of size {size} (the tensor has shape {self._x.shape})",
+                f"index {place} is out of bounds for axis {axis} with size {size} "
+                f"(the tensor has shape {self._x.shape})",
             )
         return place % size if size != -1 else place
 
@@ -245,14 +252,14 @@ class _Selection:
 
     def written(self, value: Tensor) -> Tensor:
         """The tensor with `value` where the index chooses."""
-        if any(isinstance(p, Tensor) and p.is_symbolic for p in self._parts):
+        if in_graph(*self._parts):
             return self._written_at_computed_places(value)
         if -1 in self._x.shape:
             raise NeedsValue("item assignment to a tensor of unknown size")
         shape = self._x.shape
         size = math.prod(shape)
         index = tuple(_plain_index(p) for p in self._parts)
-        places: Array = np.arange(size).reshape(shape)[index]
+        places: Array = _on_array(np.arange(size).reshape(shape), index)
         value = _fitting(value, places.shape)
         inside = np.zeros(size, bool)
         inside[places.reshape(-1)] = True
@@ -289,7 +296,7 @@ def _slice_bounds(part: Any, size: int) -> tuple[int, int, int]:
     start, stop, step = (_bound(b) for b in (part.start, part.stop, part.step))
     stride = 1 if step is None else step
     if stride == 0:
-        raise ApiValueError("MSC0815", "the step of a slice is 0")
+        raise ApiValueError("MSC0815", "slice step cannot be zero")
     if size == -1:
         last = -_LARGE if stride < 0 else _LARGE
         return (-1 if stride < 0 else 0) if start is None else start, last if stop is None else stop, stride

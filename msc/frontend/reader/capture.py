@@ -251,7 +251,8 @@ class Reading:
         for change in changes:
             if isinstance(change.slot, Value) and isinstance(change.slot.holder, Parameter):
                 session.graph.thaw(change.slot.holder)
-                session.guards.drop((id(change.slot.holder), "="))
+                if id(change.slot.holder) not in session.observed:
+                    session.guards.drop((id(change.slot.holder), "="))
         return self._placed(flat, template, [*prints, *writes, *effects])
 
     def _finished_changes(self) -> list[Change]:

@@ -78,7 +78,8 @@ class Graph:
         self.entry = Block()
         self.writer = Writer(self.entry, Value)
         self.inputs: list[Input] = []
-        self.parameters: dict[str, Parameter] = {}
+        self.parameters: dict[str, Array] = {}
+        """The values that parameters have before the graph writes any."""
         self.blocks: list[Block] = []
         self._place = place
         self._on_frozen = on_frozen
@@ -119,7 +120,7 @@ class Graph:
             array = cast(Array, parameter.content)
             name = self.writer.names.symbol(parameter.name)
             op = self.writer.insert_constant(GetParameterOp(name, known(array).type))
-            self.parameters[name] = parameter
+            self.parameters[name] = array
             self._on_frozen(parameter)
             found = self._frozen[id(parameter)] = (parameter, op)
         return self.symbol(found[1].results[0])
@@ -191,18 +192,18 @@ class Graph:
         self.writer.block.add_op(func.ReturnOp(*results))
         remove_dead(self.entry)
         used = {op.symbol for op in self.entry.walk() if isinstance(op, GetParameterOp)}
-        self.parameters = {n: p for n, p in self.parameters.items() if n in used}
+        self.parameters = {n: array for n, array in self.parameters.items() if n in used}
         kinds = ([a.type for a in self.entry.args], [r.type for r in results])
         function = func.FuncOp("main", kinds, Region(self.entry))
         function.arg_attrs = _named("x", len(kinds[0]))
         function.res_attrs = _named("y", len(kinds[1]))
         large = {n: known(a).type for n, a in self.writer.parameters.items() if n in used}
-        declared = {n: known(cast(Array, p.content)).type for n, p in self.parameters.items()} | large
+        declared = {n: known(array).type for n, array in self.parameters.items()} | large
         return ModuleOp([*(ParameterOp(n, t) for n, t in declared.items()), function])
 
     def weights(self) -> dict[str, Array]:
         """The values of the parameters of the module."""
-        return {n: cast(Array, p.content) for n, p in self.parameters.items()} | self.writer.parameters
+        return self.parameters | self.writer.parameters
 
 
 def _named(letter: str, count: int) -> ArrayAttr[DictionaryAttr]:

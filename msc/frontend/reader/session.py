@@ -55,6 +55,7 @@ class Session:
         self.journal = Journal()
         self.root = self.journal.begin()
         self.guards = Guards()
+        self.observed: set[int] = set()
         self.frames: list[Frame] = []
         self.splits: list[Split] = []
         self.arguments: Sequence[Array] = ()
@@ -141,6 +142,12 @@ class Session:
         array = np.asarray(content)
         return self.graph.carry(array, array).ssa if self.splits else self.graph.constant(array)
 
+    def observing(self, tensor: Tensor) -> None:
+        """What is written holds for this value of a parameter only, even if the graph gives it another one."""
+        if isinstance(tensor, Parameter):
+            self.guards.parameter(tensor)
+            self.observed.add(id(tensor))
+
     def value_of(self, tensor: Tensor, what: str) -> Array:
         """The elements of a symbolic tensor: the graph ends here and is run. Raises Refusal where it cannot end."""
         content = tensor.content
@@ -204,7 +211,7 @@ class Session:
         if not isinstance(value, Tensor | RuntimeNumber):
             return calls.truth_of(self, value)
         if isinstance(value, Tensor) and value.size != 1:
-            return bool(Tensor.of(np.zeros([max(n, 2) for n in value.shape] or (), value.dtype.numpy)))
+            return bool(Tensor.of(np.zeros([2 if n == -1 else n for n in value.shape], value.dtype.numpy)))
         return truth(value) if self.is_symbolic(value) else bool(value)
 
     def decide(self, condition: bool | Tensor) -> bool:

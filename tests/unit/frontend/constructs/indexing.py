@@ -91,3 +91,7 @@ def masks(x, v):
     y[v[:2] > 0] = 7
     y[v[:2] > 0] += 1
     return y
+
+
+def bool_as_index(x):
+    return x[True], x[False], x[None, True]
