@@ -17,9 +17,9 @@ from xdsl.ir import Block
 from msc.frontend.reader.graph import GraphValue
 from msc.frontend.reader.joining import Joining, tensors_of
 from msc.frontend.reader.journal import UNBOUND, Cell, Change, Item, Slot, Value
-from msc.frontend.reader.liveness import is_live
+from msc.frontend.reader.liveness import is_live, is_live_where
 from msc.frontend.reader.numbers import RuntimeNumber
-from msc.frontend.reader.outcomes import MISSING, NORMAL, RETURN, Outcome, codes_of
+from msc.frontend.reader.outcomes import BREAK, MISSING, NORMAL, RETURN, Outcome, codes_of
 from msc.frontend.reader.signals import Refusal
 from msc.frontend.reader.structures import Constant, Template, fill
 from msc.frontend.tensor import Tensor
@@ -162,7 +162,7 @@ class _Branch:
         for key, slot in changed.items():
             if isinstance(slot, Value) and self._is_inside(slot, first, second):
                 continue
-            template = self._joined(slot, *(self._value(side, key, slot) for side in (first, second)))
+            template = self._joined(slot, *((side, self._value(side, key, slot)) for side in (first, second)))
             if template is not None:
                 found.append((slot, template))
         return found
@@ -193,8 +193,9 @@ class _Branch:
             and (self._frame.cells.get(slot.name) is slot.holder)
         )
 
-    def _joined(self, slot: Slot, a: Any, b: Any) -> Template | None:
+    def _joined(self, slot: Slot, *found: tuple[Side, Any]) -> Template | None:
         """The template of a slot; None for a variable that nobody will read."""
+        a, b = (value for _, value in found)
         if a is MISSING and b is MISSING:
             return None
         self._joining.what = slot_name(slot)
@@ -203,9 +204,21 @@ class _Branch:
             return self._joining.slot(slot, a, b)
         except Refusal:
             if not self._is_local(slot) or is_live(self._frame.source.node, self._construct, slot.name):  # pyright: ignore[reportAttributeAccessIssue]
-                raise
+                needed = [value if self._is_needed(slot, side) else MISSING for side, value in found]
+                if MISSING not in needed:
+                    raise
+                del self._joining.pairs[pairs:]
+                return self._joining.slot(slot, *needed)
             del self._joining.pairs[pairs:]
             return Constant(UNBOUND)
+
+    def _is_needed(self, slot: Slot, side: Side) -> bool:
+        """Whether a variable may be read where control goes from a path; of those that leave, `break` is told apart."""
+        codes = codes_of(side.outcome)
+        if not self._is_local(slot) or self._is_expression or codes not in (frozenset((BREAK,)), frozenset((NORMAL,))):
+            return True
+        scope, left_loop = self._frame.source.node, BREAK in codes
+        return is_live_where(scope, self._construct, slot.name, left_loop)  # pyright: ignore[reportAttributeAccessIssue]
 
     def _outcome(self, a: Outcome | None, b: Outcome | None) -> tuple[Template, Template]:
         self._joining.what = "the value" if self._is_expression else "what is returned"

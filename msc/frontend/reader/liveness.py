@@ -29,6 +29,14 @@ def is_live_after_loop(scope: ast.AST, loop: ast.AST, name: str) -> bool:
     return live.sees_all or name in live.after(loop)
 
 
+def is_live_where(scope: ast.AST, construct: ast.AST, name: str, left_loop: bool) -> bool:
+    """Whether `name` may be read behind a construct that a loop surrounds: where `break` leads to, or elsewhere."""
+    live = _analysis(scope)
+    if live.sees_all or construct not in live.ends:
+        return True
+    return name in (live.leaves[construct] if left_loop else live.ends[construct] | live.heads.get(construct, NONE))
+
+
 @lru_cache(maxsize=1024)
 def _analysis(scope: ast.AST) -> Liveness:
     live = Liveness(scope)
@@ -58,6 +66,10 @@ class Liveness:
     scope: ast.AST
     outs: dict[ast.AST, Names] = field(default_factory=dict[ast.AST, Names])
     heads: dict[ast.AST, Names] = field(default_factory=dict[ast.AST, Names])
+    leaves: dict[ast.AST, Names] = field(default_factory=dict[ast.AST, Names])
+    """What is live where `break` leads to."""
+    ends: dict[ast.AST, Names] = field(default_factory=dict[ast.AST, Names])
+    """What is live behind a statement that control may leave, as the rest of its block belongs to one of its paths."""
 
     @property
     def sees_all(self) -> bool:
@@ -79,6 +91,10 @@ class Liveness:
         live = exits.out
         for statement in reversed(list(statements)):
             self.outs[statement] = live | exits.raised
+            if _may_leave(statement):
+                self.ends[statement] = live | exits.raised | exits.out | exits.again
+                self.leaves[statement] = exits.leave
+                self.outs[statement] = self.ends[statement] | exits.leave
             live = self._before(statement, exits.to(live)) | exits.raised
         return live
 
@@ -125,6 +141,11 @@ class Liveness:
         handlers = frozenset[str]().union(*(_reads(h.type) | self.block(h.body, inner) for h in node.handlers))
         orelse = self.block(node.orelse, inner)
         return self.block(node.body, _Exits(orelse, inner.leave, inner.again, inner.raised | handlers))
+
+
+def _may_leave(statement: ast.stmt) -> bool:
+    """Whether `break` or `continue` stands in a statement; in a loop inside, it does no harm."""
+    return any(isinstance(inner, ast.Break | ast.Continue) for inner in ast.walk(statement))
 
 
 def _guards(node: ast.Match) -> Names:

@@ -18,6 +18,8 @@ NAMES = (
     "control.tail_recursion",
     "indexing.item_assignment_in_branch",
     "exceptions.try_around_tensor",
+    "loops.for_else_binds_on_both_ends",
+    "loops.while_else_binds_on_both_ends",
     "values.nested_results",
     "functions.closure_over_tensor",
 )

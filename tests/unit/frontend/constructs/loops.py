@@ -233,3 +233,60 @@ def for_variable_after(x):
     for i in range(3):
         x = x + i
     return x * i
+
+
+def for_else_binds_on_both_ends(v):
+    for t in v:
+        if t > 2:
+            found = t * 10
+            break
+    else:
+        found = v.sum() - 100
+    return found
+
+
+def for_else_with_continue(v):
+    for t in v:
+        if t < 0:
+            continue
+        double = t * 2
+        if double > 3:
+            hit = double
+            break
+    else:
+        hit = v[0]
+    return hit + 1
+
+
+def while_else_binds_on_both_ends(n):
+    i = 0
+    while i < 4:
+        if i == n:
+            found = i * 10
+            break
+        i += 1
+    else:
+        found = -1
+    return found
+
+
+def nested_for_else_binds(v):
+    out = v[0]
+    for a in v:
+        for b in v:
+            if a * b > 3:
+                m = a - b
+                break
+        else:
+            m = a + b
+        out = out + m
+    return out
+
+
+def break_with_another_type(x):
+    for i in range(3):
+        if x.sum() > i:
+            r = x
+            break
+        r = 2.0
+    return r
