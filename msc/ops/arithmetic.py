@@ -7,7 +7,7 @@ Python number changes a tensor's element type only if it is of a higher category
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from msc.frontend import dtypes
 from msc.frontend.dispatch import apply
@@ -64,6 +64,12 @@ def floor_mod(x: Operand, y: Operand) -> Tensor:
     return apply("mod", as_numbers(a), as_numbers(b))
 
 
+@tensor_method("__divmod__")
+def floor_divmod(x: Operand, y: Operand) -> tuple[Tensor, Tensor]:
+    """`divmod(x, y)`: floor(x / y), and what remains, which has the sign of y."""
+    return floor_divide(x, y), floor_mod(x, y)
+
+
 @tensor_method("fmod")
 def fmod(input: Operand, other: Operand) -> Tensor:
     """Input - trunc(input / other) other, which has the sign of input; as C's `fmod`."""
@@ -99,10 +105,13 @@ def atan2(input: Operand, other: Operand) -> Tensor:
     return apply("atan2", as_float(a), as_float(b))
 
 
-def reflected(function: Callable[[Any, Any], Tensor]) -> Callable[[Any, Any], Tensor]:
+ResultT = TypeVar("ResultT")
+
+
+def reflected(function: Callable[[Any, Any], ResultT]) -> Callable[[Any, Any], ResultT]:
     """The operator with its operands exchanged: `__radd__` and the like."""
 
-    def operator(self: Tensor, other: Any) -> Tensor:
+    def operator(self: Tensor, other: Any) -> ResultT:
         return function(other, self)
 
     return operator
@@ -116,5 +125,6 @@ for _name, _function in {
     "__rfloordiv__": floor_divide,
     "__rmod__": floor_mod,
     "__rpow__": pow,
+    "__rdivmod__": floor_divmod,
 }.items():
     tensor_method(_name)(reflected(_function))

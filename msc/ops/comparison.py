@@ -8,7 +8,7 @@ from msc.frontend import dtypes
 from msc.frontend.dispatch import apply
 from msc.frontend.errors import ApiTypeError
 from msc.frontend.tensor import Tensor, tensor_method
-from msc.ops.arithmetic import add, mul, sub
+from msc.ops.arithmetic import add, mul, reflected, sub
 from msc.ops.operands import Operand, as_numbers, cast, is_data, only_tensor, pair
 from msc.ops.unary import abs, bitwise_not, isnan
 
@@ -125,6 +125,10 @@ def bitwise_left_shift(input: Operand, other: Operand) -> Tensor:
 def bitwise_right_shift(input: Operand, other: Operand) -> Tensor:
     """Input moved right by other bits; signed integers keep the sign."""
     return apply("shift_right", *pair("bitwise_right_shift", input, other))
+
+
+tensor_method("__rlshift__")(reflected(bitwise_left_shift))
+tensor_method("__rrshift__")(reflected(bitwise_right_shift))
 
 
 @tensor_method("isclose")

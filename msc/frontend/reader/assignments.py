@@ -105,6 +105,7 @@ def set_item(frame: Frame, container: Any, index: Any, value: Any) -> None:
     if isinstance(container, CONTAINERS):
         session.look_into(container)
         session.journal.note(Content(container))
+        index = session.real(index)
         operator.setitem(container, index, value)  # pyright: ignore[reportArgumentType, reportCallIssue]
         return
     setter = getattr(type(container), "__setitem__", None)

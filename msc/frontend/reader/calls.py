@@ -18,8 +18,9 @@ import numpy as np
 
 from msc.frontend.reader.frames import EXPRESSIONS, STATEMENTS, Frame, reads
 from msc.frontend.reader.functions import body_of, bound_arguments, read_function
-from msc.frontend.reader.journal import CONTAINERS
+from msc.frontend.reader.journal import CONTAINERS, Content
 from msc.frontend.reader.libraries import is_library_file
+from msc.frontend.reader.numbers import RuntimeNumber
 from msc.frontend.reader.signals import Recursion, Refusal
 from msc.frontend.reader.source import Source, source_of
 from msc.frontend.reader.special import SPECIAL
@@ -226,7 +227,20 @@ def native(frame: Frame, function: Any, args: tuple[Any, ...], kwargs: dict[str,
     if _is_volatile(function, receiver):
         session.stop_caching(f"'{getattr(function, '__name__', function)}' gives another result in every call")
     result = session.made(session.library(function, args, kwargs), given)
-    return _given_back(session, function, receiver, given, result)
+    _keyed_by_numbers(session, receiver)
+    return _given_back(session, function, receiver, given, _keyed_by_numbers(session, result))
+
+
+def _keyed_by_numbers(session: Session, container: Any) -> Any:
+    """A dict or set with the numbers themselves as keys: hashing has asked for those that the graph computes."""
+    if not isinstance(container, dict | set | frozenset) or not any(isinstance(k, RuntimeNumber) for k in container):
+        return container
+    keys = list(map(session.real, container))
+    if isinstance(container, frozenset):
+        return frozenset(keys)
+    made = dict(zip(keys, container.values(), strict=True)) if isinstance(container, dict) else set(keys)
+    Content(container).set(made)
+    return container
 
 
 def _given_back(session: Session, function: Any, receiver: Any, given: list[Any], result: Any) -> Any:

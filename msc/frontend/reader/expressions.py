@@ -77,7 +77,7 @@ def _list_(frame: Frame, node: ast.List) -> list[Any]:
 
 @reads(ast.Set)
 def _set_(frame: Frame, node: ast.Set) -> set[Any]:
-    return frame.session.journal.born(set(items_of(frame, node.elts)))
+    return frame.session.journal.born(set(map(frame.session.real, items_of(frame, node.elts))))
 
 
 @reads(ast.Dict)
@@ -87,7 +87,7 @@ def _dict_(frame: Frame, node: ast.Dict) -> dict[Any, Any]:
         if key is None:
             made.update(frame.evaluate(value))
         else:
-            place = frame.evaluate(key)
+            place = frame.session.real(frame.evaluate(key))
             made[place] = frame.evaluate(value)
     return frame.session.journal.born(made)
 

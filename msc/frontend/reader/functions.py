@@ -53,11 +53,25 @@ def _lambda_(frame: Frame, node: ast.Lambda) -> Any:
 def _definition(frame: Frame, node: ast.FunctionDef) -> None:
     decorators = [frame.evaluate(d) for d in node.decorator_list]
     function: Any = make_function(frame, node)
+    function.__annotations__ = _annotations(frame, node, function.__code__)
     function.__doc__ = ast.get_docstring(node, clean=False)
     frame.node = node
     for decorator in reversed(decorators):
         function = frame.session.call(frame, decorator, (function,), {})
     frame.store(node.name, function)
+
+
+def _annotations(frame: Frame, node: ast.FunctionDef, code: types.CodeType) -> dict[str, Any]:
+    """What the annotations of a function are, in the order in which Python evaluates them; texts if it keeps those."""
+    given = node.args
+    arguments = [*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs, given.kwarg]
+    places = [(a.arg, a.annotation) for a in arguments if a is not None] + [("return", node.returns)]
+    is_text = code.co_flags & annotations.compiler_flag
+    return {
+        frame.mangled(name): ast.unparse(annotation) if is_text else frame.evaluate(annotation)
+        for name, annotation in places
+        if annotation is not None
+    }
 
 
 @reads(ast.ClassDef)
@@ -102,11 +116,13 @@ def _comprehension(frame: Frame, node: ast.ListComp | ast.SetComp | ast.DictComp
     with frame.session.entered(inner):
         for _ in _places(inner, node.generators, 0, first):
             if isinstance(node, ast.DictComp):
-                key = inner.evaluate(node.key)
+                key = inner.session.real(inner.evaluate(node.key))
                 found[key] = inner.evaluate(node.value)
             else:
                 found.append(inner.evaluate(node.elt))
-    return frame.session.journal.born(set(found) if isinstance(node, ast.SetComp) else found)
+    if isinstance(node, ast.SetComp):
+        found = set(map(frame.session.real, found))
+    return frame.session.journal.born(found)
 
 
 @reads(ast.GeneratorExp)

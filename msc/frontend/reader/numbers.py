@@ -110,6 +110,15 @@ class RuntimeNumber:
 
 Number = bool | int | float | RuntimeNumber
 
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+}
+
 
 def kind_of(value: object) -> type | None:
     """bool, int or float for numbers; None for all else."""
@@ -138,8 +147,15 @@ def compare(name: str, a: Any, b: Any) -> Any:
     kinds = kind_of(a), kind_of(b)
     if None in kinds:
         return NotImplemented
+    if not (_has_64_bits(a) and _has_64_bits(b)):
+        return _COMPARISONS[name](_plain(a), _plain(b))
     kind: Any = max(*kinds, key=_rank)
     return RuntimeNumber(bool, apply(name, as_kind(a, kind), as_kind(b, kind)))
+
+
+def _has_64_bits(value: Any) -> bool:
+    """Whether the graph can hold a number; all floats have 64 bits."""
+    return not isinstance(value, int) or -(2**63) <= value < 2**63
 
 
 def _arithmetic(name: str) -> Callable[[Any, Any], Any]:
@@ -147,6 +163,8 @@ def _arithmetic(name: str) -> Callable[[Any, Any], Any]:
         kinds = kind_of(a), kind_of(b)
         if None in kinds:
             return NotImplemented
+        if not (_has_64_bits(a) and _has_64_bits(b)):
+            return getattr(operator, name)(_plain(a), _plain(b))
         kind: Any = max(int, *kinds, key=_rank)
         return RuntimeNumber(kind, apply(name, as_kind(a, kind), as_kind(b, kind)))
 
