@@ -19,7 +19,7 @@ import pytest
 import msc
 from msc import Tensor
 
-MODULES = ("control", "loops", "values", "indexing", "exceptions", "functions")
+MODULES = ("control", "loops", "values", "indexing", "exceptions", "functions", "integers", "libraries")
 ALL = {
     f"{module}.{name}": function
     for module in MODULES
