@@ -14,9 +14,12 @@ from typing import Any, TypeVar
 import click
 
 from msc.driver.completion import files
+from msc.support.diagnostics import Diagnostic, MscError
 
 R = TypeVar("R")
 
+CELL_OPTIONS = ("--init", "--input")
+"""Options that verbs have for Cells alone; those that run a model take values by --input, too."""
 _CELL = re.compile(r".*\.py(:.*)?", re.DOTALL)
 _TYPE = re.compile(r"(?:\d+x)*[a-z]+\d+")
 _ARGUMENTS = ("model", "file", "subject")
@@ -42,6 +45,7 @@ def with_cells(function: Callable[..., R]) -> Callable[..., R]:
         place = next((name for name in _ARGUMENTS if name in rest), None)
         model: object = rest[place] if place is not None else None
         if place is None or not isinstance(model, str) or not _CELL.fullmatch(model):
+            _refuse_cell_options(init is not None, bool(cell_inputs))
             return function(*args, **rest)
         given: Sequence[str] = rest["inputs"] if takes_inputs else cell_inputs
         if takes_inputs:
@@ -55,6 +59,14 @@ def with_cells(function: Callable[..., R]) -> Callable[..., R]:
 
     command = _INIT(resolved)
     return command if takes_inputs else _INPUT(command)
+
+
+def _refuse_cell_options(init: bool, inputs: bool) -> None:
+    """Raises MSC0014 for options that only a Cell has, given with another model."""
+    idle = [option for option, given in zip(CELL_OPTIONS, (init, inputs), strict=True) if given]
+    if idle:
+        advice = "leave it out; a Cell is named as in net.py:Net"
+        raise MscError(*(Diagnostic("MSC0014", f"{o} has no effect here: it is for Cells", help=advice) for o in idle))
 
 
 def _captured(model: str, given: Sequence[str], init: str | None, folder: Path) -> str:

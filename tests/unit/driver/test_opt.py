@@ -112,7 +112,7 @@ def test_exit_codes(
     status: int,
     shown: str,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     @click.command()
     def program() -> None:
@@ -123,7 +123,7 @@ def test_exit_codes(
     with pytest.raises(SystemExit) as end:
         run_program(program, "msc")
     assert end.value.code == status
-    assert shown in capsys.readouterr().err
+    assert shown in capfd.readouterr().err
 
 
 def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:

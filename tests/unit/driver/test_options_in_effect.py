@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from msc.driver.applicable_options import ACTS, check_applicable, idle_options
 from msc.driver.cli import command
 from msc.driver.stages import STAGE
+from msc.driver.verbs.cell_options import CELL_OPTIONS
 from msc.driver.verbs.model_options import with_compile_options
 from msc.support.diagnostics import MscError
 
@@ -56,7 +57,12 @@ def test_every_shared_option_says_where_it_acts() -> None:
     import click
 
     collected = click.command()(with_compile_options(none))
-    assert {p.opts[-1] for p in collected.params} <= ACTS.keys()
+    assert {p.opts[-1] for p in collected.params} <= {*ACTS, *CELL_OPTIONS}
+
+
+@pytest.mark.parametrize("option", [("--init", "w.safetensors"), ("--input", "x=1x3xf32")])
+def test_options_of_cells_are_refused_elsewhere(option: tuple[str, str]) -> None:
+    assert codes("compile", "model.mir", *option) == (1, "MSC0014")
 
 
 @pytest.mark.parametrize(

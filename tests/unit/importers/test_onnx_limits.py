@@ -121,5 +121,5 @@ def test_opsets_of_other_domains(version: int) -> None:
 
 def test_a_function_of_the_standard_that_cannot_be_built() -> None:
     """SequenceMap without its body."""
-    nodes = [node("SequenceConstruct", ["x"], ["s"]), node("SequenceMap", ["s"], ["t"], body=3)]
+    nodes = [node("SequenceConstruct", ["x"], ["s"]), node("SequenceMap", ["s"], ["t"])]
     assert code(model([*nodes, node("SequenceLength", ["t"], ["y"])], [tensor("x", [4])], Y)) == "MSC0790"
