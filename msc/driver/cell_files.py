@@ -55,7 +55,7 @@ def _target(path: Path, text: str) -> Any:
     module = _run(path)
     own = {k: v for k, v in vars(module).items() if getattr(v, "__module__", module.__name__) == module.__name__}
     cells = {name: value for name, value in own.items() if _is_cell(value)}
-    name, _, arguments = text.partition("(")
+    name, called, _ = text.partition("(")
     if not name and len(cells) == 1:
         name = next(iter(cells))
     found = own.get(name)
@@ -65,8 +65,10 @@ def _target(path: Path, text: str) -> Any:
         message = f"'{path}' has no Cell or function '{name}'; its Cells: {choices}"
         raise MscError(Diagnostic("MSC0851", message, help=help_))
     if not isinstance(found, type):
+        if called:
+            raise MscError(Diagnostic("MSC0852", f"'{name}' is no class, which '{text}' would make an object of"))
         return found
-    given, named = _constructor_arguments(f"{name}({arguments}" if arguments else f"{name}()")
+    given, named = _constructor_arguments(text) if called else ([], {})
     with UserCode("MSC0852", f"{name}(...) cannot be made"):
         return found(*given, **named)
 
@@ -79,6 +81,8 @@ def _constructor_arguments(text: str) -> tuple[list[Any], dict[str, Any]]:
     """The arguments of `Net(10, width=2)`, which are Python literals. Raises MSC0852."""
     try:
         call = cast(ast.Call, ast.parse(text, mode="eval").body)
+        if not isinstance(call.func, ast.Name):
+            raise ValueError("more than one call")
         named = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
         return [ast.literal_eval(argument) for argument in call.args], named
     except (SyntaxError, ValueError, AttributeError) as error:

@@ -13,6 +13,8 @@ from msc.poly.plan import Group, Member, Plan
 
 def check_fit(model: KernelModel, plan: Plan) -> None:
     """Raise ValueError, naming the loop or the statement, when a plan does not fit its kernel."""
+    if any(number >= len(model.statements) for number in _statements(plan)):
+        _check_complete(model, plan)  # before its loops, which are of other statements then
     for member in _members(plan):
         _check_member(model, member)
     for group in (*plan.first, *plan.groups):
@@ -28,13 +30,17 @@ def check_fit(model: KernelModel, plan: Plan) -> None:
 
 def _check_complete(model: KernelModel, plan: Plan) -> None:
     """Each statement runs once."""
-    run = [s for group in (*plan.first, *plan.groups) for s in group.statements]
+    run = _statements(plan)
     count = len(model.statements)
     wrong = [f"S{s} is missing" for s in range(count) if s not in run]
     wrong += [f"S{s} runs {run.count(s)} times" for s in range(count) if run.count(s) > 1]
     wrong += [f"there is no S{s}" for s in sorted(set(run)) if s >= count]
     if wrong:
         raise ValueError(f"{', '.join(wrong)}; a schedule runs every statement once")
+
+
+def _statements(plan: Plan) -> list[int]:
+    return [s for group in (*plan.first, *plan.groups) for s in group.statements]
 
 
 def _members(plan: Plan) -> Iterator[Member]:

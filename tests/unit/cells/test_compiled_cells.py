@@ -188,6 +188,9 @@ def test_mistakes_in_a_file_are_told_at_the_users_line(code: str, tmp_path: Path
         ("net.py:Net", "raise SystemExit(3)\n"),
         ("net.py:Net(1, 2, 3)", "class Net(nn.Cell):\n    pass\n"),
         ("net.py:Net(open('x'))", "class Net(nn.Cell):\n    pass\n"),
+        ("net.py:Net(", "class Net(nn.Cell):\n    pass\n"),
+        ("net.py:Net(1)(2)", "class Net(nn.Cell):\n    def __init__(self, n):\n        super().__init__()\n"),
+        ("net.py:f(2)", "def f(x):\n    return x\n"),
     ],
 )
 def test_files_that_cannot_be_run_are_told(model: str, text: str, tmp_path: Path) -> None:
