@@ -73,7 +73,7 @@ class Parameter(Tensor):
 
     def value(self) -> Tensor:
         """A tensor of the value that the parameter has now."""
-        return Tensor.of(self.content)
+        return Tensor.of(self.content) if INSTALLED.builder is None else INSTALLED.builder.read(self)
 
     def asnumpy(self) -> Array:
         """The elements as a NumPy array of its own."""

@@ -65,7 +65,7 @@ class Tensor:
         elif isinstance(input_data, Tensor) and not isinstance(input_data.content, np.ndarray):
             self.content = input_data.content if wanted is None else input_data.astype(wanted).content
         else:
-            self.content = array_of(input_data.content if isinstance(input_data, Tensor) else input_data, wanted)
+            self.content = array_of(concrete(input_data) if isinstance(input_data, Tensor) else input_data, wanted)
             if shape is not None and tuple(np.atleast_1d(np.asarray(shape))) != self.content.shape:
                 raise ApiValueError("MSC0803", f"the data have shape {self.content.shape}, not {shape}")
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from msc.frontend import dtypes
 from msc.frontend.dtypes import DType, DTypeLike
+from msc.frontend.parameter import Parameter
 from msc.frontend.tensor import Tensor, tensor_method, tensor_property
 from msc.ops import activation, arithmetic
 from msc.ops.creation import full_like
@@ -45,7 +46,7 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 @tensor_method("copy", "clone")
 def copied(self: Tensor) -> Tensor:
     """A tensor of the same elements: what is assigned to one is not to the other."""
-    return Tensor.of(self.content)
+    return self.value() if isinstance(self, Parameter) else Tensor.of(self.content)
 
 
 @tensor_method("contiguous", "detach", "init_data", "stop_gradient", "to_tensor", "cpu")

@@ -57,7 +57,7 @@ def _guard(session: Session, owner: Any, name: str, value: Any) -> None:
         session.guards.parameter(value)
     if isinstance(owner, types.ModuleType) and not _is_user_module(owner):
         return
-    if Attribute(owner, name).key not in session.root.changes:
+    if not session.is_written(Attribute(owner, name)):
         session.guards.attribute(owner, name, value)
 
 

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from msc.frontend.reader.branches import choose
 from msc.frontend.reader.frames import Frame, reads
-from msc.frontend.reader.numbers import RuntimeNumber, beside, negated
+from msc.frontend.reader.numbers import RuntimeNumber, beside, kind_of, negated
 from msc.frontend.reader.sequences import contains, loaded_item
 from msc.frontend.tensor import Tensor
 
@@ -172,10 +172,10 @@ def _compare_rest(frame: Frame, node: ast.Compare, left: Any, index: int) -> Any
 def compared(frame: Frame, op: ast.cmpop, left: Any, right: Any) -> Any:
     """One comparison."""
     match op:
-        case ast.Is():
-            return left is right
-        case ast.IsNot():
-            return left is not right
+        case ast.Is() | ast.IsNot():
+            if RuntimeNumber in (type(left), type(right)) and kind_of(left) is kind_of(right) is bool:
+                return compared(frame, ast.Eq() if isinstance(op, ast.Is) else ast.NotEq(), left, right)
+            return (left is right) is isinstance(op, ast.Is)
         case ast.In():
             return contains(frame.session, right, left)
         case ast.NotIn():

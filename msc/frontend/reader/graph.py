@@ -134,6 +134,9 @@ class Graph:
         del self.parameters[op.symbol]
         symbol = self.add_input(op.result_tensor(0), lambda _: cast(Array, parameter.content))
         op.results[0].replace_all_uses_with(symbol.ssa)
+        for value in self.living():
+            if value.ssa is op.results[0]:
+                value.ssa = symbol.ssa
 
     # Operations.
 

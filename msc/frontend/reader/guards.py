@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import CellType
@@ -51,7 +52,7 @@ def fingerprint(value: Any, depth: int = 0) -> Print:
         return Print(None, (value, MISSING if isinstance(value, Parameter) else value.content))
     if isinstance(value, np.ndarray):
         return Print(np.ndarray, (value, value.copy()))
-    if depth < 8 and isinstance(value, list | tuple) and len(value) < _LARGEST:
+    if depth < 8 and isinstance(value, list | tuple | deque) and len(value) < _LARGEST:
         return Print(type(value), (value, [fingerprint(item, depth + 1) for item in value]))
     if depth < 8 and isinstance(value, dict) and len(value) < _LARGEST:
         return Print(type(value), (value, {k: fingerprint(v, depth + 1) for k, v in list(value.items())}))

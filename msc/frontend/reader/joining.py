@@ -26,6 +26,14 @@ Side: TypeAlias = "Tensor | None"
 """What a path gives for a leaf; None where the path gives nothing, and anything will do."""
 
 
+def _same_tensor(tensor: Tensor) -> Tensor:
+    return tensor
+
+
+def _content_of(tensor: Tensor) -> Any:
+    return tensor.content
+
+
 @dataclass
 class Joining:
     """Joins values of two paths. `what` describes the place whose values are being joined, for messages.
@@ -37,6 +45,7 @@ class Joining:
     fresh: Callable[[object], bool]
     pairs: list[tuple[Side, Side]] = field(default_factory=list[tuple[Side, Side]])
     what: str = ""
+    _joined: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
     is_loop: bool = False
     """Whether the values are those before and after an iteration."""
 
@@ -51,7 +60,7 @@ class Joining:
             and isinstance(b, Tensor)
             and not (isinstance(a, Parameter) and isinstance(b, Parameter))
         ):
-            return self._tensors(a, b, lambda t: t)
+            return self._tensors(a, b, _same_tensor)
         kinds = kind_of(a), kind_of(b)
         if kinds[0] is not None and kinds[0] is kinds[1]:
             return self._numbers(a, b, kinds[0])
@@ -63,12 +72,12 @@ class Joining:
 
     def slot(self, slot: Slot, a: Any, b: Any) -> Template:
         """What the values of a slot become."""
-        if isinstance(slot, Value) and a is not b:
+        if isinstance(slot, Value) and a is not b:  # the tensor stays, its value is joined
             a, b = (self._read(slot, v) for v in (a, b))
             tensors = [v if v is MISSING else Tensor.of(v) for v in (a, b)]
             if MISSING in tensors:
                 return self._one(b if a is MISSING else a, on_first=b is MISSING)
-            return self._tensors(tensors[0], tensors[1], lambda t: t.content)
+            return self._tensors(tensors[0], tensors[1], _content_of)
         if isinstance(slot, Content) and same_form(a, b):
             return node(a, [self.template(x, y) for x, y in zip(children(a) or (), children(b) or (), strict=True)])
         return self.template(a, b)
@@ -85,7 +94,16 @@ class Joining:
     def _tensors(self, a: Tensor, b: Tensor, make: Callable[[Tensor], Any]) -> Template:
         if a.dtype is not b.dtype or a.shape != b.shape:
             raise self._conflict(a, b)
+        if make is _same_tensor and not self._are_unshared(a, b):
+            return self._leaf(a, b, self.session.one_of_two())
         return self._leaf(a, b, make)
+
+    def _are_unshared(self, a: Tensor, b: Tensor) -> bool:
+        """Whether both tensors are new, and this is the first of the places that refer to them."""
+        joined = (id(a), id(b))
+        is_first = joined not in self._joined
+        self._joined.add(joined)
+        return is_first and self.fresh(a) and self.fresh(b)
 
     def _numbers(self, a: Any, b: Any, kind: type) -> Template:
         same = not isinstance(a, RuntimeNumber) and not isinstance(b, RuntimeNumber) and _same_number(a, b)

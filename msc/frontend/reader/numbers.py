@@ -56,6 +56,9 @@ class RuntimeNumber:
             raise TypeError("'float' object cannot be interpreted as an integer")
         return int(self.known("an index"))
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.asarray(self.known("a NumPy array"), dtype)
+
     def __hash__(self) -> int:
         return hash(self.known("a hash"))
 
@@ -80,6 +83,9 @@ class RuntimeNumber:
 
     def __pos__(self) -> RuntimeNumber:
         return self._times(1)
+
+    def __invert__(self) -> RuntimeNumber:
+        return _arithmetic("sub")(self._times(-1), 1)
 
     def __abs__(self) -> RuntimeNumber:
         kind = int if self.kind is bool else self.kind

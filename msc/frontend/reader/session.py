@@ -24,7 +24,7 @@ from msc.frontend.reader import attributes, calls, sequences
 from msc.frontend.reader.frames import Frame
 from msc.frontend.reader.graph import Graph, GraphValue
 from msc.frontend.reader.guards import Guards
-from msc.frontend.reader.journal import CONTAINERS, Content, Journal, Value
+from msc.frontend.reader.journal import CONTAINERS, Content, Journal, Slot, Value, unchanged
 from msc.frontend.reader.numbers import RuntimeNumber, truth
 from msc.frontend.reader.settling import settle
 from msc.frontend.reader.signals import Refusal
@@ -46,6 +46,10 @@ class Split:
 
     place: Location | None
     reason: str
+
+
+_ONE_OF_TWO = "_one_of_two"
+"""Attribute of a tensor that stands for one of two objects: the construct that chose."""
 
 
 class Session:
@@ -148,6 +152,16 @@ class Session:
             self.guards.parameter(tensor)
             self.observed.add(id(tensor))
 
+    def one_of_two(self) -> Callable[[Tensor], Tensor]:
+        """Marks what the construct being read makes of two tensors: items assigned to it would be those of one."""
+        place = self._key(self.frames[-1].node)
+
+        def mark(tensor: Tensor) -> Tensor:
+            tensor.__dict__[_ONE_OF_TWO] = place
+            return tensor
+
+        return mark
+
     def value_of(self, tensor: Tensor, what: str) -> Array:
         """The elements of a symbolic tensor: the graph ends here and is run. Raises Refusal where it cannot end."""
         content = tensor.content
@@ -193,7 +207,15 @@ class Session:
         self.splits.append(Split(self.place(), reason))
 
     def changing(self, tensor: Tensor) -> None:
-        """A tensor is about to refer to another value."""
+        """A tensor is about to refer to another value. Raises Refusal if a tensor decided which object it is."""
+        place = tensor.__dict__.get(_ONE_OF_TWO)
+        if place is not None:
+            self._declined.add(place)
+            raise Refusal(
+                "MSC0842",
+                "this tensor is one object on one path and another one on the other, and a tensor decided which",
+                help="assign to items of a copy: `x = x * 1`",
+            )
         self.journal.note(Value(tensor))
 
     # Decisions.
@@ -323,10 +345,15 @@ class Session:
 
     def look_into(self, container: Any) -> None:
         """The items of a container matter: if it comes from outside, they must stay as they are."""
-        if isinstance(container, CONTAINERS) and id(container) in self._outside:
-            scope = self.root.changes
-            if Content(container).key not in scope:
-                self.guards.content(container, f"what a {type(container).__name__} holds")
+        if not isinstance(container, CONTAINERS) or id(container) not in self._outside:
+            return
+        if not self.is_written(Content(container)):
+            self.guards.content(container, f"what a {type(container).__name__} holds")
+
+    def is_written(self, slot: Slot) -> bool:
+        """Whether a slot holds what has been written; not, if only another path has written it."""
+        change = self.root.changes.get(slot.key)
+        return change is not None and not unchanged(change.before, slot.get())
 
     def is_stable(self, scope: Mapping[str, Any], value: Any) -> bool:
         """Whether a global needs no guard: modules, and functions and classes of msc, stay what they are."""

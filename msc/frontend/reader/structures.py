@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -35,9 +36,9 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Items:
-    """A list, tuple, set or named tuple."""
+    """A list, tuple, set, deque or named tuple, of what `kind` makes of items."""
 
-    kind: type
+    kind: Callable[..., Any]
     items: Sequence[Template]
 
 
@@ -80,7 +81,7 @@ def fill(template: Template, leaves: Sequence[Any], made: Callable[[Any], Any] =
             return made(new)
 
 
-def build(kind: type, items: Sequence[Any]) -> Any:
+def build(kind: Callable[..., Any], items: Sequence[Any]) -> Any:
     """A list, tuple, set or named tuple of `items`."""
     return kind(*items) if hasattr(kind, "_fields") else kind(items)
 
@@ -89,7 +90,7 @@ def children(value: object) -> Sequence[Any] | None:
     """The parts of a structure; None for what is none. Objects of users are structures if they are dataclasses."""
     if isinstance(value, dict):
         return list(value.values())
-    if isinstance(value, list | tuple) or type(value) in (set, frozenset):
+    if isinstance(value, list | tuple) or type(value) in (set, frozenset, deque):
         return [*value]  # pyright: ignore[reportGeneralTypeIssues]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return [getattr(value, f.name) for f in dataclasses.fields(value)]
@@ -104,6 +105,8 @@ def node(value: Any, items: Sequence[Template]) -> Template:
         return Entries(like, list(value), items)
     if isinstance(value, list | tuple) or type(value) in (set, frozenset):
         return Items(type(value), items)
+    if isinstance(value, deque):
+        return Items(lambda made: deque(made, value.maxlen), items)
     return Fields(value, [f.name for f in dataclasses.fields(value)], items)
 
 

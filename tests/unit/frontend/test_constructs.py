@@ -19,7 +19,7 @@ import pytest
 import msc
 from msc import Tensor
 
-MODULES = ("control", "loops", "values", "indexing", "exceptions", "functions", "integers", "libraries")
+MODULES = ("control", "loops", "values", "indexing", "exceptions", "functions", "identity", "integers", "libraries")
 ALL = {
     f"{module}.{name}": function
     for module in MODULES
@@ -103,4 +103,5 @@ def test_construct(name: str) -> None:
             agree(plain, eager)
         agree(eager, graph)
         same_types(eager, graph)
-    assert "not compiled" not in msc.jit.explain(compiled)
+    is_about_identity = name.startswith("identity.")
+    assert is_about_identity or "not compiled" not in msc.jit.explain(compiled)

@@ -1,9 +1,10 @@
-"""Cells that look at the elements of a parameter and give it others: every call sees those of the call before."""
+"""Cells that look at what they have stored and store something else: every call sees what the last one left."""
 
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -92,7 +93,55 @@ class Asserted(State):
         return -x if self.i % 2 else x
 
 
-CELLS = (Number, NumberOfWritten, Condition, ListIndex, Range, Index, Slice, Elements, Asserted)
+class Streak(State):
+    """The attribute that one path writes is read on the other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.best = float("-inf")
+        self.misses = 0
+
+    def construct(self, x: Any) -> Any:
+        largest = x.max().item()
+        if largest > self.best:
+            self.best = largest
+            self.misses = 0
+        else:
+            self.misses += 1
+        return self.best, self.misses
+
+
+class Queue(State):
+    def __init__(self) -> None:
+        super().__init__()
+        self.last: deque[Any] = deque(maxlen=2)
+
+    def construct(self, x: Any) -> Any:
+        self.last.append(x.sum())
+        return list(self.last)
+
+
+class Replaced(State):
+    def construct(self, x: Any) -> Any:
+        before, copied = self.table.value(), self.table.copy()
+        self.table[0] = x[0]
+        return before, copied, Tensor(self.i) * 2
+
+
+CELLS = (
+    Streak,
+    Queue,
+    Replaced,
+    Number,
+    NumberOfWritten,
+    Condition,
+    ListIndex,
+    Range,
+    Index,
+    Slice,
+    Elements,
+    Asserted,
+)
 
 
 @pytest.mark.parametrize("kind", CELLS, ids=lambda kind: kind.__name__)

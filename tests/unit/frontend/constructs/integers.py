@@ -2,6 +2,10 @@
 
 # ruff: noqa
 
+import numpy as np
+
+from msc import ops
+
 
 def numbers_of_tensors_as_keys(n):
     k = int(n)
@@ -29,3 +33,7 @@ def large_integers(n):
 
 def divmod_and_reflected_shifts(n):
     return divmod(n, 3), divmod(7, n + 10), 1 << abs(n), 100 >> abs(n)
+
+
+def tensor_full_of_number(n):
+    return np.full((2,), int(n)) if isinstance(n, np.ndarray) else ops.full((2,), int(n))
