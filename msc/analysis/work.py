@@ -56,8 +56,8 @@ def _kernel_operation(op: Operation, largest: int) -> int:
     inside = sum(_kernel_block(block, largest) for block in _blocks(op))
     if not isinstance(op, ForOp):
         return 1 + inside
-    iterations = op.constant_range
-    return inside * (len(iterations) if iterations is not None else max(1, largest // op.step.value.data))
+    iterations = op.most_iterations
+    return inside * (iterations if iterations is not None else max(1, largest // op.step.value.data))
 
 
 def _blocks(op: Operation) -> Iterator[Block]:

@@ -30,6 +30,7 @@ PASSES: dict[str, str] = {
     "apply-tuning": "msc.schedule.apply_tuning:ApplyTuning",
     "assign-layouts": "msc.graph_kernel.assign_layouts:AssignLayouts",
     "block-attention": "msc.graph_kernel.block_attention:BlockAttention",
+    "block-sums": "msc.lowering.block_sums:BlockSums",
     "block-products": "msc.graph_kernel.block_products:BlockProducts",
     "bufferize": "msc.lowering.bufferize:BufferizePass",
     "canonicalize": "xdsl.transforms.canonicalize:CanonicalizePass",

@@ -35,6 +35,7 @@ _ALL = (
     Switch("recurrences", "loops that carry states as one function", "outline-recurrences"),
     Switch("reuse", "buffers in the places of dead ones, results in place", "plan-memory", "reuse=false"),
     Switch("schedules", "shared loops, tiles, vectors and threads", "schedule-kernels", "plain=true"),
+    Switch("sums", "long sums of f32 a block of their terms at a time", "block-sums"),
     Switch("vectors", "vector instructions", "vectorize", "enable=false"),
     Switch("views", "views moved away from between operations", "sink-views"),
     Switch("winograd", "convolutions by minimal filtering", "winograd"),

@@ -111,7 +111,7 @@ class _Stream:
 
     def _nest(self, place: Place) -> Operation:
         """The prefetch in copies of the tile's loops that it moves with, one for each cache line."""
-        loops = [_copied(t, self._line_step(t)) for t in self.tile if self.moves_with(t)]
+        loops = [copied(t, self._line_step(t)) for t in self.tile if self.moves_with(t)]
         variables: dict[SSAValue, SSAValue] = {t.variable: c.variable for t, c in loops}
         indices = tuple(variables.get(v, v) for v in place.indices)
         op: Operation = _prefetch(self.load, Place(place.map, indices, place.ahead))
@@ -177,7 +177,7 @@ def _item_bytes(load: LoadOp) -> int:
     return max(1, bits_of(memref_type(load.source).element_type) // 8)
 
 
-def _copied(loop: ForOp, steps: int) -> tuple[ForOp, ForOp]:
+def copied(loop: ForOp, steps: int) -> tuple[ForOp, ForOp]:
     """A loop and its empty copy that does every `steps`-th iteration."""
     step, label = loop.step.value.data * steps, loop.label.data if loop.label is not None else None
     copy = ForOp(loop.lower.data, loop.upper.data, loop.values, step, loop.kind.data, label)

@@ -42,8 +42,8 @@ class LaneSums:
     @classmethod
     def of(cls, loop: ForOp) -> LaneSums:
         stores = [op for op in loop.body.block.ops if isinstance(op, StoreOp) and loop.variable not in op.indices]
-        found = {store: _summand(store) for store in stores}
-        return cls({store: value for store, value in found.items() if value is not None})
+        found = {store: update_of(store) for store in stores}
+        return cls({store: update[1] for store, update in found.items() if update is not None})
 
     def accumulators(self, lanes: int, chains: int) -> tuple[list[Operation], list[Operation]]:
         """A vector accumulator for each update and chain (allocations), and the operations that make and clear them."""
@@ -138,8 +138,8 @@ def _reduction(value: SSAValue, type_: VectorType[Attribute], kind: str) -> vect
     return vector.ReductionOp.create(operands=[value], result_types=[type_.element_type], properties=properties)
 
 
-def _summand(store: StoreOp) -> SSAValue | None:
-    """The value that a store adds to what its place held, if it is such an update and nothing else uses the sum."""
+def update_of(store: StoreOp) -> tuple[LoadOp, SSAValue] | None:
+    """What a store's place held before, and what is combined with it, if nothing else uses the two."""
     combiner = store.value.owner
     if (
         not isinstance(combiner, Operation)
@@ -150,7 +150,7 @@ def _summand(store: StoreOp) -> SSAValue | None:
     for previous, summand in (combiner.operands, combiner.operands[::-1]):
         load = previous.owner
         if isinstance(load, LoadOp) and _same_place(load, store) and previous.uses.get_length() == 1:
-            return summand
+            return load, summand
     return None
 
 

@@ -79,9 +79,9 @@ def is_shared(op: ForOp, threads: int) -> bool:
 
 
 def _trips(op: ForOp) -> int:
-    """Iterations; a loop whose bounds vary counts as two."""
-    trips = op.constant_range
-    return 2 if trips is None else len(trips)
+    """Iterations; a loop of which that is not known counts as two."""
+    trips = op.most_iterations
+    return 2 if trips is None else trips
 
 
 def work(op: Operation) -> int:

@@ -14,7 +14,7 @@ from typing import Self
 from xdsl.dialects.builtin import AffineMapAttr, IndexType, IntegerAttr, StringAttr, i64
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Block, BlockArgument, Region, SpacedOpaqueSyntaxAttribute, SSAValue
-from xdsl.ir.affine import AffineExpr, AffineMap
+from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineExpr, AffineMap
 from xdsl.irdl import (
     IRDLOperation,
     irdl_attr_definition,
@@ -102,6 +102,17 @@ class ForOp(IRDLOperation):
         lower = max(self.lower.data.eval((), ()))
         return range(lower, min(self.upper.data.eval((), ())), self.step.value.data)
 
+    @property
+    def most_iterations(self) -> int | None:
+        """How many iterations run at most, if both bounds are constant or one is an end so far from the lower one."""
+        if self.constant_range is not None:
+            return len(self.constant_range)
+        if len(self.lower.data.results) != 1:
+            return None
+        distances = [_distance(self.lower.data.results[0], end) for end in self.upper.data.results]
+        lengths = [-(-distance // self.step.value.data) for distance in distances if distance is not None]
+        return max(0, min(lengths)) if lengths else None
+
     def verify_(self) -> None:
         for bound in (self.lower.data, self.upper.data):
             check_affine(self.name, bound, len(self.values))
@@ -147,6 +158,15 @@ class ForOp(IRDLOperation):
         printer.print_op_attributes(self.attributes, print_keyword=True)
         printer.print_string(" ")
         printer.print_region(self.body, print_entry_block_args=False)
+
+
+def _distance(first: AffineExpr, end: AffineExpr) -> int | None:
+    """From an expression to itself and a constant."""
+    match end:
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Add, lhs, AffineConstantExpr(value)) if lhs == first:
+            return value
+        case _:
+            return None
 
 
 def _parse_bound(reader: AffineReader, word: str) -> list[AffineExpr]:

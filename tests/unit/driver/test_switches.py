@@ -72,6 +72,12 @@ func.func @main(%x: tensor<37xf32>) -> (tensor<37xf32>, tensor<37xf32>) {
 }
 """
 
+SUM = """func.func @main(%x: tensor<2000x16xf32>) -> tensor<16xf32> {
+  %0 = ms.reduce_sum %x {axis = 0}
+  func.return %0 : tensor<16xf32>
+}
+"""
+
 VIEW = """
 func.func @main(%x: tensor<4x6xf32>, %b: tensor<3x8xf32>) -> tensor<3x8xf32> {
   %a = ms.exp %x
@@ -136,6 +142,7 @@ MODELS = {
     "recurrence": (RECURRENCE, ("invariants", "recurrences")),
     "padded": (PADDED, ("pads",)),
     "product": (PRODUCT, ("prefetches", "products")),
+    "sum": (SUM, ("sums",)),
     "view": (VIEW, ("views",)),
 }
 """Small models on which optimisations do something: the scores of the attention and the rows of the product outgrow
