@@ -28,8 +28,10 @@ class Index:
 
 def constant_index(number: int) -> Index:
     """A known index."""
-    precedence = Precedence.PRIMARY if number >= 0 else Precedence.UNARY
-    return Index(Value(str(number), INDEX, precedence), number, number)
+    # C has no negative literals: the least number would be minus one that does not fit.
+    text = "INT64_MIN" if number == -(2**63) else str(number)
+    precedence = Precedence.UNARY if text.startswith("-") else Precedence.PRIMARY
+    return Index(Value(text, INDEX, precedence), number, number)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from xdsl.dialects import arith, func, memref
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
@@ -106,8 +107,8 @@ class Body:
                 return rule(self.prelude, op, [self._use(operand) for operand in op.operands])
 
     def _bind_constant(self, op: arith.ConstantOp, value: Value) -> None:
-        if value.type == INDEX:
-            self.ranges[op.result] = constant_index(int(value.text))
+        if value.type == INDEX and isinstance(op.value, IntegerAttr):
+            self.ranges[op.result] = constant_index(op.value.value.data)
         self.values[op.result] = value
 
     def _reads_better_inline(self, result: SSAValue, value: Value) -> bool:

@@ -19,6 +19,7 @@ from msc.ir.entry import entries, find_entry
 from msc.poly.affine import linear_form
 from msc.poly.live import Size
 from msc.runtime.program import Bound, SizeSpec, TensorSpec, WeightSlot
+from msc.support.diagnostics import Diagnostic, MscError
 
 ROLES = ("input", STATE, "output", "size", "workspace", "weights")
 
@@ -114,10 +115,10 @@ def _note_copied(call: Call, plan: Plan) -> None:
 
 
 def entry_functions(module: ModuleOp) -> list[func.FuncOp]:
-    """The entry functions, @main or else the first in front. Raises MSC0905 for a module without."""
+    """The entry functions, @main or else the first in front. Raises MSC0605 for a module without."""
     first = find_entry(module)
     if first is None or len(first.body.blocks) != 1:
-        raise no_c_form("a module without a function @main or a public one")
+        raise MscError(Diagnostic("MSC0605", "the module has no function @main, where a model starts"))
     return [first, *(entry for entry in entries(module) if entry is not first)]
 
 
