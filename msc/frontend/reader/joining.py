@@ -45,7 +45,7 @@ class Joining:
     fresh: Callable[[object], bool]
     pairs: list[tuple[Side, Side]] = field(default_factory=list[tuple[Side, Side]])
     what: str = ""
-    _joined: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
+    _joined: dict[int, int] = field(default_factory=dict[int, int])
     is_loop: bool = False
     """Whether the values are those before and after an iteration."""
 
@@ -94,16 +94,15 @@ class Joining:
     def _tensors(self, a: Tensor, b: Tensor, make: Callable[[Tensor], Any]) -> Template:
         if a.dtype is not b.dtype or a.shape != b.shape:
             raise self._conflict(a, b)
-        if make is _same_tensor and not self._are_unshared(a, b):
-            return self._leaf(a, b, self.session.one_of_two())
-        return self._leaf(a, b, make)
+        return self._leaf(a, b, self._marking(a, b) if make is _same_tensor else make)
 
-    def _are_unshared(self, a: Tensor, b: Tensor) -> bool:
-        """Whether both tensors are new, and this is the first of the places that refer to them."""
-        joined = (id(a), id(b))
-        is_first = joined not in self._joined
-        self._joined.add(joined)
-        return is_first and self.fresh(a) and self.fresh(b)
+    def _marking(self, a: Tensor, b: Tensor) -> Callable[[Tensor], Tensor]:
+        """Marks the tensor that stands for both, unless they are new and this is the only place that refers to them."""
+        sides = (id(a), id(b))
+        for side in sides:
+            self._joined[side] = self._joined.get(side, 0) + 1
+        mark, is_new = self.session.one_of_two(), self.fresh(a) and self.fresh(b)
+        return lambda t: t if is_new and all(self._joined[side] == 1 for side in sides) else mark(t)
 
     def _numbers(self, a: Any, b: Any, kind: type) -> Template:
         same = not isinstance(a, RuntimeNumber) and not isinstance(b, RuntimeNumber) and _same_number(a, b)

@@ -42,3 +42,15 @@ def item_of_list_rebound_in_loop(x, n):
 def truth_that_is_compared(x):
     b = bool(x.sum() > 0)
     return b is True, b is not False, b is None, -b
+
+
+def new_tensor_in_two_places(x):
+    held = []
+    if x.sum() > 0:
+        t = x + 1
+        held.append(t)
+    else:
+        t = x + 2
+        held.append(t)
+    t[0] = 7
+    return t, held[0]
