@@ -170,7 +170,7 @@ class _Capture:
         fields: Sequence[str] | None = getattr(template.kind, "_fields", None)
         if fields is not None:
             return {"namedtuple": [template.kind.__name__, list(fields), items]}
-        return {"list" if issubclass(template.kind, list) else "tuple": items}
+        return {"list" if template.kind is list else "tuple": items}
 
     def _input_names(self, count: int) -> list[str]:
         """The parameters of `construct`, with the place inside for what is nested; parameters by their own names."""

@@ -97,7 +97,7 @@ class ModelOnCall(CompiledModel):
         """The inputs whose values decide shapes, as far as calls have shown."""
         return self._specialisations.bound
 
-    def save(self, path: str | PathLike[str]) -> NoReturn:
+    def save(self, path: str | PathLike[str], *, force: bool = False) -> NoReturn:
         """A library is of known sizes, or ranges of them. Raises the reason why there is none."""
         raise self.reason
 

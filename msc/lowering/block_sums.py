@@ -92,7 +92,8 @@ class _Update:
     def places(self) -> Iterator[tuple[int, ...]]:
         """The elements that the tile adds to."""
         for point in product(*(loop.constant_range or () for loop in self.tile)):
-            values = {loop.variable: value for loop, value in zip(self.tile, point, strict=True)}
+            pairs = zip(self.tile, point, strict=True)
+            values: dict[SSAValue, int] = {loop.variable: value for loop, value in pairs}
             first = self.store.map.eval([values[v] for v in self.store.indices], ())
             for lane in range(self.store.all_lanes):
                 yield tuple(at + lane * step for at, step in zip(first, self.store.lane_steps, strict=True))
@@ -157,7 +158,7 @@ class _Update:
     def _in_tile(self, body: Callable[[_Values], list[Operation]]) -> list[Operation]:
         """Operations in copies of the tile's loops."""
         copies = [copied(loop, 1) for loop in self.tile]
-        operations = body({loop.variable: copy.variable for loop, copy in copies})
+        operations: list[Operation] = body({loop.variable: copy.variable for loop, copy in copies})
         for _, copy in reversed(copies):
             copy.body.block.add_ops(operations)
             operations = [copy]
