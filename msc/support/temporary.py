@@ -32,16 +32,24 @@ def make_temporary(purpose: str) -> Path:
         if not _kept:
             sweep(Path(tempfile.gettempdir()))
         folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{purpose}-"))
-        descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = _locked_file(folder)
     except OSError as error:
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
         message = f"no temporary folder can be made: {error.strerror or error}"
         raise MscError(Diagnostic("MSC0021", message, help="TMPDIR=FOLDER names a folder with room")) from error
-    _lock(descriptor)
     with _guard:
         _kept[folder] = descriptor
     return folder
+
+
+def _locked_file(folder: Path) -> int:
+    """The file that says that the folder is in use. It gets its name locked: nobody ever finds it unlocked before."""
+    unnamed = folder / f"{_LOCK}.new"
+    descriptor = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    _lock(descriptor)
+    unnamed.rename(folder / _LOCK)
+    return descriptor
 
 
 def remove_temporary(folder: Path) -> None:

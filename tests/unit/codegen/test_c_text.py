@@ -305,7 +305,7 @@ def test_an_operation_without_c_form_is_an_error(module_of: Parse) -> None:
     ).replace("loop.for", "%n = arith.constant 3 : i32 loop.for")
     with pytest.raises(MscError, match=r"MSC0905.*math.ctpop"):
         emit_c(module_of(text))
-    with pytest.raises(MscError, match=r"MSC0905.*@main"):
+    with pytest.raises(MscError, match=r"MSC0605.*@main"):
         emit_c(module_of("builtin.module {}"))
 
 
