@@ -8,9 +8,9 @@ a slow moment of the machine hits both. A row gives the medians, their ratio, an
 
 from __future__ import annotations
 
-import sys
 import tempfile
 import time
+from argparse import ArgumentParser
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,7 +88,11 @@ def measured(name: str) -> Row:
 
 def main() -> None:
     """Print a row for each network that is named, or for all."""
-    for name in sys.argv[1:] or NETWORKS:
+    parser = ArgumentParser(prog="python -m benchmarks.cells", description=main.__doc__)
+    parser.add_argument("networks", nargs="*", metavar="NETWORK", help=", ".join(NETWORKS))
+    for name in parser.parse_args().networks or NETWORKS:
+        if name not in NETWORKS:
+            parser.error(f"there is no network '{name}'; there are {', '.join(NETWORKS)}")
         print(measured(name), flush=True)
 
 
