@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections import OrderedDict
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,6 +22,7 @@ from msc.frontend.tensor import Placeholder, Tensor
 from msc.runtime.artifact import CompiledModel
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.support.progress import progress
+from msc.support.temporary import temporary_folder
 
 MOST_SIZES = 64
 """Compilations that are kept for sizes that calls decide; the cache keeps them all."""
@@ -31,13 +30,10 @@ MOST_SIZES = 64
 
 @contextmanager
 def _model_file(target: Any, examples: Sequence[Any]) -> Generator[str]:
-    folder = Path(tempfile.mkdtemp(prefix="msc-cell-"))
-    try:
+    with temporary_folder("cell") as folder:
         path = folder / f"{getattr(target, '__name__', type(target).__name__)}.mir"
         capture(target, examples).write(path)
         yield str(path)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def compile_cell(target: Any, examples: Sequence[Any], options: CompileOptions, *, use_cache: bool) -> Any:

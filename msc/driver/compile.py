@@ -13,11 +13,11 @@ from xdsl.dialects.builtin import ModuleOp
 
 from msc.codegen.c import COptions, emit_c
 from msc.driver.ir_dump import IrDump, format_module
-from msc.driver.legality import check_stage, run_verifiers
+from msc.driver.legality import run_verifiers, stage_diagnostics
 from msc.driver.memory_limit import check_tensors, check_total
 from msc.driver.options import CompileOptions, Reporting
 from msc.driver.parameters import EvaluatedParameters
-from msc.driver.pass_manager import PassManager
+from msc.driver.pass_manager import PassManager, with_source_lines
 from msc.driver.pipeline import build_pipeline
 from msc.driver.reading_models import Model, read_model
 from msc.driver.reproducer import with_reproducer
@@ -180,11 +180,13 @@ class _Walk:
     def _verify(self) -> None:
         """A rule broken between stages is a bug of msc; the tensor limit is the user's."""
         model, stage = self._compilation.model, self._compilation.stage
-        broken = module_diagnostics(model.module, model.sources)
+        broken = (
+            *module_diagnostics(model.module, model.sources),
+            *with_source_lines(stage_diagnostics(model.module, stage), model.sources),
+        )
         if broken:
             message = f"the passes of stage '{stage.name}' left a program that is not valid"
             raise MscError(Diagnostic("MSC0901", message, help="--verify-each names the pass"), *broken)
-        check_stage(model.module, stage)
         if stage.name in ("opt", "gk"):
             check_tensors(model.module, self._compilation.options.memory)
 

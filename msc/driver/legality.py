@@ -6,6 +6,7 @@ A stage's verifiers run too wherever a module comes in, from a file or from the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -44,12 +45,17 @@ def run_verifiers(
 
 
 def check_stage(module: ModuleOp, stage: Stage) -> None:
-    """Raises one MscError with an MSC0902 for every operation that is not of `stage`, and what else is wrong in it."""
-    functions = [op for op in module.ops if isinstance(op, FuncOp)]
-    donations = (diagnostic for function in functions for diagnostic in donation_diagnostics(function))
-    found = (*_unlisted(module, stage), *_misplaced(module, stage), *donations)
+    """Raises one MscError with all `stage_diagnostics`."""
+    found = stage_diagnostics(module, stage)
     if found:
         raise MscError(*found)
+
+
+def stage_diagnostics(module: ModuleOp, stage: Stage) -> tuple[Diagnostic, ...]:
+    """An MSC0209 for every operation that is not of `stage`, and what else is wrong in it."""
+    functions = [op for op in module.ops if isinstance(op, FuncOp)]
+    donations = (diagnostic for function in functions for diagnostic in donation_diagnostics(function))
+    return (*_unlisted(module, stage), *_misplaced(module, stage), *donations)
 
 
 def _unlisted(module: ModuleOp, stage: Stage) -> Iterator[Diagnostic]:
@@ -66,6 +72,10 @@ def _outside_initialisers(module: ModuleOp) -> Iterator[Operation]:
 
 
 def _misplaced(module: ModuleOp, stage: Stage) -> Iterator[Diagnostic]:
+    for op in module.ops:
+        if isinstance(op, ModuleOp):
+            advice = "a file holds one module: functions stand inside its braces, or all without any"
+            yield replace(_illegal(op, stage, " inside a module"), help=advice)
     if stage.name == "gk":
         for function in module.ops:
             if isinstance(function, FuncOp):
@@ -96,7 +106,7 @@ def _misplaced_in_kernel(kernel: KernelOp, stage: Stage) -> Iterator[Diagnostic]
 
 def _illegal(op: Operation, stage: Stage, place: str) -> Diagnostic:
     message = f"'{op.name}' is not an operation of stage '{stage.name}'{place}"
-    return Diagnostic("MSC0902", message, source_location(op), help=_advice(op, stage))
+    return Diagnostic("MSC0209", message, source_location(op), help=_advice(op, stage))
 
 
 def _advice(op: Operation, stage: Stage) -> str | None:

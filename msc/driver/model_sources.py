@@ -5,8 +5,6 @@ Each is written to a file of its own, which is read as any other; messages call 
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -17,6 +15,7 @@ from weakref import finalize
 from msc.support.argument_values import file_path, refuse
 from msc.support.diagnostics import Diagnostic, Location, MscError
 from msc.support.files import write_bytes
+from msc.support.temporary import make_temporary, remove_temporary
 
 _KINDS = "the path of a model file, .mir text, the bytes of an ONNX model, a ModelProto or an open file"
 
@@ -31,10 +30,10 @@ class ModelFile:
         self.path = self._written(_data(model)) if self.in_memory else file_path("model", model, _KINDS)
 
     def _written(self, data: bytes) -> Path:
-        folder = tempfile.mkdtemp(prefix="msc-model-")
-        finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        folder = make_temporary("model")
+        finalize(self, remove_temporary, folder)
         self._name, extension = ("<text>", ".mir") if _is_text(data) else ("<bytes>", ".onnx")
-        path = Path(folder) / f"model{extension}"
+        path = folder / f"model{extension}"
         write_bytes(path, data, durable=False)
         return path
 

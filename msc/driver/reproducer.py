@@ -6,6 +6,7 @@ As MLIR's crash reproducers, the pipeline stands in the file itself, in its firs
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -21,7 +22,11 @@ from msc.driver.ir_dump import format_module
 from msc.support.diagnostics import MscError
 from msc.support.failures import diagnosed, is_internal
 
+KEPT = 16
+"""Reproducers of one user that stay in the folder for temporary files: the newest."""
+
 _PIPELINE = "// msc opt: "
+_PREFIX = "msc-reproducer-"
 
 
 def recorded_pipeline(text: str) -> str:
@@ -71,10 +76,25 @@ def with_reproducer(error: Exception, text: Callable[[], str], suffix: str, comm
 
 
 def _written(text: Callable[[], str], suffix: str) -> str | None:
-    """The file; None where none can be written, which must not hide the error."""
-    with suppress(OSError, MscError):
-        descriptor, path = tempfile.mkstemp(prefix="msc-reproducer-", suffix=suffix)
+    """The file; None where none can be made, which must not hide the error: a pass may take what has no text."""
+    with suppress(Exception):
+        written = text()
+        _remove_old()
+        descriptor, path = tempfile.mkstemp(prefix=_PREFIX, suffix=suffix)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text())
+            file.write(written)
         return path
     return None
+
+
+def _remove_old() -> None:
+    """Make room for one: a program that meets one bug again and again must not fill the disk."""
+    own = list[tuple[int, str]]()
+    for entry in os.scandir(tempfile.gettempdir()):
+        with suppress(OSError):
+            status = entry.stat(follow_symlinks=False)
+            if entry.name.startswith(_PREFIX) and stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid():
+                own.append((status.st_mtime_ns, entry.path))
+    for _, path in sorted(own, reverse=True)[KEPT - 1 :]:
+        with suppress(OSError):
+            os.unlink(path)

@@ -1,6 +1,6 @@
 """Pass `verify-loop-stage`: check that a module is a complete loop-stage program. Changes nothing.
 
-Checked are the closed list of operations (MSC0902), and what the code generator relies on (MSC0404):
+Checked are the closed list of operations (MSC0209), and what the code generator relies on (MSC0404):
 - the module holds parameters, kernels' functions and entry functions; functions return nothing and take buffers of
   known shape;
 - values are scalars, vectors of them, and buffers whose elements lie in order;
@@ -188,7 +188,7 @@ def _inside(function: func.FuncOp) -> Iterator[Operation]:
 
 
 def _illegal(name: str, op: Operation, place: str) -> Diagnostic:
-    return Diagnostic("MSC0902", f"'{name}' is not an operation of the loop stage {place}", source_location(op))
+    return Diagnostic("MSC0209", f"'{name}' is not an operation of the loop stage {place}", source_location(op))
 
 
 def _wrong(op: Operation, message: str) -> Diagnostic:

@@ -107,6 +107,8 @@ def fitting(bound: AffineExpr, extent: int, sizes: Sequence[Size]) -> LiveDim:
 
 def reshaped(live: LiveShape, shape: Sequence[int]) -> LiveShape:
     """The live part of a tensor under another shape. Raises NotLive where it has no form there."""
+    if 0 in shape:
+        return _emptied(reshaped(tuple(map(_with_elements, live)), [max(size, 1) for size in shape]), shape)
     old, result = list(live), list[LiveDim]()
     place = 0
     for group in _groups([prod(f.capacity for f in dim) for dim in old], shape):
@@ -117,8 +119,22 @@ def reshaped(live: LiveShape, shape: Sequence[int]) -> LiveShape:
     return tuple(result)
 
 
+def _with_elements(dim: LiveDim) -> LiveDim:
+    return tuple(factor if factor.capacity else Factor(1) for factor in dim)
+
+
+def _emptied(live: LiveShape, shape: Sequence[int]) -> LiveShape:
+    return tuple(dim if size else (Factor(0),) for dim, size in zip(live, shape, strict=True))
+
+
 def _groups(old: Sequence[int], new: Sequence[int]) -> list[tuple[int, int]]:
-    """How many neighbouring dimensions of both shapes hold the same elements, each group as small as can be."""
+    """How many neighbouring dimensions of both shapes hold the same elements, each group as small as can be.
+
+    The extents are at least 1. Raises NotLive where the shapes hold different numbers: what is left of a tensor without
+    elements.
+    """
+    if prod(old) != prod(new):
+        raise NotLive("a tensor without elements changes its shape")
     groups: list[tuple[int, int]] = []
     i = k = 0
     while i < len(old) or k < len(new):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import shutil
-import tempfile
 from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
@@ -15,6 +13,7 @@ import click
 
 from msc.driver.completion import files
 from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.temporary import temporary_folder
 
 R = TypeVar("R")
 
@@ -50,12 +49,9 @@ def with_cells(function: Callable[..., R]) -> Callable[..., R]:
         given: Sequence[str] = rest["inputs"] if takes_inputs else cell_inputs
         if takes_inputs:
             rest["inputs"] = tuple(text for text in given if not _TYPE.fullmatch(text.partition("=")[2]))
-        folder = Path(tempfile.mkdtemp(prefix="msc-cell-"))
-        try:
+        with temporary_folder("cell") as folder:
             rest[place] = _captured(model, given, init, folder)
             return function(*args, **rest)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
 
     command = _INIT(resolved)
     return command if takes_inputs else _INPUT(command)

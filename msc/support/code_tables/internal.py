@@ -23,10 +23,4 @@ CODES: tuple[Code, ...] = (
         "The loop stage holds an operation or a type that the C generator has no text for. A verified loop-stage "
         "module has none: a bug in msc, unless the stage file was edited by hand.",
     ),
-    Code(
-        "MSC0902",
-        "operation does not belong to its stage",
-        "Every stage has a closed list of operations (`msc stages` shows the stages). The operation named stands in a "
-        "program that is past the stage it belongs to: a pass that should have lowered it did not run, or has a bug.",
-    ),
 )

@@ -56,4 +56,11 @@ CODES: tuple[Code, ...] = (
         " in it at once: its loops would not run over the beginning of each tensor, or the model computes something"
         " else at another size. Bind the dimension to one size.",
     ),
+    Code(
+        "MSC0209",
+        "operation of another stage",
+        "Every stage has a closed list of operations (`msc stages` shows the stages). The extension of the file, or "
+        "`--from`, says of which stage it is; the operation marked belongs to another one, or stands where this one "
+        "has none.",
+    ),
 )

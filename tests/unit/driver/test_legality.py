@@ -42,11 +42,16 @@ def test_a_graph_is_a_graph() -> None:
         (COMPOSITE, "gk", r"'ms.gelu' is not an operation of stage 'gk' inside a kernel"),
         (COMPOSITE, "opt", r"'gk.kernel' is not an operation of stage 'opt'"),
         (GRAPH, "loop", r"'ms.gelu' is not an operation of stage 'loop'"),
+        (
+            GRAPH + "builtin.module @inner {\n}\n",
+            "graph",
+            r"'builtin.module' is not an operation of .* inside a module",
+        ),
         (FOREIGN, "graph", r"'memref.dealloc' is not an operation of stage 'graph'"),
     ],
 )
 def test_other_operations_are_refused(text: str, stage: str, message: str) -> None:
-    with pytest.raises(MscError, match=rf"MSC0902.*{message}"):
+    with pytest.raises(MscError, match=rf"MSC0209.*{message}"):
         check(text, stage)
 
 

@@ -15,6 +15,7 @@ import msc
 from msc import MscError
 from msc.driver import compile as compile_module
 from msc.driver.opt import OptOptions, run_opt
+from msc.driver.reproducer import KEPT, with_reproducer
 from msc.graph_kernel.cluster_kernels import ClusterKernels
 from msc.support.failures import Door, diagnosed
 
@@ -87,3 +88,23 @@ def test_no_room_for_temporary_files(model: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(MscError, match=r"MSC0021.*No space left"):
         msc.compile(model)
     assert diagnosed(OSError("odd")).message.endswith("odd")
+
+
+def test_the_newest_reproducers_stay(tmp_path: Path) -> None:
+    others = [tmp_path / "notes.txt", tmp_path / "msc-reproducer-folder"]
+    others[0].write_text("mine")
+    others[1].mkdir()
+    named = [
+        named_file(with_reproducer(KeyError(str(k)), lambda: "text", ".mir", "msc opt {}")) for k in range(KEPT + 3)
+    ]
+    assert [path for path in named if path.exists()] == named[-KEPT:]
+    assert all(path.exists() for path in others)
+
+
+def test_what_cannot_be_written_as_text_does_not_hide_the_bug() -> None:
+    def fail() -> str:
+        raise TypeError("a pass takes what has no text")
+
+    error = with_reproducer(KeyError("boom"), fail, ".mir", "msc opt {}")
+    assert "KeyError: 'boom'" in str(error)
+    assert "reproducer" not in str(error)
