@@ -16,7 +16,7 @@ from msc.driver.options import CompileOptions, Reporting
 from msc.runtime.build import BuildOptions, Kind, build, source_texts
 from msc.runtime.program import CProgram
 from msc.runtime.recognition import is_built
-from msc.runtime.weights import is_weights_file, weights_assembly, write_weights
+from msc.runtime.weights import assembly_name, bytes_name, is_weights_file, weights_assembly, write_weights
 from msc.support.files import append_file
 from msc.support.folder_outputs import filled_folder
 from msc.support.marks import goes_with_another, is_marked, marked
@@ -101,10 +101,10 @@ def _write_companions(files: OutputSet, out: Path, program: CProgram, compilatio
     files.write(header, marked(program.header, ".h", out.stem), is_marked)
     if compilation is None or not program.signature.weights_bytes:
         return
-    with files.open(out.with_name(f"{name}_weights.bin"), is_weights_file) as file:
+    with files.open(out.with_name(bytes_name(name)), is_weights_file) as file:
         write_weights(program, compilation.parameters(), file)
     text = marked(weights_assembly(program), ".S", out.stem)
-    files.write(out.with_name(f"{name}_weights.S"), text, is_marked)
+    files.write(out.with_name(assembly_name(name)), text, is_marked)
 
 
 def _emit_binary(output: Output, compilation: Compilation, program: CProgram, guard: Guard) -> None:
@@ -137,7 +137,7 @@ def write_temporaries(program: CProgram, weights: Mapping[str, Array], folder: P
         for name, text in source_texts(program, "so").items():
             files.write(name, text)
         if program.signature.weights_bytes:
-            with files.open(f"{program.name}_weights.bin") as file:
+            with files.open(bytes_name(program.name)) as file:
                 write_weights(program, weights, file)
-            files.write(f"{program.name}_weights.S", weights_assembly(program))
+            files.write(assembly_name(program.name), weights_assembly(program))
         files.finish()

@@ -41,7 +41,7 @@ def _if_error(op: scf.IfOp) -> VerifyException | None:
 
 
 def _for_error(op: scf.ForOp) -> VerifyException | None:
-    step = _constant(op.step)
+    step = integer_constant(op.step)
     if step is not None and step <= 0:
         return InvalidAttribute(f"scf.for takes steps of {step}, and would never end; a step is 1 or more")
     carried = [value.type for value in op.iter_args]
@@ -89,12 +89,13 @@ def _end_error(
 
 def _endless_error(block: Block) -> VerifyException | None:
     condition = block.last_op
-    if isinstance(condition, scf.ConditionOp) and _constant(condition.condition):
+    if isinstance(condition, scf.ConditionOp) and integer_constant(condition.condition):
         return InvalidAttribute("scf.while has a condition that is always true, and would never end")
     return None
 
 
-def _constant(value: SSAValue) -> int | None:
+def integer_constant(value: SSAValue) -> int | None:
+    """The number that an `arith.constant` gives; None for other values."""
     owner = value.owner
     if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
         return owner.value.value.data

@@ -19,7 +19,7 @@ from msc.runtime.program_text import main_text, table_text, tensor_text
 from msc.runtime.recognition import begins_as
 from msc.runtime.seal import append_seal
 from msc.runtime.toolchain import TIMEOUT_VARIABLE, Toolchain, compile_timeout, find_toolchain
-from msc.runtime.weights import fill_room, room_assembly, weights_assembly, write_weights
+from msc.runtime.weights import assembly_name, bytes_name, fill_room, room_assembly, weights_assembly, write_weights
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.files import replacing
 from msc.support.temporary import leave_temporary, make_temporary, remove_temporary
@@ -112,7 +112,7 @@ def _model_texts(program: CProgram, kind: Kind, processors: int) -> dict[str, st
 
 
 def _write_weights(program: CProgram, weights: Mapping[str, NDArray[np.generic]], folder: Path) -> None:
-    with (folder / f"{program.name}_weights.bin").open("wb") as file:
+    with (folder / bytes_name(program.name)).open("wb") as file:
         write_weights(program, weights, file)
 
 
@@ -131,16 +131,19 @@ def _compile(
     if not program.signature.weights_bytes:
         return _link(kind, objects, folder, options, flags)
     if kind in ("so", "exe"):
-        _link(kind, [*objects, _assembled(room_assembly(program), folder, options)], folder, options, flags)
+        _link(kind, [*objects, _assembled(program, room_assembly(program), folder, options)], folder, options, flags)
         if fill_room(folder / "result", program, weights):
             return None
     _write_weights(program, weights, folder)
-    return _link(kind, [*objects, _assembled(weights_assembly(program), folder, options)], folder, options, flags)
+    return _link(
+        kind, [*objects, _assembled(program, weights_assembly(program), folder, options)], folder, options, flags
+    )
 
 
-def _assembled(text: str, folder: Path, options: BuildOptions) -> str:
-    (folder / "weights.S").write_text(text, encoding="utf-8")
-    return _object("weights.S", folder, options, [])
+def _assembled(program: CProgram, text: str, folder: Path, options: BuildOptions) -> str:
+    source = assembly_name(program.name)
+    (folder / source).write_text(text, encoding="utf-8")
+    return _object(source, folder, options, [])
 
 
 def _link(kind: Kind, objects: Sequence[str], folder: Path, options: BuildOptions, flags: Sequence[str]) -> None:

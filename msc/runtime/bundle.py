@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msc.runtime.flags import BUILD_FLAGS, THREAD_FLAGS
 from msc.runtime.program import CProgram
 from msc.runtime.program_text import bundle_manifest, main_text, readme_text, selftest_text, table_text, tensor_text
-from msc.runtime.weights import weights_assembly, write_weights
+from msc.runtime.weights import assembly_name, bytes_name, weights_assembly, write_weights
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.folder_outputs import FolderOutput, filled_folder
 from msc.support.outputs import Guard
@@ -54,8 +54,8 @@ def _write_files(
 ) -> None:
     texts = _texts(program, golden)
     if program.signature.weights_bytes:
-        texts[f"{program.name}_weights.S"] = weights_assembly(program)
-        with files.open(f"{program.name}_weights.bin") as file:
+        texts[assembly_name(program.name)] = weights_assembly(program)
+        with files.open(bytes_name(program.name)) as file:
             write_weights(program, weights, file)
     files.write("golden.bin", _golden_bytes(program, golden))
     for name, text in texts.items():
@@ -119,5 +119,5 @@ def _makefile(program: CProgram) -> str:
         name=name,
         flags=" ".join((*BUILD_FLAGS, *program.march, *threads)),
         objects=objects,
-        weights=f"{name}_weights.bin" if has_weights else "",
+        weights=bytes_name(name) if has_weights else "",
     )

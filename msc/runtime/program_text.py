@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
 from msc.runtime.program import ELEMENT_BYTES, CProgram, Signature, TensorSpec
+from msc.runtime.weights import assembly_name, bytes_name
 from msc.support.manifests import manifest_text
 
 _TABLE = """/* {name} as a table, for programs that work on any model. */
@@ -122,9 +123,8 @@ To call it from a program of your own:
 def readme_text(program: CProgram) -> str:
     """`README.md` of a bundle: how to build it, what its files are, and a call."""
     signature, name = program.signature, program.name
-    weights = (
-        f"| `{name}_weights.S`, `{name}_weights.bin` | its weights, linked in |\n" if signature.weights_bytes else ""
-    )
+    row = f"| `{assembly_name(name)}`, `{bytes_name(name)}` | its weights, linked in |\n"
+    weights = row if signature.weights_bytes else ""
     return _README.format(
         name=name, version=signature.msc_version, target=signature.target, weights=weights, call=call_text(signature)
     )

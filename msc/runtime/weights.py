@@ -103,21 +103,25 @@ def fill_room(linked: Path, program: CProgram, arrays: Arrays) -> bool:
         return fits
 
 
-_ASSEMBLY = """/* The weights of {name}: the {bytes} bytes of {name}_weights.bin, read-only, in ELF and Mach-O.
-   Assemble in this folder, or say where it is:  cc -I FOLDER -c FOLDER/{name}_weights.S */
+_ASSEMBLY = """/* The weights of {name}: the {bytes} bytes of {name}_weights.S.bin, read-only, in ELF and Mach-O.
+   That file lies beside this one, wherever the compiler runs: its path is this file's with .bin added. */
+.macro embed_beside source
+    .incbin "\\source\\().bin"
+.endm
+
 #if defined(__APPLE__)
     .section __TEXT,__const
     .p2align 6
     .globl _{name}_weights
 _{name}_weights:
-    .incbin "{name}_weights.bin"
+    embed_beside __FILE__
 #else
     .section .rodata
     .balign 64
     .globl {name}_weights
     .type {name}_weights, %object
 {name}_weights:
-    .incbin "{name}_weights.bin"
+    embed_beside __FILE__
     .size {name}_weights, . - {name}_weights
     .section .note.GNU-stack, "", %progbits
 #endif
@@ -125,14 +129,24 @@ _{name}_weights:
 
 
 def weights_assembly(program: CProgram) -> str:
-    """The text of `<name>_weights.S`, which the C compiler assembles.
+    """The text of `<name>_weights.S`, which the C compiler assembles from any folder.
 
-    It finds the bytes in the working folder, and in those of `-I`.
+    It finds the bytes beside itself: a macro's argument loses its quotes, so `__FILE__` becomes part of a path.
     """
     return _ASSEMBLY.format(name=program.name, bytes=program.signature.weights_bytes)
 
 
+def assembly_name(name: str) -> str:
+    """The name of the assembler text of a program's weights."""
+    return f"{name}_weights.S"
+
+
+def bytes_name(name: str) -> str:
+    """The name of the file with the bytes, which must be the text's with an ending."""
+    return f"{assembly_name(name)}.bin"
+
+
 def is_weights_file(path: Path) -> bool:
-    """Whether a file is the `<name>_weights.bin` that the `<name>_weights.S` beside it names. Raises OSError."""
-    text = path.with_suffix(".S")
+    """Whether a file is the `<name>_weights.S.bin` that the `<name>_weights.S` beside it names. Raises OSError."""
+    text = path.with_suffix("")
     return is_marked(text) and f" the {path.stat().st_size} bytes of {path.name}," in text.read_text("utf-8")

@@ -13,10 +13,12 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from msc.codegen.c.affine import Index
 from msc.codegen.c.body import Body
+from msc.codegen.c.loops import fits, head_text
 from msc.codegen.c.plan import RENAMES, Place
 from msc.codegen.c.types import memory_name, no_c_form, value_type
 from msc.codegen.c.values import Precedence, Value
 from msc.dialects.loop import EntryOp
+from msc.ir.control_flow import integer_constant
 
 
 @dataclass
@@ -85,7 +87,8 @@ class EntryBody(Body):
                 self._assign(results, _last_operands(op.false_region.block))
 
     def _counted(self, op: scf.ForOp) -> None:
-        lower, upper, step = (self._use(v).text for v in (op.lb, op.ub, op.step))
+        lower, upper, step = (self._use(v).at(Precedence.SUM) for v in (op.lb, op.ub, op.step))
+        known = fits(integer_constant(op.ub), integer_constant(op.step))
         carried = [
             self._declare(result, self._use(start)) for result, start in zip(op.results, op.iter_args, strict=True)
         ]
@@ -95,7 +98,7 @@ class EntryBody(Body):
         self._bind(body.args[0], name)
         for argument, variable in zip(body.args[1:], carried, strict=True):
             self._bind(argument, variable)
-        with self._scoped(f"for (int64_t {name} = {lower}; {name} < {upper}; {name} += {step})"):
+        with self._scoped(head_text(name, lower, upper, step, fits=known)):
             self.block(body)
             self._assign(carried, _last_operands(body))
 

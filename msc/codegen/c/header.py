@@ -35,7 +35,7 @@ _UPDATED = "   - An input that is not const is read, and holds its new value aft
 _SEVERAL = "   - The functions share the weights; each has macros of its own, which begin with its name in capitals.\n"
 _ASSEMBLE = """
            cc -c {name}_weights.S
-   in this folder; from elsewhere the second needs -I FOLDER, where {name}_weights.bin lies."""
+   from any folder; {name}_weights.S.bin must lie beside the second file."""
 
 _OPEN_SIZES = """   - Sizes are what the call says, from {macro}_*_MIN to {macro}_*_MAX; for others it returns
      {macro}_ERROR_SIZE. A tensor lies in memory as one of the largest sizes, {macro}_*_SHAPE, does; only the

@@ -18,6 +18,22 @@ PARALLEL_WORK = 100_000
 """Scalar operations below which a parallel loop runs on one thread: waking a team costs about as much."""
 
 
+def fits(end: int | None, step: int | None) -> bool:
+    """Whether a variable below `end` plus `step` is known to be an int64."""
+    return step == 1 or (end is not None and step is not None and end - 1 + step < 1 << 63)
+
+
+def head_text(name: str, start: str, end: str, step: str, *, fits: bool) -> str:
+    """`for (int64_t name = start; name < end; name += step)`; `end` is evaluated each time.
+
+    Where the sum may not fit, which C does not define, the last step goes to `end` itself.
+    """
+    after = f"++{name}" if step == "1" else f"{name} += {step}"
+    if not fits:
+        after = f"{name} = (uint64_t)({end}) - (uint64_t){name} > (uint64_t)({step}) ? {name} + {step} : {end}"
+    return f"for (int64_t {name} = {start}; {name} < {end}; {after})"
+
+
 @dataclass(frozen=True)
 class LoopHead:
     """`for (int64_t name = lower; name < upper; name += step)`; several bounds mean their maximum and minimum."""
@@ -51,8 +67,8 @@ class LoopHead:
         return span if self.step == 1 else f"({span} + {self.step - 1}) / {self.step}"
 
     def _over(self, start: str, end: str) -> str:
-        step = f"++{self.name}" if self.step == 1 else f"{self.name} += {self.step}"
-        return f"for (int64_t {self.name} = {start}; {self.name} < {end}; {step})"
+        highest = min((bound.high for bound in self.upper if bound.high is not None), default=None)
+        return head_text(self.name, start, end, str(self.step), fits=fits(highest, self.step))
 
     def _place(self, iteration: str, prelude: Prelude) -> str:
         start, steps = self._start(prelude), iteration if self.step == 1 else f"{iteration} * {self.step}"

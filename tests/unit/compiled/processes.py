@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from msc.dialects.arrays import numpy_dtype
 from msc.runtime.build import BuildOptions, Kind, compile_flags, source_texts
 from msc.runtime.program import ALIGNMENT, CProgram, Signature
-from msc.runtime.weights import weights_assembly, write_weights
+from msc.runtime.weights import assembly_name, bytes_name, weights_assembly, write_weights
 
 Array: TypeAlias = NDArray[Any]
 
@@ -50,8 +50,8 @@ def write_sources(program: CProgram, weights: Mapping[str, Array], folder: Path,
     for name, text in source_texts(program, kind).items():
         (folder / name).write_text(text, "utf-8")
     if program.signature.weights_bytes:
-        (folder / f"{program.name}_weights.S").write_text(weights_assembly(program), "utf-8")
-        with (folder / f"{program.name}_weights.bin").open("wb") as file:
+        (folder / assembly_name(program.name)).write_text(weights_assembly(program), "utf-8")
+        with (folder / bytes_name(program.name)).open("wb") as file:
             write_weights(program, weights, file)
 
 

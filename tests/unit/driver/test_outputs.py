@@ -1,11 +1,14 @@
 """Forms of output: bundles that test themselves, programs, objects, kept temporaries."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import msc
 from msc.driver.forms import choose_output
 from msc.driver.verbs.compile import command
 from msc.support.diagnostics import MscError
@@ -38,9 +41,43 @@ def test_a_bundle_of_narrow_outputs_passes_too(tmp_path: Path) -> None:
 
 def test_c_comes_with_all_that_it_needs(model: Path, tmp_path: Path) -> None:
     compile_to(model, "-o", tmp_path / "any.c", "--name", "net", "--march", "generic")
-    assert {p.name for p in tmp_path.iterdir()} >= {"any.c", "net.h", "net_weights.S", "net_weights.bin"}
+    assert {p.name for p in tmp_path.iterdir()} >= {"any.c", "net.h", "net_weights.S", "net_weights.S.bin"}
     flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-Wno-psabi", "-c"]
     subprocess.run(["cc", *flags, "any.c"], cwd=tmp_path, check=True, capture_output=True)
+
+
+_MAIN = """#include <stdio.h>
+#include "any.h"
+static SMALL_STATIC_WORKSPACE(workspace);
+int main(void)
+{
+    float x[12] = {1}, y[8];
+    if (small_run(x, y, workspace) != SMALL_OK)
+        return 1;
+    for (int k = 0; k < 8; ++k)
+        printf("%.5f ", y[k]);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("place", [".", "elsewhere", "/"])
+@pytest.mark.parametrize("compiler", ["cc", "clang-16"])
+def test_c_with_weights_builds_from_any_folder(compiler: str, place: str, model: Path, tmp_path: Path) -> None:
+    if compiler != "cc" and shutil.which(compiler) is None:
+        compiler = "gcc"
+    out, other = tmp_path / "the output's $folder", tmp_path / "elsewhere"
+    out.mkdir()
+    other.mkdir()
+    compile_to(model, "-o", out / "any.c", "--name", "small", "--march", "generic")
+    (other / "main.c").write_text(_MAIN.replace("any.h", "small.h"))
+    sources = [str(out / "any.c"), str(out / "small_weights.S"), str(other / "main.c")]
+    command = [compiler, "-O1", "-I", str(out), *sources, "-lm", "-o", str(other / "program")]
+    subprocess.run(command, cwd=tmp_path / place, check=True, capture_output=True)
+    result = subprocess.run([str(other / "program")], check=True, capture_output=True, text=True)
+    x = np.zeros((2, 6), np.float32)
+    x[0, 0] = 1
+    np.testing.assert_allclose(np.array(result.stdout.split(), float), msc.compile(model)(x).ravel(), atol=1e-5)
 
 
 def test_temporaries_are_kept(model: Path, tmp_path: Path) -> None:
