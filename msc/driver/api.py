@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msc.driver.api_arguments import compile_options
-from msc.driver.libraries import library_of
-from msc.driver.model_on_call import ModelOnCall
-from msc.driver.model_sources import ModelFile
+from msc.driver.artifacts.libraries import library_of
+from msc.driver.artifacts.model_on_call import ModelOnCall
+from msc.driver.models.model_sources import ModelFile
 from msc.driver.options import DEFAULT_MEMORY, CompileOptions
 from msc.runtime.artifact import CompiledModel, load
 from msc.support.argument_values import boolean, file_path, refuse
@@ -87,7 +87,7 @@ def compile(
         cached = boolean("use_cache", use_cache)
         if is_cell:
             _refuse_values(options)
-            from msc.driver.cell_compilation import compile_cell
+            from msc.driver.artifacts.cell_compilation import compile_cell
 
             return compile_cell(model, examples, options, use_cache=cached)
         with ModelFile(model) as file:
@@ -125,6 +125,6 @@ def export(net: Callable[..., Any], *inputs: Any, file_name: str, file_format: s
     another format, MSC0011 for such a file, MSC0720 for what ONNX does not have, and what capturing raises.
     """
     with Door():
-        from msc.driver.cell_compilation import export_cell
+        from msc.driver.artifacts.cell_compilation import export_cell
 
         return export_cell(net, inputs, file_path("file_name", file_name), file_format, force=boolean("force", force))

@@ -115,7 +115,7 @@ def _input_value(name: str, value: Any) -> str | InputValue:
         return value
     import numpy as np
 
-    from msc.driver.model_on_call import input_value
+    from msc.driver.artifacts.model_on_call import input_value
 
     try:
         array = np.asarray(value)

@@ -12,18 +12,18 @@ from types import TracebackType
 from xdsl.dialects.builtin import ModuleOp
 
 from msc.codegen.c import COptions, emit_c
-from msc.driver.ir_dump import IrDump, format_module
-from msc.driver.legality import run_verifiers, stage_diagnostics
 from msc.driver.memory_limit import check_tensors, check_total
+from msc.driver.models.reading_models import Model, read_model
 from msc.driver.options import CompileOptions, Reporting
 from msc.driver.parameters import EvaluatedParameters
-from msc.driver.pass_manager import PassManager, with_source_lines
-from msc.driver.pipeline import build_pipeline
-from msc.driver.reading_models import Model, read_model
-from msc.driver.reproducer import with_reproducer
+from msc.driver.passes.ir_dump import IrDump, format_module
+from msc.driver.passes.legality import run_verifiers, stage_diagnostics
+from msc.driver.passes.pass_manager import PassManager, with_source_lines
+from msc.driver.passes.pipeline import build_pipeline
+from msc.driver.passes.reproducer import with_reproducer
+from msc.driver.passes.stages import IR_STAGES, STAGE, Stage, stage_of_file
+from msc.driver.passes.switches import switched
 from msc.driver.size_samples import with_samples
-from msc.driver.stages import IR_STAGES, STAGE, Stage, stage_of_file
-from msc.driver.switches import switched
 from msc.ir.verification import module_diagnostics
 from msc.runtime.program import CProgram
 from msc.support.diagnostics import Diagnostic, MscError

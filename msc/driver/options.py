@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TypeAlias, cast
 
-from msc.driver.switches import SWITCHES, unknown_switches
+from msc.driver.passes.switches import SWITCHES, unknown_switches
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 
 TARGETS = ("cpu",)
@@ -43,8 +43,8 @@ class CompileOptions:
     that of the model, `start` names the stage of a file whose extension does not, `input_values` fixes inputs of an
     ONNX model ("0,1"), which then are inputs no more, `shapes` are whole shapes of inputs, for what the model and
     `dims` leave open, `tuned` is a file of `msc tune` whose schedules are used,
-    `flush_subnormals` takes zeros for subnormal numbers, `without` names optimisations of `msc.driver.switches` that
-    are turned off.
+    `flush_subnormals` takes zeros for subnormal numbers, `without` names optimisations of
+    `msc.driver.passes.switches` that are turned off.
     """
 
     target: str = "cpu"

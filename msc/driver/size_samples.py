@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from xdsl.passes import ModulePass
 
-from msc.driver.dimensions import leave_open
+from msc.driver.models.dimensions import leave_open
+from msc.driver.models.reading_models import Model, read_model
 from msc.driver.options import CompileOptions
 from msc.driver.parameters import EvaluatedParameters
-from msc.driver.pass_manager import PassManager
-from msc.driver.pipeline import build_pipeline
-from msc.driver.reading_models import Model, read_model
-from msc.driver.stages import STAGE
-from msc.driver.switches import switched
+from msc.driver.passes.pass_manager import PassManager
+from msc.driver.passes.pipeline import build_pipeline
+from msc.driver.passes.stages import STAGE
+from msc.driver.passes.switches import switched
 from msc.graph_kernel.lift_sizes import LiftSizes
 from msc.graph_kernel.size_comparison import Sample
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from xdsl.passes import ModulePass
 from xdsl.universe import Universe
 
-from msc.driver.registry import DIALECTS, PASSES, dialect_factory, load_pass
+from msc.driver.passes.registry import DIALECTS, PASSES, dialect_factory, load_pass
 
 
 def _pass_factory(name: str) -> Callable[[], type[ModulePass]]:

@@ -23,7 +23,7 @@ class Compiler(Protocol):
     def __call__(self, module: ModuleOp, weights: Mapping[str, Array]) -> Callable[..., Any]: ...
 
 
-COMPILER = ("msc.driver.captured", "compile_captured")
+COMPILER = ("msc.driver.artifacts.captured", "compile_captured")
 """Where the compiler is: the driver stands above the front end, and is found by name as passes are."""
 
 BACKENDS = ("", "interpreter")

@@ -15,7 +15,7 @@ from msc.frontend.parameter import UNNAMED, Parameter, ParameterTuple
 from msc.frontend.tensor import Tensor
 from msc.support.diagnostics import did_you_mean
 
-_CAPTURE = "msc.driver.cell_compilation"
+_CAPTURE = "msc.driver.artifacts.cell_compilation"
 """What captures a cell whole: the driver stands above the cells, and is found by name as passes are."""
 
 

@@ -14,8 +14,8 @@ from onnx import ModelProto
 from onnx.backend.base import Backend, BackendRep
 
 import msc
-from msc.driver.model_on_call import ModelOnCall
-from msc.driver.specialisations import Specialisations
+from msc.driver.artifacts.model_on_call import ModelOnCall
+from msc.driver.artifacts.specialisations import Specialisations
 from msc.importers.onnx import Imported, import_proto
 from msc.interp import evaluate
 from msc.ir.verification import verify_module

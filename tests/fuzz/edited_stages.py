@@ -18,11 +18,11 @@ import numpy as np
 
 from msc.dialects.arrays import numpy_dtype
 from msc.driver.compile import Compilation, compile_read, generate_c, stage_text
-from msc.driver.legality import verify_stage
+from msc.driver.models.reading_models import Model
 from msc.driver.options import CompileOptions
-from msc.driver.reading_models import Model
-from msc.driver.registry import new_context
-from msc.driver.stages import STAGE
+from msc.driver.passes.legality import verify_stage
+from msc.driver.passes.registry import new_context
+from msc.driver.passes.stages import STAGE
 from msc.ir.reading import parse_module
 from msc.ir.verification import verify_module
 from msc.runtime.build import BuildOptions

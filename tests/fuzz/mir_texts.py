@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from xdsl.printer import Printer
 
-from msc.driver.registry import new_context
+from msc.driver.passes.registry import new_context
 from msc.ir.reading import parse_module
 from msc.ir.verification import verify_module
 from msc.support.diagnostics import Diagnostic, MscError

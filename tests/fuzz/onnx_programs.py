@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from msc.driver.compile import compile_read, generate_c
+from msc.driver.models.reading_models import Model
 from msc.driver.options import CompileOptions
-from msc.driver.reading_models import Model
-from msc.driver.registry import new_context
-from msc.driver.stages import STAGE
+from msc.driver.passes.registry import new_context
+from msc.driver.passes.stages import STAGE
 from msc.importers.onnx import import_proto
 from msc.importers.onnx.reading import parse_model
 from msc.ir.verification import verify_module

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from onnx import ModelProto
 
 import msc
-from msc.driver.interpretation import interpret
-from msc.driver.model_on_call import ModelOnCall
+from msc.driver.artifacts.model_on_call import ModelOnCall
+from msc.driver.models.interpretation import interpret
+from msc.driver.models.reading_models import read_model
 from msc.driver.options import CompileOptions
-from msc.driver.reading_models import read_model
 from msc.runtime.artifact import CompiledModel
 from msc.support.diagnostics import MscError
 from tests.open_sizes.graphs import Graph, arrays_of, model_of, random_graph

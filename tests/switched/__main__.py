@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from msc.driver.switches import SWITCHES
+from msc.driver.passes.switches import SWITCHES
 from tests.switched.records import keep, kept
 from tests.switched.report import table, write_page
 from tests.switched.suites import SUITES, chosen

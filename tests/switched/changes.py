@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from msc.driver.models.reading_models import Model
 from msc.driver.options import CompileOptions
-from msc.driver.pass_manager import PassManager
-from msc.driver.pipeline import build_pipeline
-from msc.driver.reading_models import Model
+from msc.driver.passes.pass_manager import PassManager
+from msc.driver.passes.pipeline import build_pipeline
+from msc.driver.passes.stages import IR_STAGES, STAGE
+from msc.driver.passes.switches import switched
 from msc.driver.size_samples import with_samples
-from msc.driver.stages import IR_STAGES, STAGE
-from msc.driver.switches import switched
 from tests.conformance.running import reason
 
 SECONDS = 600

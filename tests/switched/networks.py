@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.models import MODELS
-from msc.driver.interpretation import input_tensors, interpret
-from msc.driver.model_inputs import random_inputs
+from msc.driver.models.interpretation import input_tensors, interpret
+from msc.driver.models.model_inputs import random_inputs
+from msc.driver.models.reading_models import read_model
 from msc.driver.options import CompileOptions
-from msc.driver.reading_models import read_model
 from tests.conformance.backend import Array
 from tests.switched.trying import Check, Compile
 from tests.unit.importers.test_recurrent import GATES, layer

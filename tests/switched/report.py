@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.pages import write_marked
-from msc.driver.switches import SWITCHES
+from msc.driver.passes.switches import SWITCHES
 from tests.switched.trying import Tried
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"

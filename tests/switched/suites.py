@@ -14,11 +14,11 @@ from unittest.mock import patch
 import numpy as np
 from hypothesis import Phase, given, seed, settings
 
-from msc.driver.in_memory import imported_model
+from msc.driver.artifacts.in_memory import imported_model
+from msc.driver.models.reading_models import Model, read_model
 from msc.driver.options import CompileOptions
-from msc.driver.reading_models import Model, read_model
-from msc.driver.registry import new_context
-from msc.driver.stages import STAGE
+from msc.driver.passes.registry import new_context
+from msc.driver.passes.stages import STAGE
 from msc.importers.onnx import Imported
 from msc.schedule import threads as thread_sharing
 from tests.conformance.backend import PREPARE, Array, MscBackend, Run, Specialised, named

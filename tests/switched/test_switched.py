@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from msc.driver.switches import SWITCHES
+from msc.driver.passes.switches import SWITCHES
 from tests.switched.report import table
 from tests.switched.suites import SUITES
 from tests.switched.trying import Check, Tried, tried

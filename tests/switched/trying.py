@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from msc.driver.in_memory import compile_loaded
+from msc.driver.artifacts.in_memory import compile_loaded
+from msc.driver.models.reading_models import Model
 from msc.driver.options import CompileOptions
-from msc.driver.reading_models import Model
 from tests.conformance.running import reason
 from tests.switched.changes import Copy, changed
 from tests.unit.compiled.programs import QUICK, Array

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from msc.driver.compile import compile_read, generate_c
+from msc.driver.models.reading_models import Model
 from msc.driver.options import CompileOptions
-from msc.driver.reading_models import Model
 from msc.runtime.arguments import Checker
 from msc.runtime.build import BuildOptions
 from msc.runtime.flags import WARNING_FLAGS

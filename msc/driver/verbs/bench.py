@@ -6,8 +6,8 @@ import json
 
 import click
 
-from msc.driver.completion import files
 from msc.driver.options import CompileOptions
+from msc.driver.verbs.completion import files
 from msc.driver.verbs.model_options import with_compile_options
 from msc.driver.verbs.verb import COUNT, NUMBER, Verb
 
@@ -41,8 +41,8 @@ def command(
 
     Example: msc bench lenet5.mir --threads 2 --kernels
     """
-    from msc.driver.benchmark import Workload, benchmark, measurement_text
-    from msc.driver.model_inputs import read_values
+    from msc.driver.models.model_inputs import read_values
+    from msc.driver.reports.benchmark import Workload, benchmark, measurement_text
 
     workload = Workload(read_values(inputs), seed, warm_up, seconds)
     measured = benchmark(model, options, workload, by_kernel=kernels, use_cache=not no_cache)

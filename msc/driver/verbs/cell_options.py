@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from msc.driver.completion import files
+from msc.driver.verbs.completion import files
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.temporary import temporary_folder
 
@@ -66,7 +66,7 @@ def _refuse_cell_options(init: bool, inputs: bool) -> None:
 
 
 def _captured(model: str, given: Sequence[str], init: str | None, folder: Path) -> str:
-    from msc.driver.cell_files import captured_file
+    from msc.driver.models.cell_files import captured_file
 
     types = dict(map(_typed, given))
     return str(captured_file(model, types, Path(init) if init is not None else None, folder))
@@ -80,7 +80,7 @@ def _typed(text: str) -> tuple[str, str]:
     import numpy as np
 
     from msc.dialects.arrays import dtype_text
-    from msc.driver.model_inputs import read_values
+    from msc.driver.models.model_inputs import read_values
 
     array = read_values([text])[name]
     assert isinstance(array, np.ndarray)

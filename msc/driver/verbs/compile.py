@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from msc.driver.completion import files, forms, one_of, stages
 from msc.driver.options import CompileOptions, Reporting
+from msc.driver.verbs.completion import files, forms, one_of, stages
 from msc.driver.verbs.model_options import with_compile_options
 from msc.driver.verbs.verb import Verb
 
 if TYPE_CHECKING:
-    from msc.driver.forms import Output
+    from msc.driver.artifacts.forms import Output
 
 
 @click.command(name="compile", cls=Verb)
@@ -64,8 +64,8 @@ def command(
     """
     from dataclasses import replace
 
-    from msc.driver.applicable_options import C, idle_options
-    from msc.driver.forms import choose_output
+    from msc.driver.artifacts.forms import choose_output
+    from msc.driver.verbs.applicable_options import C, idle_options
     from msc.driver.verbs.model_options import given_options
 
     if out is None and sys.stdout is not None and sys.stdout.isatty():
@@ -82,7 +82,7 @@ def _compile(
     model: str, output: Output, options: CompileOptions, reporting: Reporting, timing: bool, use_cache: bool
 ) -> None:
     if output.form == "so" and output.path is not None and not timing:
-        from msc.driver.libraries import library_of
+        from msc.driver.artifacts.libraries import library_of
         from msc.support.outputs import Guard
 
         named = (Path(model), *(() if options.tuned is None else (options.tuned,)))
@@ -90,8 +90,8 @@ def _compile(
         library = library_of(model, options, reporting, use_cache=use_cache)
         library.place(output.path, Guard(library.inputs, reporting.force))
         return
-    from msc.driver.emission import emit
-    from msc.driver.timing_table import timing_table
+    from msc.driver.artifacts.emission import emit
+    from msc.driver.reports.timing_table import timing_table
 
     compilation = emit(model, output, options, reporting, force=reporting.force)
     if timing:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
-from msc.driver.completion import subjects, words_or_files
 from msc.driver.options import CompileOptions
+from msc.driver.verbs.completion import subjects, words_or_files
 from msc.driver.verbs.model_options import with_compile_options
 from msc.driver.verbs.verb import Verb
 from msc.support.codes import CODES
@@ -46,8 +46,8 @@ def command(
 
 
 def _explain_operation(name: str, as_json: bool) -> str:
-    from msc.driver.operation_pages import overview, terminal_text
-    from msc.driver.operation_reference import operation_names, reference
+    from msc.driver.reports.operation_pages import overview, terminal_text
+    from msc.driver.reports.operation_reference import operation_names, reference
 
     if name == "ms":
         return json.dumps([asdict(reference(each)) for each in operation_names()]) if as_json else overview()
@@ -57,8 +57,8 @@ def _explain_operation(name: str, as_json: bool) -> str:
 def _explain_model(
     model: str, kernel: str | None, measured: str | None, as_json: bool, options: CompileOptions
 ) -> None:
-    from msc.driver.explanations import explain_model, explanation_text
-    from msc.driver.kernel_rates import MeasuredKernels
+    from msc.driver.reports.explanations import explain_model, explanation_text
+    from msc.driver.reports.kernel_rates import MeasuredKernels
 
     times = MeasuredKernels.read(Path(measured)) if measured is not None else None
     kernels = explain_model(model, options, kernel, times)

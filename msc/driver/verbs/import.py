@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from msc.driver.completion import files
+from msc.driver.verbs.completion import files
 from msc.driver.verbs.verb import Verb
 
 
@@ -21,7 +21,7 @@ def command(model: str, output: str | None, force: bool, dims: tuple[str, ...], 
 
     Example: msc import resnet.onnx -o resnet.mir --dim batch=8
     """
-    from msc.driver.onnx_models import load_onnx
+    from msc.driver.models.onnx_models import load_onnx
     from msc.driver.options import CompileOptions
     from msc.driver.verbs.model_options import parse_dims, parse_input_values
     from msc.importers.onnx import save

@@ -6,8 +6,8 @@ import json
 
 import click
 
-from msc.driver.completion import files
 from msc.driver.options import CompileOptions
+from msc.driver.verbs.completion import files
 from msc.driver.verbs.model_options import with_compile_options
 from msc.driver.verbs.verb import Verb
 
@@ -21,7 +21,7 @@ def command(file: str, as_json: bool, options: CompileOptions) -> None:
 
     Example: msc inspect lenet5.mir
     """
-    from msc.driver.inspection import inspect_file, report_text
+    from msc.driver.reports.inspection import inspect_file, report_text
 
     report = inspect_file(file, options)
     click.echo(json.dumps(report.to_json()) if as_json else report_text(report))

@@ -9,9 +9,9 @@ from typing import TypeVar
 
 import click
 
-from msc.driver.completion import files, folders, marches, one_of, several_of, stages, switches
 from msc.driver.options import CompileOptions, Dim, parse_size
 from msc.driver.verbs.cell_options import with_cells
+from msc.driver.verbs.completion import files, folders, marches, one_of, several_of, stages, switches
 from msc.support.diagnostics import Diagnostic, MscError
 
 R = TypeVar("R")
@@ -129,7 +129,7 @@ _MODEL_ARGUMENTS = ("model", "file", "subject")
 
 def _check_given(arguments: Mapping[str, object], start: str | None, without: Sequence[str]) -> None:
     """Raises MSC0014 for options that do nothing for the model."""
-    from msc.driver.applicable_options import ACTS, check_applicable, stage_at_start
+    from msc.driver.verbs.applicable_options import ACTS, check_applicable, stage_at_start
 
     context = click.get_current_context()
     model = next((str(arguments[name]) for name in _MODEL_ARGUMENTS if arguments.get(name) is not None), None)

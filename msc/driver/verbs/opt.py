@@ -6,8 +6,8 @@ from typing import NoReturn
 
 import click
 
-from msc.driver.completion import files, passes, several_of
 from msc.driver.verbs.cell_options import with_cells
+from msc.driver.verbs.completion import files, passes, several_of
 from msc.driver.verbs.verb import Verb
 
 
@@ -56,7 +56,7 @@ def command(
         return
     from pathlib import Path
 
-    from msc.driver.opt import OptOptions, print_result, run_opt
+    from msc.driver.passes.opt import OptOptions, print_result, run_opt
     from msc.support.outputs import Guard
 
     options = OptOptions(
@@ -69,13 +69,13 @@ def command(
 
 
 def _listing(passes: bool) -> str:
-    from msc.driver.registry import DIALECTS, PASSES
+    from msc.driver.passes.registry import DIALECTS, PASSES
 
     return "\n".join(map(_pass_line, sorted(PASSES)) if passes else sorted(DIALECTS))
 
 
 def _pass_line(name: str) -> str:
-    from msc.driver.pipeline import pass_summary
+    from msc.driver.passes.pipeline import pass_summary
 
     return pass_summary(name)
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from msc.driver.completion import files
 from msc.driver.options import CompileOptions
+from msc.driver.verbs.completion import files
 from msc.driver.verbs.model_options import with_compile_options
 from msc.driver.verbs.verb import COUNT, NUMBER, Verb
 
@@ -47,10 +47,10 @@ def command(
     """
     import numpy as np
 
-    from msc.driver.libraries import Library, library_of
-    from msc.driver.model_inputs import choose_inputs, read_values, value_files
-    from msc.driver.model_on_call import made_for
-    from msc.driver.model_outputs import Tolerance, check_expected, describe, save_outputs, to_json
+    from msc.driver.artifacts.libraries import Library, library_of
+    from msc.driver.artifacts.model_on_call import made_for
+    from msc.driver.models.model_inputs import choose_inputs, read_values, value_files
+    from msc.driver.models.model_outputs import Tolerance, check_expected, describe, save_outputs, to_json
     from msc.support.outputs import Guard
 
     given, expected = read_values(inputs), read_values(expect, "--expect")

@@ -31,7 +31,7 @@ def _print_table() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from msc.driver.stages import STAGES
+    from msc.driver.passes.stages import STAGES
 
     table = Table("stage", "file", "what stands in it", "made by", box=None)
     for stage in STAGES:
@@ -40,7 +40,7 @@ def _print_table() -> None:
 
 
 def _passes() -> str:
-    from msc.driver.stages import ORDER, STAGES
+    from msc.driver.passes.stages import ORDER, STAGES
 
     lines = list[str]()
     for stage in STAGES:
@@ -53,6 +53,6 @@ def _passes() -> str:
 
 
 def _json() -> str:
-    from msc.driver.stages import STAGES
+    from msc.driver.passes.stages import STAGES
 
     return json.dumps([vars(stage) for stage in STAGES], default=list)

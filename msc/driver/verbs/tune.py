@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from msc.driver.completion import files
 from msc.driver.options import CompileOptions
+from msc.driver.verbs.completion import files
 from msc.driver.verbs.model_options import with_compile_options
 from msc.driver.verbs.verb import COUNT, Verb
 from msc.support.diagnostics import Diagnostic, MscError
@@ -39,11 +39,11 @@ def command(
 
     Example: msc tune lenet5.mir --budget 60s && msc compile lenet5.mir --tuned lenet5.tune.json -o lenet5.so
     """
-    from msc.driver.benchmark import Workload
     from msc.driver.compile import stem_of
-    from msc.driver.durations import parse_duration
-    from msc.driver.model_inputs import read_values
-    from msc.driver.tuning import tune
+    from msc.driver.models.model_inputs import read_values
+    from msc.driver.reports.benchmark import Workload
+    from msc.driver.tuner.durations import parse_duration
+    from msc.driver.tuner.tuning import tune
     from msc.schedule.tuned_plans import is_tuning
     from msc.support.outputs import Guard, OutputSet
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from msc.driver.completion import files
 from msc.driver.options import CompileOptions
+from msc.driver.verbs.completion import files
 from msc.driver.verbs.model_options import with_compile_options
 from msc.driver.verbs.verb import COUNT, NUMBER, Verb
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from msc.driver.differential import Check
+    from msc.driver.verification.differential import Check
 
 
 @click.command(name="verify", cls=Verb)
@@ -58,14 +58,14 @@ def command(
 
     Example: msc verify lenet5.mir --random 7
     """
-    from msc.driver.differential import LOOP_LIMIT, Settings, verify_model
-    from msc.driver.model_inputs import read_values
-    from msc.driver.model_outputs import Tolerance
+    from msc.driver.models.model_inputs import read_values
+    from msc.driver.models.model_outputs import Tolerance
+    from msc.driver.verification.differential import LOOP_LIMIT, Settings, verify_model
 
     limit = LOOP_LIMIT if loop_limit is None else loop_limit
     settings = Settings(read_values(inputs), seed, Tolerance(atol, rtol), limit)
     if against == "onnxruntime":
-        from msc.driver.against_runtime import verify_against_runtime
+        from msc.driver.verification.against_runtime import verify_against_runtime
 
         checks = verify_against_runtime(model, options, settings)
     else:
@@ -96,7 +96,7 @@ def _line(check: Check) -> str:
 
 def _but(checks: Sequence[Check]) -> str:
     """What makes the agreement worth little."""
-    from msc.driver.differential import ALL_NAN
+    from msc.driver.verification.differential import ALL_NAN
 
     nothing = any(check.detail == ALL_NAN for check in checks)
     return f"; but {ALL_NAN}: look at the weights and the inputs" if nothing else ""

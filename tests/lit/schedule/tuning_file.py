@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from msc.dialects.gk import KernelOp
+from msc.driver.models.reading_models import read_model
 from msc.driver.options import CompileOptions
-from msc.driver.reading_models import read_model
 from msc.schedule.tuned_plans import TunedPlan, TuningFile, kernel_key, target_text
 from msc.targets.cpu import cpu_target
 

@@ -2,7 +2,7 @@
 
 from msc.analysis.flops import flops
 from msc.analysis.repetition import times_run
-from msc.driver.registry import new_context
+from msc.driver.passes.registry import new_context
 from msc.ir.reading import parse_module
 
 TEXT = """

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from msc.dialects.ms.base import MsOp
 from msc.driver.compile import compile_model, generate_c
 from msc.driver.options import CompileOptions
-from msc.driver.registry import new_context
+from msc.driver.passes.registry import new_context
 from msc.interp import evaluate
 from msc.ir.reading import parse_module
 from msc.runtime.artifact import CompiledModel, load

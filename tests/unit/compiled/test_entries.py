@@ -13,11 +13,11 @@ import pytest
 
 import msc
 from msc.dialects.arrays import Array
-from msc.driver.differential import Settings, verify_model
-from msc.driver.emission import emit
-from msc.driver.forms import Output
+from msc.driver.artifacts.emission import emit
+from msc.driver.artifacts.forms import Output
+from msc.driver.models.reading_models import read_model
 from msc.driver.options import CompileOptions, Reporting
-from msc.driver.reading_models import read_model
+from msc.driver.verification.differential import Settings, verify_model
 from msc.interp import evaluate
 from msc.support.diagnostics import MscError
 

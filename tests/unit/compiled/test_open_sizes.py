@@ -18,11 +18,11 @@ from msc.analysis.kernel_model import kernel_model
 from msc.dialects.gk import KernelOp
 from msc.dialects.open_sizes import KERNEL_LIVE
 from msc.driver.compile import compile_model, generate_c
-from msc.driver.interpretation import input_tensors
-from msc.driver.model_inputs import random_inputs
+from msc.driver.models.interpretation import input_tensors
+from msc.driver.models.model_inputs import random_inputs
+from msc.driver.models.reading_models import read_model
 from msc.driver.options import CompileOptions, Dim
-from msc.driver.reading_models import read_model
-from msc.driver.variants import variants_module
+from msc.driver.tuner.variants import variants_module
 from msc.interp import evaluate
 from msc.runtime.artifact import CompiledModel
 from msc.runtime.flags import SANITIZER_FLAGS

@@ -11,11 +11,11 @@ from xdsl.dialects.func import CallOp
 
 from msc.dialects.gk import BLOCK_AXIS, KernelOp
 from msc.driver.compile import compile_model, compile_read, generate_c, stage_text
+from msc.driver.models.reading_models import read_model
 from msc.driver.options import CompileOptions
-from msc.driver.pass_manager import PassManager
-from msc.driver.pipeline import build_pipeline
-from msc.driver.reading_models import read_model
-from msc.driver.stages import STAGE
+from msc.driver.passes.pass_manager import PassManager
+from msc.driver.passes.pipeline import build_pipeline
+from msc.driver.passes.stages import STAGE
 from msc.interp import evaluate
 from msc.runtime.artifact import load
 from msc.runtime.build import BuildOptions, build

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from msc.driver.registry import new_context
+from msc.driver.passes.registry import new_context
 from msc.ir.reading import parse_module
 from msc.ir.verification import verify_module
 from msc.support.diagnostics import MscError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from msc.driver.opt import OptOptions, run_opt
+from msc.driver.passes.opt import OptOptions, run_opt
 from tools.document_examples import DOCUMENTS, ROOT, blocks, refreshed
 
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")

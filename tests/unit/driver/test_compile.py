@@ -10,14 +10,14 @@ import pytest
 from safetensors.numpy import save
 
 import msc
-from msc.driver.artifact_cache import ArtifactCache
+from msc.driver.artifacts.artifact_cache import ArtifactCache
+from msc.driver.artifacts.emission import emit
+from msc.driver.artifacts.forms import Output
 from msc.driver.compile import compile_model, generate_c
-from msc.driver.emission import emit
-from msc.driver.forms import Output
-from msc.driver.interpretation import interpret
+from msc.driver.models.interpretation import interpret
+from msc.driver.models.reading_models import read_model
 from msc.driver.options import CompileOptions, Reporting, parse_size, size_text
-from msc.driver.reading_models import read_model
-from msc.driver.stages import IR_STAGES
+from msc.driver.passes.stages import IR_STAGES
 from msc.support.diagnostics import MscError
 
 SAMPLES = Path(__file__).parents[3] / "samples"

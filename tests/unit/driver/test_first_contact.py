@@ -6,9 +6,9 @@ import pytest
 from click.testing import CliRunner
 
 from msc.driver.cli import command
+from msc.driver.models.reading_models import read_model
 from msc.driver.options import CompileOptions
-from msc.driver.reading_models import read_model
-from msc.driver.stages import stage_of_file
+from msc.driver.passes.stages import stage_of_file
 from msc.support.diagnostics import MscError
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from msc.driver.emission import emit
-from msc.driver.forms import choose_output
+from msc.driver.artifacts.emission import emit
+from msc.driver.artifacts.forms import choose_output
 from msc.driver.front import Reports
 from msc.driver.options import CompileOptions, Reporting
 from msc.support import streams

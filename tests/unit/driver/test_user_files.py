@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from msc.driver.emission import emit
-from msc.driver.forms import Output, choose_output
+from msc.driver.artifacts.emission import emit
+from msc.driver.artifacts.forms import Output, choose_output
 from msc.driver.options import CompileOptions, Reporting
 from msc.support.diagnostics import MscError
 

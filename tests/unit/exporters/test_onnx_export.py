@@ -13,8 +13,8 @@ import pytest
 import msc
 from msc.dialects.arrays import Array
 from msc.dialects.ms import OPERATIONS
-from msc.driver.emission import emit
-from msc.driver.forms import Output
+from msc.driver.artifacts.emission import emit
+from msc.driver.artifacts.forms import Output
 from msc.driver.options import CompileOptions, Reporting
 from msc.exporters.onnx import export_model
 from msc.interp import evaluate

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from msc.driver.registry import new_context
+from msc.driver.passes.registry import new_context
 from msc.graph_kernel.inline_calls import InlineCalls
 from msc.interp import evaluate
 from msc.ir.reading import parse_module

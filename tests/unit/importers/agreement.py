@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import ModelProto
 
-from msc.driver.in_memory import compile_imported
+from msc.driver.artifacts.in_memory import compile_imported
 from msc.driver.options import CompileOptions
 from msc.importers.onnx import Imported, import_proto
 from msc.interp import evaluate

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 from onnx.numpy_helper import from_array
 
-from msc.driver.in_memory import compile_imported
+from msc.driver.artifacts.in_memory import compile_imported
 from msc.driver.options import CompileOptions
 from msc.importers.onnx import import_proto
 from msc.interp import evaluate

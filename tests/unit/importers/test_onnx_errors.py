@@ -14,7 +14,7 @@ from onnx.helper import make_function, make_opsetid
 
 import msc
 from msc.dialects.arrays import Array
-from msc.driver import onnx_models
+from msc.driver.models import onnx_models
 from msc.driver.options import CompileOptions
 from msc.importers.onnx import import_model, import_proto
 from msc.support.diagnostics import MscError

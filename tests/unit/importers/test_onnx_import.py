@@ -15,8 +15,8 @@ from xdsl.dialects.func import FuncOp
 
 import msc
 from msc.dialects.arrays import Array
-from msc.driver.model_on_call import ModelOnCall
-from msc.driver.registry import new_context
+from msc.driver.artifacts.model_on_call import ModelOnCall
+from msc.driver.passes.registry import new_context
 from msc.importers.onnx import Imported, import_model, import_proto, save
 from msc.interp import Weights, evaluate
 from msc.ir.reading import parse_module

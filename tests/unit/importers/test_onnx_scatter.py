@@ -8,7 +8,7 @@ import pytest
 from onnx import ModelProto, TensorProto
 
 from msc.dialects.arrays import Array
-from msc.driver.in_memory import compile_imported
+from msc.driver.artifacts.in_memory import compile_imported
 from msc.driver.options import CompileOptions
 from msc.importers.onnx import import_proto
 from msc.interp import evaluate

@@ -5,7 +5,7 @@ import pytest
 from onnx import ModelProto
 
 from msc.dialects.arrays import Array, dtype_text
-from msc.driver.in_memory import compile_imported
+from msc.driver.artifacts.in_memory import compile_imported
 from msc.driver.options import CompileOptions
 from msc.importers.onnx import import_proto
 from msc.importers.onnx.operators import selection

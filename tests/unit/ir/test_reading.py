@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp
 
-from msc.driver.registry import new_context
+from msc.driver.passes.registry import new_context
 from msc.ir.locations import source_location
 from msc.ir.reading import parse_module
 from msc.support.diagnostics import Diagnostic, MscError

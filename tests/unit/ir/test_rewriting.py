@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, FusedLoc, ModuleOp
 from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
-from msc.driver.registry import new_context
+from msc.driver.passes.registry import new_context
 from msc.ir.locations import file_location, fused_location, source_location
 from msc.ir.reading import parse_module
 from msc.ir.rewriting import apply_patterns

@@ -2,7 +2,7 @@ import pytest
 from xdsl.dialects import arith, func
 from xdsl.dialects.builtin import ModuleOp, f32
 
-from msc.driver.registry import new_context
+from msc.driver.passes.registry import new_context
 from msc.ir.dominance import dominance_violations
 from msc.ir.reading import parse_module
 from msc.ir.verification import module_diagnostics, verify_module

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from msc.driver.opt import OptOptions, run_opt
-from msc.driver.stages import STAGE
+from msc.driver.passes.opt import OptOptions, run_opt
+from msc.driver.passes.stages import STAGE
 
 ROOT = Path(__file__).parents[3]
 PROGRAMS = sorted((ROOT / "tests" / "unit" / "codegen" / "c").glob("*.mir"))

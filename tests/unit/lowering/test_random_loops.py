@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from msc.driver.compile import compile_model
 from msc.driver.options import CompileOptions
-from msc.driver.registry import new_context
+from msc.driver.passes.registry import new_context
 from msc.interp import evaluate, evaluate_loops
 from msc.ir.reading import parse_module
 

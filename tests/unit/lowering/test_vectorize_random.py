@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from msc.driver.registry import new_context
+from msc.driver.passes.registry import new_context
 from msc.interp.loops import evaluate_loops
 from msc.ir.reading import parse_module
 from msc.ir.verification import verify_module

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from msc.driver.explanations import explain_model, explanation_text
 from msc.driver.options import CompileOptions
+from msc.driver.reports.explanations import explain_model, explanation_text
 from msc.poly.model import KernelModel
 from msc.schedule import schedule_kernels
 from msc.schedule.strategy import Decision

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from msc.driver.benchmark import Workload
 from msc.driver.compile import compile_read
+from msc.driver.models.reading_models import Model
 from msc.driver.options import CompileOptions
-from msc.driver.reading_models import Model
-from msc.driver.registry import new_context
-from msc.driver.stages import STAGE
-from msc.driver.tuning import KernelSearch, searches
-from msc.driver.variants import time_plans, variants_module
+from msc.driver.passes.registry import new_context
+from msc.driver.passes.stages import STAGE
+from msc.driver.reports.benchmark import Workload
+from msc.driver.tuner.tuning import KernelSearch, searches
+from msc.driver.tuner.variants import time_plans, variants_module
 from msc.poly.plan import from_lines, to_lines
 from msc.poly.plan_fit import check_fit
 from msc.schedule.prediction import predict

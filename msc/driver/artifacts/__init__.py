@@ -1,0 +1,1 @@
+"""What compilation leaves: C, libraries, bundles, functions to call."""

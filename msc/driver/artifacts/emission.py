@@ -1,0 +1,143 @@
+"""Compiling a model and writing what was asked for, whole or not at all."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msc.driver.artifacts.bundles import emit_bundle
+from msc.driver.artifacts.forms import Output
+from msc.driver.compile import Compilation, compile_model, generate_c, stage_text
+from msc.driver.models.onnx_models import check_onnx
+from msc.driver.options import CompileOptions, Reporting
+from msc.runtime.build import BuildOptions, Kind, build, source_texts
+from msc.runtime.program import CProgram
+from msc.runtime.recognition import is_built
+from msc.runtime.weights import assembly_name, bytes_name, is_weights_file, weights_assembly, write_weights
+from msc.support.files import append_file
+from msc.support.folder_outputs import filled_folder
+from msc.support.marks import goes_with_another, is_marked, marked
+from msc.support.outputs import Guard, OutputSet, destination, print_text
+from msc.support.progress import progress
+from msc.support.temporary import temporary_folder
+
+if TYPE_CHECKING:
+    from msc.dialects.arrays import Array
+
+_KINDS: Mapping[str, Kind] = {"obj": "o", "archive": "a", "so": "so", "exe": "exe"}
+
+
+@progress()
+def emit(
+    model: str, output: Output, options: CompileOptions, reporting: Reporting, *, force: bool = False
+) -> Compilation:
+    """Compile a model and write the output.
+
+    Raises what compiling and building raise, MSC0004, and MSC0010 and MSC0011 (`Guard.check`) unless forced.
+    """
+    if output.path is not None:
+        Guard(named_inputs(model, options), force).check_inputs(output.path)
+    compilation = compile_model(model, options, output.last_stage, reporting, checks_weights=output.has_weights)
+    guard = Guard(compilation.input_files(), force)
+    if output.form == "onnx":
+        _emit_onnx(output, compilation, guard)
+        return compilation
+    if not output.has_weights:
+        _put_text(output, stage_text(compilation), guard)
+        return compilation
+    weights = compilation.parameters()
+    program = generate_c(compilation)
+    if reporting.save_temps is not None:
+        write_temporaries(program, weights, reporting.save_temps, guard)
+    with compilation.timed("artifact", output.form):
+        _WRITERS[output.form](output, compilation, program, guard)
+    return compilation
+
+
+def named_inputs(model: str, options: CompileOptions) -> tuple[Path, ...]:
+    """The files that the command itself names."""
+    return (Path(model), *(() if options.tuned is None else (options.tuned,)))
+
+
+def _emit_onnx(output: Output, compilation: Compilation, guard: Guard) -> None:
+    assert output.path is not None
+    check_onnx()
+    from msc.driver.artifacts.onnx_export import is_exported, onnx_bytes
+
+    with OutputSet(guard) as files:
+        files.write(output.path, onnx_bytes(compilation.model), is_exported)
+
+
+def _put_text(output: Output, text: str, guard: Guard) -> None:
+    if output.path is None:
+        print_text(marked(text))
+        return
+    with OutputSet(guard) as files:
+        files.write(output.path, marked(text), is_marked)
+
+
+def _emit_c(output: Output, compilation: Compilation, program: CProgram, guard: Guard) -> None:
+    """The C file; beside a regular file also what goes with it."""
+    text = marked(program.source, ".c")
+    if output.path is None:
+        print_text(text)
+        return
+    with OutputSet(guard) as files:
+        files.write(output.path, text, is_marked)
+        if not destination(output.path).is_stream:
+            _write_companions(files, output.path, program, compilation)
+
+
+def _write_companions(files: OutputSet, out: Path, program: CProgram, compilation: Compilation | None) -> None:
+    """The header and, with a compilation, the weights as bytes and assembler text, under the names that C has."""
+    name, header = program.name, out.with_name(f"{program.name}.h")
+    with suppress(OSError):
+        if goes_with_another(header, out.stem, program.header):
+            note = f"'{header}' went with another output until now; --name gives this one a header of its own"
+            print(f"note: {note}", file=sys.stderr)
+    files.write(header, marked(program.header, ".h", out.stem), is_marked)
+    if compilation is None or not program.signature.weights_bytes:
+        return
+    with files.open(out.with_name(bytes_name(name)), is_weights_file) as file:
+        write_weights(program, compilation.parameters(), file)
+    text = marked(weights_assembly(program), ".S", out.stem)
+    files.write(out.with_name(assembly_name(name)), text, is_marked)
+
+
+def _emit_binary(output: Output, compilation: Compilation, program: CProgram, guard: Guard) -> None:
+    """A built file; beside a regular object or archive also the header that is needed to call it."""
+    assert output.path is not None
+    kind = _KINDS[output.form]
+    with temporary_folder("build") as folder, OutputSet(guard, durable=False) as files:
+        built = build(program, compilation.parameters(), kind, folder / "result", BuildOptions())
+        with files.open(output.path, lambda path: is_built(path, kind), executable=kind == "exe") as file:
+            append_file(built, file)
+        if kind in ("o", "a") and not destination(output.path).is_stream:
+            _write_companions(files, output.path, program, None)
+
+
+def _emit_bundle(output: Output, compilation: Compilation, program: CProgram, guard: Guard) -> None:
+    assert output.path is not None
+    emit_bundle(compilation, program, output.path, guard)
+
+
+_WRITERS: Mapping[str, Callable[[Output, Compilation, CProgram, Guard], None]] = {
+    "c": _emit_c,
+    "bundle": _emit_bundle,
+    **dict.fromkeys(_KINDS, _emit_binary),
+}
+
+
+def write_temporaries(program: CProgram, weights: Mapping[str, Array], folder: Path, guard: Guard) -> None:
+    """Keep what the C compiler gets. Raises MSC0004, MSC0010 and MSC0011."""
+    with filled_folder(folder, guard, is_shared=True) as files:
+        for name, text in source_texts(program, "so").items():
+            files.write(name, text)
+        if program.signature.weights_bytes:
+            with files.open(bytes_name(program.name)) as file:
+                write_weights(program, weights, file)
+            files.write(assembly_name(program.name), weights_assembly(program))
+        files.finish()

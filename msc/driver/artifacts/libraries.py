@@ -1,0 +1,82 @@
+"""A shared library of a model, from the cache or by compiling: what running, timing and `msc.compile` go through."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msc.driver.artifacts.artifact_cache import ArtifactCache
+from msc.driver.options import CompileOptions, Reporting
+from msc.runtime.cache import Cache, place_artifact
+from msc.support.outputs import Guard
+from msc.support.temporary import make_temporary, remove_temporary
+
+if TYPE_CHECKING:
+    from msc.driver.compile import Compilation
+    from msc.runtime.artifact import CompiledModel
+
+
+@dataclass(frozen=True)
+class Library:
+    """A shared library, in a cache or in a temporary folder that goes with it, or where the user has it."""
+
+    path: Path
+    cache: Cache | None = None
+    temporary: Path | None = None
+    inputs: tuple[Path, ...] = ()
+    compilation: Compilation | None = None
+
+    def place(self, out: Path, guard: Guard) -> None:
+        """Copy the library to `out`. Raises MSC0004, MSC0010 and MSC0011."""
+        try:
+            if self.cache is not None:
+                self.cache.place(self.path, out, guard)
+            else:
+                place_artifact(self.path, out, guard)
+        finally:
+            if self.temporary is not None:
+                remove_temporary(self.temporary)
+
+    def load(self) -> CompiledModel:
+        """The model, callable. A temporary folder is no longer needed then."""
+        from msc.runtime.artifact import load, load_unchanging
+
+        if self.cache is None and self.temporary is None:
+            return load(self.path)
+        try:
+            return load_unchanging(self.path)
+        finally:
+            if self.temporary is not None:
+                remove_temporary(self.temporary)
+
+
+def library_of(
+    model: str, options: CompileOptions, reporting: Reporting | None = None, *, use_cache: bool = True
+) -> Library:
+    """Compile a model, or find it compiled. A `.so` is taken as it is. Raises what compiling raises."""
+    if model.endswith(".so"):
+        return Library(Path(model))
+    seen = reporting or Reporting()
+    store = ArtifactCache(model, options) if use_cache else None
+    found = store.find() if store is not None and seen.is_silent else None
+    if store is not None and found is not None:
+        return Library(found, store.cache, inputs=store.inputs())
+    return _build(model, options, seen, store)
+
+
+def _build(model: str, options: CompileOptions, reporting: Reporting, store: ArtifactCache | None) -> Library:
+    from msc.driver.artifacts.emission import emit
+    from msc.driver.artifacts.forms import Output
+
+    folder = make_temporary("model")
+    kept: Path | None = None
+    try:
+        compilation = emit(model, Output("so", folder / "model.so"), options, reporting)
+        kept = store.put(folder / "model.so", compilation.model.weight_files()) if store is not None else None
+        if store is not None and kept is not None:
+            return Library(kept, store.cache, None, compilation.input_files(), compilation)
+        return Library(folder / "model.so", None, folder, compilation.input_files(), compilation)
+    finally:
+        if kept is not None or not (folder / "model.so").is_file():
+            remove_temporary(folder)

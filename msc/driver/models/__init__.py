@@ -1,0 +1,1 @@
+"""Models of every form that a caller may give, and their inputs and outputs."""

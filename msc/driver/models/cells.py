@@ -1,0 +1,228 @@
+"""Cells and functions of Python as models: captured whole, with names, nested results, states; written as `.mir`.
+
+A Cell's parameters are the weights of the model. Those that `construct` assigns are states: arguments behind the
+inputs, which a call updates.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.ir import Attribute, SSAValue
+
+from msc.dialects.arrays import Array
+from msc.dialects.ms.values import known
+from msc.driver.models.user_code import UserCode
+from msc.driver.passes.ir_dump import format_module
+from msc.frontend.execution import program_of
+from msc.frontend.parameter import Parameter
+from msc.frontend.reader.capture import Arguments, Captured
+from msc.frontend.reader.entry import Unread, read_call, taken_apart
+from msc.frontend.reader.graph import Graph
+from msc.frontend.reader.journal import Value
+from msc.frontend.reader.structures import Constant, Entries, Items, Leaf, Template
+from msc.interp.safetensors_writing import is_written_here, write_tensors
+from msc.interp.weights import FILE_ATTRIBUTE
+from msc.ir.donation import UPDATES
+from msc.ir.entry import STRUCTURE, find_entry
+from msc.runtime.structures import Structure, structure_text
+from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.marks import is_marked, marked
+from msc.support.naming import identifier
+from msc.support.outputs import Guard, OutputSet
+
+
+@dataclass(frozen=True)
+class CellModel:
+    """A Cell or function as a module at the graph stage, and the values of its parameters."""
+
+    module: ModuleOp
+    weights: Mapping[str, Array]
+
+    def write(self, path: Path, *, force: bool = False) -> None:
+        """Write `path` (.mir) and, if there are parameters, the safetensors file of the same stem: both or none.
+
+        Raises MSC0004, and MSC0011 where a file is that msc did not write, unless forced.
+        """
+        with OutputSet(Guard(force=force)) as files:
+            if self.weights:
+                file = path.with_suffix(".safetensors")
+                with files.open(file, is_written_here) as data:
+                    write_tensors(self.weights, data)
+                self.module.attributes[FILE_ATTRIBUTE] = StringAttr(file.name)
+            files.write(path, marked(format_module(self.module, debuginfo=True)), is_marked)
+
+
+def capture(target: Any, examples: Sequence[Any], name: str | None = None) -> CellModel:
+    """The model that a Cell or a function is on arguments of the examples' types and structure.
+
+    Raises MSC084x for what cannot be captured whole, what user code raises, and MSC0850 for what a compiled model
+    cannot do to the world around it.
+    """
+    arguments = taken_apart(tuple(examples), {})
+    with UserCode("MSC0854", f"{_name_of(target)} raises an error"):
+        found = read_call(target, arguments, _interpreted, True, set())
+    if isinstance(found, Unread):
+        raise MscError(found.diagnostic)
+    if not isinstance(found, Captured):
+        raise MscError(Diagnostic("MSC0850", f"{_name_of(target)} cannot be compiled whole: Python runs a part of it"))
+    return _Capture(target, arguments, found, name).model()
+
+
+def _interpreted(graph: Graph, outputs: Sequence[SSAValue], inputs: Sequence[Array]) -> Sequence[Array]:
+    """What stood before an error of the user's code is run, as the reader asks, by the interpreter."""
+    return program_of(graph.finish(outputs), graph.weights(), "interpreter")(inputs)
+
+
+class _Capture:
+    """What was read of a call, on its way to a module."""
+
+    def __init__(self, target: Any, arguments: Arguments, captured: Captured, name: str | None) -> None:
+        self._target, self._arguments, self._captured = target, arguments, captured
+        self._name = name or _name_of(target)
+        self._graph = captured.graph
+        self._outputs = list(captured.outputs)
+        self._given = len(arguments.leaves)
+        self._states: dict[int, Parameter] = {}
+        self._updates: dict[int, int] = {}
+
+    def model(self) -> CellModel:
+        """The module with its signature."""
+        for effect in self._captured.effects:
+            if effect.slot is not None:
+                self._note_state(effect.slot, effect.value)
+        structure = self._structure(self._captured.result)
+        module = self._graph.finish(self._outputs)
+        module.sym_name = StringAttr(identifier(self._name, "model").replace(".", "_"))
+        function = find_entry(module)
+        assert function is not None
+        inputs = [{"ms.name": StringAttr(name)} for name in self._input_names(len(function.args))]
+        function.arg_attrs = ArrayAttr(map(_attributes, inputs))
+        function.res_attrs = ArrayAttr(_attributes(self._result(k)) for k in range(len(self._outputs)))
+        every = list(range(len(self._outputs)))
+        if structure != (0 if len(every) == 1 else {"tuple": every}):
+            function.attributes[STRUCTURE] = StringAttr(structure_text(structure))
+        return CellModel(module, self._graph.weights())
+
+    def _result(self, number: int) -> dict[str, Attribute]:
+        updated = self._updates.get(number)
+        if updated is None:
+            return {"ms.name": StringAttr("output" if len(self._outputs) == 1 else f"output{number}")}
+        return {"ms.name": StringAttr(self._states[updated].name), UPDATES: IntegerAttr(updated, i64)}
+
+    def _note_state(self, slot: object, value: Template) -> None:
+        """A parameter that the graph assigns is an argument, which a result updates. Raises MSC0850."""
+        if not isinstance(slot, Value) or not isinstance(slot.holder, Parameter) or not isinstance(value, Leaf):
+            what = f"argument {slot}" if isinstance(slot, int) else f"'{getattr(slot, 'name', slot)}'"
+            message = f"{self._name} changes {what}, which a compiled model cannot: it changes parameters alone"
+            raise MscError(Diagnostic("MSC0850", message, help="return the new value instead"))
+        position = self._argument_of(slot.holder)
+        self._states[position] = slot.holder
+        self._updates[self._output(value.index)] = position
+
+    def _argument_of(self, parameter: Parameter) -> int:
+        """The position of the argument that a parameter is; a new one where nothing reads it."""
+        arrays = self._arguments.arrays()
+        for position, given in enumerate(self._graph.inputs):
+            if given.value(arrays) is parameter.content:
+                return position
+        content = parameter.content
+        assert isinstance(content, np.ndarray)
+        self._graph.add_input(known(content).type, lambda _: content)
+        return len(self._graph.inputs) - 1
+
+    def _output(self, leaf: int) -> int:
+        """The number of the result that a leaf is: leaves behind the outputs are arguments, given back as they are."""
+        count = len(self._captured.outputs)
+        if leaf < count:
+            return leaf
+        self._outputs.append(self._graph.inputs[leaf - count].symbol.ssa)
+        return len(self._outputs) - 1
+
+    def _structure(self, template: Template) -> Structure:
+        """How the results are nested. Raises MSC0850 for a result that an artifact cannot give."""
+        match template:
+            case Leaf():
+                return self._output(template.index)
+            case Constant(value=bool() | int() | float() | str() | None):
+                return {"constant": template.value}
+            case Constant(value=tuple()):
+                return {"tuple": [self._structure(Constant(v)) for v in template.value]}
+            case Items():
+                return self._items(template)
+            case Entries() if all(isinstance(key, str) for key in template.keys):
+                pairs = zip(template.keys, template.items, strict=True)
+                return {"dict": {key: self._structure(item) for key, item in pairs}}
+            case _:
+                kind = type(template.value if isinstance(template, Constant) else template.like).__name__
+                message = f"{self._name} returns a {kind}, which a compiled model cannot give"
+                help_ = "return tensors, Python numbers and strings in tuples, lists and dicts with words as keys"
+                raise MscError(Diagnostic("MSC0850", message, help=help_))
+
+    def _items(self, template: Items) -> Structure:
+        items = [self._structure(item) for item in template.items]
+        fields: Sequence[str] | None = getattr(template.kind, "_fields", None)
+        if fields is not None:
+            return {"namedtuple": [template.kind.__name__, list(fields), items]}
+        return {"list" if template.kind is list else "tuple": items}
+
+    def _input_names(self, count: int) -> list[str]:
+        """The parameters of `construct`, with the place inside for what is nested; parameters by their own names."""
+        names = list(self._leaf_names())
+        for position in range(len(names), count):
+            state = self._states.get(position)
+            names.append(f"state{position}" if state is None else state.name)
+        return names
+
+    def _leaf_names(self) -> Iterator[str]:
+        """A name for each leaf of `(args, kwargs)`."""
+        template = self._arguments.template
+        arguments = template.items[0] if isinstance(template, Items) else template
+        if isinstance(arguments, Items):
+            for item, name in zip(arguments.items, input_names(self._target, len(arguments.items)), strict=True):
+                yield from _names_in(item, name)
+
+
+def _attributes(given: Mapping[str, Attribute]) -> DictionaryAttr:
+    return DictionaryAttr(dict(given))
+
+
+def _name_of(target: Any) -> str:
+    return getattr(target, "__name__", type(target).__name__)
+
+
+def input_names(target: Any, count: int) -> list[str]:
+    """What the first arguments of a Cell or function are called."""
+    names = _parameter_names(target)
+    return [names[k] if k < len(names) else f"x{k}" for k in range(count)]
+
+
+def _parameter_names(target: Any) -> list[str]:
+    """What a function, or the `construct` of a Cell, calls its arguments."""
+    construct = getattr(target, "construct", target)
+    try:
+        parameters = inspect.signature(getattr(construct, "__msc_function__", construct)).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [parameter.name for parameter in parameters if parameter.kind in plain]
+
+
+def _names_in(template: Template, name: str) -> Iterator[str]:
+    match template:
+        case Leaf():
+            yield name
+        case Constant():
+            return
+        case Entries():
+            for key, item in zip(template.keys, template.items, strict=True):
+                yield from _names_in(item, f"{name}.{key}")
+        case _:
+            for position, item in enumerate(template.items):
+                yield from _names_in(item, f"{name}.{position}")

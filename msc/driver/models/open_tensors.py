@@ -1,0 +1,157 @@
+"""The inputs and outputs of a model as its file declares them: open sizes by name, before anything is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DictionaryAttr, StringAttr
+from xdsl.ir import Attribute, BlockArgument
+
+from msc.dialects.arrays import dtype_text
+from msc.dialects.element_types import dtype_name
+from msc.driver.models.dimensions import open_names
+from msc.driver.models.entry import entry_function
+from msc.driver.models.onnx_models import check_onnx, is_onnx
+from msc.driver.models.reading_models import parse_model
+from msc.driver.options import CompileOptions
+from msc.interp.inputs import NAME_ATTRIBUTE, arguments, declared, note_sizes
+from msc.ir.typed import shaped_type
+from msc.runtime.arguments import Checker, convertible, numpy_dtype
+from msc.runtime.narrow_types import codes_of, narrow_dtype
+from msc.runtime.program import TensorSpec
+from msc.runtime.tensor_info import SizeRange, TensorInfo
+from msc.support.diagnostics import Diagnostic, MscError
+
+Array: TypeAlias = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class OpenTensor:
+    """An input or output: its sizes are numbers or names, its shape None where the model leaves the rank open, too.
+
+    `codes` names the type of ml_dtypes whose codes the elements are, if they are.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int | str, ...] | None
+    codes: str = ""
+
+    @property
+    def type_text(self) -> str:
+        """The type as people write it: `batch×3×224×224 f32`."""
+        shape = "*" if self.shape is None else "×".join(map(str, self.shape))
+        return f"{shape} {self.dtype}".lstrip()
+
+    def to_json(self) -> dict[str, object]:
+        """Name, element type and shape: a list of numbers and names."""
+        return {"name": self.name, "dtype": self.dtype, "shape": None if self.shape is None else list(self.shape)}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name of each open size, "" for one that is known."""
+        return tuple(n if isinstance(n, str) else "" for n in self.shape or ())
+
+    def spec(self, array: Array) -> TensorSpec:
+        """The tensor of an array's own sizes where they are open. Raises MSC0603 where they do not fit."""
+        found = np.asarray(array).shape
+        if self.shape is not None:
+            fits = len(found) == len(self.shape) and all(
+                isinstance(n, str) or n == m for n, m in zip(self.shape, found, strict=True)
+            )
+            if not fits:
+                expected = ", ".join(map(str, self.shape))
+                message = f"input '{self.name}' has shape {list(found)}, expected [{expected}]"
+                raise MscError(Diagnostic("MSC0603", message))
+        return TensorSpec(self.name, self.name, self.dtype, found, codes=self.codes)
+
+
+def infos(tensors: Sequence[OpenTensor], options: CompileOptions) -> tuple[TensorInfo, ...]:
+    """The tensors as `CompiledModel.inputs` has them, with ranges where the options give them."""
+    return tuple(TensorInfo(t.name, _dtype(t), _ranges(t.shape, options)) for t in tensors)
+
+
+def _dtype(tensor: OpenTensor) -> np.dtype[Any]:
+    return narrow_dtype(tensor.codes) if tensor.codes else numpy_dtype(tensor.dtype)
+
+
+def _ranges(shape: tuple[int | str, ...] | None, options: CompileOptions) -> tuple[int | SizeRange, ...] | None:
+    if shape is None:
+        return None
+    between = options.open_dims
+    return tuple(n if isinstance(n, int) else SizeRange(n, *between.get(n, (0, None))) for n in shape)
+
+
+def open_inputs(model: str, options: CompileOptions) -> tuple[OpenTensor, ...]:
+    """The inputs that the options leave, in order. Raises what reading the model raises."""
+    if is_onnx(model) and options.start is None:
+        inputs = _of_graph(model, "input")
+    else:
+        module, _, _ = parse_model(model, options)
+        inputs = (_argument(*argument) for argument in arguments(entry_function(module)))
+    return tuple(i for i in inputs if i.name not in options.input_values)
+
+
+def open_outputs(model: str, options: CompileOptions) -> tuple[OpenTensor, ...]:
+    """The outputs, in order; a size without a name is `?`. Raises what reading the model raises."""
+    if is_onnx(model) and options.start is None:
+        return tuple(_of_graph(model, "output"))
+    module, _, _ = parse_model(model, options)
+    function = entry_function(module)
+    types = function.function_type.outputs.data
+    given = list(function.res_attrs) if function.res_attrs is not None else [DictionaryAttr({})] * len(types)
+    return tuple(_result(k, *result) for k, result in enumerate(zip(types, given, strict=True)))
+
+
+def _of_graph(model: str, what: Literal["input", "output"]) -> Iterator[OpenTensor]:
+    check_onnx()
+    from msc.importers.onnx.narrow import NARROW
+    from msc.importers.onnx.reading import read_model
+    from msc.importers.onnx.tensors import declared_tensors
+
+    for name, dtype, shape, number in declared_tensors(read_model(Path(model)).graph, what):
+        yield OpenTensor(name, dtype, shape, NARROW[number].dtype.name if number in NARROW else "")
+
+
+def _argument(argument: BlockArgument, attributes: Mapping[str, Attribute]) -> OpenTensor:
+    found, names = declared(argument, attributes), open_names(argument, attributes)
+    shape = tuple(name or n for name, n in zip(names, found.shape, strict=True))
+    return OpenTensor(found.name, dtype_text(found.dtype), shape)
+
+
+def _result(number: int, type_: Attribute, attributes: DictionaryAttr) -> OpenTensor:
+    name, tensor = attributes.data.get(NAME_ATTRIBUTE), shaped_type(type_)
+    shape = tuple("?" if n == DYNAMIC_INDEX else n for n in tensor.get_shape())
+    text = name.data if isinstance(name, StringAttr) else f"output{number}"
+    return OpenTensor(text, dtype_name(tensor.get_element_type()) or "?", shape)
+
+
+def checked_inputs(
+    inputs: Sequence[OpenTensor], options: CompileOptions, arrays: Sequence[Array], named: Mapping[str, Array]
+) -> dict[str, Array]:
+    """The arrays of a call by name, in the order of the inputs. Raises MSC0601 to MSC0604."""
+    order = Checker([TensorSpec(i.name, i.name, i.dtype, ()) for i in inputs])
+    given = [
+        _coded(i, convertible(array, i.name))
+        for i, array in zip(inputs, order.arranged(tuple(arrays), named), strict=True)
+    ]
+    specs = [i.spec(array) for i, array in zip(inputs, given, strict=True)]
+    sizes = {name: size for name, size in options.dims.items() if isinstance(size, int)}
+    for i, spec in zip(inputs, specs, strict=True):
+        if i.shape is not None:
+            note_sizes(sizes, i.name, i.names, spec.shape)
+    for name, (low, high) in options.open_dims.items():
+        if name in sizes and not low <= sizes[name] <= high:
+            raise MscError(Diagnostic("MSC0603", f"dimension '{name}' is {sizes[name]}, expected {low} to {high}"))
+    checked = Checker(specs).check(tuple(given), {})
+    return {spec.name: array for spec, array in zip(specs, checked, strict=True)}
+
+
+def _coded(declared: OpenTensor, array: Array) -> Array:
+    """An array of a narrow type as its codes."""
+    return codes_of(np.asarray(array), narrow_dtype(declared.codes)) if declared.codes else array

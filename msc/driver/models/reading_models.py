@@ -1,0 +1,118 @@
+"""MODEL on the command line to a module: `.mir` and the later stage files; the extension decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+
+from msc.driver.models.dimensions import fix_dimensions, leave_open
+from msc.driver.models.entry import entry_function
+from msc.driver.models.onnx_models import EXTENSION, is_onnx, load_onnx
+from msc.driver.options import CompileOptions
+from msc.driver.passes.interface_attributes import check_interface
+from msc.driver.passes.legality import verify_stage
+from msc.driver.passes.registry import new_context
+from msc.driver.passes.stages import IR_STAGES, STAGE, Stage, stage_of_file
+from msc.interp.weights import FILE_ATTRIBUTE, Weights, WeightSource
+from msc.ir.reading import parse_module
+from msc.ir.verification import verify_module
+from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+from msc.support.files import read_source, source_name
+from msc.support.streams import has_place, is_stream
+
+if TYPE_CHECKING:
+    from msc.importers.onnx import Imported
+
+
+@dataclass(frozen=True)
+class Model:
+    """A module that has been read and verified: its stage, its weights' folder, its source texts by file name."""
+
+    path: str
+    module: ModuleOp
+    stage: Stage
+    folder: Path
+    sources: Mapping[str, str]
+    context: Context
+    imported: Imported | None = None
+    """What the module was imported from, where it is of another format: it has the parameters' data."""
+
+    def weights(self) -> WeightSource:
+        """The parameters' data, mapped. Raises MSC0301 to MSC0306."""
+        return Weights.of_module(self.module, self.folder) if self.imported is None else self.imported.weights
+
+    def weight_files(self) -> tuple[str, ...]:
+        """The files that `weights` reads, relative to the folder."""
+        if self.imported is not None:
+            return self.imported.files
+        name = self.module.attributes.get(FILE_ATTRIBUTE)
+        return (name.data,) if isinstance(name, StringAttr) and self.weights() else ()
+
+
+def read_model(model: str, options: CompileOptions) -> Model:
+    """Read a model, fix the sizes it leaves open, verify it and run the verifiers of its stage.
+
+    Raises MSC0006 for a file of unknown kind, MSC0001 to MSC0003 for an unreadable one, and what is wrong in it.
+    """
+    if is_onnx(model) and options.start is None:
+        return _read_onnx(model, options)
+    stage = stage_of_model(model, options.start)
+    module, context, sources = parse_model(model, options)
+    fix_dimensions(module, options.largest_dims, options.shapes)
+    leave_open(module, options.open_dims)
+    return Model(model, module, stage, options.weights or folder_of(model), sources, context)
+
+
+def folder_of(model: str) -> Path:
+    """Where a model's weights lie: beside it, or in the working folder if it comes through a descriptor."""
+    return Path(model).parent if has_place(model) else Path()
+
+
+def parse_model(model: str, options: CompileOptions) -> tuple[ModuleOp, Context, Mapping[str, str]]:
+    """A stage file verified, before its open sizes are known; its context and its text by file name."""
+    stage = stage_of_model(model, options.start)
+    text, name = read_source(Path(model)), source_name(model)
+    sources, context = {name: text}, new_context()
+    module = parse_module(context, text, name)
+    verify_module(module, sources)
+    check_interface(module, sources)
+    verify_stage(module, stage, context, sources)
+    entry_function(module)
+    return module, context, sources
+
+
+def _read_onnx(model: str, options: CompileOptions) -> Model:
+    """An ONNX file at the graph stage; its external data are its files."""
+    imported = load_onnx(model, options)
+    verify_module(imported.module)
+    fix_dimensions(imported.module, {})
+    leave_open(imported.module, options.open_dims)
+    return Model(model, imported.module, STAGE["graph"], Path(model).parent, {}, new_context(), imported)
+
+
+def stage_of_model(model: str, start: str | None = None) -> Stage:
+    """The stage at which a model enters. Raises MSC0006 when nothing tells."""
+    if start is not None:
+        return _named(start)
+    stage = stage_of_file(model)
+    if stage is None and is_stream(model):
+        return STAGE["graph"]
+    if stage is None:
+        known = ", ".join((*(s.extension for s in IR_STAGES), EXTENSION))
+        message = f"'{model}' is of a kind that msc does not read; it reads {known}"
+        message += "; run, bench and inspect also take a .so"
+        raise MscError(Diagnostic("MSC0006", message, help="--from STAGE says what a file of another name is"))
+    return stage
+
+
+def _named(name: str) -> Stage:
+    names = [stage.name for stage in IR_STAGES]
+    if name not in names:
+        message = f"there is no stage '{name}' to start from; there are {', '.join(names)}"
+        raise MscError(Diagnostic("MSC0006", message, help=did_you_mean(name, names)))
+    return STAGE[name]

@@ -1,0 +1,1 @@
+"""The passes and stages there are, as data, and what runs them."""

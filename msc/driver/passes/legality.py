@@ -1,0 +1,116 @@
+"""Checks between stages: only operations of the stage's closed list, in the places where they belong.
+
+A stage's verifiers run too wherever a module comes in, from a file or from the passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from msc.analysis.layout_views import LayoutViews
+from msc.dialects.gk import KernelOp, YieldOp
+from msc.dialects.ms import MS
+from msc.dialects.ms.base import BasicOp, MsOp, ViewOp
+from msc.dialects.ms.entries import EntryAccessOp
+from msc.dialects.ms.structure import ConstantOp, GetParameterOp, ParameterOp
+from msc.driver.passes.pass_manager import AfterPass, PassManager, with_source_lines
+from msc.driver.passes.pipeline import build_pipeline
+from msc.driver.passes.stages import Stage
+from msc.ir.donation import donation_diagnostics
+from msc.ir.locations import source_location
+from msc.support.diagnostics import Diagnostic, MscError
+
+
+def verify_stage(module: ModuleOp, stage: Stage, context: Context, sources: Mapping[str, str]) -> None:
+    """What is done wherever a module of `stage` comes in: `check_stage`, then `run_verifiers`."""
+    try:
+        check_stage(module, stage)
+    except MscError as error:
+        raise MscError(*with_source_lines(error.diagnostics, sources)) from error
+    run_verifiers(module, stage, context, sources)
+
+
+def run_verifiers(
+    module: ModuleOp, stage: Stage, context: Context, sources: Mapping[str, str], after: AfterPass | None = None
+) -> None:
+    """Run the passes that change nothing and raise what is wrong; `after` is called after each."""
+    manager = PassManager(context, sources, verify_each=False, after_pass=after)
+    manager.run(module, build_pipeline(",".join(stage.verifiers)))
+
+
+def check_stage(module: ModuleOp, stage: Stage) -> None:
+    """Raises one MscError with all `stage_diagnostics`."""
+    found = stage_diagnostics(module, stage)
+    if found:
+        raise MscError(*found)
+
+
+def stage_diagnostics(module: ModuleOp, stage: Stage) -> tuple[Diagnostic, ...]:
+    """An MSC0209 for every operation that is not of `stage`, and what else is wrong in it."""
+    functions = [op for op in module.ops if isinstance(op, FuncOp)]
+    donations = (diagnostic for function in functions for diagnostic in donation_diagnostics(function))
+    return (*_unlisted(module, stage), *_misplaced(module, stage), *donations)
+
+
+def _unlisted(module: ModuleOp, stage: Stage) -> Iterator[Diagnostic]:
+    for op in _outside_initialisers(module):
+        if op.name not in stage.legal and f"{op.name.partition('.')[0]}.*" not in stage.legal:
+            yield _illegal(op, stage, "")
+
+
+def _outside_initialisers(module: ModuleOp) -> Iterator[Operation]:
+    """All operations but those in the regions of derived parameters, which are `ms` until the very end."""
+    yield module
+    for op in module.ops:
+        yield from (op,) if isinstance(op, ParameterOp) else op.walk()
+
+
+def _misplaced(module: ModuleOp, stage: Stage) -> Iterator[Diagnostic]:
+    for op in module.ops:
+        if isinstance(op, ModuleOp):
+            advice = "a file holds one module: functions stand inside its braces, or all without any"
+            yield replace(_illegal(op, stage, " inside a module"), help=advice)
+    if stage.name == "gk":
+        for function in module.ops:
+            if isinstance(function, FuncOp):
+                yield from _misplaced_around_kernels(function, stage)
+
+
+def _misplaced_around_kernels(function: FuncOp, stage: Stage) -> Iterator[Diagnostic]:
+    for op in function.walk():
+        if isinstance(op, KernelOp):
+            yield from _misplaced_in_kernel(op, stage)
+        elif isinstance(op, MsOp) and not isinstance(op.parent_op(), KernelOp) and not _stands_alone(op):
+            yield _illegal(op, stage, " outside kernels, where only views, entries and parameters stand")
+
+
+def _stands_alone(op: Operation) -> bool:
+    """Whether an operation computes nothing."""
+    return isinstance(op, ViewOp | EntryAccessOp | GetParameterOp | ConstantOp)
+
+
+def _misplaced_in_kernel(kernel: KernelOp, stage: Stage) -> Iterator[Diagnostic]:
+    """Basic operations, constants, and views that only say how an input or an output lies in memory."""
+    views = LayoutViews.of(kernel).operations
+    for op in kernel.body.block.ops:
+        basic = isinstance(op, BasicOp) and op.is_basic
+        if not basic and not isinstance(op, ConstantOp | YieldOp) and op not in views:
+            yield _illegal(op, stage, " inside a kernel, which holds basic operations")
+
+
+def _illegal(op: Operation, stage: Stage, place: str) -> Diagnostic:
+    message = f"'{op.name}' is not an operation of stage '{stage.name}'{place}"
+    return Diagnostic("MSC0209", message, source_location(op), help=_advice(op, stage))
+
+
+def _advice(op: Operation, stage: Stage) -> str | None:
+    """The operation on tensors that is called the same, where the stage has those and this is none."""
+    name = f"ms.{op.name.partition('.')[2]}"
+    known = {operation.name for operation in MS.operations}
+    return f"{name} computes on tensors" if "ms.*" in stage.legal and op.name not in known and name in known else None

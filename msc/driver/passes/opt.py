@@ -1,0 +1,105 @@
+"""The pass driver behind `msc opt` and `msc-opt`: reads modules, runs a pipeline over them, prints them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+
+from msc.driver.passes.interface_attributes import check_interface
+from msc.driver.passes.ir_dump import IrDump, check_print_after, format_module
+from msc.driver.passes.pass_manager import AfterPass, PassManager
+from msc.driver.passes.pipeline import build_pipeline
+from msc.driver.passes.registry import new_context
+from msc.driver.passes.reproducer import recorded_pipeline
+from msc.ir.reading import parse_module
+from msc.ir.verification import verify_module
+from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.files import read_source, source_name
+from msc.support.marks import is_marked, marked
+from msc.support.outputs import Guard, OutputSet, print_text
+
+SPLIT_MARKER = "// -----"
+"""The line between two modules of one file under --split-input-file, as in MLIR."""
+
+
+@dataclass(frozen=True)
+class OptOptions:
+    """The options of `msc opt`; `print_after` holds pass names, or `all`, or `changed`."""
+
+    pipeline: str = ""
+    generic: bool = False
+    debuginfo: bool = False
+    verify_each: bool = True
+    print_after: frozenset[str] = field(default_factory=frozenset[str])
+    split_input_file: bool = False
+    verify_diagnostics: bool = False
+
+
+def run_opt(file: str, options: OptOptions) -> str:
+    """What `msc opt` prints for `file` (`-` is the standard input). Raises one MscError for all parts that fail."""
+    check_print_after(options.print_after)
+    build_pipeline(options.pipeline)
+    text, name = _read(file)
+    options = options if options.pipeline else replace(options, pipeline=recorded_pipeline(text))
+    outputs: list[str] = []
+    failures: list[Diagnostic] = []
+    for part in _parts(text, options.split_input_file):
+        try:
+            outputs.append(_run_part(part, name, options))
+        except MscError as error:
+            failures += error.diagnostics
+            outputs.append(f"{error}\n")
+    if failures and not options.verify_diagnostics:
+        raise MscError(*failures)
+    return f"\n{SPLIT_MARKER}\n\n".join(outputs)
+
+
+def _run_part(text: str, name: str, options: OptOptions) -> str:
+    sources = {name: text}
+    context = new_context()
+    module = parse_module(context, text, name)
+    if options.verify_each:
+        verify_module(module, sources)
+        check_interface(module, sources)
+    after = _printing(options, module) if options.print_after else None
+    PassManager(context, sources, options.verify_each, after).run(module, build_pipeline(options.pipeline))
+    return format_module(module, generic=options.generic, debuginfo=options.debuginfo)
+
+
+def _printing(options: OptOptions, module: ModuleOp) -> AfterPass:
+    dump = IrDump(options.print_after, module, generic=options.generic, debuginfo=options.debuginfo)
+
+    def after(name: str, module: ModuleOp, seconds: float) -> None:
+        del seconds
+        dump(name, module)
+
+    return after
+
+
+def _read(file: str) -> tuple[str, str]:
+    return read_source(Path(file)), source_name(file)
+
+
+def _parts(text: str, split: bool) -> Iterator[str]:
+    """The modules of a file; blank lines stand for what came before, so that line numbers are the file's."""
+    if not split:
+        yield text
+        return
+    lines_before = 0
+    for part in f"\n{text}".split(f"\n{SPLIT_MARKER}"):
+        rest_of_marker = part if lines_before == 0 else part.partition("\n")[2]
+        body = rest_of_marker.removeprefix("\n") if lines_before == 0 else rest_of_marker
+        yield "\n" * lines_before + body
+        lines_before += body.count("\n") + 2
+
+
+def print_result(text: str, output: str | None, guard: Guard) -> None:
+    """Write to the file `output`, or to the standard output. Raises MSC0004, MSC0010 and MSC0011."""
+    if output is None or output == "-":
+        print_text(text)
+        return
+    with OutputSet(guard) as files:
+        files.write(Path(output), marked(text), is_marked)

@@ -1,0 +1,1 @@
+"""What `explain`, `inspect`, `bench` and `--timing` tell."""

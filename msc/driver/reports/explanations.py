@@ -1,0 +1,223 @@
+"""Why a model became the kernels that it became: decisions of clustering and scheduling, kernel by kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.ir import Operation
+from xdsl.utils.hints import isa
+
+from msc.analysis.bytes import bytes_read, bytes_written
+from msc.analysis.flops import flops
+from msc.analysis.kernel_model import kernel_model
+from msc.analysis.repetition import times_run
+from msc.dialects.gk import KernelOp
+from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.structure import ConstantOp
+from msc.driver.compile import Step, compile_model
+from msc.driver.options import CompileOptions
+from msc.driver.reports.kernel_rates import KernelRate, KernelWork, MeasuredKernels
+from msc.ir.locations import source_location
+from msc.poly.dependences import dependences
+from msc.poly.kernel_text import kernel_lines
+from msc.poly.plan import Plan
+from msc.poly.plan_changes import described_change
+from msc.runtime.machine import Machine
+from msc.schedule.neighbours import Neighbourhood
+from msc.schedule.prediction import KernelCost, Prediction
+from msc.schedule.schedule_kernels import plan_of
+from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+from msc.support.wording import counted
+from msc.targets.cpu import CpuTarget, cpu_target
+
+_ALTERNATIVES = 2
+"""Plans beside a kernel's own that are shown of each kind: tiles, vectors, orders, threads."""
+_COLLECT_AFTER = "convert-gk-to-loop"
+"""The pass after which kernels carry everything: what they were fused of, their schedule, their function."""
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A plan that takes one decision otherwise: which, and what the analytical model expects of it."""
+
+    change: str
+    predicted_cycles: int
+
+
+@dataclass(frozen=True)
+class KernelExplanation:
+    """One kernel: what it is made of, why, how it is scheduled, what it costs."""
+
+    function: str
+    label: str
+    pattern: str
+    operations: tuple[str, ...]
+    fusion: tuple[str, ...]
+    statements: tuple[str, ...]
+    """What the schedule's S0, S1 compute, over which dimensions S0.0, S0.1."""
+    schedule: tuple[str, ...]
+    schedule_reasons: tuple[str, ...]
+    flops: int
+    bytes_read: int
+    bytes_written: int
+    predicted_cycles: int = 0
+    predicted_instruction_cycles: int = 0
+    predicted_memory_cycles: int = 0
+    predicted_seconds: float | None = None
+    measured_seconds: float | None = None
+    rate: KernelRate | None = field(default=None)
+    runs: int | None = 1
+    """How often a call of the model runs it; None if that is computed."""
+    predicted_share_of_peak: float = 0.0
+    """Flops of the predicted cycles' multiply-adds: two vectors a cycle and thread, two flops a lane."""
+    alternatives: tuple[Alternative, ...] = ()
+    """Other legal plans, two of each kind, the fastest by prediction first: of a kernel that was asked for by name."""
+
+
+def explain_model(
+    model: str, options: CompileOptions, kernel: str | None = None, measured: MeasuredKernels | None = None
+) -> tuple[KernelExplanation, ...]:
+    """All kernels in the order of execution, or those whose function or label is `kernel`.
+
+    Raises MSC0009 for a kernel that is not there, and MSC0008 for times of another model or number of threads.
+    """
+    found = list[KernelExplanation]()
+    times = measured or MeasuredKernels({})
+
+    def collect(step: Step, module: ModuleOp) -> None:
+        if step.name == _COLLECT_AFTER:
+            kernels = [op for op in module.walk() if isinstance(op, KernelOp)]
+            found.extend(_explain(op, options, times, kernel) for op in kernels)
+
+    compile_model(model, options, "loop", after_step=collect)
+    times.check({k.function: (k.flops, k.bytes_read + k.bytes_written) for k in found}, options.threads)
+    chosen = [k for k in found if kernel is None or kernel in (k.function, k.label)]
+    if not chosen:
+        names = {name for k in found for name in (k.function, k.label)}
+        about = f"the model has no kernel '{kernel}'" if found else "the model is past the stage that tells of kernels"
+        help_line = did_you_mean(kernel or "", names) or (f"its kernels: {', '.join(sorted(names))}" if names else None)
+        raise MscError(Diagnostic("MSC0009", about, help=help_line))
+    return tuple(chosen)
+
+
+def _explain(
+    kernel: KernelOp, options: CompileOptions, measured: MeasuredKernels, asked: str | None
+) -> KernelExplanation:
+    symbol, pattern = kernel.attributes.get("gk.function"), kernel.attributes.get("gk.pattern")
+    function = symbol.string_value() if isinstance(symbol, SymbolRefAttr) else ""
+    target, model, plan = cpu_target(options.march), kernel_model(kernel), plan_of(kernel)
+    cost = KernelCost(model, target)
+    prediction = cost.prediction(plan, options.threads)
+    runs, total = times_run(kernel), measured.seconds.get(function)
+    seconds = total / runs if total is not None and runs else None
+    work = KernelWork(flops(kernel), bytes_read(kernel) + bytes_written(kernel))
+    others = _alternatives(cost, plan, options.threads) if asked in (function, kernel.label.data) else ()
+    return KernelExplanation(
+        function=function,
+        label=kernel.label.data,
+        pattern=pattern.data if isinstance(pattern, StringAttr) else "",
+        operations=tuple(_origin(op) for op in kernel.body.block.ops if _computes(op)),
+        fusion=_strings(kernel, "gk.reasons"),
+        statements=tuple(kernel_lines(model)),
+        schedule=_strings(kernel, "gk.schedule"),
+        schedule_reasons=_strings(kernel, "gk.schedule_reasons"),
+        flops=work.flops,
+        bytes_read=bytes_read(kernel),
+        bytes_written=bytes_written(kernel),
+        predicted_cycles=round(prediction.cycles),
+        predicted_instruction_cycles=round(prediction.instruction_cycles),
+        predicted_memory_cycles=round(prediction.memory_cycles),
+        predicted_seconds=_predicted_seconds(prediction, target, measured.machine),
+        measured_seconds=seconds,
+        rate=None if seconds is None else KernelRate.of(work, seconds, measured.machine),
+        runs=runs,
+        predicted_share_of_peak=_share_of_peak(work.flops, prediction, target, options.threads),
+        alternatives=others,
+    )
+
+
+def _alternatives(cost: KernelCost, plan: Plan, threads: int) -> tuple[Alternative, ...]:
+    """Where `msc tune` would look first."""
+    others = Neighbourhood(cost.model, dependences(cost.model), cost.target, threads).of_each_kind(plan, _ALTERNATIVES)
+    return tuple(
+        Alternative(described_change(plan, other), round(cost.prediction(other, threads).cycles)) for other in others
+    )
+
+
+def _share_of_peak(flops: int, prediction: Prediction, target: CpuTarget, threads: int) -> float:
+    return flops / (prediction.cycles * (threads or target.cores) * 4 * target.lanes(4))
+
+
+def _predicted_seconds(prediction: Prediction, target: CpuTarget, machine: Machine | None) -> float | None:
+    """Cycles at the clock at which the machine reached its peak: two vectors of multiply-adds a cycle."""
+    if machine is None:
+        return None
+    clock = machine.multiply_adds_per_second / machine.threads / (2 * target.lanes(4))
+    return prediction.cycles / clock
+
+
+def _computes(op: Operation) -> bool:
+    return isinstance(op, MsOp) and not isinstance(op, ConstantOp)
+
+
+def _origin(op: Operation) -> str:
+    place = source_location(op)
+    return f"{op.name} at {place}" if place is not None else op.name
+
+
+def _strings(op: Operation, name: str) -> tuple[str, ...]:
+    attribute = op.attributes.get(name)
+    return tuple(item.data for item in attribute) if isa(attribute, ArrayAttr[StringAttr]) else ()
+
+
+def explanation_text(kernels: tuple[KernelExplanation, ...]) -> str:
+    """For people: a paragraph a kernel."""
+    return "\n\n".join(map(_paragraph, kernels))
+
+
+def _paragraph(kernel: KernelExplanation) -> str:
+    intensity = kernel.flops / max(1, kernel.bytes_read + kernel.bytes_written)
+    costs = f"{kernel.flops} flops, {kernel.bytes_read} bytes in, {kernel.bytes_written} bytes out"
+    lines = [f"{kernel.function or kernel.label} ({kernel.pattern}): {costs}, {intensity:.2f} flops a byte"]
+    sections = (
+        ("runs", _runs_line(kernel)),
+        ("made of", kernel.operations),
+        ("fusion", kernel.fusion),
+        ("computes", kernel.statements),
+        ("schedule", kernel.schedule),
+        ("because", kernel.schedule_reasons),
+        ("predicted", (_predicted_line(kernel),)),
+        ("instead", tuple(f"{a.predicted_cycles} cycles: {a.change}" for a in kernel.alternatives)),
+        ("measured", _measured_lines(kernel)),
+    )
+    for title, items in sections:
+        lines += [f"  {title if i == 0 else '':<9} {item}" for i, item in enumerate(items)]
+    return "\n".join(lines)
+
+
+def _runs_line(kernel: KernelExplanation) -> tuple[str, ...]:
+    """How often a loop runs the kernel; costs are those of one run."""
+    if kernel.runs == 1:
+        return ()
+    return (
+        "in a loop, a computed number of times"
+        if kernel.runs is None
+        else f"{counted(kernel.runs, 'time')} a call, in a loop",
+    )
+
+
+def _predicted_line(kernel: KernelExplanation) -> str:
+    parts = f"{kernel.predicted_instruction_cycles} of instructions, {kernel.predicted_memory_cycles} of memory"
+    time = "" if kernel.predicted_seconds is None else f"; {kernel.predicted_seconds * 1e6:.2f} us"
+    return f"{kernel.predicted_cycles} cycles: {parts}{time}; {kernel.predicted_share_of_peak:.1%} of peak"
+
+
+def _measured_lines(kernel: KernelExplanation) -> tuple[str, ...]:
+    seconds, rate = kernel.measured_seconds, kernel.rate
+    if seconds is None or rate is None:
+        return ()
+    line = f"{seconds * 1e6:.2f} us, {rate.gflops_per_second:.2f} GFLOP/s, {rate.gbytes_per_second:.2f} GB/s"
+    if rate.share_of_peak is None or rate.share_of_bandwidth is None:
+        return (line,)
+    return (line, f"{rate.share_of_peak:.1%} of peak, {rate.share_of_bandwidth:.1%} of the memory's bandwidth")

@@ -1,0 +1,30 @@
+"""Which kernels each call of the entry function runs: one, or all that were in a loop that became a function."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+
+from msc.analysis.kernels import KernelSummary, kernel_summaries
+from msc.driver.compile import Step, compile_model
+from msc.driver.models.entry import entry_function
+from msc.driver.options import CompileOptions
+from msc.lowering.inlined import calls_of
+
+
+def kernels_by_call(model: str, options: CompileOptions) -> Sequence[Sequence[KernelSummary]]:
+    """The kernels of each call, in order."""
+    found: list[KernelSummary] = []
+
+    def collect(step: Step, module: ModuleOp) -> None:
+        if step.name == "convert-gk-to-loop":
+            found.extend(kernel_summaries(module))
+
+    module = compile_model(model, options, "loop", after_step=collect).module
+    counts = {op.sym_name.data: calls_of(op) for op in module.ops if isinstance(op, func.FuncOp)}
+    kernels = iter(found)
+    calls = (op.callee.string_value() for op in entry_function(module).walk() if isinstance(op, func.CallOp))
+    return [list(islice(kernels, counts[name])) for name in calls]

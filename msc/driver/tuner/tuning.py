@@ -1,0 +1,220 @@
+"""`msc tune`: faster schedules by measurement, starting from the model's own pick.
+
+The search goes from each kernel's plan to the neighbour that is fastest, by a margin, and on from there, as long as
+there is time; the next step is always for the kernel that has most of the model's time left to win. At the end what
+was found is measured once more against where the search began.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+from xdsl.dialects.builtin import SymbolRefAttr
+
+from msc.analysis.kernel_model import kernel_model
+from msc.dialects.gk import KernelOp
+from msc.driver.compile import Compilation, compile_model
+from msc.driver.interruptions import Ended
+from msc.driver.models.interpretation import input_tensors
+from msc.driver.models.model_inputs import choose_inputs
+from msc.driver.options import CompileOptions
+from msc.driver.reports.benchmark import Workload, kernel_times
+from msc.driver.reports.kernel_records import FUNCTION, KernelRecord, record_kernels
+from msc.driver.tuner.variants import Subject, VariantTime, time_each
+from msc.poly.dependences import dependences
+from msc.poly.plan import Plan, to_lines
+from msc.schedule.neighbours import Neighbourhood
+from msc.schedule.prediction import predict
+from msc.schedule.schedule_kernels import ScheduleKernels, plan_of
+from msc.schedule.tuned_plans import TunedPlan, TuningFile, kernel_key, target_text
+from msc.support.wording import counted
+from msc.targets.cpu import CpuTarget, cpu_target
+
+MARGIN = 0.02
+"""A plan is kept if it is faster by this share: less is noise."""
+
+_BATCH = 8
+"""Plans in one library, besides the one to beat."""
+_MEASURING_SECONDS = 0.1
+_CONFIRMING_SECONDS = 0.3
+_LEAST_SHARE = 0.005
+"""Kernels with a smaller share of the model's time are left as they are."""
+
+Report = Callable[[str], None]
+
+
+@dataclass
+class KernelSearch:
+    """The search for one kernel: where it began, the best plan so far, and what is left to try."""
+
+    key: str
+    label: str
+    subject: Subject
+    neighbourhood: Neighbourhood
+    start: Plan
+    seconds: float
+    best: Plan = field(init=False)
+    measured: tuple[float, float] = (0.0, 0.0)
+    steps: int = 0
+    cost: float = 1.0
+    _tried: set[tuple[str, ...]] = field(default_factory=set[tuple[str, ...]])
+    _left: Iterator[Plan] = field(init=False)
+    finished: bool = False
+
+    def __post_init__(self) -> None:
+        self._move(self.start)
+
+    @property
+    def priority(self) -> float:
+        """Seconds of the model that the kernel takes, less for each step that went before."""
+        return self.seconds / (1 + self.steps)
+
+    def step(self) -> int:
+        """Try the next few neighbours, go to the fastest if it wins; how many were tried."""
+        began = time.perf_counter()
+        batch = list(islice(self._left, _BATCH))
+        self.steps += 1
+        if not batch:
+            self.finished = True
+            return 0
+        self._tried |= {tuple(to_lines(plan)) for plan in batch}
+        before, *times = time_each(self.subject, (self.best, *batch), _MEASURING_SECONDS)
+        right = [(t, plan) for t, plan in zip(times, batch, strict=True) if t is not None and t.agrees]
+        time_, winner = min(right, key=lambda pair: pair[0].ratio, default=(before, self.best))
+        if before is not None and time_ is not None and time_.ratio <= 1 - MARGIN:
+            self.measured = (self.measured[0] or before.microseconds, time_.microseconds)
+            self.seconds *= time_.ratio
+            self._move(winner)
+        self.cost = time.perf_counter() - began
+        return len(batch)
+
+    def confirmed(self) -> tuple[VariantTime, VariantTime] | None:
+        """Times of the first and of the best plan, if there is a better one; not if it is wrong."""
+        if self.best == self.start:
+            return None
+        before, after = time_each(self.subject, (self.start, self.best), _CONFIRMING_SECONDS)
+        if before is None or after is None or not after.agrees:
+            return None
+        return before, after
+
+    def _move(self, plan: Plan) -> None:
+        self.best = plan
+        self._tried.add(tuple(to_lines(plan)))
+        fresh = self.neighbourhood.of(plan)
+        self._left = (p for p in fresh if tuple(to_lines(p)) not in self._tried)
+
+
+@dataclass(frozen=True)
+class Search:
+    """The plans that won, and the signal that ended the search early, if one did."""
+
+    found: TuningFile
+    ended_by: Ended | None = None
+
+
+def tune(model: str, options: CompileOptions, workload: Workload, budget: float, report: Report) -> Search:
+    """Search for `budget` seconds, after what reading the model and timing it once takes.
+
+    A signal ends the search, not what it found so far, which then is not measured once more.
+
+    Raises what compiling raises, MSC0006 for a model past the stage of kernels, MSC0601 to MSC0604 for inputs.
+    """
+    plain = replace(options, tuned=None)
+    started = searches(model, plain, workload)
+    report(f"{counted(len(started), 'kernel')} to tune")
+    try:
+        tried = _spend(started, budget, report)
+        found = [entry for search in started if (entry := _entry(search, plain, report)) is not None]
+    except Ended as ended:
+        won = [_tuned(search, plain, *search.measured) for search in started if search.best != search.start]
+        return Search(TuningFile(tuple(won)), ended)
+    report(f"{counted(tried, 'schedule')} tried, {counted(len(found), 'kernel')} faster")
+    return Search(TuningFile(tuple(found)))
+
+
+def _spend(searches: Sequence[KernelSearch], budget: float, report: Report) -> int:
+    """Step after step where most time is left, until the budget is."""
+    tried, end = 0, time.perf_counter() + 0.9 * budget
+    while active := [s for s in searches if not s.finished and time.perf_counter() + 0.5 * s.cost < end]:
+        search = max(active, key=lambda s: s.priority)
+        before = search.best
+        count = search.step()
+        tried += count
+        if search.best != before:
+            report(f"{search.label}: {_us(search.seconds)} of the model's time after {search.steps} steps")
+    return tried
+
+
+def _entry(search: KernelSearch, options: CompileOptions, report: Report) -> TunedPlan | None:
+    times = search.confirmed()
+    if times is None:
+        return None
+    before, after = (round(t.microseconds, 3) for t in times)
+    kept = times[1].ratio <= 1 - MARGIN
+    report(f"{search.label}: {before:.2f} us became {after:.2f} us{'' if kept else ', which is no gain'}")
+    return _tuned(search, options, before, after) if kept else None
+
+
+def _tuned(search: KernelSearch, options: CompileOptions, before: float, after: float) -> TunedPlan:
+    target, lines = target_text(cpu_target(options.march)), tuple(to_lines(search.best))
+    return TunedPlan(search.label, search.key, target, options.threads, round(before, 3), round(after, 3), lines)
+
+
+def searches(model: str, options: CompileOptions, workload: Workload) -> list[KernelSearch]:
+    """One search a distinct kernel that has a share of the model's time, longest first. Raises as `tune`."""
+    compilation = compile_model(model, options, "gk")
+    kernels = [op for op in compilation.module.walk() if isinstance(op, KernelOp)]
+    target = cpu_target(options.march)
+    keys = [kernel_key(kernel, target, options.threads) for kernel in kernels]
+    for kernel, key in zip(kernels, keys, strict=True):
+        kernel.attributes[FUNCTION] = SymbolRefAttr(key)
+    ScheduleKernels(options.march, options.threads).apply(compilation.model.context, compilation.module)
+    records = _records(compilation, workload)
+    seconds = _seconds_by_key(model, options, workload, keys, kernels, target)
+    chosen = dict(zip(keys, kernels, strict=True))
+    total = sum(seconds.values())
+    longest = sorted((key for key in chosen if key in records), key=lambda key: -seconds[key])
+    return [
+        _search(key, chosen[key], Subject(chosen[key], records[key], options), target, seconds[key])
+        for key in longest
+        if seconds[key] >= _LEAST_SHARE * total
+    ]
+
+
+def _search(key: str, kernel: KernelOp, subject: Subject, target: CpuTarget, seconds: float) -> KernelSearch:
+    kernel_of_subject = kernel_model(kernel)
+    neighbourhood = Neighbourhood(kernel_of_subject, dependences(kernel_of_subject), target, subject.options.threads)
+    return KernelSearch(key, kernel.label.data, subject, neighbourhood, plan_of(kernel), seconds)
+
+
+def _records(compilation: Compilation, workload: Workload) -> dict[str, KernelRecord]:
+    """Inputs and right outputs of every kernel outside branches, by key, from one interpreted run."""
+    inputs = choose_inputs(input_tensors(compilation.module), workload.given, workload.seed)
+    records = record_kernels(compilation.module, inputs, compilation.model.weights())
+    return {record.function: record for record in records}
+
+
+def _seconds_by_key(
+    model: str,
+    options: CompileOptions,
+    workload: Workload,
+    keys: Sequence[str],
+    kernels: Sequence[KernelOp],
+    target: CpuTarget,
+) -> dict[str, float]:
+    """Seconds of the model in each distinct kernel: measured; in branches, where calls do not match, predicted."""
+    times = [t.seconds for t in kernel_times(model, options, workload) if t.name != "copy"]
+    if len(times) != len(keys):
+        cycles = [predict(kernel_model(k), plan_of(k), target, options.threads).cycles for k in kernels]
+        times = [c * 1e-9 for c in cycles]
+    totals = dict.fromkeys(keys, 0.0)
+    for key, seconds in zip(keys, times, strict=True):
+        totals[key] += seconds
+    return totals
+
+
+def _us(seconds: float) -> str:
+    return f"{seconds * 1e6:.2f} us"

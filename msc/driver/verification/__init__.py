@@ -1,0 +1,1 @@
+"""Compiled results against the interpreter and other runtimes."""

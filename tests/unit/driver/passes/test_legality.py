@@ -1,0 +1,60 @@
+"""Between stages only operations of the stage's closed list pass, in their places; and a model's memory is bounded."""
+
+from pathlib import Path
+
+import pytest
+
+from msc.driver.compile import compile_model, generate_c
+from msc.driver.options import CompileOptions
+from msc.driver.passes.legality import check_stage
+from msc.driver.passes.registry import new_context
+from msc.driver.passes.stages import STAGE
+from msc.ir.reading import parse_module
+from msc.support.diagnostics import MscError
+
+GRAPH = (
+    "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n  %0 = ms.gelu %x\n  func.return %0 : tensor<4xf32>\n}\n"
+)
+COMPOSITE = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = gk.kernel "gelu" (%a = %x : tensor<4xf32>) -> tensor<4xf32> {
+    %1 = ms.gelu %a
+    gk.yield %1 : tensor<4xf32>
+  }
+  func.return %0 : tensor<4xf32>
+}
+"""
+FOREIGN = "func.func @main(%x: memref<4xf32>) {\n  memref.dealloc %x : memref<4xf32>\n  func.return\n}\n"
+
+
+def check(text: str, stage: str) -> None:
+    check_stage(parse_module(new_context(), text, "model.mir"), STAGE[stage])
+
+
+def test_a_graph_is_a_graph() -> None:
+    check(GRAPH, "graph")
+    check(GRAPH, "opt")
+
+
+@pytest.mark.parametrize(
+    ("text", "stage", "message"),
+    [
+        (GRAPH, "gk", r"'ms.gelu' is not an operation of stage 'gk' outside kernels"),
+        (COMPOSITE, "gk", r"'ms.gelu' is not an operation of stage 'gk' inside a kernel"),
+        (COMPOSITE, "opt", r"'gk.kernel' is not an operation of stage 'opt'"),
+        (GRAPH, "loop", r"'ms.gelu' is not an operation of stage 'loop'"),
+        (
+            GRAPH + "builtin.module @inner {\n}\n",
+            "graph",
+            r"'builtin.module' is not an operation of .* inside a module",
+        ),
+        (FOREIGN, "graph", r"'memref.dealloc' is not an operation of stage 'graph'"),
+    ],
+)
+def test_other_operations_are_refused(text: str, stage: str, message: str) -> None:
+    with pytest.raises(MscError, match=rf"MSC0209.*{message}"):
+        check(text, stage)
+
+
+def test_the_sum_of_all_memory_is_bounded(model: Path) -> None:
+    with pytest.raises(MscError, match=r"MSC0507.*the model needs .*\n.*weights .*workspace"):
+        generate_c(compile_model(str(model), CompileOptions(march="generic", memory=200)))

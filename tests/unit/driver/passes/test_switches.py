@@ -1,0 +1,221 @@
+"""Every optimisation can be turned off by name, alone, and results stay those of the interpreter."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from safetensors.numpy import save
+
+import msc
+from msc.driver.cli import command
+from msc.driver.compile import compile_model, stage_text
+from msc.driver.models.entry import entry_function
+from msc.driver.models.interpretation import interpret
+from msc.driver.models.reading_models import read_model
+from msc.driver.options import CompileOptions
+from msc.driver.passes.stages import STAGES
+from msc.driver.passes.switches import SWITCHES, switched
+from msc.ir.typed import static_shape
+from msc.support.diagnostics import MscError
+
+MODEL = """
+builtin.module @block attributes {ms.weights = "block.safetensors"} {
+  ms.parameter @first : tensor<16x16x3x3xf32>
+  ms.parameter @scale : tensor<16xf32>
+  ms.parameter @offset : tensor<16xf32>
+  ms.parameter @mean : tensor<16xf32>
+  ms.parameter @variance : tensor<16xf32>
+  ms.parameter @second : tensor<32x16x1x1xf32>
+  ms.parameter @dense : tensor<24x64xf32>
+  func.func @main(%image: tensor<1x16x8x8xf32>) -> tensor<32x24xf32> {
+    %w = ms.get_parameter @first : tensor<16x16x3x3xf32>
+    %c = ms.conv2d %image, %w {pad_mode = "same"}
+    %s = ms.get_parameter @scale : tensor<16xf32>
+    %o = ms.get_parameter @offset : tensor<16xf32>
+    %m = ms.get_parameter @mean : tensor<16xf32>
+    %v = ms.get_parameter @variance : tensor<16xf32>
+    %n = ms.batch_norm %c, %s, %o, %m, %v
+    %r = ms.relu %n
+    %sum = ms.add %r, %image
+    %w2 = ms.get_parameter @second : tensor<32x16x1x1xf32>
+    %c2 = ms.conv2d %sum, %w2
+    %tokens = ms.reshape %c2 {shape = [32, 64]}
+    %products = ms.matmul %tokens, %tokens {transpose_b = true}
+    %weights = ms.softmax %products {axis = -1}
+    %mixed = ms.matmul %weights, %tokens
+    %d = ms.get_parameter @dense : tensor<24x64xf32>
+    %y = ms.dense %mixed, %d
+    %g = ms.gelu %y
+    func.return %g : tensor<32x24xf32>
+  }
+}
+"""
+"""A convolution with padding, batch norm and a residual, a pointwise one, a little attention, a dense layer."""
+
+ATTENTION = """
+func.func @main(%q: tensor<6x96x8xf32>, %k: tensor<6x320x8xf32>, %v: tensor<6x320x4xf32>) -> tensor<6x96x4xf32> {
+  %s = ms.batch_matmul %q, %k {transpose_b = true}
+  %p = ms.softmax %s
+  %y = ms.batch_matmul %p, %v
+  func.return %y : tensor<6x96x4xf32>
+}
+"""
+
+TWICE = """
+func.func @main(%x: tensor<37xf32>) -> (tensor<37xf32>, tensor<37xf32>) {
+  %a = ms.exp %x
+  %b = ms.exp %x
+  %c = ms.neg %b
+  func.return %a, %c : tensor<37xf32>, tensor<37xf32>
+}
+"""
+
+SUM = """func.func @main(%x: tensor<2000x16xf32>) -> tensor<16xf32> {
+  %0 = ms.reduce_sum %x {axis = 0}
+  func.return %0 : tensor<16xf32>
+}
+"""
+
+VIEW = """
+func.func @main(%x: tensor<4x6xf32>, %b: tensor<3x8xf32>) -> tensor<3x8xf32> {
+  %a = ms.exp %x
+  %r = ms.reshape %a {shape = [3, 8]}
+  %y = ms.add %r, %b
+  func.return %y : tensor<3x8xf32>
+}
+"""
+
+PADDED = """
+func.func @main(%x: tensor<1x8x9x9xf32>, %w: tensor<8x8x1x1xf32>, %v: tensor<8x8x3x3xf32>) -> tensor<1x8x9x9xf32> {
+  %a = ms.conv2d %x, %w
+  %b = ms.relu %a
+  %y = ms.conv2d %b, %v {pad_mode = "same"}
+  func.return %y : tensor<1x8x9x9xf32>
+}
+"""
+
+PRODUCT = """
+func.func @main(%x: tensor<32x1024xf32>, %w: tensor<1024x1024xf32>) -> tensor<32x1024xf32> {
+  %y = ms.matmul %x, %w
+  func.return %y : tensor<32x1024xf32>
+}
+"""
+
+RECURRENCE = """
+func.func @main(%x: tensor<9x4xf32>, %w: tensor<4x4xf32>, %h: tensor<1x4xf32>) -> tensor<1x4xf32> {
+  %low = arith.constant 0 : index
+  %high = arith.constant 9 : index
+  %step = arith.constant 1 : index
+  %last = scf.for %i = %low to %high step %step iter_args(%state = %h) -> (tensor<1x4xf32>) {
+    %n = arith.index_cast %i : index to i64
+    %number = tensor.from_elements %n : tensor<i64>
+    %row = ms.entry %x, %number
+    %t = ms.tanh %w
+    %product = ms.matmul %state, %t
+    %sum = ms.add %product, %row
+    %next = ms.tanh %sum
+    scf.yield %next : tensor<1x4xf32>
+  }
+  func.return %last : tensor<1x4xf32>
+}
+"""
+
+CONVOLUTION = """
+builtin.module @convolution attributes {ms.weights = "convolution.safetensors"} {
+  ms.parameter @w : tensor<64x64x3x3xf32>
+  func.func @main(%x: tensor<1x64x16x16xf32>) -> tensor<1x64x16x16xf32> {
+    %w = ms.get_parameter @w : tensor<64x64x3x3xf32>
+    %y = ms.conv2d %x, %w {pad_mode = "same"}
+    func.return %y : tensor<1x64x16x16xf32>
+  }
+}
+"""
+
+
+MODELS = {
+    "block": (MODEL, ("batch-norms", "fusion", "layouts", "packing", "reuse", "schedules", "vectors")),
+    "attention": (ATTENTION, ("attention", "loops")),
+    "convolution": (CONVOLUTION, ("blocks", "winograd")),
+    "twice": (TWICE, ("cse",)),
+    "recurrence": (RECURRENCE, ("invariants", "recurrences")),
+    "padded": (PADDED, ("pads",)),
+    "product": (PRODUCT, ("prefetches", "products")),
+    "sum": (SUM, ("sums",)),
+    "view": (VIEW, ("views",)),
+}
+"""Small models on which optimisations do something: the scores of the attention and the rows of the product outgrow
+the second cache of the target, the convolution is worth minimal filtering."""
+
+SHAPES = {
+    "first": (16, 16, 3, 3), "scale": (16,), "offset": (16,), "mean": (16,), "variance": (16,),
+    "second": (32, 16, 1, 1), "dense": (24, 64), "w": (64, 64, 3, 3),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder, random = tmp_path_factory.mktemp("switches"), np.random.default_rng(0)
+    arrays = {name: (random.random(shape, np.float32) + 0.5) / shape[-1] for name, shape in SHAPES.items()}
+    for name, (text, _) in MODELS.items():
+        (folder / f"{name}.safetensors").write_bytes(save(arrays))
+        (folder / f"{name}.mir").write_text(text, "utf-8")
+    return folder
+
+
+def options(*without: str) -> CompileOptions:
+    return CompileOptions(march="x86-64-v3", without=without)
+
+
+def assert_is_right(model: str, without: Sequence[str]) -> None:
+    read, random = read_model(model, options()), np.random.default_rng(1)
+    shapes = [static_shape(argument) for argument in entry_function(read.module).args]
+    inputs = [random.standard_normal(shape, np.float32) for shape in shapes]
+    expected = interpret(read, inputs)
+    found = msc.compile(model, march="x86-64-v3", without=without, use_cache=False)(*inputs)
+    results = found if len(expected) > 1 else [found]
+    for result, right in zip(results, expected, strict=True):
+        np.testing.assert_allclose(result, right, rtol=1e-3, atol=1e-4 * float(np.abs(right).max()))
+
+
+@pytest.mark.parametrize(("model", "name"), [(model, name) for model, (_, names) in MODELS.items() for name in names])
+def test_without_an_optimisation_another_module_gives_the_same_results(model: str, name: str, folder: Path) -> None:
+    path = str(folder / f"{model}.mir")
+    first, second = (stage_text(compile_model(path, options(*without))) for without in ((), (name,)))
+    assert first != second
+    assert_is_right(path, [name])
+
+
+def test_every_switch_has_a_model() -> None:
+    assert sorted(name for _, names in MODELS.values() for name in names) == sorted(SWITCHES)
+
+
+@pytest.mark.parametrize("model", ["block", "attention", "recurrence"])
+def test_results_are_right_without_any_optimisation(model: str, folder: Path) -> None:
+    assert_is_right(str(folder / f"{model}.mir"), [*SWITCHES])
+
+
+def test_every_switch_is_of_a_pass_of_the_table() -> None:
+    passes = {spec.partition("{")[0] for stage in STAGES for spec in stage.passes}
+    assert {switch.passes for switch in SWITCHES.values()} <= passes
+
+
+def test_a_pass_is_left_out_or_gets_an_option() -> None:
+    passes = ("dce", "sink-views", "cluster-kernels", "vectorize{target=generic}")
+    expected = ("dce", "cluster-kernels{fuse=false}", "vectorize{enable=false target=generic}")
+    assert switched(passes, ("views", "fusion", "vectors")) == expected
+
+
+def test_an_unknown_optimisation_is_refused_by_name() -> None:
+    with pytest.raises(MscError) as raised:
+        options("fusoin")
+    assert raised.value.diagnostics[0].code == "MSC0008"
+    assert "fusion" in (raised.value.diagnostics[0].help or "")
+
+
+def test_the_command_line_takes_names(model: Path) -> None:
+    arguments = ["compile", str(model), "--stop-after", "gk", "--without", "fusion,packing"]
+    result = CliRunner().invoke(command, arguments)
+    assert result.exit_code == 0, result.output
+    assert result.output.count("gk.kernel") > 3
