@@ -1,1 +1,1 @@
-"""Level 4: kernels to loops, tensors to planned buffers, and loops to upstream dialects."""
+"""Level 4: scheduled kernels to the loops of each kind of target."""

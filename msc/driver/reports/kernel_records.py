@@ -17,7 +17,7 @@ from msc.driver.models.entry import entry_function
 from msc.interp import LoopProgram, WeightSource, evaluate
 from msc.interp.loop_memory import fresh
 from msc.ir.typed import memref_type
-from msc.lowering.kernel_signature import KernelSignature
+from msc.lowering.cpu.kernel_signature import KernelSignature
 from msc.runtime.program import ALIGNMENT
 
 FUNCTION = "gk.function"

@@ -15,7 +15,7 @@ from msc.driver.options import CompileOptions
 from msc.driver.verification import differential
 from msc.driver.verification.differential import Check, Settings, verify_model
 from msc.graph_kernel.canonicalize_ms import CanonicalizeMs
-from msc.lowering.vectorize import Vectorize
+from msc.lowering.cpu.vectorize.vectorize import Vectorize
 from msc.runtime.program import CProgram
 from msc.support.diagnostics import MscError
 

@@ -1,0 +1,1 @@
+"""From scheduled kernels to loops over planned buffers, for a CPU."""

@@ -1,0 +1,119 @@
+"""ms.entry and ms.set_entry on buffers: addresses inside a buffer, and values computed where they are collected.
+
+An entry is read in place. `ms.set_entry` writes into the buffer of its operand if nobody reads that afterwards, else
+into a copy; the value is computed directly in the entry where its producer comes after all other uses of the operand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.dialects import arith, memref, scf, tensor
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
+
+from msc.analysis.index_ranges import index_range
+from msc.dialects.loop import EntryOp as BufferEntryOp
+from msc.dialects.ms.base import ViewOp
+from msc.dialects.ms.entries import EntryAccessOp, EntryOp, SetEntryOp
+from msc.ir.typed import memref_type, static_shape
+from msc.lowering.cpu.affine_to_arith import index_constant
+from msc.lowering.cpu.bufferize.bufferizer import Bufferizer
+from msc.lowering.cpu.bufferize.destinations import PRODUCERS, dead_before, is_produced_in, view_root
+
+
+def bufferize_entry(state: Bufferizer, op: Operation) -> None:
+    """The address of the entry in the buffer of x."""
+    if isinstance(op, EntryOp):
+        state.values[op.result] = _entry(state, state.values[op.x], _place(state, op), op.result.name_hint)
+
+
+def bufferize_set_entry(state: Bufferizer, op: Operation) -> None:
+    """The buffer of x, or a copy of it; the value is copied into its entry unless it was computed there."""
+    if not isinstance(op, SetEntryOp):
+        return
+    place = _place(state, op)
+    if _overwrites(state, op):
+        state.values[op.result] = state.values[op.x]
+    else:
+        state.emit(memref.CopyOp(state.values[op.x], state.result_buffer(op.result)))
+    buffer, value = state.values[op.result], state.values[op.value]
+    if not _is_entry(value, buffer, place):
+        entry = _entry(state, buffer, place, None)
+        state.emit(memref.CopyOp(state.view(value, memref_type(entry)), entry))
+
+
+def entry_destination(state: Bufferizer, result: SSAValue) -> SSAValue | None:
+    """The entry that `result` may be computed in: one that it is written into, if nothing reads the whole before."""
+    for op in _collectors(result):
+        place = place_of(op)
+        if place is None or place not in state.values or op.x not in state.values or not _overwrites(state, op):
+            continue
+        if is_produced_in(op.parent, result) and dead_before(result.owner, view_root(op.x), ignoring=op):
+            return _entry(state, state.values[op.x], state.values[place], result.name_hint)
+    return None
+
+
+def _collectors(result: SSAValue) -> Iterator[SetEntryOp]:
+    """The operations that write a value, or a view of it, into an entry."""
+    for use in result.uses:
+        op = use.operation
+        if isinstance(op, SetEntryOp) and use.index == 2:
+            yield op
+        elif isinstance(op, ViewOp):
+            yield from _collectors(op.results[0])
+
+
+def _overwrites(state: Bufferizer, op: SetEntryOp) -> bool:
+    """Whether the buffer of x, not read later, is ours to write: donated, made in this block or carried by its loop."""
+    root = view_root(op.x)
+    if isinstance(root, BlockArgument):
+        carried = isinstance(op.parent_op(), scf.ForOp | scf.WhileOp)
+        ours = root.owner is op.parent and (carried or root in state.donated)
+    else:
+        made = isinstance(root, OpResult) and isinstance(root.op, (*PRODUCERS, SetEntryOp, tensor.EmptyOp))
+        ours = made and root.owner.parent is op.parent
+    return ours and dead_before(op, root, ignoring=op)
+
+
+def place_of(op: Operation) -> SSAValue | None:
+    """The index of an entry as a scalar that is known to lie inside the axis, if it is one."""
+    if not isinstance(op, EntryAccessOp) or not isinstance(op.index.owner, tensor.FromElementsOp):
+        return None
+    place = op.index.owner.operands[0]
+    if isinstance(place.owner, arith.IndexCastOp):
+        place = place.owner.input
+    found = index_range(place)
+    inside = found is not None and found[0] >= 0 and found[1] < static_shape(op.x)[0]
+    return place if inside and isinstance(place.type, IndexType) else None
+
+
+def _place(state: Bufferizer, op: EntryAccessOp) -> SSAValue:
+    """The index in the buffer's first axis: counted from the front, and cut to it where it may lie outside."""
+    known = place_of(op)
+    if known is not None:
+        return state.values[known]
+
+    def emit(new: Operation) -> SSAValue:
+        return state.emit(new).results[0]
+
+    size = index_constant(emit, static_shape(op.x)[0])
+    zero, last = index_constant(emit, 0), index_constant(emit, static_shape(op.x)[0] - 1)
+    given = emit(arith.IndexCastOp(emit(memref.LoadOp.get(state.values[op.index], [])), IndexType()))
+    negative = emit(arith.CmpiOp(given, zero, "slt"))
+    counted = emit(arith.SelectOp(negative, emit(arith.AddiOp(given, size)), given))
+    return emit(arith.MinSIOp(emit(arith.MaxSIOp(counted, zero)), last))
+
+
+def _entry(state: Bufferizer, buffer: SSAValue, place: SSAValue, hint: str | None) -> SSAValue:
+    entry = state.emit(BufferEntryOp(buffer, place)).result
+    entry.name_hint = hint
+    return entry
+
+
+def _is_entry(value: SSAValue, buffer: SSAValue, place: SSAValue) -> bool:
+    """Whether a buffer is, maybe under another shape, the entry of `buffer` at `place`."""
+    while isinstance(value.owner, memref.ReinterpretCastOp):
+        value = value.owner.source
+    owner = value.owner
+    return isinstance(owner, BufferEntryOp) and owner.source is buffer and owner.index is place

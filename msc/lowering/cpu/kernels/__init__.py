@@ -1,0 +1,1 @@
+"""Scheduled kernels to functions of loops."""

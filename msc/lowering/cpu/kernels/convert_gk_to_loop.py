@@ -1,0 +1,126 @@
+"""Pass `convert-gk-to-loop`: a function of loops over buffers for every kernel.
+
+Takes `gk.kernel`s with a schedule (`schedule-kernels`). isl turns each schedule tree into a loop nest, which becomes a
+`func.func` of memrefs: inputs, outputs, temporaries; what is scratch and finds room on the stack of `target` are local
+arrays. Kernels with the same function share one; `gk.function` on the
+kernel names it. The kernels stay in place for `bufferize`, which replaces them by calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, ModuleOp, StringAttr, SymbolRefAttr, i64
+from xdsl.passes import ModulePass
+from xdsl.utils.hints import isa
+
+from msc.analysis.kernel_model import kernel_model, output_positions, statement_operations
+from msc.dialects import gk
+from msc.ir.entry import entries
+from msc.ir.locations import source_location
+from msc.lowering.cpu.kernel_signature import IN_PLACE, OUTPUTS, TEMPORARIES
+from msc.lowering.cpu.kernels.argument_names import ArgumentNames, shared_name
+from msc.lowering.cpu.kernels.kernel_function import KernelFunction
+from msc.poly.model import KernelModel
+from msc.poly.nest import generate
+from msc.poly.overwriting import may_overwrite, overlays
+from msc.poly.plan import from_lines
+from msc.poly.tile_parts import tile_counts
+from msc.poly.tree import schedule_tree
+from msc.support.diagnostics import Diagnostic, MscError
+from msc.targets.cpu import cpu_target
+
+
+@dataclass(frozen=True)
+class ConvertGkToLoop(ModulePass):
+    """A function of loops over buffers for every kernel."""
+
+    name = "convert-gk-to-loop"
+    target: str = "native"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        functions = _Functions(op, cpu_target(self.target).stack)
+        for kernel in [k for k in op.walk() if isinstance(k, gk.KernelOp)]:
+            kernel.attributes["gk.function"] = SymbolRefAttr(functions.of(kernel).sym_name.data)
+        functions.note_kernels()
+
+
+class _Functions:
+    """The functions of a module's kernels: one for all that compute the same, or whose loops come out the same."""
+
+    def __init__(self, module: ModuleOp, stack: int) -> None:
+        self._module, self._stack = module, stack
+        self._by_structure: dict[tuple[str, tuple[str, ...], tuple[int, ...]], func.FuncOp] = {}
+        self._by_text: dict[str, func.FuncOp] = {}
+        self._origins: dict[func.FuncOp, dict[str, None]] = {}
+        self._argument_names = ArgumentNames(module)
+        self._names: dict[func.FuncOp, list[tuple[str | None, ...]]] = {}
+
+    def of(self, kernel: gk.KernelOp) -> func.FuncOp:
+        """The kernel's function, placed in the module."""
+        model, outputs = kernel_model(kernel), output_positions(kernel)
+        key = (model.structure, _schedule(kernel), outputs)
+        if key not in self._by_structure:
+            self._by_structure[key] = self._by_text_of(_function(kernel, model, outputs, self._stack), kernel)
+        function = self._by_structure[key]
+        self._origins.setdefault(function, {}).update(dict.fromkeys(model.operations))
+        self._names.setdefault(function, []).append(self._argument_names.of(kernel))
+        return function
+
+    def _by_text_of(self, function: func.FuncOp, kernel: gk.KernelOp) -> func.FuncOp:
+        text = str(function)
+        if text not in self._by_text:
+            function.sym_name = StringAttr(f"k{len(self._by_text)}_{kernel.label.data}")
+            function.attributes["loop.schedule"] = kernel.attributes["gk.schedule"]
+            self._by_text[text] = function
+            _place(self._module, function)
+        return self._by_text[text]
+
+    def note_kernels(self) -> None:
+        """Write on each function where the operations of all its kernels come from; name its arguments after theirs."""
+        for function, origins in self._origins.items():
+            function.attributes["loop.origin"] = ArrayAttr([StringAttr(o) for o in origins])
+            for argument, *names in zip(function.args, *self._names[function], strict=False):
+                argument.name_hint = shared_name(names)
+
+
+def _place(module: ModuleOp, function: func.FuncOp) -> None:
+    first = next(f for f in module.body.block.ops if isinstance(f, func.FuncOp))
+    module.body.block.insert_op_before(function, next(iter(entries(module)), first))
+
+
+def _schedule(kernel: gk.KernelOp) -> tuple[str, ...]:
+    """The lines of the kernel's plan. Raises MSC0404 where it has none."""
+    lines = kernel.attributes.get("gk.schedule")
+    if not isa(lines, ArrayAttr[StringAttr]):
+        message = f"kernel {kernel.label.data!r} has no schedule"
+        raise MscError(Diagnostic("MSC0404", message, source_location(kernel), help="run schedule-kernels first"))
+    return tuple(line.data for line in lines)
+
+
+def _function(kernel: gk.KernelOp, model: KernelModel, outputs: Sequence[int], stack: int) -> func.FuncOp:
+    plan = from_lines(_schedule(kernel))
+    schedule = schedule_tree(model, plan)
+    inputs = [i for i, a in enumerate(model.arrays) if a.kind == "input"]
+    locations = [op.location for op in statement_operations(kernel)]
+    counts = tile_counts(model, plan)
+    nests = generate(schedule, [*(f"n{k}" for k in range(len(model.sizes))), *counts])
+    held = partial(overlays, model, plan, schedule)
+    builder = KernelFunction(model, nests, inputs, outputs, locations, tuple(counts.values()), held, stack)
+    function = builder.build()
+    temporaries = len(function.function_type.inputs) - len(inputs) - len(outputs) - len(model.sizes)
+    function.attributes[OUTPUTS] = IntegerAttr(len(outputs), i64)
+    function.attributes[TEMPORARIES] = IntegerAttr(temporaries, i64)
+    pairs = [
+        DenseArrayBase.from_list(i64, [o, i])
+        for o, output in enumerate(outputs)
+        for i, source in enumerate(inputs)
+        if all(may_overwrite(model, plan, schedule, source, target) for target in (output, *builder.held_in(output)))
+    ]
+    if pairs:
+        function.attributes[IN_PLACE] = ArrayAttr(pairs)
+    return function

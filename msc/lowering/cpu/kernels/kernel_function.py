@@ -1,0 +1,247 @@
+"""The function of one kernel: a nest from the schedule, as loops over buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from xdsl.dialects import arith, func, memref
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IndexType, MemRefType, i64
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
+
+from msc.dialects.loop import ApplyOp, ForOp, LoadOp, LoopKind, StoreOp
+from msc.dialects.open_sizes import size_attributes
+from msc.lowering.cpu.kernels.kept_arrays import Overlays, kept_arrays
+from msc.lowering.cpu.kernels.scalar_bodies import BodyEmitter, storage_type
+from msc.poly.affine import bounds, simplified
+from msc.poly.buffers import LocalBuffer, compose
+from msc.poly.live import ranges_of
+from msc.poly.model import KernelModel
+from msc.poly.nest import Body, Instance, Loop, Nest
+from msc.poly.scalar import Index, Read
+
+_Local: TypeAlias = tuple[LocalBuffer, SSAValue]
+"""A part of an array, and where it lies."""
+
+
+@dataclass
+class _Scope:
+    """What is known at a place in the nest: loop variables, where arrays live, forwarded values."""
+
+    variables: tuple[SSAValue, ...] = ()
+    ranges: Mapping[int, range] = field(default_factory=dict[int, range])
+    buffers: Mapping[int, SSAValue] = field(default_factory=dict[int, SSAValue])
+    local: Mapping[int, Sequence[_Local]] = field(default_factory=dict[int, Sequence[_Local]])
+    forwarded: frozenset[int] = frozenset()
+    values: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
+
+
+class KernelFunction:
+    """Builds the function.
+
+    Arguments: inputs, outputs, temporaries for what fits nowhere else, sizes that the call decides. `overlays` says
+    which of some internal arrays may lie in which output, `stack` how many bytes local arrays may take.
+    """
+
+    def __init__(
+        self,
+        model: KernelModel,
+        nests: Sequence[Nest],
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        locations: Sequence[Attribute],
+        counts: Sequence[AffineExpr],
+        overlays: Overlays,
+        stack: int,
+    ):
+        self._model = model
+        self._counts = counts
+        self._nests = nests
+        self._arguments = [*inputs, *outputs]
+        self._locations = locations
+        self._kept = kept_arrays(model, nests, counts, overlays, stack)
+
+    def held_in(self, output: int) -> list[int]:
+        """The internal arrays that lie in an output until it is written."""
+        bodies = self._kept.inside.values()
+        return sorted({a for kept in bodies for a, place in kept.overlaid.items() if place == output})
+
+    def build(self) -> func.FuncOp:
+        arrays = [*self._arguments, *self._kept.temporaries]
+        shapes = [*(self._model.arrays[a].shape for a in self._arguments), *self._kept.temporaries.values()]
+        buffers = [_memref(shape, self._model.arrays[a].dtype) for a, shape in zip(arrays, shapes, strict=True)]
+        types = [*buffers, *(IndexType() for _ in self._model.sizes)]
+        block = Block(arg_types=types)
+        sizes = tuple(block.args[len(arrays) :])
+        scope = self._outermost(sizes, dict(zip(arrays, block.args, strict=False)), block)
+        self._emit(self._nests, scope, block)
+        block.add_op(func.ReturnOp())
+        return func.FuncOp("kernel", (types, []), Region(block), arg_attrs=self._size_attributes(sizes, len(arrays)))
+
+    def _outermost(self, sizes: tuple[SSAValue, ...], buffers: Mapping[int, SSAValue], block: Block) -> _Scope:
+        """What all loops are inside of: the sizes, and the counts of tiles, which follow from them."""
+        ranges, variables = dict(ranges_of(self._model.sizes)), list(sizes)
+        for expr in self._counts:
+            count = ApplyOp(AffineMap(len(sizes), 0, (expr,)), sizes)
+            count.result.name_hint = "tiles"
+            block.add_op(count)
+            low, high = bounds(expr, ranges)
+            ranges[len(variables)] = range(low, high + 1)
+            variables.append(count.result)
+        return _Scope(tuple(variables), ranges, buffers)
+
+    def _size_attributes(self, arguments: Sequence[SSAValue], before: int) -> ArrayAttr[DictionaryAttr] | None:
+        """What the arguments that are sizes are called, and between what they lie."""
+        if not arguments:
+            return None
+        for argument, size in zip(arguments, self._model.sizes, strict=True):
+            argument.name_hint = size.name if SSAValue.is_valid_name(size.name) else None
+        named = [size_attributes(size) for size in self._model.sizes]
+        return ArrayAttr([*[DictionaryAttr({})] * before, *named])
+
+    def _emit(self, nests: Sequence[Nest], scope: _Scope, block: Block) -> None:
+        for nest in nests:
+            match nest:
+                case Loop():
+                    self._loop(nest, scope, block)
+                case Body():
+                    alone = len(nests) == 1 or not self._kept.has_copies(nest)
+                    self._body(nest, scope, block if alone else _scope_in(block))
+                case Instance():
+                    _InstanceEmitter(self._model, nest, scope, block, self._locations).emit()
+
+    def _loop(self, loop: Loop, scope: _Scope, block: Block) -> None:
+        depth = len(scope.variables)
+        lower, upper = (AffineMap(depth, 0, (simplified(e),)) for e in (loop.lower, loop.upper))
+        values = scope.variables
+        if not lower.used_dims() and not upper.used_dims():
+            lower, upper, values = AffineMap(0, 0, lower.results), AffineMap(0, 0, upper.results), ()
+        op = ForOp(lower, upper, values, loop.step, LoopKind(loop.kind), loop.name)
+        op.variable.name_hint = loop.name
+        block.add_op(op)
+        ranges = {**scope.ranges, depth: self._range(loop, op, scope)}
+        inner = _Scope((*scope.variables, op.variable), ranges, scope.buffers, scope.local, scope.forwarded, {})
+        self._emit(loop.body, inner, op.body.block)
+
+    def _range(self, loop: Loop, op: ForOp, scope: _Scope) -> range:
+        """The iterations for any sizes."""
+        if op.constant_range is not None:
+            return op.constant_range
+        low, high = bounds(loop.lower, scope.ranges)[0], bounds(loop.upper, scope.ranges)[1]
+        return range(low, max(low + 1, high))
+
+    def _body(self, body: Body, scope: _Scope, block: Block) -> None:
+        kept = self._kept.inside[id(body)]
+        buffers = {**scope.buffers, **{array: scope.buffers[output] for array, output in kept.overlaid.items()}}
+        staged = {array: ((buffer, buffers[array]),) for array, buffer in kept.staged.items()}
+        local = {a: [(b, self._allocated(a, b, block)) for b in parts] for a, parts in kept.local.items()}
+        places = {**scope.local, **staged, **local}
+        inner = _Scope(scope.variables, scope.ranges, buffers, places, kept.forwarded, {})
+        self._emit(body.inside, inner, block)
+
+    def _allocated(self, array: int, buffer: LocalBuffer, block: Block) -> SSAValue:
+        alloca = memref.AllocaOp.get(storage_type(self._model.arrays[array].dtype), shape=list(buffer.shape))
+        block.add_op(alloca)
+        alloca.memref.name_hint = "acc" if self._is_accumulator(array) else "local"
+        return alloca.memref
+
+    def _is_accumulator(self, array: int) -> bool:
+        return any(s.target == array and s.combine for s in self._model.statements)
+
+
+def _scope_in(block: Block) -> Block:
+    """The body of a loop of one iteration: local arrays in it share the stack with those of the loops beside it."""
+    loop = ForOp(AffineMap.constant_map(0), AffineMap.constant_map(1), label="part")
+    loop.variable.name_hint = "part"
+    block.add_op(loop)
+    return loop.body.block
+
+
+def _memref(shape: Sequence[int], dtype: str) -> MemRefType[Attribute]:
+    return MemRefType(storage_type(dtype), shape)
+
+
+class _InstanceEmitter:
+    """Emits one statement at one point."""
+
+    def __init__(
+        self, model: KernelModel, instance: Instance, scope: _Scope, block: Block, locations: Sequence[Attribute]
+    ):
+        self._model, self._instance, self._scope, self._block = model, instance, scope, block
+        self._statement = model.statements[instance.statement]
+        self._location = locations[self._statement.operation]
+        self._body = BodyEmitter(self._insert, self._load, self._index)
+
+    def emit(self) -> None:
+        statement, array = self._statement, self._model.arrays[self._statement.target]
+        value = self._body.emit(statement.body)
+        if statement.combine is not None:
+            before = self._load(Read(statement.target, statement.write, array.dtype))
+            value = self._body.apply(statement.combine, [before, value], array.dtype)
+        if statement.target in self._scope.forwarded:
+            self._scope.values[statement.target] = self._body.round_to(value, array.dtype)
+            return
+        stored = self._body.to_storage(value, array.dtype)
+        self._insert(StoreOp(stored, *self._place(statement.target, compose(statement.write, self._instance.index))))
+
+    def _insert(self, op: Operation) -> Operation:
+        op.location = self._location  # pyright: ignore[reportAttributeAccessIssue]
+        self._block.add_op(op)
+        return op
+
+    def _load(self, read: Read) -> SSAValue:
+        index = compose(read.index, self._instance.index)
+        if read.operand in self._scope.forwarded:
+            return self._scope.values[read.operand]
+        if read.indirect:
+            return self._load_indirect(read, index)
+        load = self._insert(LoadOp(*self._place(read.operand, index), storage_type(read.dtype)))
+        return self._body.from_storage(load.results[0], read.dtype)
+
+    def _load_indirect(self, read: Read, index: Sequence[AffineExpr]) -> SSAValue:
+        """A read whose index is data, clamped into the array: nothing outside is ever touched."""
+        indirect = dict(read.indirect)
+        values: list[SSAValue] = []
+        for axis, expr in enumerate(index):
+            if axis in indirect:
+                data = self._body.emit(indirect[axis])
+                values.append(self._clamped(data, indirect[axis].dtype, self._model.arrays[read.operand].shape[axis]))
+            else:
+                values.append(self._apply(expr))
+        load = self._insert(memref.LoadOp.get(self._scope.buffers[read.operand], values))
+        return self._body.from_storage(load.results[0], read.dtype)
+
+    def _clamped(self, value: SSAValue, dtype: str, extent: int) -> SSAValue:
+        wide = self._body.cast(value, dtype, "i64")
+        low = self._insert(arith.MaxSIOp(wide, self._body.constant(0, "i64"))).results[0]
+        inside = self._insert(arith.MinSIOp(low, self._body.constant(max(extent - 1, 0), "i64"))).results[0]
+        return self._insert(arith.IndexCastOp(inside, IndexType())).results[0]
+
+    def _index(self, index: Index) -> SSAValue:
+        sizes = [AffineExpr.dimension(k) for k in range(len(self._model.sizes))]
+        expr = index.expr.replace_dims_and_symbols(list(self._instance.index), sizes)
+        return self._insert(arith.IndexCastOp(self._apply(expr), i64)).results[0]
+
+    def _apply(self, expr: AffineExpr) -> SSAValue:
+        map_, values = self._over_used((simplified(expr, self._scope.ranges),))
+        return self._insert(ApplyOp(map_, values)).results[0]
+
+    def _place(self, array: int, index: Sequence[AffineExpr]) -> tuple[SSAValue, AffineMap, list[SSAValue]]:
+        """The array's buffer and the index into it: local ones hold only what an iteration touches."""
+        scope = self._scope
+        *parts, last = scope.local.get(array, [None])
+        local = next((part for part in parts if part is not None and part[0].holds(index, scope.ranges)), last)
+        buffer, place = (scope.buffers[array], index) if local is None else (local[1], local[0].index(index))
+        return buffer, *self._over_used([simplified(e, scope.ranges) for e in place])
+
+    def _over_used(self, exprs: Sequence[AffineExpr]) -> tuple[AffineMap, list[SSAValue]]:
+        """The map over only those loop variables that it uses."""
+        full = AffineMap(len(self._scope.variables), 0, tuple(exprs))
+        used = sorted(full.used_dims())
+        replacement = [
+            AffineExpr.dimension(used.index(d)) if d in used else AffineExpr.constant(0) for d in range(full.num_dims)
+        ]
+        results = tuple(e.replace_dims_and_symbols(replacement, []) for e in full.results)
+        return AffineMap(len(used), 0, results), [self._scope.variables[d] for d in used]

@@ -1,0 +1,1 @@
+"""The memory plan: offsets of buffers and weights."""

@@ -1,0 +1,196 @@
+"""Pass `plan-memory`: every buffer of an entry function gets a constant place.
+
+Before: `bufferize`'s entry functions, with memref.alloc for intermediates and memref.get_global for parameters.
+After: each has two more arguments, `%workspace: memref<Nxi8>` and `%weights: memref<Mxi8>` (`ms.role`), and its
+buffers are memref.view at constant offsets, multiples of 64, into them. A parameter that lies in the weights has its
+offset as attribute `loop.offset`; parameters follow in the order of their first use, those that nothing needs are gone.
+Entry functions share the weights, each has a workspace of its own.
+Buffers that are not live at the same time share bytes, and an output takes the place of an input that dies where the
+kernel allows it (`loop.in_place`). Option `print` writes the plan to standard error;
+with `reuse=false` every buffer has bytes of its own.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, func, memref
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FunctionType,
+    IndexType,
+    MemRefType,
+    ModuleOp,
+    StringAttr,
+    i8,
+)
+from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from msc.analysis.bytes import byte_size
+from msc.dialects.loop import EntryOp
+from msc.ir.entry import entries
+from msc.ir.typed import memref_type
+from msc.lowering.cpu.kernel_signature import kernel_signatures
+from msc.lowering.cpu.memory.arena import Arena, Demand, Interval, lower_bound, plan_arena
+from msc.lowering.cpu.memory.buffer_liveness import BufferLiveness
+from msc.lowering.cpu.memory.in_place import SharedPlaces
+from msc.lowering.cpu.memory.memory_report import MemoryPlan, PlannedBuffer
+from msc.lowering.cpu.memory.weights_layout import WeightsLayout, lay_out_weights
+
+_PURE_VIEWS = (memref.ReinterpretCastOp, EntryOp, memref.GetGlobalOp, memref.AllocOp)
+
+
+@dataclass(frozen=True)
+class PlanMemoryPass(ModulePass):
+    """Give every buffer of the entry functions a constant place in the workspace or the weights."""
+
+    name = "plan-memory"
+    print: bool = False
+    reuse: bool = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Plan the entry functions."""
+        for plan in plan_memory(op, reuse=self.reuse):
+            if self.print:
+                sys.stderr.write(str(plan))
+
+
+def plan_memory(module: ModuleOp, *, reuse: bool = True) -> tuple[MemoryPlan, ...]:
+    """Plan the entry functions in place and say what was decided for each."""
+    planners = [_Planner(module, entry, reuse) for entry in entries(module)]
+    weights = lay_out_weights(module, [name for planner in planners for name in planner.parameters()])
+    return tuple(planner.plan(weights) for planner in planners)
+
+
+class _Planner:
+    def __init__(self, module: ModuleOp, function: func.FuncOp, reuse: bool) -> None:
+        self.module, self.function, self.reuse = module, function, reuse
+        self._constants: dict[int, arith.ConstantOp] = {}
+
+    def parameters(self) -> list[str]:
+        """The parameters that the function uses, in this order."""
+        _erase_unused(self.function)
+        return [op.name_.string_value() for op in self._globals()]
+
+    def _globals(self) -> list[memref.GetGlobalOp]:
+        return [op for op in self.function.walk() if isinstance(op, memref.GetGlobalOp)]
+
+    def plan(self, weights: WeightsLayout) -> MemoryPlan:
+        """Give the buffers their places."""
+        liveness = BufferLiveness.of(self.function)
+        shared = SharedPlaces(liveness, kernel_signatures(self.module) if self.reuse else {})
+        leaders = list(shared.live)
+        always = Interval(0, len(liveness.steps))
+        demands = [
+            Demand(byte_size(leader.memref), shared.live[leader] if self.reuse else always) for leader in leaders
+        ]
+        arena = plan_arena(demands)
+        offsets = dict(zip(leaders, arena.offsets, strict=True))
+        globals_ = self._globals()
+        report = self._report(liveness, shared, offsets, arena, lower_bound(demands), weights.bytes)
+        for offset in sorted({*offsets.values(), *(weights.offsets[op.name_.string_value()] for op in globals_)}):
+            self._constant(offset)
+        self._install(shared, offsets, arena.bytes)
+        self._install_weights(globals_, weights.offsets, weights.bytes)
+        self._update_signature()
+        return report
+
+    def _report(
+        self,
+        liveness: BufferLiveness,
+        shared: SharedPlaces,
+        offsets: Mapping[memref.AllocOp, int],
+        arena: Arena,
+        bound: int,
+        weights: int,
+    ) -> MemoryPlan:
+        names = _distinct_names(liveness.intervals)
+        buffers = tuple(
+            PlannedBuffer(
+                names[op],
+                byte_size(op.memref),
+                offsets[shared.leader(op)],
+                live,
+                names[shared.predecessor[op]] if op in shared.predecessor else None,
+            )
+            for op, live in liveness.intervals.items()
+        )
+        steps = tuple(map(_step_text, liveness.steps))
+        return MemoryPlan(self.function.sym_name.data, buffers, steps, arena.bytes, bound, weights, arena.strategy)
+
+    def _install(self, shared: SharedPlaces, offsets: Mapping[memref.AllocOp, int], size: int) -> None:
+        workspace = self._new_argument("workspace", size)
+        for allocation in shared.liveness.intervals:
+            self._replace(allocation, allocation.memref, workspace, offsets[shared.leader(allocation)])
+
+    def _install_weights(self, globals_: list[memref.GetGlobalOp], offsets: Mapping[str, int], size: int) -> None:
+        weights = self._new_argument("weights", size)
+        for op in globals_:
+            self._replace(op, op.memref, weights, offsets[op.name_.string_value()])
+
+    def _replace(self, op: Operation, old: SSAValue, source: SSAValue, offset: int) -> None:
+        view = memref.ViewOp(source, self._constant(offset), [], memref_type(old))
+        view.location = op.location
+        block = op.parent_block()
+        if block is None:
+            raise ValueError("an operation of a function is in a block")
+        block.insert_op_before(view, op)
+        view.result.name_hint = old.name_hint
+        old.replace_all_uses_with(view.result)
+        block.erase_op(op)
+
+    def _constant(self, offset: int) -> SSAValue:
+        """The offset as a value, defined once at the function's beginning."""
+        if offset not in self._constants:
+            constant = arith.ConstantOp.from_int_and_width(offset, IndexType())
+            constant.result.name_hint = f"at{offset}"
+            self._insert_constant(constant)
+            self._constants[offset] = constant
+        return self._constants[offset].result
+
+    def _insert_constant(self, constant: Operation) -> None:
+        block = self.function.body.block
+        if self._constants:
+            block.insert_op_after(constant, next(reversed(self._constants.values())))
+        else:
+            block.insert_op_before(constant, next(iter(block.ops)))
+
+    def _new_argument(self, role: str, size: int) -> BlockArgument:
+        block = self.function.body.block
+        argument = block.insert_arg(MemRefType(i8, [size]), len(block.args))
+        argument.name_hint = role
+        return argument
+
+    def _update_signature(self) -> None:
+        block = self.function.body.block
+        given = list(self.function.arg_attrs) if self.function.arg_attrs is not None else []
+        given += [DictionaryAttr({})] * (len(block.args) - 2 - len(given))
+        roles = [DictionaryAttr({"ms.role": StringAttr(role)}) for role in ("workspace", "weights")]
+        self.function.arg_attrs = ArrayAttr([*given, *roles])
+        self.function.function_type = FunctionType.from_lists(block.arg_types, [])
+
+
+def _erase_unused(function: func.FuncOp) -> None:
+    """Erase views and buffers that nothing uses, users before what they use."""
+    for op in reversed(list(function.walk())):
+        block = op.parent_block()
+        if isinstance(op, _PURE_VIEWS) and not op.results[0].uses and block is not None:
+            block.erase_op(op)
+
+
+def _distinct_names(allocations: Iterable[memref.AllocOp]) -> dict[memref.AllocOp, str]:
+    """The buffers' names in the text, with a number where there is none or it is taken."""
+    names: dict[memref.AllocOp, str] = {}
+    for i, op in enumerate(allocations):
+        hint = op.memref.name_hint
+        names[op] = f"%{hint}" if hint is not None and f"%{hint}" not in names.values() else f"%{hint or 't'}_{i}"
+    return names
+
+
+def _step_text(op: Operation) -> str:
+    return op.callee.string_value() if isinstance(op, func.CallOp) else op.name

@@ -1,0 +1,1 @@
+"""Loops and chains of kernels to functions of their own."""

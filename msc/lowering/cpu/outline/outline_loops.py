@@ -1,0 +1,99 @@
+"""Pass `outline-loops`: a loop of the entry function whose iterations are independent becomes one kernel's function.
+
+Before: `bufferize`'s @main with `scf.for` around calls of kernels' functions. After: where each iteration of a loop
+writes only entries of its own, `@main` calls one function in its place. In it the kernels' loops stand one after the
+other, what they hand to each other lies in local arrays, and entries are indices; two such loops, one directly
+in the other, are one. Threads share it, which leaves them no memory to divide and nothing to wait for inside.
+Left alone: loops whose arrays do not fit on a stack, that test conditions, or read what they write.
+Functions that are no longer called are gone. Options: `threads`, 1 for none, and `target`, whose stack it is.
+Keeps: all results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import func, memref, scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from msc.analysis.bytes import stack_bytes
+from msc.dialects.loop import EntryOp, LoopKind
+from msc.ir.entry import entries
+from msc.lowering.cpu.kernel_signature import KernelSignature, kernel_signatures
+from msc.lowering.cpu.memory.buffer_liveness import BufferLiveness
+from msc.lowering.cpu.memory.in_place import SharedPlaces
+from msc.lowering.cpu.outline.independent_loops import is_independent
+from msc.lowering.cpu.outline.inlined import NotOutlined
+from msc.lowering.cpu.outline.kernel_functions import KernelFunctions, call_in_place, loop_label, replace_loops
+from msc.lowering.cpu.outline.loop_body import is_arithmetic
+from msc.lowering.cpu.outline.loop_function import LoopFunction
+from msc.targets.cpu import cpu_target
+
+
+@dataclass(frozen=True)
+class OutlineLoopsPass(ModulePass):
+    """Loops of independent iterations as functions of their own."""
+
+    name = "outline-loops"
+    threads: int = 1
+    target: str = "native"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Outline what can be in the entry functions."""
+        functions, kind = KernelFunctions(op), LoopKind.SEQUENTIAL if self.threads == 1 else LoopKind.PARALLEL
+        for entry in entries(op):
+            _Outliner(entry, functions, kernel_signatures(op), kind, cpu_target(self.target).stack).run()
+
+
+@dataclass
+class _Outliner:
+    entry: func.FuncOp
+    functions: KernelFunctions
+    signatures: Mapping[str, KernelSignature]
+    kind: LoopKind
+    stack: int
+
+    def run(self) -> None:
+        """Replace the outermost loops that can be, and erase functions that nothing calls then."""
+        self.shared = SharedPlaces(BufferLiveness.of(self.entry), self.signatures)
+        self.functions.erase_uncalled(replace_loops(self.entry, self._outline))
+
+    def _outline(self, loop: scf.ForOp) -> set[str] | None:
+        """Put a call in the place of a loop; the names of the functions that were inlined, None if it stays."""
+        if not is_independent(loop, self.signatures):
+            return None
+        loops = [loop]
+        while (inner := _only_loop(loops[-1])) is not None and is_independent(inner, self.signatures):
+            loops.append(inner)
+        building = LoopFunction(loops, self.functions.by_name, self.signatures, self._leader, self.kind)
+        try:
+            function = building.build()
+        except NotOutlined:
+            return None
+        if stack_bytes(function) > self.stack:
+            return None
+        function.location = loop.location
+        calls = [op for op in loop.walk() if isinstance(op, func.CallOp)]
+        name = self.functions.add(function, loop_label(loop), calls, len(building.outputs), 0)
+        given = [root for root, _, _ in (*building.inputs, *building.outputs)]
+        call_in_place(loop, name, function.function_type.inputs.data, given)
+        Rewriter.erase_op(loop)
+        return set(building.callees)
+
+    def _leader(self, allocation: memref.AllocOp) -> memref.AllocOp:
+        return self.shared.leader(allocation) if allocation in self.shared.liveness.intervals else allocation
+
+
+def _only_loop(loop: scf.ForOp) -> scf.ForOp | None:
+    """The loop that stands in another with nothing beside it but views and numbers."""
+    ops = [op for op in loop.body.block.ops if not _is_pure(op)]
+    return ops[0] if len(ops) == 1 and isinstance(ops[0], scf.ForOp) else None
+
+
+def _is_pure(op: Operation) -> bool:
+    return isinstance(op, EntryOp | memref.ReinterpretCastOp | scf.YieldOp) or is_arithmetic(op)

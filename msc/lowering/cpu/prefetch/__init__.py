@@ -1,0 +1,1 @@
+"""Prefetches in loops that stream."""

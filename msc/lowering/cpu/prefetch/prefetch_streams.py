@@ -1,0 +1,185 @@
+"""Pass `prefetch-streams`: ask for the vectors of a register tile before its loop reads them.
+
+Takes kernels' functions with vectors. In the loop that runs around the unrolled loops of a register tile, the vectors
+that all rows of the tile share are a stream; where more of it is read than the first cache keeps until it is read
+again, each iteration gets `loop.prefetch`s of what a later one reads. The hardware sees the stream too, but it
+stops at every page, and so late that each row of vectors waits. Where the stream is one panel of an operand that the
+second cache does not hold, the next panel is asked for as well (`next_panel`); so are the rows of such an operand that
+the next tile reads (`next_tile`), and the next row where several loops read each (`next_row`). Keeps: all results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil, prod
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, VectorType
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.utils.hints import isa
+
+from msc.dialects.loop import ForOp, LoadOp, LoopKind, PrefetchOp
+from msc.ir.typed import memref_type, static_shape
+from msc.lowering.cpu.prefetch.next_panel import Place, distance, next_panel, trips
+from msc.lowering.cpu.prefetch.next_row import prefetch_next_row, read_again
+from msc.lowering.cpu.prefetch.next_tile import next_tile
+from msc.lowering.cpu.vectorize.vector_types import bits_of
+from msc.poly.affine import linear_form
+from msc.targets.cpu import cpu_target
+
+AHEAD_BYTES = 1024
+"""What is read between a prefetch and its use: a hundred cycles of a register tile two vectors wide."""
+LINE_BYTES = 64
+
+
+@dataclass(frozen=True)
+class PrefetchStreams(ModulePass):
+    """Prefetch what register tiles stream from beyond the first cache of `target`."""
+
+    name = "prefetch-streams"
+    target: str = "native"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        cpu = cpu_target(self.target)
+        for loop in [loop for loop in op.walk() if isinstance(loop, ForOp)]:
+            for load in read_again(loop):
+                if _operand_bytes(load) > cpu.l2:
+                    prefetch_next_row(loop, load)
+            if loop.kind.data is LoopKind.SEQUENTIAL:
+                for tile, load in list(_tile_loads(loop, ())):
+                    if _operand_bytes(load) > cpu.l2 and _is_linear(load) and _lanes(load) == 1:
+                        _prefetch_next_tile(loop, tile, load)
+                for stream in list(_streams(loop)):
+                    if stream.bytes_of_operand > cpu.l2:
+                        stream.prefetch_next_panel()
+                    if stream.bytes_until_reuse > cpu.l1 // 2:
+                        stream.prefetch()
+
+
+@dataclass(frozen=True)
+class _Stream:
+    """A vector load below `loop` and the unrolled `tile` loops between the two."""
+
+    loop: ForOp
+    tile: tuple[ForOp, ...]
+    load: LoadOp
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the load moves with the loop, and some loop of the tile repeats it."""
+        return self.moves_with(self.loop) and not all(map(self.moves_with, self.tile))
+
+    def moves_with(self, loop: ForOp) -> bool:
+        return loop.variable in self.load.indices
+
+    @property
+    def bytes_an_iteration(self) -> int:
+        vectors = prod(trips(t) for t in self.tile if self.moves_with(t))
+        return vectors * _lanes(self.load) * _item_bytes(self.load)
+
+    @property
+    def bytes_until_reuse(self) -> int:
+        """What is read until a loop outside reads the same again."""
+        total, around = self.bytes_an_iteration, self.loop
+        while isinstance(around, ForOp) and self.moves_with(around):
+            total *= trips(around)
+            around = around.parent_op()
+        return total
+
+    @property
+    def bytes_of_operand(self) -> int:
+        """Of the whole array that the stream is a part of."""
+        return _operand_bytes(self.load)
+
+    def prefetch(self) -> None:
+        """Ask in each iteration for what a later one reads."""
+        self._insert(self._nest(Place(self.load.map, tuple(self.load.indices), self._ahead())))
+
+    def prefetch_next_panel(self) -> None:
+        """Where the stream is a panel that is read several times, ask for the next one meanwhile."""
+        size = _item_bytes(self.load)
+        places = next_panel(self.loop, self.tile, self.load, self.bytes_an_iteration // size, LINE_BYTES // size)
+        for place in reversed(places):
+            self._insert(_prefetch(self.load, place))
+
+    def _insert(self, op: Operation) -> None:
+        first = self.loop.body.block.first_op
+        assert first is not None
+        self.loop.body.block.insert_op_before(op, first)
+
+    def _nest(self, place: Place) -> Operation:
+        """The prefetch in copies of the tile's loops that it moves with, one for each cache line."""
+        loops = [copied(t, self._line_step(t)) for t in self.tile if self.moves_with(t)]
+        variables: dict[SSAValue, SSAValue] = {t.variable: c.variable for t, c in loops}
+        indices = tuple(variables.get(v, v) for v in place.indices)
+        op: Operation = _prefetch(self.load, Place(place.map, indices, place.ahead))
+        for _, copy in reversed(loops):
+            copy.body.block.add_op(op)
+            op = copy
+        return op
+
+    def _ahead(self) -> int:
+        """Elements between what this iteration reads and what the one to prefetch for reads."""
+        return ceil(AHEAD_BYTES / self.bytes_an_iteration) * distance(self.load, self.loop)
+
+    def _line_step(self, loop: ForOp) -> int:
+        """Iterations of a loop of the tile in one cache line."""
+        apart = abs(distance(self.load, loop)) * _item_bytes(self.load)
+        return max(1, LINE_BYTES // apart) if apart else 1
+
+
+def _streams(loop: ForOp) -> Iterator[_Stream]:
+    """The linear vector loads below unrolled loops only that are shared."""
+    for tile, load in _tile_loads(loop, ()):
+        stream = _Stream(loop, tile, load)
+        if _lanes(load) > 1 and _is_linear(load) and stream.is_shared:
+            yield stream
+
+
+def _tile_loads(loop: ForOp, tile: tuple[ForOp, ...]) -> Iterator[tuple[tuple[ForOp, ...], LoadOp]]:
+    for op in loop.body.block.ops:
+        if isinstance(op, LoadOp):
+            yield tile, op
+        elif isinstance(op, ForOp) and op.kind.data is LoopKind.UNROLL and op.constant_range is not None:
+            yield from _tile_loads(op, (*tile, op))
+
+
+def _is_linear(load: LoadOp) -> bool:
+    """Whether a load is at an index that is linear in the loops."""
+    return all(linear_form(e) is not None for e in load.map.results)
+
+
+def _prefetch_next_tile(loop: ForOp, tile: tuple[ForOp, ...], load: LoadOp) -> None:
+    """Where the rows of a tile are a block, ask for those of the next tile meanwhile."""
+    place, first = next_tile(loop, tile, load), loop.body.block.first_op
+    if place is not None and first is not None:
+        loop.body.block.insert_op_before(_prefetch(load, place), first)
+
+
+def _prefetch(load: LoadOp, place: Place) -> PrefetchOp:
+    op = PrefetchOp(load.source, place.map, place.indices, place.ahead)
+    op.location = load.location
+    return op
+
+
+def _lanes(load: LoadOp) -> int:
+    type_ = load.result.type
+    return type_.get_shape()[0] if isa(type_, VectorType[Attribute]) else 1
+
+
+def _operand_bytes(load: LoadOp) -> int:
+    return prod(static_shape(load.source)) * _item_bytes(load)
+
+
+def _item_bytes(load: LoadOp) -> int:
+    return max(1, bits_of(memref_type(load.source).element_type) // 8)
+
+
+def copied(loop: ForOp, steps: int) -> tuple[ForOp, ForOp]:
+    """A loop and its empty copy that does every `steps`-th iteration."""
+    step, label = loop.step.value.data * steps, loop.label.data if loop.label is not None else None
+    copy = ForOp(loop.lower.data, loop.upper.data, loop.values, step, loop.kind.data, label)
+    copy.variable.name_hint = loop.variable.name_hint
+    return loop, copy

@@ -1,0 +1,1 @@
+"""The loop stage in upstream dialects."""

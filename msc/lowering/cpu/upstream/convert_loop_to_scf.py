@@ -1,0 +1,208 @@
+"""Pass `convert-loop-to-scf`: the loop stage in upstream dialects only, in a form that MLIR itself reads.
+
+Before: a loop-stage module. After: builtin, func, scf, arith, math, memref and vector; its generic form parses and
+verifies in MLIR (`iree-opt --verify-each`). What upstream cannot say, and what becomes of it:
+- a loop's kind (parallel, unroll) and label: plain scf.for, since the kinds are advice to the C compiler that change no
+  result;
+- bounds that are the largest or smallest of several expressions: arith.maxsi, arith.minsi;
+- lanes that do not lie side by side, and parts of vectors: element loads with vector.insert (xDSL has no
+  vector.from_elements) and stores; lanes that are all equal: one load and vector.broadcast;
+- loop.prefetch: nothing, as it is a hint;
+- loop.lanes: the operation that it names, in the generic form, as xDSL's definition would refuse it;
+- masks of vectors, which xDSL types i1: vectors of i1;
+- memref.alloca in a loop: at the beginning of its function, because upstream frees it only when the function returns;
+- loop.entry: refused, since upstream keeps the offset of such a view in its type, which kernels do not take;
+- ms.parameter: gone if its bytes come from %weights, an uninitialised memref.global if the program is not planned yet;
+- attributes of our dialects (ms.name, loop.schedule, ...): gone, MLIR refuses attributes of dialects it does not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, func, memref, scf, vector
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, UnitAttr, UnregisteredOp, VectorType
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.utils.hints import isa
+
+from msc.dialects import loop
+from msc.dialects.ms.structure import ParameterOp
+from msc.ir.rewriting import apply_patterns
+from msc.ir.typed import tensor_type
+from msc.lowering.cpu.affine_to_arith import Emit, expand_affine, index_constant
+from msc.lowering.cpu.buffer_types import buffer_type
+from msc.lowering.cpu.failure import refuse
+from msc.lowering.cpu.upstream.vector_masks import give_masks_their_type
+from msc.lowering.cpu.vectorize.vector_reductions import splat
+
+_OWN_DIALECTS = ("ms.", "gk.", "loop.")
+
+
+@dataclass(frozen=True)
+class ConvertLoopToScfPass(ModulePass):
+    """Convert the loop stage to upstream dialects, in a form that MLIR reads."""
+
+    name = "convert-loop-to-scf"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Convert every function of the module. Raises MSC0404 for an entry of a buffer."""
+        for entry in (inner for inner in op.walk() if isinstance(inner, loop.EntryOp)):
+            raise refuse(self.name, entry, "an entry of a buffer, as a whole buffer, has no form in upstream dialects")
+        patterns: list[RewritePattern] = [
+            _ConvertLoad(),
+            _ConvertStore(),
+            _DropPrefetch(),
+            _ConvertApply(),
+            _ConvertLanes(),
+            _ConvertFor(),
+        ]
+        apply_patterns(op, patterns, owner=self.name)
+        give_masks_their_type(op)
+        _convert_parameters(op)
+        for function in [f for f in op.walk() if isinstance(f, func.FuncOp)]:
+            _hoist_allocations(function)
+        for inner in op.walk():
+            _drop_own_attributes(inner)
+
+
+def _inserting(rewriter: PatternRewriter) -> Emit:
+    """Insert before the operation that is being rewritten."""
+
+    def emit(op: Operation) -> SSAValue:
+        rewriter.insert(op)
+        return op.results[0]
+
+    return emit
+
+
+class _ConvertFor(RewritePattern):
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: loop.ForOp, rewriter: PatternRewriter, /) -> None:
+        emit = _inserting(rewriter)
+        lower = _extreme(emit, op.lower.data, op.values, arith.MaxSIOp)
+        upper = _extreme(emit, op.upper.data, op.values, arith.MinSIOp)
+        step = index_constant(emit, op.step.value.data)
+        body = rewriter.move_region_contents_to_new_regions(op.body)
+        body.block.add_op(scf.YieldOp())
+        rewriter.replace(op, scf.ForOp(lower, upper, step, [], body), [])
+
+
+def _extreme(
+    emit: Emit, bound: AffineMap, values: Sequence[SSAValue], combine: Callable[[SSAValue, SSAValue], Operation]
+) -> SSAValue:
+    first, *others = [expand_affine(emit, expr, values) for expr in bound.results]
+    for other in others:
+        first = emit(combine(first, other))
+    return first
+
+
+class _DropPrefetch(RewritePattern):
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: loop.PrefetchOp, rewriter: PatternRewriter, /) -> None:
+        rewriter.erase(op)
+
+
+class _ConvertApply(RewritePattern):
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: loop.ApplyOp, rewriter: PatternRewriter, /) -> None:
+        value = expand_affine(_inserting(rewriter), op.map.data.results[0], op.values)
+        rewriter.replace(op, [], [value])
+
+
+class _ConvertLanes(RewritePattern):
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: loop.LanesOp, rewriter: PatternRewriter, /) -> None:
+        properties = {} if op.predicate is None else {"predicate": op.predicate}
+        upstream = UnregisteredOp.with_name(op.operation.data)
+        new = upstream.create(operands=op.arguments, result_types=[op.result.type], properties=properties)
+        rewriter.replace(op, new)
+
+
+class _ConvertLoad(RewritePattern):
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: loop.LoadOp, rewriter: PatternRewriter, /) -> None:
+        emit, type_ = _inserting(rewriter), op.result.type
+        if not isa(type_, VectorType[Attribute]):
+            rewriter.replace(op, memref.LoadOp.get(op.source, _lane(emit, op, 0)))
+        elif not any(op.lane_steps):
+            element = emit(memref.LoadOp.get(op.source, _lane(emit, op, 0)))
+            rewriter.replace(op, vector.BroadcastOp(element, type_))
+        elif _is_whole(op):
+            rewriter.replace(op, vector.LoadOp(op.source, _lane(emit, op, 0), type_))
+        else:
+            rewriter.replace(op, [], [_gather(emit, op, type_)])
+
+
+def _gather(emit: Emit, op: loop.LoadOp, type_: VectorType[Attribute]) -> SSAValue:
+    """The lanes one by one; all are the first at first, or zeros if not all are loaded."""
+    loaded = [emit(memref.LoadOp.get(op.source, _lane(emit, op, k))) for k in range(op.touched_lanes)]
+    whole = op.touched_lanes == op.all_lanes
+    start = vector.BroadcastOp(loaded[0], type_) if whole else arith.ConstantOp(splat(0, type_))
+    result = emit(start)
+    for k, element in enumerate(loaded[whole:], start=whole):
+        result = emit(vector.InsertOp(element, result, [k]))
+    return result
+
+
+class _ConvertStore(RewritePattern):
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: loop.StoreOp, rewriter: PatternRewriter, /) -> None:
+        emit, type_ = _inserting(rewriter), op.value.type
+        if not isa(type_, VectorType[Attribute]):
+            rewriter.replace(op, memref.StoreOp.get(op.value, op.target, _lane(emit, op, 0)))
+        elif _is_whole(op):
+            rewriter.replace(op, vector.StoreOp(op.value, op.target, _lane(emit, op, 0)))
+        else:
+            for k in range(op.touched_lanes):
+                element = emit(vector.ExtractOp(op.value, [k], type_.element_type))
+                rewriter.insert(memref.StoreOp.get(element, op.target, _lane(emit, op, k)))
+            rewriter.erase(op)
+
+
+def _is_whole(op: loop.AccessOp) -> bool:
+    return op.is_contiguous and op.touched_lanes == op.all_lanes
+
+
+def _lane(emit: Emit, op: loop.AccessOp, lane: int) -> list[SSAValue]:
+    """The indices of a lane."""
+    exprs = [_moved(expr, step * lane) for expr, step in zip(op.map.results, op.lane_steps, strict=True)]
+    return [expand_affine(emit, expr, op.indices) for expr in exprs]
+
+
+def _moved(expr: AffineExpr, distance: int) -> AffineExpr:
+    return expr + distance if distance else expr
+
+
+def _convert_parameters(module: ModuleOp) -> None:
+    used = {op.name_.string_value() for op in module.walk() if isinstance(op, memref.GetGlobalOp)}
+    for op in [op for op in module.body.block.ops if isinstance(op, ParameterOp)]:
+        if op.symbol in used:
+            type_ = buffer_type(tensor_type(op.type))
+            module.body.block.insert_op_before(memref.GlobalOp.get(StringAttr(op.symbol), type_, UnitAttr()), op)
+        module.body.block.erase_op(op)
+
+
+def _hoist_allocations(function: func.FuncOp) -> None:
+    block = function.body.block
+    for op in [op for op in function.walk() if isinstance(op, memref.AllocaOp)]:
+        op.detach()
+        block.insert_op_before(op, next(iter(block.ops)))
+
+
+def _drop_own_attributes(op: Operation) -> None:
+    op.attributes = {name: value for name, value in op.attributes.items() if not name.startswith(_OWN_DIALECTS)}
+    if isinstance(op, func.FuncOp):
+        op.arg_attrs = _without_own(op.arg_attrs)
+        op.res_attrs = _without_own(op.res_attrs)
+
+
+def _without_own(attributes: ArrayAttr[DictionaryAttr] | None) -> ArrayAttr[DictionaryAttr] | None:
+    if attributes is None:
+        return None
+    kept = [{n: v for n, v in a.data.items() if not n.startswith(_OWN_DIALECTS)} for a in attributes]
+    return ArrayAttr([DictionaryAttr(a) for a in kept]) if any(kept) else None

@@ -1,0 +1,1 @@
+"""Vector loops to vector operations."""

@@ -1,0 +1,202 @@
+"""One vector's worth of a straight-line loop body.
+
+Values that do not depend on the loop variable stay scalar and are broadcast where they meet a vector. Loads and stores
+keep their affine index; the steps between lanes are the coefficients of the loop variable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects import arith, memref, vector
+from xdsl.dialects.builtin import (
+    IntegerAttr,
+    MemRefType,
+    VectorType,
+    i64,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
+
+from msc.dialects.loop import ApplyOp, ForOp, LanesOp, LoadOp, StoreOp
+from msc.ir.typed import memref_type
+from msc.lowering.cpu.vectorize.vector_rests import Rest
+from msc.poly.affine import linear_form, simplified
+
+
+class NotVectorisable(Exception):
+    """A loop that has no vector form; the message says why."""
+
+
+_ON_LANES = frozenset(
+    "arith.cmpf arith.cmpi arith.select arith.sitofp arith.uitofp arith.fptosi arith.fptoui arith.extsi arith.extui "
+    "arith.trunci arith.extf arith.truncf arith.bitcast".split()
+)
+"""Operations that xDSL takes only on scalars: on vectors they are `loop.lanes`."""
+
+
+class VectorBody:
+    """The operations of a loop body for the lanes from `at`, an expression over `variables`.
+
+    `updates` are the stores that sum over lanes; instead of being emitted, their summands are left in `partial`.
+    With one lane the body is the scalar one. For a `rest` of the iterations, only the first lanes count.
+    """
+
+    def __init__(
+        self,
+        loop: ForOp,
+        at: AffineExpr,
+        variables: Sequence[SSAValue],
+        lanes: int,
+        updates: Mapping[Operation, SSAValue],
+        rest: Rest | None = None,
+    ):
+        self._loop, self._at, self._variables, self._lanes, self._updates = loop, at, tuple(variables), lanes, updates
+        self._rest = rest
+        self._values: dict[SSAValue, SSAValue] = {}
+        self._location: Operation | None = None
+        self.operations: list[Operation] = []
+        self.partial: dict[Operation, SSAValue] = {}
+        skipped = {op for store in updates for op in (store, _combiner(store), _previous(store, updates))}
+        for op in loop.body.block.ops:
+            if op in updates:
+                self.partial[op] = self._broadcast(self._value(updates[op]))
+            elif op not in skipped:
+                self._translate(op)
+
+    def _translate(self, op: Operation) -> None:
+        self._location = op
+        match op:
+            case LoadOp():
+                self._load(op)
+            case StoreOp():
+                self._store(op)
+            case arith.ConstantOp():
+                self._put(op.clone(), op)
+            case ApplyOp():
+                self._apply(op)
+            case memref.LoadOp():
+                self._uniform(op, "it reads at an index that is data")
+            case _ if op.regions or len(op.results) != 1:
+                raise NotVectorisable(f"{op.name} is in it")
+            case _:
+                self._elementwise(op)
+
+    def _uniform(self, op: Operation, otherwise: str) -> None:
+        operands = [self._value(v) for v in op.operands]
+        if self._lanes > 1 and any(isinstance(v.type, VectorType) for v in operands):
+            raise NotVectorisable(otherwise)
+        self._put(op.clone(dict(zip(op.operands, operands, strict=True))), op)
+
+    def _apply(self, op: ApplyOp) -> None:
+        map_, values, steps = self._moved(op.map.data, op.values)
+        if self._lanes > 1 and any(steps):
+            raise NotVectorisable("it computes with the loop variable")
+        self._put(ApplyOp(map_, values), op)
+
+    def _load(self, op: LoadOp) -> None:
+        map_, values, steps = self._moved(op.map, op.indices)
+        wide = self._lanes > 1 and any(steps)
+        type_ = VectorType(op.result.type, [self._lanes]) if wide else op.result.type
+        part = self._part(op.source, map_, steps) if wide else None
+        self._put(LoadOp(op.source, map_, values, type_, steps if wide else None, part), op)
+
+    def _store(self, op: StoreOp) -> None:
+        map_, values, steps = self._moved(op.map, op.indices)
+        value = self._value(op.value)
+        if self._lanes > 1:
+            if not any(steps):
+                raise NotVectorisable("it writes one place in every iteration")
+            value = self._broadcast(value)
+        part = self._part(op.target, map_, steps)
+        self._put(StoreOp(value, op.target, map_, values, steps if self._lanes > 1 else None, part), op)
+
+    def _part(self, buffer: SSAValue, map_: AffineMap, steps: Sequence[int]) -> int | None:
+        return self._rest.part(buffer, map_, steps, self._lanes) if self._rest is not None else None
+
+    def _elementwise(self, op: Operation) -> None:
+        operands = [self._value(v) for v in op.operands]
+        if not any(isinstance(v.type, VectorType) for v in operands):
+            self._put(op.clone(dict(zip(op.operands, operands, strict=True))), op)
+            return
+        operands = [self._broadcast(v) for v in operands]
+        type_ = VectorType(op.results[0].type, [self._lanes])
+        if op.name in _ON_LANES:
+            self._put(LanesOp(op.name, operands, type_, _predicate(op)), op)
+        elif isinstance(op, LanesOp):
+            self._put(LanesOp(op.operation.data, operands, type_, op.predicate), op)
+        else:
+            self._put(type(op).create(operands=operands, result_types=[type_], properties=op.properties), op)
+
+    def _moved(self, map_: AffineMap, indices: Sequence[SSAValue]) -> tuple[AffineMap, list[SSAValue], tuple[int, ...]]:
+        """The index with the loop variable replaced by where the lanes start, and the steps between lanes."""
+        kept = [v for v in indices if v is not self._loop.variable]
+        values = [*self._variables, *kept]
+        shift = len(self._variables)
+        place = {v: AffineExpr.dimension(shift + i) for i, v in enumerate(kept)}
+        replacement = [self._at if v is self._loop.variable else place[v] for v in indices]
+        results = [simplified(r.replace_dims_and_symbols(replacement, [])) for r in map_.results]
+        position = list(indices).index(self._loop.variable) if self._loop.variable in indices else None
+        steps = tuple(_step(r, position) for r in map_.results)
+        return *_over_used(results, values), steps
+
+    def _value(self, value: SSAValue) -> SSAValue:
+        return self._values.get(value, value)
+
+    def _broadcast(self, value: SSAValue) -> SSAValue:
+        if isinstance(value.type, VectorType) or self._lanes == 1:
+            return value
+        op = vector.BroadcastOp(value, VectorType(value.type, [self._lanes]))
+        return self._add(op).results[0]
+
+    def _put(self, op: Operation, original: Operation) -> None:
+        self._add(op)
+        for old, new in zip(original.results, op.results, strict=True):
+            self._values[old] = new
+
+    def _add(self, op: Operation) -> Operation:
+        if self._location is not None:
+            op.location = self._location.location
+        self.operations.append(op)
+        return op
+
+
+def _over_used(results: Sequence[AffineExpr], values: Sequence[SSAValue]) -> tuple[AffineMap, list[SSAValue]]:
+    full = AffineMap(len(values), 0, tuple(results))
+    used = sorted(full.used_dims())
+    renamed = [AffineExpr.dimension(used.index(d)) if d in used else AffineExpr.constant(0) for d in range(len(values))]
+    exprs = tuple(r.replace_dims_and_symbols(renamed, []) for r in results)
+    return AffineMap(len(used), 0, exprs), [values[d] for d in used]
+
+
+def _step(expr: AffineExpr, position: int | None) -> int:
+    if position is None:
+        return 0
+    form = linear_form(expr)
+    if form is None:
+        raise NotVectorisable("an index divides by a constant")
+    return form.coefficients.get(position, 0)
+
+
+def _predicate(op: Operation) -> IntegerAttr | None:
+    return IntegerAttr(op.predicate.value.data, i64) if isinstance(op, arith.CmpfOp | arith.CmpiOp) else None
+
+
+def _combiner(store: Operation) -> Operation:
+    owner = store.operands[0].owner
+    assert isinstance(owner, Operation)
+    return owner
+
+
+def _previous(store: Operation, updates: Mapping[Operation, SSAValue]) -> Operation:
+    """The load of what the update adds to: the operand of the combiner that is not the summand."""
+    combiner = _combiner(store)
+    previous = next(v for v in combiner.operands if v is not updates[store])
+    assert isinstance(previous.owner, Operation)
+    return previous.owner
+
+
+def buffer_of(store: Operation) -> MemRefType[Attribute]:
+    """The type of the buffer that a store writes."""
+    assert isinstance(store, StoreOp)
+    return memref_type(store.target)
