@@ -15,8 +15,8 @@ from msc.driver.passes.pass_manager import PassManager
 from msc.driver.passes.pipeline import build_pipeline
 from msc.driver.passes.stages import STAGE
 from msc.driver.passes.switches import switched
-from msc.graph_kernel.lift_sizes import LiftSizes
-from msc.graph_kernel.size_comparison import Sample
+from msc.graph.shapes.lift_sizes import LiftSizes
+from msc.graph.shapes.size_comparison import Sample
 
 
 def with_samples(passes: Sequence[ModulePass], model: Model, options: CompileOptions) -> list[ModulePass]:

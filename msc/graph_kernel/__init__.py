@@ -1,1 +1,1 @@
-"""Graph passes: composite operations to basic ones, work on weights to compile time, and what becomes one kernel."""
+"""Level 5: what becomes one kernel, and how its operands lie in memory."""

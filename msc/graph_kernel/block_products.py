@@ -18,9 +18,9 @@ from msc.dialects.ms.entries import EntryOp
 from msc.dialects.ms.linear import MatmulOp
 from msc.dialects.ms.movement import BroadcastToOp, TransposeOp
 from msc.dialects.open_sizes import has_open_sizes
-from msc.graph_kernel.expanders.emitter import Emitter
-from msc.graph_kernel.graph_loops import index, loop_over, put_in_place
-from msc.graph_kernel.pack_operands import ROWS_THAT_PAY
+from msc.graph.emitter import Emitter
+from msc.graph.graph_loops import index, loop_over, put_in_place
+from msc.graph_kernel.layout.pack_operands import ROWS_THAT_PAY
 from msc.targets.cpu import SUMS_IN_FLIGHT, CpuTarget, cpu_target
 
 LEAST_STEPS = 16

@@ -7,8 +7,8 @@ from pathlib import Path
 from msc import __version__
 from msc.driver.models.reading_models import Model
 from msc.exporters.onnx import export_model
-from msc.graph_kernel.infer_shapes import InferShapes
-from msc.graph_kernel.inline_calls import InlineCalls
+from msc.graph.inline_calls import InlineCalls
+from msc.graph.shapes.infer_shapes import InferShapes
 from msc.support.diagnostics import Diagnostic, MscError
 
 LARGEST = (1 << 31) - 1

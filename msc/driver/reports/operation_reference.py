@@ -20,7 +20,7 @@ from msc.dialects.ms.examples import example, has_example
 from msc.dialects.ms.properties import kind_of, value_text
 from msc.dialects.ms.syntax import SEGMENTS
 from msc.driver.passes.registry import load_pass, new_context
-from msc.graph_kernel.origins import ORIGIN
+from msc.graph.origins import ORIGIN
 from msc.ir.reading import parse_module
 from msc.ir.verification import verify_module
 from msc.poly.statement_text import statement_lines

@@ -11,7 +11,7 @@ from msc.analysis.flops import flops
 from msc.analysis.kernels import kernel_summaries
 from msc.analysis.patterns import AreaPattern, Pattern, pattern_of
 from msc.dialects.ms.constants import splat_of
-from msc.graph_kernel.cluster_kernels import ClusterKernels
+from msc.graph_kernel.fusion.cluster_kernels import ClusterKernels
 from tests.unit.graph_kernel.graphs import function, main_of, run
 
 X = "%x: tensor<2x6x7x5xf32>"

@@ -12,13 +12,13 @@ from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.base import BasicOp
-from msc.graph_kernel.canonicalize_ms import CanonicalizeMs
-from msc.graph_kernel.cluster_kernels import ClusterKernels
-from msc.graph_kernel.expand_composites import ExpandComposites
-from msc.graph_kernel.fold_batch_norm import FoldBatchNorm
-from msc.graph_kernel.hoist_parameters import HoistParameters
-from msc.graph_kernel.outline_constants import OutlineConstants
-from msc.graph_kernel.sink_views import SinkViews
+from msc.graph.expand.expand_composites import ExpandComposites
+from msc.graph.simplify.canonicalize_ms import CanonicalizeMs
+from msc.graph.simplify.fold_batch_norm import FoldBatchNorm
+from msc.graph.simplify.sink_views import SinkViews
+from msc.graph.weights.hoist_parameters import HoistParameters
+from msc.graph.weights.outline_constants import OutlineConstants
+from msc.graph_kernel.fusion.cluster_kernels import ClusterKernels
 from tests.unit.graph_kernel.graphs import main_of, random_inputs, random_weights, read, results, run
 
 Shape = tuple[int, ...]

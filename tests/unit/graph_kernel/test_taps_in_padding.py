@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp
 
 from msc.dialects.ms.convolution import ConvolutionOp
-from msc.graph_kernel.canonicalize_ms import CanonicalizeMs
+from msc.graph.simplify.canonicalize_ms import CanonicalizeMs
 from tests.unit.graph_kernel.graphs import function, random_inputs, results, run
 
 

@@ -16,7 +16,7 @@ from msc import MscError
 from msc.driver import compile as compile_module
 from msc.driver.passes.opt import OptOptions, run_opt
 from msc.driver.passes.reproducer import KEPT, with_reproducer
-from msc.graph_kernel.cluster_kernels import ClusterKernels
+from msc.graph_kernel.fusion.cluster_kernels import ClusterKernels
 from msc.support.failures import Door, diagnosed
 
 

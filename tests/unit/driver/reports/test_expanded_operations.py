@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from safetensors.numpy import save
 
 import msc
+from tests.unit.graph.expand.test_expanders import ACTIVATIONS, OF_X, OTHERS, X
 from tests.unit.graph_kernel.graphs import Array, function, random_inputs, random_weights, read, results
-from tests.unit.graph_kernel.test_expanders import ACTIVATIONS, OF_X, OTHERS, X
 from tests.unit.graph_kernel.test_random_graphs import graphs
 
 CASES = [*(("%x: tensor<4x9xf32>", text) for text in ACTIVATIONS), *((X, text) for text in OF_X), *OTHERS]

@@ -14,7 +14,7 @@ from msc.driver.compile import Compilation, compile_model, generate_c, stage_tex
 from msc.driver.options import CompileOptions
 from msc.driver.verification import differential
 from msc.driver.verification.differential import Check, Settings, verify_model
-from msc.graph_kernel.canonicalize_ms import CanonicalizeMs
+from msc.graph.simplify.canonicalize_ms import CanonicalizeMs
 from msc.lowering.cpu.vectorize.vectorize import Vectorize
 from msc.runtime.program import CProgram
 from msc.support.diagnostics import MscError

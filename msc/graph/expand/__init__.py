@@ -1,0 +1,1 @@
+"""Composite operations to basic ones."""

@@ -1,0 +1,1 @@
+"""Shapes, and sizes that calls decide."""

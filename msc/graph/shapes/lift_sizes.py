@@ -1,0 +1,145 @@
+"""Pass `lift-sizes`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, UnitAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineExpr
+from xdsl.passes import ModulePass
+
+from msc.analysis.live_values import LiveValues
+from msc.dialects.arrays import dense_array
+from msc.dialects.ms.arithmetic import AddOp, MulOp
+from msc.dialects.ms.base import BasicOp
+from msc.dialects.ms.constants import constant_of
+from msc.dialects.ms.structure import ConstantOp
+from msc.dialects.open_sizes import LIVE, WHOLE, live_attribute, module_sizes
+from msc.graph.shapes.open_moves import with_computed_indices
+from msc.graph.shapes.size_comparison import Comparison, Differing, Sample, differs
+from msc.graph.shapes.size_expressions import Linear, linear, product
+from msc.graph.shapes.size_numbers import numbers_of, of_sizes
+from msc.ir.entry import entries, find_entry
+from msc.ir.locations import source_location
+from msc.ir.typed import static_shape
+from msc.poly.live import Factor, Size
+from msc.support.diagnostics import Diagnostic, MscError
+
+
+@dataclass(frozen=True)
+class LiftSizes(ModulePass):
+    """Make constants that come from a call's sizes expressions over them, and make sure that all else is alike.
+
+    Takes: basic operations with shapes of the largest sizes (`ms.sizes`), and `samples`: the same model at other sizes,
+    as far through the compiler, given by the driver. Gives: the attribute `ms.size` on each constant whose value is
+    another at other sizes, but linear in them, and `ms.live` on each result of @main of which all is computed, whatever
+    the sizes, but less is meant; what moves elements along open axes becomes gathers (`open_moves`). Raises MSC0208 for
+    everything else in which the model at a sample is not the model here, restricted to what is live: other operations,
+    other indices, other parameters.
+    """
+
+    name = "lift-sizes"
+    samples: tuple[Sample, ...] = field(default=(), repr=False)
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        sizes = module_sizes(op)
+        if not sizes:
+            return
+        if not self.samples:
+            message = "the module leaves sizes to the call, but is not at hand at other sizes"
+            raise MscError(Diagnostic("MSC0208", message, help="start from the model, or from its gk stage"))
+        entry, *others = entries(op)
+        if others:
+            message = "a module with several entry functions leaves sizes to the call"
+            raise MscError(
+                Diagnostic("MSC0208", message, source_location(others[0]), help="give the sizes: --dim NAME=N")
+            )
+        functions = [find_entry(sample.module) for sample in self.samples]
+        same = [function for function in functions if function is not None]
+        moves = with_computed_indices(entry, same, [sample.sizes for sample in self.samples], sizes)
+        live = LiveValues(op, entry)
+        found = [Comparison(op, live, sample, moves) for sample in self.samples]
+        differing = [comparison.check() for comparison in found]
+        _cut(entry, found, sizes, self.samples)
+        _lift(differing, self.samples, [size.high for size in sizes])
+
+
+def _lift(found: Sequence[Differing], samples: Sequence[Sample], highest: Sequence[int]) -> None:
+    """Give each operand that is other numbers in some sample its expression."""
+    at = [sample.sizes for sample in samples]
+    for user, number in dict.fromkeys(place for differing in found for place in differing):
+        constant = user.operands[number].owner
+        assert isinstance(constant, ConstantOp)
+        top, values = numbers_of(constant), [numbers_of(d.get((user, number), constant)) for d in found]
+        known = [value for value in values if value is not None]
+        numbers = linear(top, known, at, highest) if top is not None and len(known) == len(values) else None
+        if numbers is None:
+            factors = product(top, known, at, highest) if top is not None and len(known) == len(values) else None
+            if factors is None:
+                reason = "it computes with a number that is no linear function of the sizes, nor their product"
+                raise differs(user, reason)
+            user.operands[number] = _multiplied(constant, *factors, highest, user)
+        elif isinstance(user, BasicOp) and numbers.is_one_number:
+            user.operands[number] = _inserted(of_sizes(constant, numbers.expression(), len(highest)), user)
+        else:
+            user.operands[number] = _computed(constant, numbers, highest, user)
+
+
+def _computed(constant: ConstantOp, numbers: Linear, highest: Sequence[int], user: Operation) -> SSAValue:
+    """The numbers as operations compute them, for what takes no constants or not those of different elements."""
+    dtype = dense_array(constant.value).dtype
+    total: SSAValue = _inserted(constant_of(numbers.constant.astype(dtype)), user)
+    for k, (part, high) in enumerate(zip(numbers.coefficients, highest, strict=True)):
+        if part.any():
+            factor = _inserted(constant_of(part.astype(dtype)), user)
+            plain = constant_of(np.array(high, dtype))
+            size = _inserted(of_sizes(plain, AffineExpr.dimension(k), len(highest)), user)
+            product = _inserted(MulOp(factor, size, result_types=None), user)
+            total = _inserted(AddOp(total, product, result_types=None), user)
+    return total
+
+
+def _multiplied(
+    constant: ConstantOp, factor: int, used: Sequence[int], highest: Sequence[int], user: Operation
+) -> SSAValue:
+    """A number times sizes, as large as the constant."""
+    array = dense_array(constant.value)
+    total: SSAValue = _inserted(constant_of(np.full(array.shape, factor, array.dtype)), user)
+    for k in used:
+        plain = constant_of(np.array(highest[k], array.dtype))
+        size = _inserted(of_sizes(plain, AffineExpr.dimension(k), len(highest)), user)
+        total = _inserted(MulOp(total, size, result_types=None), user)
+    return total
+
+
+def _inserted(op: Operation, user: Operation) -> SSAValue:
+    block = user.parent
+    assert block is not None
+    op.location = user.location
+    block.insert_op_before(op, user)
+    return op.results[0]
+
+
+def _cut(entry: FuncOp, found: Sequence[Comparison], sizes: Sequence[Size], samples: Sequence[Sample]) -> None:
+    """Note on results that are computed whole, whatever the sizes, which part of them is meant."""
+    for number in sorted({number for comparison in found for number in comparison.cut}):
+        results = entry.body.block.last_op
+        assert isinstance(results, ReturnOp)
+        shape = static_shape(results.operands[number])
+        shapes = [comparison.cut.get(number, shape) for comparison in found]
+        top, values = np.array(shape, np.int64), [np.array(s, np.int64) for s in shapes]
+        numbers = linear(top, values, [s.sizes for s in samples], [size.high for size in sizes])
+        if numbers is None:
+            raise differs(results, f"a size of output {number} is no linear function of the sizes")
+        live = tuple(
+            (Factor(n, numbers.expression(axis) if any(c[axis] for c in numbers.coefficients) else None),)
+            for axis, n in enumerate(shape)
+        )
+        given = list(entry.res_attrs or [DictionaryAttr({})] * len(results.operands))
+        given[number] = DictionaryAttr({**given[number].data, LIVE: live_attribute(live, sizes), WHOLE: UnitAttr()})
+        entry.res_attrs = ArrayAttr(given)

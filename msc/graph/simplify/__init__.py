@@ -1,0 +1,1 @@
+"""Rewrites that leave less to compute."""

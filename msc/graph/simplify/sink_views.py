@@ -1,0 +1,103 @@
+"""Pass `sink-views`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.passes import ModulePass
+
+from msc.analysis.constancy import is_constant
+from msc.dialects.ms.base import MsOp, ViewOp
+from msc.dialects.ms.elementwise import ElementwiseOp, SelectOp
+from msc.dialects.ms.shapes import Shape, known, shape_of
+from msc.dialects.ms.views import ReshapeOp
+from msc.graph.origins import ORIGIN
+from msc.ir.typed import tensor_type
+
+
+@dataclass(frozen=True)
+class SinkViews(ModulePass):
+    """Move views behind elementwise operations, so that these meet the operation whose result the view shows.
+
+    Takes: a graph of basic operations and `ms.reshape` of known sizes. Gives: the same graph in which an elementwise
+    operation on a view of a computed value works on that value, and the view shows its result; its other operands are
+    viewed in that shape too. It is done where all users of the view are elementwise and the operands allow it.
+    Keeps: results bit by bit, locations. Run it after `expand-composites` and before `cluster-kernels`.
+    Example: `ms.relu (ms.reshape (ms.matmul ...))` becomes `ms.reshape (ms.relu (ms.matmul ...))`.
+    """
+
+    name = "sink-views"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in op.ops:
+            if isinstance(function, FuncOp):
+                for inner in list(function.walk()):
+                    if isinstance(inner, ElementwiseOp | SelectOp):
+                        _sink(inner)
+
+
+def _sink(op: ElementwiseOp | SelectOp) -> None:
+    old = op.result_shape()
+    whole = (operand for index, operand in enumerate(op.operands) if op.shape(index) == old)
+    source = next(filter(None, map(_source, whole)), None)
+    if source is None or not known(old):
+        return
+    new = shape_of(tensor_type(source))
+    if old == new or not all(_fits(op.shape(i), old, new) for i in range(len(op.operands))):
+        return
+    block = op.parent_block()
+    assert block is not None
+    for index, operand in enumerate(op.operands):
+        if op.shape(index) == old:
+            op.operands[index] = _viewed(operand, new, op, block)
+    op.set_result_types(op.infer())
+    _show(op, old, block)
+
+
+def _source(operand: SSAValue) -> SSAValue | None:
+    """What a view shows, if it is computed and only elementwise operations use the view."""
+    if not isinstance(operand, OpResult) or not isinstance(operand.op, ViewOp):
+        return None
+    source = operand.op.operands[0]
+    users = [use.operation for use in operand.uses]
+    if not isinstance(source, OpResult) or is_constant(source):
+        return None
+    return source if all(isinstance(user, ElementwiseOp | SelectOp) for user in users) else None
+
+
+def _fits(operand: Shape, old: Shape, new: Shape) -> bool:
+    """Whether an operand works in the new shape: all of it, one element, or along last axes that both shapes have."""
+    if operand == old or (all(n == 1 for n in operand) and len(operand) <= len(new)):
+        return True
+    rank = len(operand)
+    return rank <= len(new) and old[-rank:] == new[-rank:] and (rank < len(old) or len(old) == len(new))
+
+
+def _viewed(operand: SSAValue, shape: Shape, before: Operation, block: Block) -> SSAValue:
+    """An operand in another shape; what a view of that shape shows, if it is one."""
+    inner = operand.op.operands[0] if isinstance(operand, OpResult) and isinstance(operand.op, ViewOp) else operand
+    if shape_of(tensor_type(inner)) == shape:
+        return inner
+    view = _reshape(inner, shape, before)
+    block.insert_op_before(view, before)
+    return view.result
+
+
+def _reshape(value: SSAValue, shape: Shape, origin: Operation) -> ReshapeOp:
+    view = ReshapeOp(value, shape=list(shape))
+    view.location = origin.location
+    view.result.name_hint = value.name_hint
+    return view
+
+
+def _show(op: MsOp, shape: Shape, block: Block) -> None:
+    """Let the users of an operation see its result in a shape."""
+    result = op.results[0]
+    view = _reshape(result, shape, op)
+    view.attributes |= {ORIGIN: op.attributes[ORIGIN]} if ORIGIN in op.attributes else {}
+    block.insert_op_after(view, op)
+    result.replace_uses_with_if(view.result, lambda use: use.operation is not view)

@@ -1,0 +1,1 @@
+"""Work on weights that moves to compile time."""

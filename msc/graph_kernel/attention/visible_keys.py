@@ -1,0 +1,158 @@
+"""Which blocks of keys each block of queries sees: those that a mask hides whole are not computed.
+
+What a mask says where it is known before a call, computed or given as data, is made a table by operations on constants
+(`value_bounds`), which the loops over keys read their bounds from. A key is hidden from a query if its power is zero
+whatever the inputs are: its score is minus infinity, or so far below a score that another key of this query surely has
+that the power underflows. So one number, the smallest of a type, hides like an infinity, but not from a query from
+which it hides all keys.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from math import inf
+
+import numpy as np
+from xdsl.dialects import arith, tensor
+from xdsl.dialects.builtin import IndexType, i64
+from xdsl.ir import Operation, SSAValue
+
+from msc.dialects.arrays import numpy_dtype
+from msc.dialects.element_types import element_type
+from msc.dialects.ms.arithmetic import AddOp, MinimumOp, SubOp
+from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.comparison import EqualOp, GreaterEqualOp, LessOp, LogicalAndOp, LogicalOrOp, NotEqualOp
+from msc.dialects.ms.elementwise import CastOp, SelectOp
+from msc.dialects.ms.indexing import IotaOp
+from msc.dialects.ms.movement import BroadcastToOp, ConcatOp
+from msc.dialects.ms.reductions import ReduceAllOp, ReduceAnyOp, ReduceMaxOp, ReduceMinOp
+from msc.dialects.ms.unary import LogicalNotOp
+from msc.graph.emitter import Emitter
+from msc.graph.value_bounds import Bounds, ValueBounds
+from msc.graph_kernel.attention.attention import Attention
+from msc.graph_kernel.attention.attention_blocks import accumulator
+from msc.graph_kernel.attention.attention_operands import Part
+from msc.ir.typed import tensor_type
+
+UNDERFLOW = 1024.0
+"""e to the power of minus this is zero in every type."""
+START, PLAIN, END = range(3)
+"""Columns of a table: the first block seen, the first of these under a mask, and the one behind the last."""
+
+
+class VisibleKeys:
+    """The tables of an attention, as operations on constants that `emit` appends."""
+
+    def __init__(self, emit: Emitter, found: Attention) -> None:
+        self._emit, self._found, self._bounds = emit, found, ValueBounds(emit)
+        self._inside: set[SSAValue] = {op.results[0] for op in (found.scores, *found.before)}
+        self._masks = [op for op in found.before if self._effect(op) is not None]
+
+    @property
+    def unmasked(self) -> Attention:
+        """The attention of a block of queries and the blocks of keys before its first one under a mask."""
+        return replace(self._found, before=tuple(op for op in self._found.before if op not in self._masks))
+
+    def table(self, rows: Part, keys: Part) -> SSAValue | None:
+        """For each block of queries the columns `START`, `PLAIN` and `END`; None if nothing is known of any mask."""
+        if not self._masks or keys.count == 1:
+            return None
+        emit, number = self._emit, self._emit(IotaOp, shape=[1, keys.count], axis=1, dtype=element_type("i64"))
+        hidden = self._of_blocks(ReduceAllOp, self._hidden, rows, keys)
+        masked = self._of_blocks(ReduceAnyOp, self._masked, rows, keys)
+
+        def extremum(operation: type[MsOp], value: SSAValue) -> SSAValue:
+            return emit(operation, value, axis=[1], keep_dims=True)
+
+        end = extremum(ReduceMaxOp, emit(SelectOp, hidden, 0, emit(AddOp, number, 1)))
+        start = extremum(ReduceMinOp, emit(SelectOp, hidden, end, number))
+        is_first = emit(LogicalAndOp, masked, emit(GreaterEqualOp, number, start))
+        plain = extremum(ReduceMinOp, emit(SelectOp, is_first, emit(MinimumOp, number, end), end))
+        return emit(ConcatOp, start, plain, end, axis=1)
+
+    def _of_blocks(self, reduction: type[MsOp], value: SSAValue, rows: Part, keys: Part) -> SSAValue:
+        """What holds of all or any pairs of blocks, `[blocks of queries, blocks of keys]`."""
+        emit = self._emit
+        part = keys.cut(emit, rows.cut(emit, value, 0), 1)
+        blocks = emit.reshape(part, (rows.count, rows.size, keys.count, keys.size))
+        return emit(reduction, blocks, axis=[1, 3])
+
+    @cached_property
+    def _hidden(self) -> SSAValue:
+        """Which keys are hidden from which queries, `[queries, keys]`, in all batches and heads."""
+        emit, score = self._emit, self._score()
+        low, high = (self._matrix(_cast(emit, v, accumulator(emit.dtype(v)))) for v in (score.low, score.high))
+        best = emit(ReduceMaxOp, low, axis=[-1], keep_dims=True)
+        hidden = emit(LogicalOrOp, emit(EqualOp, high, -inf), emit(LessOp, emit(AddOp, high, UNDERFLOW), best))
+        return self._of_all(ReduceAllOp, hidden)
+
+    @cached_property
+    def _masked(self) -> SSAValue:
+        """Which scores some mask may change, `[queries, keys]`."""
+        effects = [effect for op in self._masks if (effect := self._effect(op)) is not None]
+        found, *others = (self._of_all(ReduceAnyOp, self._matrix(effect)) for effect in effects)
+        for other in others:
+            found = self._emit(LogicalOrOp, found, other)
+        return found
+
+    def _matrix(self, value: SSAValue) -> SSAValue:
+        """A value of two axes at least."""
+        shape = self._emit.shape(value)
+        return self._emit.reshape(value, (*(1 for _ in range(2 - len(shape))), *shape))
+
+    def _of_all(self, reduction: type[MsOp], value: SSAValue) -> SSAValue:
+        """What holds in all or any batches and heads."""
+        batch = list(range(len(self._emit.shape(value)) - 2))
+        value = self._emit(reduction, value, axis=batch) if batch else value
+        return self._emit(BroadcastToOp, value, shape=list(self._found.shape[-2:]))
+
+    def _score(self) -> Bounds:
+        """Bounds of scores under masks, on the premise that no score is so large that the sum of four overflows."""
+        most = float(np.finfo(numpy_dtype(accumulator(self._found.scores.result_dtype()))).max) / 4
+        score, is_plain = self._bounds.within(self._found.scores.results[0], -most, most), True
+        for op in self._found.before:
+            assert isinstance(op, MsOp)
+            is_plain &= all(v in self._inside or tensor_type(v).element_count() == 1 for v in op.operands)
+            given = (score if v in self._inside else self._bounds.of(v) for v in op.operands)
+            score = self._bounds.within(op.results[0], -most, most) if is_plain else self._bounds.applied(op, [*given])
+        return score
+
+    def _effect(self, op: Operation) -> SSAValue | None:
+        """Where an operation may change a score; None if it is no mask, or nothing is known of it."""
+        spine = next(i for i, v in enumerate(op.operands) if v in self._inside)
+        mask = op.operands[0 if isinstance(op, SelectOp) else 1 - spine] if len(op.operands) > 1 else None
+        if mask is None or mask in self._inside or tensor_type(mask).element_count() == 1:
+            return None
+        bounds, emit = self._bounds.of(mask), self._emit
+        if not emit.shape(bounds.low) and not emit.shape(bounds.high):
+            return None
+        match op:
+            case AddOp() | SubOp() if isinstance(op, AddOp) or spine == 0:
+                return emit(LogicalOrOp, emit(NotEqualOp, bounds.low, 0.0), emit(NotEqualOp, bounds.high, 0.0))
+            case SelectOp():
+                return bounds.high if spine == 2 else emit(LogicalNotOp, bounds.low)
+            case _:
+                return None
+
+
+def columns(emit: Emitter, table: SSAValue, count: int) -> list[SSAValue]:
+    """The columns of a row of a table as indices, which lie between 0 and the number of blocks."""
+
+    def add(op: Operation) -> SSAValue:
+        emit.ops.append(op)
+        return op.results[0]
+
+    def index(value: int) -> SSAValue:
+        return add(arith.ConstantOp.from_int_and_width(value, IndexType()))
+
+    found: list[SSAValue] = []
+    for column in (START, PLAIN, END):
+        read = add(tensor.ExtractOp(table, [index(column)], i64))
+        inside = add(arith.MaxSIOp(add(arith.IndexCastOp(read, IndexType())), index(0)))
+        found.append(add(arith.MinSIOp(inside, index(count))))
+    return found
+
+
+def _cast(emit: Emitter, value: SSAValue, dtype: str) -> SSAValue:
+    return value if emit.dtype(value) == dtype else emit(CastOp, value, dtype=element_type(dtype))

@@ -1,0 +1,83 @@
+"""Pass `cluster-kernels`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block
+from xdsl.passes import ModulePass
+
+from msc.analysis.kernels import blocks_outside_kernels
+from msc.graph_kernel.fusion.areas import Area, AreaGraph
+from msc.graph_kernel.fusion.fusion_rules import Limits, decide
+from msc.graph_kernel.fusion.kernel_building import build_kernels
+
+
+@dataclass(frozen=True)
+class ClusterKernels(ModulePass):
+    """Gather basic operations into `gk.kernel`s, each of which will be one generated function.
+
+    Takes: functions of basic `ms` operations of known sizes, views, constants and parameters (after
+    `expand-composites`, `outline-constants`). Gives: the same functions in which every basic operation stands in a
+    kernel; views and `ms.get_parameter` stay outside, splat constants are copied inside. Operations are
+    put into a topological order of the kernels. Keeps: locations (a kernel's is fused), results bit by bit.
+    Attributes of a kernel: `gk.pattern`, the dominant area pattern, and `gk.reasons`, every decision taken or refused.
+
+    The model is MindSpore's graph kernel split: area patterns from the compute definitions, rules by pattern, and
+    merging only if no third kernel stands between. Options: `max-operations` and `max-reductions` of
+    one kernel; `fuse=false` makes each operation a kernel of its own.
+    Example: `ms.relu(ms.add(ms.conv2d ...))` becomes `gk.kernel "conv2d_add_relu"`.
+    """
+
+    name = "cluster-kernels"
+    max_operations: int = 200
+    max_reductions: int = 20
+    fuse: bool = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in op.ops:
+            if isinstance(function, FuncOp):
+                for block in reversed(blocks_outside_kernels(function)):
+                    self._cluster(block)
+
+    def _cluster(self, block: Block) -> None:
+        graph, limits = AreaGraph(block), Limits(self.max_operations, self.max_reductions)
+        for broadcasts in (False, True) if self.fuse else ():
+            while _grow(graph, replace(limits, broadcasts=broadcasts)):
+                pass
+        _record_refusals(graph, limits)
+        build_kernels(graph)
+
+
+def _grow(graph: AreaGraph, limits: Limits) -> bool:
+    """Merge each area with what it uses, as far as the rules let it; whether anything changed."""
+    changed = False
+    for op in [area.anchor for area in graph.areas()]:
+        while _merge_one(graph, graph.area_of(op), limits):
+            changed = True
+    return changed
+
+
+def _merge_one(graph: AreaGraph, consumer: Area, limits: Limits) -> bool:
+    if not consumer.fusible:
+        return False
+    producers = [p for p in graph.producers(consumer) if p.fusible]
+    for producer in sorted(producers, key=lambda p: (p.kind, p.first), reverse=True):
+        decision = decide(graph, producer, consumer, limits)
+        if decision.merged is not None:
+            anchor = producer.anchor if producer.kind >= consumer.kind else consumer.anchor
+            merged = graph.merge(producer, consumer, decision.merged, anchor)
+            merged.reasons.append(f"fused {consumer.anchor.name} into {producer.anchor.name}: {decision.reason}")
+            return True
+    return False
+
+
+def _record_refusals(graph: AreaGraph, limits: Limits) -> None:
+    for producer in graph.areas():
+        for consumer in graph.users(producer):
+            if producer.fusible and consumer.fusible:
+                reason = decide(graph, producer, consumer, limits).reason
+                producer.reasons.append(f"refused {consumer.anchor.name}: {reason}")

@@ -1,0 +1,160 @@
+"""Which two areas may become one, and why not: the rules of clustering.
+
+What the scheduler takes in one kernel bounds what fusion may build: elementwise operations on one shape, among them
+boxes cut out of tensors that are computed outside, one contraction, window, movement or odd reduction with an
+elementwise epilogue of its result's shape, or reductions over the same rows with all elementwise work on these rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass
+
+from xdsl.ir import Operation, OpResult
+
+from msc.analysis.patterns import AreaPattern, Pattern, is_cut
+from msc.dialects.ms.shapes import Shape, broadcast_shapes, shape_of, shape_text
+from msc.graph_kernel.fusion.areas import Area, AreaGraph, result_shapes
+from msc.ir.errors import ShapeConflict
+from msc.ir.typed import tensor_type
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How large an area may grow: operations, reductions among them, and whether it may hold several shapes.
+
+    Broadcasts inside come last: taken early, they keep their consumer from joining reductions over its rows.
+    """
+
+    operations: int = 200
+    reductions: int = 20
+    broadcasts: bool = True
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The pattern of the merged area, or None if it is refused, and the reason."""
+
+    merged: AreaPattern | None
+    reason: str
+
+
+_ALONE = {
+    Pattern.MOVEMENT: "what moves elements takes no prologue",
+    Pattern.REDUCE: "a reduction over other than the last axes takes no prologue",
+    Pattern.WINDOW: "a window reduction reads its input many times and is a kernel of its own",
+    Pattern.CONTRACTION: "a contraction reads its operands many times and takes no prologue",
+}
+
+
+def decide(graph: AreaGraph, producer: Area, consumer: Area, limits: Limits) -> Decision:
+    """Whether a consumer may be merged with a producer of its operands; both are fusible."""
+    if Pattern.OPAQUE in (producer.kind, consumer.kind):
+        return Decision(None, "an operation of several statements is a kernel of its own")
+    if any(is_cut(op) and graph.owner(op.operands[0]) is producer for op in consumer.ops):
+        return Decision(None, _ALONE[Pattern.MOVEMENT])
+    decision = _by_pattern(graph, producer, consumer)
+    if decision.merged is None:
+        return decision
+    if not limits.broadcasts and decision.merged.pattern == Pattern.BROADCAST and producer.domain != consumer.domain:
+        return Decision(None, "broadcasts inside a kernel come last")
+    if len(producer.ops) + len(consumer.ops) > limits.operations:
+        return Decision(None, f"the kernel would have more than {limits.operations} operations")
+    if decision.merged.pattern == Pattern.ROWS and _reductions(producer, consumer) > limits.reductions:
+        return Decision(None, f"the kernel would have more than {limits.reductions} reductions")
+    if graph.has_detour(producer, consumer):
+        return Decision(None, "another kernel stands between the two")
+    return decision
+
+
+def _reductions(*areas: Area) -> int:
+    ops = (op for area in areas for op in area.ops)
+    return sum(1 for op in ops if op.name.startswith("ms.reduce_"))
+
+
+def _by_pattern(graph: AreaGraph, producer: Area, consumer: Area) -> Decision:
+    if Pattern.ROWS in (producer.kind, consumer.kind) and all(
+        a.is_elementwise or _is_rows(a) for a in (producer, consumer)
+    ):
+        return _rows(producer, consumer)
+    if consumer.is_elementwise:
+        return _elementwise(graph, producer, consumer) if producer.is_elementwise else _epilogue(producer, consumer)
+    if producer.is_elementwise:
+        return _side_input(graph, producer, consumer)
+    return Decision(None, _ALONE.get(consumer.kind, "reductions over rows take no other kernel's result as prologue"))
+
+
+def _is_rows(area: Area) -> bool:
+    return area.kind == Pattern.ROWS
+
+
+def _epilogue(producer: Area, consumer: Area) -> Decision:
+    """After an anchor: elementwise work on exactly the shape of its result."""
+    if any(shape != producer.domain for shape in result_shapes(consumer)):
+        shapes = f"{shape_text(consumer.domain)}, not {shape_text(producer.domain)}"
+        return Decision(None, f"an epilogue has the shape of the result, and this has {shapes}")
+    return Decision(producer.pattern, f"elementwise epilogue, same shape {shape_text(producer.domain)}")
+
+
+def _side_input(graph: AreaGraph, producer: Area, consumer: Area) -> Decision:
+    """Before the epilogue of an anchor: elementwise work of the same shape that the anchor itself does not read."""
+    if any(graph.owner(value) is producer for value in consumer.anchor.operands):
+        return Decision(None, _ALONE[consumer.kind])
+    if any(shape != consumer.domain for shape in result_shapes(producer)):
+        return Decision(None, f"what the epilogue reads has another shape than {shape_text(consumer.domain)}")
+    return Decision(consumer.pattern, "elementwise operand of the epilogue, same shape")
+
+
+def _elementwise(graph: AreaGraph, producer: Area, consumer: Area) -> Decision:
+    merged = AreaPattern(max(producer.kind, consumer.kind), consumer.domain)
+    if producer.domain == consumer.domain:
+        return Decision(merged, f"elementwise on one shape {shape_text(consumer.domain)}")
+    if not broadcasts_to(producer.domain, consumer.domain):
+        return Decision(None, f"{shape_text(producer.domain)} does not broadcast to {shape_text(consumer.domain)}")
+    if any(user is not consumer for user in graph.users(producer)):
+        return Decision(None, f"its {shape_text(producer.domain)} result is used elsewhere too")
+    merged = AreaPattern(Pattern.BROADCAST, consumer.domain)
+    return Decision(merged, f"{shape_text(producer.domain)} is broadcast to {shape_text(consumer.domain)} inside")
+
+
+def broadcasts_to(small: Shape, large: Shape) -> bool:
+    """Whether a shape broadcasts to another one."""
+    try:
+        return broadcast_shapes("", small, large) == large
+    except ShapeConflict:
+        return False
+
+
+def _rows(producer: Area, consumer: Area) -> Decision:
+    """Reductions over the same last axes, and elementwise work on the same rows."""
+    rows = producer if _is_rows(producer) else consumer
+    ops = dict.fromkeys((*producer.ops, *consumer.ops))
+    misfit = next((op for op in ops if not _fits_rows(op, ops, rows.pattern)), None)
+    if misfit is not None:
+        text = shape_text(rows.domain)
+        return Decision(None, f"{misfit.name} does not work on the rows of {text} that are reduced")
+    return Decision(rows.pattern, f"{_role(producer, consumer)} the same rows of {shape_text(rows.domain)}")
+
+
+def _role(producer: Area, consumer: Area) -> str:
+    """What the consumer does with the rows."""
+    if not _is_rows(consumer):
+        return "elementwise on"
+    return "another reduction over" if _is_rows(producer) else "reduces"
+
+
+def row_shapes(pattern: AreaPattern) -> tuple[Shape, Shape]:
+    """The shape of one element a row, with the reduced axes as 1 and without them."""
+    kept = pattern.domain[: len(pattern.domain) - pattern.reduced]
+    return (*kept, *(1 for _ in range(pattern.reduced))), kept
+
+
+def _fits_rows(op: Operation, ops: Container[Operation], rows: AreaPattern) -> bool:
+    """Whether an operation computes rows, or one element a row, and reads nothing of another row."""
+    column, kept = row_shapes(rows)
+    shape = shape_of(tensor_type(op.results[0]))
+    if op.name.startswith("ms.reduce_"):
+        return shape in (column, kept) and shape_of(tensor_type(op.operands[0])) == rows.domain
+    inner = [v for v in op.operands if isinstance(v, OpResult) and v.op in ops]
+    reads = {shape_of(tensor_type(value)) for value in inner}
+    return shape in (rows.domain, column, kept) and reads <= {shape, column}

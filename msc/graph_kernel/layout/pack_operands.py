@@ -1,0 +1,248 @@
+"""Pass `pack-operands`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from msc.analysis.constancy import Constancy
+from msc.dialects.element_types import BYTES
+from msc.dialects.gk import KernelOp
+from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.convolution import ConvolutionOp
+from msc.dialects.ms.elementwise import IdentityOp
+from msc.dialects.ms.linear import MatrixProductOp
+from msc.dialects.ms.movement import TransposeOp
+from msc.dialects.ms.padding import PadOp
+from msc.dialects.ms.subpixel_convolution import SubpixelConvOp
+from msc.dialects.ms.views import ReshapeOp
+from msc.dialects.open_sizes import has_open_sizes
+from msc.graph_kernel.layout.pointwise import runs_along_image
+from msc.graph_kernel.layout.stored_inputs import moving_kernel, read_stored, transposition_kernel
+from msc.ir.typed import static_shape
+from msc.targets.cpu import WIDE, CpuTarget, cpu_target
+
+ROWS_THAT_PAY = 32
+"""Rows of the left operand from which packing a variable right operand costs less than it saves.
+
+It is read once a tile of rows.
+"""
+LONG_ROW_BYTES = 2048
+"""Rows of a matrix at least this far apart fall into few cache sets and a page each; nearer ones need no packing."""
+
+
+WASTE = 1.125
+"""Times its even share of panels that the busiest thread may have."""
+
+
+@dataclass(frozen=True)
+class Packing:
+    """A tensor padded to the shape `padded`, reshaped to `split`, then transposed by `perm`, is how it is stored."""
+
+    padded: tuple[int, ...]
+    split: tuple[int, ...]
+    perm: tuple[int, ...]
+
+    @property
+    def inverse(self) -> tuple[int, ...]:
+        """The transposition that undoes `perm`."""
+        return tuple(self.perm.index(k) for k in range(len(self.perm)))
+
+    def moves(self, value: SSAValue) -> list[MsOp]:
+        """The operations that store a value so."""
+        ops: list[MsOp] = []
+        shape = static_shape(value)
+        if self.padded != shape:
+            added = [there - here for here, there in zip(shape, self.padded, strict=True)]
+            ops.append(PadOp(value, pad=(*(0 for _ in shape), *added)))
+        if self.split != self.padded:
+            ops.append(ReshapeOp(ops[-1].results[0] if ops else value, shape=self.split))
+        return [*ops, TransposeOp(ops[-1].results[0] if ops else value, perm=self.perm)]
+
+
+@dataclass(frozen=True)
+class PackOperands(ModulePass):
+    """Store the right operand of contractions as the micro-kernels read it: in panels of columns.
+
+    Takes: kernels. Gives: the same kernels, in which the weights of convolutions lie output channels last and the
+    right operands of matrix products rows first, both cut into panels of the width of a register tile on `target`, the
+    last filled up with zeros; each is read through a view at the kernel's border. Weights are packed at compile time
+    (`hoist-parameters` afterwards); others by a kernel in front, where enough rows use them. An `ms.identity` in the
+    kernel itself, which its schedule makes a panel at a time, takes the place of that where a panel finds room beside
+    the rows in the second cache, or no operand does, where rows of the caller's lie so that the first keeps few of
+    them, and where calls decide sizes: views cannot cut what they leave open. Keeps: the meaning, bit by bit.
+    Options: `target`, and `threads`, which share the panels.
+    """
+
+    name = "pack-operands"
+    target: str = "native"
+    threads: int = 1
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target, constancy = cpu_target(self.target), Constancy()
+        threads = self.threads or target.cores
+        for function in op.ops:
+            if isinstance(function, FuncOp):
+                for kernel in [k for k in function.walk() if isinstance(k, KernelOp)]:
+                    _pack(kernel, target, threads, constancy)
+
+
+def _pack(kernel: KernelOp, target: CpuTarget, threads: int, constancy: Constancy) -> None:
+    for op in list(kernel.body.block.ops):
+        if not isinstance(op, ConvolutionOp | SubpixelConvOp | MatrixProductOp):
+            continue
+        right = op.operands[1]
+        if not isinstance(right, BlockArgument) or right.uses.get_length() != 1:
+            continue
+        index = right.index
+        value = kernel.inputs[index]
+        constant = constancy.of(value)
+        cut = constant or not has_open_sizes(op)
+        if isinstance(op, MatrixProductOp) and not constant and _is_staged(op, value, target, threads, cut):
+            _stage(op, right)
+            continue
+        packing = (
+            _matrix_packing(op, target, constant, cut)
+            if isinstance(op, MatrixProductOp)
+            else _weight_packing(op, target, prod(op.shape(0)[2:]) if runs_along_image(kernel) else None)
+        )
+        if packing is None or not (constant or isinstance(op, MatrixProductOp)):
+            continue
+        stored = _stored(value, packing, kernel, op, constant)
+        read_stored(kernel.body.block, index, stored, packing.inverse, packing.padded)
+        kernel.operands[index] = stored
+
+
+def _stage(op: MatrixProductOp, right: SSAValue) -> None:
+    """Let the product read a copy inside the kernel, of which the schedule makes a panel at a time."""
+    copy = IdentityOp(right)
+    copy.location = op.location
+    block = op.parent
+    assert block is not None
+    block.insert_op_before(copy, op)
+    op.operands[1] = copy.results[0]
+
+
+def _is_staged(op: MatrixProductOp, value: SSAValue, target: CpuTarget, threads: int, cut: bool) -> bool:
+    """Whether a panel at a time is as good as all at once, which takes memory for all, or `value` lies badly.
+
+    Or whether copies pay, and views cannot `cut` the operand into panels.
+    """
+    *_, rows, columns = op.shape(1)
+    if op.flag("transpose_b") or not cut:
+        return not op.flag("transpose_b") and _pays(op, columns, op.dtype(1))
+    size, m = BYTES[op.dtype(1)], op.result_shape()[-2]
+    far = rows * columns * size > target.l2 // 2 and target.rows_stream(m, rows * size, size)
+    return far or _passes_by_again(op, target, threads) or _lies_badly(op, value, target)
+
+
+def _passes_by_again(op: MatrixProductOp, target: CpuTarget, threads: int) -> bool:
+    """Whether all rows, which are read again for each panel, stay in the second cache, beside one of WIDE vectors.
+
+    Threads share the panels evenly.
+    """
+    *batch, rows, columns = op.shape(1)
+    size, m = BYTES[op.dtype(1)], op.result_shape()[-2]
+    stays = m * rows * size <= target.l2 // 2 and target.keeps_wide_panel(rows * size, size)
+    panels = prod(batch) * -(-columns // (WIDE * target.lanes(size)))
+    return stays and _pays(op, columns, op.dtype(1)) and -(-panels // threads) * threads <= WASTE * panels
+
+
+def _lies_badly(op: MatrixProductOp, value: SSAValue, target: CpuTarget) -> bool:
+    """Whether rows of a panel share sets of the first cache, and may begin within a line, as the caller's arrays may.
+
+    Then each tile of rows reads all vectors anew from the second cache, each from two lines, of which prefetches ask
+    for one. Rows that are further apart are packed in any case.
+    """
+    *_, rows, columns = op.shape(1)
+    size = BYTES[op.dtype(1)]
+    callers = isinstance(value, BlockArgument) and isinstance(value.owner.parent_op(), FuncOp)
+    again = op.result_shape()[-2] >= 4 * ROWS_THAT_PAY and columns > target.panels(size)[0]
+    return callers and again and columns * size < LONG_ROW_BYTES and rows > target.rows_kept(columns * size)
+
+
+def _stored(value: SSAValue, packing: Packing, kernel: KernelOp, op: Operation, constant: bool) -> SSAValue:
+    """The packed value: operations on a weight, which will be hoisted, else a kernel, of a view where that suffices."""
+    block = kernel.parent
+    assert block is not None
+    moves = packing.moves(value)
+    if not constant and packing.padded == static_shape(value):
+        *views, _ = moves
+        moves = [*views, transposition_kernel("pack", views[-1].results[0] if views else value, packing.perm)]
+    elif not constant:
+        moves = [moving_kernel("pack", value, packing.moves)]
+    for moved in moves:
+        moved.location = op.location
+        block.insert_op_before(moved, kernel)
+    return moves[-1].results[0]
+
+
+def _panel(columns: int, dtype: str, target: CpuTarget, rows: int | None = None, steps: int = 0) -> int | None:
+    """The width of panels: the best that divides the columns, or else the best; None where there is nothing to cut.
+
+    `rows` of `steps` elements are what the panels are multiplied by.
+    """
+    size = BYTES[dtype]
+    widths = target.panels(size, rows, steps * size)
+    width = next((w for w in widths if columns % w == 0), widths[0])
+    return width if columns > width else None
+
+
+def _row_panel(rows: int, columns: int, dtype: str, target: CpuTarget) -> int | None:
+    """The height of panels of rows, of which a register tile reads one line a step: as even as fill its registers."""
+    panels = -(-rows // target.tile_rows(columns, BYTES[dtype]))
+    return -(-rows // panels) if panels > 1 else None
+
+
+def _weight_packing(op: ConvolutionOp | SubpixelConvOp, target: CpuTarget, places: int | None) -> Packing:
+    """`[..., oc, ic, k...]` to `[..., panel, k..., ic, oc in panel]`, or to `[..., k..., ic, oc]` without panels.
+
+    Panels are as wide as a register tile has columns; as it has rows, where vectors run along an image of `places`.
+    """
+    count = op.axes if isinstance(op, SubpixelConvOp) else 0
+    shape, lead, dtype = op.shape(1), tuple(range(count)), op.dtype(1)
+    outputs, inputs, *kernel = shape[count:]
+    taps = range(count + 2, count + 2 + len(kernel))
+    panel = _panel(outputs, dtype, target) if places is None else _row_panel(outputs, places, dtype, target)
+    if panel is None or op.int_("group") > 1:
+        return Packing(shape, shape, (*lead, *taps, count + 1, count))
+    panels = -(-outputs // panel)
+    padded, split = (panels * panel, inputs, *kernel), (panels, panel, inputs, *kernel)
+    before = shape[:count]
+    return Packing((*before, *padded), (*before, *split), (*lead, count, *(t + 1 for t in taps), count + 2, count + 1))
+
+
+def _matrix_packing(op: MatrixProductOp, target: CpuTarget, constant: bool, cut: bool) -> Packing | None:
+    """`[..., k, n]` or `[..., n, k]` to `[..., panel, k, n in panel]`; None to leave it as it is.
+
+    Without `cut` to `[..., k, n]`.
+    """
+    *batch, rows, columns = op.shape(1)
+    transposed, dtype = op.flag("transpose_b"), op.dtype(1)
+    n = rows if transposed else columns
+    if not constant and not _pays(op, n, dtype):
+        return None
+    lead, count = tuple(range(len(batch))), len(batch)
+    panel = _panel(n, dtype, target, op.result_shape()[-2], columns if transposed else rows) if cut else None
+    if panel is None:
+        return Packing(op.shape(1), op.shape(1), (*lead, count + 1, count)) if transposed else None
+    panels = -(-n // panel)
+    if transposed:
+        padded, split = (*batch, panels * panel, columns), (*batch, panels, panel, columns)
+        return Packing(padded, split, (*lead, count, count + 2, count + 1))
+    padded, split = (*batch, rows, panels * panel), (*batch, rows, panels, panel)
+    return Packing(padded, split, (*lead, count + 1, count, count + 2))
+
+
+def _pays(op: MatrixProductOp, n: int, dtype: str) -> bool:
+    """Whether packing a variable operand costs less than it saves."""
+    m = op.result_shape()[-2]
+    if op.flag("transpose_b"):
+        return m >= ROWS_THAT_PAY
+    return m >= 4 * ROWS_THAT_PAY and n * BYTES[dtype] >= LONG_ROW_BYTES

@@ -1,0 +1,1 @@
+"""Winograd convolutions as kernels."""

@@ -1,0 +1,86 @@
+"""Pass `winograd`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import BlockArgument
+from xdsl.passes import ModulePass
+
+from msc.analysis.constancy import is_constant
+from msc.dialects.element_types import BYTES
+from msc.dialects.gk import KernelOp
+from msc.dialects.ms.convolution import Conv2dOp
+from msc.dialects.open_sizes import has_open_sizes
+from msc.graph_kernel.winograd.minimal_filtering import TAPS, TILES
+from msc.graph_kernel.winograd.winograd_cost import Sizes, cheapest_block, cheapest_tile
+from msc.graph_kernel.winograd.winograd_kernels import WinogradKernels
+from msc.targets.cpu import cpu_target
+
+
+@dataclass(frozen=True)
+class Winograd(ModulePass):
+    """Compute 3x3 convolutions by minimal filtering, where that takes less time.
+
+    Takes: kernels. Gives: in place of a kernel around a dense f32 `ms.conv2d` of 3x3 taps, stride 1 and constant
+    weights three kernels: overlapping tiles of the image are transformed, multiplied with the transformed weights (a
+    product of matrices for each place in a tile), and transformed back, with what followed the convolution. Weights
+    are transformed at compile time (`hoist-parameters` afterwards). Where tiles do not fill the image, it is padded,
+    and the result cut; so are channels then, if few more fill whole vectors. Keeps: the meaning up to rounding, which
+    docs/numerics.md bounds.
+    It works on a block of rows of tiles at a time where these stay in the second cache (`gk.blocks`; `fuse-blocks`
+    makes one function of the three), unless calls decide sizes.
+    Options: `target`, whose cost model chooses tiles of 2x2 or 4x4 results or none, and blocks for `threads` to share;
+    `tile` is one for all that can, `rows` of tiles (0: all) the block of all that they divide.
+    Run it after `cluster-kernels` and before `fuse-pads`.
+    Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2015.
+    """
+
+    name = "winograd"
+    target: str = "native"
+    tile: int = 0
+    rows: int | None = None
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        if self.tile not in (0, *TILES):
+            raise ValueError(f"tile is {self.tile}; it is 0 (by the cost model), {' or '.join(map(str, TILES))}")
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        is_open = has_open_sizes(op)
+        for kernel in [k for k in op.walk() if isinstance(k, KernelOp)]:
+            conv = _fitting_convolution(kernel)
+            tile = self._tile(conv) if conv is not None else None
+            if conv is not None and tile is not None:
+                block = 0 if is_open else self._block(conv, tile)
+                lanes = cpu_target(self.target).lanes(BYTES[conv.dtype(0)])
+                WinogradKernels(kernel, conv, tile, block, lanes).replace()
+
+    def _tile(self, conv: Conv2dOp) -> int | None:
+        return self.tile or cheapest_tile(Sizes.of(conv), cpu_target(self.target))
+
+    def _block(self, conv: Conv2dOp, tile: int) -> int:
+        """Rows of tiles in a block, 0 for all tiles in one."""
+        sizes, target = Sizes.of(conv), cpu_target(self.target)
+        if self.rows is None:
+            return cheapest_block(sizes, tile, target, self.threads or target.cores)
+        return self.rows if self.rows and sizes.rows(tile) % self.rows == 0 else 0
+
+
+def _fitting_convolution(kernel: KernelOp) -> Conv2dOp | None:
+    """The one convolution of the kernel, if it is of the form that is taken and reads inputs of the kernel."""
+    found = [op for op in kernel.body.block.ops if isinstance(op, Conv2dOp)]
+    if len(found) != 1 or not _fits(found[0]):
+        return None
+    weight = found[0].weight
+    if not all(isinstance(v, BlockArgument) and v.uses.get_length() == 1 for v in found[0].operands):
+        return None
+    return found[0] if isinstance(weight, BlockArgument) and is_constant(kernel.inputs[weight.index]) else None
+
+
+def _fits(conv: Conv2dOp) -> bool:
+    """Dense, of 3x3 taps, not strided, of f32: f16 and bf16 have no digits to lose."""
+    plain = {*conv.ints("stride"), *conv.ints("dilation"), conv.int_("group")} == {1}
+    return plain and conv.dtype(0) == "f32" and conv.shape(1)[2:] == (TAPS, TAPS) and 0 not in conv.result_shape()

@@ -1,0 +1,116 @@
+"""Whether minimal filtering makes a convolution faster, by an analytical model; nothing is measured.
+
+Products run at a share of the peak, weights stream from memory (those of a network do not stay in a cache), and the
+transformations cost some instructions and the traffic of what they write and the product reads again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from msc.dialects.ms.convolution import Conv2dOp
+from msc.graph_kernel.winograd.minimal_filtering import TAPS, TILES
+from msc.targets.cpu import SUMS_IN_FLIGHT, CpuTarget
+
+_ELEMENT_BYTES = 4
+_PORTS = 2
+"""Multiply-adds of vectors a cycle."""
+_SLIDING_SHARE, _PRODUCT_SHARE = 0.75, 0.6
+"""Of the peak, that a sliding window and a product of matrices for each place reach."""
+_MEMORY, _BEYOND_L2, _L2 = 3.0, 10.0, 24.0
+"""Bytes a cycle that one core sustains from memory, from the third cache, from the second."""
+_TRANSFORMATION = 4.0
+"""Cycles to transform one vector of one place in a tile, there or back."""
+_LEAST_TILES = SUMS_IN_FLIGHT
+"""Of a block: rows of a register tile, even of one vector each."""
+_WASTE = 1.125
+"""Times its even share of blocks that the busiest thread may have."""
+_GAIN = 1.15
+"""How much faster it must be by the model to be taken."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """A convolution: channels in and out, and the results along the two axes of each of `batch` images."""
+
+    batch: int
+    inputs: int
+    outputs: int
+    height: int
+    width: int
+
+    @staticmethod
+    def of(conv: Conv2dOp) -> Sizes:
+        batch, outputs, height, width = conv.result_shape()
+        return Sizes(batch, conv.shape(1)[1], outputs, height, width)
+
+    def rows(self, tile: int) -> int:
+        """Rows of tiles in an image."""
+        return -(-self.height // tile)
+
+    def columns(self, tile: int) -> int:
+        """Tiles in a row."""
+        return -(-self.width // tile)
+
+
+def cheapest_tile(sizes: Sizes, target: CpuTarget) -> int | None:
+    """Results of a tile along an axis, or None where sliding is about as fast."""
+    cost, tile = min((filtering_cycles(sizes, tile, target), tile) for tile in TILES)
+    return tile if cost * _GAIN < sliding_cycles(sizes, target) else None
+
+
+def sliding_cycles(sizes: Sizes, target: CpuTarget) -> float:
+    """Of the convolution as it is defined."""
+    results = sizes.batch * sizes.height * sizes.width
+    return _multiplying(results * TAPS**2, sizes, target, _SLIDING_SHARE) + _weights(TAPS**2, sizes)
+
+
+def filtering_cycles(sizes: Sizes, tile: int, target: CpuTarget) -> float:
+    """By tiles of `tile` results along each axis."""
+    places = (tile + TAPS - 1) ** 2
+    tiles = sizes.batch * sizes.rows(tile) * sizes.columns(tile)
+    product = _multiplying(tiles * places, sizes, target, _PRODUCT_SHARE) + _weights(places, sizes)
+    both = tiles * places * (_vectors(sizes.inputs, target) + _vectors(sizes.outputs, target))
+    near = both * target.vector_bytes < target.l2
+    return product + both * (_TRANSFORMATION + target.vector_bytes / (_L2 if near else _BEYOND_L2))
+
+
+def cheapest_block(sizes: Sizes, tile: int, target: CpuTarget, threads: int) -> int:
+    """Rows of tiles that are transformed, multiplied and transformed back before the next ones, 0 for all at once.
+
+    What counts are the bytes from beyond the second cache for each thread. All at once, transformed tiles and their
+    products are written there and read again; in blocks, they stay, but each block reads the weights, unless these stay
+    too. Of blocks that cost the same the smallest take the least memory.
+    """
+    rows, weights = sizes.rows(tile), _weight_bytes((tile + TAPS - 1) ** 2, sizes)
+    whole = sizes.batch * rows * _row_bytes(sizes, tile)
+    costs = {0: (weights + (2 * whole if threads > 1 or whole > target.l2 else 0)) / threads}
+    for block in (n for n in range(1, rows + 1) if rows % n == 0):
+        held, blocks = block * _row_bytes(sizes, tile), sizes.batch * rows // block
+        most = -(-blocks // threads)
+        if block * sizes.columns(tile) < _LEAST_TILES or held > target.l2 // 2:
+            continue
+        if most * threads <= _WASTE * blocks:
+            costs[block] = weights * (1 if weights + held <= target.l2 else most)
+    return min(costs, key=lambda block: (costs[block], block or rows))
+
+
+def _row_bytes(sizes: Sizes, tile: int) -> int:
+    """Of a row of tiles, transformed, and their products."""
+    return (tile + TAPS - 1) ** 2 * sizes.columns(tile) * (sizes.inputs + sizes.outputs) * _ELEMENT_BYTES
+
+
+def _weight_bytes(places: int, sizes: Sizes) -> int:
+    return places * sizes.inputs * sizes.outputs * _ELEMENT_BYTES
+
+
+def _multiplying(rows: int, sizes: Sizes, target: CpuTarget, share: float) -> float:
+    return rows * sizes.inputs * _vectors(sizes.outputs, target) / _PORTS / share
+
+
+def _weights(places: int, sizes: Sizes) -> float:
+    return _weight_bytes(places, sizes) / _MEMORY
+
+
+def _vectors(channels: int, target: CpuTarget) -> int:
+    return -(-channels // target.lanes(_ELEMENT_BYTES))

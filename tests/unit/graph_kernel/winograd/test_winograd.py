@@ -1,0 +1,237 @@
+"""Pass `winograd`: exact matrices, the results of many shapes within the stated bound, what is taken and what not."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from fractions import Fraction
+from itertools import chain
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+from msc.dialects.gk import KernelOp
+from msc.graph.expand.expand_composites import ExpandComposites
+from msc.graph.weights.hoist_parameters import HoistParameters
+from msc.graph_kernel.fusion.cluster_kernels import ClusterKernels
+from msc.graph_kernel.winograd.minimal_filtering import TAPS, TILES, Matrix, filtering_matrices, matrices_at
+from msc.graph_kernel.winograd.winograd import Winograd
+from msc.graph_kernel.winograd.winograd_cost import Sizes, cheapest_block, cheapest_tile
+from msc.ir.typed import static_shape
+from msc.targets.cpu import cpu_target
+from tests.unit.graph_kernel.graphs import Array, function, random_inputs, random_weights, results, run
+
+GROWTH = {2: 7.2, 4: 62.7}
+"""How much more than a sum of products rounding errors may count, by the tile: docs/numerics.md."""
+
+
+def convolution(
+    channels: tuple[int, int],
+    size: tuple[int, int],
+    after: str = "%y = ms.relu %c",
+    properties: str = 'pad_mode = "same"',
+    more: str = "",
+    batch: int = 1,
+) -> tuple[str, str, str]:
+    """Arguments, body and parameters of a graph around a convolution of x by the parameter w."""
+    inputs, outputs = channels
+    shape = f"{outputs}x{inputs}x3x3xf32"
+    body = f"%w = ms.get_parameter @w : tensor<{shape}>\n%c = ms.conv2d %x, %w {{{properties}}}\n{after}"
+    arguments = f"%x: tensor<{batch}x{inputs}x{size[0]}x{size[1]}xf32>{more}"
+    return arguments, body, f"ms.parameter @w : tensor<{shape}>"
+
+
+def kernels_and_results(
+    graph: tuple[str, str, str], tile: int, rows: int = 0
+) -> tuple[list[str], list[Array], list[Array]]:
+    """Labels of the kernels after the pass, the results with it and without."""
+    before = run(function(*graph), ExpandComposites(), HoistParameters(), ClusterKernels())
+    after = run(before, Winograd(tile=tile, rows=rows), HoistParameters())
+    inputs, weights = random_inputs(before), uniform_weights(before)
+    labels = [op.label.data for op in after.walk() if isinstance(op, KernelOp)]
+    return labels, list(results(after, inputs, weights)), list(results(before, inputs, weights))
+
+
+def uniform_weights(module: ModuleOp) -> dict[str, Array]:
+    """Weights between -1 and 1."""
+    return {name: np.asarray((w - 1) * 2, w.dtype) for name, w in random_weights(module).items()}
+
+
+def assert_same(graph: tuple[str, str, str], tile: int, rows: int = 0) -> list[str]:
+    labels, actual, expected = kernels_and_results(graph, tile, rows)
+    assert "winograd_product" in labels
+    for a, e in zip(actual, expected, strict=True):
+        np.testing.assert_allclose(a, e, rtol=0, atol=2e-5 * max(1.0, np.abs(e).max()))
+    return labels
+
+
+def times(matrix: Matrix, vector: list[Fraction]) -> list[Fraction]:
+    return [sum((a * b for a, b in zip(row, vector, strict=True)), Fraction(0)) for row in matrix]
+
+
+@pytest.mark.parametrize("m", TILES)
+def test_matrices_are_exact(m: int) -> None:
+    matrices, rng = filtering_matrices(m), random.Random(m)
+    tile, taps = ([Fraction(rng.randint(-99, 99)) for _ in range(n)] for n in (m + TAPS - 1, TAPS))
+    products = [a * b for a, b in zip(times(matrices.filter, taps), times(matrices.input, tile), strict=True)]
+    assert times(matrices.output, products) == [sum(taps[k] * tile[i + k] for k in range(TAPS)) for i in range(m)]
+    for entry in chain(*matrices.input, *matrices.output):
+        assert Fraction(float(np.float32(float(entry)))) == entry
+
+
+def test_points_must_differ() -> None:
+    with pytest.raises(ValueError, match="different points"):
+        matrices_at([Fraction(0), Fraction(1), Fraction(1)], 2, 3)
+
+
+@pytest.mark.parametrize("m", TILES)
+def test_growth_of_rounding_errors_is_what_the_documentation_says(m: int) -> None:
+    def sizes(matrix: Matrix) -> list[Fraction]:
+        return [sum(map(abs, row), Fraction(0)) for row in matrix]
+
+    matrices = filtering_matrices(m)
+    factors = [a * b for a, b in zip(sizes(matrices.filter), sizes(matrices.input), strict=True)]
+    growth = max(sum(abs(a) * f for a, f in zip(row, factors, strict=True)) for row in matrices.output) ** 2 / TAPS**2
+    assert GROWTH[m] - 0.1 < growth <= GROWTH[m]
+
+
+@pytest.mark.parametrize("tile", TILES)
+@pytest.mark.parametrize("channels", [(1, 1), (3, 16), (17, 5), (64, 33)])
+def test_errors_stay_within_the_bound(channels: tuple[int, int], tile: int) -> None:
+    texts = convolution(channels, (12, 8), "%y = ms.identity %c")
+    before, exact = (function(*(text.replace("f32", dtype) for text in texts)) for dtype in ("f32", "f64"))
+    after = run(before, ExpandComposites(), ClusterKernels(), Winograd(tile=tile))
+    x, weights = np.random.default_rng(0).uniform(-1, 1, (1, channels[0], 12, 8)), uniform_weights(before)
+    x = x.astype(np.float32)
+    wide = {name: w.astype(np.float64) for name, w in weights.items()}
+    difference = results(after, [x], weights)[0] - results(exact, [x.astype(np.float64)], wide)[0]
+    assert np.abs(difference).max() <= GROWTH[tile] * (channels[0] + 20) * 2.0**-24 * 9 * channels[0]
+    assert np.abs(difference).max() <= 3e-6 * np.abs(results(after, [x], weights)[0]).max()
+
+
+@pytest.mark.parametrize("tile", TILES)
+@pytest.mark.parametrize("size", [(8, 8), (4, 12), (7, 7), (1, 1), (9, 4), (2, 31), (14, 13)])
+def test_all_sizes_of_images(size: tuple[int, int], tile: int) -> None:
+    assert_same(convolution((3, 5), size), tile)
+    assert_same(convolution((2, 3), size, "%y = ms.tanh %c", 'pad_mode = "pad", pad = [2, 1, 1, 2]', batch=2), tile)
+
+
+@pytest.mark.parametrize("tile", TILES)
+@pytest.mark.parametrize("rows", [1, 2, 3])
+@pytest.mark.parametrize("size", [(8, 8), (7, 7), (24, 4), (22, 13)])
+def test_blocks_of_rows(size: tuple[int, int], rows: int, tile: int) -> None:
+    residual = ("%r = ms.add %c, %b\n%y = ms.relu %r", f", %b: tensor<{size[0]}x{size[1]}xf32>")
+    assert_same(convolution((3, 5), size), tile, rows)
+    assert_same(convolution((2, 3), size, residual[0], more=residual[1], batch=2), tile, rows)
+
+
+EPILOGUES = [
+    ("%y = ms.identity %c", ""),
+    ("%r = ms.add %c, %b\n%y = ms.relu %r", ", %b: tensor<6x1x1xf32>"),
+    ("%r = ms.add %c, %b\n%y = ms.relu %r", ", %b: tensor<1x6x8x8xf32>"),
+    ("%r = ms.mul %b, %c\n%y = ms.sub %r, %d", ", %b: tensor<8xf32>, %d: tensor<8x1xf32>"),
+    ("%s = ms.constant dense<0.5> : tensor<f32>\n%r = ms.mul %c, %s\n%y = ms.exp %r", ""),
+    ("%e = ms.exp %b\n%y = ms.add %c, %e", ", %b: tensor<1x6x8x8xf32>"),
+    ("%s = ms.softmax %c {axis = 1}\n%y = ms.add %c, %s", ""),
+    ("%y = ms.clip %c {min = 0.0, max = 0.25}", ""),
+]
+
+
+@pytest.mark.parametrize(("after", "more"), EPILOGUES)
+@pytest.mark.parametrize("tile", TILES)
+def test_what_follows_in_the_kernel(after: str, more: str, tile: int) -> None:
+    labels = assert_same(convolution((4, 6), (8, 8), after, more=more), tile)
+    assert "winograd_output" not in labels
+
+
+@pytest.mark.parametrize(("after", "more"), EPILOGUES)
+def test_what_follows_where_tiles_do_not_fill_the_image(after: str, more: str) -> None:
+    labels = assert_same(convolution((4, 6), (7, 7), after, more=more.replace("8", "7")), 4)
+    assert "winograd_output" in labels
+
+
+@pytest.mark.parametrize(
+    ("channels", "size", "stored"),
+    [((15, 47), 7, [16, 48, 48]), ((12, 33), 7, [12, 33, 33]), ((15, 47), 8, [15, 47])],
+)
+def test_channels_fill_vectors_where_the_image_is_cut_anyway(
+    channels: tuple[int, int], size: int, stored: list[int]
+) -> None:
+    before = run(
+        function(*convolution(channels, (size, size))), ExpandComposites(), HoistParameters(), ClusterKernels()
+    )
+    after = run(before, Winograd(tile=4, target="x86-64-v4"), HoistParameters())
+    made = [op for op in after.walk() if isinstance(op, KernelOp) and op.label.data.startswith("winograd")]
+    image = [op for op in made if op.label.data == "winograd_output"]
+    ends = [static_shape(op.results[0])[-1] for op in made if op not in image]
+    assert [*ends, *(static_shape(op.results[0])[1] for op in image)] == stored
+    inputs, weights = random_inputs(before), uniform_weights(before)
+    for a, e in zip(results(after, inputs, weights), results(before, inputs, weights), strict=True):
+        np.testing.assert_allclose(a, e, rtol=0, atol=2e-5 * np.abs(e).max())
+
+
+def test_a_padding_in_front_grows() -> None:
+    labels, *_ = kernels_and_results(convolution((2, 2), (7, 7)), 4)
+    assert labels[:2] == ["conv2d_pad", "winograd_input"]
+
+
+def test_a_padding_that_is_used_elsewhere_stays() -> None:
+    before = ("%p = ms.pad %x {pad = [0, 0, 1, 1, 0, 0, 1, 1]}", "%c = ms.conv2d %p, %w", "%m = ms.reduce_max %p")
+    arguments, body, parameters = convolution((2, 2), (7, 7), "%y = ms.add %c, %m")
+    lines = [line for line in body.splitlines() if "conv2d" not in line]
+    body = "\n".join([lines[0], *before, *lines[1:]])
+    assert "winograd_pad" in assert_same((arguments, body, parameters), 4)
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        convolution((4, 4), (8, 8), properties='pad_mode = "same", stride = 2'),
+        convolution((4, 4), (8, 8), properties="dilation = 2"),
+        ("%x: tensor<1x4x8x8xf32>, %w: tensor<4x4x3x3xf32>", "%y = ms.conv2d %x, %w", ""),
+        (
+            "%x: tensor<1x4x8x8xf32>",
+            "%w = ms.get_parameter @w : tensor<4x2x3x3xf32>\n%y = ms.conv2d %x, %w {group = 2}",
+            "ms.parameter @w : tensor<4x2x3x3xf32>",
+        ),
+        (
+            "%x: tensor<1x4x8x8xf32>",
+            "%w = ms.get_parameter @w : tensor<4x4x5x5xf32>\n%y = ms.conv2d %x, %w",
+            "ms.parameter @w : tensor<4x4x5x5xf32>",
+        ),
+        (
+            "%x: tensor<1x4x8x8xf64>",
+            "%w = ms.get_parameter @w : tensor<4x4x3x3xf64>\n%y = ms.conv2d %x, %w",
+            "ms.parameter @w : tensor<4x4x3x3xf64>",
+        ),
+    ],
+)
+def test_other_convolutions_stay(graph: tuple[str, str, str]) -> None:
+    before = run(function(*graph), ExpandComposites(), HoistParameters(), ClusterKernels())
+    assert str(run(before, Winograd(tile=4))) == str(before)
+
+
+@pytest.mark.parametrize("tile", [-1, 1, 3, 6])
+def test_other_tiles_are_refused(tile: int) -> None:
+    with pytest.raises(ValueError, match="tile is"):
+        Winograd(tile=tile)
+
+
+def test_the_cost_model_weighs_arithmetic_against_weights_and_transformations() -> None:
+    target = cpu_target("x86-64-v4")
+    assert cheapest_tile(Sizes(1, 64, 64, 56, 56), target) == 4
+    assert cheapest_tile(Sizes(1, 256, 256, 14, 14), target) == 2
+    assert cheapest_tile(Sizes(1, 512, 512, 7, 7), target) is None
+    assert cheapest_tile(Sizes(1, 3, 64, 224, 224), target) is None
+
+
+def test_blocks_stay_in_the_second_cache_where_reading_weights_again_costs_less() -> None:
+    target = replace(cpu_target("x86-64-v4"), l2=2 << 20)
+    assert [cheapest_block(Sizes(1, 64, 64, 56, 56), 4, target, threads) for threads in (1, 2, 4)] == [1, 1, 0]
+    assert cheapest_block(Sizes(1, 64, 64, 56, 56), 4, replace(target, l2=1 << 19), 1) == 0
+    assert [cheapest_block(Sizes(1, 128, 128, 28, 28), 4, target, threads) for threads in (1, 2)] == [0, 0]
+    assert cheapest_block(Sizes(8, 128, 128, 8, 8), 4, target, 1) == 0
+    assert [cheapest_block(Sizes(8, 64, 64, 16, 16), 4, target, threads) for threads in (1, 2)] == [2, 2]
+    assert cheapest_block(Sizes(8, 64, 64, 4, 4), 4, target, 1) == 0
+    assert [cheapest_block(Sizes(1, 256, 256, 16, 16), 2, target, threads) for threads in (1, 2)] == [0, 4]
