@@ -1,1 +1,1 @@
-"""Level 5: the command line, the stage table, and everything that puts the packages together."""
+"""The command line, the stage table, and everything that puts the packages together."""

@@ -15,7 +15,6 @@ from msc.codegen.c import COptions, emit_c
 from msc.driver.memory_limit import check_tensors, check_total
 from msc.driver.models.reading_models import Model, read_model
 from msc.driver.options import CompileOptions, Reporting
-from msc.driver.parameters import EvaluatedParameters
 from msc.driver.passes.ir_dump import IrDump, format_module
 from msc.driver.passes.legality import run_verifiers, stage_diagnostics
 from msc.driver.passes.pass_manager import PassManager, with_source_lines
@@ -33,6 +32,7 @@ from msc.support.outputs import Guard, OutputSet
 from msc.support.progress import progress, step
 from msc.support.streams import has_place
 from msc.targets.cpu import cpu_target
+from msc.weights.evaluated_parameters import EvaluatedParameters
 
 AfterStep = Callable[["Step", ModuleOp], None]
 """Called after every pass, with what it was and the module it left."""

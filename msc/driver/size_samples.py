@@ -10,13 +10,13 @@ from xdsl.passes import ModulePass
 from msc.driver.models.dimensions import leave_open
 from msc.driver.models.reading_models import Model, read_model
 from msc.driver.options import CompileOptions
-from msc.driver.parameters import EvaluatedParameters
 from msc.driver.passes.pass_manager import PassManager
 from msc.driver.passes.pipeline import build_pipeline
 from msc.driver.passes.stages import STAGE
 from msc.driver.passes.switches import switched
 from msc.graph.shapes.lift_sizes import LiftSizes
 from msc.graph.shapes.size_comparison import Sample
+from msc.weights.evaluated_parameters import EvaluatedParameters
 
 
 def with_samples(passes: Sequence[ModulePass], model: Model, options: CompileOptions) -> list[ModulePass]:

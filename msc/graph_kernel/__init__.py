@@ -1,1 +1,1 @@
-"""Level 5: what becomes one kernel, and how its operands lie in memory."""
+"""What becomes one kernel, and how its operands lie in memory."""

@@ -1,21 +1,18 @@
 """The obvious NumPy meaning of every operation: the oracle of all tests.
 
 `evaluate` runs a module at the graph or the kernel stage, `evaluate_op` one operation, `evaluate_parameter` gives the
-value of a parameter, derived ones included. `evaluate_loops` runs a module at the loop stage. `Weights` maps a
-safetensors file.
+value of a parameter, derived ones included. `evaluate_loops` runs a module at the loop stage.
 """
 
-from msc.interp.graph import Evaluator, Symbols, evaluate, evaluate_parameter
+from msc.interp.graph import Evaluator, Symbols, WeightSource, evaluate, evaluate_parameter
 from msc.interp.loops import LoopProgram, evaluate_loops
 from msc.interp.registry import evaluate_op, meaning, meanings
-from msc.interp.weights import Weights, WeightSource
 
 __all__ = [
     "Evaluator",
     "LoopProgram",
     "Symbols",
     "WeightSource",
-    "Weights",
     "evaluate",
     "evaluate_loops",
     "evaluate_op",

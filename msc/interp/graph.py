@@ -18,10 +18,12 @@ from msc.interp.inputs import arguments, arranged, declared
 from msc.interp.liveness import last_uses
 from msc.interp.registry import evaluate_op
 from msc.interp.scalars import SCALARS
-from msc.interp.weights import WeightSource
 from msc.ir.entry import entry_name
 from msc.ir.locations import source_location
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+
+WeightSource: TypeAlias = Mapping[str, Array]
+"""Parameter name to value."""
 
 Value: TypeAlias = Any
 """What a value of the IR is here: an array, or a NumPy or Python scalar."""

@@ -13,11 +13,10 @@ from xdsl.ir import Attribute, BlockArgument
 from msc.dialects.arrays import Array, element_dtype
 from msc.dialects.ms.structure import ParameterOp
 from msc.dialects.open_sizes import argument_sizes
-from msc.interp.graph import evaluate_parameter
+from msc.interp.graph import WeightSource, evaluate_parameter
 from msc.interp.inputs import arguments, arranged, declared
 from msc.interp.loop_memory import fresh, fresh_bytes
 from msc.interp.loop_translation import Surroundings, translate
-from msc.interp.weights import WeightSource
 from msc.ir.donation import RESULT, STATE
 from msc.ir.entry import entry_name
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean

@@ -1,1 +1,1 @@
-"""Level 4: scheduled kernels to the loops of each kind of target."""
+"""Scheduled kernels to the loops of each kind of target."""

@@ -144,7 +144,7 @@ def _read(path: Path) -> dict[str, Array]:
 
 
 def _read_safetensors(path: Path) -> dict[str, Array]:
-    from msc.interp.safetensors_file import TensorFile
+    from msc.weights.safetensors_file import TensorFile
 
     file = TensorFile(path)
     return {name: file.array(name) for name in file.entries}

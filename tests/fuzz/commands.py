@@ -152,7 +152,7 @@ os.execv(sys.executable, [sys.executable, *arguments])
 
 def prepare(folder: Path) -> None:
     """The files that commands name."""
-    from msc.interp.safetensors_writing import write_safetensors
+    from msc.weights.safetensors_writing import write_safetensors
 
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()

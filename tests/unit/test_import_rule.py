@@ -17,6 +17,7 @@ LEVELS: dict[str, int] = {
     "interp": 3,
     "runtime": 3,
     "sim": 3,
+    "weights": 4,
     "graph": 4,
     "frontend": 5,
     "exporters": 5,

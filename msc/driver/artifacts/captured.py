@@ -14,8 +14,8 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from msc.driver.artifacts.libraries import library_of
 from msc.driver.options import CompileOptions
 from msc.driver.passes.ir_dump import format_module
-from msc.interp.weights import FILE_ATTRIBUTE
 from msc.runtime.artifact import CompiledModel
+from msc.weights.module_weights import FILE_ATTRIBUTE
 
 _WEIGHTS = "weights.safetensors"
 

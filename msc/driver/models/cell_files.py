@@ -23,11 +23,11 @@ from msc.driver.models.cells import capture
 from msc.driver.models.user_code import UserCode
 from msc.frontend.parameter import Parameter
 from msc.frontend.tensor import Tensor
-from msc.interp.safetensors_file import TensorFile
 from msc.nn.cell import Cell
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.support.files import read_source
 from msc.support.wording import counted
+from msc.weights.safetensors_file import TensorFile
 
 _TYPE = re.compile(r"((?:\d+x)*)([a-z]+\d+)")
 

@@ -27,8 +27,6 @@ from msc.frontend.reader.entry import Unread, read_call, taken_apart
 from msc.frontend.reader.graph import Graph
 from msc.frontend.reader.journal import Value
 from msc.frontend.reader.structures import Constant, Entries, Items, Leaf, Template
-from msc.interp.safetensors_writing import is_written_here, write_tensors
-from msc.interp.weights import FILE_ATTRIBUTE
 from msc.ir.donation import UPDATES
 from msc.ir.entry import STRUCTURE, find_entry
 from msc.runtime.structures import Structure, structure_text
@@ -36,6 +34,8 @@ from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.marks import is_marked, marked
 from msc.support.naming import identifier
 from msc.support.outputs import Guard, OutputSet
+from msc.weights.module_weights import FILE_ATTRIBUTE
+from msc.weights.safetensors_writing import is_written_here, write_tensors
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,13 @@ from msc.driver.passes.interface_attributes import check_interface
 from msc.driver.passes.legality import verify_stage
 from msc.driver.passes.registry import new_context
 from msc.driver.passes.stages import IR_STAGES, STAGE, Stage, stage_of_file
-from msc.interp.weights import FILE_ATTRIBUTE, Weights, WeightSource
+from msc.interp import WeightSource
 from msc.ir.reading import parse_module
 from msc.ir.verification import verify_module
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.support.files import read_source, source_name
 from msc.support.streams import has_place, is_stream
+from msc.weights.module_weights import FILE_ATTRIBUTE, Weights
 
 if TYPE_CHECKING:
     from msc.importers.onnx import Imported

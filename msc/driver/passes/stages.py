@@ -49,7 +49,7 @@ STAGES: tuple[Stage, ...] = (
         "opt",
         ".opt.mir",
         "the same, after graph passes",
-        "graph_kernel",
+        "graph",
         _INLINED,
         (
             "inline-calls",

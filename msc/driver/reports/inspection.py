@@ -20,10 +20,10 @@ from msc.driver.models.entry import entry_function
 from msc.driver.models.open_tensors import OpenTensor, open_inputs, open_outputs
 from msc.driver.models.reading_models import read_model
 from msc.driver.options import CompileOptions, size_text
-from msc.interp.safetensors_file import DTYPES, TensorFile
 from msc.runtime.artifact import load
 from msc.runtime.program import Signature, SizeSpec, TensorSpec
 from msc.support.diagnostics import DecidedByCall
+from msc.weights.safetensors_file import DTYPES, TensorFile
 
 
 @dataclass(frozen=True)

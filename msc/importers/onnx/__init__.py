@@ -6,6 +6,6 @@ weights beside it.
 
 from msc.importers.onnx.importing import import_model, import_proto
 from msc.importers.onnx.model import Binding, Imported
-from msc.importers.onnx.weights import save
+from msc.importers.onnx.saving import save
 
 __all__ = ["Binding", "Imported", "import_model", "import_proto", "save"]

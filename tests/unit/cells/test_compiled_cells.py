@@ -13,8 +13,8 @@ import pytest
 import msc
 from msc import Tensor, nn
 from msc.dialects.arrays import Array
-from msc.interp.safetensors_writing import write_safetensors
 from msc.support.diagnostics import MscError
+from msc.weights.safetensors_writing import write_safetensors
 from tests.unit.cells import networks
 from tests.unit.cells.networks import Counter, Nested, Outside, Perceptron, doubled
 

@@ -18,10 +18,11 @@ from msc.dialects.arrays import Array
 from msc.driver.artifacts.model_on_call import ModelOnCall
 from msc.driver.passes.registry import new_context
 from msc.importers.onnx import Imported, import_model, import_proto, save
-from msc.interp import Weights, evaluate
+from msc.interp import evaluate
 from msc.ir.reading import parse_module
 from msc.ir.verification import verify_module
 from msc.support.diagnostics import MscError
+from msc.weights.module_weights import Weights
 from tests.unit.importers.models import HOSTILE_NAMES, classifier, model, node, tensor
 
 

@@ -13,8 +13,9 @@ from xdsl.dialects.func import Func
 
 from benchmarks.sample_models import Attention, LeNet5, Mlp, ResNetTiny, Sample
 from msc.dialects.ms import MS
-from msc.interp import Weights, evaluate
+from msc.interp import evaluate
 from msc.ir.reading import parse_module
+from msc.weights.module_weights import Weights
 
 
 @pytest.mark.parametrize("model", [LeNet5(), Mlp(), ResNetTiny(), Attention()], ids=lambda model: model.name)

@@ -9,10 +9,10 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.printer import Printer
 
 from msc.importers.onnx.model import Imported
-from msc.interp.safetensors_writing import is_written_here, write_tensors
-from msc.interp.weights import FILE_ATTRIBUTE
 from msc.support.marks import is_marked, marked
 from msc.support.outputs import Guard, OutputSet
+from msc.weights.module_weights import FILE_ATTRIBUTE
+from msc.weights.safetensors_writing import is_written_here, write_tensors
 
 
 def save(imported: Imported, path: Path, guard: Guard | None = None) -> None:

@@ -10,8 +10,8 @@ from typing import IO
 import numpy as np
 
 from msc.dialects.arrays import Array, dtype_text
-from msc.interp.safetensors_file import DTYPES
 from msc.support.files import replacing
+from msc.weights.safetensors_file import DTYPES
 
 _CODES = {name: code for code, name in DTYPES.items()}
 _CHUNK_BYTES = 1 << 24

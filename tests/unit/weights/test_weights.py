@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +13,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import TensorType
 
 from msc.dialects.element_types import element_type
 from msc.dialects.ms.structure import ParameterOp
-from msc.interp import Weights
-from msc.interp.safetensors_file import TensorFile
-from msc.interp.weights import weights_path
 from msc.support.diagnostics import MscError
-
-Parse = Callable[[str], ModuleOp]
+from msc.weights.module_weights import Weights, weights_path
+from msc.weights.safetensors_file import TensorFile
+from tests.unit.graph_kernel.graphs import read
 
 
 def parameter(name: str, dtype: str, *shape: int) -> ParameterOp:
@@ -152,11 +149,11 @@ def test_links_that_lead_out_of_the_folder(tmp_path: Path) -> None:
         weights_path(inside, "w")
 
 
-def test_the_module_names_its_file(tmp_path: Path, module_of: Parse) -> None:
+def test_the_module_names_its_file(tmp_path: Path) -> None:
     write(tmp_path / "w.safetensors", {"a": ENTRY}, bytes(8))
     declared = "ms.parameter @a : tensor<2xf32>"
-    named = module_of(f'builtin.module attributes {{ms.weights = "w.safetensors"}} {{ {declared} }}')
+    named = read(f'builtin.module attributes {{ms.weights = "w.safetensors"}} {{ {declared} }}')
     np.testing.assert_array_equal(Weights.of_module(named, tmp_path)["a"], [0, 0])
-    assert Weights.of_module(module_of("builtin.module { }"), tmp_path) == {}
+    assert Weights.of_module(read("builtin.module { }"), tmp_path) == {}
     with pytest.raises(MscError, match="MSC0306"):
-        Weights.of_module(module_of(f"builtin.module {{ {declared} }}"), tmp_path)
+        Weights.of_module(read(f"builtin.module {{ {declared} }}"), tmp_path)

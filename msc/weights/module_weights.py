@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import TypeAlias
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
 from xdsl.ir import Attribute
@@ -13,12 +12,10 @@ from xdsl.ir import Attribute
 from msc.dialects.arrays import Array
 from msc.dialects.element_types import dtype_name
 from msc.dialects.ms.structure import ParameterOp
-from msc.interp.safetensors_file import DTYPES, Entry, TensorFile
+from msc.interp import WeightSource
 from msc.ir.locations import source_location
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
-
-WeightSource: TypeAlias = Mapping[str, Array]
-"""Parameter name to value."""
+from msc.weights.safetensors_file import DTYPES, Entry, TensorFile
 
 FILE_ATTRIBUTE = "ms.weights"
 """The module's attribute that names its safetensors file, relative to the module's own."""

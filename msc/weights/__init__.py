@@ -1,0 +1,1 @@
+"""Weights of a model: read from safetensors files, derived, and written to them."""
