@@ -18,7 +18,8 @@ from msc.dialects.ms.movement import ConcatOp, TransposeOp
 from msc.dialects.open_sizes import has_open_sizes
 from msc.graph.emitter import Emitter
 from msc.graph.graph_loops import index, loop_over, put_in_place, stacked
-from msc.graph_kernel.attention.attention import Attention, attention, attention_blocks
+from msc.graph_kernel.attention import attention_blocks
+from msc.graph_kernel.attention.attention import Attention, attention
 from msc.graph_kernel.attention.attention_blocks import Carried, Use, accumulator
 from msc.graph_kernel.attention.attention_operands import Part, is_turned_late, operand, parts
 from msc.graph_kernel.attention.visible_keys import VisibleKeys, columns
