@@ -17,7 +17,7 @@ from onnx import GraphProto, ModelProto
 from onnx.backend.test.loader import load_model_tests
 from onnx.numpy_helper import from_array, to_array
 
-from msc.importers.onnx.reading import read_model
+from msc.importers.onnx.reading.model_file import read_model
 from tests.conformance.backend import MscBackend
 
 RELATIVE_ERROR = 1e-3

@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError
 from onnx import ModelProto
 
 from msc.importers.onnx import import_proto
-from msc.importers.onnx.reading import parse_model
+from msc.importers.onnx.reading.model_file import parse_model
 from msc.importers.onnx.registry import operators
 from msc.ir.verification import verify_module
 from tests.fuzz.protobuf_damage import damage

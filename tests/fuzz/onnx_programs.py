@@ -10,7 +10,7 @@ from msc.driver.options import CompileOptions
 from msc.driver.passes.registry import new_context
 from msc.driver.passes.stages import STAGE
 from msc.importers.onnx import import_proto
-from msc.importers.onnx.reading import parse_model
+from msc.importers.onnx.reading.model_file import parse_model
 from msc.ir.verification import verify_module
 from tests.fuzz.onnx_models import OnnxModels
 

@@ -111,8 +111,8 @@ def open_outputs(model: str, options: CompileOptions) -> tuple[OpenTensor, ...]:
 def _of_graph(model: str, what: Literal["input", "output"]) -> Iterator[OpenTensor]:
     check_onnx()
     from msc.importers.onnx.narrow import NARROW
-    from msc.importers.onnx.reading import read_model
-    from msc.importers.onnx.tensors import declared_tensors
+    from msc.importers.onnx.reading.model_file import read_model
+    from msc.importers.onnx.reading.tensors import declared_tensors
 
     for name, dtype, shape, number in declared_tensors(read_model(Path(model)).graph, what):
         yield OpenTensor(name, dtype, shape, NARROW[number].dtype.name if number in NARROW else "")

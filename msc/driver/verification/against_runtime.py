@@ -57,7 +57,7 @@ def verify_against_runtime(model: str, options: CompileOptions, settings: Settin
 
 class _Comparison:
     def __init__(self, model: str, options: CompileOptions, settings: Settings) -> None:
-        from msc.importers.onnx.reading import read_model
+        from msc.importers.onnx.reading.model_file import read_model
 
         self._path, self._settings = Path(model), settings
         progress_step("compiling")
@@ -148,7 +148,7 @@ def _failures() -> tuple[type[Exception], ...]:
 
 def _values(graph: GraphProto, options: CompileOptions) -> Mapping[str, Array]:
     """The inputs that the options fix."""
-    from msc.importers.onnx.written_values import written_values
+    from msc.importers.onnx.reading.written_values import written_values
 
     texts = {name: value for name, value in options.input_values.items() if isinstance(value, str)}
     arrays = {n: array_of(value) for n, value in options.input_values.items() if isinstance(value, InputValue)}

@@ -9,7 +9,7 @@ from xdsl.ir import Block, SSAValue
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.building import GraphBuilder
 from msc.dialects.ms.properties import PlainValue
-from msc.importers.onnx.failures import failure
+from msc.importers.onnx.reading.failures import failure
 from msc.importers.onnx.values import Value
 from msc.interp import evaluate_op
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from onnx import ModelProto
 
 from msc.dialects.arrays import Array
-from msc.importers.onnx.external_data import ExternalData
 from msc.importers.onnx.model import Binding, Imported, build_module
-from msc.importers.onnx.reading import read_model
-from msc.importers.onnx.tensors import TensorReader
-from msc.importers.onnx.written_values import written_values
+from msc.importers.onnx.reading.external_data import ExternalData
+from msc.importers.onnx.reading.model_file import read_model
+from msc.importers.onnx.reading.tensors import TensorReader
+from msc.importers.onnx.reading.written_values import written_values
 
 
 def import_model(

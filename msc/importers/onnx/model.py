@@ -15,12 +15,12 @@ from msc.dialects.arrays import Array, dtype_text
 from msc.dialects.ms.shapes import shape_text, tensor_type
 from msc.dialects.open_sizes import DIMENSIONS
 from msc.importers.onnx.builder import Builder
-from msc.importers.onnx.failures import UnknownSize, failure, shown
-from msc.importers.onnx.functions import local_functions
 from msc.importers.onnx.narrow import NARROW, NarrowType, known_codes
-from msc.importers.onnx.reading import opsets
-from msc.importers.onnx.tensors import TensorReader, dimension_names, dtype_of, input_shape
-from msc.importers.onnx.text import check_text
+from msc.importers.onnx.reading.failures import UnknownSize, failure, shown
+from msc.importers.onnx.reading.functions import local_functions
+from msc.importers.onnx.reading.model_file import opsets
+from msc.importers.onnx.reading.tensors import TensorReader, dimension_names, dtype_of, input_shape
+from msc.importers.onnx.reading.text import check_text
 from msc.importers.onnx.unsupported import check_supported
 from msc.importers.onnx.values import Value, known
 from msc.importers.onnx.walking import Frame, Scope, Walker

@@ -18,7 +18,7 @@ from msc.dialects.ms.elementwise import CastOp
 from msc.dialects.ms.properties import PlainValue
 from msc.dialects.ms.views import ReshapeOp
 from msc.importers.onnx.builder import Builder, Operand
-from msc.importers.onnx.failures import NeedsValues, UnknownSize, failure, shown
+from msc.importers.onnx.reading.failures import NeedsValues, UnknownSize, failure, shown
 from msc.importers.onnx.values import Slot, TensorSequence, Value, known
 from msc.importers.onnx.writing import Writing
 from msc.support.diagnostics import Diagnostic, Location, MscError

@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 
 from onnx import FunctionProto, GraphProto, NodeProto, TensorProto
 
-from msc.importers.onnx.attributes import check_attributes
 from msc.importers.onnx.builder import Builder
-from msc.importers.onnx.failures import failure, shown
 from msc.importers.onnx.faults import Faults
-from msc.importers.onnx.functions import FunctionKey, body_with_attributes, standard_function
 from msc.importers.onnx.narrow import NARROW, known_codes
 from msc.importers.onnx.node import Node, node_label
-from msc.importers.onnx.reading import DEFAULT_DOMAINS, function_opsets
+from msc.importers.onnx.reading.attributes import check_attributes
+from msc.importers.onnx.reading.failures import failure, shown
+from msc.importers.onnx.reading.functions import FunctionKey, body_with_attributes, standard_function
+from msc.importers.onnx.reading.model_file import DEFAULT_DOMAINS, function_opsets
+from msc.importers.onnx.reading.tensors import TensorReader
 from msc.importers.onnx.registry import importer_of
-from msc.importers.onnx.tensors import TensorReader
 from msc.importers.onnx.unsupported import REASONS
 from msc.importers.onnx.values import Slot, Value, known
 from msc.importers.onnx.writing import Writing

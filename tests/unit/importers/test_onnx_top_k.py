@@ -9,7 +9,7 @@ from msc.driver.artifacts.in_memory import compile_imported
 from msc.driver.options import CompileOptions
 from msc.importers.onnx import import_proto
 from msc.importers.onnx.operators import selection
-from msc.importers.onnx.tensors import DTYPES
+from msc.importers.onnx.reading.tensors import DTYPES
 from msc.interp import evaluate
 from msc.support.diagnostics import MscError
 from tests.unit.importers.models import model, node, tensor

@@ -14,8 +14,8 @@ from msc.dialects.arrays import Array, numpy_dtype
 from msc.dialects.element_types import element_type, is_float
 from msc.importers.onnx.narrow import NARROW, known_codes
 from msc.importers.onnx.node import Node
+from msc.importers.onnx.reading.tensors import dtype_of
 from msc.importers.onnx.registry import importer
-from msc.importers.onnx.tensors import dtype_of
 from msc.importers.onnx.values import Slot, Value
 
 

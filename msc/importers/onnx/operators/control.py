@@ -10,10 +10,10 @@ from xdsl.dialects import scf
 from xdsl.ir import Block
 
 from msc.dialects import ms
-from msc.importers.onnx.failures import NeedsValues
-from msc.importers.onnx.loops import SHORT, ChangingValue, Collected, Loop, Step, iterate, scalar_of
 from msc.importers.onnx.node import Node
+from msc.importers.onnx.operators.loops import SHORT, ChangingValue, Collected, Loop, Step, iterate, scalar_of
 from msc.importers.onnx.operators.movement import cut, transposed
+from msc.importers.onnx.reading.failures import NeedsValues
 from msc.importers.onnx.registry import importer
 from msc.importers.onnx.values import Slot, TensorSequence, Value
 from msc.support.diagnostics import MscError

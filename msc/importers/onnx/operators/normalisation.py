@@ -7,8 +7,8 @@ import math
 from msc.dialects import ms
 from msc.dialects.arrays import numpy_dtype
 from msc.importers.onnx.node import Node
+from msc.importers.onnx.reading.tensors import dtype_of
 from msc.importers.onnx.registry import importer
-from msc.importers.onnx.tensors import dtype_of
 from msc.importers.onnx.values import Slot, Value
 
 

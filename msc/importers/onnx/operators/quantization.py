@@ -8,8 +8,8 @@ from msc.importers.onnx.narrow import NARROW, NarrowType, decoded, encoded
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.operators.convolution import convolution
 from msc.importers.onnx.operators.linear import product
+from msc.importers.onnx.reading.tensors import dtype_of
 from msc.importers.onnx.registry import importer
-from msc.importers.onnx.tensors import dtype_of
 from msc.importers.onnx.values import Value
 from msc.poly.compute import integer_range
 

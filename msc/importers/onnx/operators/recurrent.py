@@ -9,8 +9,8 @@ import numpy as np
 
 from msc.dialects import ms
 from msc.dialects.arrays import numpy_dtype
-from msc.importers.onnx.loops import Collected, Step, iterate
 from msc.importers.onnx.node import Node
+from msc.importers.onnx.operators.loops import Collected, Step, iterate
 from msc.importers.onnx.operators.movement import cut, transposed
 from msc.importers.onnx.registry import importer
 from msc.importers.onnx.values import Slot, Value

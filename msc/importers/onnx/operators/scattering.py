@@ -9,9 +9,9 @@ import numpy as np
 
 from msc.dialects import ms
 from msc.dialects.ms.base import MsOp
-from msc.importers.onnx.loops import Collected, Step, iterate
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.operators.indexing import flat_places
+from msc.importers.onnx.operators.loops import Collected, Step, iterate
 from msc.importers.onnx.registry import importer
 from msc.importers.onnx.values import Value
 

@@ -11,8 +11,8 @@ from msc.dialects.arrays import Array, numpy_dtype
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.operators.linear import product
 from msc.importers.onnx.operators.movement import cut, transposed
+from msc.importers.onnx.reading.tensors import dtype_of
 from msc.importers.onnx.registry import importer
-from msc.importers.onnx.tensors import dtype_of
 from msc.importers.onnx.values import Value
 
 

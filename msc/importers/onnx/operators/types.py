@@ -10,8 +10,8 @@ from msc.dialects import ms
 from msc.dialects.element_types import BYTES, element_type
 from msc.importers.onnx.narrow import NARROW, decoded, encoded
 from msc.importers.onnx.node import Node
+from msc.importers.onnx.reading.tensors import dtype_of
 from msc.importers.onnx.registry import importer
-from msc.importers.onnx.tensors import dtype_of
 from msc.importers.onnx.values import Value
 
 

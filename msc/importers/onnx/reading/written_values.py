@@ -9,8 +9,8 @@ import numpy as np
 from onnx import GraphProto, ValueInfoProto
 
 from msc.dialects.arrays import Array, numpy_dtype
-from msc.importers.onnx.failures import failure, shown
-from msc.importers.onnx.tensors import dtype_of
+from msc.importers.onnx.reading.failures import failure, shown
+from msc.importers.onnx.reading.tensors import dtype_of
 
 
 def written_values(graph: GraphProto, texts: Mapping[str, str]) -> dict[str, Array]:

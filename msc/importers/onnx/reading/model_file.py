@@ -11,7 +11,7 @@ import onnx
 from google.protobuf.message import DecodeError
 from onnx import FunctionProto, ModelProto, OperatorSetIdProto
 
-from msc.importers.onnx.failures import failure, shown
+from msc.importers.onnx.reading.failures import failure, shown
 
 MAXIMUM_MODEL_BYTES = 2 << 30
 """What protobuf itself can hold; larger weights are external data."""

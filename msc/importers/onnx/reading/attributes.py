@@ -6,8 +6,8 @@ from typing import Any, cast
 
 from onnx import AttributeProto, NodeProto
 
-from msc.importers.onnx.failures import failure, shown
-from msc.importers.onnx.functions import schema_of
+from msc.importers.onnx.reading.failures import failure, shown
+from msc.importers.onnx.reading.functions import schema_of
 from msc.support.diagnostics import Location, MscError, did_you_mean
 
 IGNORED = {

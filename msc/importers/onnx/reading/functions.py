@@ -105,7 +105,7 @@ def _with_defaults(schema: onnx.defs.OpSchema, function: FunctionProto) -> Funct
 
 
 def _type_bytes(slot: Slot) -> bytes:
-    from msc.importers.onnx.tensors import DTYPES
+    from msc.importers.onnx.reading.tensors import DTYPES
 
     if not isinstance(slot, Value):
         return onnx.TypeProto().SerializeToString()
