@@ -2,7 +2,10 @@
 
 import ast
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
+
+import pytest
 
 import msc
 
@@ -78,3 +81,30 @@ def test_imports_are_absolute() -> None:
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             assert not (isinstance(node, ast.ImportFrom) and node.level), path
+
+
+def modules(folder: Path) -> dict[str, ast.AST]:
+    """The modules in a folder by dotted name."""
+    names = {path: ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in folder.rglob("*.py")}
+    return {name.removesuffix(".__init__"): ast.parse(path.read_text("utf-8")) for path, name in names.items()}
+
+
+def sub_package_imports(package: str) -> dict[str, set[str]]:
+    """For each sub-package, and each module beside them: those it imports from."""
+    found = modules(PACKAGE / package.replace(".", "/"))
+
+    def room(module: str) -> str:
+        return module.removeprefix(f"msc.{package}.").split(".")[0]
+
+    arrows: dict[str, set[str]] = {room(name): set() for name in found}
+    for name, tree in found.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module is not None:
+                imported = {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)} & found.keys()
+                arrows[room(name)] |= {room(module) for module in imported if module != f"msc.{package}"} - {room(name)}
+    return arrows
+
+
+@pytest.mark.parametrize("package", ["driver", "graph", "graph_kernel", "lowering.cpu", "importers.onnx", "codegen.c"])
+def test_sub_packages_have_no_circle(package: str) -> None:
+    TopologicalSorter(sub_package_imports(package)).prepare()
