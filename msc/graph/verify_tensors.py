@@ -1,9 +1,4 @@
-"""Pass `verify-tensors`: check what values are at the stages of tensors, graph to gk. Changes nothing.
-
-Values are tensors of a known rank, with elements of a type that msc computes on, and scalars of such types, which
-control flow is made of. @main takes and gives tensors only; `arith` computes on scalars only.
-Raises MSC0202 for every value of another type, with what to write instead.
-"""
+"""Pass `verify-tensors`."""
 
 from __future__ import annotations
 
@@ -45,7 +40,12 @@ _INSTEAD = {
 
 @dataclass(frozen=True)
 class VerifyTensors(ModulePass):
-    """Check that values are tensors and scalars that msc computes on."""
+    """Check that values are tensors and scalars that msc computes on. Changes nothing.
+
+    Values are tensors of a known rank, with elements of a type that msc computes on, and scalars of such types, which
+    control flow is made of. @main takes and gives tensors only; `arith` computes on scalars only. Raises MSC0202 for
+    every value of another type, with what to write instead.
+    """
 
     name = "verify-tensors"
 

@@ -1,9 +1,4 @@
-"""Pass `apply-tuning`: give kernels the plans that `msc tune` found for them.
-
-Takes `gk.kernel`s of static shapes. Gives those that the file names an attribute `gk.schedule`, which
-`schedule-kernels` proves legal and keeps. Refuses entries of other targets, thread counts and versions (MSC0410) and
-of kernels that the module does not have (MSC0409), all of them at once. Without a file it does nothing.
-"""
+"""Pass `apply-tuning`."""
 
 from __future__ import annotations
 
@@ -28,7 +23,12 @@ _ADVICE = "tune again, or delete the entry"
 
 @dataclass(frozen=True)
 class ApplyTuning(ModulePass):
-    """Give kernels the plans of a tuning file; `target` and `threads` are those of the compilation."""
+    """Give kernels the plans of a tuning file; `target` and `threads` are those of the compilation.
+
+    Takes `gk.kernel`s of static shapes. Gives those that the file names an attribute `gk.schedule`, which
+    `schedule-kernels` proves legal and keeps. Refuses entries of other targets, thread counts and versions (MSC0410)
+    and of kernels that the module does not have (MSC0409), all of them at once. Without a file it does nothing.
+    """
 
     name = "apply-tuning"
     file: str = ""

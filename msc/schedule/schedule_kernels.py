@@ -1,9 +1,4 @@
-"""Pass `schedule-kernels`: decide a schedule for every kernel and prove it legal.
-
-Takes `gk.kernel`s of basic operations with static shapes. Gives each an attribute `gk.schedule` (the plan, see
-`msc.poly.plan`) and `gk.schedule_reasons`. A plan that is already there (written by a person or by tuning) is kept if
-it is legal, and refused with an error if it is not. Changes nothing else.
-"""
+"""Pass `schedule-kernels`."""
 
 from __future__ import annotations
 
@@ -48,6 +43,10 @@ STRICT = "MSC_STRICT"
 @dataclass(frozen=True)
 class ScheduleKernels(ModulePass):
     """Decide a schedule for every kernel; `target` is a CPU target's name, `threads` how many will share a kernel.
+
+    Takes `gk.kernel`s of basic operations with static shapes. Gives each an attribute `gk.schedule` (the plan, see
+    `msc.poly.plan`) and `gk.schedule_reasons`. A plan that is already there (written by a person or by tuning) is
+    kept if it is legal, and refused with an error if it is not. Changes nothing else.
 
     With `plain=true` statements run one after the other, each in its own loops.
     """

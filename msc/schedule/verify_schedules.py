@@ -1,7 +1,4 @@
-"""Pass `verify-schedules`: prove the schedules that kernels carry, as `schedule-kernels` does. Changes nothing.
-
-Raises MSC0408 for a schedule that breaks a dependence, or is none for its kernel. Kernels without one are left alone.
-"""
+"""Pass `verify-schedules`."""
 
 from __future__ import annotations
 
@@ -19,7 +16,11 @@ from msc.schedule.schedule_kernels import SCHEDULE, check_given
 
 @dataclass(frozen=True)
 class VerifySchedules(ModulePass):
-    """Prove the schedules that kernels carry."""
+    """Prove the schedules that kernels carry. Changes nothing.
+
+    Raises MSC0408 for a schedule that breaks a dependence, or is none for its kernel. Kernels without one are left
+    alone.
+    """
 
     name = "verify-schedules"
 

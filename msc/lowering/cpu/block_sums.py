@@ -1,17 +1,4 @@
-"""Pass `block-sums`: long sums of f32 by blocks of their terms.
-
-Takes kernels' functions with vectors. Each addition to an f32 sum rounds by up to half a unit in the last place of what
-has been added up so far, so that the error of one long chain grows with its length. A loop that adds into places of a
-local array, so often that this shows, becomes a loop over blocks. The array, which lies in registers inside the loop,
-starts each block at zero; at the end of a block it is added to one of two arrays of totals in turn, and after the last
-one it gets what both hold together. So an element takes part in as many roundings as a block has terms, and half as
-many more as there are blocks. What else the loop does stays as it is, in the same order: a named reassociation of
-floating-point sums, as those of `vectorize`. Left alone are sums that the loop uses otherwise too, and those of other
-types: in f64 no chain is long enough, and integers do not round.
-
-There are two totals because a C compiler that knows a place at compile time may hold it in a register all along the
-blocks, and then has too few for the inner loop. Which total it is changes from block to block.
-"""
+"""Pass `block-sums`."""
 
 from __future__ import annotations
 
@@ -45,7 +32,20 @@ BLOCK = 256
 
 @dataclass(frozen=True)
 class BlockSums(ModulePass):
-    """Cut long sums of f32 into blocks."""
+    """Cut long sums of f32 into blocks.
+
+    Takes kernels' functions with vectors. Each addition to an f32 sum rounds by up to half a unit in the last place
+    of what has been added up so far, so that the error of one long chain grows with its length. A loop that adds into
+    places of a local array, so often that this shows, becomes a loop over blocks. The array, which lies in registers
+    inside the loop, starts each block at zero; at the end of a block it is added to one of two arrays of totals in
+    turn, and after the last one it gets what both hold together. So an element takes part in as many roundings as a
+    block has terms, and half as many more as there are blocks. What else the loop does stays as it is, in the same
+    order: a named reassociation of floating-point sums, as those of `vectorize`. Left alone are sums that the loop
+    uses otherwise too, and those of other types: in f64 no chain is long enough, and integers do not round.
+
+    There are two totals because a C compiler that knows a place at compile time may hold it in a register all along
+    the blocks, and then has too few for the inner loop. Which total it is changes from block to block.
+    """
 
     name = "block-sums"
 

@@ -1,18 +1,4 @@
-"""Pass `bufferize`: entry functions on tensors become ones on buffers that call the kernels' functions.
-
-Before: they take and return tensors; their operations are gk.kernel (each with attribute `gk.function`: the function
-that `convert-gk-to-loop` made of it), views, entries, ms.get_parameter, ms.constant, func.return, and scf.if/for/while
-around them. After: each takes a memref for every input and every output (`ms.role`; `ms.dtype` where the element type
-is unsigned, as memrefs are signless), an index for every size that calls decide, and returns nothing. A kernel is a
-func.call on memref.alloc buffers, a view is a memref.reinterpret_cast, an entry is a loop.entry, a parameter is a
-memref.get_global of its symbol, a constant is a derived parameter.
-A result is computed directly in the output's buffer where that is possible, and copied into it (memref.copy) where not:
-an output that is an input or a parameter, or that is returned twice.
-A result that updates an argument (`ms.updates`) has no output: the argument's buffer is written, as a `state`, after
-the last use of what it holds (`ms.result` says which result it is). Where that cannot be, the result is computed
-elsewhere and copied when all else is done.
-`plan-memory` then gives every buffer its place.
-"""
+"""Pass `bufferize`."""
 
 from __future__ import annotations
 
@@ -63,8 +49,21 @@ ROLE = "ms.role"
 
 
 @dataclass(frozen=True)
-class BufferizePass(ModulePass):
-    """Move the entry function from tensors to buffers."""
+class Bufferize(ModulePass):
+    """Move the entry function from tensors to buffers.
+
+    Before: they take and return tensors; their operations are gk.kernel (each with attribute `gk.function`: the
+    function that `convert-gk-to-loop` made of it), views, entries, ms.get_parameter, ms.constant, func.return, and
+    scf.if/for/while around them. After: each takes a memref for every input and every output (`ms.role`; `ms.dtype`
+    where the element type is unsigned, as memrefs are signless), an index for every size that calls decide, and
+    returns nothing. A kernel is a func.call on memref.alloc buffers, a view is a memref.reinterpret_cast, an entry is
+    a loop.entry, a parameter is a memref.get_global of its symbol, a constant is a derived parameter. A result is
+    computed directly in the output's buffer where that is possible, and copied into it (memref.copy) where not: an
+    output that is an input or a parameter, or that is returned twice. A result that updates an argument
+    (`ms.updates`) has no output: the argument's buffer is written, as a `state`, after the last use of what it holds
+    (`ms.result` says which result it is). Where that cannot be, the result is computed elsewhere and copied when all
+    else is done. `plan-memory` then gives every buffer its place.
+    """
 
     name = "bufferize"
 

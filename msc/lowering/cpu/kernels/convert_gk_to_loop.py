@@ -1,10 +1,4 @@
-"""Pass `convert-gk-to-loop`: a function of loops over buffers for every kernel.
-
-Takes `gk.kernel`s with a schedule (`schedule-kernels`). isl turns each schedule tree into a loop nest, which becomes a
-`func.func` of memrefs: inputs, outputs, temporaries; what is scratch and finds room on the stack of `target` are local
-arrays. Kernels with the same function share one; `gk.function` on the
-kernel names it. The kernels stay in place for `bufferize`, which replaces them by calls.
-"""
+"""Pass `convert-gk-to-loop`."""
 
 from __future__ import annotations
 
@@ -37,7 +31,13 @@ from msc.targets.cpu import cpu_target
 
 @dataclass(frozen=True)
 class ConvertGkToLoop(ModulePass):
-    """A function of loops over buffers for every kernel."""
+    """A function of loops over buffers for every kernel.
+
+    Takes `gk.kernel`s with a schedule (`schedule-kernels`). isl turns each schedule tree into a loop nest, which
+    becomes a `func.func` of memrefs: inputs, outputs, temporaries; what is scratch and finds room on the stack of
+    `target` are local arrays. Kernels with the same function share one; `gk.function` on the kernel names it. The
+    kernels stay in place for `bufferize`, which replaces them by calls.
+    """
 
     name = "convert-gk-to-loop"
     target: str = "native"

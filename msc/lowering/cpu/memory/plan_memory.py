@@ -1,14 +1,4 @@
-"""Pass `plan-memory`: every buffer of an entry function gets a constant place.
-
-Before: `bufferize`'s entry functions, with memref.alloc for intermediates and memref.get_global for parameters.
-After: each has two more arguments, `%workspace: memref<Nxi8>` and `%weights: memref<Mxi8>` (`ms.role`), and its
-buffers are memref.view at constant offsets, multiples of 64, into them. A parameter that lies in the weights has its
-offset as attribute `loop.offset`; parameters follow in the order of their first use, those that nothing needs are gone.
-Entry functions share the weights, each has a workspace of its own.
-Buffers that are not live at the same time share bytes, and an output takes the place of an input that dies where the
-kernel allows it (`loop.in_place`). Option `print` writes the plan to standard error;
-with `reuse=false` every buffer has bytes of its own.
-"""
+"""Pass `plan-memory`."""
 
 from __future__ import annotations
 
@@ -46,8 +36,18 @@ _PURE_VIEWS = (memref.ReinterpretCastOp, EntryOp, memref.GetGlobalOp, memref.All
 
 
 @dataclass(frozen=True)
-class PlanMemoryPass(ModulePass):
-    """Give every buffer of the entry functions a constant place in the workspace or the weights."""
+class PlanMemory(ModulePass):
+    """Give every buffer of the entry functions a constant place in the workspace or the weights.
+
+    Before: `bufferize`'s entry functions, with memref.alloc for intermediates and memref.get_global for parameters.
+    After: each has two more arguments, `%workspace: memref<Nxi8>` and `%weights: memref<Mxi8>` (`ms.role`), and its
+    buffers are memref.view at constant offsets, multiples of 64, into them. A parameter that lies in the weights has
+    its offset as attribute `loop.offset`; parameters follow in the order of their first use, those that nothing needs
+    are gone. Entry functions share the weights, each has a workspace of its own. Buffers that are not live at the
+    same time share bytes, and an output takes the place of an input that dies where the kernel allows it
+    (`loop.in_place`). Option `print` writes the plan to standard error; with `reuse=false` every buffer has bytes of
+    its own.
+    """
 
     name = "plan-memory"
     print: bool = False

@@ -1,13 +1,4 @@
-"""Pass `verify-memory-plan`: check planned entry functions by following the bytes, independently of how it was planned.
-
-The program is run on an abstract memory that knows, for every buffer, whether its bytes are still what was last written
-into it: writing a buffer, or an entry of it, spoils all others that overlap it. Checked at every step: what is read is
-whole; outputs and scratch of a call overlap nothing else of the call, except where the kernel allows it
-(`loop.in_place`); weights are never written, nor inputs but the states that the function updates; every view lies in
-its space, at a multiple of 64. Branches are both followed; after them only what both left whole is. A loop's body is
-followed from what its first and its later iterations find.
-Changes nothing. Raises MSC0404 at the first operation that breaks a rule.
-"""
+"""Pass `verify-memory-plan`."""
 
 from __future__ import annotations
 
@@ -32,8 +23,17 @@ from msc.support.diagnostics import MscError
 
 
 @dataclass(frozen=True)
-class VerifyMemoryPlanPass(ModulePass):
-    """Check that no live buffer is overwritten, by following the bytes."""
+class VerifyMemoryPlan(ModulePass):
+    """Check that no live buffer is overwritten, by following the bytes.
+
+    The program is run on an abstract memory that knows, for every buffer, whether its bytes are still what was last
+    written into it: writing a buffer, or an entry of it, spoils all others that overlap it. Checked at every step:
+    what is read is whole; outputs and scratch of a call overlap nothing else of the call, except where the kernel
+    allows it (`loop.in_place`); weights are never written, nor inputs but the states that the function updates; every
+    view lies in its space, at a multiple of 64. Branches are both followed; after them only what both left whole is.
+    A loop's body is followed from what its first and its later iterations find. Changes nothing. Raises MSC0404 at
+    the first operation that breaks a rule.
+    """
 
     name = "verify-memory-plan"
 
@@ -172,7 +172,7 @@ class _Run:
         return self._places[root_buffer(buffer)]
 
     def _error(self, op: Operation, reason: str) -> MscError:
-        return refuse(VerifyMemoryPlanPass.name, op, reason)
+        return refuse(VerifyMemoryPlan.name, op, reason)
 
 
 def _roles(function: func.FuncOp) -> list[str]:

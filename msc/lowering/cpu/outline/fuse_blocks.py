@@ -1,17 +1,4 @@
-"""Pass `fuse-blocks`: kernels that hand over their results block by block become one function.
-
-Before: `bufferize`'s @main with calls of kernels' functions, some of which say (`loop.blocks`) along which axes of
-their result the next call reads it block by block. After: where the outermost loops of each of these functions run
-along these axes, and an iteration accesses what is handed over at its own elements only, one call stands for all. Its
-function has these loops once, around what stood in them, and of what is handed over one block exists at a time: for
-each thread that shares the loop, which then takes neighbouring blocks. An iteration of one loop may be several of
-another. Blocks are local arrays where these take a sixteenth of the second cache at most: a stack lies in small
-pages, which slow larger ones down; others are scratch.
-Left alone: functions with other loops, a last one that writes where one before it reads, and those whose local arrays
-do not fit on a stack together. Those that are no longer called are gone. Options: `threads`, 1 for none, and `target`,
-whose cores they are where the call decides (0), and whose stack it is.
-Keeps: all results, bit by bit.
-"""
+"""Pass `fuse-blocks`."""
 
 from __future__ import annotations
 
@@ -37,8 +24,20 @@ from msc.targets.cpu import CpuTarget, cpu_target
 
 
 @dataclass(frozen=True)
-class FuseBlocksPass(ModulePass):
-    """Kernels that hand over blocks as one function."""
+class FuseBlocks(ModulePass):
+    """Kernels that hand over blocks as one function.
+
+    Before: `bufferize`'s @main with calls of kernels' functions, some of which say (`loop.blocks`) along which axes
+    of their result the next call reads it block by block. After: where the outermost loops of each of these functions
+    run along these axes, and an iteration accesses what is handed over at its own elements only, one call stands for
+    all. Its function has these loops once, around what stood in them, and of what is handed over one block exists at
+    a time: for each thread that shares the loop, which then takes neighbouring blocks. An iteration of one loop may
+    be several of another. Blocks are local arrays where these take a sixteenth of the second cache at most: a stack
+    lies in small pages, which slow larger ones down; others are scratch. Left alone: functions with other loops, a
+    last one that writes where one before it reads, and those whose local arrays do not fit on a stack together. Those
+    that are no longer called are gone. Options: `threads`, 1 for none, and `target`, whose cores they are where the
+    call decides (0), and whose stack it is. Keeps: all results, bit by bit.
+    """
 
     name = "fuse-blocks"
     threads: int = 1

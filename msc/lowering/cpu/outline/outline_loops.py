@@ -1,13 +1,4 @@
-"""Pass `outline-loops`: a loop of the entry function whose iterations are independent becomes one kernel's function.
-
-Before: `bufferize`'s @main with `scf.for` around calls of kernels' functions. After: where each iteration of a loop
-writes only entries of its own, `@main` calls one function in its place. In it the kernels' loops stand one after the
-other, what they hand to each other lies in local arrays, and entries are indices; two such loops, one directly
-in the other, are one. Threads share it, which leaves them no memory to divide and nothing to wait for inside.
-Left alone: loops whose arrays do not fit on a stack, that test conditions, or read what they write.
-Functions that are no longer called are gone. Options: `threads`, 1 for none, and `target`, whose stack it is.
-Keeps: all results.
-"""
+"""Pass `outline-loops`."""
 
 from __future__ import annotations
 
@@ -36,8 +27,17 @@ from msc.targets.cpu import cpu_target
 
 
 @dataclass(frozen=True)
-class OutlineLoopsPass(ModulePass):
-    """Loops of independent iterations as functions of their own."""
+class OutlineLoops(ModulePass):
+    """Loops of independent iterations as functions of their own.
+
+    Before: `bufferize`'s @main with `scf.for` around calls of kernels' functions. After: where each iteration of a
+    loop writes only entries of its own, `@main` calls one function in its place. In it the kernels' loops stand one
+    after the other, what they hand to each other lies in local arrays, and entries are indices; two such loops, one
+    directly in the other, are one. Threads share it, which leaves them no memory to divide and nothing to wait for
+    inside. Left alone: loops whose arrays do not fit on a stack, that test conditions, or read what they write.
+    Functions that are no longer called are gone. Options: `threads`, 1 for none, and `target`, whose stack it is.
+    Keeps: all results.
+    """
 
     name = "outline-loops"
     threads: int = 1

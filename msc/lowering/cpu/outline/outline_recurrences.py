@@ -1,13 +1,4 @@
-"""Pass `outline-recurrences`: a loop of the entry function that carries states becomes one kernel's function.
-
-Before: @main with `scf.for` around calls of kernels' functions, copies and views. After: `@main` calls one function in
-its place. In it stands the loop, in that the kernels' loops one after the other, and before it the copies that states
-begin with; threads share the same loops of kernels as before. Loops that come out the same share a function.
-Left alone: loops that run an unknown number of times, that test conditions, carry scalars, read what iterations
-before them wrote without a copy that it begins with, call too many kernels, or hand over more in an iteration than
-the second cache of `target` holds, or whose local arrays do not fit on its stack together. Functions that are no
-longer called are gone. Keeps: all results, bit by bit.
-"""
+"""Pass `outline-recurrences`."""
 
 from __future__ import annotations
 
@@ -36,8 +27,17 @@ MOST_CALLS = 32
 
 
 @dataclass(frozen=True)
-class OutlineRecurrencesPass(ModulePass):
-    """Loops that carry states as functions of their own."""
+class OutlineRecurrences(ModulePass):
+    """Loops that carry states as functions of their own.
+
+    Before: @main with `scf.for` around calls of kernels' functions, copies and views. After: `@main` calls one
+    function in its place. In it stands the loop, in that the kernels' loops one after the other, and before it the
+    copies that states begin with; threads share the same loops of kernels as before. Loops that come out the same
+    share a function. Left alone: loops that run an unknown number of times, that test conditions, carry scalars, read
+    what iterations before them wrote without a copy that it begins with, call too many kernels, or hand over more in
+    an iteration than the second cache of `target` holds, or whose local arrays do not fit on its stack together.
+    Functions that are no longer called are gone. Keeps: all results, bit by bit.
+    """
 
     name = "outline-recurrences"
     target: str = "native"

@@ -1,12 +1,4 @@
-"""Pass `prefetch-streams`: ask for the vectors of a register tile before its loop reads them.
-
-Takes kernels' functions with vectors. In the loop that runs around the unrolled loops of a register tile, the vectors
-that all rows of the tile share are a stream; where more of it is read than the first cache keeps until it is read
-again, each iteration gets `loop.prefetch`s of what a later one reads. The hardware sees the stream too, but it
-stops at every page, and so late that each row of vectors waits. Where the stream is one panel of an operand that the
-second cache does not hold, the next panel is asked for as well (`next_panel`); so are the rows of such an operand that
-the next tile reads (`next_tile`), and the next row where several loops read each (`next_row`). Keeps: all results.
-"""
+"""Pass `prefetch-streams`."""
 
 from __future__ import annotations
 
@@ -36,7 +28,16 @@ LINE_BYTES = 64
 
 @dataclass(frozen=True)
 class PrefetchStreams(ModulePass):
-    """Prefetch what register tiles stream from beyond the first cache of `target`."""
+    """Prefetch what register tiles stream from beyond the first cache of `target`.
+
+    Takes kernels' functions with vectors. In the loop that runs around the unrolled loops of a register tile, the
+    vectors that all rows of the tile share are a stream; where more of it is read than the first cache keeps until it
+    is read again, each iteration gets `loop.prefetch`s of what a later one reads. The hardware sees the stream too,
+    but it stops at every page, and so late that each row of vectors waits. Where the stream is one panel of an
+    operand that the second cache does not hold, the next panel is asked for as well (`next_panel`); so are the rows
+    of such an operand that the next tile reads (`next_tile`), and the next row where several loops read each
+    (`next_row`). Keeps: all results.
+    """
 
     name = "prefetch-streams"
     target: str = "native"

@@ -1,20 +1,4 @@
-"""Pass `convert-loop-to-scf`: the loop stage in upstream dialects only, in a form that MLIR itself reads.
-
-Before: a loop-stage module. After: builtin, func, scf, arith, math, memref and vector; its generic form parses and
-verifies in MLIR (`iree-opt --verify-each`). What upstream cannot say, and what becomes of it:
-- a loop's kind (parallel, unroll) and label: plain scf.for, since the kinds are advice to the C compiler that change no
-  result;
-- bounds that are the largest or smallest of several expressions: arith.maxsi, arith.minsi;
-- lanes that do not lie side by side, and parts of vectors: element loads with vector.insert (xDSL has no
-  vector.from_elements) and stores; lanes that are all equal: one load and vector.broadcast;
-- loop.prefetch: nothing, as it is a hint;
-- loop.lanes: the operation that it names, in the generic form, as xDSL's definition would refuse it;
-- masks of vectors, which xDSL types i1: vectors of i1;
-- memref.alloca in a loop: at the beginning of its function, because upstream frees it only when the function returns;
-- loop.entry: refused, since upstream keeps the offset of such a view in its type, which kernels do not take;
-- ms.parameter: gone if its bytes come from %weights, an uninitialised memref.global if the program is not planned yet;
-- attributes of our dialects (ms.name, loop.schedule, ...): gone, MLIR refuses attributes of dialects it does not know.
-"""
+"""Pass `convert-loop-to-scf`."""
 
 from __future__ import annotations
 
@@ -44,8 +28,27 @@ _OWN_DIALECTS = ("ms.", "gk.", "loop.")
 
 
 @dataclass(frozen=True)
-class ConvertLoopToScfPass(ModulePass):
-    """Convert the loop stage to upstream dialects, in a form that MLIR reads."""
+class ConvertLoopToScf(ModulePass):
+    """Convert the loop stage to upstream dialects, in a form that MLIR reads.
+
+    Before: a loop-stage module. After: builtin, func, scf, arith, math, memref and vector; its generic form parses
+    and verifies in MLIR (`iree-opt --verify-each`). What upstream cannot say, and what becomes of it:
+    - a loop's kind (parallel, unroll) and label: plain scf.for, since the kinds are advice to the C compiler that
+      change no result;
+    - bounds that are the largest or smallest of several expressions: arith.maxsi, arith.minsi;
+    - lanes that do not lie side by side, and parts of vectors: element loads with vector.insert (xDSL has no
+      vector.from_elements) and stores; lanes that are all equal: one load and vector.broadcast;
+    - loop.prefetch: nothing, as it is a hint;
+    - loop.lanes: the operation that it names, in the generic form, as xDSL's definition would refuse it;
+    - masks of vectors, which xDSL types i1: vectors of i1;
+    - memref.alloca in a loop: at the beginning of its function, because upstream frees it only when the function
+      returns;
+    - loop.entry: refused, since upstream keeps the offset of such a view in its type, which kernels do not take;
+    - ms.parameter: gone if its bytes come from %weights, an uninitialised memref.global if the program is not planned
+      yet;
+    - attributes of our dialects (ms.name, loop.schedule, ...): gone, MLIR refuses attributes of dialects it does not
+      know.
+    """
 
     name = "convert-loop-to-scf"
 

@@ -1,14 +1,4 @@
-"""Pass `vectorize`: loops marked `vector` become vector operations.
-
-Takes kernels' functions from `convert-gk-to-loop`. A vector loop is straight-line, or becomes it when the unrolled
-loops of a register tile in it are spelled out (`straight_line`). It is cut into whole
-vectors of the target's width (a loop where there are several) and, for the rest, a part of one more (`vector_rests`);
-where that may not be or half of one is enough, vectors of half the width, a quarter, ... so that nothing runs one
-element at a time. Rows of several vectors of a register tile end with a part of one. An
-element-wise update of one place (`y = combine(y, x)`) is summed lane by lane in a vector accumulator and reduced at the
-end: a named reassociation of floating-point sums. A loop that can't be vectorised becomes sequential and says why
-(`loop.refused`).
-"""
+"""Pass `vectorize`."""
 
 from __future__ import annotations
 
@@ -37,7 +27,16 @@ CHAINS = 4
 
 @dataclass(frozen=True)
 class Vectorize(ModulePass):
-    """Loops marked `vector` become operations on vectors of `target`'s width; sequential with `enable=false`."""
+    """Loops marked `vector` become operations on vectors of `target`'s width; sequential with `enable=false`.
+
+    Takes kernels' functions from `convert-gk-to-loop`. A vector loop is straight-line, or becomes it when the
+    unrolled loops of a register tile in it are spelled out (`straight_line`). It is cut into whole vectors of the
+    target's width (a loop where there are several) and, for the rest, a part of one more (`vector_rests`); where that
+    may not be or half of one is enough, vectors of half the width, a quarter, ... so that nothing runs one element at
+    a time. Rows of several vectors of a register tile end with a part of one. An element-wise update of one place (`y
+    = combine(y, x)`) is summed lane by lane in a vector accumulator and reduced at the end: a named reassociation of
+    floating-point sums. A loop that can't be vectorised becomes sequential and says why (`loop.refused`).
+    """
 
     name = "vectorize"
     target: str = "native"

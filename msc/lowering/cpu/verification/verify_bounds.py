@@ -1,12 +1,4 @@
-"""Pass `verify-bounds`: prove that every access lies inside its buffer, in kernels and in @main. Changes nothing.
-
-The iterations that reach an access are a set of integer points; the access is right if at no point an index is
-below zero or past its dimension, for any lane. Ranges settle most accesses, isl decides the rest exactly. An index
-that is read from memory, or computed otherwise than by affine expressions, is any number of its range
-(`analysis/index_ranges.py`), which knows where integers wrap. What is not proved is refused.
-Raises MSC0404 for every access that may leave its buffer, with an iteration in which it does, and for indices that may
-not fit 64 bits.
-"""
+"""Pass `verify-bounds`."""
 
 from __future__ import annotations
 
@@ -36,8 +28,16 @@ _EVERY_INDEX: Range = type_range(IndexType()) or (0, 0)
 
 
 @dataclass(frozen=True)
-class VerifyBoundsPass(ModulePass):
-    """Prove that no access leaves its buffer."""
+class VerifyBounds(ModulePass):
+    """Prove that no access leaves its buffer. Changes nothing.
+
+    The iterations that reach an access are a set of integer points; the access is right if at no point an index is
+    below zero or past its dimension, for any lane. Ranges settle most accesses, isl decides the rest exactly. An
+    index that is read from memory, or computed otherwise than by affine expressions, is any number of its range
+    (`analysis/index_ranges.py`), which knows where integers wrap. What is not proved is refused. Raises MSC0404 for
+    every access that may leave its buffer, with an iteration in which it does, and for indices that may not fit 64
+    bits.
+    """
 
     name = "verify-bounds"
 

@@ -1,19 +1,4 @@
-"""Pass `verify-loop-stage`: check that a module is a complete loop-stage program. Changes nothing.
-
-Checked are the closed list of operations (MSC0209), and what the code generator relies on (MSC0404):
-- the module holds parameters, kernels' functions and entry functions; functions return nothing and take buffers of
-  known shape;
-- values are scalars, vectors of them, and buffers whose elements lie in order;
-- a kernel writes its outputs, temporaries and local arrays, never its inputs;
-- a local array (memref.alloca) has a known shape, and those of a function fit on the stack of a thread;
-- no parallel loop stands in another; an unrolled loop has a constant number of iterations; no loop is of kind vector,
-  as `vectorize` has made vectors of those or, with its reason, ordinary loops;
-- an entry function has inputs (of which it updates states), outputs, sizes, at most one workspace and the weights, in
-  this order, and calls kernels of the module; a size is an index with a range, inside that of each kernel that is
-  given it;
-- a view shows bytes of the workspace or of the weights, a cast all elements of a buffer in another shape;
-  parameters lie inside the weights, apart.
-"""
+"""Pass `verify-loop-stage`."""
 
 from __future__ import annotations
 
@@ -47,8 +32,23 @@ from msc.targets.cpu import STACK
 
 
 @dataclass(frozen=True)
-class VerifyLoopStagePass(ModulePass):
-    """Check that a module is a complete loop-stage program."""
+class VerifyLoopStage(ModulePass):
+    """Check that a module is a complete loop-stage program. Changes nothing.
+
+    Checked are the closed list of operations (MSC0209), and what the code generator relies on (MSC0404):
+    - the module holds parameters, kernels' functions and entry functions; functions return nothing and take buffers
+      of known shape;
+    - values are scalars, vectors of them, and buffers whose elements lie in order;
+    - a kernel writes its outputs, temporaries and local arrays, never its inputs;
+    - a local array (memref.alloca) has a known shape, and those of a function fit on the stack of a thread;
+    - no parallel loop stands in another; an unrolled loop has a constant number of iterations; no loop is of kind
+      vector, as `vectorize` has made vectors of those or, with its reason, ordinary loops;
+    - an entry function has inputs (of which it updates states), outputs, sizes, at most one workspace and the
+      weights, in this order, and calls kernels of the module; a size is an index with a range, inside that of each
+      kernel that is given it;
+    - a view shows bytes of the workspace or of the weights, a cast all elements of a buffer in another shape;
+      parameters lie inside the weights, apart.
+    """
 
     name = "verify-loop-stage"
 
@@ -192,4 +192,4 @@ def _illegal(name: str, op: Operation, place: str) -> Diagnostic:
 
 
 def _wrong(op: Operation, message: str) -> Diagnostic:
-    return Diagnostic("MSC0404", f"{VerifyLoopStagePass.name}: {message}", source_location(op))
+    return Diagnostic("MSC0404", f"{VerifyLoopStage.name}: {message}", source_location(op))

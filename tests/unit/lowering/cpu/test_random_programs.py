@@ -24,10 +24,10 @@ from msc.interp import evaluate
 from msc.interp.loops import evaluate_loops
 from msc.ir.reading import parse_module
 from msc.ir.verification import verify_module
-from msc.lowering.cpu.bufferize.bufferize import BufferizePass
+from msc.lowering.cpu.bufferize.bufferize import Bufferize
 from msc.lowering.cpu.memory.plan_memory import plan_memory
-from msc.lowering.cpu.memory.verify_memory_plan import VerifyMemoryPlanPass
-from msc.lowering.cpu.verification.verify_loop_stage import VerifyLoopStagePass
+from msc.lowering.cpu.memory.verify_memory_plan import VerifyMemoryPlan
+from msc.lowering.cpu.verification.verify_loop_stage import VerifyLoopStage
 
 VECTOR, MATRIX = "4xf32", "2x2xf32"
 
@@ -286,13 +286,13 @@ INPUTS = (
 def test_buffers_hold_what_the_tensors_are(text: str) -> None:
     expected = evaluate(parse(text), INPUTS, {})
     module = parse(text)
-    BufferizePass().apply(Context(), module)
+    Bufferize().apply(Context(), module)
     verify_module(module)
     np.testing.assert_array_equal(evaluate_loops(module, INPUTS, {}), expected)
     (plan,) = plan_memory(module)
     verify_module(module)
     assert plan is not None
     assert plan.lower_bound <= plan.workspace_bytes <= plan.bytes_without_reuse
-    VerifyMemoryPlanPass().apply(Context(), module)
-    VerifyLoopStagePass().apply(Context(), module)
+    VerifyMemoryPlan().apply(Context(), module)
+    VerifyLoopStage().apply(Context(), module)
     np.testing.assert_array_equal(evaluate_loops(module, INPUTS, {}), expected)

@@ -17,8 +17,8 @@ from msc.interp.loops import evaluate_loops
 from msc.ir.reading import parse_module
 from msc.ir.verification import verify_module
 from msc.lowering.cpu.vectorize.vectorize import Vectorize
-from msc.lowering.cpu.verification.verify_bounds import VerifyBoundsPass
-from msc.lowering.cpu.verification.verify_loop_stage import VerifyLoopStagePass
+from msc.lowering.cpu.verification.verify_bounds import VerifyBounds
+from msc.lowering.cpu.verification.verify_loop_stage import VerifyLoopStage
 
 _X, _Y, _Z = "memref<4x96xf32>", "memref<4x96xf32>", "memref<4xf32>"
 _INPUTS = (
@@ -102,7 +102,7 @@ def test_vectors_compute_what_the_loop_does(target: str, text: str) -> None:
     module = parse(text)
     Vectorize(target).apply(Context(), module)
     verify_module(module)
-    VerifyLoopStagePass().apply(Context(), module)
-    VerifyBoundsPass().apply(Context(), module)
+    VerifyLoopStage().apply(Context(), module)
+    VerifyBounds().apply(Context(), module)
     for before, after in zip(expected, evaluate_loops(module, _INPUTS, {}), strict=True):
         np.testing.assert_array_equal(after, before)
