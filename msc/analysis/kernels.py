@@ -13,6 +13,7 @@ from msc.analysis.bytes import bytes_read, bytes_written
 from msc.analysis.flops import flops
 from msc.analysis.repetition import times_run
 from msc.dialects.gk import KernelOp
+from msc.dialects.gk.attributes import GK_PATTERN, GK_REASONS
 from msc.ir.locations import source_location
 from msc.support.diagnostics import Location
 
@@ -53,13 +54,13 @@ def summary_of(kernel: KernelOp) -> KernelSummary:
     """What is known of a kernel."""
     return KernelSummary(
         kernel.label.data,
-        _text(kernel.attributes.get("gk.pattern")),
+        _text(kernel.attributes.get(GK_PATTERN)),
         tuple(op.name for op in _computing(kernel)),
         source_location(kernel),
         flops(kernel),
         bytes_read(kernel),
         bytes_written(kernel),
-        _texts(kernel.attributes.get("gk.reasons")),
+        _texts(kernel.attributes.get(GK_REASONS)),
         times_run(kernel),
     )
 

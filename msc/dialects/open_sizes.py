@@ -24,6 +24,7 @@ from xdsl.ir.affine import AffineConstantExpr, AffineExpr, AffineMap
 from xdsl.utils.hints import isa
 
 from msc.dialects.gk import KernelOp
+from msc.dialects.ms.attributes import MS_NAME
 from msc.ir.errors import InvalidStructure
 from msc.poly.live import Factor, LiveDim, LiveShape, Size, is_whole
 
@@ -76,14 +77,14 @@ def range_attribute(size: Size) -> Attribute:
 
 def size_attributes(size: Size) -> DictionaryAttr:
     """The attributes of an argument that is a size."""
-    return DictionaryAttr({"ms.name": StringAttr(size.name), RANGE: range_attribute(size)})
+    return DictionaryAttr({MS_NAME: StringAttr(size.name), RANGE: range_attribute(size)})
 
 
 def argument_sizes(arguments: Sequence[SSAValue], attributes: ArrayAttr[DictionaryAttr] | None) -> dict[SSAValue, Size]:
     """The arguments of a function that are sizes."""
     found: dict[SSAValue, Size] = {}
     for argument, given in zip(arguments, attributes or (), strict=False):
-        name = given.data.get("ms.name")
+        name = given.data.get(MS_NAME)
         if RANGE in given.data and isinstance(name, StringAttr):
             found[argument] = Size(name.data, *read_range(given.data[RANGE]))
     return found

@@ -8,8 +8,7 @@ from itertools import groupby
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
-ORIGIN = "ms.origin"
-"""Attribute of an operation that an expander made: the short name of the composite one; kernels are labelled by it."""
+from msc.dialects.ms.attributes import MS_ORIGIN
 
 LABEL_LENGTH = 48
 """Longer labels are cut; they become parts of C names."""
@@ -17,7 +16,7 @@ LABEL_LENGTH = 48
 
 def origin_of(op: Operation) -> str:
     """The short name of the operation that the user wrote."""
-    attribute = op.attributes.get(ORIGIN)
+    attribute = op.attributes.get(MS_ORIGIN)
     return attribute.data if isinstance(attribute, StringAttr) else op.name.removeprefix("ms.")
 
 

@@ -12,14 +12,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument
 
 from msc.dialects.arrays import Array, dtype_text, element_dtype, numpy_dtype, type_text
+from msc.dialects.ms.attributes import MS_DTYPE, MS_NAME
 from msc.ir.typed import shaped_type
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
-
-NAME_ATTRIBUTE = "ms.name"
-"""The argument attribute that gives an input its public name."""
-
-DTYPE_ATTRIBUTE = "ms.dtype"
-"""The argument attribute that names the public element type where the argument's own has no sign."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +51,7 @@ def arguments(function: FuncOp) -> Iterator[tuple[BlockArgument, Mapping[str, At
 def declared(argument: BlockArgument, attributes: Mapping[str, Attribute]) -> Declared:
     """What an argument takes; its name is `ms.name`, or its own name, or its number."""
     type_ = shaped_type(argument)
-    name, dtype = attributes.get(NAME_ATTRIBUTE), attributes.get(DTYPE_ATTRIBUTE)
+    name, dtype = attributes.get(MS_NAME), attributes.get(MS_DTYPE)
     return Declared(
         name.data if isinstance(name, StringAttr) else argument.name_hint or str(argument.index),
         numpy_dtype(dtype.data) if isinstance(dtype, StringAttr) else element_dtype(type_.get_element_type()),

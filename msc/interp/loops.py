@@ -11,6 +11,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument
 
 from msc.dialects.arrays import Array, element_dtype
+from msc.dialects.loop.attributes import LOOP_OFFSET
+from msc.dialects.ms.attributes import MS_ROLE
 from msc.dialects.ms.structure import ParameterOp
 from msc.dialects.open_sizes import argument_sizes
 from msc.interp.graph import WeightSource, evaluate_parameter
@@ -20,12 +22,6 @@ from msc.interp.loop_translation import Surroundings, translate
 from msc.ir.donation import RESULT, STATE
 from msc.ir.entry import entry_name
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
-
-ROLE_ATTRIBUTE = "ms.role"
-"""What an argument of the entry function is: "input", "state", "output", "size", "workspace" or "weights"."""
-
-OFFSET_ATTRIBUTE = "loop.offset"
-"""Where a parameter's bytes lie in the weights."""
 
 KernelObserver: TypeAlias = Callable[[str, tuple[Any, ...]], None]
 """Called after every call of a function, with its name and its arguments, of which outputs are written by then."""
@@ -107,7 +103,7 @@ def evaluate_loops(
 
 
 def _role(attributes: Mapping[str, Attribute]) -> str:
-    role = attributes.get(ROLE_ATTRIBUTE)
+    role = attributes.get(MS_ROLE)
     return role.data if isinstance(role, StringAttr) else "input"
 
 
@@ -145,7 +141,7 @@ def packed_weights(module: ModuleOp, size: int, weights: WeightSource) -> Array:
     """The bytes (i8) of the compile-time data section: every parameter that has a place in it, at that place."""
     data = np.zeros(size, np.int8)
     for op in module.ops:
-        offset = op.attributes.get(OFFSET_ATTRIBUTE)
+        offset = op.attributes.get(LOOP_OFFSET)
         if isinstance(op, ParameterOp) and isinstance(offset, IntegerAttr):
             value = np.ascontiguousarray(evaluate_parameter(module, op.symbol, weights))
             data[offset.value.data :][: value.nbytes] = value.reshape(-1).view(np.int8)

@@ -12,7 +12,7 @@ from xdsl.passes import ModulePass
 
 from msc import __version__
 from msc.dialects import gk
-from msc.schedule.schedule_kernels import REASONS, SCHEDULE
+from msc.dialects.gk.attributes import GK_SCHEDULE, GK_SCHEDULE_REASONS
 from msc.schedule.tuned_plans import TunedPlan, TuningFile, kernel_key, read_tuning, target_text
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.wording import counted
@@ -45,8 +45,8 @@ class ApplyTuning(ModulePass):
         entries = {entry.key: entry for entry in tuning.entries}
         for key, kernel in keyed:
             if key in entries:
-                kernel.attributes[SCHEDULE] = ArrayAttr([StringAttr(line) for line in entries[key].plan])
-                kernel.attributes[REASONS] = ArrayAttr([StringAttr(_reason(entries[key]))])
+                kernel.attributes[GK_SCHEDULE] = ArrayAttr([StringAttr(line) for line in entries[key].plan])
+                kernel.attributes[GK_SCHEDULE_REASONS] = ArrayAttr([StringAttr(_reason(entries[key]))])
 
 
 def _reason(entry: TunedPlan) -> str:

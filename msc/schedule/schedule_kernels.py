@@ -15,6 +15,7 @@ from xdsl.utils.hints import isa
 
 from msc.analysis.kernel_model import kernel_model
 from msc.dialects import gk
+from msc.dialects.gk.attributes import GK_SCHEDULE, GK_SCHEDULE_REASONS
 from msc.dialects.ms.base import ViewOp
 from msc.ir.locations import source_location
 from msc.poly.dependences import Dependences, dependences
@@ -31,7 +32,6 @@ from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.progress import step
 from msc.targets.cpu import CpuTarget, cpu_target
 
-SCHEDULE, REASONS = "gk.schedule", "gk.schedule_reasons"
 _SHOWN_STATEMENTS = 12
 """Of a kernel whose schedule is refused."""
 
@@ -76,14 +76,14 @@ def _schedule(
 ) -> None:
     """Kernels that compute the same, among the same, share one decision."""
     model = kernel_model(kernel)
-    if SCHEDULE in kernel.attributes:
+    if GK_SCHEDULE in kernel.attributes:
         check_given(kernel, model, dependences(model))
         return
     key = model.structure, _surroundings(kernel)
     if key not in decisions:
         decisions[key] = decide_one(model, key[1])
-    kernel.attributes[SCHEDULE] = _strings(to_lines(decisions[key].plan))
-    kernel.attributes[REASONS] = _strings(decisions[key].reasons)
+    kernel.attributes[GK_SCHEDULE] = _strings(to_lines(decisions[key].plan))
+    kernel.attributes[GK_SCHEDULE_REASONS] = _strings(decisions[key].reasons)
 
 
 def _surroundings(kernel: gk.KernelOp) -> Surroundings:
@@ -107,7 +107,7 @@ def _follows(kernel: gk.KernelOp) -> bool:
     while owners:
         owner = owners.pop()
         if isinstance(owner, gk.KernelOp):
-            if SCHEDULE in owner.attributes and any(m.parallel for m in plan_of(owner).band):
+            if GK_SCHEDULE in owner.attributes and any(m.parallel for m in plan_of(owner).band):
                 return True
         elif isinstance(owner, ViewOp):
             owners += [operand.owner for operand in owner.operands]
@@ -157,9 +157,9 @@ def check_given(kernel: gk.KernelOp, model: KernelModel, deps: Dependences) -> N
 
 def plan_of(kernel: gk.KernelOp) -> Plan:
     """The plan that a kernel carries. Raises ValueError where it is not one."""
-    lines = kernel.attributes.get(SCHEDULE)
+    lines = kernel.attributes.get(GK_SCHEDULE)
     if not isa(lines, ArrayAttr[StringAttr]):
-        raise ValueError(f"{SCHEDULE} is not a list of strings")
+        raise ValueError(f"{GK_SCHEDULE} is not a list of strings")
     return from_lines([line.data for line in lines])
 
 

@@ -11,14 +11,12 @@ from xdsl.ir import Attribute
 
 from msc.dialects.arrays import Array
 from msc.dialects.element_types import dtype_name
+from msc.dialects.ms.attributes import MS_WEIGHTS
 from msc.dialects.ms.structure import ParameterOp
 from msc.interp import WeightSource
 from msc.ir.locations import source_location
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.weights.safetensors_file import DTYPES, Entry, TensorFile
-
-FILE_ATTRIBUTE = "ms.weights"
-"""The module's attribute that names its safetensors file, relative to the module's own."""
 
 
 class Weights(Mapping[str, Array]):
@@ -51,10 +49,10 @@ class Weights(Mapping[str, Array]):
         parameters = [op for op in module.ops if isinstance(op, ParameterOp)]
         if all(p.initialiser is not None for p in parameters):
             return {}
-        name = module.attributes.get(FILE_ATTRIBUTE)
+        name = module.attributes.get(MS_WEIGHTS)
         if not isinstance(name, StringAttr):
-            message = f"the module has parameters, but no attribute {FILE_ATTRIBUTE} names their safetensors file"
-            line = f'builtin.module attributes {{{FILE_ATTRIBUTE} = "{_found_in(folder)}"}} {{ ... }}'
+            message = f"the module has parameters, but no attribute {MS_WEIGHTS} names their safetensors file"
+            line = f'builtin.module attributes {{{MS_WEIGHTS} = "{_found_in(folder)}"}} {{ ... }}'
             raise MscError(Diagnostic("MSC0306", message, source_location(module), help=f"write {line}"))
         return cls.open(weights_path(folder, name.data), parameters)
 

@@ -19,6 +19,7 @@ from msc.codegen.c.names import Scope, comment_text
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.shared_loops import Capture, scalar
 from msc.codegen.c.types import BufferType, buffer_type, memory_name
+from msc.dialects.loop.attributes import LOOP_ORIGIN, LOOP_OUTPUTS, LOOP_SCHEDULE, LOOP_TEMPORARIES
 from msc.dialects.open_sizes import argument_sizes
 
 _MAXIMUM_COMMENT_LINES = 12
@@ -94,7 +95,7 @@ def emit_kernel(function: FuncOp, functions: Scope, aliased: frozenset[int], pre
 def _parameters(function: FuncOp, scope: Scope, aliased: frozenset[int]) -> tuple[Parameter, ...]:
     sizes = argument_sizes(function.args, function.arg_attrs)
     arguments = [a for a in function.args if a not in sizes]
-    outputs, temporaries = (_count(function, name) for name in ("loop.outputs", "loop.temporaries"))
+    outputs, temporaries = (_count(function, name) for name in (LOOP_OUTPUTS, LOOP_TEMPORARIES))
     first_written = len(arguments) - outputs - temporaries
     hints = ["x"] * first_written + ["y"] * outputs + ["t"] * temporaries
     return tuple(
@@ -109,8 +110,8 @@ def _count(function: FuncOp, name: str) -> int:
 
 
 def _comment(function: FuncOp) -> str:
-    lines = [comment_text(text) for text in _strings(function.attributes.get("loop.origin"))]
-    schedule = [comment_text(text) for text in _strings(function.attributes.get("loop.schedule"))]
+    lines = [comment_text(text) for text in _strings(function.attributes.get(LOOP_ORIGIN))]
+    schedule = [comment_text(text) for text in _strings(function.attributes.get(LOOP_SCHEDULE))]
     if schedule:
         lines += wrap(f"schedule: {', '.join(schedule)}", 108, subsequent_indent="  ")[:_MAXIMUM_COMMENT_LINES]
     if (stack := stack_bytes(function)) > _STACK_OF_TILES:

@@ -12,6 +12,8 @@ from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineExpr
 
 from msc.codegen.c.types import BufferType, buffer_type, no_c_form
 from msc.dialects.loop import EntryOp
+from msc.dialects.loop.attributes import LOOP_OFFSET
+from msc.dialects.ms.attributes import MS_CODES, MS_DTYPE, MS_NAME, MS_ROLE
 from msc.dialects.ms.structure import ParameterOp
 from msc.dialects.open_sizes import WHOLE, argument_sizes, live_tensor
 from msc.ir.donation import RESULT, STATE
@@ -124,7 +126,7 @@ def entry_functions(module: ModuleOp) -> list[func.FuncOp]:
 
 def _slots(module: ModuleOp) -> Iterator[WeightSlot]:
     for op in module.ops:
-        offset = op.attributes.get("loop.offset")
+        offset = op.attributes.get(LOOP_OFFSET)
         if isinstance(op, ParameterOp) and isinstance(offset, IntegerAttr):
             yield WeightSlot(op.symbol, offset.value.data, _dtype(op.type.element_type), tuple(op.type.get_shape()))
 
@@ -147,7 +149,7 @@ def _argument_attributes(main: func.FuncOp) -> list[DictionaryAttr]:
 
 
 def _argument(argument: BlockArgument, attributes: DictionaryAttr, plan: Plan) -> Place:
-    role, buffer = _text(attributes, "ms.role") or "input", buffer_type(argument.type)
+    role, buffer = _text(attributes, MS_ROLE) or "input", buffer_type(argument.type)
     match role:
         case "workspace":
             plan.workspace_bytes = buffer.bytes
@@ -156,9 +158,9 @@ def _argument(argument: BlockArgument, attributes: DictionaryAttr, plan: Plan) -
         case "input" | "output" | "state":
             role = "output" if role == "output" else "input"
             tensors = plan.inputs if role == "input" else plan.outputs
-            name = _text(attributes, "ms.name") or argument.name_hint or f"{role}{len(tensors)}"
-            dtype = _text(attributes, "ms.dtype") or buffer.base
-            bounds, codes = _bounds(attributes, buffer.shape, plan), _text(attributes, "ms.codes") or ""
+            name = _text(attributes, MS_NAME) or argument.name_hint or f"{role}{len(tensors)}"
+            dtype = _text(attributes, MS_DTYPE) or buffer.base
+            bounds, codes = _bounds(attributes, buffer.shape, plan), _text(attributes, MS_CODES) or ""
             whole, result = WHOLE in attributes.data, _number(attributes, RESULT)
             tensors.append(TensorSpec(name, "", dtype, buffer.shape, bounds, whole, codes, result))
             return Place(role, len(tensors) - 1, 0, buffer)

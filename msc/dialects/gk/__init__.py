@@ -2,7 +2,8 @@
 
 from xdsl.ir import Dialect
 
-from msc.dialects.gk.ops import BLOCK_AXIS, KERNEL_BLOCKS, LOOP_LABEL, KernelOp, YieldOp, blocked_axes, blocks_of
+from msc.dialects.gk.attributes import BLOCK_AXIS, KERNEL_BLOCKS, LOOP_LABEL
+from msc.dialects.gk.ops import KernelOp, YieldOp, blocked_axes, blocks_of
 
 GK = Dialect("gk", [KernelOp, YieldOp])
 

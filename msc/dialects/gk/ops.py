@@ -31,18 +31,8 @@ from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
+from msc.dialects.gk.attributes import BLOCK_AXIS, KERNEL_BLOCKS, verify_kernel_attributes
 from msc.ir.errors import InvalidStructure
-
-KERNEL_BLOCKS = "gk.blocks"
-"""On a kernel: how many axes of its result, in front, number blocks that the one reader takes one after the other."""
-
-
-BLOCK_AXIS = "gk.block_axis"
-"""On a kernel: the axis of its result of which the one reader takes a few elements after the other, a block."""
-
-
-LOOP_LABEL = "gk.label"
-"""On a loop: what its function is named after, if it becomes one."""
 
 
 @irdl_op_definition
@@ -88,6 +78,7 @@ class KernelOp(IRDLOperation):
         return last
 
     def verify_(self) -> None:
+        verify_kernel_attributes(self.attributes)
         if [a.type for a in self.body.block.args] != [v.type for v in self.inputs]:
             raise InvalidStructure("gk.kernel: the region's arguments do not have the types of the inputs")
         if [v.type for v in self.terminator.values] != [r.type for r in self.outputs]:

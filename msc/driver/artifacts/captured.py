@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from safetensors.numpy import save_file  # pyright: ignore[reportUnknownVariableType]
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
+from msc.dialects.ms.attributes import MS_WEIGHTS
 from msc.driver.artifacts.libraries import library_of
 from msc.driver.options import CompileOptions
 from msc.driver.passes.ir_dump import format_module
 from msc.runtime.artifact import CompiledModel
-from msc.weights.module_weights import FILE_ATTRIBUTE
 
 _WEIGHTS = "weights.safetensors"
 
@@ -26,7 +26,7 @@ def compile_captured(module: ModuleOp, weights: Mapping[str, NDArray[Any]]) -> C
         folder = Path(name)
         if weights:
             save_file({k: _contiguous(a) for k, a in weights.items()}, folder / _WEIGHTS)
-            module.attributes[FILE_ATTRIBUTE] = StringAttr(_WEIGHTS)
+            module.attributes[MS_WEIGHTS] = StringAttr(_WEIGHTS)
         path = folder / "graph.mir"
         path.write_text(format_module(module), encoding="utf-8")
         return library_of(str(path), CompileOptions()).load()

@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, Module
 from xdsl.ir import Attribute, SSAValue
 
 from msc.dialects.arrays import Array
+from msc.dialects.ms.attributes import MS_NAME, MS_WEIGHTS
 from msc.dialects.ms.values import known
 from msc.driver.models.user_code import UserCode
 from msc.driver.passes.ir_dump import format_module
@@ -34,7 +35,6 @@ from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.marks import is_marked, marked
 from msc.support.naming import identifier
 from msc.support.outputs import Guard, OutputSet
-from msc.weights.module_weights import FILE_ATTRIBUTE
 from msc.weights.safetensors_writing import is_written_here, write_tensors
 
 
@@ -55,7 +55,7 @@ class CellModel:
                 file = path.with_suffix(".safetensors")
                 with files.open(file, is_written_here) as data:
                     write_tensors(self.weights, data)
-                self.module.attributes[FILE_ATTRIBUTE] = StringAttr(file.name)
+                self.module.attributes[MS_WEIGHTS] = StringAttr(file.name)
             files.write(path, marked(format_module(self.module, debuginfo=True)), is_marked)
 
 
@@ -102,7 +102,7 @@ class _Capture:
         module.sym_name = StringAttr(identifier(self._name, "model").replace(".", "_"))
         function = find_entry(module)
         assert function is not None
-        inputs = [{"ms.name": StringAttr(name)} for name in self._input_names(len(function.args))]
+        inputs = [{MS_NAME: StringAttr(name)} for name in self._input_names(len(function.args))]
         function.arg_attrs = ArrayAttr(map(_attributes, inputs))
         function.res_attrs = ArrayAttr(_attributes(self._result(k)) for k in range(len(self._outputs)))
         every = list(range(len(self._outputs)))
@@ -113,8 +113,8 @@ class _Capture:
     def _result(self, number: int) -> dict[str, Attribute]:
         updated = self._updates.get(number)
         if updated is None:
-            return {"ms.name": StringAttr("output" if len(self._outputs) == 1 else f"output{number}")}
-        return {"ms.name": StringAttr(self._states[updated].name), UPDATES: IntegerAttr(updated, i64)}
+            return {MS_NAME: StringAttr("output" if len(self._outputs) == 1 else f"output{number}")}
+        return {MS_NAME: StringAttr(self._states[updated].name), UPDATES: IntegerAttr(updated, i64)}
 
     def _note_state(self, slot: object, value: Template) -> None:
         """A parameter that the graph assigns is an argument, which a result updates. Raises MSC0850."""

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from msc.dialects.arrays import Array, dtype_text
+from msc.dialects.ms.attributes import MS_ROLE
 from msc.driver.models.entry import entry_function
 from msc.driver.models.reading_models import Model
 from msc.interp import WeightSource, evaluate, evaluate_loops
 from msc.interp.inputs import arguments, declared
-from msc.interp.loops import ROLE_ATTRIBUTE
 from msc.ir.donation import STATE
 from msc.runtime.program import TensorSpec
 
@@ -31,7 +31,7 @@ def input_tensors(module: ModuleOp, entry: str | None = None) -> tuple[TensorSpe
     """The inputs of an entry function of a module at any stage."""
     tensors = list[TensorSpec]()
     for argument, attributes in arguments(entry_function(module, entry)):
-        role = attributes.get(ROLE_ATTRIBUTE)
+        role = attributes.get(MS_ROLE)
         if not isinstance(role, StringAttr) or role.data in ("input", STATE):
             found = declared(argument, attributes)
             tensors.append(TensorSpec(found.name, found.name, dtype_text(found.dtype), found.shape))

@@ -14,12 +14,13 @@ from xdsl.ir import Attribute, BlockArgument
 
 from msc.dialects.arrays import dtype_text
 from msc.dialects.element_types import dtype_name
+from msc.dialects.ms.attributes import MS_NAME
 from msc.driver.models.dimensions import open_names
 from msc.driver.models.entry import entry_function
 from msc.driver.models.onnx_models import check_onnx, is_onnx
 from msc.driver.models.reading_models import parse_model
 from msc.driver.options import CompileOptions
-from msc.interp.inputs import NAME_ATTRIBUTE, arguments, declared, note_sizes
+from msc.interp.inputs import arguments, declared, note_sizes
 from msc.ir.typed import shaped_type
 from msc.runtime.arguments import Checker, convertible, numpy_dtype
 from msc.runtime.narrow_types import codes_of, narrow_dtype
@@ -125,7 +126,7 @@ def _argument(argument: BlockArgument, attributes: Mapping[str, Attribute]) -> O
 
 
 def _result(number: int, type_: Attribute, attributes: DictionaryAttr) -> OpenTensor:
-    name, tensor = attributes.data.get(NAME_ATTRIBUTE), shaped_type(type_)
+    name, tensor = attributes.data.get(MS_NAME), shaped_type(type_)
     shape = tuple("?" if n == DYNAMIC_INDEX else n for n in tensor.get_shape())
     text = name.data if isinstance(name, StringAttr) else f"output{number}"
     return OpenTensor(text, dtype_name(tensor.get_element_type()) or "?", shape)

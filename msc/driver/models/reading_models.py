@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
+from msc.dialects.ms.attributes import MS_WEIGHTS
+from msc.dialects.ms.interface_attributes import check_interface
 from msc.driver.models.dimensions import fix_dimensions, leave_open
 from msc.driver.models.entry import entry_function
 from msc.driver.models.onnx_models import EXTENSION, is_onnx, load_onnx
 from msc.driver.options import CompileOptions
-from msc.driver.passes.interface_attributes import check_interface
 from msc.driver.passes.legality import verify_stage
 from msc.driver.passes.registry import new_context
 from msc.driver.passes.stages import IR_STAGES, STAGE, Stage, stage_of_file
@@ -24,7 +25,7 @@ from msc.ir.verification import verify_module
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.support.files import read_source, source_name
 from msc.support.streams import has_place, is_stream
-from msc.weights.module_weights import FILE_ATTRIBUTE, Weights
+from msc.weights.module_weights import Weights
 
 if TYPE_CHECKING:
     from msc.importers.onnx import Imported
@@ -51,7 +52,7 @@ class Model:
         """The files that `weights` reads, relative to the folder."""
         if self.imported is not None:
             return self.imported.files
-        name = self.module.attributes.get(FILE_ATTRIBUTE)
+        name = self.module.attributes.get(MS_WEIGHTS)
         return (name.data,) if isinstance(name, StringAttr) and self.weights() else ()
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
-from msc.driver.passes.interface_attributes import check_interface
+from msc.dialects.ms.interface_attributes import check_interface
 from msc.driver.passes.ir_dump import IrDump, check_print_after, format_module
 from msc.driver.passes.pass_manager import AfterPass, PassManager
 from msc.driver.passes.pipeline import build_pipeline

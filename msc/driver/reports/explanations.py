@@ -13,6 +13,7 @@ from msc.analysis.flops import flops
 from msc.analysis.kernel_model import kernel_model
 from msc.analysis.repetition import times_run
 from msc.dialects.gk import KernelOp
+from msc.dialects.gk.attributes import GK_FUNCTION, GK_PATTERN, GK_REASONS, GK_SCHEDULE, GK_SCHEDULE_REASONS
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.structure import ConstantOp
 from msc.driver.compile import Step, compile_model
@@ -104,7 +105,7 @@ def explain_model(
 def _explain(
     kernel: KernelOp, options: CompileOptions, measured: MeasuredKernels, asked: str | None
 ) -> KernelExplanation:
-    symbol, pattern = kernel.attributes.get("gk.function"), kernel.attributes.get("gk.pattern")
+    symbol, pattern = kernel.attributes.get(GK_FUNCTION), kernel.attributes.get(GK_PATTERN)
     function = symbol.string_value() if isinstance(symbol, SymbolRefAttr) else ""
     target, model, plan = cpu_target(options.march), kernel_model(kernel), plan_of(kernel)
     cost = KernelCost(model, target)
@@ -118,10 +119,10 @@ def _explain(
         label=kernel.label.data,
         pattern=pattern.data if isinstance(pattern, StringAttr) else "",
         operations=tuple(_origin(op) for op in kernel.body.block.ops if _computes(op)),
-        fusion=_strings(kernel, "gk.reasons"),
+        fusion=_strings(kernel, GK_REASONS),
         statements=tuple(kernel_lines(model)),
-        schedule=_strings(kernel, "gk.schedule"),
-        schedule_reasons=_strings(kernel, "gk.schedule_reasons"),
+        schedule=_strings(kernel, GK_SCHEDULE),
+        schedule_reasons=_strings(kernel, GK_SCHEDULE_REASONS),
         flops=work.flops,
         bytes_read=bytes_read(kernel),
         bytes_written=bytes_written(kernel),

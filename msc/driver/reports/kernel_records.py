@@ -12,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 
 from msc.dialects.arrays import Array, element_dtype
 from msc.dialects.gk import KernelOp
+from msc.dialects.gk.attributes import GK_FUNCTION
 from msc.dialects.open_sizes import argument_sizes
 from msc.driver.models.entry import entry_function
 from msc.interp import LoopProgram, WeightSource, evaluate
@@ -19,8 +20,6 @@ from msc.interp.loop_memory import fresh
 from msc.ir.typed import memref_type
 from msc.lowering.cpu.kernel_signature import KernelSignature
 from msc.runtime.program import ALIGNMENT
-
-FUNCTION = "gk.function"
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ def record_kernels(
 
     def observe(op: Operation, results: tuple[Array, ...]) -> None:
         values.update(zip(op.results, results, strict=True))
-        name = op.attributes.get(FUNCTION)
+        name = op.attributes.get(GK_FUNCTION)
         if isinstance(op, KernelOp) and isinstance(name, SymbolRefAttr) and all(v in values for v in op.inputs):
             given = tuple(values[v] for v in op.inputs)
             symbol = name.string_value()

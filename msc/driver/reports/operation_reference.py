@@ -15,12 +15,12 @@ from xdsl.printer import Printer
 
 from msc.dialects.element_types import ELEMENT_TYPES
 from msc.dialects.ms import MS
+from msc.dialects.ms.attributes import MS_ORIGIN
 from msc.dialects.ms.base import BasicOp, MsOp, ViewOp
 from msc.dialects.ms.examples import example, has_example
 from msc.dialects.ms.properties import kind_of, value_text
 from msc.dialects.ms.syntax import SEGMENTS
 from msc.driver.passes.registry import load_pass, new_context
-from msc.graph.origins import ORIGIN
 from msc.ir.reading import parse_module
 from msc.ir.verification import verify_module
 from msc.poly.statement_text import statement_lines
@@ -170,7 +170,7 @@ def _texts(ops: Iterable[Operation]) -> tuple[str, ...]:
     printer = Printer(StringIO())
     texts: list[str] = []
     for op in ops:
-        op.attributes.pop(ORIGIN, None)
+        op.attributes.pop(MS_ORIGIN, None)
         printer.stream = StringIO()
         printer.print_op(op)
         texts.append(printer.stream.getvalue())

@@ -16,13 +16,14 @@ from xdsl.dialects.builtin import SymbolRefAttr
 
 from msc.analysis.kernel_model import kernel_model
 from msc.dialects.gk import KernelOp
+from msc.dialects.gk.attributes import GK_FUNCTION
 from msc.driver.compile import Compilation, compile_model
 from msc.driver.interruptions import Ended
 from msc.driver.models.interpretation import input_tensors
 from msc.driver.models.model_inputs import choose_inputs
 from msc.driver.options import CompileOptions
 from msc.driver.reports.benchmark import Workload, kernel_times
-from msc.driver.reports.kernel_records import FUNCTION, KernelRecord, record_kernels
+from msc.driver.reports.kernel_records import KernelRecord, record_kernels
 from msc.driver.tuner.variants import Subject, VariantTime, time_each
 from msc.poly.dependences import dependences
 from msc.poly.plan import Plan, to_lines
@@ -170,7 +171,7 @@ def searches(model: str, options: CompileOptions, workload: Workload) -> list[Ke
     target = cpu_target(options.march)
     keys = [kernel_key(kernel, target, options.threads) for kernel in kernels]
     for kernel, key in zip(kernels, keys, strict=True):
-        kernel.attributes[FUNCTION] = SymbolRefAttr(key)
+        kernel.attributes[GK_FUNCTION] = SymbolRefAttr(key)
     ScheduleKernels(options.march, options.threads).apply(compilation.model.context, compilation.module)
     records = _records(compilation, workload)
     seconds = _seconds_by_key(model, options, workload, keys, kernels, target)

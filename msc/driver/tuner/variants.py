@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import Block, Region
 
 from msc.dialects.gk import KernelOp
+from msc.dialects.gk.attributes import GK_SCHEDULE
 from msc.dialects.open_sizes import set_live_inputs
 from msc.driver.compile import compile_read, generate_c
 from msc.driver.models.model_outputs import Tolerance
@@ -31,7 +32,6 @@ from msc.ir.entry import ENTRY
 from msc.poly.plan import Plan, to_lines
 from msc.runtime.artifact import CompiledModel, load
 from msc.runtime.build import BuildOptions, build
-from msc.schedule.schedule_kernels import SCHEDULE
 from msc.support.diagnostics import MscError
 from msc.support.temporary import temporary_folder
 
@@ -97,7 +97,7 @@ def _with_plan(kernel: KernelOp, block: Block, plan: Plan) -> KernelOp:
     """The kernel on the block's arguments, at the largest of the sizes that calls decide."""
     copy = kernel.clone(value_mapper=dict(zip(kernel.inputs, block.args, strict=True)))
     set_live_inputs(copy, [], ())
-    copy.attributes[SCHEDULE] = ArrayAttr([StringAttr(line) for line in to_lines(plan)])
+    copy.attributes[GK_SCHEDULE] = ArrayAttr([StringAttr(line) for line in to_lines(plan)])
     return copy
 
 

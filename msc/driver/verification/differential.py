@@ -13,6 +13,7 @@ from xdsl.utils.hints import isa
 
 from msc.analysis.flops import flops
 from msc.dialects.arrays import Array
+from msc.dialects.loop.attributes import LOOP_ORIGIN
 from msc.driver.artifacts.model_on_call import made_for
 from msc.driver.compile import Compilation, Step, compile_model, generate_c
 from msc.driver.models.entry import entry_function
@@ -252,7 +253,7 @@ def _is_nan(array: Array) -> bool:
 def _origin(module: ModuleOp, name: str) -> str:
     """What a kernel's function was made of."""
     function = kernel_function(module, name)
-    origin = None if function is None else function.attributes.get("loop.origin")
+    origin = None if function is None else function.attributes.get(LOOP_ORIGIN)
     return f"made of {', '.join(item.data for item in origin)}" if isa(origin, ArrayAttr[StringAttr]) else ""
 
 

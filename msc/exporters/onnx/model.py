@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.utils.hints import isa
 
 from msc.dialects.arrays import dense_array
+from msc.dialects.ms.attributes import MS_NAME
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp
 from msc.dialects.open_sizes import DIMENSIONS
@@ -110,7 +111,7 @@ def _write(w: Writer, op: Operation, names: dict[SSAValue, str]) -> None:
 
 
 def _result_names(entry: FuncOp) -> list[str]:
-    given = [d.data.get("ms.name") for d in entry.res_attrs or ()] or [None] * len(entry.function_type.outputs)
+    given = [d.data.get(MS_NAME) for d in entry.res_attrs or ()] or [None] * len(entry.function_type.outputs)
     return [name.data if isinstance(name, StringAttr) else f"output{k}" for k, name in enumerate(given)]
 
 

@@ -22,6 +22,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import Pure
 
 from msc.dialects.element_types import dtype_name
+from msc.dialects.ms.attributes import MS_NAME
 from msc.dialects.ms.building import GraphBuilder as Writer
 from msc.dialects.ms.shapes import shape_of
 from msc.dialects.ms.structure import GetParameterOp, ParameterOp
@@ -210,7 +211,7 @@ class Graph:
 
 
 def _named(letter: str, count: int) -> ArrayAttr[DictionaryAttr]:
-    return ArrayAttr([DictionaryAttr({"ms.name": StringAttr(f"{letter}{i}")}) for i in range(count)])
+    return ArrayAttr([DictionaryAttr({MS_NAME: StringAttr(f"{letter}{i}")}) for i in range(count)])
 
 
 def remove_dead(block: Block) -> None:

@@ -11,11 +11,11 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
+from msc.dialects.ms.attributes import MS_ORIGIN
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.structure import ConstantOp
 from msc.graph.emitter import CompositeEmitter
 from msc.graph.expand.expanders import expander_of
-from msc.graph.origins import ORIGIN
 from msc.ir.rewriting import apply_patterns
 
 
@@ -52,7 +52,7 @@ class _Expand(RewritePattern):
 
 
 def _mark(op: MsOp, made: Sequence[Operation]) -> None:
-    origin = op.attributes.get(ORIGIN, StringAttr(op.name.removeprefix("ms.")))
+    origin = op.attributes.get(MS_ORIGIN, StringAttr(op.name.removeprefix("ms.")))
     for new in made:
         if not isinstance(new, ConstantOp):
-            new.attributes[ORIGIN] = origin
+            new.attributes[MS_ORIGIN] = origin

@@ -11,11 +11,11 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
 from msc.analysis.constancy import is_constant
+from msc.dialects.ms.attributes import MS_ORIGIN
 from msc.dialects.ms.base import MsOp, ViewOp
 from msc.dialects.ms.elementwise import ElementwiseOp, SelectOp
 from msc.dialects.ms.shapes import Shape, known, shape_of
 from msc.dialects.ms.views import ReshapeOp
-from msc.graph.origins import ORIGIN
 from msc.ir.typed import tensor_type
 
 
@@ -98,6 +98,6 @@ def _show(op: MsOp, shape: Shape, block: Block) -> None:
     """Let the users of an operation see its result in a shape."""
     result = op.results[0]
     view = _reshape(result, shape, op)
-    view.attributes |= {ORIGIN: op.attributes[ORIGIN]} if ORIGIN in op.attributes else {}
+    view.attributes |= {MS_ORIGIN: op.attributes[MS_ORIGIN]} if MS_ORIGIN in op.attributes else {}
     block.insert_op_after(view, op)
     result.replace_uses_with_if(view.result, lambda use: use.operation is not view)

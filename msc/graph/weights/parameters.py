@@ -9,9 +9,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
+from msc.dialects.ms.attributes import MS_ORIGIN
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp, ParameterOp, YieldOp
-from msc.graph.origins import ORIGIN
 from msc.ir.locations import fused_location
 from msc.ir.typed import tensor_type
 
@@ -63,7 +63,7 @@ class DerivedParameters:
         copies: dict[SSAValue, SSAValue] = {}
         for op in ops:
             copy = op.clone(copies)
-            copy.attributes.pop(ORIGIN, None)
+            copy.attributes.pop(MS_ORIGIN, None)
             body.add_op(copy)
         body.add_op(YieldOp(copies[value]))
         parameter = ParameterOp(self._new_symbol(ops), tensor_type(value), Region(body))

@@ -13,11 +13,11 @@ from xdsl.utils.hints import isa
 
 from msc.analysis.layout_views import INPUT_VIEWS
 from msc.dialects.gk import KernelOp
+from msc.dialects.gk.attributes import GK_REASONS
 from msc.dialects.ms.base import BasicOp
 from msc.dialects.ms.movement import TransposeOp
 from msc.dialects.ms.padding import PadOp
 from msc.dialects.ms.views import ReshapeOp
-from msc.graph_kernel.fusion.kernel_building import REASONS
 from msc.ir.typed import static_shape
 
 
@@ -106,9 +106,9 @@ def _fuse(producer: KernelOp, kernel: KernelOp, pad: PadOp) -> None:
     padded = Rewriter.replace_value_with_new_type(producer.outputs[0], pad.results[0].type)
     kernel.outputs[0].replace_all_uses_with(padded)
     reason = "fused ms.pad: the result is written inside its border"
-    known = producer.attributes.get(REASONS)
+    known = producer.attributes.get(GK_REASONS)
     before = list(known) if isa(known, ArrayAttr[StringAttr]) else []
-    producer.attributes[REASONS] = ArrayAttr([*before, StringAttr(reason)])
+    producer.attributes[GK_REASONS] = ArrayAttr([*before, StringAttr(reason)])
     block = kernel.parent
     assert block is not None
     block.erase_op(kernel)

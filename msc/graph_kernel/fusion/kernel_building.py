@@ -10,12 +10,12 @@ from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 
 from msc.analysis.patterns import Pattern
 from msc.dialects.gk import KernelOp, YieldOp
+from msc.dialects.gk.attributes import GK_PATTERN, GK_REASONS
+from msc.dialects.ms.attributes import MS_ORIGIN
 from msc.dialects.ms.structure import ConstantOp
-from msc.graph.origins import ORIGIN, label_of
+from msc.graph.origins import label_of
 from msc.graph_kernel.fusion.areas import Area, AreaGraph
 from msc.ir.locations import fused_location
-
-PATTERN, REASONS = "gk.pattern", "gk.reasons"
 
 
 def build_kernels(graph: AreaGraph) -> None:
@@ -60,7 +60,7 @@ def _topological(graph: AreaGraph) -> list[Area]:
 def _as_operation(area: Area) -> Operation:
     if area.fusible:
         return _kernel(area)
-    area.anchor.attributes.pop(ORIGIN, None)
+    area.anchor.attributes.pop(MS_ORIGIN, None)
     return area.anchor
 
 
@@ -73,7 +73,7 @@ def _kernel(area: Area) -> KernelOp:
     kernel.attributes |= _record(area)
     for op in area.ops:
         op.detach()
-        op.attributes.pop(ORIGIN, None)
+        op.attributes.pop(MS_ORIGIN, None)
         body.add_op(op)
     _connect(kernel, inputs, outputs)
     return kernel
@@ -88,7 +88,7 @@ def _label(area: Area) -> str:
 
 def _record(area: Area) -> dict[str, StringAttr | ArrayAttr[StringAttr]]:
     reasons = ArrayAttr([StringAttr(reason) for reason in area.reasons])
-    return {PATTERN: StringAttr(area.kind.name.lower())} | ({REASONS: reasons} if area.reasons else {})
+    return {GK_PATTERN: StringAttr(area.kind.name.lower())} | ({GK_REASONS: reasons} if area.reasons else {})
 
 
 def _inputs(area: Area) -> list[SSAValue]:

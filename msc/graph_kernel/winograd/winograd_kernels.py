@@ -12,6 +12,7 @@ from xdsl.rewriter import Rewriter
 
 from msc.analysis.patterns import Pattern, pattern_of
 from msc.dialects.gk import KERNEL_BLOCKS, KernelOp, YieldOp
+from msc.dialects.gk.attributes import GK_REASONS
 from msc.dialects.ms.axis_transforms import TransformAxisOp
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.convolution import Conv2dOp
@@ -21,7 +22,6 @@ from msc.dialects.ms.padding import PadOp
 from msc.dialects.ms.properties import to_attribute
 from msc.dialects.ms.structure import ConstantOp
 from msc.graph.emitter import Emitter
-from msc.graph_kernel.fusion.kernel_building import REASONS
 from msc.graph_kernel.winograd.minimal_filtering import TAPS, Matrix, filtering_matrices
 from msc.graph_kernel.winograd.tile_axes import COLUMN, ROW, TileAxes
 from msc.ir.typed import static_shape
@@ -78,7 +78,7 @@ class WinogradKernels:
         made = KernelOp(label, inputs, [v.type for v in results], Region(block))
         made.location = self._kernel.location
         reason = f"ms.conv2d by minimal filtering, {self._tile} x {self._tile} results a tile"
-        made.attributes[REASONS] = ArrayAttr([StringAttr(reason)])
+        made.attributes[GK_REASONS] = ArrayAttr([StringAttr(reason)])
         self._insert([made])
         return made.results
 

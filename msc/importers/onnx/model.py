@@ -12,6 +12,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region
 
 from msc.dialects.arrays import Array, dtype_text
+from msc.dialects.ms.attributes import MS_CODES, MS_NAME
 from msc.dialects.ms.shapes import shape_text, tensor_type
 from msc.dialects.open_sizes import DIMENSIONS
 from msc.importers.onnx.builder import Builder
@@ -120,8 +121,8 @@ def _input(info: ValueInfoProto, argument: Value, binding: Binding) -> Dictionar
 
 def _named(name: str, value: Value) -> DictionaryAttr:
     """The attributes of an argument or a result: its name, and the type whose codes it has."""
-    codes = {"ms.codes": StringAttr(NARROW[value.narrow].dtype.name)} if value.narrow is not None else {}
-    return DictionaryAttr({"ms.name": StringAttr(name), **codes})
+    codes = {MS_CODES: StringAttr(NARROW[value.narrow].dtype.name)} if value.narrow is not None else {}
+    return DictionaryAttr({MS_NAME: StringAttr(name), **codes})
 
 
 def _check_binding(inputs: Sequence[ValueInfoProto], binding: Binding) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 from xdsl.dialects.builtin import StringAttr
 from xdsl.printer import Printer
 
+from msc.dialects.ms.attributes import MS_WEIGHTS
 from msc.importers.onnx.model import Imported
 from msc.support.marks import is_marked, marked
 from msc.support.outputs import Guard, OutputSet
-from msc.weights.module_weights import FILE_ATTRIBUTE
 from msc.weights.safetensors_writing import is_written_here, write_tensors
 
 
@@ -25,7 +25,7 @@ def save(imported: Imported, path: Path, guard: Guard | None = None) -> None:
             file = path.with_suffix(".safetensors")
             with files.open(file, is_written_here) as data:
                 write_tensors(imported.weights, data)
-            imported.module.attributes[FILE_ATTRIBUTE] = StringAttr(file.name)
+            imported.module.attributes[MS_WEIGHTS] = StringAttr(file.name)
         text = StringIO()
         Printer(text).print_op(imported.module)
         files.write(path, marked(text.getvalue() + "\n"), is_marked)

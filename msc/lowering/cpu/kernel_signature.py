@@ -10,11 +10,10 @@ from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, Intege
 from xdsl.ir import Attribute
 from xdsl.utils.hints import isa
 
+from msc.dialects.loop.attributes import LOOP_IN_PLACE, LOOP_OUTPUTS, LOOP_TEMPORARIES
 from msc.dialects.open_sizes import argument_sizes
 from msc.ir.locations import source_location
 from msc.support.diagnostics import Diagnostic, MscError
-
-OUTPUTS, TEMPORARIES, IN_PLACE = "loop.outputs", "loop.temporaries", "loop.in_place"
 
 
 @dataclass(frozen=True)
@@ -55,13 +54,13 @@ class KernelSignature:
         """Read the signature from a function's attributes."""
         sizes = tuple(s.name for s in argument_sizes(function.args, function.arg_attrs).values())
         types = tuple(function.function_type.inputs.data)[: len(function.args) - len(sizes)]
-        counts = _count(function, OUTPUTS), _count(function, TEMPORARIES)
-        return cls(types, *counts, frozenset(argument_pairs(function.attributes.get(IN_PLACE))), sizes)
+        counts = _count(function, LOOP_OUTPUTS), _count(function, LOOP_TEMPORARIES)
+        return cls(types, *counts, frozenset(argument_pairs(function.attributes.get(LOOP_IN_PLACE))), sizes)
 
 
 def kernel_signatures(module: ModuleOp) -> Mapping[str, KernelSignature]:
     """The kernels' functions of a module, by name: those that say how many outputs they have."""
-    functions = (op for op in module.body.block.ops if isinstance(op, func.FuncOp) and OUTPUTS in op.attributes)
+    functions = (op for op in module.body.block.ops if isinstance(op, func.FuncOp) and LOOP_OUTPUTS in op.attributes)
     return {function.sym_name.data: KernelSignature.of(function) for function in functions}
 
 

@@ -26,6 +26,9 @@ from xdsl.passes import ModulePass
 
 from msc.dialects.element_types import dtype_name
 from msc.dialects.gk import KernelOp, blocked_axes
+from msc.dialects.gk.attributes import GK_FUNCTION
+from msc.dialects.loop.attributes import LOOP_BLOCKS
+from msc.dialects.ms.attributes import MS_DTYPE, MS_NAME, MS_ROLE
 from msc.dialects.ms.base import ViewOp
 from msc.dialects.ms.entries import EntryOp, SetEntryOp
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp
@@ -41,11 +44,7 @@ from msc.lowering.cpu.bufferize.constant_parameters import ConstantParameters
 from msc.lowering.cpu.bufferize.destinations import direct_destinations, storage_root, view_root
 from msc.lowering.cpu.failure import refuse
 from msc.lowering.cpu.kernel_signature import KernelSignature, kernel_signatures
-from msc.lowering.cpu.outline.block_function import BLOCKS
 from msc.poly.live import Size
-
-FUNCTION = "gk.function"
-ROLE = "ms.role"
 
 
 @dataclass(frozen=True)
@@ -137,10 +136,13 @@ class _Entry:
         attributes = [
             *_with_role(self._argument_attributes(), inputs, "input"),
             *_with_role([results[k] for k in own], [outputs[k] for k in own], "output"),
-            *(DictionaryAttr({**size_attributes(s).data, ROLE: StringAttr("size")}) for s in module_sizes(self.module)),
+            *(
+                DictionaryAttr({**size_attributes(s).data, MS_ROLE: StringAttr("size")})
+                for s in module_sizes(self.module)
+            ),
         ]
         for result, argument in self.updates.items():
-            state = {ROLE: StringAttr(STATE), RESULT: IntegerAttr(result, i64)}
+            state = {MS_ROLE: StringAttr(STATE), RESULT: IntegerAttr(result, i64)}
             attributes[argument] = DictionaryAttr({**attributes[argument].data, **state})
         new = func.FuncOp(
             old.sym_name.data,
@@ -190,7 +192,7 @@ class _Entry:
         arguments = [state.view(a, memref_type(type_), a.name_hint) for a, type_ in pairs]
         call = state.emit(func.CallOp(name, [*arguments, *(self.sizes[size] for size in signature.sizes)], []))
         if axes := blocked_axes(op.results[0]):
-            call.attributes[BLOCKS] = DenseArrayBase.from_list(i64, list(axes))
+            call.attributes[LOOP_BLOCKS] = DenseArrayBase.from_list(i64, list(axes))
 
     def _may_overwrite(self, result: SSAValue, held: SSAValue) -> bool:
         """Whether `result` may be written over `held`: by a kernel everywhere that it reads that, or by a loop.
@@ -209,10 +211,10 @@ class _Entry:
         return all(view_root(v) is held and (result.index, i) in in_place for i, v in reads)
 
     def _signature(self, op: Operation) -> tuple[KernelSignature, str]:
-        symbol = op.attributes.get(FUNCTION)
+        symbol = op.attributes.get(GK_FUNCTION)
         name = symbol.string_value() if isinstance(symbol, SymbolRefAttr) else ""
         if name not in self.kernels:
-            raise refuse("bufferize", op, f"the kernel has no function ({FUNCTION}); convert-gk-to-loop makes it")
+            raise refuse("bufferize", op, f"the kernel has no function ({GK_FUNCTION}); convert-gk-to-loop makes it")
         return self.kernels[name], name
 
     def _constant(self, state: Bufferizer, op: Operation) -> None:
@@ -265,13 +267,13 @@ def _from_elements(state: Bufferizer, op: Operation) -> None:
 
 
 def _name_of(attributes: DictionaryAttr) -> str | None:
-    name = attributes.data.get("ms.name")
+    name = attributes.data.get(MS_NAME)
     return name.data if isinstance(name, StringAttr) else None
 
 
 def _with_role(given: Sequence[DictionaryAttr], types: Sequence[Attribute], role: str) -> list[DictionaryAttr]:
     return [
-        DictionaryAttr({**attributes.data, ROLE: StringAttr(role), **_unsigned(type_)})
+        DictionaryAttr({**attributes.data, MS_ROLE: StringAttr(role), **_unsigned(type_)})
         for attributes, type_ in zip(given, types, strict=True)
     ]
 
@@ -280,4 +282,4 @@ def _unsigned(type_: Attribute) -> dict[str, Attribute]:
     """The element type that the signless buffer does not tell."""
     element = tensor_type(type_).element_type
     name = dtype_name(element)
-    return {} if storage_type(element) == element or name is None else {"ms.dtype": StringAttr(name)}
+    return {} if storage_type(element) == element or name is None else {MS_DTYPE: StringAttr(name)}

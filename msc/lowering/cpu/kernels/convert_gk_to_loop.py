@@ -14,9 +14,10 @@ from xdsl.utils.hints import isa
 
 from msc.analysis.kernel_model import kernel_model, output_positions, statement_operations
 from msc.dialects import gk
+from msc.dialects.gk.attributes import GK_FUNCTION, GK_SCHEDULE
+from msc.dialects.loop.attributes import LOOP_IN_PLACE, LOOP_ORIGIN, LOOP_OUTPUTS, LOOP_SCHEDULE, LOOP_TEMPORARIES
 from msc.ir.entry import entries
 from msc.ir.locations import source_location
-from msc.lowering.cpu.kernel_signature import IN_PLACE, OUTPUTS, TEMPORARIES
 from msc.lowering.cpu.kernels.argument_names import ArgumentNames, shared_name
 from msc.lowering.cpu.kernels.kernel_function import KernelFunction
 from msc.poly.model import KernelModel
@@ -45,7 +46,7 @@ class ConvertGkToLoop(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = _Functions(op, cpu_target(self.target).stack)
         for kernel in [k for k in op.walk() if isinstance(k, gk.KernelOp)]:
-            kernel.attributes["gk.function"] = SymbolRefAttr(functions.of(kernel).sym_name.data)
+            kernel.attributes[GK_FUNCTION] = SymbolRefAttr(functions.of(kernel).sym_name.data)
         functions.note_kernels()
 
 
@@ -75,7 +76,7 @@ class _Functions:
         text = str(function)
         if text not in self._by_text:
             function.sym_name = StringAttr(f"k{len(self._by_text)}_{kernel.label.data}")
-            function.attributes["loop.schedule"] = kernel.attributes["gk.schedule"]
+            function.attributes[LOOP_SCHEDULE] = kernel.attributes[GK_SCHEDULE]
             self._by_text[text] = function
             _place(self._module, function)
         return self._by_text[text]
@@ -83,7 +84,7 @@ class _Functions:
     def note_kernels(self) -> None:
         """Write on each function where the operations of all its kernels come from; name its arguments after theirs."""
         for function, origins in self._origins.items():
-            function.attributes["loop.origin"] = ArrayAttr([StringAttr(o) for o in origins])
+            function.attributes[LOOP_ORIGIN] = ArrayAttr([StringAttr(o) for o in origins])
             for argument, *names in zip(function.args, *self._names[function], strict=False):
                 argument.name_hint = shared_name(names)
 
@@ -95,7 +96,7 @@ def _place(module: ModuleOp, function: func.FuncOp) -> None:
 
 def _schedule(kernel: gk.KernelOp) -> tuple[str, ...]:
     """The lines of the kernel's plan. Raises MSC0404 where it has none."""
-    lines = kernel.attributes.get("gk.schedule")
+    lines = kernel.attributes.get(GK_SCHEDULE)
     if not isa(lines, ArrayAttr[StringAttr]):
         message = f"kernel {kernel.label.data!r} has no schedule"
         raise MscError(Diagnostic("MSC0404", message, source_location(kernel), help="run schedule-kernels first"))
@@ -113,8 +114,8 @@ def _function(kernel: gk.KernelOp, model: KernelModel, outputs: Sequence[int], s
     builder = KernelFunction(model, nests, inputs, outputs, locations, tuple(counts.values()), held, stack)
     function = builder.build()
     temporaries = len(function.function_type.inputs) - len(inputs) - len(outputs) - len(model.sizes)
-    function.attributes[OUTPUTS] = IntegerAttr(len(outputs), i64)
-    function.attributes[TEMPORARIES] = IntegerAttr(temporaries, i64)
+    function.attributes[LOOP_OUTPUTS] = IntegerAttr(len(outputs), i64)
+    function.attributes[LOOP_TEMPORARIES] = IntegerAttr(temporaries, i64)
     pairs = [
         DenseArrayBase.from_list(i64, [o, i])
         for o, output in enumerate(outputs)
@@ -122,5 +123,5 @@ def _function(kernel: gk.KernelOp, model: KernelModel, outputs: Sequence[int], s
         if all(may_overwrite(model, plan, schedule, source, target) for target in (output, *builder.held_in(output)))
     ]
     if pairs:
-        function.attributes[IN_PLACE] = ArrayAttr(pairs)
+        function.attributes[LOOP_IN_PLACE] = ArrayAttr(pairs)
     return function

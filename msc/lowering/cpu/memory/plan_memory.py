@@ -23,6 +23,7 @@ from xdsl.passes import ModulePass
 
 from msc.analysis.bytes import byte_size
 from msc.dialects.loop import EntryOp
+from msc.dialects.ms.attributes import MS_ROLE
 from msc.ir.entry import entries
 from msc.ir.typed import memref_type
 from msc.lowering.cpu.kernel_signature import kernel_signatures
@@ -170,7 +171,7 @@ class _Planner:
         block = self.function.body.block
         given = list(self.function.arg_attrs) if self.function.arg_attrs is not None else []
         given += [DictionaryAttr({})] * (len(block.args) - 2 - len(given))
-        roles = [DictionaryAttr({"ms.role": StringAttr(role)}) for role in ("workspace", "weights")]
+        roles = [DictionaryAttr({MS_ROLE: StringAttr(role)}) for role in ("workspace", "weights")]
         self.function.arg_attrs = ArrayAttr([*given, *roles])
         self.function.function_type = FunctionType.from_lists(block.arg_types, [])
 

@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 
 from msc.analysis.bytes import byte_size
 from msc.analysis.index_ranges import runs
+from msc.dialects.ms.attributes import MS_ROLE
 from msc.ir.donation import STATE
 from msc.ir.entry import entries
 from msc.lowering.cpu.buffer_types import root_buffer
@@ -177,7 +178,7 @@ class _Run:
 
 def _roles(function: func.FuncOp) -> list[str]:
     """What each argument is; an input where nothing is said."""
-    given = [attributes.data.get("ms.role") for attributes in function.arg_attrs or ()]
+    given = [attributes.data.get(MS_ROLE) for attributes in function.arg_attrs or ()]
     roles = [role.data if isinstance(role, StringAttr) else "input" for role in given]
     return roles or ["input"] * len(function.body.block.args)
 

@@ -9,13 +9,12 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.ir import Operation
 
 from msc.analysis.bytes import byte_size
+from msc.dialects.loop.attributes import LOOP_OFFSET
 from msc.dialects.ms.structure import GetParameterOp, ParameterOp
 from msc.ir.typed import tensor_type
 from msc.lowering.cpu.buffer_types import buffer_type
 from msc.lowering.cpu.failure import refuse
 from msc.lowering.cpu.memory.arena import aligned
-
-OFFSET = "loop.offset"
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ def lay_out_weights(module: ModuleOp, used: Iterable[str]) -> WeightsLayout:
         if name not in parameters:
             raise refuse("plan-memory", module, f"parameter @{name} is not declared")
         offsets[name] = size
-        parameters[name].attributes[OFFSET] = IntegerAttr(size, i64)
+        parameters[name].attributes[LOOP_OFFSET] = IntegerAttr(size, i64)
         size = aligned(size + byte_size(buffer_type(tensor_type(parameters[name].type))))
     _drop_unneeded(parameters, offsets)
     return WeightsLayout(offsets, size)

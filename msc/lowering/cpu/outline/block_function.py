@@ -11,19 +11,17 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from msc.dialects.loop import ForOp, LoopKind
+from msc.dialects.loop.attributes import LOOP_BLOCKS, LOOP_IN_PLACE, LOOP_OUTPUTS, LOOP_TEMPORARIES
 from msc.ir.typed import memref_type, static_shape
 from msc.lowering.cpu.buffer_types import root_buffer
-from msc.lowering.cpu.kernel_signature import IN_PLACE, OUTPUTS, TEMPORARIES, KernelSignature
+from msc.lowering.cpu.kernel_signature import KernelSignature
 from msc.lowering.cpu.outline.block_loops import BlockLoops, common_counts
 from msc.lowering.cpu.outline.inlined import Inlined, NotOutlined, Target, note_kernels
-
-BLOCKS = "loop.blocks"
-"""On a call: the axes of its result along which the next call reads it block by block, outermost first."""
 
 
 def blocked_axes(call: func.CallOp) -> tuple[int, ...]:
     """The axes of a call's result along which it is handed over; none for an ordinary one."""
-    axes = call.attributes.get(BLOCKS)
+    axes = call.attributes.get(LOOP_BLOCKS)
     return tuple(map(int, axes.get_values())) if isinstance(axes, DenseArrayBase) else ()
 
 
@@ -194,10 +192,10 @@ class BlockFunction:
     def _note(self, function: func.FuncOp, functions: Sequence[func.FuncOp]) -> None:
         """What the loop stage wants to know of a function."""
         scratch = len(self.calls.temporaries) + (0 if self.is_local else len(self.calls.handed))
-        function.attributes[OUTPUTS] = IntegerAttr(len(self.calls.outputs), i64)
-        function.attributes[TEMPORARIES] = IntegerAttr(scratch, i64)
+        function.attributes[LOOP_OUTPUTS] = IntegerAttr(len(self.calls.outputs), i64)
+        function.attributes[LOOP_TEMPORARIES] = IntegerAttr(scratch, i64)
         pairs = self.calls.in_place()
         if pairs:
-            function.attributes[IN_PLACE] = ArrayAttr([DenseArrayBase.from_list(i64, pair) for pair in pairs])
+            function.attributes[LOOP_IN_PLACE] = ArrayAttr([DenseArrayBase.from_list(i64, pair) for pair in pairs])
         note_kernels(function, functions)
         function.location = functions[-1].location

@@ -13,10 +13,8 @@ from xdsl.utils.hints import isa
 
 from msc.dialects.loop import ForOp, LoopKind, PrefetchOp
 from msc.dialects.loop.accesses import AccessOp, access_properties
+from msc.dialects.loop.attributes import LOOP_CALLS, LOOP_ORIGIN
 from msc.poly.affine import simplified
-
-CALLS = "loop.calls"
-"""How many calls of kernels a function stands for."""
 
 
 class NotOutlined(Exception):
@@ -133,14 +131,14 @@ def _over(expr: AffineExpr, given: Sequence[SSAValue], values: Sequence[SSAValue
 
 def note_kernels(function: func.FuncOp, kernels: Sequence[func.FuncOp]) -> None:
     """Write on a function how many calls of kernels' functions it stands for, and where their operations come from."""
-    function.attributes[CALLS] = IntegerAttr(sum(map(calls_of, kernels)), i64)
-    origins = dict.fromkeys(origin for kernel in kernels for origin in _strings(kernel, "loop.origin"))
-    function.attributes["loop.origin"] = ArrayAttr([StringAttr(origin) for origin in origins])
+    function.attributes[LOOP_CALLS] = IntegerAttr(sum(map(calls_of, kernels)), i64)
+    origins = dict.fromkeys(origin for kernel in kernels for origin in _strings(kernel, LOOP_ORIGIN))
+    function.attributes[LOOP_ORIGIN] = ArrayAttr([StringAttr(origin) for origin in origins])
 
 
 def calls_of(function: func.FuncOp) -> int:
     """How many calls of kernels a function stands for; 1 where it is a kernel's own."""
-    count = function.attributes.get(CALLS)
+    count = function.attributes.get(LOOP_CALLS)
     return count.value.data if isa(count, IntegerAttr) else 1
 
 

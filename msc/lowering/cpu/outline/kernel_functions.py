@@ -11,10 +11,10 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from msc.dialects.gk import LOOP_LABEL
+from msc.dialects.loop.attributes import LOOP_OUTPUTS, LOOP_TEMPORARIES
 from msc.ir.entry import entries
 from msc.ir.typed import memref_type
 from msc.lowering.cpu.buffer_types import contiguous_view
-from msc.lowering.cpu.kernel_signature import OUTPUTS, TEMPORARIES
 from msc.lowering.cpu.outline.inlined import note_kernels
 
 
@@ -34,7 +34,7 @@ class KernelFunctions:
 
         Behind its inputs it takes outputs, and then scratch.
         """
-        function.attributes |= {OUTPUTS: IntegerAttr(outputs, i64), TEMPORARIES: IntegerAttr(scratch, i64)}
+        function.attributes |= {LOOP_OUTPUTS: IntegerAttr(outputs, i64), LOOP_TEMPORARIES: IntegerAttr(scratch, i64)}
         note_kernels(function, [self.by_name[call.callee.string_value()] for call in calls])
         for other in self._added:
             if other.attributes == function.attributes and other.body.is_structurally_equivalent(function.body):
@@ -44,7 +44,9 @@ class KernelFunctions:
 
     def place(self, function: func.FuncOp, label: str) -> str:
         """Put a function into the module under a number and a label; the name."""
-        taken = [op.sym_name.data for op in self.module.ops if isinstance(op, func.FuncOp) and OUTPUTS in op.attributes]
+        taken = [
+            op.sym_name.data for op in self.module.ops if isinstance(op, func.FuncOp) and LOOP_OUTPUTS in op.attributes
+        ]
         name = next(name for n in count(len(taken)) if (name := f"k{n}_{label}") not in taken)
         function.sym_name = StringAttr(name)
         self.module.body.block.insert_op_before(function, entries(self.module)[0])

@@ -12,6 +12,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 
 from msc.dialects.loop import AccessOp, ForOp, LoopKind, LoopKindAttr
+from msc.dialects.loop.attributes import LOOP_REFUSED
 from msc.lowering.cpu.vectorize.straight_line import unroll_inside
 from msc.lowering.cpu.vectorize.vector_body import NotVectorisable, VectorBody
 from msc.lowering.cpu.vectorize.vector_reductions import LaneSums
@@ -54,7 +55,7 @@ class Vectorize(ModulePass):
                 _vectorize(loop, bits, ends)
             except NotVectorisable as refusal:
                 loop.kind = LoopKindAttr(LoopKind.SEQUENTIAL)
-                loop.attributes["loop.refused"] = StringAttr(str(refusal))
+                loop.attributes[LOOP_REFUSED] = StringAttr(str(refusal))
 
 
 @dataclass(frozen=True)

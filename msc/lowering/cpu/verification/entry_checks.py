@@ -12,6 +12,8 @@ from xdsl.utils.hints import isa
 
 from msc.analysis.bytes import byte_size
 from msc.dialects.element_types import BYTES, ELEMENT_TYPES, dtype_name
+from msc.dialects.loop.attributes import LOOP_OFFSET
+from msc.dialects.ms.attributes import MS_DTYPE, MS_ROLE
 from msc.dialects.ms.structure import ParameterOp
 from msc.dialects.open_sizes import argument_sizes
 from msc.ir.donation import STATE
@@ -53,7 +55,7 @@ def _attributes(function: func.FuncOp) -> list[DictionaryAttr]:
 
 
 def _role(attributes: DictionaryAttr) -> str:
-    role = attributes.data.get("ms.role", StringAttr("input"))
+    role = attributes.data.get(MS_ROLE, StringAttr("input"))
     return role.data if isinstance(role, StringAttr) else ""
 
 
@@ -63,7 +65,7 @@ def _is_bytes(type_: Attribute) -> bool:
 
 def _dtype_faults(function: func.FuncOp, argument: SSAValue, attributes: DictionaryAttr) -> Iterator[Fault]:
     """What the caller gives has elements of `ms.dtype`, if that is there, or of the buffer."""
-    given = attributes.data.get("ms.dtype")
+    given = attributes.data.get(MS_DTYPE)
     if given is None:
         return
     element = memref_type(argument).element_type
@@ -127,7 +129,7 @@ def parameter_faults(module: ModuleOp, weights: int) -> Iterator[Fault]:
     """Parameters whose `loop.offset` leaves the weights of a number of bytes, or meets another's."""
     taken: list[tuple[int, int, str]] = []
     for op in module.ops:
-        offset = op.attributes.get("loop.offset")
+        offset = op.attributes.get(LOOP_OFFSET)
         if not isinstance(op, ParameterOp) or offset is None:
             continue
         bytes_ = BYTES[dtype_name(op.type.element_type) or ""] * prod(op.type.get_shape())

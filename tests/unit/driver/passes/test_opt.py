@@ -63,6 +63,8 @@ def test_a_pass_that_fails_is_named() -> None:
 
 def test_all_registered_names_load() -> None:
     assert all(load_pass(name).name == name for name in PASSES)
+    context = new_context()
+    assert all(context.get_dialect(name).name == name for name in DIALECTS)
 
 
 def test_passes_of_msc_are_named_alike_and_their_contracts_stand_with_their_classes() -> None:
@@ -72,8 +74,6 @@ def test_passes_of_msc_are_named_alike_and_their_contracts_stand_with_their_clas
             assert pass_.__name__ == "".join(word.capitalize() for word in name.split("-"))
             assert sys.modules[pass_.__module__].__doc__ == f"Pass `{name}`."
             assert len((pass_.__doc__ or "").strip().splitlines()) > 2, name
-    context = new_context()
-    assert all(context.get_dialect(name).name == name for name in DIALECTS)
 
 
 def test_parts_keep_the_line_numbers_of_the_file(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.hints import isa
 
+from msc.dialects.ms.attributes import MS_DTYPE, MS_NAME, MS_ORIGIN, MS_PRODUCER, MS_ROLE, MS_WEIGHTS
 from msc.ir.locations import source_location
 from msc.support.diagnostics import Diagnostic, Location, MscError, did_you_mean
 
@@ -41,22 +42,22 @@ def _any(value: Attribute, type_: Attribute) -> Problem:
 
 
 _TENSOR: Mapping[str, Callable[[Attribute, Attribute], Problem]] = {
-    "ms.name": _text,
+    MS_NAME: _text,
     "ms.dims": _dims,
-    "ms.dtype": _text,
-    "ms.role": _any,
+    MS_DTYPE: _text,
+    MS_ROLE: _any,
     "ms.live": _any,
     "ms.updates": _whole,
     "ms.result": _any,
     "ms.structure": _any,
     "ms.range": _any,
-    "ms.origin": _any,
+    MS_ORIGIN: _any,
     "ms.size": _any,
     "ms.sizes": _any,
 }
 """What an argument or a result of an entry function may say of itself."""
 
-_MODULE = ("ms.weights", "ms.sizes", "ms.structure", "ms.origin", "ms.producer")
+_MODULE = (MS_WEIGHTS, "ms.sizes", "ms.structure", MS_ORIGIN, MS_PRODUCER)
 
 
 def check_interface(module: ModuleOp, sources: Mapping[str, str]) -> None:
@@ -90,7 +91,7 @@ def _of_tensors(
         for name, value in entry.items():
             if name.startswith("ms."):
                 yield from _of_one(function, sources, f"{kind} {number}", name, value, type_)
-        name = entry.get("ms.name")
+        name = entry.get(MS_NAME)
         if isinstance(name, StringAttr):
             if name.data in known:
                 message = f"{kind}s {known[name.data]} and {number} have one name, '{name.data}'"

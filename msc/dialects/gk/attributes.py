@@ -1,0 +1,47 @@
+"""The discardable attributes of the `gk` dialect, by name, and their types."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from xdsl.dialects.builtin import ArrayAttr, StringAttr
+from xdsl.ir import Attribute
+from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.hints import isa
+
+GK_PATTERN = "gk.pattern"
+"""Of a kernel: the dominant area pattern of its operations."""
+
+GK_REASONS = "gk.reasons"
+"""Of a kernel: each fusion that clustering made or refused, with the reason."""
+
+GK_SCHEDULE = "gk.schedule"
+"""Of a kernel: its schedule."""
+
+GK_SCHEDULE_REASONS = "gk.schedule_reasons"
+"""Of a kernel: the reasons of its schedule."""
+
+GK_FUNCTION = "gk.function"
+"""Of a kernel: the function of loops that `convert-gk-to-loop` made of it."""
+
+KERNEL_BLOCKS = "gk.blocks"
+"""Of a kernel: how many axes of its result, in front, number blocks that the one reader takes one after the other."""
+
+BLOCK_AXIS = "gk.block_axis"
+"""Of a kernel: the axis of its result of which the one reader takes a few elements after the other, a block."""
+
+LOOP_LABEL = "gk.label"
+"""Of a loop: what its function is named after, if it becomes one."""
+
+_TYPES: Mapping[str, tuple[Any, str]] = {
+    GK_PATTERN: (StringAttr, "a string"),
+    GK_REASONS: (ArrayAttr[StringAttr], "a list of strings"),
+    GK_SCHEDULE_REASONS: (ArrayAttr[StringAttr], "a list of strings"),
+    GK_FUNCTION: (StringAttr, "a string, the name of a function"),
+}
+
+
+def verify_kernel_attributes(attributes: Mapping[str, Attribute]) -> None:
+    """Raises VerifyException for an attribute of a kernel that is not of its type."""
+    for name, (type_, text) in _TYPES.items():
+        if name in attributes and not isa(attributes[name], type_):
+            raise VerifyException(f"gk.kernel: '{name}' is {text}")

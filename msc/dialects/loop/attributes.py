@@ -1,0 +1,28 @@
+"""The discardable attributes of the `loop` dialect, by name."""
+
+LOOP_OUTPUTS = "loop.outputs"
+"""Of a kernel's function: how many of its arguments are outputs; they follow the inputs."""
+
+LOOP_TEMPORARIES = "loop.temporaries"
+"""Of a kernel's function: how many of its arguments are temporaries; they follow the outputs."""
+
+LOOP_IN_PLACE = "loop.in_place"
+"""Of a kernel's function: pairs (output, input), each counted from zero, that may share a buffer."""
+
+LOOP_ORIGIN = "loop.origin"
+"""Of a kernel's function: the kernels that it computes, for people."""
+
+LOOP_SCHEDULE = "loop.schedule"
+"""Of a kernel's function: the schedule that its loops come from."""
+
+LOOP_REFUSED = "loop.refused"
+"""Of a loop: why it could not be vectorised."""
+
+LOOP_CALLS = "loop.calls"
+"""Of a function: how many calls of kernels it stands for."""
+
+LOOP_BLOCKS = "loop.blocks"
+"""Of a call: the axes of its result along which the next call reads it block by block, outermost first."""
+
+LOOP_OFFSET = "loop.offset"
+"""Of a parameter: the offset of its bytes in the weights."""

@@ -1,0 +1,22 @@
+"""The discardable attributes of the `ms` dialect, by name, apart from those about sizes (`msc.dialects.open_sizes`)."""
+
+MS_NAME = "ms.name"
+"""Of an argument or a result of an entry function: its public name."""
+
+MS_DTYPE = "ms.dtype"
+"""Of an argument: its public element type, where the argument's own has no sign."""
+
+MS_ROLE = "ms.role"
+"""Of an argument of an entry function on buffers: "input", "state", "output", "size", "workspace" or "weights"."""
+
+MS_CODES = "ms.codes"
+"""Of an argument whose elements msc does not compute on: the type that they encode; the elements are its codes."""
+
+MS_ORIGIN = "ms.origin"
+"""Of an operation that an expander made: the short name of the composite one; kernels are labelled by it."""
+
+MS_WEIGHTS = "ms.weights"
+"""Of a module: its safetensors file, relative to the module's own."""
+
+MS_PRODUCER = "ms.producer"
+"""Of a module: the program that the model comes from."""
