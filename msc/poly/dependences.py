@@ -1,7 +1,9 @@
 """Iteration domains, access relations and dependences of a kernel, as isl objects.
 
-Statement k is the tuple `Sk`, array k the tuple `Ak`. Dependences are exact: isl's flow analysis on the access
-relations in program order, statements one after the other, each over its box.
+Statement k is the tuple `Sk`, array k the tuple `Ak`. A dependence is a pair of instances in program order (statements
+one after the other, each over its box) that access one element, which at least one of them writes. Pairs with another
+write between them stay in: updates may be reordered, so each of them must follow the initialisation of its element,
+not just the one that is first in program order. Isl's flow analysis takes such pairs out, and ten times as long.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from msc.poly.model import KernelModel, KernelStatement
 
 @dataclass(frozen=True)
 class Dependences:
-    """What a schedule must respect: `order` holds flow, anti and output dependences; `flow` only values that are read.
+    """What a schedule must respect: `order` holds flow, anti and output dependences; `flow` only writes before reads.
 
     `updates` is the part of `order` between updates of one place by one statement. Combiners are associative and
     commutative (for
@@ -106,12 +108,28 @@ def dependences(model: KernelModel) -> Dependences:
     instances = domain(model)
     reads = _union(_reads(model)).intersect_domain(instances)
     writes = _union(_writes(model)).intersect_domain(instances)
-    order = _program_order(model).intersect_domain(instances)
-    flow = _flow(reads, writes, order)
-    output = _flow(writes, writes, order)
-    anti = _anti(writes, reads, order)
+    readers, writers = reads.reverse(), writes.reverse()
+    flow = _forward(writes.apply_range(readers))
+    output = _forward(writes.apply_range(writers))
+    anti = _forward(reads.apply_range(writers))
     every = flow.union(output).union(anti).coalesce()
     return Dependences(instances, every, flow, every.intersect(_updates(model)))
+
+
+def _forward(pairs: isl.UnionMap) -> isl.UnionMap:
+    """The pairs whose first instance runs before the second in program order."""
+    forward = isl.UnionMap.empty(pairs.get_space())
+
+    def visit(pair: isl.Map) -> None:
+        nonlocal forward
+        source, sink = (int(pair.get_tuple_name(t).removeprefix("S")) for t in (isl.dim_type.in_, isl.dim_type.out))
+        if source == sink:
+            pair = pair.intersect(isl.Map.lex_lt(pair.get_space().domain()))
+        if source <= sink:
+            forward = forward.union(isl.UnionMap.from_map(pair))
+
+    pairs.foreach_map(visit)
+    return forward
 
 
 def _updates(model: KernelModel) -> isl.UnionMap:
@@ -124,23 +142,16 @@ def _instance(index: int, rank: int, letter: str) -> str:
     return f"S{index}[{', '.join(f'{letter}{k}' for k in range(rank))}]"
 
 
-def _flow(sinks: isl.UnionMap, sources: isl.UnionMap, order: isl.UnionMap) -> isl.UnionMap:
-    access = isl.UnionAccessInfo.from_sink(sinks).set_must_source(sources).set_schedule_map(order)
-    result = access.compute_flow()
-    return result.get_must_dependence().union(result.get_may_dependence())
-
-
-def _anti(sinks: isl.UnionMap, sources: isl.UnionMap, order: isl.UnionMap) -> isl.UnionMap:
-    access = isl.UnionAccessInfo.from_sink(sinks).set_may_source(sources).set_kill(sinks).set_schedule_map(order)
-    return access.compute_flow().get_may_dependence()
-
-
 def _reads(model: KernelModel) -> Iterable[str]:
+    """Reads of arrays that the kernel writes: no others are in a dependence."""
+    written = {s.target for s in model.statements}
     for index, statement in enumerate(model.statements):
         source = tuple_of(index, len(statement.extents))
         whole = set(statement.whole_reads())
         accesses = statement.accesses() if statement.combine else statement.accesses()[1:]
         for array, map_ in accesses:
+            if array not in written:
+                continue
             if array in whole:
                 rank = len(model.arrays[array].shape)
                 free = ", ".join(f"a{i}" for i in range(rank))
@@ -158,13 +169,3 @@ def _writes(model: KernelModel) -> Iterable[str]:
 
 def _union(maps: Iterable[str]) -> isl.UnionMap:
     return isl.UnionMap("{ " + "; ".join(maps) + " }")
-
-
-def _program_order(model: KernelModel) -> isl.UnionMap:
-    depth = max((len(s.extents) for s in model.statements), default=0)
-    maps: list[str] = []
-    for index, statement in enumerate(model.statements):
-        rank = len(statement.extents)
-        time = [str(index), *(f"d{i}" for i in range(rank)), *["0"] * (depth - rank)]
-        maps.append(f"{tuple_of(index, rank)} -> [{', '.join(time)}]")
-    return _union(maps)

@@ -150,12 +150,12 @@ def element_written(model: KernelModel, number: int, point: Point) -> At:
 
 
 def flow_pairs(model: KernelModel) -> set[tuple[At, At]]:
-    """Each read with the last write of its element before it."""
-    writer: dict[At, At] = {}
+    """Each read with every write of its element before it."""
+    writers: dict[At, list[At]] = {}
     pairs: set[tuple[At, At]] = set()
     for at in instances(model):
-        pairs |= {(writer[e], at) for e in elements_read(model, *at) if e in writer}
-        writer[element_written(model, *at)] = at
+        pairs |= {(writer, at) for e in elements_read(model, *at) for writer in writers.get(e, ())}
+        writers.setdefault(element_written(model, *at), []).append(at)
     return pairs
 
 
