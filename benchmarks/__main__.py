@@ -13,7 +13,7 @@ from benchmarks.models import MODELS, OPERATORS
 from benchmarks.peers import PEERS
 from benchmarks.report import ModelResult, show, show_machine, show_summary, write
 from benchmarks.rows import isolated_row
-from msc.runtime.machine import Machine, probe
+from msc.runtime.machine import Roofline, probe
 from msc.support.diagnostics import MscError
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -35,7 +35,7 @@ def _chosen_peers(names: str, console: Console) -> list[str]:
     return peers
 
 
-def _machine(threads: int, console: Console) -> Machine | None:
+def _machine(threads: int, console: Console) -> Roofline | None:
     try:
         machine = probe(threads)
     except MscError as error:
@@ -80,7 +80,7 @@ def main(
     title = "-".join((*(group for group, found in groups.items() if found), *models))
     path = path or RESULTS / f"{title}.json"
     results: list[ModelResult] = []
-    machines: list[Machine] = []
+    machines: list[Roofline] = []
     for count in threads:
         plan = Plan(rounds, seconds_between_turns=0.03 if count > 1 else 0.0)
         with quiet(count, pin=pin):

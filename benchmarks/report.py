@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.measure import Spread, ratios
-from msc.runtime.machine import Machine
+from msc.runtime.machine import Roofline
 from msc.support.wording import counted
 
 
@@ -66,7 +66,7 @@ def _cell(spread: Spread, factor: float = 1.0) -> str:
     return f"{spread.median * factor:.4g} ({spread.low * factor:.3g}-{spread.high * factor:.3g})"
 
 
-def _row(result: ModelResult, peer: PeerResult, machine: Machine | None) -> list[str]:
+def _row(result: ModelResult, peer: PeerResult, machine: Roofline | None) -> list[str]:
     spread = Spread.of(peer.seconds)
     cells = [peer.name, _cell(spread, 1e6), _cell(ratios(peer.seconds, result.base.seconds))]
     cells += [f"{2e-9 * result.multiply_adds / spread.median:.4g}", f"{1e-9 * result.bytes / spread.median:.3g}"]
@@ -85,7 +85,7 @@ def _share(result: ModelResult, peer: PeerResult, peaks: list[float]) -> str:
     return f"{median(result.multiply_adds / seconds / peak for seconds, peak in rounds):.1%}"
 
 
-def show(result: ModelResult, machine: Machine | None, console: Console) -> None:
+def show(result: ModelResult, machine: Roofline | None, console: Console) -> None:
     """Print one table: medians and quartiles over the rounds, and what a call of each engine is."""
     if result.peers:
         _show_peers(result, machine, console)
@@ -95,7 +95,7 @@ def show(result: ModelResult, machine: Machine | None, console: Console) -> None
         console.print(f"  {name} can't run it: {reason}", highlight=False, markup=False)
 
 
-def _show_peers(result: ModelResult, machine: Machine | None, console: Console) -> None:
+def _show_peers(result: ModelResult, machine: Roofline | None, console: Console) -> None:
     work = counted(result.multiply_adds, "multiply-add")
     extent = f"{counted(result.threads, 'thread')}, {counted(len(result.base.seconds), 'round')}"
     table = Table(title=f"{result.model}: {work}, {extent}")
@@ -145,14 +145,14 @@ def _summary_row(advantage: float, result: ModelResult) -> list[str]:
     return [result.model, str(result.threads), times[0], best.name, times[1], f"{advantage:.2f}"]
 
 
-def show_machine(machine: Machine, console: Console) -> None:
+def show_machine(machine: Roofline, console: Console) -> None:
     """Print the ceilings of as many threads as are measured."""
     peak, bandwidth = machine.flops_per_second * 1e-9, machine.bytes_per_second * 1e-9
     console.print(f"{machine.cpu}, {counted(machine.cpus, 'CPU')}")
     console.print(f"{counted(machine.threads, 'thread')}: {peak:.1f} GFLOP/s in f32, {bandwidth:.1f} GB/s (triad)")
 
 
-def write(results: list[ModelResult], machines: list[Machine], path: Path) -> None:
+def write(results: list[ModelResult], machines: list[Roofline], path: Path) -> None:
     """Everything measured, every round of it, as one JSON file."""
     document = {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -13,7 +13,7 @@ from typing import Any, cast
 from msc.driver.options import DEFAULT_MEMORY, CompileOptions, Dim, InputValue, parse_size
 from msc.support.argument_values import CONVERSION_ERRORS, boolean, file_path, integer, refuse, text
 from msc.support.diagnostics import Diagnostic, MscError
-from msc.targets.cpu import cpu_target
+from msc.targets import machine_named
 
 _RANGE = 'write a size, or a range with both ends as in (1, 8) or "1..8"'
 _DIMS = 'as in dims={"batch": 8} or dims={"batch": (1, 8)}'
@@ -58,7 +58,7 @@ def _names(name: str, value: Any) -> tuple[str, ...]:
 
 def _cpu(name: str, value: Any) -> str:
     """Raises MSC0501 for a name that is none."""
-    cpu_target(text(name, value, 'the name of a CPU, such as "native" or "x86-64-v3"'))
+    machine_named(text(name, value, 'the name of a CPU, such as "native" or "x86-64-v3"'))
     return value
 
 

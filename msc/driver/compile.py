@@ -31,7 +31,7 @@ from msc.support.marks import is_marked, marked
 from msc.support.outputs import Guard, OutputSet
 from msc.support.progress import progress, step
 from msc.support.streams import has_place
-from msc.targets.cpu import cpu_target
+from msc.targets import machine_named
 from msc.weights.evaluated_parameters import EvaluatedParameters
 
 AfterStep = Callable[["Step", ModuleOp], None]
@@ -243,7 +243,7 @@ def generate_c(compilation: Compilation) -> CProgram:
         program = emit_c(
             compilation.module,
             COptions(
-                target=cpu_target(options.march),
+                target=machine_named(options.march),
                 name=options.name or _name_of(compilation),
                 threads=options.threads,
                 export_kernels=options.export_kernels,

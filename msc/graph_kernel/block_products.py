@@ -12,6 +12,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from msc.analysis.constancy import Constancy
+from msc.cost.register_tiles import rows_kept_beyond
 from msc.dialects.element_types import BYTES
 from msc.dialects.ms.arithmetic import AddOp
 from msc.dialects.ms.entries import EntryOp
@@ -21,7 +22,7 @@ from msc.dialects.open_sizes import has_open_sizes
 from msc.graph.emitter import Emitter
 from msc.graph.graph_loops import index, loop_over, put_in_place
 from msc.graph_kernel.layout.pack_operands import ROWS_THAT_PAY
-from msc.targets.cpu import SUMS_IN_FLIGHT, CpuTarget, cpu_target
+from msc.targets import Machine, machine_named
 
 LEAST_STEPS = 16
 """Of a block: fewer would load and store the sums too often."""
@@ -50,8 +51,8 @@ class BlockProducts(ModulePass):
     threads: int = 1
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target, constancy = cpu_target(self.target), Constancy()
-        least = SUMS_IN_FLIGHT + 1 if (self.threads or target.cores) == 1 else LEAST_ROWS_OF_TEAM
+        target, constancy = machine_named(self.target), Constancy()
+        least = target.sums_in_flight + 1 if (self.threads or target.cores) == 1 else LEAST_ROWS_OF_TEAM
         if has_open_sizes(op):
             return
         for product in [o for o in op.walk() if isinstance(o, MatmulOp) and isinstance(o.parent_op(), FuncOp)]:
@@ -61,12 +62,12 @@ class BlockProducts(ModulePass):
                 _replace(product, steps)
 
 
-def _steps(product: MatmulOp, target: CpuTarget) -> int | None:
+def _steps(product: MatmulOp, target: Machine) -> int | None:
     """The steps of a block, None where blocks do not pay or do not divide the reduction."""
     (rows, steps), columns = product.shape(0), product.shape(1)[-1]
     row_bytes = columns * BYTES[product.dtype(1)]
     plain = product.dtype(0) == "f32" and not product.flag("transpose_a") and not product.flag("transpose_b")
-    if not plain or rows * row_bytes > target.l2 // 2 or steps <= target.rows_kept_beyond(row_bytes):
+    if not plain or rows * row_bytes > target.l2 // 2 or steps <= rows_kept_beyond(target, row_bytes):
         return None
     most = max(LEAST_STEPS, target.l2 // 16 // row_bytes)
     block = max(n for n in range(1, most + 1) if steps % n == 0)

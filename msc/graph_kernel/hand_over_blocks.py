@@ -19,7 +19,7 @@ from msc.dialects.open_sizes import has_open_sizes
 from msc.ir.typed import static_shape
 from msc.poly.alignment import aligned, is_along, runs_along
 from msc.poly.model import KernelModel
-from msc.targets.cpu import LINE_PAIR_BYTES, CpuTarget, cpu_target
+from msc.targets import Machine, machine_named
 
 _Loop: TypeAlias = Mapping[int, int]
 """The dimension of each statement of a kernel that one loop runs over."""
@@ -47,7 +47,7 @@ class HandOverBlocks(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if has_open_sizes(op) or self.threads != 1:
             return
-        target, kernels = cpu_target(self.target), [k for k in op.walk() if isinstance(k, KernelOp)]
+        target, kernels = machine_named(self.target), [k for k in op.walk() if isinstance(k, KernelOp)]
         taken = {k for k in kernels if any(map(blocked_axes, (*k.inputs, *k.results)))}
         for kernel in kernels:
             chain = [] if kernel in taken else _chain(kernel, taken, target)
@@ -78,7 +78,7 @@ class _Link:
         return sum(map(bytes_of, whole))
 
 
-def _chain(first: KernelOp, taken: Collection[KernelOp], target: CpuTarget) -> list[_Link]:
+def _chain(first: KernelOp, taken: Collection[KernelOp], target: Machine) -> list[_Link]:
     """The chain from a kernel on that pays, along the axis for which the least is read for each block."""
     if _reader(first) is None or first in taken or bytes_read(first) + bytes_written(first) <= target.l1:
         return []
@@ -86,14 +86,14 @@ def _chain(first: KernelOp, taken: Collection[KernelOp], target: CpuTarget) -> l
     return min((chain for chain in chains if _pays(chain, target)), key=_kept, default=list[_Link]())
 
 
-def _pays(chain: Sequence[_Link], target: CpuTarget) -> bool:
+def _pays(chain: Sequence[_Link], target: Machine) -> bool:
     """Whether what is handed over would leave the cache, and what each block reads stays."""
     if len(chain) < 2 or not _is_of_vectors(chain[0], target):
         return False
     handed = [bytes_written(link.kernel) for link in chain[:-1]]
     variable = sum(bytes_of(value) for value in chain[0].kernel.inputs if not is_constant(value))
     all_ = variable + sum(handed) + bytes_written(chain[-1].kernel)
-    fits = _is_along_rows(chain[0]) if chain[0].reduces else max(handed) // _blocks(chain[0]) <= target.l1
+    fits = _is_along_rows(chain[0]) if chain[0].reduces else max(handed) // _blocks(chain[0], target) <= target.l1
     is_more = sum(handed) > target.l1 and sum(handed) >= _kept(chain)
     return fits and is_more and _kept(chain) <= target.l2 // 2 < all_
 
@@ -110,17 +110,17 @@ def _extent_and_bytes(link: _Link) -> tuple[int, int]:
     return link.model.statements[statement].extents[dim], BYTES[link.model.arrays[array].dtype]
 
 
-def _is_of_vectors(link: _Link, target: CpuTarget) -> bool:
+def _is_of_vectors(link: _Link, target: Machine) -> bool:
     """Whether the axis is several vectors."""
     extent, size = _extent_and_bytes(link)
     vectors, rest = divmod(extent, target.lanes(size))
     return vectors > 1 and not rest
 
 
-def _blocks(link: _Link) -> int:
+def _blocks(link: _Link, target: Machine) -> int:
     """How many blocks there are, a pair of lines wide."""
     extent, size = _extent_and_bytes(link)
-    return max(1, extent * size // LINE_PAIR_BYTES)
+    return max(1, extent * size // target.line_pair)
 
 
 def _kept(chain: Sequence[_Link]) -> int:

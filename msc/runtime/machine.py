@@ -35,7 +35,7 @@ WORKING_SETS = tuple(size << 20 for size in (1, 4, 16, 32, 64, 256, 576))
 
 
 @dataclass(frozen=True)
-class Machine:
+class Roofline:
     """Peak multiply-adds a second in f32 and bytes a second to and from memory, by `threads` threads together.
 
     `bandwidths` are bytes a second by the bytes passed over, ever more of them: less stays in caches.
@@ -58,7 +58,7 @@ class Machine:
         return 2 * self.multiply_adds_per_second
 
 
-def probe(threads: int = 1) -> Machine:
+def probe(threads: int = 1) -> Roofline:
     """Measure this machine with as many processes at once as `threads`; about two seconds.
 
     Raises MSC0502 when there is no C compiler and MSC0508 when a program fails.
@@ -67,7 +67,7 @@ def probe(threads: int = 1) -> Machine:
         (fma,) = _rates(_built("fma", folder), threads)
         triads = _rates(_built("triad", folder), threads, map(str, WORKING_SETS))
     bandwidths = tuple((size * threads, rate) for size, rate in zip(WORKING_SETS, triads, strict=True))
-    return Machine(detect_cpu_model(), detect_cores(), fma, triads[-1], threads, bandwidths)
+    return Roofline(detect_cpu_model(), detect_cores(), fma, triads[-1], threads, bandwidths)
 
 
 @contextmanager
@@ -96,7 +96,7 @@ def rate_at_clock() -> Generator[Callable[[], float]]:
         yield lambda: float(measure(_SHORT_STEPS))
 
 
-def measured_machine(threads: int = 1) -> Machine:
+def measured_machine(threads: int = 1) -> Roofline:
     """As `probe`, from the cache if it was measured before on this machine."""
     store = open_cache()
     count = threads or detect_cores()
@@ -150,7 +150,7 @@ def _failed(name: str, reason: str) -> MscError:
     return MscError(Diagnostic("MSC0508", f"the program that measures the machine's {name} rate failed", notes=notes))
 
 
-def _read(path: Path) -> Machine | None:
+def _read(path: Path) -> Roofline | None:
     """A machine that was measured; None for anything that is not one."""
     try:
         if path.stat().st_size > _MAXIMUM_BYTES:
@@ -160,13 +160,13 @@ def _read(path: Path) -> Machine | None:
         return None
 
 
-def machine_from_json(data: object) -> Machine:
+def machine_from_json(data: object) -> Roofline:
     """The inverse of `dataclasses.asdict`. Raises ValueError."""
     try:
         fields = cast("dict[str, float]", data)
         rates = float(fields["multiply_adds_per_second"]), float(fields["bytes_per_second"])
         sizes = cast("list[list[float]]", cast("dict[str, object]", data).get("bandwidths", []))
         bandwidths = tuple((int(size), float(rate)) for size, rate in sizes)
-        return Machine(str(fields["cpu"]), int(fields["cpus"]), *rates, int(fields["threads"]), bandwidths)
+        return Roofline(str(fields["cpu"]), int(fields["cpus"]), *rates, int(fields["threads"]), bandwidths)
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a machine: {error}") from error

@@ -10,7 +10,7 @@ from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstan
 
 from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.scalar import Apply, Cast, Scalar, reads
-from msc.targets.cpu import CpuTarget
+from msc.targets import Machine
 
 IRREGULAR = 1 << 40
 """The stride of an index that is not linear in the dimension."""
@@ -97,7 +97,7 @@ class VectorCost:
     operations: float
 
 
-def lanes_of(model: KernelModel, target: CpuTarget) -> int:
+def lanes_of(model: KernelModel, target: Machine) -> int:
     """Elements a vector holds, by the widest type computed on in the kernel (narrow floats compute as f32)."""
     return max(1, target.vector_bytes // max((_compute_bytes(a.dtype) for a in model.arrays), default=4))
 

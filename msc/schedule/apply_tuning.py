@@ -16,7 +16,7 @@ from msc.dialects.gk.attributes import GK_SCHEDULE, GK_SCHEDULE_REASONS
 from msc.schedule.tuned_plans import TunedPlan, TuningFile, kernel_key, read_tuning, target_text
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.wording import counted
-from msc.targets.cpu import CpuTarget, cpu_target
+from msc.targets import Machine, machine_named
 
 _ADVICE = "tune again, or delete the entry"
 
@@ -38,7 +38,7 @@ class ApplyTuning(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if not self.file:
             return
-        tuning, target = read_tuning(Path(self.file)), cpu_target(self.target)
+        tuning, target = read_tuning(Path(self.file)), machine_named(self.target)
         _refuse(_foreign(tuning, target, self.threads))
         keyed = [(kernel_key(k, target, self.threads), k) for k in op.walk() if isinstance(k, gk.KernelOp)]
         _refuse(_stale(tuning.entries, {key for key, _ in keyed}))
@@ -53,7 +53,7 @@ def _reason(entry: TunedPlan) -> str:
     return f"found by msc tune: {entry.before_us:.2f} us became {entry.after_us:.2f} us"
 
 
-def _foreign(tuning: TuningFile, target: CpuTarget, threads: int) -> Iterator[Diagnostic]:
+def _foreign(tuning: TuningFile, target: Machine, threads: int) -> Iterator[Diagnostic]:
     if tuning.version != __version__:
         message = f"the schedules were found by msc {tuning.version}, this is {__version__}"
         yield Diagnostic("MSC0410", message, help="tune again")

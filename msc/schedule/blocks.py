@@ -12,7 +12,6 @@ from msc.dialects.gk import KernelOp, blocked_axes, blocks_of
 from msc.poly.alignment import is_along
 from msc.poly.model import KernelModel
 from msc.poly.plan import Member, Plan
-from msc.targets.cpu import LINE_PAIR_BYTES
 
 _ELEMENT_BYTES = 4
 
@@ -59,20 +58,21 @@ def loops_over_blocks(model: KernelModel, band: Sequence[Member], blocked: Seque
     return loops
 
 
-def with_blocks_outermost(model: KernelModel, plan: Plan, blocked: Sequence[Blocked], lanes: int) -> Plan:
+def with_blocks_outermost(model: KernelModel, plan: Plan, blocked: Sequence[Blocked], lanes: int, pair: int) -> Plan:
     """The plan with its loops over blocks in front of all others.
 
-    Where nothing is reduced, tiles of vectors are as wide as a pair of lines, if these divide their loop.
+    Where nothing is reduced, tiles of vectors are as wide as a pair of lines, of `pair` bytes, if that divides their
+    loop.
     """
     loops = loops_over_blocks(model, plan.band, blocked)
     rest = (m for m in plan.band if m not in loops)
     is_plain = not any(s.combine for s in model.statements)
-    split = (_in_pairs_of_lines(m, lanes) if m.vector and is_plain else m for m in loops)
+    split = (_in_pairs_of_lines(m, lanes, pair) if m.vector and is_plain else m for m in loops)
     return replace(plan, band=(*split, *rest))
 
 
-def _in_pairs_of_lines(member: Member, lanes: int) -> Member:
-    wide = max(lanes, LINE_PAIR_BYTES // _ELEMENT_BYTES)
+def _in_pairs_of_lines(member: Member, lanes: int, pair: int) -> Member:
+    wide = max(lanes, pair // _ELEMENT_BYTES)
     return replace(member, tile=lanes if member.extent % wide else wide)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from math import ceil
+from random import Random
 
 from msc.poly.dependences import Dependences
 from msc.poly.model import KernelModel
@@ -19,7 +20,10 @@ from msc.poly.plan_fit import check_fit
 from msc.schedule.access import block_size, lanes_of, pieces, vectorisable
 from msc.schedule.prediction import KernelCost
 from msc.schedule.schedule_kernels import is_legal
-from msc.targets.cpu import CpuTarget
+from msc.targets import Machine
+
+_DRAWS = 8
+"""How many plans are drawn until one is legal."""
 
 _MAX_VECTORS = 8
 """Vectors in a row of a tile: wider ones only grow the code."""
@@ -31,7 +35,7 @@ class Neighbourhood:
 
     model: KernelModel
     deps: Dependences
-    target: CpuTarget
+    target: Machine
     threads: int
 
     def of(self, plan: Plan) -> Iterator[Plan]:
@@ -42,6 +46,13 @@ class Neighbourhood:
         """As `of`, but of each kind of decision only the first `count`."""
         first = (p for move in self._moves() for p in islice(self._legal(plan, move(plan)), count))
         return self._legal(plan, first)
+
+    def drawn(self, plan: Plan, generator: Random) -> Plan | None:
+        """A legal plan next to `plan`, drawn: first the kind of decision, then which; None if none is found soon."""
+        moves = [list(move(plan)) for move in self._moves()]
+        kinds = [found for found in moves if found]
+        drawn = (generator.choice(generator.choice(kinds)) for _ in range(_DRAWS if kinds else 0))
+        return next(filter(self._is_legal, drawn), None)
 
     def _legal(self, plan: Plan, candidates: Iterator[Plan]) -> Iterator[Plan]:
         known = {tuple(to_lines(plan)): plan}

@@ -18,7 +18,7 @@ from msc.poly.model import KernelModel
 from msc.poly.plan import Group, Member, Plan
 from msc.schedule.access import lanes_of, pieces
 from msc.schedule.statement_cost import StatementCost, Tile
-from msc.targets.cpu import CpuTarget
+from msc.targets import Machine
 
 _CALL = 20
 _BYTES_PER_CYCLE = (64.0, 32.0, 10.0, 5.0)
@@ -48,7 +48,7 @@ class KernelCost:
     `fresh` are the arrays of which a loop around gives it another part in each iteration.
     """
 
-    def __init__(self, model: KernelModel, target: CpuTarget, fresh: frozenset[int] = frozenset()) -> None:
+    def __init__(self, model: KernelModel, target: Machine, fresh: frozenset[int] = frozenset()) -> None:
         self.model, self.target, self.lanes, self.fresh = model, target, lanes_of(model, target), fresh
         self.statements = tuple(StatementCost(model, s, self.lanes, target) for s in model.statements)
 
@@ -97,7 +97,7 @@ class KernelCost:
         return [s.write.used_dims() for s in self.model.statements]
 
 
-def predict(model: KernelModel, plan: Plan, target: CpuTarget, threads: int) -> Prediction:
+def predict(model: KernelModel, plan: Plan, target: Machine, threads: int) -> Prediction:
     """The cycles of one call of a kernel; `threads` of 0 are all cores."""
     return KernelCost(model, target).prediction(plan, threads)
 

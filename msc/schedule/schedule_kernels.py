@@ -30,7 +30,7 @@ from msc.schedule.strategy import Decision, decide, plain
 from msc.schedule.threads import Surroundings
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.progress import step
-from msc.targets.cpu import CpuTarget, cpu_target
+from msc.targets import Machine, machine_named
 
 _SHOWN_STATEMENTS = 12
 """Of a kernel whose schedule is refused."""
@@ -66,7 +66,7 @@ class ScheduleKernels(ModulePass):
     def _decide(self, model: KernelModel, around: Surroundings) -> Decision:
         if self.plain:
             return Decision(plain(model), ["schedules are turned off"])
-        return _decide(model, cpu_target(self.target), self.threads, around)
+        return _decide(model, machine_named(self.target), self.threads, around)
 
 
 def _schedule(
@@ -114,7 +114,7 @@ def _follows(kernel: gk.KernelOp) -> bool:
     return False
 
 
-def _decide(model: KernelModel, target: CpuTarget, threads: int, around: Surroundings) -> Decision:
+def _decide(model: KernelModel, target: Machine, threads: int, around: Surroundings) -> Decision:
     deps = dependences(model)
     decision = decide(model, deps, target, threads, around)
     if not is_legal(model, deps, decision.plan):

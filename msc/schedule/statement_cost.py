@@ -23,11 +23,12 @@ from functools import cached_property
 from itertools import product
 from math import prod
 
+from msc.cost.register_tiles import rows_kept
 from msc.dialects.element_types import BYTES
 from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar
 from msc.schedule.access import access_cost, block_size, cuts, pieces, strides, vectorisable
-from msc.targets.cpu import CpuTarget
+from msc.targets import Machine
 
 ARITHMETIC_PORTS, LOAD_PORTS, STORE_PORTS = 2, 2, 1
 UPDATE_LATENCY = 4
@@ -130,7 +131,7 @@ class _Access:
 class StatementCost:
     """The cycles of one statement on a target, for any tile; `lanes` are those of its kernel."""
 
-    def __init__(self, model: KernelModel, statement: KernelStatement, lanes: int, target: CpuTarget) -> None:
+    def __init__(self, model: KernelModel, statement: KernelStatement, lanes: int, target: Machine) -> None:
         self.model, self.statement, self.lanes, self.target = model, statement, lanes, target
 
     def cycles(self, tile: Tile, stored: AbstractSet[int] = frozenset()) -> float:
@@ -206,7 +207,7 @@ class StatementCost:
         again = tuple(abs(s // below) if s and below and s % below == 0 else 0 for s in apart)
         along = self._along(access, tile)
         itemsize = BYTES[array.dtype]
-        kept = min((self.target.rows_kept(abs(s) * itemsize) for s in apart if s), default=0) if not along else 0
+        kept = min((rows_kept(self.target, abs(s) * itemsize) for s in apart if s), default=0) if not along else 0
         size = prod(array.shape) * itemsize if array.kind != "internal" else 0
         far = any(apart) and not along and size > self.target.l2 // 2
         jumps = along and size > self.target.l2 and below * itemsize >= PAGE_BYTES

@@ -27,7 +27,7 @@ from msc.schedule.threads import NOWHERE, Surroundings, shared
 from msc.schedule.tile_order import in_order
 from msc.schedule.tiling import TileSearch
 from msc.support.wording import counted
-from msc.targets.cpu import CpuTarget
+from msc.targets import Machine
 
 NEAR = 1.05
 """Times the fewest instructions that vectors along another loop may take to be compared by prediction."""
@@ -44,7 +44,7 @@ class Decision:
 
 
 def decide(
-    model: KernelModel, deps: Dependences, target: CpuTarget, threads: int, around: Surroundings = NOWHERE
+    model: KernelModel, deps: Dependences, target: Machine, threads: int, around: Surroundings = NOWHERE
 ) -> Decision:
     """The plan of a kernel on a target, among others; loops over blocks that they hand to each other are outermost."""
     reasons: list[str] = []
@@ -58,7 +58,7 @@ def decide(
     plan = _with_vectors(cost, inside, groups, threads or target.cores, reasons)
     plan = replace(plan, band=(*blocks, *plan.band))
     lanes = lanes_of(model, target)
-    plan = with_blocks_outermost(model, plan, around.blocked, lanes)
+    plan = with_blocks_outermost(model, plan, around.blocked, lanes, target.line_pair)
     plan = with_staged(model, plan, copies, reasons)
     before = tuple(_inner_vector(model, Group((k,), own_loops(model, k, ())), lanes) for k in first)
     plan = replace(plan, first=before)

@@ -21,7 +21,7 @@ from msc.poly.plan import Member, Plan
 from msc.schedule.access import block_size, strides
 from msc.schedule.blocks import Blocked, loops_over_blocks
 from msc.schedule.prediction import KernelCost
-from msc.targets.cpu import CpuTarget
+from msc.targets import Machine
 
 TEAM_CYCLES = 21_000.0
 """What sharing one kernel costs at worst, itself and the kernels after it: about 8 us in small networks here, of which
@@ -71,7 +71,7 @@ NOWHERE = Surroundings()
 
 
 def shared(
-    model: KernelModel, plan: Plan, target: CpuTarget, threads: int, reasons: list[str], around: Surroundings = NOWHERE
+    model: KernelModel, plan: Plan, target: Machine, threads: int, reasons: list[str], around: Surroundings = NOWHERE
 ) -> Plan:
     """The plan with one outer loop, of all groups, first and parallel, if that saves more than it costs.
 
@@ -105,9 +105,7 @@ def _tiles(model: KernelModel, plan: Plan, member: Member, threads: int) -> list
     return [member.tile, ceil(member.extent / parts)]
 
 
-def _loop(
-    model: KernelModel, plan: Plan, candidates: Sequence[Member], target: CpuTarget, threads: int
-) -> Member | None:
+def _loop(model: KernelModel, plan: Plan, candidates: Sequence[Member], target: Machine, threads: int) -> Member | None:
     """The loop of all groups that is best shared, None if there is none among the candidates."""
     whole = max((len(m.dims) for m in plan.band), default=0)
     loops = [m for m in candidates if m.extent // m.tile > 1 and len(m.dims) == whole]
@@ -120,7 +118,7 @@ def _waste(member: Member, threads: int) -> float:
     return (ceil(tiles / threads) + rest / member.tile) * threads * member.tile / member.extent
 
 
-def _reach(model: KernelModel, member: Member, target: CpuTarget) -> int:
+def _reach(model: KernelModel, member: Member, target: Machine) -> int:
     """How far apart in an output neighbours along a loop lie; if all threads would read too much, minus the bytes."""
     moving, reach = set[int](), 0
     for number, dim in member.dims.items():

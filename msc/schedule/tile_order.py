@@ -16,11 +16,11 @@ from msc.poly.model import KernelModel
 from msc.poly.plan import Member
 from msc.schedule.access import strides
 from msc.schedule.prediction import traffic
-from msc.targets.cpu import CpuTarget
+from msc.targets import Machine
 
 
 def in_order(
-    model: KernelModel, statement: int, columns: Member, others: Sequence[Member], target: CpuTarget
+    model: KernelModel, statement: int, columns: Member, others: Sequence[Member], target: Machine
 ) -> tuple[Member, ...]:
     """The band of a kernel around the reduction `statement`: the loop over columns, and the others, rows last."""
     if others and traffic(model) > target.l2 and _panels_stay(model, statement, columns, others, target):
@@ -29,7 +29,7 @@ def in_order(
 
 
 def _panels_stay(
-    model: KernelModel, statement: int, columns: Member, others: Sequence[Member], target: CpuTarget
+    model: KernelModel, statement: int, columns: Member, others: Sequence[Member], target: Machine
 ) -> bool:
     """Whether all panels are few enough to be read again for all rows, rather than all rows for each panel."""
     outer = [m.dims[statement] for m in others]

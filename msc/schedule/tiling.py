@@ -15,13 +15,14 @@ from itertools import product
 from math import prod
 from typing import TypeAlias
 
+from msc.cost.register_tiles import MUCH_LESS, SPARE_REGISTERS, WIDE, holds_wide_tiles, rows_kept
 from msc.dialects.element_types import BYTES
 from msc.poly.buffers import REGISTER_BYTES
 from msc.poly.model import KernelModel, KernelStatement
 from msc.schedule.access import access_cost, block_size, cuts, pieces, strides
 from msc.schedule.staging import staged
 from msc.schedule.statement_cost import LANES_REDUCED
-from msc.targets.cpu import MUCH_LESS, SPARE_REGISTERS, SUMS_IN_FLIGHT, WIDE, CpuTarget
+from msc.targets import Machine
 
 FMA_LATENCY = 4
 PORTS = 2
@@ -88,7 +89,7 @@ class TileSearch:
     statement: KernelStatement
     vector: int
     lanes: int
-    target: CpuTarget
+    target: Machine
     inner: tuple[int, ...] = ()
     """Reduced dimensions along which vectors may be summed: loops over these run no other statement."""
     fresh: frozenset[int] = frozenset()
@@ -155,7 +156,7 @@ class TileSearch:
         """Whether registers hold the sums, and what the multiply-adds of a step or of neighbouring steps share."""
         sums = height * vectors
         if loads.both:
-            return sums <= max(SUMS_IN_FLIGHT, (self.target.vector_registers - SPARE_OF_STREAMS) // 2)
+            return sums <= max(self.target.sums_in_flight, (self.target.vector_registers - SPARE_OF_STREAMS) // 2)
         return self._holds(sums, min(vectors, height))
 
     def _holds(self, sums: int, operands: int) -> bool:
@@ -284,7 +285,7 @@ class TileSearch:
         """
         widths = _widths(extent, self.lanes)
         column = sum(map(self._column_bytes, self._reads()))
-        if not column or not self.target.holds_wide_tiles or self.statement.bound(self.vector) is not None:
+        if not column or not holds_wide_tiles(self.target) or self.statement.bound(self.vector) is not None:
             return widths
         wide = [n for n in widths if n <= WIDE * self.lanes]
         return [max([n for n in wide if n * column + REGISTER_BYTES <= self.target.stack], default=wide[-1])]
@@ -320,7 +321,7 @@ class TileSearch:
     def _rows_kept(self, read: int, stride: int) -> int:
         """How many rows `stride` elements apart find place in the first cache together."""
         array = self.statement.accesses()[1 + read][0]
-        return self.target.rows_kept(abs(stride) * self._itemsize(array))
+        return rows_kept(self.target, abs(stride) * self._itemsize(array))
 
 
 _Side: TypeAlias = tuple[tuple[int, Sequence[int]], ...]

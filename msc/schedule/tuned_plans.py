@@ -21,7 +21,7 @@ from msc.dialects.gk import KernelOp
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.files import read_source
 from msc.support.hashing import digest
-from msc.targets.cpu import CpuTarget
+from msc.targets import Machine
 from msc.targets.detection import detect_cpu_model
 
 FORMAT = 1
@@ -54,14 +54,14 @@ class TuningFile:
         return json.dumps({"format": FORMAT, "msc": self.version, "kernels": kernels}, indent=2) + "\n"
 
 
-def kernel_key(kernel: KernelOp, target: CpuTarget, threads: int) -> str:
+def kernel_key(kernel: KernelOp, target: Machine, threads: int) -> str:
     """The digest of what a kernel computes, for which target and how many threads; names and places do not count."""
     model = kernel_model(kernel)
     parts = (repr(model.arrays), repr(model.statements), repr(output_positions(kernel)))
     return digest((*parts, target_text(target), str(threads)))
 
 
-def target_text(target: CpuTarget) -> str:
+def target_text(target: Machine) -> str:
     """A target with all that a schedule depends on; `native` says which CPU that is."""
     machine = f"{target.name} ({detect_cpu_model()})" if target.name == "native" else target.name
     caches = " ".join(str(size) for size in (target.l1, target.l2, target.l3))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from msc.targets.cpu import CpuTarget, cpu_target
+from msc.targets.catalogue import machine_named
+from msc.targets.machine import Level, Machine
 
-__all__ = ["CpuTarget", "cpu_target"]
+__all__ = ["Level", "Machine", "machine_named"]

@@ -1,10 +1,11 @@
-"""What this machine is: CPU flags, caches, cores, from the files that Linux offers; unknown elsewhere."""
+"""What this machine is: CPU, features, caches, cores, from the files that Linux offers; unknown elsewhere."""
 
 from __future__ import annotations
 
 import os
 import platform
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 _CPUINFO = Path("/proc/cpuinfo")
@@ -12,39 +13,92 @@ _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "": 1}
 
 
+@dataclass(frozen=True)
+class CpuFacts:
+    """A CPU: its architecture as `uname -m` names it, and what the first processor of /proc/cpuinfo says.
+
+    `vendor`, `family` and `model` are those of x86; of ARM the implementer and the part.
+    """
+
+    architecture: str
+    flags: frozenset[str] = frozenset()
+    vendor: str = ""
+    family: int | None = None
+    model: int | None = None
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class CacheFacts:
+    """A data cache of the first core: its level, bytes, ways and bytes of a line; 0 for what is not told."""
+
+    level: int
+    bytes: int
+    ways: int = 0
+    line: int = 0
+
+
 def detect_machine() -> str:
     """The architecture as `uname -m` names it."""
     return platform.machine().lower()
 
 
-def detect_flags(cpuinfo: Path = _CPUINFO) -> frozenset[str]:
-    """The CPU's feature names; none where they cannot be read."""
+def detect_cpu(cpuinfo: Path = _CPUINFO) -> CpuFacts:
+    """The first processor; all but the architecture is unknown where it cannot be read."""
     try:
         text = cpuinfo.read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return frozenset()
-    match = re.search(r"^(?:flags|Features)[ \t]*:(.*)$", text, re.MULTILINE)
-    return frozenset(match.group(1).split()) if match else frozenset()
+        text = ""
+    return cpu_facts(text, detect_machine())
+
+
+def cpu_facts(cpuinfo: str, architecture: str) -> CpuFacts:
+    """What the text of /proc/cpuinfo says of its first processor."""
+    pairs = re.findall(r"^([^:\n]+?)[ \t]*:[ \t]*(.*?)[ \t]*$", cpuinfo, re.MULTILINE)
+    said: dict[str, str] = dict(reversed(pairs))
+    vendor = said.get("vendor_id") or said.get("CPU implementer", "")
+    family, model = said.get("cpu family", ""), said.get("model", "") or said.get("CPU part", "")
+    flags = frozenset((said.get("flags") or said.get("Features", "")).split())
+    return CpuFacts(
+        architecture, flags | _riscv(said), vendor, _number(family), _number(model), said.get("model name", "")
+    )
+
+
+def _riscv(said: dict[str, str]) -> frozenset[str]:
+    """The extensions of a RISC-V processor: `rv64imafdcv_zba` has v and zba."""
+    base, *named = said.get("isa", "").split("_")
+    letters = re.fullmatch(r"rv\d+(\w+)", base)
+    return frozenset((*(letters[1] if letters else ""), *named))
+
+
+def _number(text: str) -> int | None:
+    try:
+        return int(text, 0)
+    except ValueError:
+        return None
+
+
+def detect_flags(cpuinfo: Path = _CPUINFO) -> frozenset[str]:
+    """The CPU's feature names; none where they cannot be read."""
+    return detect_cpu(cpuinfo).flags
 
 
 def detect_cpu_model(cpuinfo: Path = _CPUINFO) -> str:
     """The processor's name as the system gives it; the architecture where it gives none."""
-    try:
-        text = cpuinfo.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return detect_machine()
-    match = re.search(r"^model name[ \t]*:[ \t]*(.*)$", text, re.MULTILINE)
-    return match.group(1).strip() if match else detect_machine()
+    return detect_cpu(cpuinfo).title or detect_machine()
 
 
-def detect_caches(folder: Path = _CACHES) -> tuple[int, int, int]:
-    """Bytes of the data caches L1, L2, L3 of the first core; 0 where unknown."""
-    sizes = {1: 0, 2: 0, 3: 0}
+def detect_cache_facts(folder: Path = _CACHES) -> tuple[CacheFacts, ...]:
+    """The data caches of the first core, nearest first."""
+    found: dict[int, CacheFacts] = {}
     for index in sorted(folder.glob("index*")) if folder.is_dir() else ():
         level, kind, size = (_read(index / name) for name in ("level", "type", "size"))
-        if kind in ("Data", "Unified") and level.isdigit() and int(level) in sizes:
-            sizes[int(level)] = _bytes(size)
-    return sizes[1], sizes[2], sizes[3]
+        if kind in ("Data", "Unified") and level.isdigit() and _bytes(size):
+            ways, line = (
+                _number(_read(index / name)) or 0 for name in ("ways_of_associativity", "coherency_line_size")
+            )
+            found[int(level)] = CacheFacts(int(level), _bytes(size), ways, line)
+    return tuple(found[level] for level in sorted(found))
 
 
 def detect_cores() -> int:

@@ -18,7 +18,7 @@ from msc.runtime.build import BuildOptions
 from msc.runtime.flags import WARNING_FLAGS
 from msc.runtime.open_calls import live_specs, sizes_of
 from msc.runtime.program import TensorSpec
-from tests.targets.machines import Machine
+from tests.targets.machines import Host
 from tests.unit.compiled.processes import Array, Process, process
 
 
@@ -50,7 +50,7 @@ def _whole(array: Array, tensor: TensorSpec) -> Array:
     return memory
 
 
-def compiled(model: Model, options: CompileOptions, machine: Machine, flags: Sequence[str], folder: Path) -> Elsewhere:
+def compiled(model: Model, options: CompileOptions, machine: Host, flags: Sequence[str], folder: Path) -> Elsewhere:
     """The model built for the machine, with `flags` after msc's own, in a new folder inside `folder`.
 
     Raises MscError, and AssertionError with what the C compiler says.

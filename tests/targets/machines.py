@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from msc.runtime.toolchain import Toolchain
-from msc.targets import CpuTarget, cpu_target
+from msc.targets import Machine, machine_named
 from msc.targets.detection import detect_machine
 
 
 @dataclass(frozen=True)
-class Machine:
+class Host:
     """A CPU of msc, the C compiler that builds for it, what runs its programs here, and the packages that these are in.
 
     Without an emulator, programs run as they are, on a machine of the architecture `native` if that is given. What is
@@ -28,8 +28,8 @@ class Machine:
     portable: bool = False
 
     @property
-    def target(self) -> CpuTarget:
-        return cpu_target(self.march)
+    def target(self) -> Machine:
+        return machine_named(self.march)
 
     @property
     def command(self) -> tuple[str, ...]:
@@ -49,7 +49,7 @@ class Machine:
             return ""
         if self.native not in ("", detect_machine()):
             return f"this machine is no {self.native}"
-        if not self.portable and cpu_target("native").vector_bytes < self.target.vector_bytes:
+        if not self.portable and machine_named("native").vector_bytes < self.target.vector_bytes:
             return f"this machine has no vectors of {self.target.vector_bytes} bytes"
         return ""
 
@@ -59,22 +59,20 @@ _RUN_ARM = "qemu-aarch64 -L /usr/aarch64-linux-gnu"
 _RISCV = "gcc-riscv64-linux-gnu libc6-dev-riscv64-cross"
 
 
-def _x86(march: str, compiler: str) -> Machine:
-    return Machine(march, compiler, packages=compiler, native="x86_64")
+def _x86(march: str, compiler: str) -> Host:
+    return Host(march, compiler, packages=compiler, native="x86_64")
 
 
-MACHINES: Mapping[str, Machine] = {
+MACHINES: Mapping[str, Host] = {
     "avx512": _x86("x86-64-v4", "gcc"),
     "avx512 clang": _x86("x86-64-v4", "clang"),
     "avx2": _x86("x86-64-v3", "gcc"),
     "avx2 clang": _x86("x86-64-v3", "clang"),
-    "generic": Machine("generic", "gcc", packages="gcc"),
-    "generic clang": Machine("generic", "clang", packages="clang"),
-    "neon": Machine("neon", "aarch64-linux-gnu-gcc", _RUN_ARM, f"{_ARM} qemu-user"),
-    "neon clang": Machine("neon", "clang --target=aarch64-linux-gnu", _RUN_ARM, f"clang {_ARM} qemu-user"),
-    "neon schedules": Machine("neon", "gcc", packages="gcc", portable=True),
-    "scalar": Machine(
-        "generic", "riscv64-linux-gnu-gcc", "qemu-riscv64 -L /usr/riscv64-linux-gnu", f"{_RISCV} qemu-user"
-    ),
+    "generic": Host("generic", "gcc", packages="gcc"),
+    "generic clang": Host("generic", "clang", packages="clang"),
+    "neon": Host("neon", "aarch64-linux-gnu-gcc", _RUN_ARM, f"{_ARM} qemu-user"),
+    "neon clang": Host("neon", "clang --target=aarch64-linux-gnu", _RUN_ARM, f"clang {_ARM} qemu-user"),
+    "neon schedules": Host("neon", "gcc", packages="gcc", portable=True),
+    "scalar": Host("generic", "riscv64-linux-gnu-gcc", "qemu-riscv64 -L /usr/riscv64-linux-gnu", f"{_RISCV} qemu-user"),
 }
 """By name: `scalar` is a machine without vector instructions, RV64GC; `neon schedules` needs no other machine."""

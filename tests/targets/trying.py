@@ -14,7 +14,7 @@ from tests.conformance.running import reason
 from tests.exhaustive_vector_math import Build, measure
 from tests.switched.trying import Check
 from tests.targets.elsewhere import compiled
-from tests.targets.machines import MACHINES, Machine
+from tests.targets.machines import MACHINES, Host
 
 MATHS = "vector maths"
 STEP = 4093
@@ -43,9 +43,9 @@ def measured(machine: str, function: str, flags: Sequence[str], seconds: int) ->
     return Outcome(machine, MATHS, function, reason(lambda: _measure(MACHINES[machine], function, flags), seconds))
 
 
-def _measure(machine: Machine, function: str, flags: Sequence[str]) -> None:
+def _measure(machine: Host, function: str, flags: Sequence[str]) -> None:
     target = machine.target
-    march = () if machine.portable else target.march
+    march = () if machine.portable else target.flags
     build = Build(machine.toolchain.command, (*BUILD_FLAGS, *march, *flags), target.lanes(4), machine.command)
     with tempfile.TemporaryDirectory(prefix="msc-targets-") as folder:
         worst, where = measure(function, STEP, build, Path(folder))

@@ -17,6 +17,7 @@ LEVELS: dict[str, int] = {
     "targets": 1,
     "dialects": 2,
     "analysis": 3,
+    "cost": 3,
     "interp": 3,
     "runtime": 3,
     "sim": 3,

@@ -46,11 +46,11 @@ def emit_c(module: ModuleOp, options: COptions | None = None) -> CProgram:
     texts = _texts(entries, calls, chosen)
     return CProgram(
         source=texts.source(chosen.export_kernels),
-        header=emit_header(signature, chosen.target.march, calls, chosen.profile),
+        header=emit_header(signature, chosen.target.flags, calls, chosen.profile),
         signature=signature,
         weights=tuple(plans[0].slots),
         kernels=calls,
-        march=chosen.target.march,
+        march=chosen.target.flags,
         profiled=chosen.profile,
         split=texts.split(chosen.export_kernels),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from msc.targets.cpu import CpuTarget, cpu_target
+from msc.targets import Machine, machine_named
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class COptions:
     (msc bench). `flush_subnormals` computes with zeros in the place of subnormal numbers.
     """
 
-    target: CpuTarget = field(default_factory=lambda: cpu_target("generic"))
+    target: Machine = field(default_factory=lambda: machine_named("generic"))
     name: str | None = None
     threads: int = 1
     export_kernels: bool = False

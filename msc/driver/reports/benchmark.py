@@ -15,7 +15,7 @@ from msc.driver.artifacts.model_on_call import made_for
 from msc.driver.models.model_inputs import Value, choose_inputs
 from msc.driver.options import CompileOptions
 from msc.driver.reports.kernel_rates import KernelRate, KernelTime, kernel_work, rate_json, rates
-from msc.runtime.machine import Machine, measured_machine
+from msc.runtime.machine import Roofline, measured_machine
 from msc.runtime.timing import MOST_CALLS, Timing, measure
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.wording import counted
@@ -41,7 +41,7 @@ class Measurement:
     first: float
     kernels: tuple[KernelTime, ...] = ()
     rates: tuple[KernelRate | None, ...] = ()
-    machine: Machine | None = None
+    machine: Roofline | None = None
 
     def to_json(self) -> dict[str, object]:
         """Seconds, everywhere; kernels also with their rates where the model tells what they do."""
@@ -73,7 +73,7 @@ def benchmark(
     return Measurement(timing, first.median, kernels, achieved, machine)
 
 
-def _machine(threads: int) -> Machine | None:
+def _machine(threads: int) -> Roofline | None:
     """What the machine can do; None where that cannot be measured, which is no reason not to time a model."""
     with suppress(MscError):
         return measured_machine(threads)

@@ -24,13 +24,13 @@ from msc.poly.dependences import dependences
 from msc.poly.kernel_text import kernel_lines
 from msc.poly.plan import Plan
 from msc.poly.plan_changes import described_change
-from msc.runtime.machine import Machine
+from msc.runtime.machine import Roofline
 from msc.schedule.neighbours import Neighbourhood
 from msc.schedule.prediction import KernelCost, Prediction
 from msc.schedule.schedule_kernels import plan_of
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.support.wording import counted
-from msc.targets.cpu import CpuTarget, cpu_target
+from msc.targets import Machine, machine_named
 
 _ALTERNATIVES = 2
 """Plans beside a kernel's own that are shown of each kind: tiles, vectors, orders, threads."""
@@ -107,7 +107,7 @@ def _explain(
 ) -> KernelExplanation:
     symbol, pattern = kernel.attributes.get(GK_FUNCTION), kernel.attributes.get(GK_PATTERN)
     function = symbol.string_value() if isinstance(symbol, SymbolRefAttr) else ""
-    target, model, plan = cpu_target(options.march), kernel_model(kernel), plan_of(kernel)
+    target, model, plan = machine_named(options.march), kernel_model(kernel), plan_of(kernel)
     cost = KernelCost(model, target)
     prediction = cost.prediction(plan, options.threads)
     runs, total = times_run(kernel), measured.seconds.get(function)
@@ -146,11 +146,11 @@ def _alternatives(cost: KernelCost, plan: Plan, threads: int) -> tuple[Alternati
     )
 
 
-def _share_of_peak(flops: int, prediction: Prediction, target: CpuTarget, threads: int) -> float:
+def _share_of_peak(flops: int, prediction: Prediction, target: Machine, threads: int) -> float:
     return flops / (prediction.cycles * (threads or target.cores) * 4 * target.lanes(4))
 
 
-def _predicted_seconds(prediction: Prediction, target: CpuTarget, machine: Machine | None) -> float | None:
+def _predicted_seconds(prediction: Prediction, target: Machine, machine: Roofline | None) -> float | None:
     """Cycles at the clock at which the machine reached its peak: two vectors of multiply-adds a cycle."""
     if machine is None:
         return None

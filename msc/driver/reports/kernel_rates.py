@@ -10,7 +10,7 @@ from typing import cast
 
 from msc.driver.options import CompileOptions
 from msc.driver.passes.stages import stage_of_file
-from msc.runtime.machine import Machine, machine_from_json
+from msc.runtime.machine import Roofline, machine_from_json
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.files import read_source
 from msc.support.wording import counted
@@ -55,7 +55,7 @@ class KernelRate:
     share_of_bandwidth: float | None = None
 
     @staticmethod
-    def of(work: KernelWork, seconds: float, machine: Machine | None) -> KernelRate:
+    def of(work: KernelWork, seconds: float, machine: Roofline | None) -> KernelRate:
         """The rate of some work in some time."""
         flops, nbytes = work.flops / max(seconds, 1e-12), work.bytes / max(seconds, 1e-12)
         peak = None if machine is None else flops / machine.flops_per_second
@@ -89,7 +89,7 @@ def _together(works: Sequence[KernelWork]) -> KernelWork:
 
 
 def rates(
-    times: Sequence[KernelTime], works: Sequence[KernelWork], machine: Machine | None
+    times: Sequence[KernelTime], works: Sequence[KernelWork], machine: Roofline | None
 ) -> tuple[KernelRate | None, ...]:
     """The rate of every call that runs a kernel, in all its runs.
 
@@ -109,7 +109,7 @@ class MeasuredKernels:
     """
 
     seconds: Mapping[str, float]
-    machine: Machine | None = field(default=None)
+    machine: Roofline | None = field(default=None)
     works: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
 
     @staticmethod

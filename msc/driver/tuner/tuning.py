@@ -32,7 +32,7 @@ from msc.schedule.prediction import predict
 from msc.schedule.schedule_kernels import ScheduleKernels, plan_of
 from msc.schedule.tuned_plans import TunedPlan, TuningFile, kernel_key, target_text
 from msc.support.wording import counted
-from msc.targets.cpu import CpuTarget, cpu_target
+from msc.targets import Machine, machine_named
 
 MARGIN = 0.02
 """A plan is kept if it is faster by this share: less is noise."""
@@ -160,7 +160,7 @@ def _entry(search: KernelSearch, options: CompileOptions, report: Report) -> Tun
 
 
 def _tuned(search: KernelSearch, options: CompileOptions, before: float, after: float) -> TunedPlan:
-    target, lines = target_text(cpu_target(options.march)), tuple(to_lines(search.best))
+    target, lines = target_text(machine_named(options.march)), tuple(to_lines(search.best))
     return TunedPlan(search.label, search.key, target, options.threads, round(before, 3), round(after, 3), lines)
 
 
@@ -168,7 +168,7 @@ def searches(model: str, options: CompileOptions, workload: Workload) -> list[Ke
     """One search a distinct kernel that has a share of the model's time, longest first. Raises as `tune`."""
     compilation = compile_model(model, options, "gk")
     kernels = [op for op in compilation.module.walk() if isinstance(op, KernelOp)]
-    target = cpu_target(options.march)
+    target = machine_named(options.march)
     keys = [kernel_key(kernel, target, options.threads) for kernel in kernels]
     for kernel, key in zip(kernels, keys, strict=True):
         kernel.attributes[GK_FUNCTION] = SymbolRefAttr(key)
@@ -185,7 +185,7 @@ def searches(model: str, options: CompileOptions, workload: Workload) -> list[Ke
     ]
 
 
-def _search(key: str, kernel: KernelOp, subject: Subject, target: CpuTarget, seconds: float) -> KernelSearch:
+def _search(key: str, kernel: KernelOp, subject: Subject, target: Machine, seconds: float) -> KernelSearch:
     kernel_of_subject = kernel_model(kernel)
     neighbourhood = Neighbourhood(kernel_of_subject, dependences(kernel_of_subject), target, subject.options.threads)
     return KernelSearch(key, kernel.label.data, subject, neighbourhood, plan_of(kernel), seconds)
@@ -204,7 +204,7 @@ def _seconds_by_key(
     workload: Workload,
     keys: Sequence[str],
     kernels: Sequence[KernelOp],
-    target: CpuTarget,
+    target: Machine,
 ) -> dict[str, float]:
     """Seconds of the model in each distinct kernel: measured; in branches, where calls do not match, predicted."""
     times = [t.seconds for t in kernel_times(model, options, workload) if t.name != "copy"]

@@ -53,10 +53,10 @@ def words_or_files(words: Callable[[], Iterable[str]]) -> Completion:
 
 
 def marches() -> Sequence[str]:
-    """CPUs."""
-    from msc.targets.cpu import target_names
+    """Machines."""
+    from msc.targets.catalogue import machine_names
 
-    return ("native", *target_names())
+    return machine_names()
 
 
 def forms() -> Sequence[str]:

@@ -80,12 +80,12 @@ def _compiler() -> Iterator[Finding]:
 
 
 def _cpu() -> Finding:
-    from msc.targets.cpu import native
+    from msc.targets import machine_named
 
-    cpu = native()
+    cpu = machine_named("native")
     simd = f"{cpu.vector_bytes * 8}-bit vectors{', FMA' if cpu.fma else ''}"
     return Finding(
-        "CPU", f"{platform.machine()}, {simd}, {counted(cpu.cores, 'core')}, flags {' '.join(cpu.march) or 'none'}"
+        "CPU", f"{platform.machine()}, {simd}, {counted(cpu.cores, 'core')}, flags {' '.join(cpu.flags) or 'none'}"
     )
 
 

@@ -11,7 +11,7 @@ import click
 
 from msc.driver.options import CompileOptions, Dim, parse_size
 from msc.driver.verbs.cell_options import with_cells
-from msc.driver.verbs.completion import files, folders, marches, one_of, several_of, stages, switches
+from msc.driver.verbs.completion import files, folders, marches, one_of, several_of, stages, switches, words_or_files
 from msc.support.diagnostics import Diagnostic, MscError
 
 R = TypeVar("R")
@@ -30,8 +30,8 @@ _OPTIONS = (
         default="native",
         show_default=True,
         metavar="CPU",
-        help="e.g. native, x86-64-v3, generic.",
-        shell_complete=one_of(marches),
+        help="e.g. native, x86-64-v3, or FILE.toml.",
+        shell_complete=words_or_files(marches),
     ),
     click.option("--threads", default=1, show_default=True, metavar="N", help="Threads of a call; 0: one a processor."),
     click.option(

@@ -23,7 +23,7 @@ from msc.graph_kernel.attention.attention import Attention, attention
 from msc.graph_kernel.attention.attention_blocks import Carried, Use, accumulator
 from msc.graph_kernel.attention.attention_operands import Part, is_turned_late, operand, parts
 from msc.graph_kernel.attention.visible_keys import VisibleKeys, columns
-from msc.targets.cpu import CpuTarget, cpu_target
+from msc.targets import Machine, machine_named
 
 BLOCKS = (64, 80, 96, 48)
 """Queries and keys of a block, whole vectors, the best first: its matrices lie in the first cache together."""
@@ -49,7 +49,7 @@ class BlockAttention(ModulePass):
     target: str = "native"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = cpu_target(self.target)
+        target = machine_named(self.target)
         if has_open_sizes(op):
             return
         for product in [o for o in op.walk() if isinstance(o, MatrixProductOp)]:
@@ -58,7 +58,7 @@ class BlockAttention(ModulePass):
                 _Blocks(found).replace()
 
 
-def _pays(found: Attention, target: CpuTarget) -> bool:
+def _pays(found: Attention, target: Machine) -> bool:
     return found.score_bytes > target.l2 and found.shape[-2] >= LEAST_QUERIES and found.shape[-1] >= BLOCKS[0]
 
 

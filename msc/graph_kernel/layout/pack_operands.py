@@ -12,6 +12,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from msc.analysis.constancy import Constancy
+from msc.cost.register_tiles import WIDE, keeps_wide_panel, panels, rows_kept, rows_stream, tile_rows
 from msc.dialects.element_types import BYTES
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.base import MsOp
@@ -26,7 +27,7 @@ from msc.dialects.open_sizes import has_open_sizes
 from msc.graph_kernel.layout.pointwise import runs_along_image
 from msc.graph_kernel.layout.stored_inputs import moving_kernel, read_stored, transposition_kernel
 from msc.ir.typed import static_shape
-from msc.targets.cpu import WIDE, CpuTarget, cpu_target
+from msc.targets import Machine, machine_named
 
 ROWS_THAT_PAY = 32
 """Rows of the left operand from which packing a variable right operand costs less than it saves.
@@ -85,7 +86,7 @@ class PackOperands(ModulePass):
     threads: int = 1
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target, constancy = cpu_target(self.target), Constancy()
+        target, constancy = machine_named(self.target), Constancy()
         threads = self.threads or target.cores
         for function in op.ops:
             if isinstance(function, FuncOp):
@@ -93,7 +94,7 @@ class PackOperands(ModulePass):
                     _pack(kernel, target, threads, constancy)
 
 
-def _pack(kernel: KernelOp, target: CpuTarget, threads: int, constancy: Constancy) -> None:
+def _pack(kernel: KernelOp, target: Machine, threads: int, constancy: Constancy) -> None:
     for op in list(kernel.body.block.ops):
         if not isinstance(op, ConvolutionOp | SubpixelConvOp | MatrixProductOp):
             continue
@@ -129,7 +130,7 @@ def _stage(op: MatrixProductOp, right: SSAValue) -> None:
     op.operands[1] = copy.results[0]
 
 
-def _is_staged(op: MatrixProductOp, value: SSAValue, target: CpuTarget, threads: int, cut: bool) -> bool:
+def _is_staged(op: MatrixProductOp, value: SSAValue, target: Machine, threads: int, cut: bool) -> bool:
     """Whether a panel at a time is as good as all at once, which takes memory for all, or `value` lies badly.
 
     Or whether copies pay, and views cannot `cut` the operand into panels.
@@ -138,23 +139,23 @@ def _is_staged(op: MatrixProductOp, value: SSAValue, target: CpuTarget, threads:
     if op.flag("transpose_b") or not cut:
         return not op.flag("transpose_b") and _pays(op, columns, op.dtype(1))
     size, m = BYTES[op.dtype(1)], op.result_shape()[-2]
-    far = rows * columns * size > target.l2 // 2 and target.rows_stream(m, rows * size, size)
+    far = rows * columns * size > target.l2 // 2 and rows_stream(target, m, rows * size, size)
     return far or _passes_by_again(op, target, threads) or _lies_badly(op, value, target)
 
 
-def _passes_by_again(op: MatrixProductOp, target: CpuTarget, threads: int) -> bool:
+def _passes_by_again(op: MatrixProductOp, target: Machine, threads: int) -> bool:
     """Whether all rows, which are read again for each panel, stay in the second cache, beside one of WIDE vectors.
 
     Threads share the panels evenly.
     """
     *batch, rows, columns = op.shape(1)
     size, m = BYTES[op.dtype(1)], op.result_shape()[-2]
-    stays = m * rows * size <= target.l2 // 2 and target.keeps_wide_panel(rows * size, size)
+    stays = m * rows * size <= target.l2 // 2 and keeps_wide_panel(target, rows * size, size)
     panels = prod(batch) * -(-columns // (WIDE * target.lanes(size)))
     return stays and _pays(op, columns, op.dtype(1)) and -(-panels // threads) * threads <= WASTE * panels
 
 
-def _lies_badly(op: MatrixProductOp, value: SSAValue, target: CpuTarget) -> bool:
+def _lies_badly(op: MatrixProductOp, value: SSAValue, target: Machine) -> bool:
     """Whether rows of a panel share sets of the first cache, and may begin within a line, as the caller's arrays may.
 
     Then each tile of rows reads all vectors anew from the second cache, each from two lines, of which prefetches ask
@@ -163,8 +164,8 @@ def _lies_badly(op: MatrixProductOp, value: SSAValue, target: CpuTarget) -> bool
     *_, rows, columns = op.shape(1)
     size = BYTES[op.dtype(1)]
     callers = isinstance(value, BlockArgument) and isinstance(value.owner.parent_op(), FuncOp)
-    again = op.result_shape()[-2] >= 4 * ROWS_THAT_PAY and columns > target.panels(size)[0]
-    return callers and again and columns * size < LONG_ROW_BYTES and rows > target.rows_kept(columns * size)
+    again = op.result_shape()[-2] >= 4 * ROWS_THAT_PAY and columns > panels(target, size)[0]
+    return callers and again and columns * size < LONG_ROW_BYTES and rows > rows_kept(target, columns * size)
 
 
 def _stored(value: SSAValue, packing: Packing, kernel: KernelOp, op: Operation, constant: bool) -> SSAValue:
@@ -183,24 +184,24 @@ def _stored(value: SSAValue, packing: Packing, kernel: KernelOp, op: Operation, 
     return moves[-1].results[0]
 
 
-def _panel(columns: int, dtype: str, target: CpuTarget, rows: int | None = None, steps: int = 0) -> int | None:
+def _panel(columns: int, dtype: str, target: Machine, rows: int | None = None, steps: int = 0) -> int | None:
     """The width of panels: the best that divides the columns, or else the best; None where there is nothing to cut.
 
     `rows` of `steps` elements are what the panels are multiplied by.
     """
     size = BYTES[dtype]
-    widths = target.panels(size, rows, steps * size)
+    widths = panels(target, size, rows, steps * size)
     width = next((w for w in widths if columns % w == 0), widths[0])
     return width if columns > width else None
 
 
-def _row_panel(rows: int, columns: int, dtype: str, target: CpuTarget) -> int | None:
+def _row_panel(rows: int, columns: int, dtype: str, target: Machine) -> int | None:
     """The height of panels of rows, of which a register tile reads one line a step: as even as fill its registers."""
-    panels = -(-rows // target.tile_rows(columns, BYTES[dtype]))
+    panels = -(-rows // tile_rows(target, columns, BYTES[dtype]))
     return -(-rows // panels) if panels > 1 else None
 
 
-def _weight_packing(op: ConvolutionOp | SubpixelConvOp, target: CpuTarget, places: int | None) -> Packing:
+def _weight_packing(op: ConvolutionOp | SubpixelConvOp, target: Machine, places: int | None) -> Packing:
     """`[..., oc, ic, k...]` to `[..., panel, k..., ic, oc in panel]`, or to `[..., k..., ic, oc]` without panels.
 
     Panels are as wide as a register tile has columns; as it has rows, where vectors run along an image of `places`.
@@ -218,7 +219,7 @@ def _weight_packing(op: ConvolutionOp | SubpixelConvOp, target: CpuTarget, place
     return Packing((*before, *padded), (*before, *split), (*lead, count, *(t + 1 for t in taps), count + 2, count + 1))
 
 
-def _matrix_packing(op: MatrixProductOp, target: CpuTarget, constant: bool, cut: bool) -> Packing | None:
+def _matrix_packing(op: MatrixProductOp, target: Machine, constant: bool, cut: bool) -> Packing | None:
     """`[..., k, n]` or `[..., n, k]` to `[..., panel, k, n in panel]`; None to leave it as it is.
 
     Without `cut` to `[..., k, n]`.

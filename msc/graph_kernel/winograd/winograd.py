@@ -17,7 +17,7 @@ from msc.dialects.open_sizes import has_open_sizes
 from msc.graph_kernel.winograd.minimal_filtering import TAPS, TILES
 from msc.graph_kernel.winograd.winograd_cost import Sizes, cheapest_block, cheapest_tile
 from msc.graph_kernel.winograd.winograd_kernels import WinogradKernels
-from msc.targets.cpu import cpu_target
+from msc.targets import machine_named
 
 
 @dataclass(frozen=True)
@@ -55,15 +55,15 @@ class Winograd(ModulePass):
             tile = self._tile(conv) if conv is not None else None
             if conv is not None and tile is not None:
                 block = 0 if is_open else self._block(conv, tile)
-                lanes = cpu_target(self.target).lanes(BYTES[conv.dtype(0)])
+                lanes = machine_named(self.target).lanes(BYTES[conv.dtype(0)])
                 WinogradKernels(kernel, conv, tile, block, lanes).replace()
 
     def _tile(self, conv: Conv2dOp) -> int | None:
-        return self.tile or cheapest_tile(Sizes.of(conv), cpu_target(self.target))
+        return self.tile or cheapest_tile(Sizes.of(conv), machine_named(self.target))
 
     def _block(self, conv: Conv2dOp, tile: int) -> int:
         """Rows of tiles in a block, 0 for all tiles in one."""
-        sizes, target = Sizes.of(conv), cpu_target(self.target)
+        sizes, target = Sizes.of(conv), machine_named(self.target)
         if self.rows is None:
             return cheapest_block(sizes, tile, target, self.threads or target.cores)
         return self.rows if self.rows and sizes.rows(tile) % self.rows == 0 else 0

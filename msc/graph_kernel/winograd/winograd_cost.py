@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from msc.dialects.ms.convolution import Conv2dOp
 from msc.graph_kernel.winograd.minimal_filtering import TAPS, TILES
-from msc.targets.cpu import SUMS_IN_FLIGHT, CpuTarget
+from msc.targets import Machine
 
 _ELEMENT_BYTES = 4
 _PORTS = 2
@@ -21,8 +21,6 @@ _MEMORY, _BEYOND_L2, _L2 = 3.0, 10.0, 24.0
 """Bytes a cycle that one core sustains from memory, from the third cache, from the second."""
 _TRANSFORMATION = 4.0
 """Cycles to transform one vector of one place in a tile, there or back."""
-_LEAST_TILES = SUMS_IN_FLIGHT
-"""Of a block: rows of a register tile, even of one vector each."""
 _WASTE = 1.125
 """Times its even share of blocks that the busiest thread may have."""
 _GAIN = 1.15
@@ -53,19 +51,19 @@ class Sizes:
         return -(-self.width // tile)
 
 
-def cheapest_tile(sizes: Sizes, target: CpuTarget) -> int | None:
+def cheapest_tile(sizes: Sizes, target: Machine) -> int | None:
     """Results of a tile along an axis, or None where sliding is about as fast."""
     cost, tile = min((filtering_cycles(sizes, tile, target), tile) for tile in TILES)
     return tile if cost * _GAIN < sliding_cycles(sizes, target) else None
 
 
-def sliding_cycles(sizes: Sizes, target: CpuTarget) -> float:
+def sliding_cycles(sizes: Sizes, target: Machine) -> float:
     """Of the convolution as it is defined."""
     results = sizes.batch * sizes.height * sizes.width
     return _multiplying(results * TAPS**2, sizes, target, _SLIDING_SHARE) + _weights(TAPS**2, sizes)
 
 
-def filtering_cycles(sizes: Sizes, tile: int, target: CpuTarget) -> float:
+def filtering_cycles(sizes: Sizes, tile: int, target: Machine) -> float:
     """By tiles of `tile` results along each axis."""
     places = (tile + TAPS - 1) ** 2
     tiles = sizes.batch * sizes.rows(tile) * sizes.columns(tile)
@@ -75,7 +73,7 @@ def filtering_cycles(sizes: Sizes, tile: int, target: CpuTarget) -> float:
     return product + both * (_TRANSFORMATION + target.vector_bytes / (_L2 if near else _BEYOND_L2))
 
 
-def cheapest_block(sizes: Sizes, tile: int, target: CpuTarget, threads: int) -> int:
+def cheapest_block(sizes: Sizes, tile: int, target: Machine, threads: int) -> int:
     """Rows of tiles that are transformed, multiplied and transformed back before the next ones, 0 for all at once.
 
     What counts are the bytes from beyond the second cache for each thread. All at once, transformed tiles and their
@@ -88,7 +86,7 @@ def cheapest_block(sizes: Sizes, tile: int, target: CpuTarget, threads: int) -> 
     for block in (n for n in range(1, rows + 1) if rows % n == 0):
         held, blocks = block * _row_bytes(sizes, tile), sizes.batch * rows // block
         most = -(-blocks // threads)
-        if block * sizes.columns(tile) < _LEAST_TILES or held > target.l2 // 2:
+        if block * sizes.columns(tile) < target.sums_in_flight or held > target.l2 // 2:
             continue
         if most * threads <= _WASTE * blocks:
             costs[block] = weights * (1 if weights + held <= target.l2 else most)
@@ -104,7 +102,7 @@ def _weight_bytes(places: int, sizes: Sizes) -> int:
     return places * sizes.inputs * sizes.outputs * _ELEMENT_BYTES
 
 
-def _multiplying(rows: int, sizes: Sizes, target: CpuTarget, share: float) -> float:
+def _multiplying(rows: int, sizes: Sizes, target: Machine, share: float) -> float:
     return rows * sizes.inputs * _vectors(sizes.outputs, target) / _PORTS / share
 
 
@@ -112,5 +110,5 @@ def _weights(places: int, sizes: Sizes) -> float:
     return _weight_bytes(places, sizes) / _MEMORY
 
 
-def _vectors(channels: int, target: CpuTarget) -> int:
+def _vectors(channels: int, target: Machine) -> int:
     return -(-channels // target.lanes(_ELEMENT_BYTES))

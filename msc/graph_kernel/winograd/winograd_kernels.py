@@ -11,6 +11,7 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.rewriter import Rewriter
 
 from msc.analysis.patterns import Pattern, pattern_of
+from msc.cost.register_tiles import MUCH_LESS
 from msc.dialects.gk import KERNEL_BLOCKS, KernelOp, YieldOp
 from msc.dialects.gk.attributes import GK_REASONS
 from msc.dialects.ms.axis_transforms import TransformAxisOp
@@ -25,7 +26,6 @@ from msc.graph.emitter import Emitter
 from msc.graph_kernel.winograd.minimal_filtering import TAPS, Matrix, filtering_matrices
 from msc.graph_kernel.winograd.tile_axes import COLUMN, ROW, TileAxes
 from msc.ir.typed import static_shape
-from msc.targets.cpu import MUCH_LESS
 
 Build = Callable[[Emitter, Sequence[SSAValue]], Sequence[SSAValue]]
 """Emits the operations of a kernel's body on its arguments, and gives what it yields."""

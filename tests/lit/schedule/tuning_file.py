@@ -8,10 +8,10 @@ from msc.dialects.gk import KernelOp
 from msc.driver.models.reading_models import read_model
 from msc.driver.options import CompileOptions
 from msc.schedule.tuned_plans import TunedPlan, TuningFile, kernel_key, target_text
-from msc.targets.cpu import cpu_target
+from msc.targets import machine_named
 
 MODEL, FOLDER = sys.argv[1], Path(sys.argv[2])
-TARGET = cpu_target("x86-64-v3")
+TARGET = machine_named("x86-64-v3")
 PLAN = (
     "m extent 8 tile 3: S0.0 S1.0 S2.0",
     "n extent 16 tile 16 vector: S0.1 S1.1 S2.1",

@@ -26,7 +26,7 @@ from msc.runtime.artifact import CompiledModel, load
 from msc.runtime.build import BuildOptions, build
 from msc.runtime.flags import WARNING_FLAGS
 from msc.runtime.program import CProgram
-from msc.targets import cpu_target
+from msc.targets import machine_named
 
 Parse = Callable[[str], ModuleOp]
 
@@ -62,7 +62,7 @@ def compiled(tmp_path: Path) -> Compile:
     ) -> CompiledModel:
         march = options.pop("march", "native")
         program = (
-            module if isinstance(module, CProgram) else emit_c(module, COptions(target=cpu_target(march), **options))
+            module if isinstance(module, CProgram) else emit_c(module, COptions(target=machine_named(march), **options))
         )
         path = tmp_path / f"model{next(count)}.so"
         build(program, weights or {}, "so", path, BuildOptions(flags=WARNING_FLAGS, sanitize=sanitize))

@@ -21,7 +21,7 @@ from msc.interp import evaluate_loops
 from msc.runtime.artifact import CompiledModel
 from msc.runtime.build import BuildOptions, build
 from msc.support.diagnostics import MscError
-from msc.targets import cpu_target
+from msc.targets import machine_named
 
 Parse = Callable[[str], ModuleOp]
 Compile = Callable[..., CompiledModel]
@@ -311,9 +311,9 @@ def test_an_operation_without_c_form_is_an_error(module_of: Parse) -> None:
 
 def test_targets() -> None:
     with pytest.raises(MscError, match=r"MSC0501(.|\n)*did you mean 'x86-64-v3'"):
-        cpu_target("x86_64-v3")
-    assert cpu_target("native").vector_bytes in (16, 32, 64)
-    assert cpu_target("x86-64-v4").lanes(4) == 16
+        machine_named("x86_64-v3")
+    assert machine_named("native").vector_bytes in (16, 32, 64)
+    assert machine_named("x86-64-v4").lanes(4) == 16
 
 
 CONTROL_FLOW = """builtin.module {

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from msc.runtime import machine
-from msc.runtime.machine import Machine, machine_from_json, measured_machine
+from msc.runtime.machine import Roofline, machine_from_json, measured_machine
 from msc.support.diagnostics import MscError
 
 
@@ -19,12 +19,12 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_measured_machine_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     measurements = list[int]()
 
-    def measured(threads: int) -> Machine:
+    def measured(threads: int) -> Roofline:
         measurements.append(threads)
-        return Machine("a CPU", 4, 1e9, 2e9, threads)
+        return Roofline("a CPU", 4, 1e9, 2e9, threads)
 
     monkeypatch.setattr(machine, "probe", measured)
-    assert measured_machine(2) == measured_machine(2) == Machine("a CPU", 4, 1e9, 2e9, 2)
+    assert measured_machine(2) == measured_machine(2) == Roofline("a CPU", 4, 1e9, 2e9, 2)
     assert measured_machine(1).threads == 1
     assert measurements == [2, 1]
 

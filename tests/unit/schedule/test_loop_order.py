@@ -12,9 +12,9 @@ from msc.poly.plan import Group, Member, Plan
 from msc.poly.scalar import Apply, Read
 from msc.schedule.loop_order import turned
 from msc.schedule.prediction import KernelCost
-from msc.targets.cpu import cpu_target
+from msc.targets import machine_named
 
-TARGET = replace(cpu_target("x86-64-v4"), l1=48 << 10, l2=2 << 20)
+TARGET = machine_named("x86-64-v4").with_bytes(L1=48 << 10, L2=2 << 20)
 NAMES = ("oc", "i", "j", "ic", "kh", "kw")
 SIZE = 16
 

@@ -16,7 +16,7 @@ from msc.poly.plan import from_lines, to_lines
 from msc.poly.plan_fit import check_fit
 from msc.schedule.prediction import predict
 from msc.schedule.schedule_kernels import is_legal
-from msc.targets.cpu import cpu_target
+from msc.targets import machine_named
 
 MODELS = {
     "matmul": """func.func @main(%a: tensor<7x19xf32>, %b: tensor<19x37xf32>, %c: tensor<37xf32>) -> tensor<7x37xf32> {
@@ -114,7 +114,7 @@ def test_each_plan_is_built_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_predictions_prefer_vectors_and_tiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     search = search_of("matmul", 1, tmp_path)
-    model, target = search.neighbourhood.model, cpu_target("x86-64-v3")
+    model, target = search.neighbourhood.model, machine_named("x86-64-v3")
     band = ["m extent 7: S0.0 S1.0 S2.0", "n extent 37: S0.1 S1.1 S2.1"]
     scalar = from_lines([*band, "do S0", "do S1 over k extent 19: S1.2", "do S2"])
     assert predict(model, search.start, target, 1).cycles * 4 < predict(model, scalar, target, 1).cycles

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from msc.poly.compute import affine_map, dims
 from msc.poly.model import Array, KernelModel, KernelStatement
 from msc.poly.scalar import Apply, Read
 from msc.schedule.statement_cost import StatementCost, Tile
-from msc.targets.cpu import cpu_target
+from msc.targets import machine_named
 
-TARGET = replace(cpu_target("x86-64-v4"), l1=48 << 10)
+TARGET = machine_named("x86-64-v4").with_bytes(L1=48 << 10)
 LANES = TARGET.lanes(4)
 
 

@@ -9,9 +9,9 @@ from msc.poly.model import Array, KernelModel, KernelStatement
 from msc.poly.plan import Group, Member, Plan
 from msc.poly.scalar import Read, apply
 from msc.schedule.threads import Surroundings, shared
-from msc.targets.cpu import cpu_target
+from msc.targets import machine_named
 
-TARGET = cpu_target("x86-64-v4")
+TARGET = machine_named("x86-64-v4")
 
 
 def product(rows: int, columns: int, depth: int) -> tuple[KernelModel, Plan]:

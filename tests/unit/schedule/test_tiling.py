@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 
 import pytest
 from xdsl.ir.affine import AffineExpr
 
+from msc.cost.register_tiles import SPARE_REGISTERS
 from msc.poly.compute import affine_map, dims
 from msc.poly.model import Array, KernelModel, KernelStatement
 from msc.poly.scalar import Apply, Read
-from msc.schedule.tiling import SPARE_OF_STREAMS, SPARE_REGISTERS, RegisterTile, TileSearch
-from msc.targets.cpu import cpu_target
+from msc.schedule.tiling import SPARE_OF_STREAMS, RegisterTile, TileSearch
+from msc.targets import machine_named
 
-TARGET = replace(cpu_target("x86-64-v4"), l1=48 << 10)
+TARGET = machine_named("x86-64-v4").with_bytes(L1=48 << 10)
 
 
 def best(

@@ -27,7 +27,7 @@ from msc.poly.plan import from_lines
 from msc.poly.tile_parts import tile_counts
 from msc.poly.tree import schedule_tree
 from msc.support.diagnostics import Diagnostic, MscError
-from msc.targets.cpu import cpu_target
+from msc.targets import machine_named
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class ConvertGkToLoop(ModulePass):
     target: str = "native"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        functions = _Functions(op, cpu_target(self.target).stack)
+        functions = _Functions(op, machine_named(self.target).stack)
         for kernel in [k for k in op.walk() if isinstance(k, gk.KernelOp)]:
             kernel.attributes[GK_FUNCTION] = SymbolRefAttr(functions.of(kernel).sym_name.data)
         functions.note_kernels()

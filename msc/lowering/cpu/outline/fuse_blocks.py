@@ -20,7 +20,7 @@ from msc.lowering.cpu.memory.buffer_liveness import STEPS, users_through_views
 from msc.lowering.cpu.outline.block_function import BlockFunction, Calls, blocked_axes
 from msc.lowering.cpu.outline.inlined import NotOutlined
 from msc.lowering.cpu.outline.kernel_functions import KernelFunctions
-from msc.targets.cpu import CpuTarget, cpu_target
+from msc.targets import Machine, machine_named
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class FuseBlocks(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Fuse what can be in the entry functions."""
-        target = cpu_target(self.target)
+        target = machine_named(self.target)
         fusion = _Fusion(KernelFunctions(op), kernel_signatures(op), self.threads or target.cores, target)
         for entry in entries(op):
             fusion.run(entry)
@@ -56,7 +56,7 @@ class _Fusion:
     functions: KernelFunctions
     signatures: Mapping[str, KernelSignature]
     threads: int
-    target: CpuTarget
+    target: Machine
     made: dict[object, func.FuncOp] = field(default_factory=dict[object, func.FuncOp])
     """By what they stand for: calls of the same kernels, one after the other, share a function."""
 

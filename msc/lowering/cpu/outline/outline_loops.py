@@ -23,7 +23,7 @@ from msc.lowering.cpu.outline.inlined import NotOutlined
 from msc.lowering.cpu.outline.kernel_functions import KernelFunctions, call_in_place, loop_label, replace_loops
 from msc.lowering.cpu.outline.loop_body import is_arithmetic
 from msc.lowering.cpu.outline.loop_function import LoopFunction
-from msc.targets.cpu import cpu_target
+from msc.targets import machine_named
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class OutlineLoops(ModulePass):
         """Outline what can be in the entry functions."""
         functions, kind = KernelFunctions(op), LoopKind.SEQUENTIAL if self.threads == 1 else LoopKind.PARALLEL
         for entry in entries(op):
-            _Outliner(entry, functions, kernel_signatures(op), kind, cpu_target(self.target).stack).run()
+            _Outliner(entry, functions, kernel_signatures(op), kind, machine_named(self.target).stack).run()
 
 
 @dataclass

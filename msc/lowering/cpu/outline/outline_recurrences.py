@@ -20,7 +20,7 @@ from msc.lowering.cpu.memory.buffer_liveness import STEPS, users_through_views
 from msc.lowering.cpu.outline.inlined import NotOutlined
 from msc.lowering.cpu.outline.kernel_functions import KernelFunctions, call_in_place, loop_label, replace_loops
 from msc.lowering.cpu.outline.recurrence_function import RecurrenceFunction
-from msc.targets.cpu import CpuTarget, cpu_target
+from msc.targets import Machine, machine_named
 
 MOST_CALLS = 32
 """Calls of kernels in a loop, the code of each of which its function has: what bounds the time that C takes."""
@@ -46,7 +46,7 @@ class OutlineRecurrences(ModulePass):
         """Outline what can be in the entry functions."""
         functions = KernelFunctions(op)
         for entry in entries(op):
-            outliner = _Outliner(functions, kernel_signatures(op), cpu_target(self.target))
+            outliner = _Outliner(functions, kernel_signatures(op), machine_named(self.target))
             functions.erase_uncalled(replace_loops(entry, outliner.outline))
 
 
@@ -54,7 +54,7 @@ class OutlineRecurrences(ModulePass):
 class _Outliner:
     functions: KernelFunctions
     signatures: Mapping[str, KernelSignature]
-    target: CpuTarget
+    target: Machine
 
     def outline(self, loop: scf.ForOp) -> set[str] | None:
         """Put a call in the place of a loop; the names of the functions that were inlined, None if it stays."""

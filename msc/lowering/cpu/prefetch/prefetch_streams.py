@@ -19,7 +19,7 @@ from msc.lowering.cpu.prefetch.next_row import prefetch_next_row, read_again
 from msc.lowering.cpu.prefetch.next_tile import next_tile
 from msc.lowering.cpu.vectorize.vector_types import bits_of
 from msc.poly.affine import linear_form
-from msc.targets.cpu import cpu_target
+from msc.targets import machine_named
 
 AHEAD_BYTES = 1024
 """What is read between a prefetch and its use: a hundred cycles of a register tile two vectors wide."""
@@ -43,7 +43,7 @@ class PrefetchStreams(ModulePass):
     target: str = "native"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        cpu = cpu_target(self.target)
+        cpu = machine_named(self.target)
         for loop in [loop for loop in op.walk() if isinstance(loop, ForOp)]:
             for load in read_again(loop):
                 if _operand_bytes(load) > cpu.l2:

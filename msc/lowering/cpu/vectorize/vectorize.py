@@ -18,7 +18,7 @@ from msc.lowering.cpu.vectorize.vector_body import NotVectorisable, VectorBody
 from msc.lowering.cpu.vectorize.vector_reductions import LaneSums
 from msc.lowering.cpu.vectorize.vector_rests import Rest, local_rows, may_be_part
 from msc.lowering.cpu.vectorize.vector_types import widest_bits
-from msc.targets.cpu import SUMS_IN_FLIGHT, cpu_target
+from msc.targets import Machine, machine_named
 
 UNROLLED_VECTORS = 8
 """Up to this many vectors are spelled out by an unrolled loop; they are a register tile."""
@@ -44,7 +44,7 @@ class Vectorize(ModulePass):
     enable: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        bits = cpu_target(self.target).vector_bytes * 8
+        machine = machine_named(self.target)
         ends = local_rows(op)
         loops = [loop for loop in op.walk() if isinstance(loop, ForOp) and loop.kind.data is LoopKind.VECTOR]
         for loop in loops:
@@ -52,7 +52,7 @@ class Vectorize(ModulePass):
                 if not self.enable:
                     raise NotVectorisable("vectors are turned off")
                 unroll_inside(loop)
-                _vectorize(loop, bits, ends)
+                _vectorize(loop, machine, ends)
             except NotVectorisable as refusal:
                 loop.kind = LoopKindAttr(LoopKind.SEQUENTIAL)
                 loop.attributes[LOOP_REFUSED] = StringAttr(str(refusal))
@@ -97,12 +97,13 @@ def _halves(start: int, left: int, lanes: int) -> Iterator[_Piece]:
             start, left = start + lanes, left - lanes
 
 
-def _vectorize(loop: ForOp, bits: int, ends: Mapping[Operation, int]) -> None:
+def _vectorize(loop: ForOp, machine: Machine, ends: Mapping[Operation, int]) -> None:
     iterations = loop.constant_range
     if iterations is None or iterations.step != 1:
         raise NotVectorisable("its bounds are not constant")
     sums = LaneSums.of(loop)
-    new = _emitted(loop, _cut(loop, iterations, max(1, bits // widest_bits(loop)), sums, ends), sums)
+    lanes = max(1, machine.vectors.bits // widest_bits(loop))
+    new = _emitted(loop, _cut(loop, iterations, lanes, sums, machine.sums_in_flight, ends), sums)
     block = loop.parent
     assert block is not None
     block.insert_ops_before(new, loop)
@@ -110,10 +111,15 @@ def _vectorize(loop: ForOp, bits: int, ends: Mapping[Operation, int]) -> None:
     loop.erase()
 
 
-def _cut(loop: ForOp, iterations: range, lanes: int, sums: LaneSums, ends: Mapping[Operation, int]) -> list[_Piece]:
-    """The pieces of a loop; sums over several vectors take what is left into the same accumulators."""
+def _cut(
+    loop: ForOp, iterations: range, lanes: int, sums: LaneSums, in_flight: int, ends: Mapping[Operation, int]
+) -> list[_Piece]:
+    """The pieces of a loop; sums over several vectors take what is left into the same accumulators.
+
+    So many multiply-adds are `in_flight` at a time.
+    """
     long = bool(sums.updates) and len(iterations) >= lanes * CHAINS * 2
-    pieces, left = _pieces(iterations, lanes, _chains(len(sums.updates)) if long else 1)
+    pieces, left = _pieces(iterations, lanes, _chains(len(sums.updates), in_flight) if long else 1)
     start = iterations[-1] + 1 - left
     if not may_be_part(loop):
         return [*pieces, *_halves(start, left, lanes)]
@@ -137,9 +143,9 @@ def _in_registers(loop: ForOp, vectors: int, left: int, ends: Mapping[Operation,
     return any(isinstance(op, AccessOp) and op.buffer.owner in ends for op in loop.body.block.ops)
 
 
-def _chains(sums: int) -> int:
+def _chains(sums: int, in_flight: int) -> int:
     """Accumulators of each sum: of many sums one each keeps as many additions in flight."""
-    return min(CHAINS, -(-SUMS_IN_FLIGHT // sums))
+    return min(CHAINS, -(-in_flight // sums))
 
 
 def _emitted(loop: ForOp, pieces: Sequence[_Piece], sums: LaneSums) -> list[Operation]:

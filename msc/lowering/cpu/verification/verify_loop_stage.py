@@ -28,7 +28,7 @@ from msc.lowering.cpu.verification.entry_checks import (
 from msc.lowering.cpu.verification.loop_stage_operations import ENTRY, KERNEL, LANES, TOP_LEVEL
 from msc.lowering.cpu.verification.loop_stage_types import is_buffer, mistyped_values
 from msc.support.diagnostics import Diagnostic, MscError
-from msc.targets.cpu import STACK
+from msc.targets import machine_named
 
 
 @dataclass(frozen=True)
@@ -161,8 +161,8 @@ def _check_store(op: loop.StoreOp | memref.StoreOp, inputs: Sequence[BlockArgume
 def _check_stack(function: func.FuncOp) -> Iterator[Diagnostic]:
     arrays = [op.memref for op in _inside(function) if isinstance(op, memref.AllocaOp)]
     total = stack_bytes(function) if all(is_buffer(array.type) for array in arrays) else 0
-    if total > STACK:
-        yield _wrong(function, f"the local arrays take {total} bytes; at most {STACK} fit on a stack")
+    if total > (most := machine_named("generic").stack):
+        yield _wrong(function, f"the local arrays take {total} bytes; at most {most} fit on a stack")
 
 
 def _check_entry(

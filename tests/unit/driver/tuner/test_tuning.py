@@ -14,7 +14,7 @@ from msc.driver.tuner.tuning import searches, tune
 from msc.poly.plan import to_lines
 from msc.schedule.tuned_plans import TunedPlan, TuningFile, read_tuning, target_text
 from msc.support.diagnostics import MscError
-from msc.targets.cpu import cpu_target
+from msc.targets import machine_named
 
 MLP = str(Path(__file__).resolve().parents[4] / "samples" / "mlp" / "mlp.mir")
 PIXELS = np.random.default_rng(0).random((1, 784), np.float32)
@@ -42,7 +42,7 @@ def test_a_tiny_budget_gives_a_file_that_a_compilation_takes(tmp_path: Path) -> 
 
 
 def test_other_plans_give_other_c_and_the_same_results(tmp_path: Path) -> None:
-    target = target_text(cpu_target("native"))
+    target = target_text(machine_named("native"))
     entries = [
         TunedPlan(s.label, s.key, target, 1, 2.0, 1.0, tuple(to_lines(next(s.neighbourhood.of(s.start)))))
         for s in searches(MLP, CompileOptions(), QUICK)

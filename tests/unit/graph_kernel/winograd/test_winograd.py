@@ -19,7 +19,7 @@ from msc.graph_kernel.winograd.minimal_filtering import TAPS, TILES, Matrix, fil
 from msc.graph_kernel.winograd.winograd import Winograd
 from msc.graph_kernel.winograd.winograd_cost import Sizes, cheapest_block, cheapest_tile
 from msc.ir.typed import static_shape
-from msc.targets.cpu import cpu_target
+from msc.targets import machine_named
 from tests.unit.graph_kernel.graphs import Array, function, random_inputs, random_weights, results, run
 
 GROWTH = {2: 7.2, 4: 62.7}
@@ -219,7 +219,7 @@ def test_other_tiles_are_refused(tile: int) -> None:
 
 
 def test_the_cost_model_weighs_arithmetic_against_weights_and_transformations() -> None:
-    target = cpu_target("x86-64-v4")
+    target = machine_named("x86-64-v4")
     assert cheapest_tile(Sizes(1, 64, 64, 56, 56), target) == 4
     assert cheapest_tile(Sizes(1, 256, 256, 14, 14), target) == 2
     assert cheapest_tile(Sizes(1, 512, 512, 7, 7), target) is None
@@ -227,7 +227,7 @@ def test_the_cost_model_weighs_arithmetic_against_weights_and_transformations() 
 
 
 def test_blocks_stay_in_the_second_cache_where_reading_weights_again_costs_less() -> None:
-    target = replace(cpu_target("x86-64-v4"), l2=2 << 20)
+    target = machine_named("x86-64-v4").with_bytes(L2=2 << 20)
     assert [cheapest_block(Sizes(1, 64, 64, 56, 56), 4, target, threads) for threads in (1, 2, 4)] == [1, 1, 0]
     assert cheapest_block(Sizes(1, 64, 64, 56, 56), 4, replace(target, l2=1 << 19), 1) == 0
     assert [cheapest_block(Sizes(1, 128, 128, 28, 28), 4, target, threads) for threads in (1, 2)] == [0, 0]

@@ -1,0 +1,129 @@
+"""The least time of a call of each of several schedules of one kernel, in turns of short bursts on one core."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from msc.driver.kernel_records import aligned, c_names
+from msc.driver.reading_models import Model
+from msc.driver.registry import new_context
+from msc.driver.stages import STAGE
+from msc.driver.variants import variants_module
+from msc.lowering.kernel_signature import KernelSignature
+from xdsl.dialects import func
+from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.ir import Attribute
+
+from msc.dialects.arrays import Array, element_dtype
+from msc.dialects.gk import KernelOp
+from msc.driver.compile import compile_read, generate_c
+from msc.driver.options import CompileOptions
+from msc.ir.typed import memref_type
+from msc.poly.plan import Plan
+from msc.runtime.build import BuildOptions, build
+from msc.runtime.machine import rate_at_clock
+from msc.runtime.toolchain import find_toolchain
+from msc.support.temporary import temporary_folder
+from msc.targets import machine_named
+
+ROUNDS, BURSTS, SECONDS = 6, 4, 100e-6
+"""Turns of the schedules, bursts in each, and the least length of a burst."""
+MUCH_SLOWER = 4
+"""Times the best, from which one turn is enough."""
+ARGUMENTS = 24
+"""Of a kernel's function at most (`bursts.c`)."""
+
+
+@dataclass(frozen=True)
+class Times:
+    """Microseconds of a call of each schedule, and the clock of the core at wide multiply-adds, in GHz."""
+
+    ghz: float
+    us: tuple[float, ...]
+
+
+@contextmanager
+def _alone_on(cpu: int) -> Generator[None]:
+    """Keep the process on one processor."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {cpu})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def times(kernel: KernelOp, plans: Sequence[Plan], cpu: int) -> Times:
+    """Of a kernel with each plan on one processor. Raises MscError where one of them cannot be built."""
+    with temporary_folder("bursts") as folder:
+        names, signatures = _built(kernel, plans, folder)
+        library, timer = ctypes.CDLL(str(folder / "variants.so")), _timer(folder)
+        memory, _arrays = _memory(signatures)
+        with _alone_on(cpu), rate_at_clock() as rate:
+            return _least(library, timer, names, memory, rate)
+
+
+def _least(library, timer, names, memory, rate) -> Times:  # type: ignore[no-untyped-def]
+    least, clock = np.full(len(names), np.inf), 0.0
+    for turn in range(ROUNDS):
+        for k, name in enumerate(names):
+            if turn and least[k] > MUCH_SLOWER * least.min():
+                continue
+            clock = max(clock, rate())
+            slow = least[k] > 5e-3 and turn > 0
+            found = timer(ctypes.cast(library[name], ctypes.c_void_p), memory[k], SECONDS, 0 if slow else BURSTS)
+            least[k] = min(least[k], found)
+    return Times(clock / (2 * machine_named("native").lanes(4)) * 1e-9, tuple(float(t) * 1e6 for t in least))
+
+
+def _built(kernel: KernelOp, plans: Sequence[Plan], folder: Path) -> tuple[list[str], list[KernelSignature]]:
+    options = CompileOptions(export_kernels=True, name="variants")
+    model = Model("variants", variants_module(kernel, plans), STAGE["gk"], folder, {}, new_context())
+    compilation = compile_read(model, options)
+    program = generate_c(compilation)
+    build(program, {}, "so", folder / "variants.so", BuildOptions())
+    functions = {op.sym_name.data: op for op in compilation.module.ops if isinstance(op, func.FuncOp)}
+    named = c_names(compilation.module, program.kernels)
+    calls = [name for name in _calls(compilation.module) if name in named]
+    return [named[name] for name in calls], [KernelSignature.of(functions[name]) for name in calls]
+
+
+def _timer(folder: Path):
+    source, library = Path(__file__).with_name("bursts.c"), folder / "bursts.so"
+    find_toolchain().run(["-O2", "-std=c11", "-shared", "-fPIC", str(source), "-o", library.name], folder)
+    timer = ctypes.CDLL(str(library)).least_seconds
+    timer.argtypes, timer.restype = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_double, ctypes.c_int), ctypes.c_double
+    return timer
+
+
+def _calls(module: ModuleOp) -> list[str]:
+    return [op.callee.string_value() for op in module.walk() if isinstance(op, func.CallOp)]
+
+
+def _memory(signatures: Sequence[KernelSignature]) -> tuple[list[ctypes.Array[ctypes.c_void_p]], list[Array]]:
+    """The arguments of each function, and the arrays behind them: where several have the same, it is one array."""
+    arrays: dict[tuple[int, Attribute], Array] = {}
+    found: list[ctypes.Array[ctypes.c_void_p]] = []
+    for signature in signatures:
+        if len(signature.types) > ARGUMENTS:
+            raise ValueError(f"a kernel of {len(signature.types)} arguments")
+        for place, type_ in enumerate(signature.types):
+            if (place, type_) not in arrays:
+                arrays[place, type_] = _array(memref_type(type_), place)
+        given = (arrays[pair].ctypes.data for pair in enumerate(signature.types))
+        found.append((ctypes.c_void_p * ARGUMENTS)(*given))
+    return found, list(arrays.values())
+
+
+def _array(type_: MemRefType[Attribute], seed: int) -> Array:
+    """Numbers in [0, 1), zeros where they may be indices."""
+    dtype, shape = element_dtype(type_.element_type), type_.get_shape()
+    if dtype.kind in "iub":
+        return aligned(np.zeros(shape, dtype))
+    return aligned(np.random.default_rng(seed).random(shape, np.float32).astype(dtype))

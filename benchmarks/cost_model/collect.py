@@ -1,0 +1,109 @@
+"""Measure kernels with msc's own schedule and with neighbours of it, and write them to a corpus.
+
+A kernel is built once with all its schedules, whose calls take turns on one core, in short bursts. The least time of a
+schedule counts: what else runs on a shared machine only makes calls slower.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, islice
+from pathlib import Path
+
+from msc.driver.ir_dump import format_module
+from msc.driver.variants import variants_module
+
+from benchmarks.cost_model.bursts import times
+from benchmarks.cost_model.corpus import Corpus, Entry, Measured, append
+from benchmarks.model import Model
+from msc.analysis.kernel_model import kernel_model
+from msc.dialects.gk import KernelOp
+from msc.driver.compile import compile_model
+from msc.driver.options import CompileOptions
+from msc.poly.dependences import dependences
+from msc.poly.plan import Plan, to_lines
+from msc.schedule.neighbours import Neighbourhood
+from msc.schedule.schedule_kernels import REASONS, SCHEDULE, ScheduleKernels, plan_of
+from msc.support.diagnostics import MscError
+from msc.targets import machine_named
+from msc.targets.detection import detect_cpu_model
+
+SCHEDULES = 9
+"""Of one kernel, its own among them."""
+PREDICTED_BEST = 3
+"""Neighbours that are taken because the model thinks they are best; the others are drawn."""
+LEAST_US, MOST_US = 0.2, 40_000.0
+"""Shorter calls are mostly the call itself; longer ones are always disturbed."""
+
+
+def collect(models: Sequence[Model], path: Path, cpu: int, budget: float, report: Callable[[str], None]) -> None:
+    """Append the kernels of models to a corpus, those that it has not, for at most `budget` seconds."""
+    known = {entry.kernel for entry in Corpus.read(path).entries} if path.exists() else set[str]()
+    end = time.monotonic() + budget
+    for model in models:
+        try:
+            kernels = list(_kernels(model))
+        except MscError as error:
+            report(f"{model.name}: {error}")
+            continue
+        for kernel in kernels:
+            text = kernel_text(kernel)
+            if text in known:
+                continue
+            known.add(text)
+            if time.monotonic() > end:
+                return
+            try:
+                entry = _measured(model.name, text, kernel, cpu)
+            except (MscError, ValueError) as error:
+                report(f"{model.name} {kernel.label.data}: {error}")
+                continue
+            if entry is not None:
+                append(path, detect_cpu_model(), entry)
+                report(f"{model.name} {entry.label}: {len(entry.runs)} schedules, {entry.runs[0].us:.1f} us")
+
+
+def _kernels(model: Model) -> Iterator[KernelOp]:
+    """The kernels of a model, each with msc's schedule."""
+    compilation = compile_model(str(model.onnx), CompileOptions(), "gk")
+    ScheduleKernels("native", 1).apply(compilation.model.context, compilation.module)
+    for op in compilation.module.walk():
+        if isinstance(op, KernelOp):
+            yield op
+
+
+def _measured(name: str, text: str, kernel: KernelOp, cpu: int) -> Entry | None:
+    """The kernel's entry; None where calls are too short or too long."""
+    model, own = kernel_model(kernel), plan_of(kernel)
+    generator = random.Random(text)
+    around = Neighbourhood(model, dependences(model), machine_named("native"), 1)
+    near = list(islice(around.of(own), PREDICTED_BEST))
+    drawn = islice(_drawn(around, own, generator), SCHEDULES - 1 - len(near))
+    plans = list({tuple(to_lines(plan)): plan for plan in chain((own,), near, drawn)}.values())
+    found = times(kernel, plans, cpu)
+    if not LEAST_US <= found.us[0] <= MOST_US:
+        return None
+    runs = (Measured(tuple(to_lines(p)), round(t, 3)) for p, t in zip(plans, found.us, strict=True))
+    return Entry(name, kernel.label.data, text, round(found.ghz, 3), tuple(runs))
+
+
+def _drawn(around: Neighbourhood, own: Plan, generator: random.Random) -> Iterator[Plan]:
+    """Random walks of one to three steps from a plan, without end as long as there are neighbours."""
+    for _ in range(10 * SCHEDULES):
+        plan: Plan | None = own
+        for _ in range(generator.randint(1, 3)):
+            plan = around.drawn(plan, generator) if plan is not None else None
+        if plan is not None:
+            yield plan
+
+
+def kernel_text(kernel: KernelOp) -> str:
+    """A module whose @main runs the kernel, without a schedule."""
+    module = variants_module(kernel, [plan_of(kernel)])
+    for op in module.walk():
+        if isinstance(op, KernelOp):
+            for name in (SCHEDULE, REASONS):
+                op.attributes.pop(name, None)
+    return format_module(module)

@@ -1,0 +1,74 @@
+"""Register tiles of products as layouts need them: how wide panels of columns are, how high panels of rows.
+
+`pack-operands` cuts operands into panels before tiles are chosen, so both take the widths from here.
+"""
+
+from __future__ import annotations
+
+from msc.targets import Machine
+
+WIDE = 4
+"""Vectors in a row of a register tile that reads few elements of other operands for each multiply-add."""
+
+MUCH_LESS = 1.1
+"""How much less work a tile of another shape must be to be worth that its loads are more."""
+
+SPARE_REGISTERS = 2
+"""Of a register tile, besides accumulators and the vectors of a row: for the broadcast in use and the one after it."""
+
+SPARE_WAYS = 2
+"""Ways of each set of the first cache that are left to what else is read, and to what is stored."""
+
+
+def panels(machine: Machine, element_bytes: int, rows: int | None = None, row_bytes: int = 0) -> tuple[int, ...]:
+    """How many columns of a matrix may be stored together for a contraction, the best first.
+
+    A register tile is two vectors wide: wider ones stream more of the panel from the second cache for each row that
+    they compute. It is WIDE where the `rows` of `row_bytes` on the other side, which pass by once for each panel,
+    are the greater stream (`rows_stream`). With so few rows that a tile has fewer sums than are in flight, WIDE
+    vectors and up to twice as many keep the multiply-adds busy.
+    """
+    few = rows is not None and 2 * rows < machine.sums_in_flight
+    wide = rows is not None and rows_stream(machine, rows, row_bytes, element_bytes)
+    widths = (WIDE, 5, 6, 7, 8, 3, 2, 1) if few else (WIDE, 2, 1) if wide else (2, 1)
+    return tuple(k * machine.lanes(element_bytes) for k in widths)
+
+
+def tile_rows(machine: Machine, columns: int = 0, element_bytes: int = 4) -> int:
+    """The rows of a register tile two vectors wide; one wide, where two leave too few sums in flight.
+
+    Of a tile as wide as all `columns` where these leave a tail that is much less work as vectors along the rows,
+    and there are rows enough to keep the multiply-adds busy with each vector of the columns.
+    """
+    whole, tail = divmod(columns, machine.lanes(element_bytes))
+    registers, sums = machine.vector_registers - SPARE_REGISTERS, machine.sums_in_flight
+    high = (registers - whole - tail) // whole if whole and tail else 0
+    if high >= sums and (high * whole + tail) * MUCH_LESS < high * (whole + 1):
+        return high
+    rows = (registers - 2) // 2
+    return rows if 2 * rows >= sums else registers - 1
+
+
+def rows_stream(machine: Machine, rows: int, row_bytes: int, element_bytes: int) -> bool:
+    """Whether rows come from beyond the second cache and leave a WIDE panel in it."""
+    return rows * row_bytes > machine.l2 // 2 and keeps_wide_panel(machine, row_bytes, element_bytes)
+
+
+def keeps_wide_panel(machine: Machine, column_bytes: int, element_bytes: int) -> bool:
+    """Whether WIDE vectors of columns find room in registers, and in the second cache while rows pass by."""
+    return holds_wide_tiles(machine) and WIDE * machine.lanes(element_bytes) * column_bytes <= machine.l2 // 4
+
+
+def holds_wide_tiles(machine: Machine) -> bool:
+    """Whether registers hold rows enough of WIDE vectors that loading these is less work than the arithmetic."""
+    return machine.vector_registers >= 8 * WIDE
+
+
+def rows_kept(machine: Machine, row_bytes: int) -> int:
+    """How many rows so far apart find place in the first cache together: those far apart share sets."""
+    return machine.caches[0].lines_apart(row_bytes, SPARE_WAYS)
+
+
+def rows_kept_beyond(machine: Machine, row_bytes: int) -> int:
+    """How many rows so far apart find place in the second cache together."""
+    return machine.caches[:2][-1].lines_apart(row_bytes)

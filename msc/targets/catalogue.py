@@ -1,0 +1,71 @@
+"""Which machines there are: the files beside this module, `native`, and files of users."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+from msc.targets.machine import Machine
+from msc.targets.native import native_of
+from msc.targets.reading import Figures, merged, parse, read_machine
+
+NATIVE = "native"
+SUFFIX = ".toml"
+_FOLDER = Path(__file__).resolve().parent
+
+
+def machine_named(name: str) -> Machine:
+    """The machine of a name, of `native`, or of a file: a name that ends with .toml.
+
+    Raises MSC0501 for an unknown name; MSC0001 to MSC0003 and MSC0511 for a file that is none.
+    """
+    if name == NATIVE:
+        return native_of(list(shipped().values()))
+    if is_file(name):
+        return _of_file(name)
+    stem = _aliases().get(name, name)
+    if stem not in _stems():
+        message = f"unknown CPU target '{name}'; known: {', '.join(machine_names())}"
+        advice = did_you_mean(name, machine_names()) or f"a machine of your own is a file, NAME{SUFFIX}"
+        raise MscError(Diagnostic("MSC0501", message, help=advice))
+    return shipped()[stem]
+
+
+def is_file(name: str) -> bool:
+    """Whether `machine_named` reads a file for a name."""
+    return name.endswith(SUFFIX)
+
+
+def machine_names() -> tuple[str, ...]:
+    """Every name that `machine_named` knows."""
+    return (*_stems(), *_aliases(), NATIVE)
+
+
+@cache
+def shipped() -> Mapping[str, Machine]:
+    """The machines of msc by name."""
+    return {stem: read_machine(_FOLDER / f"{stem}{SUFFIX}", _figures, _stems()) for stem in _stems()}
+
+
+def _of_file(name: str) -> Machine:
+    return read_machine(Path(name), _figures, _stems())
+
+
+@cache
+def _stems() -> tuple[str, ...]:
+    return tuple(sorted(path.stem for path in _FOLDER.glob(f"*{SUFFIX}")))
+
+
+@cache
+def _aliases() -> Mapping[str, str]:
+    return {alias: name for name, machine in shipped().items() for alias in machine.aliases}
+
+
+def _figures(stem: str) -> Figures:
+    """The figures of one of msc's files, with those of its base under them."""
+    path = _FOLDER / f"{stem}{SUFFIX}"
+    figures = parse(path.read_text(encoding="utf-8"), str(path))
+    base = figures.pop("base", None)
+    return figures if base is None else merged(_figures(base), figures)

@@ -1,0 +1,263 @@
+"""A machine as data: memory levels, vectors, issue ports, latencies, matrix units, costs of threads and of code.
+
+All figures stand in the TOML files beside this module, one a machine (`msc.targets.reading`, docs/targets.md). Sizes
+are bytes, times are cycles of the core's clock, and a rate is that of one core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import gcd
+from typing import Any, Literal, TypeAlias
+
+Sharing: TypeAlias = Literal["core", "machine"]
+
+
+def figure(text: str, default: Any = None, *, least: float = 0) -> Any:
+    """A field that a file gives: what it says, its default (None: it must be given), and its least value.
+
+    Defaults say that there is none of something: a figure of a machine is always given.
+    """
+    metadata = {"text": text, "least": least}
+    return field(metadata=metadata) if default is None else field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Level:
+    """A level of memory: a cache, or memory itself, which is the last."""
+
+    name: str
+    bytes: int = figure("bytes that it holds; none: it is memory, without a limit", 0)
+    bytes_per_cycle: float = figure("bytes a cycle that a core sustains from it", least=1e-3)
+    latency: float = figure("cycles until a load from it has its value")
+    line: int = figure("bytes of a line, which move together", least=1)
+    ways: int = figure("lines of one set; 0 where a line finds place anywhere", 0)
+    shared_by: Sharing = figure("`core` where each has its own, `machine` where there is one", "core")
+
+    @property
+    def way_bytes(self) -> int:
+        """How far apart lines lie that meet in one set."""
+        return self.bytes // self.ways if self.ways else self.line
+
+    def with_bytes(self, size: int) -> Level:
+        """The level with more ways or fewer, as long as before."""
+        return replace(self, bytes=size, ways=size // self.way_bytes if self.ways else 0)
+
+    def lines_apart(self, distance: int, spare_ways: int = 0) -> int:
+        """How many lines `distance` bytes apart it holds together: those far apart meet in few sets."""
+        if not self.ways:
+            return max(1, self.bytes // self.line)
+        sets = self.way_bytes // gcd(distance, self.way_bytes)
+        return sets * max(1, self.ways - spare_ways)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scratchpad:
+    """A memory that holds what code puts there: a scope that schedules name."""
+
+    name: str
+    bytes: int = figure("bytes that it holds", least=1)
+    bytes_per_cycle: float = figure("bytes a cycle between it and what fills it", least=1e-3)
+    latency: float = figure("cycles until a copy into it begins to arrive")
+    align: int = figure("bytes that what is in it begins at multiples of", least=1)
+    beside: str = figure("the level of memory or scratchpad that it is filled from")
+    shared_by: Sharing = figure("`core` where each has its own, `machine` where there is one", "core")
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """Vector registers."""
+
+    bits: int = figure("bits of a register", least=32)
+    registers: int = figure("how many there are", least=1)
+    fma: bool = figure("whether a product and a sum are one instruction")
+
+
+@dataclass(frozen=True)
+class Ports:
+    """Vector instructions that a core begins in a cycle."""
+
+    arithmetic: float = figure("arithmetic", least=0.1)
+    load: float = figure("loads", least=0.1)
+    store: float = figure("stores", least=0.1)
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Cycles until a result is there."""
+
+    multiply_add: float = figure("of a multiply-add, or of an addition", least=1)
+    reduce_lanes: float = figure("of the sum of the lanes of a vector", least=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatrixUnit:
+    """A unit that multiplies `[m, k]` by `[k, n]` and adds to `[m, n]`."""
+
+    name: str
+    shape: tuple[int, ...] = figure("m, n and k of one product")
+    input: str = figure("element type of the operands")
+    output: str = figure("element type of the result")
+    cycles: float = figure("how often a product begins", least=1e-3)
+    latency: float = figure("until its result is there")
+    reads: tuple[str, ...] = figure("scratchpads of its operands; none: registers", ())
+    writes: str = figure("scratchpad of its result; empty: registers", "")
+
+
+@dataclass(frozen=True)
+class Synchronisation:
+    """Cycles that threads cost."""
+
+    call: float = figure("of the call of a kernel's function")
+    team: float = figure("of sharing a kernel: waking the team, and what kernels behind it fetch from other cores")
+    following: float = figure("of the same for a kernel that reads what several threads wrote")
+    awake: float = figure("of the same in a loop, where the team is awake")
+    fetched_byte: float = figure("of a byte that one core wrote and another reads")
+
+
+@dataclass(frozen=True)
+class Operators:
+    """Vector instructions of operators that are not one."""
+
+    division: float = figure("div, rem, mod, sqrt, rsqrt")
+    exponential: float = figure("exp, log, sigmoid, tanh, erf and their like")
+    trigonometric: float = figure("sin, cos, tan, their inverses and hyperbolic ones")
+    power: float = figure("pow, atan2")
+
+
+@dataclass(frozen=True)
+class Code:
+    """What compiled loops cost, in cycles where nothing else is said."""
+
+    window: float = figure("instructions that a core looks ahead")
+    overlap: float = figure("share of loads and streams that arithmetic does not hide")
+    iteration: float = figure("of an iteration of a loop")
+    entry: float = figure("of entering an innermost loop")
+    short_entry: float = figure("of entering one that the C compiler unrolls")
+    tile: float = figure("of beginning a register tile")
+    spill: float = figure("of a value that finds no register: it is stored and read again")
+    spare_registers: int = figure("registers for what C compilers load ahead")
+    tight: float = figure("of each of the spare registers that a tile takes")
+    page: float = figure("of a row that lies in another page than the row before it")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Everything that decisions know of a machine: equal machines give equal C.
+
+    `levels` go from the nearest to memory.
+    """
+
+    name: str
+    levels: tuple[Level, ...]
+    vectors: Vectors
+    ports: Ports
+    latency: Latency
+    synchronisation: Synchronisation
+    operators: Operators
+    code: Code
+    cores: int = figure("cores", least=1)
+    stack: int = figure("bytes of local arrays that a thread has room for")
+    page: int = figure("bytes of a page", least=64)
+    architecture: str = figure("as `uname -m` names it; empty: any", "")
+    flags: tuple[str, ...] = figure("flags of the C compiler", ())
+    features: frozenset[str] = figure(
+        "what C compilers may use of the CPU, as Linux names it in /proc/cpuinfo", frozenset()
+    )
+    matrix: tuple[MatrixUnit, ...] = ()
+    scratchpads: tuple[Scratchpad, ...] = ()
+    ghz: float = figure("the clock under wide arithmetic, in GHz; 0: unknown", 0.0)
+    aliases: tuple[str, ...] = figure("other names of the file", ())
+    vendor: str = figure("what /proc/cpuinfo has for `vendor_id` or `CPU implementer`; empty: any", "")
+    families: tuple[int, ...] = figure("its `cpu family`; none: any", ())
+    models: tuple[int, ...] = figure("its `model` or `CPU part`; none: any", ())
+
+    @cached_property
+    def caches(self) -> tuple[Level, ...]:
+        """The levels before memory, which keep what was used last."""
+        return self.levels[:-1]
+
+    @property
+    def memory(self) -> Level:
+        """The last level."""
+        return self.levels[-1]
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """The memories that a schedule may place arrays in by name."""
+        return tuple(pad.name for pad in self.scratchpads)
+
+    @property
+    def l1(self) -> int:
+        """Bytes of the first cache."""
+        return self.caches[0].bytes
+
+    @property
+    def l2(self) -> int:
+        """Bytes of the second cache, of the last one where there are fewer."""
+        return self.caches[:2][-1].bytes
+
+    @property
+    def l3(self) -> int:
+        """Bytes of the third cache, of the last one where there are fewer."""
+        return self.caches[:3][-1].bytes
+
+    @property
+    def line(self) -> int:
+        """Bytes of a line of the first cache."""
+        return self.caches[0].line
+
+    @property
+    def line_pair(self) -> int:
+        """Two lines side by side, which processors fetch together: rows written a line at a time cost more."""
+        return 2 * self.line
+
+    @property
+    def vector_bytes(self) -> int:
+        """Bytes of a vector register."""
+        return self.vectors.bits // 8
+
+    @property
+    def vector_registers(self) -> int:
+        """The architectural vector registers."""
+        return self.vectors.registers
+
+    @property
+    def fma(self) -> bool:
+        """Whether a product and a sum are one instruction."""
+        return self.vectors.fma
+
+    @property
+    def register_file(self) -> int:
+        """Bytes of all vector registers."""
+        return self.vector_registers * self.vector_bytes
+
+    @property
+    def sums_in_flight(self) -> int:
+        """Multiply-adds that a core works on at a time: those of a cycle, for as many cycles as one takes."""
+        return int(self.ports.arithmetic * self.latency.multiply_add)
+
+    def lanes(self, element_bytes: int) -> int:
+        """Elements in one vector register."""
+        return self.vector_bytes // element_bytes
+
+    def with_bytes(self, **sizes: int) -> Machine:
+        """The machine with other sizes of levels, by their names: more ways, as long as before."""
+        levels = (level.with_bytes(sizes[level.name]) if level.name in sizes else level for level in self.levels)
+        return replace(self, levels=tuple(levels))
+
+
+FIGURES: Mapping[str, type] = {
+    "memory": Level,
+    "vectors": Vectors,
+    "ports": Ports,
+    "latency": Latency,
+    "matrix": MatrixUnit,
+    "scratchpad": Scratchpad,
+    "synchronisation": Synchronisation,
+    "operators": Operators,
+    "code": Code,
+}
+"""The tables of a file, and what each holds. Those of `memory`, `matrix` and `scratchpad` have a name each."""

@@ -1,0 +1,238 @@
+"""Files of machines: TOML text to `Machine`, with the place of what is wrong.
+
+Tables are those of `msc.targets.machine`; `base` names a machine of msc whose figures a file changes, key by key. A
+file that is not msc's own may be anywhere. Order counts for the tables of `memory`: nearest first.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable
+from dataclasses import MISSING, Field, fields
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NoReturn, cast, get_args, get_origin, get_type_hints
+
+from msc.support.diagnostics import Diagnostic, Location, MscError, did_you_mean
+from msc.support.files import read_source
+from msc.targets.machine import FIGURES, Machine
+
+_NAMED = ("memory", "matrix", "scratchpad")
+"""Tables whose entries are named tables."""
+_NEEDED = ("memory", *(table for table in FIGURES if table not in _NAMED))
+_OWN = ("aliases", "vendor", "families", "models")
+"""What a file does not have of its base."""
+_GIVEN_APART = ("name", "levels", "scratchpads", *FIGURES)
+
+Figures = dict[str, Any]
+"""A file's figures as TOML gives them, without those of its base."""
+
+
+def read_machine(path: Path, figures_of: Callable[[str], Figures], bases: tuple[str, ...]) -> Machine:
+    """The machine of a file; `figures_of` gives those of a base, of which `bases` are the names.
+
+    Raises MSC0001 to MSC0003, and MSC0511 where it is not the file of a machine.
+    """
+    text = read_source(path)
+    figures = parse(text, str(path))
+    base = figures.pop("base", None)
+    if base is not None and base not in bases:
+        _Source(text, str(path)).fail(
+            f"there is no machine '{base}' to begin with", ("base",), help=did_you_mean(str(base), bases)
+        )
+    under = figures_of(base) if base is not None else {}
+    return machine_of(path.stem, merged(under, figures), _Source(text, str(path)))
+
+
+def parse(text: str, file: str) -> Figures:
+    """The tables of a file's text. Raises MSC0511 where it is not TOML."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        place = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
+        message = str(error).partition(" (at ")[0]
+        line, column = (int(place[1]), int(place[2])) if place else (len(text.splitlines()) or 1, 1)
+        source = text.splitlines()[line - 1] if line <= len(text.splitlines()) else ""
+        diagnostic = Diagnostic("MSC0511", f"not TOML: {message}", Location(file, line, column), source)
+        raise MscError(diagnostic) from error
+
+
+def merged(under: Figures, over: Figures) -> Figures:
+    """Figures with others over them, tables key by key; names and CPUs are a file's own."""
+    both = {key: value for key, value in under.items() if key not in _OWN}
+    for key, value in over.items():
+        inside = both.get(key)
+        nested = isinstance(inside, dict) and isinstance(value, dict)
+        both[key] = merged(cast(Figures, inside), cast(Figures, value)) if nested else value
+    return both
+
+
+def machine_of(name: str, figures: Figures, source: _Source) -> Machine:
+    """The machine that figures describe. Raises MSC0511."""
+    reader = _Reader(source)
+    known = {f.name for f in fields(Machine)} - set(_GIVEN_APART)
+    reader.check_names(figures, known | {*FIGURES, "base"}, ())
+    for table in _NEEDED:
+        if not figures.get(table):
+            source.fail(f"a machine has a table '{table}'", (), help='base = "generic" gives what a file does not')
+    top = {key: figures[key] for key in figures if key in known}
+    levels = reader.named(figures, "memory")
+    tables = {k: reader.table(figures[k], FIGURES[k], (k,)) for k in figures if k in FIGURES and k not in _NAMED}
+    reader.check_given(figures, Machine, (), apart=_GIVEN_APART)
+    given = reader.values(top, Machine, (), apart=_GIVEN_APART)
+    matrix, pads = (reader.named(figures, table) for table in ("matrix", "scratchpad"))
+    machine = Machine(name=name, levels=levels, matrix=matrix, scratchpads=pads, **tables, **given)
+    _check(machine, source)
+    return machine
+
+
+def _check(machine: Machine, source: _Source) -> None:
+    """Raises MSC0511 for figures that do not go together."""
+    if len(machine.levels) < 2:
+        source.fail("a machine has a cache, and memory behind it", ("memory",))
+    for level in machine.levels:
+        if bool(level.bytes) is (level is machine.memory):
+            message = "the last table of memory has no bytes, as it is without a limit; all before it have"
+            source.fail(message, ("memory", level.name, "bytes"))
+        if level.ways and level.bytes % (level.ways * level.line):
+            message = f"{level.bytes} bytes are no {level.ways} ways of lines of {level.line} bytes"
+            source.fail(message, ("memory", level.name, "ways"))
+    for near, far in pairwise(machine.caches):
+        if near.bytes > far.bytes:
+            source.fail(f"{far.name} is smaller than {near.name}; the nearest is first", ("memory", far.name, "bytes"))
+    if machine.vectors.bits & (machine.vectors.bits - 1):
+        source.fail("bits of a vector are a power of two", ("vectors", "bits"))
+    known = [*(level.name for level in machine.levels), *machine.scopes]
+    for pad in machine.scratchpads:
+        _check_memory(pad.beside, known, ("scratchpad", pad.name, "beside"), source)
+    for unit in machine.matrix:
+        if len(unit.shape) != 3:
+            source.fail("the shape of a matrix unit is m, n and k", ("matrix", unit.name, "shape"))
+        for level in unit.reads:
+            _check_memory(level, known, ("matrix", unit.name, "reads"), source)
+        if unit.writes:
+            _check_memory(unit.writes, known, ("matrix", unit.name, "writes"), source)
+
+
+def _check_memory(name: str, known: list[str], path: tuple[str, ...], source: _Source) -> None:
+    if name not in known:
+        source.fail(f"there is no memory '{name}'", path, help=did_you_mean(name, known) or _listed(known))
+
+
+class _Source:
+    """The text of a file, and where its keys stand."""
+
+    def __init__(self, text: str, file: str) -> None:
+        self._lines, self._file = text.splitlines(), file
+
+    def fail(self, message: str, path: tuple[str, ...], *, help: str | None = None) -> NoReturn:
+        """Raise MSC0511 at a key, at its table where it stands in a base, at the first line where that does, too."""
+        line, column, length = self._place(path)
+        text = self._lines[line - 1] if self._lines else ""
+        raise MscError(Diagnostic("MSC0511", message, Location(self._file, line, column), text, length, help=help))
+
+    def _place(self, path: tuple[str, ...]) -> tuple[int, int, int]:
+        found, table = (1, 1, 1), tuple[str, ...]()
+        for number, line in enumerate(self._lines, 1):
+            header, key = re.match(r"\s*\[([^\[\]]+)\]", line), re.match(r"\s*([\w.\"-]+)\s*=", line)
+            if header:
+                table = _keys(header[1])
+                if table == path[: len(table)]:
+                    found = number, header.start(1) + 1, len(header[1])
+            elif key and (*table, *_keys(key[1])) == path:
+                return number, key.start(1) + 1, len(key[1])
+        return found
+
+
+def _keys(text: str) -> tuple[str, ...]:
+    return tuple(part.strip().strip('"') for part in text.split("."))
+
+
+def _listed(names: list[str]) -> str:
+    return f"there are: {', '.join(names)}"
+
+
+class _Reader:
+    """Values of a file by the types of the dataclasses that they go into."""
+
+    def __init__(self, source: _Source) -> None:
+        self._source = source
+
+    def named(self, figures: Figures, table: str) -> tuple[Any, ...]:
+        """The tables of a table, in order."""
+        found = figures.get(table, {})
+        if not isinstance(found, dict):
+            self._source.fail(f"'{table}' is a table of tables: [{table}.NAME]", (table,))
+        return tuple(self._one_named(table, name, values) for name, values in cast(Figures, found).items())
+
+    def _one_named(self, table: str, name: str, values: object) -> Any:
+        if not isinstance(values, dict):
+            self._source.fail(f"'{table}' is a table of tables: [{table}.NAME]", (table, name))
+        return self.table({"name": name, **cast(Figures, values)}, FIGURES[table], (table, name))
+
+    def table(self, values: object, class_: type, path: tuple[str, ...]) -> Any:
+        """An instance of a class."""
+        if not isinstance(values, dict):
+            self._source.fail(f"'{path[-1]}' is a table: [{path[-1]}]", path)
+        figures = cast(Figures, values)
+        known = [f.name for f in fields(class_)]
+        self.check_names(figures, set(known), path)
+        self.check_given(figures, class_, path)
+        return class_(**self.values(figures, class_, path))
+
+    def check_given(self, figures: Figures, class_: type, path: tuple[str, ...], apart: tuple[str, ...] = ()) -> None:
+        """Raise MSC0511 where a figure is missing that has no default."""
+        for f in fields(class_):
+            if f.default is MISSING and f.name not in figures and f.name not in apart:
+                where = f"[{'.'.join(path)}]" if path else "the machine"
+                self._source.fail(f"{where} has no {f.name}", path, help=f.metadata["text"])
+
+    def check_names(self, figures: Figures, known: set[str], path: tuple[str, ...]) -> None:
+        """Raise MSC0511 for a key that is none."""
+        for name in figures:
+            if name not in known:
+                where = f"[{'.'.join(path)}]" if path else "a machine"
+                advice = did_you_mean(name, known) or _listed(sorted(known - {"name"}))
+                self._source.fail(f"{where} has no '{name}'", (*path, name), help=advice)
+
+    def values(self, figures: Figures, class_: type, path: tuple[str, ...], apart: tuple[str, ...] = ()) -> Figures:
+        """The values of a class's fields that are given."""
+        types, known = get_type_hints(class_), {f.name: f for f in fields(class_) if f.name not in apart}
+        return {
+            name: self._value(value, types[name], known[name], (*path, name))
+            for name, value in figures.items()
+            if name in known
+        }
+
+    def _value(self, value: object, type_: Any, known: Field[Any], path: tuple[str, ...]) -> Any:
+        read = _converted(value, type_)
+        if read is None:
+            self._source.fail(f"{known.name} is {_wanted(type_)}, not {value!r}", path, help=known.metadata.get("text"))
+        least = known.metadata.get("least", 0)
+        numbers = cast("tuple[object, ...]", read) if isinstance(read, tuple) else (read,)
+        for number in numbers:
+            if isinstance(number, int | float) and not least <= number < float("inf"):
+                self._source.fail(f"{known.name} is {number}; it is {least} or more", path, help=known.metadata["text"])
+        return cast(object, read)
+
+
+def _converted(value: object, type_: Any) -> Any:
+    """The value as a type, None if it is none."""
+    if get_origin(type_) in (tuple, frozenset):
+        item = get_args(type_)[0]
+        items = [_converted(v, item) for v in cast(list[object], value)] if isinstance(value, list) else [None]
+        return None if any(i is None for i in items) else get_origin(type_)(items)
+    if get_args(type_):
+        return value if value in get_args(type_) else None
+    if type_ is float:
+        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return value if type(value) is type_ else None
+
+
+def _wanted(type_: Any) -> str:
+    if get_origin(type_) in (tuple, frozenset):
+        return f"a list, each of which is {_wanted(get_args(type_)[0])}"
+    if get_args(type_):
+        return " or ".join(f'"{choice}"' for choice in get_args(type_))
+    return {int: "a whole number", float: "a number", str: "a string", bool: "true or false"}[type_]
