@@ -30,7 +30,7 @@ from msc.runtime.build import BuildOptions, build
 from msc.runtime.machine import rate_at_clock
 from msc.runtime.toolchain import find_toolchain
 from msc.support.temporary import temporary_folder
-from msc.targets import machine_named
+from msc.targets.catalogue import machine_named
 
 ROUNDS, BURSTS, SECONDS = 6, 4, 100e-6
 """Turns of the schedules, bursts in each, and the least length of a burst."""

@@ -27,7 +27,7 @@ from msc.poly.plan import Plan, to_lines
 from msc.schedule.neighbours import Neighbourhood
 from msc.schedule.schedule_kernels import REASONS, SCHEDULE, ScheduleKernels, plan_of
 from msc.support.diagnostics import MscError
-from msc.targets import machine_named
+from msc.targets.catalogue import machine_named
 from msc.targets.detection import detect_cpu_model
 
 SCHEDULES = 9

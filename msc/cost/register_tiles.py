@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from msc.targets import Machine
+from msc.targets.machine import Machine
 
 WIDE = 4
 """Vectors in a row of a register tile that reads few elements of other operands for each multiply-add."""

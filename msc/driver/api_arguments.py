@@ -13,7 +13,7 @@ from typing import Any, cast
 from msc.driver.options import DEFAULT_MEMORY, CompileOptions, Dim, InputValue, parse_size
 from msc.support.argument_values import CONVERSION_ERRORS, boolean, file_path, integer, refuse, text
 from msc.support.diagnostics import Diagnostic, MscError
-from msc.targets import machine_named
+from msc.targets.catalogue import machine_named
 
 _RANGE = 'write a size, or a range with both ends as in (1, 8) or "1..8"'
 _DIMS = 'as in dims={"batch": 8} or dims={"batch": (1, 8)}'
@@ -57,8 +57,8 @@ def _names(name: str, value: Any) -> tuple[str, ...]:
 
 
 def _cpu(name: str, value: Any) -> str:
-    """Raises MSC0501 for a name that is none."""
-    machine_named(text(name, value, 'the name of a CPU, such as "native" or "x86-64-v3"'))
+    """Raises MSC0501 for a name that is none, and what `machine_named` raises for a file."""
+    machine_named(text(name, value, 'the name of a CPU, such as "native" or "x86-64-v3", or the file of one'))
     return value
 
 

@@ -31,7 +31,7 @@ from msc.support.marks import is_marked, marked
 from msc.support.outputs import Guard, OutputSet
 from msc.support.progress import progress, step
 from msc.support.streams import has_place
-from msc.targets import machine_named
+from msc.targets.catalogue import machine_named
 from msc.weights.evaluated_parameters import EvaluatedParameters
 
 AfterStep = Callable[["Step", ModuleOp], None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -37,7 +38,8 @@ Dim: TypeAlias = int | tuple[int, int]
 class CompileOptions:
     """Everything that decides what a model is compiled to: one value of this, one model, one sequence of bytes.
 
-    `march` names a CPU of `msc.targets`, `threads` is 0 for one on each processor, `dims` gives sizes to
+    `march` names a machine of `msc.targets` or is the path of a file of one (.toml), `threads` is 0 for one on each
+    processor, `dims` gives sizes to
     dimensions that the model leaves open, or a range (least, largest) in which each call decides, `memory` limits the
     bytes of weights, workspace, inputs and outputs together, `weights` is the folder of the weights where it is not
     that of the model, `start` names the stage of a file whose extension does not, `input_values` fixes inputs of an
@@ -86,7 +88,8 @@ class CompileOptions:
     @property
     def pass_settings(self) -> dict[str, object]:
         """What passes of the stage table may name."""
-        return {"march": self.march, "threads": self.threads, "tuned": self.tuned or ""}
+        march = self.march if re.fullmatch(r"[\w.-]+", self.march) else f'"{self.march}"'
+        return {"march": march, "threads": self.threads, "tuned": self.tuned or ""}
 
     @property
     def largest_dims(self) -> dict[str, int]:

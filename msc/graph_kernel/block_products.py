@@ -22,7 +22,8 @@ from msc.dialects.open_sizes import has_open_sizes
 from msc.graph.emitter import Emitter
 from msc.graph.graph_loops import index, loop_over, put_in_place
 from msc.graph_kernel.layout.pack_operands import ROWS_THAT_PAY
-from msc.targets import Machine, machine_named
+from msc.targets.catalogue import machine_named
+from msc.targets.machine import Machine
 
 LEAST_STEPS = 16
 """Of a block: fewer would load and store the sums too often."""

@@ -19,7 +19,8 @@ from msc.dialects.open_sizes import has_open_sizes
 from msc.ir.typed import static_shape
 from msc.poly.alignment import aligned, is_along, runs_along
 from msc.poly.model import KernelModel
-from msc.targets import Machine, machine_named
+from msc.targets.catalogue import machine_named
+from msc.targets.machine import Machine
 
 _Loop: TypeAlias = Mapping[int, int]
 """The dimension of each statement of a kernel that one loop runs over."""

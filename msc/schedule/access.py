@@ -10,7 +10,7 @@ from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstan
 
 from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.scalar import Apply, Cast, Scalar, reads
-from msc.targets import Machine
+from msc.targets.machine import Machine
 
 IRREGULAR = 1 << 40
 """The stride of an index that is not linear in the dimension."""

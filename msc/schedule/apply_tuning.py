@@ -16,7 +16,8 @@ from msc.dialects.gk.attributes import GK_SCHEDULE, GK_SCHEDULE_REASONS
 from msc.schedule.tuned_plans import TunedPlan, TuningFile, kernel_key, read_tuning, target_text
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.wording import counted
-from msc.targets import Machine, machine_named
+from msc.targets.catalogue import machine_named
+from msc.targets.machine import Machine
 
 _ADVICE = "tune again, or delete the entry"
 

@@ -20,7 +20,7 @@ from msc.poly.plan_fit import check_fit
 from msc.schedule.access import block_size, lanes_of, pieces, vectorisable
 from msc.schedule.prediction import KernelCost
 from msc.schedule.schedule_kernels import is_legal
-from msc.targets import Machine
+from msc.targets.machine import Machine
 
 _DRAWS = 8
 """How many plans are drawn until one is legal."""

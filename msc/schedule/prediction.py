@@ -18,7 +18,7 @@ from msc.poly.model import KernelModel
 from msc.poly.plan import Group, Member, Plan
 from msc.schedule.access import lanes_of, pieces
 from msc.schedule.statement_cost import StatementCost, Tile
-from msc.targets import Machine
+from msc.targets.machine import Machine
 
 _CALL = 20
 _BYTES_PER_CYCLE = (64.0, 32.0, 10.0, 5.0)

@@ -30,7 +30,8 @@ from msc.schedule.strategy import Decision, decide, plain
 from msc.schedule.threads import Surroundings
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.progress import step
-from msc.targets import Machine, machine_named
+from msc.targets.catalogue import machine_named
+from msc.targets.machine import Machine
 
 _SHOWN_STATEMENTS = 12
 """Of a kernel whose schedule is refused."""

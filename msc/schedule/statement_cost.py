@@ -28,7 +28,7 @@ from msc.dialects.element_types import BYTES
 from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar
 from msc.schedule.access import access_cost, block_size, cuts, pieces, strides, vectorisable
-from msc.targets import Machine
+from msc.targets.machine import Machine
 
 ARITHMETIC_PORTS, LOAD_PORTS, STORE_PORTS = 2, 2, 1
 UPDATE_LATENCY = 4

@@ -27,7 +27,7 @@ from msc.schedule.threads import NOWHERE, Surroundings, shared
 from msc.schedule.tile_order import in_order
 from msc.schedule.tiling import TileSearch
 from msc.support.wording import counted
-from msc.targets import Machine
+from msc.targets.machine import Machine
 
 NEAR = 1.05
 """Times the fewest instructions that vectors along another loop may take to be compared by prediction."""

@@ -21,7 +21,7 @@ from msc.poly.plan import Member, Plan
 from msc.schedule.access import block_size, strides
 from msc.schedule.blocks import Blocked, loops_over_blocks
 from msc.schedule.prediction import KernelCost
-from msc.targets import Machine
+from msc.targets.machine import Machine
 
 TEAM_CYCLES = 21_000.0
 """What sharing one kernel costs at worst, itself and the kernels after it: about 8 us in small networks here, of which

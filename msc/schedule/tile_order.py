@@ -16,7 +16,7 @@ from msc.poly.model import KernelModel
 from msc.poly.plan import Member
 from msc.schedule.access import strides
 from msc.schedule.prediction import traffic
-from msc.targets import Machine
+from msc.targets.machine import Machine
 
 
 def in_order(

@@ -22,7 +22,7 @@ from msc.poly.model import KernelModel, KernelStatement
 from msc.schedule.access import access_cost, block_size, cuts, pieces, strides
 from msc.schedule.staging import staged
 from msc.schedule.statement_cost import LANES_REDUCED
-from msc.targets import Machine
+from msc.targets.machine import Machine
 
 FMA_LATENCY = 4
 PORTS = 2

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import cast
 
@@ -21,8 +21,8 @@ from msc.dialects.gk import KernelOp
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.files import read_source
 from msc.support.hashing import digest
-from msc.targets import Machine
 from msc.targets.detection import detect_cpu_model
+from msc.targets.machine import Machine
 
 FORMAT = 1
 """Version of the file; a reader refuses others."""
@@ -58,7 +58,7 @@ def kernel_key(kernel: KernelOp, target: Machine, threads: int) -> str:
     """The digest of what a kernel computes, for which target and how many threads; names and places do not count."""
     model = kernel_model(kernel)
     parts = (repr(model.arrays), repr(model.statements), repr(output_positions(kernel)))
-    return digest((*parts, target_text(target), str(threads)))
+    return digest((*parts, target_text(target), repr(replace(target, name="", features=frozenset())), str(threads)))
 
 
 def target_text(target: Machine) -> str:

@@ -7,12 +7,12 @@ from functools import cache
 from pathlib import Path
 
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+from msc.targets.files import SUFFIX, is_file
 from msc.targets.machine import Machine
 from msc.targets.native import native_of
 from msc.targets.reading import Figures, merged, parse, read_machine
 
 NATIVE = "native"
-SUFFIX = ".toml"
 _FOLDER = Path(__file__).resolve().parent
 
 
@@ -31,11 +31,6 @@ def machine_named(name: str) -> Machine:
         advice = did_you_mean(name, machine_names()) or f"a machine of your own is a file, NAME{SUFFIX}"
         raise MscError(Diagnostic("MSC0501", message, help=advice))
     return shipped()[stem]
-
-
-def is_file(name: str) -> bool:
-    """Whether `machine_named` reads a file for a name."""
-    return name.endswith(SUFFIX)
 
 
 def machine_names() -> tuple[str, ...]:

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from msc.runtime.toolchain import Toolchain
-from msc.targets import Machine, machine_named
+from msc.targets.catalogue import machine_named
 from msc.targets.detection import detect_machine
+from msc.targets.machine import Machine
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from msc.targets import Machine, machine_named
+from msc.targets.catalogue import machine_named
+from msc.targets.machine import Machine
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -27,6 +27,7 @@ from msc.support.files import write_text
 from msc.support.hashing import digest
 from msc.support.streams import is_stream
 from msc.targets.detection import detect_flags, detect_machine
+from msc.targets.files import is_file
 
 _MAXIMUM_RECIPE_BYTES = 1 << 20
 
@@ -37,7 +38,7 @@ class ArtifactCache:
     def __init__(self, model: str, options: CompileOptions) -> None:
         self._started = time.time_ns()
         self._model = Path(model)
-        self._tuned = () if options.tuned is None else (options.tuned,)
+        self._beside = tuple(_beside(options))
         self._folder = options.weights or self._model.parent
         self.cache = open_cache()
         self._base = None if self.cache is None else _base_key(model, options, self.cache.memo)
@@ -57,7 +58,7 @@ class ArtifactCache:
     def inputs(self) -> tuple[Path, ...]:
         """The files that the library of an earlier compilation was made from."""
         names = _read_recipe(self._recipe(self.cache)) if self.cache is not None else None
-        return (self._model, *self._tuned, *(self._folder / name for name in names or ()))
+        return (self._model, *self._beside, *(self._folder / name for name in names or ()))
 
     def put(self, library: Path, files: Iterable[str]) -> Path | None:
         """Move a library that was compiled from the model and `files` into the cache; None when there is none for it.
@@ -98,12 +99,20 @@ def _base_key(model: str, options: CompileOptions, memo: FileMemo) -> str | None
         return None
     try:
         text = memo.digest(Path(model))
-        tuned = memo.digest(options.tuned) if options.tuned is not None else ""
+        beside = [memo.digest(path) for path in _beside(options)]
     except OSError:
         return None
     machine = (detect_machine(), *sorted(detect_flags()))
     chosen = (Path(model).name, replace(options, weights=None, tuned=None).key())
-    return digest((text, tuned, *chosen, msc.__version__, package_fingerprint(), *_compiler(), *machine))
+    return digest((text, *beside, *chosen, msc.__version__, package_fingerprint(), *_compiler(), *machine))
+
+
+def _beside(options: CompileOptions) -> Iterator[Path]:
+    """The files that options name besides the model and its weights."""
+    if options.tuned is not None:
+        yield options.tuned
+    if is_file(options.march):
+        yield Path(options.march)
 
 
 def _compiler() -> tuple[str, ...]:

@@ -30,7 +30,8 @@ from msc.schedule.prediction import KernelCost, Prediction
 from msc.schedule.schedule_kernels import plan_of
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.support.wording import counted
-from msc.targets import Machine, machine_named
+from msc.targets.catalogue import machine_named
+from msc.targets.machine import Machine
 
 _ALTERNATIVES = 2
 """Plans beside a kernel's own that are shown of each kind: tiles, vectors, orders, threads."""

@@ -32,7 +32,8 @@ from msc.schedule.prediction import predict
 from msc.schedule.schedule_kernels import ScheduleKernels, plan_of
 from msc.schedule.tuned_plans import TunedPlan, TuningFile, kernel_key, target_text
 from msc.support.wording import counted
-from msc.targets import Machine, machine_named
+from msc.targets.catalogue import machine_named
+from msc.targets.machine import Machine
 
 MARGIN = 0.02
 """A plan is kept if it is faster by this share: less is noise."""

@@ -80,7 +80,7 @@ def _compiler() -> Iterator[Finding]:
 
 
 def _cpu() -> Finding:
-    from msc.targets import machine_named
+    from msc.targets.catalogue import machine_named
 
     cpu = machine_named("native")
     simd = f"{cpu.vector_bytes * 8}-bit vectors{', FMA' if cpu.fma else ''}"

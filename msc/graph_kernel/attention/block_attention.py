@@ -23,7 +23,8 @@ from msc.graph_kernel.attention.attention import Attention, attention
 from msc.graph_kernel.attention.attention_blocks import Carried, Use, accumulator
 from msc.graph_kernel.attention.attention_operands import Part, is_turned_late, operand, parts
 from msc.graph_kernel.attention.visible_keys import VisibleKeys, columns
-from msc.targets import Machine, machine_named
+from msc.targets.catalogue import machine_named
+from msc.targets.machine import Machine
 
 BLOCKS = (64, 80, 96, 48)
 """Queries and keys of a block, whole vectors, the best first: its matrices lie in the first cache together."""

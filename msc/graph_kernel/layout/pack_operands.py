@@ -27,7 +27,8 @@ from msc.dialects.open_sizes import has_open_sizes
 from msc.graph_kernel.layout.pointwise import runs_along_image
 from msc.graph_kernel.layout.stored_inputs import moving_kernel, read_stored, transposition_kernel
 from msc.ir.typed import static_shape
-from msc.targets import Machine, machine_named
+from msc.targets.catalogue import machine_named
+from msc.targets.machine import Machine
 
 ROWS_THAT_PAY = 32
 """Rows of the left operand from which packing a variable right operand costs less than it saves.

@@ -17,7 +17,7 @@ from msc.dialects.open_sizes import has_open_sizes
 from msc.graph_kernel.winograd.minimal_filtering import TAPS, TILES
 from msc.graph_kernel.winograd.winograd_cost import Sizes, cheapest_block, cheapest_tile
 from msc.graph_kernel.winograd.winograd_kernels import WinogradKernels
-from msc.targets import machine_named
+from msc.targets.catalogue import machine_named
 
 
 @dataclass(frozen=True)

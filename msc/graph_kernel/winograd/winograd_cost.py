@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from msc.dialects.ms.convolution import Conv2dOp
 from msc.graph_kernel.winograd.minimal_filtering import TAPS, TILES
-from msc.targets import Machine
+from msc.targets.machine import Machine
 
 _ELEMENT_BYTES = 4
 _PORTS = 2

@@ -9,7 +9,7 @@ CODES: tuple[Code, ...] = (
         "MSC0501",
         "unknown CPU target",
         "`--march` names a CPU that msc does not know. `native` is this machine, `generic` runs on every machine of "
-        "its architecture.",
+        "its architecture. A name that ends with .toml is the path of a machine's file (docs/targets.md).",
     ),
     Code(
         "MSC0502",
@@ -70,5 +70,12 @@ CODES: tuple[Code, ...] = (
         "An artifact records the features of the CPU that its code may use, and is refused where one is missing: it "
         "would end by an illegal instruction. `--march native` is the machine that compiles; `--march generic`, or a "
         "name such as `x86-64-v3`, makes artifacts that run on others, too.",
+    ),
+    Code(
+        "MSC0511",
+        "not the file of a machine",
+        "`--march FILE.toml` reads a machine from a file of tables, which docs/targets.md lists. A key that is no "
+        "figure of a machine, a figure that is missing, of another type or out of range, and figures that do not go "
+        'together are refused. `base = "generic"`, or another name, gives what a file does not.',
     ),
 )

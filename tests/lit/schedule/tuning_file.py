@@ -8,7 +8,7 @@ from msc.dialects.gk import KernelOp
 from msc.driver.models.reading_models import read_model
 from msc.driver.options import CompileOptions
 from msc.schedule.tuned_plans import TunedPlan, TuningFile, kernel_key, target_text
-from msc.targets import machine_named
+from msc.targets.catalogue import machine_named
 
 MODEL, FOLDER = sys.argv[1], Path(sys.argv[2])
 TARGET = machine_named("x86-64-v3")

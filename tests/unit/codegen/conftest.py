@@ -26,7 +26,7 @@ from msc.runtime.artifact import CompiledModel, load
 from msc.runtime.build import BuildOptions, build
 from msc.runtime.flags import WARNING_FLAGS
 from msc.runtime.program import CProgram
-from msc.targets import machine_named
+from msc.targets.catalogue import machine_named
 
 Parse = Callable[[str], ModuleOp]
 

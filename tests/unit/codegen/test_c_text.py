@@ -21,7 +21,7 @@ from msc.interp import evaluate_loops
 from msc.runtime.artifact import CompiledModel
 from msc.runtime.build import BuildOptions, build
 from msc.support.diagnostics import MscError
-from msc.targets import machine_named
+from msc.targets.catalogue import machine_named
 
 Parse = Callable[[str], ModuleOp]
 Compile = Callable[..., CompiledModel]

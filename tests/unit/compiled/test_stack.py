@@ -12,7 +12,7 @@ from msc.driver.compile import compile_model, generate_c
 from msc.driver.options import CompileOptions
 from msc.runtime.flags import BUILD_FLAGS
 from msc.runtime.program import CProgram
-from msc.targets import machine_named
+from msc.targets.catalogue import machine_named
 
 PRODUCT = """builtin.module @product {{
   func.func @main(%x: tensor<256x{k}xf32>, %y: tensor<{k}x{n}xf32>) -> tensor<256x{n}xf32> {{

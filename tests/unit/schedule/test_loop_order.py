@@ -12,7 +12,7 @@ from msc.poly.plan import Group, Member, Plan
 from msc.poly.scalar import Apply, Read
 from msc.schedule.loop_order import turned
 from msc.schedule.prediction import KernelCost
-from msc.targets import machine_named
+from msc.targets.catalogue import machine_named
 
 TARGET = machine_named("x86-64-v4").with_bytes(L1=48 << 10, L2=2 << 20)
 NAMES = ("oc", "i", "j", "ic", "kh", "kw")

@@ -16,7 +16,7 @@ from msc.poly.plan import from_lines, to_lines
 from msc.poly.plan_fit import check_fit
 from msc.schedule.prediction import predict
 from msc.schedule.schedule_kernels import is_legal
-from msc.targets import machine_named
+from msc.targets.catalogue import machine_named
 
 MODELS = {
     "matmul": """func.func @main(%a: tensor<7x19xf32>, %b: tensor<19x37xf32>, %c: tensor<37xf32>) -> tensor<7x37xf32> {

@@ -9,7 +9,7 @@ from msc.poly.model import Array, KernelModel, KernelStatement
 from msc.poly.plan import Group, Member, Plan
 from msc.poly.scalar import Read, apply
 from msc.schedule.threads import Surroundings, shared
-from msc.targets import machine_named
+from msc.targets.catalogue import machine_named
 
 TARGET = machine_named("x86-64-v4")
 

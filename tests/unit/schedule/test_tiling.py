@@ -12,7 +12,7 @@ from msc.poly.compute import affine_map, dims
 from msc.poly.model import Array, KernelModel, KernelStatement
 from msc.poly.scalar import Apply, Read
 from msc.schedule.tiling import SPARE_OF_STREAMS, RegisterTile, TileSearch
-from msc.targets import machine_named
+from msc.targets.catalogue import machine_named
 
 TARGET = machine_named("x86-64-v4").with_bytes(L1=48 << 10)
 

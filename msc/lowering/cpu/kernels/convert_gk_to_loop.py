@@ -27,7 +27,7 @@ from msc.poly.plan import from_lines
 from msc.poly.tile_parts import tile_counts
 from msc.poly.tree import schedule_tree
 from msc.support.diagnostics import Diagnostic, MscError
-from msc.targets import machine_named
+from msc.targets.catalogue import machine_named
 
 
 @dataclass(frozen=True)

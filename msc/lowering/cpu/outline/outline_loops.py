@@ -23,7 +23,7 @@ from msc.lowering.cpu.outline.inlined import NotOutlined
 from msc.lowering.cpu.outline.kernel_functions import KernelFunctions, call_in_place, loop_label, replace_loops
 from msc.lowering.cpu.outline.loop_body import is_arithmetic
 from msc.lowering.cpu.outline.loop_function import LoopFunction
-from msc.targets import machine_named
+from msc.targets.catalogue import machine_named
 
 
 @dataclass(frozen=True)

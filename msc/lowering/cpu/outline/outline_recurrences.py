@@ -20,7 +20,8 @@ from msc.lowering.cpu.memory.buffer_liveness import STEPS, users_through_views
 from msc.lowering.cpu.outline.inlined import NotOutlined
 from msc.lowering.cpu.outline.kernel_functions import KernelFunctions, call_in_place, loop_label, replace_loops
 from msc.lowering.cpu.outline.recurrence_function import RecurrenceFunction
-from msc.targets import Machine, machine_named
+from msc.targets.catalogue import machine_named
+from msc.targets.machine import Machine
 
 MOST_CALLS = 32
 """Calls of kernels in a loop, the code of each of which its function has: what bounds the time that C takes."""

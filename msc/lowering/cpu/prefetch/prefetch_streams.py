@@ -19,7 +19,7 @@ from msc.lowering.cpu.prefetch.next_row import prefetch_next_row, read_again
 from msc.lowering.cpu.prefetch.next_tile import next_tile
 from msc.lowering.cpu.vectorize.vector_types import bits_of
 from msc.poly.affine import linear_form
-from msc.targets import machine_named
+from msc.targets.catalogue import machine_named
 
 AHEAD_BYTES = 1024
 """What is read between a prefetch and its use: a hundred cycles of a register tile two vectors wide."""

@@ -18,7 +18,8 @@ from msc.lowering.cpu.vectorize.vector_body import NotVectorisable, VectorBody
 from msc.lowering.cpu.vectorize.vector_reductions import LaneSums
 from msc.lowering.cpu.vectorize.vector_rests import Rest, local_rows, may_be_part
 from msc.lowering.cpu.vectorize.vector_types import widest_bits
-from msc.targets import Machine, machine_named
+from msc.targets.catalogue import machine_named
+from msc.targets.machine import Machine
 
 UNROLLED_VECTORS = 8
 """Up to this many vectors are spelled out by an unrolled loop; they are a register tile."""

@@ -28,7 +28,7 @@ from msc.lowering.cpu.verification.entry_checks import (
 from msc.lowering.cpu.verification.loop_stage_operations import ENTRY, KERNEL, LANES, TOP_LEVEL
 from msc.lowering.cpu.verification.loop_stage_types import is_buffer, mistyped_values
 from msc.support.diagnostics import Diagnostic, MscError
-from msc.targets import machine_named
+from msc.targets.catalogue import machine_named
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from msc.driver.tuner.tuning import searches, tune
 from msc.poly.plan import to_lines
 from msc.schedule.tuned_plans import TunedPlan, TuningFile, read_tuning, target_text
 from msc.support.diagnostics import MscError
-from msc.targets import machine_named
+from msc.targets.catalogue import machine_named
 
 MLP = str(Path(__file__).resolve().parents[4] / "samples" / "mlp" / "mlp.mir")
 PIXELS = np.random.default_rng(0).random((1, 784), np.float32)

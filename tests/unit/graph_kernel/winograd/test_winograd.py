@@ -19,7 +19,7 @@ from msc.graph_kernel.winograd.minimal_filtering import TAPS, TILES, Matrix, fil
 from msc.graph_kernel.winograd.winograd import Winograd
 from msc.graph_kernel.winograd.winograd_cost import Sizes, cheapest_block, cheapest_tile
 from msc.ir.typed import static_shape
-from msc.targets import machine_named
+from msc.targets.catalogue import machine_named
 from tests.unit.graph_kernel.graphs import Array, function, random_inputs, random_weights, results, run
 
 GROWTH = {2: 7.2, 4: 62.7}
