@@ -1,0 +1,131 @@
+"""Files of machines: all of msc's load, and mistakes in a user's are told of with their place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from msc.support.diagnostics import MscError
+from msc.targets.catalogue import machine_named, machine_names, shipped
+from msc.targets.machine import Machine
+
+CUBE = """
+base = "x86-64-v3"
+
+[matrix.cube]
+shape = [16, 16, 16]
+input = "f16"
+output = "f32"
+cycles = 1
+latency = 20
+reads = ["PAD"]
+writes = "SUMS"
+
+[scratchpad.PAD]
+bytes = 262_144
+bytes_per_cycle = 128
+latency = 30
+align = 32
+beside = "L2"
+
+[scratchpad.SUMS]
+bytes = 65_536
+bytes_per_cycle = 128
+latency = 30
+align = 64
+beside = "PAD"
+"""
+
+
+def read(folder: Path, text: str) -> Machine:
+    path = folder / "mine.toml"
+    path.write_text(text, encoding="utf-8")
+    return machine_named(str(path))
+
+
+def test_every_file_is_a_machine() -> None:
+    assert {"generic", "x86-64-v2", "x86-64-v3", "x86-64-v4", "znver4", "cascadelake", "neon", "rvv"} <= set(shipped())
+    for name, machine in shipped().items():
+        assert machine.name == name
+        assert machine.l1 < machine.l2 <= machine.l3
+        assert all(
+            a.bytes_per_cycle >= b.bytes_per_cycle for a, b in zip(machine.levels, machine.levels[1:], strict=False)
+        )
+        assert all(a.latency < b.latency for a, b in zip(machine.levels, machine.levels[1:], strict=False))
+
+
+def test_names_go_on_working() -> None:
+    for name in ("generic", "x86-64-v2", "x86-64-v3", "x86-64-v4", "armv8-a", "armv8", "neon", "native"):
+        assert name in machine_names()
+        assert machine_named(name).caches
+    assert machine_named("armv8-a") == machine_named("neon")
+
+
+def test_a_file_changes_figures_of_its_base(tmp_path: Path) -> None:
+    machine = read(tmp_path, 'base = "x86-64-v4"\n[memory.L2]\nbytes = 2_097_152\n')
+    base = machine_named("x86-64-v4")
+    assert machine.name == "mine"
+    assert (machine.l1, machine.l2, machine.l3) == (base.l1, 2 << 20, base.l3)
+    assert (machine.flags, machine.features, machine.ports) == (base.flags, base.features, base.ports)
+
+
+def test_matrix_units_and_scratchpads(tmp_path: Path) -> None:
+    machine = read(tmp_path, CUBE)
+    (cube,) = machine.matrix
+    assert (cube.name, cube.shape, cube.reads, cube.writes) == ("cube", (16, 16, 16), ("PAD",), "SUMS")
+    assert machine.scopes == ("PAD", "SUMS")
+    assert [level.name for level in machine.levels] == ["L1", "L2", "L3", "DRAM"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "message", "help_"),
+    [
+        ('base = "x86-64-v9"', 1, 1, "no machine 'x86-64-v9'", "did you mean 'x86-64-v4'?"),
+        ('base = "generic"\nvecs = 1', 2, 1, "a machine has no 'vecs'", "did you mean"),
+        ('base = "generic"\n[vectors]\nbits = 500', 3, 1, "power of two", ""),
+        ('base = "generic"\n[memory.L1]\nbyts = 3', 3, 1, "[memory.L1] has no 'byts'", "did you mean 'bytes'?"),
+        ('base = "generic"\n[memory.L1]\nbytes = -3', 3, 1, "bytes is -3; it is 0 or more", "bytes that it holds"),
+        ('base = "generic"\n[memory.L1]\nbytes = 3.5', 3, 1, "bytes is a whole number, not 3.5", ""),
+        ('base = "generic"\n[memory.L1]\nbytes = 100', 2, 2, "no 8 ways of lines of 64 bytes", ""),
+        ('base = "generic"\n[memory.L1]\nbytes = 8_388_608\n[memory.L2]\nways = 4', 4, 2, "L2 is smaller than L1", ""),
+        ('base = "generic"\n[memory.DRAM]\nbytes = 4096', 3, 1, "no bytes, as it is without a limit", ""),
+        ('base = "generic"\n[memory.L1]\nshared_by = "all"', 3, 1, 'is "core" or "machine"', ""),
+        ('base = "generic"\nports = 2', 2, 1, "'ports' is a table", ""),
+        ('base = "generic"\n[memory]\nL1 = 2', 3, 1, "'memory' is a table of tables", ""),
+        ('base = "generic"\nflags = "-O2"', 2, 1, "each of which is a string", ""),
+        ('base = "generic"\n[ports]\nload = nan', 3, 1, "load is nan", ""),
+        ('base = "generic"\n[matrix.cube]\nshape = [16, 16]', 2, 2, "[matrix.cube] has no input", ""),
+        ("cores = 1", 1, 1, "has a table 'memory'", 'base = "generic"'),
+        ("x =", 1, 1, "not TOML", ""),
+        (CUBE.replace('["PAD"]', '["BAD"]'), 10, 1, "no memory 'BAD'", "did you mean 'PAD'?"),
+        (CUBE.replace("[16, 16, 16]", "[16, 16]"), 5, 1, "m, n and k", ""),
+    ],
+)
+def test_mistakes_have_a_place(tmp_path: Path, text: str, line: int, column: int, message: str, help_: str) -> None:
+    with pytest.raises(MscError) as caught:
+        read(tmp_path, text)
+    (diagnostic,) = caught.value.diagnostics
+    place = diagnostic.location
+    assert diagnostic.code == "MSC0511"
+    assert message in diagnostic.message
+    assert help_ in (diagnostic.help or "")
+    assert place is not None
+    assert (Path(place.file).name, place.line) == ("mine.toml", line)
+    assert "TOML" in message or place.column == column
+
+
+def test_a_file_that_is_not_there() -> None:
+    with pytest.raises(MscError, match="MSC0001"):
+        machine_named("no-such-machine.toml")
+
+
+def test_a_name_that_is_none() -> None:
+    with pytest.raises(MscError, match=r"MSC0501(.|\n)*did you mean 'znver4'"):
+        machine_named("znver5")
+
+
+def test_equal_files_are_equal_machines(tmp_path: Path) -> None:
+    first, second = (read(tmp_path, text) for text in (CUBE, f"# another comment\n{CUBE}"))
+    assert first == second
+    assert hash(first) == hash(second)
