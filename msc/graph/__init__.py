@@ -1,1 +1,1 @@
-"""Passes over the graph of ms operations, and the expanders of composite operations."""
+"""Passes over the graph of ms operations, the expanders of composite operations, and differentiation."""

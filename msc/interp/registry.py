@@ -29,6 +29,7 @@ _FAMILIES = (
     "normalisation",
     "movement",
     "indexing",
+    "generic",
 )
 _MEANINGS: dict[str, Meaning] = {}
 

@@ -62,11 +62,13 @@ from msc.dialects.ms.elementwise import (
     CastOp,
     IdentityOp,
     SelectOp,
+    StopGradientOp,
 )
 from msc.dialects.ms.entries import (
     EntryOp,
     SetEntryOp,
 )
+from msc.dialects.ms.generic import ComputeOp
 from msc.dialects.ms.images import (
     DepthToSpaceOp,
     ResizeNearestOp,
@@ -77,6 +79,7 @@ from msc.dialects.ms.indexing import (
     GatherOp,
     IotaOp,
     OneHotOp,
+    ScatterAddOp,
     TrilOp,
     TriuOp,
 )
@@ -194,6 +197,7 @@ OPERATIONS = (
     ParameterOp,
     GetParameterOp,
     IdentityOp,
+    StopGradientOp,
     BitCastOp,
     CastOp,
     SelectOp,
@@ -329,6 +333,7 @@ OPERATIONS = (
     GatherElementsOp,
     EntryOp,
     SetEntryOp,
+    ScatterAddOp,
     OneHotOp,
     IotaOp,
     TrilOp,
@@ -336,6 +341,7 @@ OPERATIONS = (
     ResizeNearestOp,
     DepthToSpaceOp,
     SpaceToDepthOp,
+    ComputeOp,
 )
 """Every operation, by family."""
 

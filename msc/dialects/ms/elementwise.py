@@ -101,6 +101,16 @@ class IdentityOp(UnaryOp):
 
 
 @irdl_op_definition
+class StopGradientOp(UnaryOp):
+    """The tensor itself, which counts as a constant where a gradient is taken. MindSpore StopGradient."""
+
+    name = "ms.stop_gradient"
+
+    def scalar(self, *args: Scalar) -> Scalar:
+        return args[0]
+
+
+@irdl_op_definition
 class CastOp(UnaryOp):
     """Conversion to another element type: `{dtype = f16}`; any to any, same shape.
 

@@ -10,11 +10,11 @@ from xdsl.ir import Attribute
 from xdsl.ir.affine import AffineExpr
 from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
-from msc.dialects.ms.base import BasicOp
+from msc.dialects.ms.base import BasicOp, MsOp
 from msc.dialects.ms.elementwise import check_representable, constant, named_dtype, pointwise_statement
 from msc.dialects.ms.properties import dtype_property, int_property, real_property, required_int, required_ints
-from msc.dialects.ms.shapes import normal_axis, shape_text, tensor_type
-from msc.ir.errors import InvalidAttribute, ShapeConflict
+from msc.dialects.ms.shapes import normal_axis, same_shape, shape_text, tensor_type
+from msc.ir.errors import DtypeConflict, InvalidAttribute, ShapeConflict
 from msc.poly.compute import Statement, affine_map, dims
 from msc.poly.scalar import Cast, Index, Read, Scalar, apply
 
@@ -100,6 +100,40 @@ class GatherElementsOp(GatheringOp):
         d = dims(len(shape))
         index = (*d[:axis], 0, *d[axis + 1 :])
         return (pointwise_statement(shape, self.gathered(axis, index, d, len(d))),)
+
+
+@irdl_op_definition
+class ScatterAddOp(MsOp):
+    """x with the rows of `updates` added to its entries at `indices`, one after the other; of one element type.
+
+    Indices of any shape, signed integers, negative ones from the end; updates `[indices..., entry of x...]`. Composite:
+    a loop. The gradient of a gather. MindSpore TensorScatterAdd, ONNX ScatterND with reduction "add".
+    """
+
+    name = "ms.scatter_add"
+    EXAMPLE: ClassVar[str] = "5x4xT 3xi64 3x4xT"
+    x = operand_def(TensorType)
+    indices = operand_def(TensorType)
+    updates = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    def infer(self) -> Sequence[TensorType[Attribute]]:
+        dtype = self.expect_dtype(0, "a number")
+        self.expect_dtype(1, "a signed integer")
+        x, rows = self.shape(0), (*self.shape(1), *self.shape(0)[1:])
+        if not x or x[0] == 0:
+            raise ShapeConflict(f"ms.scatter_add: operand 0 is {shape_text(x)}; it has no entries")
+        if not same_shape(self.shape(2), rows):
+            raise ShapeConflict(
+                f"ms.scatter_add: updates of {shape_text(self.shape(2))} do not fit x of {shape_text(x)} at "
+                f"{shape_text(self.shape(1))} places, which take {shape_text(rows)}"
+            )
+        if self.dtype(2) != dtype:
+            raise DtypeConflict(
+                f"ms.scatter_add: the updates have element type {self.dtype(2)}, but the entries have {dtype}",
+                help="convert them with ms.cast",
+            )
+        return (tensor_type(dtype, x),)
 
 
 @irdl_op_definition

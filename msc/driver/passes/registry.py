@@ -44,6 +44,7 @@ PASSES: dict[str, str] = {
     "fold-batch-norm": "msc.graph.simplify.fold_batch_norm:FoldBatchNorm",
     "fuse-blocks": "msc.lowering.cpu.outline.fuse_blocks:FuseBlocks",
     "fuse-pads": "msc.graph_kernel.fusion.fuse_pads:FusePads",
+    "grad": "msc.graph.autodiff.grad:Grad",
     "hand-over-blocks": "msc.graph_kernel.hand_over_blocks:HandOverBlocks",
     "hoist-invariants": "msc.graph.weights.hoist_invariants:HoistInvariants",
     "hoist-parameters": "msc.graph.weights.hoist_parameters:HoistParameters",

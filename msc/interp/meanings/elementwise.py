@@ -98,6 +98,7 @@ UNARY: dict[str, Callable[[Array], Array]] = {
     "is_nan": np.isnan,
     "is_inf": np.isinf,
     "identity": lambda x: x,
+    "stop_gradient": lambda x: x,
 }
 
 BINARY: dict[str, Callable[[Array, Array], Array]] = {

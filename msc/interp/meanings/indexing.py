@@ -47,6 +47,14 @@ def _set_entry(op: MsOp, x: Array, index: Array, value: Array) -> Array:
     return result
 
 
+@meaning("scatter_add")
+def _scatter_add(op: MsOp, x: Array, indices: Array, updates: Array) -> Array:
+    """X with each row of `updates` added to the entry that its index chooses."""
+    result = x.copy()
+    np.add.at(result, _checked(op, indices, len(x)), updates)
+    return result
+
+
 def _checked(op: MsOp, indices: Array, size: int) -> Array:
     """Indices counted from the front. Raises MSC0610 for one outside the dimension."""
     wide = indices.astype(np.int64)

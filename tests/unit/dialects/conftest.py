@@ -134,6 +134,19 @@ CASES: list[tuple[str, str]] = [
     ("ms.gather_elements %0, %1 {axis = 1}", "3x4xf32 2x5xi64"),
     ("ms.entry %0, %1", "3x4xf32 i64"),
     ("ms.set_entry %0, %1, %2", "3x4xf32 i64 4xf32"),
+    ("ms.scatter_add %0, %1, %2", "5x4xf32 3xi64 3x4xf32"),
+    ("ms.scatter_add %0, %1, %2", "3xi32 2x2xi32 2x2xi32"),
+    ("ms.stop_gradient %0", "3x4xf32"),
+    (
+        "ms.compute %0 {shape = [4], dtype = f32, "
+        'statements = "for i < 4, k < 3: r0[i] = reduce_add(mul(x0.f32[i, k], f32(2.0)))"}',
+        "4x3xf32",
+    ),
+    (
+        "ms.compute %0, %1 {shape = [6], dtype = f32, statements = "
+        '"for i < 6: r0[i] = f32(0.0); for i < 4, k < 3: r0[i + k] = update_add(mul(x0.f32[i], x1.f32[k]))"}',
+        "4xf32 3xf32",
+    ),
     ("ms.one_hot %0 {depth = 3, axis = 0, on_value = 2.0, off_value = -1.0, dtype = f32}", "2x4xi64"),
     ("ms.one_hot %0 {depth = 3, dtype = i8}", "4xi32"),
     ("ms.iota {shape = [2, 3], axis = 1, dtype = i64}", ""),

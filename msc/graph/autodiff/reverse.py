@@ -1,0 +1,162 @@
+"""Reverse mode: from the gradients of values to those of what they were computed from, one operation after the other.
+
+`Reverse` walks a block backwards. It holds a gradient for each value that something asks for (`active`: what depends
+on the variables, through floats), adds up what the uses of a value give, and asks for each operation's rule: a formula of
+the table, the derivative of its compute definition, or, of a composite one without a formula, those of its expansion.
+Loops, branches and calls have rules of their own (`control_flow`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TypeAlias
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from msc.dialects.element_types import dtype_name
+from msc.dialects.ms.base import BasicOp, MsOp
+from msc.dialects.ms.elementwise import StopGradientOp
+from msc.graph.autodiff.derived import derived_gradient
+from msc.graph.autodiff.emitting import GradientEmitter
+from msc.graph.autodiff.registry import rule_of
+from msc.graph_kernel.expanders import expander_of
+from msc.graph_kernel.expanders.emitter import CompositeEmitter
+from msc.ir.locations import set_location, source_location
+from msc.ir.typed import tensor_type
+from msc.poly.adjoint import NoAdjoint
+from msc.poly.derivative import is_float
+from msc.support.diagnostics import Diagnostic, MscError
+
+Control: TypeAlias = "Callable[[Reverse, Operation], None]"
+
+
+def is_variable(value: SSAValue) -> bool:
+    """Whether a value can have a gradient: a tensor of floats."""
+    return has_gradient(value.type)
+
+
+def has_gradient(type_: Attribute) -> bool:
+    """Whether a type is one of tensors of floats."""
+    return isinstance(type_, TensorType) and is_float(dtype_name(tensor_type(type_).element_type) or "i1")
+
+
+class Reverse:
+    """Gradients of values while they are collected, from last to first."""
+
+    def __init__(self, emit: GradientEmitter, active: set[SSAValue]) -> None:
+        self.emit = emit
+        self.active = active
+        """The values that depend on a variable; others get no gradient."""
+        self.gradients: dict[SSAValue, SSAValue] = {}
+        self.special: dict[Operation, Callable[[Reverse], None]] = {}
+        """Operations whose gradients somebody else writes: the `bprop` of a Cell."""
+
+    def add(self, value: SSAValue, part: SSAValue | None) -> None:
+        """A use of a value gives a part of its gradient."""
+        if part is not None and value in self.active:
+            self.gradients[value] = self.emit.added(self.gradients.get(value), part)
+
+    def of(self, value: SSAValue) -> SSAValue:
+        """The gradient of a value that has been collected; zeros if nothing depends on it."""
+        found = self.gradients.get(value)
+        return self.emit.zeros(value.type) if found is None else found
+
+    def run(self, ops: Iterable[Operation]) -> None:
+        """Walk operations of a block, given from first to last, backwards."""
+        for op in reversed(list(ops)):
+            if op in self.special:
+                self.emit.op = op
+                self.special[op](self)
+            elif any(r in self.gradients for r in op.results):
+                self.emit.op = op
+                self._differentiate(op)
+
+    def _differentiate(self, op: Operation) -> None:
+        if isinstance(op, MsOp):
+            parts = self.parts(op, [self.of(r) for r in op.results])
+            for operand, part in zip(op.operands, parts, strict=True):
+                self.add(operand, part)
+            return
+        from msc.graph.autodiff.control_flow import CONTROL
+
+        control = CONTROL.get(op.name)
+        if control is None:
+            raise refusal(op, f"{op.name} has no gradient")
+        control(self, op)
+
+    def parts(self, op: MsOp, gradients: Sequence[SSAValue]) -> Sequence[SSAValue | None]:
+        """What the operands of an operation get for the gradients of its results."""
+        emit = self.emit
+        emit.wanted = frozenset(k for k, v in enumerate(op.operands) if v in self.active)
+        rule = rule_of(type(op))
+        if rule is not None:
+            return rule(op, emit, *gradients)
+        if not op.is_basic:
+            return self._of_expansion(op, gradients)
+        assert isinstance(op, BasicOp)
+        try:
+            return derived_gradient(op, emit, gradients)
+        except NoAdjoint as error:
+            raise refusal(op, f"{op.name} has no gradient: {error}") from None
+
+    def _of_expansion(self, op: MsOp, gradients: Sequence[SSAValue]) -> Sequence[SSAValue | None]:
+        """Those of the basic operations that a composite one is, which are computed once more."""
+        expand = expander_of(type(op))
+        if expand is None:
+            raise refusal(op, f"{op.name} has no gradient")
+        writer = CompositeEmitter(op)
+        value = expand(op, writer)
+        made = writer.finished(value)
+        for new in made:
+            set_location(new, op.location)
+            self.emit.insert(new)
+        inner = Reverse(self.emit, set(v for v in op.operands if v in self.active))
+        inner.gradients[value] = gradients[0]
+        inner.active |= activity(made, inner.active)
+        inner.run(made)
+        self.emit.op = op
+        found: list[SSAValue | None] = []
+        for k, operand in enumerate(op.operands):
+            found.append(inner.gradients.get(operand) if operand not in op.operands[:k] else None)
+        return found
+
+
+def activity(ops: Iterable[Operation], variables: Collection[SSAValue]) -> set[SSAValue]:
+    """The values among the results of operations, in order, that depend on variables through tensors of floats."""
+    active = set(variables)
+    for op in ops:
+        if isinstance(op, StopGradientOp):
+            continue
+        if any(v in active for v in uses(op)):
+            active.update(r for r in op.results if is_variable(r))
+    return active
+
+
+def uses(op: Operation) -> Iterable[SSAValue]:
+    """The operands of an operation and what its regions use from outside."""
+    yield from op.operands
+    for region in op.regions:
+        for inner in region.walk():
+            yield from inner.operands
+
+
+def captured(op: Operation) -> list[SSAValue]:
+    """What the regions of an operation use that is defined outside of it, each once, in order of first use."""
+    inside = {v for region in op.regions for block in region.blocks for v in _defined(block)}
+    used = (v for region in op.regions for inner in region.walk() for v in inner.operands)
+    return list(dict.fromkeys(v for v in used if v not in inside))
+
+
+def _defined(block: Block) -> Iterable[SSAValue]:
+    yield from block.args
+    for op in block.ops:
+        yield from op.results
+        for region in op.regions:
+            for inner in region.blocks:
+                yield from _defined(inner)
+
+
+def refusal(op: Operation, message: str) -> MscError:
+    """The error of what cannot be differentiated."""
+    return MscError(Diagnostic("MSC0414", message, source_location(op)))

@@ -1,0 +1,117 @@
+"""`ms.compute` and operations like it: compute definitions, evaluated statement by statement over their whole boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.ir.affine import (
+    AffineBinaryOpExpr,
+    AffineBinaryOpKind,
+    AffineConstantExpr,
+    AffineDimExpr,
+    AffineExpr,
+)
+
+from msc.dialects.arrays import Array, numpy_dtype
+from msc.dialects.ms.base import BasicOp, MsOp
+from msc.interp.meanings.elementwise import erf, power, sigmoid, softplus, truncating_divide
+from msc.interp.registry import meaning
+from msc.poly.compute import Combine, Statement, identity
+from msc.poly.scalar import Apply, Cast, Constant, Index, Read, Scalar
+
+_SCALARS: Mapping[str, Callable[..., Any]] = {
+    **{"neg": np.negative, "abs": np.abs, "sign": np.sign, "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1},
+    **{"log": np.log, "log2": np.log2, "log1p": np.log1p, "sqrt": np.sqrt, "sin": np.sin, "cos": np.cos},
+    **{"tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh},
+    **{"tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "erf": erf},
+    **{"floor": np.floor, "ceil": np.ceil, "round": np.rint, "trunc": np.trunc, "isnan": np.isnan, "isinf": np.isinf},
+    **{"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": truncating_divide, "rem": np.fmod},
+    **{"mod": np.mod, "pow": power, "atan2": np.arctan2, "max": np.maximum, "min": np.minimum},
+    **{"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "not": np.invert},
+    **{"shl": np.left_shift, "shr": np.right_shift, "select": np.where},
+    **{"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater},
+    **{"ge": np.greater_equal, "rsqrt": lambda x: 1 / np.sqrt(x), "sigmoid": sigmoid, "softplus": softplus},
+}
+_COMBINERS: Mapping[Combine, np.ufunc] = {
+    **{"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum},
+    **{"and": np.bitwise_and, "or": np.bitwise_or},
+}
+
+
+@meaning("compute")
+def _compute(op: MsOp, *arrays: Array) -> Array:
+    assert isinstance(op, BasicOp)
+    return evaluate_statements(op.compute(), arrays, op.result_shape(), op.result_dtype())
+
+
+def evaluate_statements(
+    statements: Sequence[Statement], operands: Sequence[Array], shape: Sequence[int], dtype: str
+) -> Array:
+    """The tensor that statements write. Narrow floats are computed and summed in f32, as operands hold them."""
+    wide = np.dtype(np.float32) if dtype in ("f16", "bf16") else numpy_dtype(dtype)
+    result = np.zeros(tuple(shape), wide)
+    for statement in statements:
+        if 0 not in statement.extents:
+            _run(statement, operands, result)
+        elif statement.combine is not None and not statement.accumulate and result.size:
+            result[...] = identity(statement.combine, statement.body.dtype)
+    return result
+
+
+def _run(statement: Statement, operands: Sequence[Array], result: Array) -> None:
+    grid = np.ix_(*map(np.arange, statement.extents))
+    value = np.broadcast_to(_value(statement.body, grid, operands), statement.extents)
+    places = tuple(np.broadcast_to(_place(e, grid), statement.extents) for e in statement.write.results)
+    if statement.combine is None:
+        result[places] = value
+        return
+    if not statement.accumulate:
+        result[places] = identity(statement.combine, statement.body.dtype)
+    _COMBINERS[statement.combine].at(result, places, value)
+
+
+def _place(expr: AffineExpr, grid: Sequence[Array]) -> Any:
+    match expr:
+        case AffineConstantExpr():
+            return np.array(expr.value)
+        case AffineDimExpr():
+            return grid[expr.position]
+        case AffineBinaryOpExpr(kind, lhs, rhs):
+            a, b = _place(lhs, grid), _place(rhs, grid)
+            match kind:
+                case AffineBinaryOpKind.Add:
+                    return a + b
+                case AffineBinaryOpKind.Mul:
+                    return a * b
+                case AffineBinaryOpKind.FloorDiv:
+                    return a // b
+                case AffineBinaryOpKind.Mod:
+                    return a % b
+                case _:
+                    return -(-a // b)
+        case _:
+            raise TypeError(f"no place for {expr}")
+
+
+def _value(scalar: Scalar, grid: Sequence[Array], operands: Sequence[Array]) -> Any:
+    match scalar:
+        case Constant():
+            return np.array(scalar.value, _dtype(scalar.dtype))
+        case Index():
+            return np.asarray(_place(scalar.expr, grid)).astype(np.int64)
+        case Read():
+            indirect = {axis: _value(index, grid, operands) for axis, index in scalar.indirect}
+            places = [indirect.get(axis, _place(e, grid)) for axis, e in enumerate(scalar.index.results)]
+            return operands[scalar.operand][tuple(places)]
+        case Cast():
+            value = np.asarray(_value(scalar.arg, grid, operands))
+            return value.view(numpy_dtype(scalar.dtype)) if scalar.bits else value.astype(_dtype(scalar.dtype))
+        case Apply():
+            return _SCALARS[scalar.op](*(_value(a, grid, operands) for a in scalar.args))
+
+
+def _dtype(name: str) -> np.dtype[Any]:
+    """Of what is computed: narrow floats as f32."""
+    return np.dtype(np.float32) if name in ("f16", "bf16") else numpy_dtype(name)

@@ -1,0 +1,182 @@
+"""Derivatives of scalar bodies: what each read contributes to a change of the value, as scalars again.
+
+`adjoints(body, seed)` walks a body from its value to its reads (reverse mode); a read that occurs twice is given twice.
+Where a function has a kink, the derivative is the one that the field takes: 0 for |x| at 0, for max(x, c) at the
+constant c, and one half each for the maximum of two equal values. What is constant between jumps has none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeAlias
+
+from msc.poly.scalar import Apply, Cast, Constant, Index, Read, Scalar, apply
+
+Local: TypeAlias = Callable[[Apply], "tuple[Scalar | None, ...]"]
+"""From an applied operator to its derivative by each argument; None where there is none."""
+
+
+def number(value: float, like: Scalar) -> Constant:
+    """A literal of the element type of another scalar."""
+    return Constant(float(value), like.dtype)
+
+
+def _mul(a: Scalar, b: Scalar) -> Scalar:
+    return apply("mul", a, b)
+
+
+def _neg(a: Scalar) -> Scalar:
+    return apply("neg", a)
+
+
+def _inverse(a: Scalar) -> Scalar:
+    return apply("div", number(1, a), a)
+
+
+def _plus(a: Scalar, value: float) -> Scalar:
+    return apply("add", a, number(value, a))
+
+
+def _square(a: Scalar) -> Scalar:
+    return _mul(a, a)
+
+
+def _one_minus_square(a: Scalar) -> Scalar:
+    return apply("sub", number(1, a), _square(a))
+
+
+# Each takes x, the argument, and y, the value.
+_UNARY: Mapping[str, Callable[[Scalar, Scalar], Scalar]] = {
+    "neg": lambda x, y: number(-1, x),
+    "abs": lambda x, y: apply("sign", x),
+    "exp": lambda x, y: y,
+    "exp2": lambda x, y: _mul(y, number(math.log(2), x)),
+    "expm1": lambda x, y: _plus(y, 1),
+    "log": lambda x, y: _inverse(x),
+    "log2": lambda x, y: apply("div", number(1 / math.log(2), x), x),
+    "log1p": lambda x, y: _inverse(_plus(x, 1)),
+    "sqrt": lambda x, y: apply("div", number(0.5, x), y),
+    "rsqrt": lambda x, y: _mul(_mul(y, number(-0.5, x)), _square(y)),
+    "sin": lambda x, y: apply("cos", x),
+    "cos": lambda x, y: _neg(apply("sin", x)),
+    "tan": lambda x, y: _plus(_square(y), 1),
+    "asin": lambda x, y: apply("rsqrt", _one_minus_square(x)),
+    "acos": lambda x, y: _neg(apply("rsqrt", _one_minus_square(x))),
+    "atan": lambda x, y: _inverse(_plus(_square(x), 1)),
+    "sinh": lambda x, y: apply("cosh", x),
+    "cosh": lambda x, y: apply("sinh", x),
+    "tanh": lambda x, y: _one_minus_square(y),
+    "asinh": lambda x, y: apply("rsqrt", _plus(_square(x), 1)),
+    "acosh": lambda x, y: apply("rsqrt", _plus(_square(x), -1)),
+    "atanh": lambda x, y: _inverse(_one_minus_square(x)),
+    "erf": lambda x, y: _mul(apply("exp", _neg(_square(x))), number(2 / math.sqrt(math.pi), x)),
+    "sigmoid": lambda x, y: _mul(y, apply("sub", number(1, x), y)),
+    "softplus": lambda x, y: apply("sigmoid", x),
+}
+
+
+def _larger(op: Apply) -> tuple[Scalar | None, ...]:
+    """Of max and min: the argument that is the value; of a constant, what lies strictly beyond it."""
+    a, b = op.args
+    beyond = "gt" if op.op == "max" else "lt"
+    zero, half, one = (number(v, a) for v in (0, 0.5, 1))
+    if isinstance(a, Constant):
+        return None, apply("select", apply(beyond, b, a), one, zero)
+    if isinstance(b, Constant):
+        return apply("select", apply(beyond, a, b), one, zero), None
+    tie = apply("eq", a, b)
+    by_a = apply("select", tie, half, apply("select", apply(beyond, a, b), one, zero))
+    return by_a, apply("sub", one, by_a)
+
+
+def _power(op: Apply) -> tuple[Scalar | None, ...]:
+    """At exponent 0 the power is constant, also for base 0; base 0 is constant for positive exponents."""
+    base, exponent = op.args
+    zero = number(0, base)
+    if isinstance(exponent, Constant):
+        by_base = None if exponent.value == 0 else _mul(exponent, _lower_power(base, exponent))
+        return by_base, None
+    slope = _mul(exponent, apply("pow", base, _plus(exponent, -1)))
+    by_base = apply("select", apply("eq", exponent, zero), zero, slope)
+    constant = apply("and", apply("eq", base, zero), apply("ge", exponent, zero))
+    return by_base, apply("select", constant, zero, _mul(op, apply("log", base)))
+
+
+def _lower_power(base: Scalar, exponent: Constant) -> Scalar:
+    lower = float(exponent.value) - 1
+    if lower == 0:
+        return number(1, base)
+    return base if lower == 1 else apply("pow", base, number(lower, base))
+
+
+def _arc_tangent(op: Apply) -> tuple[Scalar | None, ...]:
+    y, x = op.args
+    length = apply("add", _square(x), _square(y))
+    return apply("div", x, length), _neg(apply("div", y, length))
+
+
+_OTHERS: Mapping[str, Local] = {
+    "add": lambda op: (number(1, op), number(1, op)),
+    "sub": lambda op: (number(1, op), number(-1, op)),
+    "mul": lambda op: (op.args[1], op.args[0]),
+    "div": lambda op: (_inverse(op.args[1]), _neg(apply("div", op, op.args[1]))),
+    "rem": lambda op: (number(1, op), _neg(apply("trunc", apply("div", *op.args)))),
+    "mod": lambda op: (number(1, op), _neg(apply("floor", apply("div", *op.args)))),
+    "max": _larger,
+    "min": _larger,
+    "pow": _power,
+    "atan2": _arc_tangent,
+}
+
+DIFFERENTIABLE = frozenset(_UNARY) | frozenset(_OTHERS) | {"select"}
+"""Scalar operators with a derivative; all others are constant almost everywhere, or not of floats."""
+
+
+def is_float(dtype: str) -> bool:
+    """Whether an element type is a real number, which has derivatives: f16, bf16, f32, f64."""
+    return dtype[0] in "fb"
+
+
+def adjoints(body: Scalar, seed: Scalar) -> Iterator[tuple[Read, Scalar]]:
+    """Every read of a float that a body depends on smoothly, with the derivative of `seed * body` by it.
+
+    Reads inside indices that are data, and in conditions, have none.
+    """
+    match body:
+        case Read() if is_float(body.dtype):
+            yield body, seed
+        case Cast() if not body.bits and is_float(body.dtype) and is_float(body.arg.dtype):
+            yield from adjoints(body.arg, Cast(seed, body.arg.dtype) if body.dtype != body.arg.dtype else seed)
+        case Apply("select", (condition, a, b)) if is_float(a.dtype):
+            yield from adjoints(a, apply("select", condition, seed, number(0, seed)))
+            yield from adjoints(b, apply("select", condition, number(0, seed), seed))
+        case Apply() if is_float(body.dtype) and is_float(body.args[0].dtype):
+            for argument, local in zip(body.args, _locals(body), strict=True):
+                if local is not None:
+                    yield from adjoints(argument, _scaled(seed, local))
+        case Read() | Constant() | Index() | Apply() | Cast():
+            return
+
+
+def _locals(op: Apply) -> tuple[Scalar | None, ...]:
+    unary = _UNARY.get(op.op)
+    if unary is not None:
+        return (unary(op.args[0], op),)
+    other = _OTHERS.get(op.op)
+    return other(op) if other is not None else (None,) * len(op.args)
+
+
+def _scaled(seed: Scalar, local: Scalar) -> Scalar:
+    """Their product, without factors of one and minus one."""
+    if isinstance(local, Constant) and abs(local.value) == 1:
+        return seed if local.value > 0 else _neg(seed)
+    match local:
+        case Apply("div", (Constant(value=1), divisor)):
+            return apply("div", seed, divisor)
+        case Apply("select", (condition, Constant(value=1), Constant(value=0) as zero)):
+            return apply("select", condition, seed, zero)
+        case Apply("neg", (inner,)):
+            return _neg(_scaled(seed, inner))
+        case _:
+            return _mul(seed, local)
