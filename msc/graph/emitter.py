@@ -28,7 +28,7 @@ class Emitter(OperationBuilder[Value]):
     A number as operand is a constant of rank 0 of the element type of the last tensor among the operands.
     """
 
-    def __init__(self, op: MsOp) -> None:
+    def __init__(self, op: Operation) -> None:
         super().__init__(Value)
         self.op = op
         self.ops: list[Operation] = []

@@ -1,9 +1,9 @@
 """Statements as text that is read back: `for i < 4, k < 3: r0[i] = reduce_add(mul(x0.f32[i, k], f32(2.0)))`.
 
-Operands are `x0`, `x1`, ..., results `r0`, ...; a read names its element type, a literal is a call of its type. `index(e)`
-is an index as a number, `at(s)` in an index is one that is data, `cast(f16, s)` converts and `bits(i32, s)` keeps the bits.
-`reduce_add` starts from the neutral element, `update_add` from what is there. Indices are affine: `2 * i + k`, `i // 2`.
-The grammar is Python's, whose parser reads it.
+Operands are `x0`, `x1`, ..., results `r0`, ...; a read names its element type, a literal is a call of its type.
+`index(e)` is an index as a number, `at(s)` in an index is one that is data; `cast(f16, s)` converts, and `bits(i32, s)`
+keeps the bits. `reduce_add` starts from the neutral element, `update_add` from what is there. Indices are affine:
+`2 * i + k`, `i // 2`. The grammar is Python's, whose parser reads it.
 """
 
 from __future__ import annotations

@@ -66,9 +66,7 @@ class ComputeOp(BasicOp):
         for read in reads(statement.body):
             if read.operand >= len(self.operands) or read.dtype != self.dtype(read.operand):
                 raise InvalidAttribute(f"ms.compute: `{text}` reads x{read.operand} as {read.dtype}, which it is not")
-            self._check_places(
-                statement, read.index.results, self.shape(read.operand), f"operand {read.operand}", text
-            )
+            self._check_places(statement, read.index.results, self.shape(read.operand), f"operand {read.operand}", text)
 
     def _check_places(self, statement: Statement, places: Sequence[object], shape: Shape, what: str, text: str) -> None:
         """Raise ShapeConflict if an iteration is outside of a tensor."""

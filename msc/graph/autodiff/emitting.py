@@ -24,7 +24,7 @@ class GradientEmitter(Emitter):
     """
 
     def __init__(self, op: Operation, sink: Callable[[Operation], object]) -> None:
-        super().__init__(op)  # pyright: ignore[reportArgumentType]
+        super().__init__(op)
         self._sink = sink
         self.wanted: frozenset[int] = frozenset()
         """The numbers of the operands of `op` whose gradients are asked for."""

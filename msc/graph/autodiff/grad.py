@@ -62,7 +62,9 @@ class Grad(ModulePass):
         functions = {f.sym_name.data: f for f in module.ops if isinstance(f, FuncOp) and f.body.blocks}
         name = self.function or next((f.sym_name.data for f in entries(module)), "main")
         if name not in functions:
-            raise MscError(Diagnostic("MSC0402", f"grad: there is no function @{name}", help=did_you_mean(name, functions)))
+            raise MscError(
+                Diagnostic("MSC0402", f"grad: there is no function @{name}", help=did_you_mean(name, functions))
+            )
         return functions[name]
 
 
@@ -94,7 +96,9 @@ class _Gradient:
         options, block, results = self._options, self._block, list(self._return.arguments)
         inputs = [self._argument(k) for k in options.inputs]
         parameters = self._parameters()
-        chosen = [self._result(k) for k in options.results or range(len(results)) if options.results or _is_float(results[k])]
+        chosen = [
+            self._result(k) for k in options.results or range(len(results)) if options.results or _is_float(results[k])
+        ]
         variables = [*inputs, *(op.results[0] for ops in parameters.values() for op in ops)]
         ops = [op for op in block.ops if op is not self._return]
         emit = GradientEmitter(self._return, lambda op: block.insert_op_before(op, self._return))
@@ -151,7 +155,9 @@ class _Gradient:
         more = len(self._block.args) - len(self._arguments)
         given = [_attributes(function.arg_attrs, k) for k in range(len(self._arguments))]
         if function.arg_attrs is not None:
-            function.arg_attrs = ArrayAttr([*given, *(DictionaryAttr({NAME: StringAttr(f"sens{k}")}) for k in range(more))])
+            function.arg_attrs = ArrayAttr(
+                [*given, *(DictionaryAttr({NAME: StringAttr(f"sens{k}")}) for k in range(more))]
+            )
         function.res_attrs = ArrayAttr(attributes)
         function.attributes.pop(STRUCTURE, None)
         last = ReturnOp(*results)
@@ -199,4 +205,4 @@ def _remove_dead(function: FuncOp) -> None:
 
 
 def _inside(function: FuncOp) -> Sequence[Operation]:
-    return [op for op in function.body.walk()]
+    return list(function.body.walk())

@@ -12,7 +12,6 @@ from typing import Any, TypeAlias, TypeVar
 from xdsl.ir import SSAValue
 
 from msc.dialects.ms.base import MsOp
-from msc.graph.autodiff.emitting import GradientEmitter
 
 Contributions: TypeAlias = Sequence[SSAValue | None]
 """What operands get, in their order; None for nothing."""
@@ -47,4 +46,3 @@ def rule_of(operation: type[MsOp]) -> Rule | None:
     for family in _FAMILIES:
         import_module(f"msc.graph.autodiff.rules.{family}")
     return _RULES.get(operation)
-

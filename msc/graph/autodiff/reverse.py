@@ -1,15 +1,15 @@
 """Reverse mode: from the gradients of values to those of what they were computed from, one operation after the other.
 
 `Reverse` walks a block backwards. It holds a gradient for each value that something asks for (`active`: what depends
-on the variables, through floats), adds up what the uses of a value give, and asks for each operation's rule: a formula of
-the table, the derivative of its compute definition, or, of a composite one without a formula, those of its expansion.
-Loops, branches and calls have rules of their own (`control_flow`).
+on the variables, through floats), adds up what the uses of a value give, and asks for each operation's rule: a formula
+of the table, the derivative of its compute definition, or, of a composite one without a formula, those of its
+expansion. Loops and branches have rules of their own (`control_flow`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -38,7 +38,9 @@ def is_variable(value: SSAValue) -> bool:
 
 def has_gradient(type_: Attribute) -> bool:
     """Whether a type is one of tensors of floats."""
-    return isinstance(type_, TensorType) and is_float(dtype_name(tensor_type(type_).element_type) or "i1")
+    return isinstance(type_, TensorType) and is_float(
+        dtype_name(tensor_type(cast(Attribute, type_)).element_type) or "i1"
+    )
 
 
 class Reverse:
@@ -111,7 +113,7 @@ class Reverse:
         for new in made:
             set_location(new, op.location)
             self.emit.insert(new)
-        inner = Reverse(self.emit, set(v for v in op.operands if v in self.active))
+        inner = Reverse(self.emit, {v for v in op.operands if v in self.active})
         inner.gradients[value] = gradients[0]
         inner.active |= activity(made, inner.active)
         inner.run(made)
@@ -157,6 +159,6 @@ def _defined(block: Block) -> Iterable[SSAValue]:
                 yield from _defined(inner)
 
 
-def refusal(op: Operation, message: str) -> MscError:
+def refusal(op: Operation, message: str, help_: str | None = None) -> MscError:
     """The error of what cannot be differentiated."""
-    return MscError(Diagnostic("MSC0414", message, source_location(op)))
+    return MscError(Diagnostic("MSC0414", message, source_location(op), help=help_))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,12 @@ from msc.interp.registry import meaning
 from msc.poly.compute import Combine, Statement, identity
 from msc.poly.scalar import Apply, Cast, Constant, Index, Read, Scalar
 
-_SCALARS: Mapping[str, Callable[..., Any]] = {
+
+def _rsqrt(x: Array) -> Array:
+    return 1 / np.sqrt(x)
+
+
+_SCALARS: Mapping[str, Any] = {
     **{"neg": np.negative, "abs": np.abs, "sign": np.sign, "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1},
     **{"log": np.log, "log2": np.log2, "log1p": np.log1p, "sqrt": np.sqrt, "sin": np.sin, "cos": np.cos},
     **{"tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh},
@@ -32,7 +37,7 @@ _SCALARS: Mapping[str, Callable[..., Any]] = {
     **{"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "not": np.invert},
     **{"shl": np.left_shift, "shr": np.right_shift, "select": np.where},
     **{"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater},
-    **{"ge": np.greater_equal, "rsqrt": lambda x: 1 / np.sqrt(x), "sigmoid": sigmoid, "softplus": softplus},
+    **{"ge": np.greater_equal, "rsqrt": _rsqrt, "sigmoid": sigmoid, "softplus": softplus},
 }
 _COMBINERS: Mapping[Combine, np.ufunc] = {
     **{"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum},

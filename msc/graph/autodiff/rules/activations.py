@@ -16,7 +16,7 @@ from msc.graph.autodiff.registry import Contributions, gradient
 
 @gradient(SoftmaxOp)
 def _softmax(op: SoftmaxOp, emit: GradientEmitter, g: SSAValue) -> Contributions:
-    """y (g - sum of g y): needs the result alone."""
+    """Y (g - sum of g y): needs the result alone."""
     y = op.results[0]
     product = emit(MulOp, g, y)
     total = emit(ReduceSumOp, product, axis=[op.int_("axis")], keep_dims=True)
@@ -25,7 +25,7 @@ def _softmax(op: SoftmaxOp, emit: GradientEmitter, g: SSAValue) -> Contributions
 
 @gradient(LogSoftmaxOp)
 def _log_softmax(op: LogSoftmaxOp, emit: GradientEmitter, g: SSAValue) -> Contributions:
-    """g - e^y sum of g."""
+    """G - e^y sum of g."""
     total = emit(ReduceSumOp, g, axis=[op.int_("axis")], keep_dims=True)
     return [emit(SubOp, g, emit(MulOp, emit(ExpOp, op.results[0]), total))]
 

@@ -116,7 +116,8 @@ def _max_pool(op: MaxPoolOp, emit: GradientEmitter, g: SSAValue) -> Contribution
         return [_to_first(op, op.x, op.results[0], g, emit)]
     pad = [(b, e + more) for (b, e), more in zip(op.padding(), op.overhang(), strict=True)]
     padded = emit.pad_spatial(op.x, pad, float("-inf"))
-    basic = type(op)(padded, **{k: list(op.ints(k)) for k in ("kernel_size", "stride", "dilation")})
+    sizes: dict[str, list[int]] = {k: list(op.ints(k)) for k in ("kernel_size", "stride", "dilation")}
+    basic = type(op)(padded, result_types=None, **sizes)
     gradient_ = _to_first(basic, padded, op.results[0], g, emit)
     basic.erase()
     return [emit.pad_spatial(gradient_, [(-b, -e) for b, e in pad])]

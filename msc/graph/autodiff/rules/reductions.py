@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 
 from xdsl.ir import SSAValue
@@ -106,5 +105,3 @@ def _cumulative_sum(op: CumsumOp, emit: GradientEmitter, g: SSAValue) -> Contrib
     """The sums from the other end."""
     flags = {"exclusive": op.flag("exclusive"), "reverse": not op.flag("reverse")}
     return [emit(CumsumOp, g, axis=op.int_("axis"), **flags)]
-
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from xdsl.ir import SSAValue
@@ -20,7 +21,7 @@ def _scatter_add(op: ScatterAddOp, emit: Emitter) -> SSAValue:
     places = emit.reshape(op.indices, [count])
     rows = emit.reshape(op.updates, [count, *entry])
 
-    def add(inner: Emitter, number: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
+    def add(inner: Emitter, number: SSAValue, carried: Sequence[SSAValue]) -> list[SSAValue]:
         place = inner(EntryOp, places, number)
         row = inner(AddOp, inner(EntryOp, carried[0], place), inner(EntryOp, rows, number))
         return [inner(SetEntryOp, carried[0], place, row)]

@@ -14,7 +14,17 @@ from msc.graph.emitter import Emitter
 Op = TypeVar("Op", bound=MsOp)
 Expander: TypeAlias = Callable[[Op, Emitter], SSAValue]
 
-_FAMILIES = ("activations", "softmax", "normalisation", "linear", "convolution", "pooling", "reductions", "shapes", "indexing")
+_FAMILIES = (
+    "activations",
+    "softmax",
+    "normalisation",
+    "linear",
+    "convolution",
+    "pooling",
+    "reductions",
+    "shapes",
+    "indexing",
+)
 _EXPANDERS: dict[type[MsOp], Expander[MsOp]] = {}
 
 

@@ -24,7 +24,7 @@ FLOATS = list({case: None for case in CASES if differentiable(case)})
 
 
 @pytest.mark.parametrize("case", FLOATS, ids=[" | ".join(case) for case in FLOATS])
-@pytest.mark.parametrize("order", (1, 2))
+@pytest.mark.parametrize("order", [1, 2])
 def test_gradients_are_those_of_central_differences(case: Case, order: int) -> None:
     module = module_of(case)
     rng = np.random.default_rng(7)
