@@ -70,7 +70,7 @@ class Reverse:
             if op in self.special:
                 self.emit.op = op
                 self.special[op](self)
-            elif any(r in self.gradients for r in op.results):
+            elif any(r in self.gradients for r in op.results) and any(v in self.active for v in uses(op)):
                 self.emit.op = op
                 self._differentiate(op)
 
