@@ -16,7 +16,7 @@ from msc.dialects.ms import arithmetic, comparison, elementwise, unary
 from msc.dialects.ms.base import BasicOp, MsOp
 from msc.dialects.ms.generic import ComputeOp, statements_text
 from msc.graph.autodiff.emitting import GradientEmitter
-from msc.graph_kernel.expanders.emitter import Emitter
+from msc.graph.emitter import Emitter
 from msc.poly.adjoint import Differentiated, adjoint
 from msc.poly.compute import Statement, affine_map, broadcast_map, dims
 from msc.poly.derivative import adjoints

@@ -12,7 +12,7 @@ from msc.dialects.ms.building import OperationT
 from msc.dialects.ms.movement import BroadcastToOp
 from msc.dialects.ms.reductions import ReduceSumOp
 from msc.dialects.ms.shapes import Shape, shape_of
-from msc.graph_kernel.expanders.emitter import Emitter
+from msc.graph.emitter import Emitter
 from msc.ir.locations import set_location
 from msc.ir.typed import tensor_type
 

@@ -17,9 +17,9 @@ from msc.dialects.ms.structure import GetParameterOp
 from msc.graph.autodiff.emitting import GradientEmitter
 from msc.graph.autodiff.registry import rule_of
 from msc.graph.autodiff.reverse import Reverse, activity, has_gradient
-from msc.graph_kernel.expanders import expander_of
-from msc.graph_kernel.expanders.emitter import CompositeEmitter
-from msc.graph_kernel.inline_calls import InlineCalls
+from msc.graph.emitter import CompositeEmitter
+from msc.graph.expand.expanders import expander_of
+from msc.graph.inline_calls import InlineCalls
 from msc.ir.entry import STRUCTURE, entries
 from msc.ir.locations import set_location, source_location
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean

@@ -20,8 +20,8 @@ from msc.dialects.ms.elementwise import StopGradientOp
 from msc.graph.autodiff.derived import derived_gradient
 from msc.graph.autodiff.emitting import GradientEmitter
 from msc.graph.autodiff.registry import rule_of
-from msc.graph_kernel.expanders import expander_of
-from msc.graph_kernel.expanders.emitter import CompositeEmitter
+from msc.graph.emitter import CompositeEmitter
+from msc.graph.expand.expanders import expander_of
 from msc.ir.locations import set_location, source_location
 from msc.ir.typed import tensor_type
 from msc.poly.adjoint import NoAdjoint

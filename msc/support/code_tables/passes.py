@@ -71,7 +71,7 @@ CODES: tuple[Code, ...] = (
         "MSC0414",
         "no gradient",
         "The pass `grad` met something that it cannot differentiate: a while loop that does not say how often it runs"
-        " at most (`ms.bound`), a loop whose number of iterations is not a constant, or an operation without a derivative."
-        " `ms.stop_gradient` in front of it makes a constant of what it reads.",
+        " at most (`ms.bound`), a loop whose number of iterations is not a constant, or an operation without a"
+        " derivative. `ms.stop_gradient` in front of it makes a constant of what it reads.",
     ),
 )
