@@ -34,7 +34,7 @@ EXACT = frozenset(
         "expand_dims flatten floor gather gather_elements get_parameter global_max_pool greater greater_equal identity "
         "is_inf is_nan less less_equal max_pool1d max_pool2d max_pool3d maximum minimum neg not_equal one_hot pad "
         "reduce_max reduce_min relu relu6 reshape resize_nearest reverse round select set_entry sign slice "
-        "space_to_depth split squeeze stack tile transpose tril triu trunc windows"
+        "space_to_depth split squeeze stack stop_gradient tile transpose tril triu trunc windows"
     ).split()
 )
 """Operations whose floats are floats of their operands, up to the sign, or whole numbers: there is nothing to round.

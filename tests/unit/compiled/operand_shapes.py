@@ -292,6 +292,33 @@ OTHERS: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("{axis = 2, matrix = [0.0, 0.0, 0.0, -1.0, 0.0, 0.0]}", "3x5x3xT"),
         ("{axis = 0, matrix = [1.0, -3.0, 0.5, -1.0, -3.0, -0.5]}", "3x1x2xT"),
     ),
+    "compute": (
+        (
+            '{shape = [9, 7], dtype = f32, statements = "for i < 9, j < 7: r0[i, j] = f32(1.0); '
+            'for i < 4, j < 5, k < 3: r0[2 * i + 1, j + k] = update_add(mul(x0.f32[i, j], x1.f32[k]))"}',
+            "4x5xf32 3xf32",
+        ),
+        (
+            '{shape = [33], dtype = f32, statements = "for i < 33, k < 65: r0[i] = reduce_max(x0.f32[i, 64 - k])"}',
+            "33x65xf32",
+        ),
+        (
+            '{shape = [], dtype = f32, statements = "for i < 7: r0[()] = reduce_add(cast(f32, index(3 * i + 1)))"}',
+            "",
+        ),
+        (
+            '{shape = [17], dtype = i32, statements = "for i < 17: r0[i] = select(lt(x0.i32[i // 2], i32(3)), '
+            'i32(-1), x0.i32[i % 9])"}',
+            "9xi32",
+        ),
+    ),
+    "scatter_add": (
+        ("", "5x4xT 3xI 3x4xT"),
+        ("", "3xT I T"),
+        ("", "7x33xT 2x3xI 2x3x33xT"),
+        ("", "1x2x5xT 9xI 9x2x5xT"),
+        ("", "6xT 2x2xI 2x2xT"),
+    ),
     "gather": (
         ("", "3xT I"),
         ("", "5xT 7xI"),

@@ -23,7 +23,7 @@ from tests.unit.dialects.conftest import CASES
 UNARY = (
     "neg abs sign exp expm1 log log1p sqrt rsqrt reciprocal square sin cos tan asin acos atan sinh cosh tanh "
     "asinh acosh atanh erf sigmoid softplus floor ceil round trunc relu is_nan is_inf identity logical_not bitwise_not "
-    "silu relu6 mish softsign selu hard_swish leaky_relu elu celu hard_sigmoid gelu"
+    "stop_gradient silu relu6 mish softsign selu hard_swish leaky_relu elu celu hard_sigmoid gelu"
 ).split()
 BINARY = (
     "add sub mul div floor_div mod rem pow maximum minimum equal not_equal less less_equal greater greater_equal atan2 "

@@ -32,7 +32,8 @@ EXACT = frozenset(
     f"ms.{name}"
     for name in (
         "neg abs sign identity logical_not bitwise_not is_nan is_inf floor ceil round trunc relu add sub mul div rem "
-        "mod floor_div maximum minimum select clip relu6 sqrt square reciprocal gather gather_elements entry set_entry "
+        "stop_gradient mod floor_div maximum minimum select clip relu6 sqrt square reciprocal gather "
+        "gather_elements entry set_entry "
         "one_hot iota tril triu reshape flatten squeeze expand_dims transpose broadcast_to concat stack split slice "
         "tile reverse pad dilate windows resize_nearest depth_to_space space_to_depth reduce_max reduce_min "
         "max_pool1d max_pool2d max_pool3d global_max_pool argmax argmin cast bit_cast"
@@ -60,7 +61,7 @@ def inputs(operation: str, types: str, seed: int) -> list[Array]:
     rng = np.random.default_rng(seed)
     name = operation.split()[0]
     arrays = [_array(name, operation, number, type_, rng) for number, type_ in enumerate(types.split())]
-    if name.startswith("ms.gather") or name.endswith("entry"):
+    if name.startswith("ms.gather") or name.endswith(("entry", "scatter_add")):
         places = min(arrays[0].shape) if name.startswith("ms.gather") else arrays[0].shape[0]
         arrays[1] = np.asarray(rng.integers(-places, places, arrays[1].shape), arrays[1].dtype)
     return arrays

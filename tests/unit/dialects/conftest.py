@@ -135,7 +135,7 @@ CASES: list[tuple[str, str]] = [
     ("ms.entry %0, %1", "3x4xf32 i64"),
     ("ms.set_entry %0, %1, %2", "3x4xf32 i64 4xf32"),
     ("ms.scatter_add %0, %1, %2", "5x4xf32 3xi64 3x4xf32"),
-    ("ms.scatter_add %0, %1, %2", "3xi32 2x2xi32 2x2xi32"),
+    ("ms.scatter_add %0, %1, %2", "3xi32 2x2xi64 2x2xi32"),
     ("ms.stop_gradient %0", "3x4xf32"),
     (
         "ms.compute %0 {shape = [4], dtype = f32, "

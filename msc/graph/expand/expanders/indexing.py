@@ -18,6 +18,8 @@ from msc.graph.graph_loops import index, loop_over
 @expander(ScatterAddOp)
 def _scatter_add(op: ScatterAddOp, emit: Emitter) -> SSAValue:
     count, entry = prod(emit.shape(op.indices)), emit.shape(op.x)[1:]
+    if count == 0:
+        return op.x
     places = emit.reshape(op.indices, [count])
     rows = emit.reshape(op.updates, [count, *entry])
 
