@@ -68,7 +68,10 @@ def evaluate_statements(
 def _run(statement: Statement, operands: Sequence[Array], result: Array) -> None:
     grid = np.ix_(*map(np.arange, statement.extents))
     value = np.broadcast_to(_value(statement.body, grid, operands), statement.extents)
-    places = tuple(np.broadcast_to(_place(e, grid), statement.extents) for e in statement.write.results)
+    if result.ndim == 0:  # a view with a place for the index
+        result = result.reshape(1)
+    exprs = statement.write.results or (AffineExpr.constant(0),)
+    places = tuple(np.broadcast_to(_place(e, grid), statement.extents) for e in exprs)
     if statement.combine is None:
         result[places] = value
         return

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-from msc.driver.registry import new_context
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
+from msc.driver.passes.registry import new_context
 from msc.graph.autodiff.grad import Grad
 from msc.interp import evaluate
 from tests.unit.compiled.programs import Case, parsed, program_text

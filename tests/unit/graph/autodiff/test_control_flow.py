@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from msc.driver.ir_dump import format_module
 from xdsl.dialects.func import FuncOp
 
 from msc.dialects.ms.shapes import shape_of
+from msc.driver.passes.ir_dump import format_module
 from msc.interp import evaluate
 from msc.ir.typed import tensor_type
 from tests.unit.compiled.programs import compiled, parsed
