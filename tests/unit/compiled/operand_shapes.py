@@ -303,8 +303,8 @@ OTHERS: Mapping[str, tuple[tuple[str, str], ...]] = {
             "33x65xf32",
         ),
         (
-            '{shape = [], dtype = f32, statements = "for i < 7: r0[()] = reduce_add(cast(f32, index(3 * i + 1)))"}',
-            "",
+            '{shape = [], dtype = f32, statements = "for i < 7: r0[()] = reduce_add(mul(x0.f32[i], cast(f32, index(i))))"}',
+            "7xf32",
         ),
         (
             '{shape = [17], dtype = i32, statements = "for i < 17: r0[i] = select(lt(x0.i32[i // 2], i32(3)), '
