@@ -155,9 +155,28 @@ def _through_accumulator(model: KernelModel, target: int) -> KernelModel:
         else:
             statements.append(statement)
         if number == last:
-            statements.append(_copy_out(statement, array, dtype, accumulator, target))
+            written = _written(model, sorted(moved), target)
+            statements += [_copy_out(s, array, dtype, accumulator, target) for s in written]
     arrays = (*model.arrays, Array(array.shape, dtype, "internal"))
     return KernelModel(arrays, tuple(statements), model.operations)
+
+
+def _written(model: KernelModel, moved: Sequence[int], target: int) -> list[KernelStatement]:
+    """Statements that between them write every place that those that were moved write, few of them.
+
+    One that writes the whole array is enough. Else it is the update, and what fills places beside it.
+    """
+    shape = model.arrays[target].shape
+    whole = affine_map(len(shape), dims(len(shape)))
+    statements = [model.statements[number] for number in moved]
+    for statement in statements:
+        if statement.combine is None and statement.extents == shape and statement.write == whole:
+            return [statement]
+    found: dict[tuple[tuple[int, ...], AffineMap], KernelStatement] = {}
+    for statement in statements:
+        kept, write = _without_reduced(statement.extents, statement.reduced, statement.write)
+        found.setdefault((tuple(statement.extents[d] for d in kept), write), statement)
+    return list(found.values())
 
 
 def _as(body: Scalar, dtype: str) -> Scalar:

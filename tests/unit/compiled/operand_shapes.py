@@ -303,7 +303,8 @@ OTHERS: Mapping[str, tuple[tuple[str, str], ...]] = {
             "33x65xf32",
         ),
         (
-            '{shape = [], dtype = f32, statements = "for i < 7: r0[()] = reduce_add(mul(x0.f32[i], cast(f32, index(i))))"}',
+            '{shape = [], dtype = f32, statements = "for i < 7: '
+            'r0[()] = reduce_add(mul(x0.f32[i], cast(f32, index(i))))"}',
             "7xf32",
         ),
         (

@@ -7,7 +7,9 @@ from math import prod
 
 from xdsl.ir import SSAValue
 
+from msc.dialects.element_types import NARROW_FLOATS, element_type
 from msc.dialects.ms.arithmetic import AddOp
+from msc.dialects.ms.elementwise import CastOp
 from msc.dialects.ms.entries import EntryOp, SetEntryOp
 from msc.dialects.ms.indexing import ScatterAddOp
 from msc.graph.emitter import Emitter
@@ -20,12 +22,17 @@ def _scatter_add(op: ScatterAddOp, emit: Emitter) -> SSAValue:
     count, entry = prod(emit.shape(op.indices)), emit.shape(op.x)[1:]
     if count == 0:
         return op.x
+    dtype = emit.dtype(op.x)
+    table, updates = op.x, op.updates
+    if dtype in NARROW_FLOATS:  # summed in f32 and rounded once
+        table, updates = (emit(CastOp, value, dtype=element_type("f32")) for value in (table, updates))
     places = emit.reshape(op.indices, [count])
-    rows = emit.reshape(op.updates, [count, *entry])
+    rows = emit.reshape(updates, [count, *entry])
 
     def add(inner: Emitter, number: SSAValue, carried: Sequence[SSAValue]) -> list[SSAValue]:
         place = inner(EntryOp, places, number)
         row = inner(AddOp, inner(EntryOp, carried[0], place), inner(EntryOp, rows, number))
         return [inner(SetEntryOp, carried[0], place, row)]
 
-    return loop_over(emit, (index(emit, 0), index(emit, count)), [op.x], add)[0]
+    summed = loop_over(emit, (index(emit, 0), index(emit, count)), [table], add)[0]
+    return emit(CastOp, summed, dtype=element_type(dtype)) if dtype in NARROW_FLOATS else summed
