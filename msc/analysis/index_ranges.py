@@ -50,17 +50,19 @@ class ValueRanges:
 
     def of(self, value: SSAValue) -> Range | None:
         """The values that a scalar takes; None if it is no integer."""
-        pending = [value]
+        pending, entered = [value], set[SSAValue]()
         while pending:
             last = pending[-1]
-            missing = [] if last in self._found else [v for v in _sources(last) if v not in self._found]
-            if not missing:
+            if last in self._found:
                 pending.pop()
-                self._found.setdefault(last, self._range(last))
-                continue
-            # A value that is computed of itself breaks the rule of dominance, which others report.
-            self._found |= {v: type_range(v.type) for v in missing if v in pending}
-            pending += [v for v in missing if v not in self._found]
+            elif last in entered:
+                self._found[last] = self._range(last)
+            else:
+                entered.add(last)
+                missing = [v for v in _sources(last) if v not in self._found]
+                # A value that is computed of itself breaks the rule of dominance, which others report.
+                self._found |= {v: type_range(v.type) for v in missing if v in entered}
+                pending += [v for v in missing if v not in entered]
         return self._found[value]
 
     def _range(self, value: SSAValue) -> Range | None:

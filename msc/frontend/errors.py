@@ -87,6 +87,21 @@ def user_places() -> Iterator[UserPlace]:
         frame = frame.f_back
 
 
+def is_msc(frame: FrameType) -> bool:
+    """Whether a frame runs msc's code, for itself and not in place of a user's that it reads."""
+    return frame.f_code.co_filename.startswith(_PACKAGE) and frame.f_code not in Readers.codes
+
+
+def is_user_code(frame: FrameType) -> bool:
+    """Whether a frame runs or reads code that belongs neither to msc nor to Python or a package."""
+    name = frame.f_code.co_filename
+    if frame.f_code in Readers.codes:
+        return True
+    compiled = name.endswith((".pyx", ".pxd")) or name.startswith(("<frozen", "<__array_function__"))
+    packaged = "site-packages" in name or "dist-packages" in name
+    return not (compiled or packaged or name.startswith(_PACKAGE) or _is_standard(name))
+
+
 def _is_standard(file: str) -> bool:
     """Whether a file belongs to Python itself, whose functions msc calls and is called by."""
     return file.startswith(_STANDARD_LIBRARY) and "site-packages" not in file

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from msc.frontend.boundary import publish_methods
 from msc.frontend.capture import INSTALLED, Symbol
 from msc.frontend.changes import Changes
 from msc.frontend.errors import ApiTypeError, ApiValueError
@@ -120,3 +121,7 @@ class ParameterTuple(tuple[Parameter, ...]):
         for copy in copies:
             copy.name = f"{prefix}.{copy.name}"
         return ParameterTuple(copies)
+
+
+publish_methods(Parameter, "Parameter")
+publish_methods(ParameterTuple, "ParameterTuple")

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from msc.frontend import dtypes
 from msc.frontend.arrays import array_of
+from msc.frontend.boundary import public, publish_methods
 from msc.frontend.capture import INSTALLED, Symbol
 from msc.frontend.dtypes import DType, DTypeLike, as_dtype, of_numpy
 from msc.frontend.errors import ApiAttributeError, ApiTypeError, ApiValueError, NeedsValue
@@ -273,12 +274,15 @@ class Tensor:
         def __or__(self, other: Tensor | Number) -> Tensor: ...
 
 
+publish_methods(Tensor, "Tensor", without=("of",))  # which every operation calls
+
+
 def tensor_method(*names: str) -> Callable[[FunctionT], FunctionT]:
     """Make a function, whose first argument is the tensor, a method of `Tensor` under each of `names`."""
 
     def attach(function: FunctionT) -> FunctionT:
         for name in names:
-            setattr(Tensor, name, function)
+            setattr(Tensor, name, public(function, f"Tensor.{name}"))
         return function
 
     return attach

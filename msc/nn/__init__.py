@@ -2,6 +2,7 @@
 
 # isort: off
 # fmt: off
+from msc.frontend.boundary import publish
 from msc.frontend.errors import missing_name
 from msc.nn.activation import (
     CELU, ELU, GELU, GLU, FastGelu, Hardtanh, HShrink, HSigmoid, HSwish, LeakyReLU, LogSigmoid, LogSoftmax, Mish,
@@ -53,6 +54,9 @@ __all__ = [
     "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer", "TripletMarginLoss", "Upsample",
     "ZeroPad2d", "get_activation",
 ]
+
+
+publish(globals(), __all__, "nn")
 
 
 def __getattr__(name: str) -> object:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
+from msc.frontend.boundary import public
 from msc.frontend.capture import INSTALLED
 from msc.frontend.changes import Changes
 from msc.frontend.dtypes import as_dtype
@@ -15,8 +16,24 @@ from msc.frontend.parameter import UNNAMED, Parameter, ParameterTuple
 from msc.frontend.tensor import Tensor
 from msc.support.diagnostics import did_you_mean
 
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
 _CAPTURE = "msc.driver.artifacts.cell_compilation"
 """What captures a cell whole: the driver stands above the cells, and is found by name as passes are."""
+
+
+def public_call(function: FunctionT) -> FunctionT:
+    """The boundary around calls of cells, whose arguments `construct` describes."""
+    return public(function, "Cell", _construct_of)
+
+
+def _construct_of(cell: Cell, *_: Any) -> Callable[..., Any]:
+    return cell.construct
+
+
+def public_initialiser(function: FunctionT) -> FunctionT:
+    """The boundary around what makes cells that have no `__init__` of their own."""
+    return public(function, "Cell")
 
 
 class Cell:
@@ -25,6 +42,7 @@ class Cell:
     An attribute's name is the name of the parameter or cell: `conv1.weight` is `weight` of the cell `conv1`.
     """
 
+    @public_initialiser
     def __init__(self, auto_prefix: bool = True, flags: Mapping[str, Any] | None = None) -> None:
         del flags
         if type(auto_prefix) is not bool:
@@ -40,6 +58,12 @@ class Cell:
         self.param_prefix = ""
         self.cls_name = type(self).__name__
 
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        """The layers of the library tell of wrong arguments in the words of the API."""
+        super().__init_subclass__(**keywords)
+        if cls.__module__.startswith("msc.") and "__init__" in vars(cls):
+            cls.__init__ = public(cls.__init__, cls.__name__)
+
     # Calling.
 
     def construct(self, *args: Any, **kwargs: Any) -> Any:
@@ -51,6 +75,7 @@ class Cell:
             or "define construct(self, ...); it says what the cell computes",
         )
 
+    @public_call
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if "_cells" not in self.__dict__:
             raise _not_initialised(self)

@@ -2,9 +2,11 @@
 
 # isort: off
 # fmt: off
+from msc.frontend.boundary import publish
 from msc.frontend.dtypes import (
     bfloat16, bool_, float16, float32, float64, int16, int32, int64, int8, uint16, uint32, uint64, uint8,
 )
+from msc.frontend.errors import missing_name
 from msc.frontend.tensor import Tensor
 from msc.numpy.creation import (
     all, amax, amin, any, arange, argmax, argmin, array, asarray, average, copy, count_nonzero, cumsum, diff,
@@ -231,3 +233,10 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+
+
+publish(globals(), __all__, "numpy")
+
+
+def __getattr__(name: str) -> object:
+    raise missing_name("msc.numpy", name, __all__)

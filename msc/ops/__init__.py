@@ -2,6 +2,7 @@
 
 # isort: off
 # fmt: off
+from msc.frontend.boundary import publish
 from msc.frontend.errors import missing_name
 from msc.frontend.parameter import Parameter, ParameterTuple
 from msc.frontend.tensor import Tensor
@@ -178,6 +179,9 @@ __all__ = [
     "unique", "unsorted_segment_sum", "unsqueeze", "unstack", "var", "var_mean", "vstack", "where", "xlogy",
     "zeros", "zeros_like",
 ]
+
+
+publish(globals(), __all__, "ops")
 
 
 def __getattr__(name: str) -> object:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from inspect import signature
 from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 
+from msc.frontend.boundary import public
 from msc.frontend.dtypes import DType
 from msc.frontend.errors import ApiAttributeError, ApiTypeError
 from msc.frontend.tensor import Tensor, concrete
@@ -18,6 +19,13 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 REGISTERED: dict[str, type[Primitive]] = {}
 """The operators of msc by name: what runs a primitive of a user that has the name of one."""
+
+
+def _described(primitive: Primitive, *_: Any) -> Callable[..., Any]:
+    """The function whose signature says what a call of a primitive takes."""
+    if isinstance(primitive, Operator):
+        return partial(type(primitive).FUNCTION, **{name: primitive.attrs[name] for name in primitive.DEFAULTS})
+    return getattr(primitive, "construct", None) or getattr(primitive, "vm_impl", primitive.__call__)
 
 
 class Primitive:
@@ -35,6 +43,15 @@ class Primitive:
         self.instance_name = name
         self.in_strategy: Any = None
         self.out_strategy: Any = None
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        """The operators of the library tell of wrong arguments in the words of the API."""
+        super().__init_subclass__(**keywords)
+        if cls.__module__.startswith("msc."):
+            if "__init__" in vars(cls):
+                cls.__init__ = public(cls.__init__, cls.__name__)
+            if "__call__" in vars(cls):
+                cls.__call__ = public(cls.__call__, cls.__name__, _described)
 
     def add_prim_attr(self, name: str, value: Any) -> Self:
         """Set an attribute."""
@@ -106,6 +123,10 @@ class Primitive:
     def __repr__(self) -> str:
         shown = {k: v for k, v in self.attrs.items() if k not in ("input_names", "output_names")}
         return f"Prim[{self.name}]" + (f"<{', '.join(f'{k}={v}' for k, v in shown.items())}>" if shown else "")
+
+
+Primitive.__init__ = public(Primitive.__init__, "Primitive")
+Primitive.__call__ = public(Primitive.__call__, "Primitive", _described)
 
 
 def several(result: Any) -> tuple[Any, ...]:

@@ -40,6 +40,7 @@ _TARGETS = {
     "scf": ("tests.fuzz.edited_stages", "EditedGraphs"),
     "loop": ("tests.fuzz.edited_stages", "EditedLoops"),
     "api": ("tests.fuzz.api_arguments", "ApiArguments"),
+    "library": ("tests.fuzz.library_calls", "LibraryCalls"),
     "artifact": ("tests.fuzz.artifacts", "Artifacts"),
 }
 _COMMANDS = ("cli", "environment")

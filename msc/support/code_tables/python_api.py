@@ -101,6 +101,12 @@ CODES: tuple[Code, ...] = (
         "A parameter of the checkpoint has another shape or element type than that of the net, or what is to be saved "
         "is no tensor. The message gives both.",
     ),
+    Code(
+        "MSC0833",
+        "call with wrong arguments",
+        "A function, operator, layer or method got arguments that it does not take, or that do not fit "
+        "together. The message names the argument, the help shows the signature; MSC_TRACEBACK=1 shows more.",
+    ),
     Code("MSC0832", "a module of the API has no such name", "`python -m msc.names` lists all names that exist here."),
     Code("MSC0825", "no such activation", "An activation is a name such as 'relu', a Cell or a function of a tensor."),
     *capture.CODES,

@@ -1,0 +1,119 @@
+"""The edge of the Python library: what a wrong call raises deep inside becomes an error in the words of the API.
+
+A right call is not looked at. Where one raises an exception that is none of ours, the arguments are compared with what
+the function's signature says that it takes, and the message names the one that does not fit.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable
+from functools import wraps
+from types import FrameType, FunctionType, TracebackType
+from typing import Any, TypeVar, cast
+
+from msc.frontend.errors import (
+    ApiError,
+    ApiIndexError,
+    ApiTypeError,
+    ApiValueError,
+    is_msc,
+    is_user_code,
+)
+from msc.support.diagnostics import MscError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+BARE = (ArithmeticError, AssertionError, AttributeError, BufferError, LookupError, RuntimeError, TypeError, ValueError)
+"""What Python and NumPy raise of wrong values; MSC's own errors are some of these as well."""
+
+_PACKAGE = "msc."
+_ASKED_BY_PYTHON = frozenset(
+    "__init__ __new__ __getitem__ __setitem__ __len__ __iter__ __contains__ __bool__ __int__ __float__ __index__ "
+    "__call__ __abs__ __neg__ __pos__ __invert__ __array__ __round__".split()
+)
+_OPERATORS = "add sub mul matmul truediv floordiv mod pow and or xor lshift rshift eq ne lt le gt ge".split()
+METHODS = _ASKED_BY_PYTHON | {f"__{prefix}{name}__" for name in _OPERATORS for prefix in ("", "r", "i")}
+"""The methods with a meaning of their own that a class of the library lets users reach."""
+
+
+def public(function: F, name: str, described: Callable[..., Any] | None = None) -> F:
+    """The function with the boundary around it; it is called `name` in messages.
+
+    `described` gives, from the arguments of a call, the function whose signature says what users pass; without
+    the arguments before those.
+    """
+
+    @wraps(function)
+    def called(*args: Any, **keywords: Any) -> Any:
+        try:
+            return function(*args, **keywords)
+        except BARE as error:
+            caller = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+            if isinstance(error, MscError) or _is_inside(caller) or _is_users(error.__traceback__):
+                raise
+            raised = _error(name, function, described, args, keywords, error)
+            raise raised from (error if os.environ.get("MSC_TRACEBACK") else None)
+
+    _CODES.add(cast(FunctionType, called).__code__)
+    return cast(F, called)
+
+
+_CODES: set[object] = set()
+"""The code of all boundaries: one object, as they are made in one place."""
+
+
+def publish(names: dict[str, Any], exported: Iterable[str], module: str) -> None:
+    """Put the boundary around every function that a module of the API exports, under each of its names."""
+    for name in exported:
+        value = names[name]
+        if isinstance(value, FunctionType) and value.__module__.startswith(_PACKAGE) and value.__code__ not in _CODES:
+            names[name] = public(value, f"{module}.{name}")
+
+
+def publish_methods(class_: type[Any], name: str, without: tuple[str, ...] = ()) -> None:
+    """Put the boundary around the methods that a class itself defines, but for those with a leading underscore."""
+    for key, value in list(vars(class_).items()):
+        wanted = key in METHODS if key.startswith("_") else key not in without
+        called = name if key in ("__init__", "__new__") else f"{name}.{key}"
+        if wanted and isinstance(value, staticmethod | classmethod):
+            bound = cast("staticmethod[..., Any] | classmethod[Any, ..., Any]", value)
+            setattr(class_, key, type(bound)(public(bound.__func__, called)))
+        elif wanted and isinstance(value, FunctionType) and value.__code__ not in _CODES:
+            setattr(class_, key, public(value, called))
+
+
+def _is_inside(frame: FrameType | None) -> bool:
+    """Whether a call comes from msc itself below another boundary, which knows what the user wrote."""
+    while frame is not None and is_msc(frame):
+        if frame.f_code in _CODES:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _is_users(traceback: TracebackType | None) -> bool:
+    """Whether an exception comes out of a user's own function, which the library called or reads."""
+    while traceback is not None:
+        if is_user_code(traceback.tb_frame):
+            return True
+        traceback = traceback.tb_next
+    return False
+
+
+def _error(
+    name: str,
+    function: Callable[..., Any],
+    described: Callable[..., Any] | None,
+    args: tuple[Any, ...],
+    keywords: dict[str, Any],
+    error: BaseException,
+) -> ApiError:
+    from msc.frontend.wrong_calls import explained
+
+    wrong = explained(name, function, described, args, keywords)
+    kind = ApiTypeError if wrong.is_type or isinstance(error, TypeError) else ApiValueError
+    if isinstance(error, IndexError) and not wrong.is_type:
+        kind = ApiIndexError
+    return kind("MSC0833", wrong.message, help=wrong.help)

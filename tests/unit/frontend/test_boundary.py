@@ -1,0 +1,69 @@
+"""Wrong calls of the library: an error of msc's, with the words of the API, at the user's line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import msc
+import msc.numpy
+from msc import MscError, Tensor, nn, ops
+from msc.frontend.boundary import BARE
+from tests.fuzz.api_arguments import Choices
+from tests.fuzz.library_calls import call, callables
+
+X = Tensor(np.ones((2, 3), np.float32))
+CALLS = 3000
+
+WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
+    (lambda: ops.concat(3), TypeError, "ops.concat: tensors is 3; it takes a sequence of Tensors"),  # pyright: ignore
+    (lambda: ops.sum(X, axiss=1), TypeError, "ops.sum has no argument 'axiss'"),  # pyright: ignore
+    (lambda: X.sum(dimm=1), TypeError, "Tensor.sum has no argument 'dimm'(.|\n)*did you mean 'dim'"),
+    (lambda: ops.add(X), TypeError, r"ops.add needs 'other'(.|\n)*add\(input, other, alpha=1\)"),  # pyright: ignore
+    (lambda: nn.Dense(3, 4, bias=1), TypeError, "Dense has no argument 'bias'(.|\n)*'has_bias'"),  # pyright: ignore
+    (lambda: nn.Dense(3, 4)(X, X), TypeError, "Dense takes 1 argument without a name, not 2"),
+    (lambda: nn.Tanh()(), TypeError, "Tanh needs 'x'"),
+    (lambda: nn.Tanh(axis=1), TypeError, "Tanh has no argument 'axis'"),  # pyright: ignore
+    (lambda: ops.roll(X, (1, 2), 0), ValueError, r"ops.roll cannot be computed: .* shape \(2, 3\).*shifts is \(1, 2\)"),
+    (lambda: ops.shape((1, 2)), TypeError, r"ops.shape: \w+ is \(1, 2\); it takes a Tensor"),  # pyright: ignore
+    (lambda: ops.Softmax()(X, X), TypeError, "Softmax"),
+    (lambda: msc.numpy.arange("a"), TypeError, "numpy.arange.*'a'"),  # pyright: ignore
+]
+
+
+@pytest.mark.parametrize(("wrong", "kind", "message"), WRONG)
+def test_the_message_names_what_is_wrong(wrong: Callable[[], Any], kind: type[Exception], message: str) -> None:
+    with pytest.raises(MscError, match=message) as caught:
+        wrong()
+    assert isinstance(caught.value, kind)
+    assert caught.value.diagnostics[0].location is not None
+    assert caught.value.diagnostics[0].location.file == __file__
+
+
+def test_errors_of_the_users_own_code_stay_what_they_are() -> None:
+    class Own(nn.Cell):
+        def construct(self, x: Tensor) -> Tensor:
+            raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        nn.SequentialCell(Own())(X)
+
+
+def test_random_calls_end_in_a_result_or_an_error_of_msc() -> None:
+    random, named = np.random.default_rng(7), callables()
+    names = sorted(named)
+    bare: list[str] = []
+    for _ in range(CALLS):
+        name, data = names[int(random.integers(len(names)))], random.bytes(30)
+        try:
+            call(name, named[name], Choices(data))
+        except MscError as error:
+            if error.diagnostics[0].code.startswith("MSC09"):
+                bare.append(f"{name}: {error}")
+        except BARE as error:
+            if str(error) != "no":  # what an object of the test raises, which belongs to the user
+                bare.append(f"{name} {data.hex()}: {type(error).__name__}: {error}")
+    assert not bare, "\n".join(bare)
