@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
@@ -36,7 +36,7 @@ _TYPES: Mapping[str, tuple[Any, str]] = {
     GK_PATTERN: (StringAttr, "a string"),
     GK_REASONS: (ArrayAttr[StringAttr], "a list of strings"),
     GK_SCHEDULE_REASONS: (ArrayAttr[StringAttr], "a list of strings"),
-    GK_FUNCTION: (StringAttr, "a string, the name of a function"),
+    GK_FUNCTION: (SymbolRefAttr, "a symbol, the name of a function"),
 }
 
 

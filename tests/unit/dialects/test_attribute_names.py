@@ -44,7 +44,7 @@ def test_names_of_attributes_stand_in_the_dialects_only() -> None:
         ('gk.reasons = "fused"', "a list of strings"),
         ("gk.reasons = [1 : i64]", "a list of strings"),
         ("gk.schedule_reasons = [1 : i64]", "a list of strings"),
-        ("gk.function = @relu", "a string, the name of a function"),
+        ('gk.function = "relu"', "a symbol, the name of a function"),
     ],
 )
 def test_an_attribute_of_a_kernel_of_another_type_is_refused(attribute: str, type_: str) -> None:
