@@ -38,12 +38,12 @@ class BlockProducts(ModulePass):
     Takes: a graph. Gives: in place of an `ms.matmul` of f32 with a right operand that is no constant a loop that
     carries the sums: each iteration adds the product of a block of columns of the left operand, which is stored by
     blocks, and of rows of the right. Without blocks a panel of columns has a line in every row; where these lie so far
-    apart that the second cache does not keep all of them, each tile of rows reads the panel from beyond it. A block
+    apart that L2 does not keep all of them, each tile of rows reads the panel from beyond it. A block
     stays there, and comes in as it lies in memory.
     Left alone: products whose rows one register tile takes, or that are so many that the right operand is packed;
-    sums that take much of the second cache; reductions with no block that divides them; few rows for more than one
+    sums that take much of L2; reductions with no block that divides them; few rows for more than one
     of `threads`; all where calls decide sizes.
-    Keeps: the meaning; sums are rounded block by block. Options: `target`, whose second cache decides, and `threads`.
+    Keeps: the meaning; sums are rounded block by block. Options: `target`, whose L2 decides, and `threads`.
     Run it after `block-attention` and before `cluster-kernels`.
     """
 

@@ -28,14 +28,14 @@ _Loop: TypeAlias = Mapping[int, int]
 
 @dataclass(frozen=True)
 class HandOverBlocks(ModulePass):
-    """Let kernels hand over their results a block at a time, where all of it would leave the second cache.
+    """Let kernels hand over their results a block at a time, where all of it would leave L2.
 
     Takes: kernels. Gives: the same kernels; of a chain of them, each the only reader of the one before, all but the
     last say along which axis of the result they are read block by block (`gk.block_axis`). One loop of all of them runs
     over it, outermost (`fuse-blocks` makes one function of the chain). The first kernel may reduce; those behind it
-    read nothing twice. What the loop does not divide is read for each block: it takes half of the second cache at most
+    read nothing twice. What the loop does not divide is read for each block: it takes half of L2 at most
     and no more than what is handed over, and with what is handed over and written, the chain would take more. Where
-    nothing is reduced, a block fits the first cache; a product is cut along its rows. Blocks are whole vectors.
+    nothing is reduced, a block fits L1; a product is cut along its rows. Blocks are whole vectors.
     Left alone: kernels that hand over blocks already (`winograd`), all where calls decide sizes, and all of several
     threads: each goes on with the rows that it wrote, and would fetch blocks along other axes from the others.
     Keeps: the meaning, bit by bit. Options: `target` and `threads`. Run it when layouts are decided.

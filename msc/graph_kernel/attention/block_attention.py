@@ -27,14 +27,14 @@ from msc.targets.catalogue import machine_named
 from msc.targets.machine import Machine
 
 BLOCKS = (64, 80, 96, 48)
-"""Queries and keys of a block, whole vectors, the best first: its matrices lie in the first cache together."""
+"""Queries and keys of a block, whole vectors, the best first: its matrices lie in L1 together."""
 LEAST_QUERIES = 16
 """Fewer would leave most lanes of a vector empty."""
 
 
 @dataclass(frozen=True)
 class BlockAttention(ModulePass):
-    """Compute attention a block of queries and keys at a time, where its scores would leave the second cache.
+    """Compute attention a block of queries and keys at a time, where its scores would leave L2.
 
     Takes: a graph with `softmax(Q K^T ...) V`, any elementwise work (scale, mask) on the scores and any weights behind
     the softmax. Gives: loops over batches, heads and blocks of queries around one over blocks of keys that carries the
@@ -42,7 +42,7 @@ class BlockAttention(ModulePass):
     that ever exists of them. Where blocks do not divide the queries or keys, a smaller block follows. Where a mask is
     known before a call, the loops over keys leave out the blocks that it hides (`visible_keys`).
     Left alone: scores that fit the cache, fewer queries than a vector has lanes, and all where calls decide sizes.
-    Keeps: the meaning; the order of sums differs. Option: `target`, whose second cache decides. Run it before
+    Keeps: the meaning; the order of sums differs. Option: `target`, whose L2 decides. Run it before
     `expand-composites`.
     """
 

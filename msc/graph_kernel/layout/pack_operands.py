@@ -77,7 +77,7 @@ class PackOperands(ModulePass):
     last filled up with zeros; each is read through a view at the kernel's border. Weights are packed at compile time
     (`hoist-parameters` afterwards); others by a kernel in front, where enough rows use them. An `ms.identity` in the
     kernel itself, which its schedule makes a panel at a time, takes the place of that where a panel finds room beside
-    the rows in the second cache, or no operand does, where rows of the caller's lie so that the first keeps few of
+    the rows in L2, or no operand does, where rows of the caller's lie so that L1 keeps few of
     them, and where calls decide sizes: views cannot cut what they leave open. Keeps: the meaning, bit by bit.
     Options: `target`, and `threads`, which share the panels.
     """
@@ -145,7 +145,7 @@ def _is_staged(op: MatrixProductOp, value: SSAValue, target: Machine, threads: i
 
 
 def _passes_by_again(op: MatrixProductOp, target: Machine, threads: int) -> bool:
-    """Whether all rows, which are read again for each panel, stay in the second cache, beside one of WIDE vectors.
+    """Whether all rows, which are read again for each panel, stay in L2, beside one of WIDE vectors.
 
     Threads share the panels evenly.
     """
@@ -157,9 +157,9 @@ def _passes_by_again(op: MatrixProductOp, target: Machine, threads: int) -> bool
 
 
 def _lies_badly(op: MatrixProductOp, value: SSAValue, target: Machine) -> bool:
-    """Whether rows of a panel share sets of the first cache, and may begin within a line, as the caller's arrays may.
+    """Whether rows of a panel share sets of L1, and may begin within a line, as the caller's arrays may.
 
-    Then each tile of rows reads all vectors anew from the second cache, each from two lines, of which prefetches ask
+    Then each tile of rows reads all vectors anew from L2, each from two lines, of which prefetches ask
     for one. Rows that are further apart are packed in any case.
     """
     *_, rows, columns = op.shape(1)

@@ -18,7 +18,7 @@ _PORTS = 2
 _SLIDING_SHARE, _PRODUCT_SHARE = 0.75, 0.6
 """Of the peak, that a sliding window and a product of matrices for each place reach."""
 _MEMORY, _BEYOND_L2, _L2 = 3.0, 10.0, 24.0
-"""Bytes a cycle that one core sustains from memory, from the third cache, from the second."""
+"""Bytes a cycle that one core sustains from memory, from L3, from L2."""
 _TRANSFORMATION = 4.0
 """Cycles to transform one vector of one place in a tile, there or back."""
 _WASTE = 1.125
@@ -76,7 +76,7 @@ def filtering_cycles(sizes: Sizes, tile: int, target: Machine) -> float:
 def cheapest_block(sizes: Sizes, tile: int, target: Machine, threads: int) -> int:
     """Rows of tiles that are transformed, multiplied and transformed back before the next ones, 0 for all at once.
 
-    What counts are the bytes from beyond the second cache for each thread. All at once, transformed tiles and their
+    What counts are the bytes from beyond L2 for each thread. All at once, transformed tiles and their
     products are written there and read again; in blocks, they stay, but each block reads the weights, unless these stay
     too. Of blocks that cost the same the smallest take the least memory.
     """

@@ -13,7 +13,7 @@ from msc.graph_kernel.block_products import BlockProducts
 from tests.unit.graph_kernel.graphs import function, random_inputs, results, run
 
 TARGET = "x86-64-v3"
-"""Its second cache of 512 KiB keeps 128 rows of 1024 elements."""
+"""Its L2 of 512 KiB keeps 128 rows of 1024 elements."""
 
 
 def product(rows: int, steps: int, columns: int, flags: str = "", dtype: str = "f32") -> tuple[str, str]:
@@ -43,8 +43,8 @@ def test_results_are_those_of_the_whole(rows: int, steps: int, columns: int) -> 
     [
         (product(8, 256, 1024), "one register tile reads all rows"),
         (product(128, 256, 1024), "the right operand is packed"),
-        (product(65, 256, 1024), "the sums take much of the second cache"),
-        (product(12, 128, 1024), "the second cache keeps all rows"),
+        (product(65, 256, 1024), "the sums take much of L2"),
+        (product(12, 128, 1024), "L2 keeps all rows"),
         (product(12, 256, 1000), "rows share few sets"),
         (product(12, 257, 1024), "no block divides a prime"),
         (product(12, 256, 1024, " {transpose_a = true}"), "the left operand lies the other way round"),

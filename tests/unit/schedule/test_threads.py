@@ -32,7 +32,7 @@ def product(rows: int, columns: int, depth: int) -> tuple[KernelModel, Plan]:
     [
         ((512, 512, 512), "m"),  # both have iterations enough: the outermost
         ((64, 1024, 64), "m"),  # eight iterations are enough for two threads
-        ((64, 4096, 512), "n"),  # but all threads would read all columns, which no second cache holds
+        ((64, 4096, 512), "n"),  # but all threads would read all columns, which no L2 holds
         ((48, 1024, 64), "m"),  # so are six, three for each
         ((40, 1024, 64), "n"),  # five are not
         ((24, 4096, 512), "n"),  # nor are three

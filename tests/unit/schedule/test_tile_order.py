@@ -12,7 +12,7 @@ from msc.schedule.tile_order import in_order
 from msc.targets.catalogue import machine_named
 
 TARGET = machine_named("x86-64-v4")
-"""Its second cache is of 1 MiB."""
+"""Its L2 is of 1 MiB."""
 
 
 def product(batch: int, rows: int, columns: int, depth: int) -> tuple[KernelModel, Member, tuple[Member, ...]]:
@@ -40,7 +40,7 @@ def product(batch: int, rows: int, columns: int, depth: int) -> tuple[KernelMode
         ((1, 64, 3136, 64), "m"),  # panels of 784 KiB beside rows of 16 KiB: vectors along the image
         ((1, 49, 2048, 512), "m"),  # weights of 4 MiB
         ((1, 1024, 512, 256), "n"),  # 512 KiB of panels, 1 MiB of rows
-        ((1, 128, 64, 64), "m"),  # everything in the second cache
+        ((1, 128, 64, 64), "m"),  # everything in L2
     ],
 )
 def test_what_is_read_again_is_small(sizes: tuple[int, int, int, int], innermost: str) -> None:

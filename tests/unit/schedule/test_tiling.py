@@ -1,4 +1,4 @@
-"""Register tiles of products: rows as registers hold and the first cache keeps, of two dimensions if need be."""
+"""Register tiles of products: rows as registers hold and L1 keeps, of two dimensions if need be."""
 
 from __future__ import annotations
 

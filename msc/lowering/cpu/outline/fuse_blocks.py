@@ -33,7 +33,7 @@ class FuseBlocks(ModulePass):
     run along these axes, and an iteration accesses what is handed over at its own elements only, one call stands for
     all. Its function has these loops once, around what stood in them, and of what is handed over one block exists at
     a time: for each thread that shares the loop, which then takes neighbouring blocks. An iteration of one loop may
-    be several of another. Blocks are local arrays where these take a sixteenth of the second cache at most: a stack
+    be several of another. Blocks are local arrays where these take a sixteenth of L2 at most: a stack
     lies in small pages, which slow larger ones down; others are scratch. Left alone: functions with other loops, a
     last one that writes where one before it reads, and those whose local arrays do not fit on a stack together. Those
     that are no longer called are gone. Options: `threads`, 1 for none, and `target`, whose cores they are where the

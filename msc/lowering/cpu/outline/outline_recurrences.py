@@ -36,7 +36,7 @@ class OutlineRecurrences(ModulePass):
     copies that states begin with; threads share the same loops of kernels as before. Loops that come out the same
     share a function. Left alone: loops that run an unknown number of times, that test conditions, carry scalars, read
     what iterations before them wrote without a copy that it begins with, call too many kernels, or hand over more in
-    an iteration than the second cache of `target` holds, or whose local arrays do not fit on its stack together.
+    an iteration than `target`'s L2 holds, or whose local arrays do not fit on its stack together.
     Functions that are no longer called are gone. Keeps: all results, bit by bit.
     """
 

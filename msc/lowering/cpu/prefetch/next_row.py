@@ -1,6 +1,6 @@
 """Rows that several loops read, one after the other: the last of them asks for the next row.
 
-The first loop over a row waits for memory, and those after it, which find the row in the first cache, leave memory
+The first loop over a row waits for memory, and those after it, which find the row in L1, leave memory
 idle. A softmax is such a kernel: the largest element, then the powers.
 """
 

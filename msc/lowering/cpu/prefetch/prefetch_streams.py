@@ -28,13 +28,13 @@ LINE_BYTES = 64
 
 @dataclass(frozen=True)
 class PrefetchStreams(ModulePass):
-    """Prefetch what register tiles stream from beyond the first cache of `target`.
+    """Prefetch what register tiles stream from beyond L1 of `target`.
 
     Takes kernels' functions with vectors. In the loop that runs around the unrolled loops of a register tile, the
-    vectors that all rows of the tile share are a stream; where more of it is read than the first cache keeps until it
+    vectors that all rows of the tile share are a stream; where more of it is read than L1 keeps until it
     is read again, each iteration gets `loop.prefetch`s of what a later one reads. The hardware sees the stream too,
     but it stops at every page, and so late that each row of vectors waits. Where the stream is one panel of an
-    operand that the second cache does not hold, the next panel is asked for as well (`next_panel`); so are the rows
+    operand that L2 does not hold, the next panel is asked for as well (`next_panel`); so are the rows
     of such an operand that the next tile reads (`next_tile`), and the next row where several loops read each
     (`next_row`). Keeps: all results.
     """

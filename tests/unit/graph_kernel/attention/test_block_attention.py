@@ -16,7 +16,7 @@ from tests.unit.graph_kernel.graphs import Array, function, random_inputs, resul
 
 TARGET = "x86-64-v3"
 SIZES = [(96, 320), (256, 333), (101, 320), (179, 179), (16, 2048)]
-"""Queries and keys, of six heads: more scores than the target's second cache takes, with blocks that divide and not."""
+"""Queries and keys, of six heads: more scores than the target's L2 takes, with blocks that divide and not."""
 
 BETWEEN = {
     "plain": ("", "%p = ms.softmax %s"),
