@@ -61,9 +61,9 @@ def compile(
     `threads` is 0 for one on each processor; `dims` gives sizes to open dimensions, or ranges such as `(1, 64)` or
     "1..64", within which each call decides by the shapes of its inputs; `march` is a CPU, `native` this one;
     `max_memory` is in bytes, or as "4G"; `tuned` is a file that `msc tune` wrote; `winograd` lets convolutions be
-    computed by minimal filtering; `flush_subnormals` takes zeros for subnormal numbers; `without` names optimisations
-    to turn off; `input_values` fixes inputs of an ONNX model, which then are inputs no more. A model that was compiled
-    before comes from the cache.
+    computed by Winograd's algorithm; `flush_subnormals` takes zeros for subnormal numbers; `without` names
+    optimisations to turn off; `input_values` fixes inputs of an ONNX model, which then are inputs no more. A model that
+    was compiled before comes from the cache.
 
     Where sizes are open that `dims` does not give, where the values of inputs decide shapes, and where no one library
     is right for all sizes of a range, the function is a `ModelOnCall`: it compiles at the first call of a kind.

@@ -38,7 +38,7 @@ _ALL = (
     Switch("sums", "long sums of f32 a block of their terms at a time", "block-sums"),
     Switch("vectors", "vector instructions", "vectorize", "enable=false"),
     Switch("views", "views moved away from between operations", "sink-views"),
-    Switch("winograd", "convolutions by minimal filtering", "winograd"),
+    Switch("winograd", "convolutions by Winograd transforms", "winograd"),
 )
 
 SWITCHES = {switch.name: switch for switch in _ALL}

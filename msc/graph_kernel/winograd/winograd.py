@@ -14,7 +14,7 @@ from msc.dialects.element_types import BYTES
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.convolution import Conv2dOp
 from msc.dialects.open_sizes import has_open_sizes
-from msc.graph_kernel.winograd.minimal_filtering import TAPS, TILES
+from msc.graph_kernel.winograd.transforms import TAPS, TILES
 from msc.graph_kernel.winograd.winograd_cost import Sizes, cheapest_block, cheapest_tile
 from msc.graph_kernel.winograd.winograd_kernels import WinogradKernels
 from msc.targets.catalogue import machine_named
@@ -22,7 +22,7 @@ from msc.targets.catalogue import machine_named
 
 @dataclass(frozen=True)
 class Winograd(ModulePass):
-    """Compute 3x3 convolutions by minimal filtering, where that takes less time.
+    """Compute 3x3 convolutions by Winograd transforms, where that takes less time.
 
     Takes: kernels. Gives: in place of a kernel around a dense f32 `ms.conv2d` of 3x3 taps, stride 1 and constant
     weights three kernels: overlapping tiles of the image are transformed, multiplied with the transformed weights (a

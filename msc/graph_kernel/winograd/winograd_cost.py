@@ -1,4 +1,4 @@
-"""Whether minimal filtering makes a convolution faster, by an analytical model; nothing is measured.
+"""Whether Winograd's algorithm makes a convolution faster, by an analytical model; nothing is measured.
 
 Products run at a share of the peak, weights stream from memory (those of a network do not stay in a cache), and the
 transformations cost some instructions and the traffic of what they write and the product reads again.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from msc.dialects.ms.convolution import Conv2dOp
-from msc.graph_kernel.winograd.minimal_filtering import TAPS, TILES
+from msc.graph_kernel.winograd.transforms import TAPS, TILES
 from msc.targets.machine import Machine
 
 _ELEMENT_BYTES = 4

@@ -23,8 +23,8 @@ from msc.dialects.ms.padding import PadOp
 from msc.dialects.ms.properties import to_attribute
 from msc.dialects.ms.structure import ConstantOp
 from msc.graph.emitter import Emitter
-from msc.graph_kernel.winograd.minimal_filtering import TAPS, Matrix, filtering_matrices
 from msc.graph_kernel.winograd.tile_axes import COLUMN, ROW, TileAxes
+from msc.graph_kernel.winograd.transforms import TAPS, Matrix, filtering_matrices
 from msc.ir.typed import static_shape
 
 Build = Callable[[Emitter, Sequence[SSAValue]], Sequence[SSAValue]]
@@ -77,7 +77,7 @@ class WinogradKernels:
         block.add_ops([*emit.ops, YieldOp(*results)])
         made = KernelOp(label, inputs, [v.type for v in results], Region(block))
         made.location = self._kernel.location
-        reason = f"ms.conv2d by minimal filtering, {self._tile} x {self._tile} results a tile"
+        reason = f"ms.conv2d by Winograd's algorithm, {self._tile} x {self._tile} results a tile"
         made.attributes[GK_REASONS] = ArrayAttr([StringAttr(reason)])
         self._insert([made])
         return made.results

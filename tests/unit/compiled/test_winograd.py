@@ -1,4 +1,4 @@
-"""Convolutions by minimal filtering through C: paddings, layouts, channels that fill no vector."""
+"""Convolutions by Winograd transforms through C: paddings, layouts, channels that fill no vector."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ MODELS = {
     "view": (VIEW, ("views",)),
 }
 """Small models on which optimisations do something: the scores of the attention and the rows of the product outgrow
-L2 of the target, the convolution is worth minimal filtering."""
+L2 of the target, the convolution is worth Winograd's algorithm."""
 
 SHAPES = {
     "first": (16, 16, 3, 3), "scale": (16,), "offset": (16,), "mean": (16,), "variance": (16,),

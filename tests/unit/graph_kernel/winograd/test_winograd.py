@@ -15,7 +15,7 @@ from msc.dialects.gk import KernelOp
 from msc.graph.expand.expand_composites import ExpandComposites
 from msc.graph.weights.hoist_parameters import HoistParameters
 from msc.graph_kernel.fusion.cluster_kernels import ClusterKernels
-from msc.graph_kernel.winograd.minimal_filtering import TAPS, TILES, Matrix, filtering_matrices, matrices_at
+from msc.graph_kernel.winograd.transforms import TAPS, TILES, Matrix, filtering_matrices, matrices_at
 from msc.graph_kernel.winograd.winograd import Winograd
 from msc.graph_kernel.winograd.winograd_cost import Sizes, cheapest_block, cheapest_tile
 from msc.ir.typed import static_shape
