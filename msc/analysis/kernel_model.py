@@ -19,16 +19,16 @@ from msc.dialects import gk, ms
 from msc.dialects.element_types import dtype_name
 from msc.dialects.ms.base import BasicOp
 from msc.dialects.ms.padding import PadOp
-from msc.dialects.open_sizes import constant_size, live_inputs, said_bounds
+from msc.dialects.open_sizes import constant_size, said_bounds, valid_inputs
 from msc.ir.errors import InvalidStructure
 from msc.ir.locations import location_of
 from msc.ir.typed import tensor_type
 from msc.poly.collapsing import collapsed
-from msc.poly.live import NotLive, over_symbols
-from msc.poly.live_statements import bounded
 from msc.poly.model import Array, ArrayKind, KernelModel, KernelStatement, statements_of, with_accumulators
 from msc.poly.moved_reads import with_moved_reads
 from msc.poly.scalar import Apply, Cast, Constant, Index, Read, Scalar
+from msc.poly.valid_extents import NotABox, over_symbols
+from msc.poly.valid_statements import bounded
 
 
 def kernel_model(kernel: gk.KernelOp) -> KernelModel:
@@ -37,10 +37,10 @@ def kernel_model(kernel: gk.KernelOp) -> KernelModel:
     Where something is reduced, dimensions that are run through together are one (`collapsing`), so that arrays may have
     fewer than their tensors; but for those that number blocks. Raises InvalidStructure where that leaves no loops.
     """
-    sizes, lives = live_inputs(kernel)
+    sizes, shapes = valid_inputs(kernel)
     try:
-        model = bounded(capacity_model(kernel), dict(enumerate(lives)), sizes)
-    except NotLive as problem:
+        model = bounded(capacity_model(kernel), dict(enumerate(shapes)), sizes)
+    except NotABox as problem:
         raise InvalidStructure(f"gk.kernel: {problem}") from problem
     if gk.KERNEL_BLOCKS in kernel.attributes or not any(s.combine for s in model.statements):
         return model

@@ -1,8 +1,8 @@
-"""Sizes that a call decides, as attributes: `ms.sizes = {batch = array<i64: 1, 64>}`, and live parts over them.
+"""Sizes that a call decides, as attributes: `ms.sizes = {batch = array<i64: 1, 64>}`, and valid parts over them.
 
 A module has the attribute if its entry's arguments name such sizes in `ms.dims`; shapes are then those of the largest.
-A kernel has `gk.sizes`, the same, and `gk.live`: for each input the factors of each dimension, as a map from the sizes,
-in alphabetical order, to the bound and the capacity of each factor.
+A kernel has `gk.sizes`, the same, and `gk.valid`: for each input the factors of each dimension, as a map from the
+sizes, in alphabetical order, to the bound and the capacity of each factor.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from xdsl.utils.hints import isa
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.attributes import MS_NAME
 from msc.ir.errors import InvalidStructure
-from msc.poly.live import Factor, LiveDim, LiveShape, Size, is_whole
+from msc.poly.valid_extents import Factor, Size, ValidExtent, ValidShape, is_whole
 
 SIZES = "ms.sizes"
 DIMENSIONS = "ms.dims"
 RANGE = "ms.range"
 CONSTANT = "ms.size"
 """Of a constant whose value is an expression over the sizes: a map from them to it."""
-LIVE = "ms.live"
-"""Of a result of the entry function, or of an `ms.iota`: the factors of each of its dimensions, as in `gk.live`."""
+VALID = "ms.valid"
+"""Of a result of the entry function, or of an `ms.iota`: the factors of each of its dimensions, as in `gk.valid`."""
 WHOLE = "ms.whole"
-"""Of a result that is written whole, or an argument that may be read anywhere, whatever part of it is live."""
-KERNEL_SIZES, KERNEL_LIVE = "gk.sizes", "gk.live"
+"""Of a result that is written whole, or an argument that may be read anywhere, whatever part of it is valid."""
+KERNEL_SIZES, KERNEL_VALID = "gk.sizes", "gk.valid"
 
 
 def module_sizes(module: ModuleOp) -> tuple[Size, ...]:
@@ -102,8 +102,8 @@ def named_dims(attributes: Mapping[str, Attribute], rank: int) -> tuple[str, ...
     return tuple([*names, *[""] * rank][:rank])
 
 
-def live_argument(shape: Sequence[int], names: Sequence[str], sizes: Sequence[Size]) -> LiveShape:
-    """The live part of an argument whose dimensions have these names."""
+def valid_argument(shape: Sequence[int], names: Sequence[str], sizes: Sequence[Size]) -> ValidShape:
+    """The valid part of an argument whose dimensions have these names."""
     position = {size.name: k for k, size in enumerate(sizes)}
     return tuple(
         (Factor(n, AffineExpr.dimension(position[name]) if name in position else None),)
@@ -111,40 +111,42 @@ def live_argument(shape: Sequence[int], names: Sequence[str], sizes: Sequence[Si
     )
 
 
-def live_tensor(attributes: Mapping[str, Attribute], shape: Sequence[int], sizes: Sequence[Size]) -> LiveShape:
-    """The live part of an argument or result of the entry function: `ms.live`, or what its dimensions are named."""
-    given = attributes.get(LIVE)
+def valid_tensor(attributes: Mapping[str, Attribute], shape: Sequence[int], sizes: Sequence[Size]) -> ValidShape:
+    """The valid part of an argument or result of the entry function: `ms.valid`, or what its dimensions are named."""
+    given = attributes.get(VALID)
     if isa(given, ArrayAttr[AffineMapAttr]):
         return tuple(_dim(map_.data) for map_ in given)
-    return live_argument(shape, named_dims(attributes, len(shape)), sizes)
+    return valid_argument(shape, named_dims(attributes, len(shape)), sizes)
 
 
-def live_attribute(live: LiveShape, sizes: Sequence[Size]) -> ArrayAttr[AffineMapAttr]:
+def valid_attribute(valid: ValidShape, sizes: Sequence[Size]) -> ArrayAttr[AffineMapAttr]:
     """The factors of each dimension."""
-    return ArrayAttr([_dim_attribute(dim, len(sizes)) for dim in live])
+    return ArrayAttr([_dim_attribute(dim, len(sizes)) for dim in valid])
 
 
-def set_live_inputs(kernel: KernelOp, lives: Sequence[LiveShape], sizes: Sequence[Size]) -> None:
-    """Note on a kernel what of its inputs is live; nothing where all is and no constant is one of a size."""
-    if all(is_whole(dim) for live in lives for dim in live) and not any(depends_on_sizes(op) for op in kernel.walk()):
+def set_valid_inputs(kernel: KernelOp, shapes: Sequence[ValidShape], sizes: Sequence[Size]) -> None:
+    """Note on a kernel what of its inputs is valid; nothing where all is and no constant is one of a size."""
+    if all(is_whole(dim) for valid in shapes for dim in valid) and not any(
+        depends_on_sizes(op) for op in kernel.walk()
+    ):
         kernel.attributes.pop(KERNEL_SIZES, None)
-        kernel.attributes.pop(KERNEL_LIVE, None)
+        kernel.attributes.pop(KERNEL_VALID, None)
         return
     kernel.attributes[KERNEL_SIZES] = sizes_attribute(sizes)
-    kernel.attributes[KERNEL_LIVE] = ArrayAttr([live_attribute(live, sizes) for live in lives])
+    kernel.attributes[KERNEL_VALID] = ArrayAttr([valid_attribute(valid, sizes) for valid in shapes])
 
 
-def live_inputs(kernel: KernelOp) -> tuple[tuple[Size, ...], tuple[LiveShape, ...]]:
-    """The sizes of a kernel and what of its inputs is live; nothing for a kernel of constant shapes."""
-    sizes, lives = read_sizes(kernel.attributes.get(KERNEL_SIZES)), kernel.attributes.get(KERNEL_LIVE)
+def valid_inputs(kernel: KernelOp) -> tuple[tuple[Size, ...], tuple[ValidShape, ...]]:
+    """The sizes of a kernel and what of its inputs is valid; nothing for a kernel of constant shapes."""
+    sizes, found = read_sizes(kernel.attributes.get(KERNEL_SIZES)), kernel.attributes.get(KERNEL_VALID)
     if not sizes:
         return (), ()
-    if not isa(lives, ArrayAttr[ArrayAttr[AffineMapAttr]]) or len(lives) != len(kernel.inputs):
-        raise InvalidStructure(f"{KERNEL_LIVE} does not give the factors of each dimension of each input")
-    return sizes, tuple(tuple(_dim(map_.data) for map_ in dims) for dims in lives)
+    if not isa(found, ArrayAttr[ArrayAttr[AffineMapAttr]]) or len(found) != len(kernel.inputs):
+        raise InvalidStructure(f"{KERNEL_VALID} does not give the factors of each dimension of each input")
+    return sizes, tuple(tuple(_dim(map_.data) for map_ in dims) for dims in found)
 
 
-def _dim_attribute(dim: LiveDim, sizes: int) -> AffineMapAttr:
+def _dim_attribute(dim: ValidExtent, sizes: int) -> AffineMapAttr:
     results: list[AffineExpr] = []
     for factor in dim:
         capacity = AffineConstantExpr(factor.capacity)
@@ -152,7 +154,7 @@ def _dim_attribute(dim: LiveDim, sizes: int) -> AffineMapAttr:
     return AffineMapAttr(AffineMap(sizes, 0, tuple(results)))
 
 
-def _dim(map_: AffineMap) -> LiveDim:
+def _dim(map_: AffineMap) -> ValidExtent:
     factors: list[Factor] = []
     for bound, capacity in zip(map_.results[::2], map_.results[1::2], strict=True):
         assert isinstance(capacity, AffineConstantExpr)
@@ -168,12 +170,12 @@ def constant_size(constant: Operation) -> AffineExpr | None:
 
 def depends_on_sizes(op: Operation) -> bool:
     """Whether an operation without operands gives something else at other sizes."""
-    return constant_size(op) is not None or LIVE in op.attributes
+    return constant_size(op) is not None or VALID in op.attributes
 
 
 def said_bounds(op: Operation) -> tuple[AffineExpr | None, ...]:
     """The bounds of the result's dimensions that an operation says itself; nothing where it says none."""
-    given = op.attributes.get(LIVE)
+    given = op.attributes.get(VALID)
     if not isa(given, ArrayAttr[AffineMapAttr]):
         return ()
     return tuple(_dim(map_.data)[0].bound for map_ in given)

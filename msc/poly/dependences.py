@@ -21,8 +21,8 @@ from xdsl.ir.affine import (
     AffineSymExpr,
 )
 
-from msc.poly.live import over_symbols
 from msc.poly.model import KernelModel, KernelStatement
+from msc.poly.valid_extents import over_symbols
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,9 @@ def tuple_of(index: int, rank: int) -> str:
     return f"S{index}[{', '.join(f'd{i}' for i in range(rank))}]"
 
 
-def domain_of(index: int, statement: KernelStatement, live: bool = False) -> str:
-    """The iteration domain of a statement, as isl text without braces; the live part ends at the bounds."""
-    ends = (limit(statement, d) if live else str(n) for d, n in enumerate(statement.extents))
+def domain_of(index: int, statement: KernelStatement, valid: bool = False) -> str:
+    """The iteration domain of a statement, as isl text without braces; the valid part ends at the bounds."""
+    ends = (limit(statement, d) if valid else str(n) for d, n in enumerate(statement.extents))
     box = " and ".join(f"0 <= d{i} < {end}" for i, end in enumerate(ends))
     return tuple_of(index, len(statement.extents)) + (f" : {box}" if box else "")
 
@@ -97,9 +97,9 @@ def domain(model: KernelModel) -> isl.UnionSet:
     return isl.UnionSet("{ " + "; ".join(domain_of(i, s) for i, s in enumerate(model.statements)) + " }")
 
 
-def live_domain(model: KernelModel) -> isl.UnionSet:
+def valid_domain(model: KernelModel) -> isl.UnionSet:
     """All iteration domains, for any sizes in their ranges."""
-    box = "; ".join(domain_of(i, s, live=True) for i, s in enumerate(model.statements))
+    box = "; ".join(domain_of(i, s, valid=True) for i, s in enumerate(model.statements))
     return isl.UnionSet(f"{parameters(model)}{{ {box} }}")
 
 

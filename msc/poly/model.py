@@ -10,8 +10,8 @@ from typing import Literal, TypeAlias
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from msc.poly.compute import Combine, Statement, affine_map, dims, identity
-from msc.poly.live import Size
 from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar, reads
+from msc.poly.valid_extents import Size
 
 ArrayKind: TypeAlias = Literal["input", "output", "internal"]
 
@@ -35,7 +35,7 @@ class KernelStatement:
     """A statement of the kernel; reads in `body` and `target` are positions in the kernel's arrays.
 
     `combine` is None for a plain write, else the statement updates what it writes. `bounds` end a dimension before its
-    extent where there is one: expressions over the kernel's sizes (`msc.poly.live_statements`).
+    extent where there is one: expressions over the kernel's sizes (`msc.poly.valid_statements`).
     """
 
     extents: tuple[int, ...]

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from xdsl.ir.affine import AffineExpr
 
 from msc.poly.dependences import isl_expr
-from msc.poly.live import over_symbols
 from msc.poly.model import KernelModel
 from msc.poly.plan import Member, Plan
+from msc.poly.valid_extents import over_symbols
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import islpy as isl
 
-from msc.poly.dependences import Dependences, live_domain, parameters, tuple_of
+from msc.poly.dependences import Dependences, parameters, tuple_of, valid_domain
 from msc.poly.model import KernelModel
 from msc.poly.outer_band import loop_row
 from msc.poly.plan import Group, Member, Plan
@@ -274,7 +274,7 @@ def _back_to(node: isl.ScheduleNode, depth: int) -> isl.ScheduleNode:
 def schedule_tree(model: KernelModel, plan: Plan) -> isl.Schedule:
     """The schedule tree of a plan. Raises ValueError for a plan that does not run each statement once."""
     _check_complete(model, plan)
-    unscheduled = isl.Schedule.from_domain(live_domain(model).intersect_params(_context(model, plan)))
+    unscheduled = isl.Schedule.from_domain(valid_domain(model).intersect_params(_context(model, plan)))
     if not model.statements:
         return unscheduled
     root = unscheduled.get_root().child(0)

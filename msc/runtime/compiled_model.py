@@ -16,7 +16,7 @@ from msc.runtime.cache import place_artifact
 from msc.runtime.calls import Calls, Pointers
 from msc.runtime.interface import CALLS_SYMBOL
 from msc.runtime.narrow_types import codes_of, narrow_dtype, values_of
-from msc.runtime.open_calls import live_specs, new_output, placed, sizes_of
+from msc.runtime.open_calls import new_output, placed, sizes_of, valid_specs
 from msc.runtime.output_memory import check_outputs, check_seconds
 from msc.runtime.program import Signature
 from msc.runtime.result_memory import Workspace, address_of, array_beside
@@ -194,7 +194,7 @@ class CompiledModel:
             return self._checker.check(given, {})
         given = tuple(convertible(a, t.name) for a, t in zip(given, self._signature.inputs, strict=True))
         sizes = sizes_of(self._signature, given)
-        checked = Checker(live_specs(self._signature.inputs, sizes)).check(given, {})
+        checked = Checker(valid_specs(self._signature.inputs, sizes)).check(given, {})
         return [placed(a, t) for a, t in zip(checked, self._signature.inputs, strict=True)]
 
     def call_into(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:

@@ -45,9 +45,9 @@ def _note(
         raise MscError(Diagnostic("MSC0603", f"{place}, expected {expected}, as in {where}"))
 
 
-def live_specs(tensors: Sequence[TensorSpec], sizes: Sequence[int]) -> list[TensorSpec]:
+def valid_specs(tensors: Sequence[TensorSpec], sizes: Sequence[int]) -> list[TensorSpec]:
     """The tensors with the shapes that a call of these sizes takes or gives."""
-    return [TensorSpec(t.name, t.c_name, t.dtype, t.live_shape(sizes)) for t in tensors]
+    return [TensorSpec(t.name, t.c_name, t.dtype, t.valid_shape(sizes)) for t in tensors]
 
 
 def placed(array: Array, tensor: TensorSpec) -> Array:
@@ -62,7 +62,7 @@ def placed(array: Array, tensor: TensorSpec) -> Array:
 
 def new_output(tensor: TensorSpec, sizes: Sequence[int]) -> Array:
     """Uninitialised memory for an output, of the shape that the call gives."""
-    shape = tensor.live_shape(sizes)
+    shape = tensor.valid_shape(sizes)
     if tensor.is_dense:
         return np.empty(shape, numpy_dtype(tensor.dtype))
     return np.empty(tensor.shape, numpy_dtype(tensor.dtype))[tuple(slice(n) for n in shape)]

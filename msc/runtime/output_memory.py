@@ -33,7 +33,7 @@ def check_outputs(
     seen = list(inputs)
     for item, tensor in zip(given, specs, strict=True):
         array = cast(Array, item) if isinstance(item, np.ndarray) else None
-        reason = _objection(array, tensor, tensor.live_shape(sizes))
+        reason = _objection(array, tensor, tensor.valid_shape(sizes))
         if array is None or reason is not None:
             raise _refused(f"memory for output '{tensor.name}' {reason}")
         if any(np.may_share_memory(array, other) for other in seen):

@@ -35,7 +35,7 @@ class SizeSpec:
 
 @dataclass(frozen=True)
 class Bound:
-    """The live part of a dimension: `(sum(coefficients * sizes) + constant) // divisor` elements."""
+    """The valid part of a dimension: `(sum(coefficients * sizes) + constant) // divisor` elements."""
 
     coefficients: tuple[int, ...]
     constant: int = 0
@@ -79,7 +79,7 @@ class TensorSpec:
     codes: str = ""
     result: int | None = None
 
-    def live_shape(self, sizes: Sequence[int]) -> tuple[int, ...]:
+    def valid_shape(self, sizes: Sequence[int]) -> tuple[int, ...]:
         """The shape that a call with these sizes takes or gives."""
         if not self.bounds:
             return self.shape
@@ -93,7 +93,7 @@ class TensorSpec:
 
     @property
     def is_dense(self) -> bool:
-        """Whether memory of its live part is enough: at most the first dimension is open."""
+        """Whether memory of its valid part is enough: at most the first dimension is open."""
         return not self.whole and not any(self.bounds[1:])
 
     @property

@@ -16,7 +16,7 @@ from msc.driver.options import CompileOptions
 from msc.runtime.arguments import Checker
 from msc.runtime.build import BuildOptions
 from msc.runtime.flags import WARNING_FLAGS
-from msc.runtime.open_calls import live_specs, sizes_of
+from msc.runtime.open_calls import sizes_of, valid_specs
 from msc.runtime.program import TensorSpec
 from tests.targets.machines import Host
 from tests.unit.compiled.processes import Array, Process, process
@@ -37,10 +37,10 @@ class Elsewhere:
         signature = self.process.signature
         given = Checker(signature.inputs).arranged(arrays, named)
         sizes = sizes_of(signature, given)
-        checked = Checker(live_specs(signature.inputs, sizes)).check(given, {})
+        checked = Checker(valid_specs(signature.inputs, sizes)).check(given, {})
         inputs = [_whole(array, tensor) for array, tensor in zip(checked, signature.inputs, strict=True)]
         outputs = zip(self.process.outputs(inputs, sizes), signature.outputs, strict=True)
-        return tuple(output[tuple(slice(n) for n in tensor.live_shape(sizes))] for output, tensor in outputs)
+        return tuple(output[tuple(slice(n) for n in tensor.valid_shape(sizes))] for output, tensor in outputs)
 
 
 def _whole(array: Array, tensor: TensorSpec) -> Array:

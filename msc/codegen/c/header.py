@@ -147,7 +147,7 @@ def _tensor_macros(macro: str, kind: str, tensor: TensorSpec, signature: Signatu
 
 
 def _shape_text(tensor: TensorSpec, signature: Signature) -> str:
-    """Sizes, and what of them is live where that depends on the call: `(batch of 64)x10`."""
+    """Sizes, and what of them is valid where that depends on the call: `(batch of 64)x10`."""
     bounds = tensor.bounds or (None,) * len(tensor.shape)
     names = [size.c_name for size in signature.sizes]
     parts = [

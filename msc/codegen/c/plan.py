@@ -15,11 +15,11 @@ from msc.dialects.loop import EntryOp
 from msc.dialects.loop.attributes import LOOP_OFFSET
 from msc.dialects.ms.attributes import MS_CODES, MS_DTYPE, MS_NAME, MS_ROLE
 from msc.dialects.ms.structure import ParameterOp
-from msc.dialects.open_sizes import WHOLE, argument_sizes, live_tensor
+from msc.dialects.open_sizes import WHOLE, argument_sizes, valid_tensor
 from msc.ir.donation import RESULT, STATE
 from msc.ir.entry import entries, find_entry
 from msc.poly.affine import linear_form
-from msc.poly.live import Size
+from msc.poly.valid_extents import Size
 from msc.runtime.program import Bound, SizeSpec, TensorSpec, WeightSlot
 from msc.support.diagnostics import Diagnostic, MscError
 
@@ -174,8 +174,8 @@ def _bounds(attributes: DictionaryAttr, shape: Sequence[int], plan: Plan) -> tup
     if not plan.sizes:
         return ()
     sizes = [Size(s.name, s.low, s.high) for s in plan.sizes]
-    live = live_tensor(attributes.data, shape, sizes)
-    found = tuple(None if dim[0].bound is None else _bound(dim[0].bound, len(sizes)) for dim in live)
+    valid = valid_tensor(attributes.data, shape, sizes)
+    found = tuple(None if dim[0].bound is None else _bound(dim[0].bound, len(sizes)) for dim in valid)
     return found if any(found) else ()
 
 

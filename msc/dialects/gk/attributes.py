@@ -40,8 +40,14 @@ _TYPES: Mapping[str, tuple[Any, str]] = {
 }
 
 
+_RENAMED: Mapping[str, str] = {"gk.live": "gk.valid"}
+"""Attributes of kernels by their former names."""
+
+
 def verify_kernel_attributes(attributes: Mapping[str, Attribute]) -> None:
-    """Raises VerifyException for an attribute of a kernel that is not of its type."""
+    """Raises VerifyException for an attribute of a kernel that is not of its type or has its former name."""
+    for name in _RENAMED.keys() & attributes.keys():
+        raise VerifyException(f"gk.kernel: '{name}' is called '{_RENAMED[name]}' now")
     for name, (type_, text) in _TYPES.items():
         if name in attributes and not isa(attributes[name], type_):
             raise VerifyException(f"gk.kernel: '{name}' is {text}")

@@ -46,7 +46,7 @@ _TENSOR: Mapping[str, Callable[[Attribute, Attribute], Problem]] = {
     "ms.dims": _dims,
     MS_DTYPE: _text,
     MS_ROLE: _any,
-    "ms.live": _any,
+    "ms.valid": _any,
     "ms.updates": _whole,
     "ms.result": _any,
     "ms.structure": _any,
@@ -56,6 +56,9 @@ _TENSOR: Mapping[str, Callable[[Attribute, Attribute], Problem]] = {
     "ms.sizes": _any,
 }
 """What an argument or a result of an entry function may say of itself."""
+
+_RENAMED: Mapping[str, str] = {"ms.live": "ms.valid"}
+"""Attributes by their former names."""
 
 _MODULE = (MS_WEIGHTS, "ms.sizes", "ms.structure", MS_ORIGIN, MS_PRODUCER)
 
@@ -103,7 +106,8 @@ def _of_one(
     function: FuncOp, sources: Mapping[str, str], place: str, name: str, value: Attribute, type_: Attribute
 ) -> Iterator[Diagnostic]:
     if name not in _TENSOR:
-        advice = did_you_mean(name, _TENSOR) or f"there are {', '.join(_TENSOR)}"
+        former = f"it is called '{_RENAMED[name]}' now" if name in _RENAMED else None
+        advice = former or did_you_mean(name, _TENSOR) or f"there are {', '.join(_TENSOR)}"
         yield _at(function, sources, f"{place}: there is no attribute '{name}'", advice, name)
         return
     problem = _TENSOR[name](value, type_)

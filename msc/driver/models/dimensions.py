@@ -17,7 +17,7 @@ from msc.dialects.open_sizes import DIMENSIONS, SIZES, sizes_attribute
 from msc.interp.inputs import arguments, declared, note_sizes
 from msc.ir.entry import find_entry
 from msc.ir.locations import source_location
-from msc.poly.live import Size
+from msc.poly.valid_extents import Size
 from msc.support.diagnostics import DecidedByCall, Diagnostic, MscError, did_you_mean
 
 

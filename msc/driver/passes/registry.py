@@ -48,7 +48,7 @@ PASSES: dict[str, str] = {
     "hand-over-blocks": "msc.graph_kernel.hand_over_blocks:HandOverBlocks",
     "hoist-invariants": "msc.graph.weights.hoist_invariants:HoistInvariants",
     "hoist-parameters": "msc.graph.weights.hoist_parameters:HoistParameters",
-    "infer-live-sizes": "msc.graph_kernel.infer_live_sizes:InferLiveSizes",
+    "infer-valid-extents": "msc.graph_kernel.infer_valid_extents:InferValidExtents",
     "infer-shapes": "msc.graph.shapes.infer_shapes:InferShapes",
     "inline-calls": "msc.graph.inline_calls:InlineCalls",
     "lift-sizes": "msc.graph.shapes.lift_sizes:LiftSizes",

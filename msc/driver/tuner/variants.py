@@ -20,7 +20,7 @@ from xdsl.ir import Block, Region
 
 from msc.dialects.gk import KernelOp
 from msc.dialects.gk.attributes import GK_SCHEDULE
-from msc.dialects.open_sizes import set_live_inputs
+from msc.dialects.open_sizes import set_valid_inputs
 from msc.driver.compile import compile_read, generate_c
 from msc.driver.models.model_outputs import Tolerance
 from msc.driver.models.reading_models import Model
@@ -96,7 +96,7 @@ def variants_module(kernel: KernelOp, plans: Sequence[Plan]) -> ModuleOp:
 def _with_plan(kernel: KernelOp, block: Block, plan: Plan) -> KernelOp:
     """The kernel on the block's arguments, at the largest of the sizes that calls decide."""
     copy = kernel.clone(value_mapper=dict(zip(kernel.inputs, block.args, strict=True)))
-    set_live_inputs(copy, [], ())
+    set_valid_inputs(copy, [], ())
     copy.attributes[GK_SCHEDULE] = ArrayAttr([StringAttr(line) for line in to_lines(plan)])
     return copy
 

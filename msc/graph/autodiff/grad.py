@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from msc.dialects.ms.attributes import MS_NAME
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.structure import GetParameterOp
 from msc.graph.autodiff.emitting import GradientEmitter
@@ -23,9 +24,6 @@ from msc.graph.inline_calls import InlineCalls
 from msc.ir.entry import STRUCTURE, entries
 from msc.ir.locations import set_location, source_location
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
-
-NAME = "ms.name"
-"""The attribute with the name of an argument or a result."""
 
 
 @dataclass(frozen=True)
@@ -151,12 +149,12 @@ class _Gradient:
         named = [_name(function.arg_attrs, k) or hint for k, hint in enumerate(hints)]
         gradients = [f"d_{named[k]}" for k in self._options.inputs] + [f"d_{name}" for name in parameters]
         kept = [_attributes(function.res_attrs, k) for k in range(values)] if self._options.value else []
-        attributes = [*kept, *(DictionaryAttr({NAME: StringAttr(name)}) for name in gradients)]
+        attributes = [*kept, *(DictionaryAttr({MS_NAME: StringAttr(name)}) for name in gradients)]
         more = len(self._block.args) - len(self._arguments)
         given = [_attributes(function.arg_attrs, k) for k in range(len(self._arguments))]
         if function.arg_attrs is not None:
             function.arg_attrs = ArrayAttr(
-                [*given, *(DictionaryAttr({NAME: StringAttr(f"sens{k}")}) for k in range(more))]
+                [*given, *(DictionaryAttr({MS_NAME: StringAttr(f"sens{k}")}) for k in range(more))]
             )
         function.res_attrs = ArrayAttr(attributes)
         function.attributes.pop(STRUCTURE, None)
@@ -191,7 +189,7 @@ def _attributes(given: ArrayAttr[DictionaryAttr] | None, number: int) -> Diction
 
 
 def _name(given: ArrayAttr[DictionaryAttr] | None, number: int) -> str | None:
-    found: Attribute | None = _attributes(given, number).data.get(NAME)
+    found: Attribute | None = _attributes(given, number).data.get(MS_NAME)
     return found.data if isinstance(found, StringAttr) else None
 
 

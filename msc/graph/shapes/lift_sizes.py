@@ -13,13 +13,13 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
-from msc.analysis.live_values import LiveValues
+from msc.analysis.valid_extents import ValidExtents
 from msc.dialects.arrays import dense_array
 from msc.dialects.ms.arithmetic import AddOp, MulOp
 from msc.dialects.ms.base import BasicOp
 from msc.dialects.ms.constants import constant_of
 from msc.dialects.ms.structure import ConstantOp
-from msc.dialects.open_sizes import LIVE, WHOLE, live_attribute, module_sizes
+from msc.dialects.open_sizes import VALID, WHOLE, module_sizes, valid_attribute
 from msc.graph.shapes.open_moves import with_computed_indices
 from msc.graph.shapes.size_comparison import Comparison, Differing, Sample, differs
 from msc.graph.shapes.size_expressions import Linear, linear, product
@@ -27,7 +27,7 @@ from msc.graph.shapes.size_numbers import numbers_of, of_sizes
 from msc.ir.entry import entries, find_entry
 from msc.ir.locations import source_location
 from msc.ir.typed import static_shape
-from msc.poly.live import Factor, Size
+from msc.poly.valid_extents import Factor, Size
 from msc.support.diagnostics import Diagnostic, MscError
 
 
@@ -37,10 +37,10 @@ class LiftSizes(ModulePass):
 
     Takes: basic operations with shapes of the largest sizes (`ms.sizes`), and `samples`: the same model at other sizes,
     as far through the compiler, given by the driver. Gives: the attribute `ms.size` on each constant whose value is
-    another at other sizes, but linear in them, and `ms.live` on each result of @main of which all is computed, whatever
-    the sizes, but less is meant; what moves elements along open axes becomes gathers (`open_moves`). Raises MSC0208 for
-    everything else in which the model at a sample is not the model here, restricted to what is live: other operations,
-    other indices, other parameters.
+    another at other sizes, but linear in them, and `ms.valid` on each result of @main of which all is computed,
+    whatever the sizes, but less is meant; what moves elements along open axes becomes gathers (`open_moves`). Raises
+    MSC0208 for everything else in which the model at a sample is not the model here, restricted to what is valid: other
+    operations, other indices, other parameters.
     """
 
     name = "lift-sizes"
@@ -62,8 +62,8 @@ class LiftSizes(ModulePass):
         functions = [find_entry(sample.module) for sample in self.samples]
         same = [function for function in functions if function is not None]
         moves = with_computed_indices(entry, same, [sample.sizes for sample in self.samples], sizes)
-        live = LiveValues(op, entry)
-        found = [Comparison(op, live, sample, moves) for sample in self.samples]
+        valid = ValidExtents(op, entry)
+        found = [Comparison(op, valid, sample, moves) for sample in self.samples]
         differing = [comparison.check() for comparison in found]
         _cut(entry, found, sizes, self.samples)
         _lift(differing, self.samples, [size.high for size in sizes])
@@ -136,10 +136,10 @@ def _cut(entry: FuncOp, found: Sequence[Comparison], sizes: Sequence[Size], samp
         numbers = linear(top, values, [s.sizes for s in samples], [size.high for size in sizes])
         if numbers is None:
             raise differs(results, f"a size of output {number} is no linear function of the sizes")
-        live = tuple(
+        valid = tuple(
             (Factor(n, numbers.expression(axis) if any(c[axis] for c in numbers.coefficients) else None),)
             for axis, n in enumerate(shape)
         )
         given = list(entry.res_attrs or [DictionaryAttr({})] * len(results.operands))
-        given[number] = DictionaryAttr({**given[number].data, LIVE: live_attribute(live, sizes), WHOLE: UnitAttr()})
+        given[number] = DictionaryAttr({**given[number].data, VALID: valid_attribute(valid, sizes), WHOLE: UnitAttr()})
         entry.res_attrs = ArrayAttr(given)

@@ -1,6 +1,6 @@
 """What moves elements along an axis of open size, as gathers whose indices are computed from the sizes.
 
-Elsewhere a tensor's live part begins where the tensor begins, so that its indices are constant expressions. What is
+Elsewhere a tensor's valid part begins where the tensor begins, so that its indices are constant expressions. What is
 reversed, read from its end, joined, padded or repeated has elements at places that depend on the sizes: element i of
 the result is element f(i) of the operand, where f is arithmetic on `ms.iota` and on constants that are sizes.
 """
@@ -27,11 +27,11 @@ from msc.dialects.ms.movement import BroadcastToOp, ConcatOp, ReverseOp, SliceOp
 from msc.dialects.ms.padding import PadOp
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp
 from msc.dialects.ms.unary import AbsOp
-from msc.dialects.open_sizes import LIVE, live_attribute
+from msc.dialects.open_sizes import VALID, valid_attribute
 from msc.graph.emitter import Emitter
 from msc.graph.shapes.size_expressions import linear
 from msc.graph.shapes.size_numbers import number
-from msc.poly.live import Factor, Size
+from msc.poly.valid_extents import Factor, Size
 
 MOST_REPETITIONS = 8
 """Of a tile along an axis of open size: each takes a comparison an element."""
@@ -66,13 +66,13 @@ def with_computed_indices(
 
 
 def _bound(op: MsOp, others: Sequence[MsOp], at: Sequence[Sequence[int]], sizes: Sequence[Size]) -> None:
-    """Note which part of a tensor that no operand bounds is live."""
+    """Note which part of a tensor that no operand bounds is valid."""
     move, shape = Move(op, others, at, sizes), op.result_shape()
     dims = [move.each(lambda o, a=axis: o.result_shape()[a]) for axis in range(len(shape))]
     known = [dim for dim in dims if dim is not None]
     if len(known) == len(shape) and any(dim.used_dims() for dim in known):
-        live = tuple((Factor(n, d if d.used_dims() else None),) for n, d in zip(shape, known, strict=True))
-        op.attributes[LIVE] = live_attribute(live, sizes)
+        valid = tuple((Factor(n, d if d.used_dims() else None),) for n, d in zip(shape, known, strict=True))
+        op.attributes[VALID] = valid_attribute(valid, sizes)
 
 
 def _operations(block: Block) -> list[Operation]:
@@ -129,7 +129,7 @@ class Move:
         most = count.eval([size.high for size in self._sizes], ())
         value = self.emit(IotaOp, shape=[most], axis=0, dtype=element_type("i64"))
         if count.used_dims() and isinstance(value.owner, Operation):
-            value.owner.attributes[LIVE] = live_attribute(((Factor(most, count),),), self._sizes)
+            value.owner.attributes[VALID] = valid_attribute(((Factor(most, count),),), self._sizes)
         return value
 
     def inside(self, index: SSAValue, size: AffineExpr) -> SSAValue:
@@ -269,7 +269,7 @@ def _source(move: Move, local: SSAValue, size: AffineExpr, mode: str) -> SSAValu
 
 
 def _gather(move: Move) -> SSAValue | None:
-    """Indices that are data count from the end of what is live."""
+    """Indices that are data count from the end of what is valid."""
     op, emit = move.op, move.emit
     axis = op.int_("axis") % len(op.shape(0))
     size = move.size(0, axis)

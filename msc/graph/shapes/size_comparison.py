@@ -1,4 +1,4 @@
-"""A model at the largest sizes against the same model at others: is the one the other, restricted to what is live?"""
+"""A model at the largest sizes against the same model at others: is the one the other, restricted to what is valid?"""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
-from msc.analysis.live_values import LiveValues
+from msc.analysis.valid_extents import ValidExtents
 from msc.dialects.arrays import Array, dense_array
 from msc.dialects.ms.base import BasicOp, ViewOp
 from msc.dialects.ms.constants import splat_of
@@ -21,9 +21,9 @@ from msc.graph.shapes.open_moves import Moves
 from msc.ir.entry import find_entry
 from msc.ir.locations import source_location
 from msc.ir.typed import static_shape, tensor_type
-from msc.poly.live import is_whole, size_at, upper_bound
 from msc.poly.model import KernelStatement, statements_of
 from msc.poly.scalar import reads
+from msc.poly.valid_extents import is_whole, size_at, upper_bound
 from msc.support.diagnostics import DecidedByCall, Diagnostic, MscError
 
 _Given: TypeAlias = ConstantOp | GetParameterOp
@@ -55,8 +55,8 @@ def differs(op: Operation, reason: str) -> MscError:
 class Comparison:
     """One sample against the module that it is of."""
 
-    def __init__(self, module: ModuleOp, live: LiveValues, sample: Sample, moves: Moves) -> None:
-        self._live, self._sample, self._moves = live, sample, moves
+    def __init__(self, module: ModuleOp, valid: ValidExtents, sample: Sample, moves: Moves) -> None:
+        self._valid, self._sample, self._moves = valid, sample, moves
         self._ours, self._theirs = _entry(module), _entry(sample.module)
         self._own_parameters, self._parameters = _parameters(module), _parameters(sample.module)
         self._same: dict[SSAValue, SSAValue] = {}
@@ -112,16 +112,16 @@ class Comparison:
         self._same.update(zip(op.results, other.results, strict=True))
 
     def _results(self, op: Operation, other: Operation) -> None:
-        """Every tensor has at least the elements that it has at the sample's sizes; what is live of it, just those."""
+        """Every tensor has at least the elements that it has at the sample's sizes; what is valid of it, just those."""
         ours, theirs = (op.operands, other.operands) if isinstance(op, ReturnOp) else (op.results, other.results)
         for number, (value, at_sample) in enumerate(zip(ours, theirs, strict=True)):
             if not isinstance(value.type, TensorType):
                 continue
             if tensor_type(value).element_type != tensor_type(at_sample).element_type:
                 raise self._differs(op, f"it gives {at_sample.type}")
-            shape, live = static_shape(at_sample), self._live.of(value)
-            found = tuple(size_at(dim, self._sample.sizes) for dim in live)
-            exact = [not is_whole(dim) for dim in live]
+            shape, valid = static_shape(at_sample), self._valid.of(value)
+            found = tuple(size_at(dim, self._sample.sizes) for dim in valid)
+            exact = [not is_whole(dim) for dim in valid]
             fits = len(found) == len(shape) and all(
                 a == b if e else a >= b for a, b, e in zip(found, shape, exact, strict=True)
             )
@@ -131,7 +131,7 @@ class Comparison:
                 self.cut[number] = shape
 
     def _basic(self, op: BasicOp, other: BasicOp) -> None:
-        ours, analysis = self._live.statements[op]
+        ours, analysis = self._valid.statements[op]
         theirs = _statements(other)
         running = [s for s in ours if s.points]
         if len(ours) != len(theirs) or len(running) != len(analysis.statements):
@@ -145,10 +145,10 @@ class Comparison:
                 self._extents(op, mine, sampled, [upper_bound(dim) for dim in next(dims)])
 
     def _check_indices(self, op: BasicOp, statements: Sequence[KernelStatement]) -> None:
-        """Indices that are data count from the end of what is live, and are cut to that, only in what is rewritten."""
+        """Indices that are data count from the end of what is valid, and are cut to that, only in what is rewritten."""
         for read in (read for statement in statements for read in reads(statement.body)):
-            live = self._live.of(op.operands[read.operand]) if read.indirect else ()
-            if any(not is_whole(live[axis]) for axis, _ in read.indirect):
+            valid = self._valid.of(op.operands[read.operand]) if read.indirect else ()
+            if any(not is_whole(valid[axis]) for axis, _ in read.indirect):
                 raise self._differs(op, "a dimension of open size is read at an index that is data")
 
     def _extents(
@@ -205,7 +205,7 @@ class Comparison:
                 self._block(block, at_sample)
 
     def _differs(self, op: Operation, reason: str) -> MscError:
-        at = ", ".join(f"{s.name} = {n}" for s, n in zip(self._live.sizes, self._sample.sizes, strict=True))
+        at = ", ".join(f"{s.name} = {n}" for s, n in zip(self._valid.sizes, self._sample.sizes, strict=True))
         return differs(op, f"at {at} {reason}")
 
 

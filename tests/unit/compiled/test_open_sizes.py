@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import msc
 from msc.analysis.kernel_model import kernel_model
 from msc.dialects.gk import KernelOp
-from msc.dialects.open_sizes import KERNEL_LIVE
+from msc.dialects.open_sizes import KERNEL_VALID
 from msc.driver.compile import compile_model, generate_c
 from msc.driver.models.interpretation import input_tensors
 from msc.driver.models.model_inputs import random_inputs
@@ -277,8 +277,8 @@ def test_kernels_of_open_sizes_are_tuned_at_the_largest(tmp_path: Path) -> None:
     options = CompileOptions(dims={"n": (1, 40)})
     kernels = [op for op in compile_model(str(path), options, "gk").module.walk() if isinstance(op, KernelOp)]
     for kernel in kernels:
-        assert KERNEL_LIVE in kernel.attributes
+        assert KERNEL_VALID in kernel.attributes
         copies = [
             op for op in variants_module(kernel, [plain(kernel_model(kernel))]).walk() if isinstance(op, KernelOp)
         ]
-        assert all(KERNEL_LIVE not in copy.attributes for copy in copies)
+        assert all(KERNEL_VALID not in copy.attributes for copy in copies)

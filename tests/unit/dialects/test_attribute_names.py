@@ -11,6 +11,8 @@ import msc
 from msc.dialects.gk import attributes as gk
 from msc.dialects.loop import attributes as loop
 from msc.dialects.ms import attributes as ms
+from msc.dialects.ms.interface_attributes import check_interface
+from msc.support.diagnostics import MscError
 from tests.unit.graph_kernel.graphs import read
 
 PACKAGE = Path(msc.__file__).parent
@@ -50,3 +52,12 @@ def test_names_of_attributes_stand_in_the_dialects_only() -> None:
 def test_an_attribute_of_a_kernel_of_another_type_is_refused(attribute: str, type_: str) -> None:
     with pytest.raises(VerifyException, match=rf"gk.kernel: '{attribute.split()[0]}' is {type_}"):
         read(KERNEL.format(attribute=attribute))
+
+
+def test_former_names_lead_to_the_new_ones() -> None:
+    with pytest.raises(VerifyException, match=r"'gk.live' is called 'gk.valid' now"):
+        read(KERNEL.format(attribute="gk.live = []"))
+    named = read(KERNEL.format(attribute="").replace("%a: tensor<4xf32>)", "%a: tensor<4xf32> {ms.live = 1 : i64})", 1))
+    with pytest.raises(MscError) as error:
+        check_interface(named, {})
+    assert error.value.diagnostics[0].help == "it is called 'ms.valid' now"

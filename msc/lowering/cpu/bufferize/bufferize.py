@@ -44,7 +44,7 @@ from msc.lowering.cpu.bufferize.constant_parameters import ConstantParameters
 from msc.lowering.cpu.bufferize.destinations import direct_destinations, storage_root, view_root
 from msc.lowering.cpu.failure import refuse
 from msc.lowering.cpu.kernel_signature import KernelSignature, kernel_signatures
-from msc.poly.live import Size
+from msc.poly.valid_extents import Size
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,10 @@ from msc.poly.buffers import (
     local_buffer,
     local_buffers,
 )
-from msc.poly.live import ranges_of
 from msc.poly.model import KernelModel
 from msc.poly.nest import Body, Instance, Loop, Nest
 from msc.poly.scalar import reads
+from msc.poly.valid_extents import ranges_of
 
 Overlays: TypeAlias = Callable[[Collection[int]], Mapping[int, int]]
 """Those of some internal arrays that may lie in an output until it is written, to that output."""

@@ -17,10 +17,10 @@ from msc.lowering.cpu.kernels.kept_arrays import Overlays, kept_arrays
 from msc.lowering.cpu.kernels.scalar_bodies import BodyEmitter, storage_type
 from msc.poly.affine import bounds, simplified
 from msc.poly.buffers import LocalBuffer, compose
-from msc.poly.live import ranges_of
 from msc.poly.model import KernelModel
 from msc.poly.nest import Body, Instance, Loop, Nest
 from msc.poly.scalar import Index, Read
+from msc.poly.valid_extents import ranges_of
 
 _Local: TypeAlias = tuple[LocalBuffer, SSAValue]
 """A part of an array, and where it lies."""

@@ -19,7 +19,7 @@ from msc.dialects import loop
 from msc.dialects.open_sizes import argument_sizes
 from msc.ir.locations import source_location
 from msc.ir.typed import static_shape
-from msc.lowering.cpu.verification.live_limits import LiveLimit, live_limits
+from msc.lowering.cpu.verification.valid_limits import ValidLimit, valid_limits
 from msc.poly.access_bounds import Access, LoopRange, Undecided, escaping_iteration
 from msc.poly.intervals import interval, magnitude
 from msc.support.diagnostics import Diagnostic, MscError
@@ -50,7 +50,7 @@ class VerifyBounds(ModulePass):
 
 def bounds_diagnostics(module: ModuleOp) -> Iterator[Diagnostic]:
     """An error for every access that may leave its buffer."""
-    limits = live_limits(module)
+    limits = valid_limits(module)
     for function in module.body.block.ops:
         if isinstance(function, func.FuncOp):
             nest = _Nest.of(function).limited(limits.get(function.sym_name.data, ()))
@@ -81,7 +81,7 @@ class _Nest:
             nest = nest.within(argument, size.name, (size.low, size.high))
         return nest
 
-    def limited(self, limits: Sequence[LiveLimit]) -> _Nest:
+    def limited(self, limits: Sequence[ValidLimit]) -> _Nest:
         """The nest that knows how many elements buffers have in a call; sizes that it lacks are added to it."""
         nest, found = self, dict[SSAValue, list[AffineExpr]]()
         for limit in limits:
@@ -217,7 +217,7 @@ def _check(op: Operation, buffer: SSAValue, access: Access, nest: _Nest) -> Iter
     shape = "x".join(map(str, access.shape)) or "1"
     places = [(access, f"its buffer of {shape} elements")]
     for elements in nest.elements.get(buffer, ()):
-        places.append((_live_access(access, buffer, elements), "the elements that its buffer has in the call"))
+        places.append((_valid_access(access, buffer, elements), "the elements that its buffer has in the call"))
     for place, what in places:
         try:
             iteration = _escape(place, nest)
@@ -237,7 +237,7 @@ def _escape(access: Access, nest: _Nest) -> tuple[int, ...] | None:
     return None if _is_inside(access, nest.ranges) else escaping_iteration(nest.loops, access)
 
 
-def _live_access(access: Access, buffer: SSAValue, elements: AffineExpr) -> Access:
+def _valid_access(access: Access, buffer: SSAValue, elements: AffineExpr) -> Access:
     """An access as one to the last of as many elements as its buffer has at most, of which a call has some."""
     shape = static_shape(buffer)
     strides = [prod(shape[axis + 1 :]) for axis in range(len(access.index))]

@@ -15,15 +15,15 @@ from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
-from msc.dialects.open_sizes import WHOLE, argument_sizes, live_tensor
+from msc.dialects.open_sizes import WHOLE, argument_sizes, valid_tensor
 from msc.ir.entry import find_entry
 from msc.ir.typed import static_shape
 from msc.lowering.cpu.buffer_types import root_buffer
-from msc.poly.live import Size
+from msc.poly.valid_extents import Size
 
 
 @dataclass(frozen=True)
-class LiveLimit:
+class ValidLimit:
     """`buffer` has `elements`, over sizes that are each a value in its function, or any number of a range."""
 
     buffer: SSAValue
@@ -31,13 +31,13 @@ class LiveLimit:
     sizes: Sequence[tuple[Size, SSAValue | None]]
 
 
-def live_limits(module: ModuleOp) -> Mapping[str, Sequence[LiveLimit]]:
+def valid_limits(module: ModuleOp) -> Mapping[str, Sequence[ValidLimit]]:
     """The limits of a planned module's functions, by name: those of @main's arguments, and of what calls hand on."""
     entry = find_entry(module)
     if entry is None:
         return {}
     own = {limit.buffer: limit for limit in _arguments(entry)}
-    found: dict[str, list[LiveLimit]] = {entry.sym_name.data: list(own.values())}
+    found: dict[str, list[ValidLimit]] = {entry.sym_name.data: list(own.values())}
     functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, func.FuncOp)}
     for call in (op for op in entry.walk() if isinstance(op, func.CallOp)) if own else ():
         callee = functions.get(call.callee.string_value())
@@ -46,7 +46,7 @@ def live_limits(module: ModuleOp) -> Mapping[str, Sequence[LiveLimit]]:
     return found
 
 
-def _arguments(entry: func.FuncOp) -> Iterator[LiveLimit]:
+def _arguments(entry: func.FuncOp) -> Iterator[ValidLimit]:
     sizes = argument_sizes(entry.args, entry.arg_attrs)
     copied = {root_buffer(v) for op in entry.walk() if isinstance(op, memref.CopyOp) for v in op.operands}
     given = list(entry.arg_attrs) if entry.arg_attrs else [DictionaryAttr({})] * len(entry.args)
@@ -54,20 +54,20 @@ def _arguments(entry: func.FuncOp) -> Iterator[LiveLimit]:
         if argument in sizes or argument in copied or WHOLE in attributes.data or not sizes:
             continue
         shape = static_shape(argument)
-        bounds = [dim[0].bound for dim in live_tensor(attributes.data, shape, list(sizes.values()))]
+        bounds = [dim[0].bound for dim in valid_tensor(attributes.data, shape, list(sizes.values()))]
         bound = bounds[0] if bounds else None
         if bound is not None and not any(bounds[1:]):
-            yield LiveLimit(argument, bound * prod(shape[1:]), [(size, value) for value, size in sizes.items()])
+            yield ValidLimit(argument, bound * prod(shape[1:]), [(size, value) for value, size in sizes.items()])
 
 
-def _handed_on(call: func.CallOp, callee: func.FuncOp, own: Mapping[SSAValue, LiveLimit]) -> Iterator[LiveLimit]:
+def _handed_on(call: func.CallOp, callee: func.FuncOp, own: Mapping[SSAValue, ValidLimit]) -> Iterator[ValidLimit]:
     """The limits of the parameters that a call gives a limited buffer, whatever its shape."""
     parameter_of = dict(zip(call.arguments, callee.args, strict=True))
     for value, parameter in zip(call.arguments, callee.args, strict=True):
         limit = own.get(_cast_source(value))
         if limit is not None:
             sizes = [(size, parameter_of.get(argument) if argument else None) for size, argument in limit.sizes]
-            yield LiveLimit(parameter, limit.elements, sizes)
+            yield ValidLimit(parameter, limit.elements, sizes)
 
 
 def _cast_source(value: SSAValue) -> SSAValue:

@@ -1,4 +1,4 @@
-"""What of each tensor of the entry function is live, if a call's sizes are smaller than the largest."""
+"""What of each tensor of the entry function is valid, if a call's sizes are smaller than the largest."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from msc.analysis.kernel_model import capacity_model, output_positions
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.base import BasicOp, ViewOp
 from msc.dialects.ms.entries import EntryOp, SetEntryOp
-from msc.dialects.open_sizes import live_argument, module_sizes, named_dims, said_bounds
+from msc.dialects.open_sizes import module_sizes, named_dims, said_bounds, valid_argument
 from msc.ir.locations import source_location
 from msc.ir.typed import static_shape
-from msc.poly.live import LiveShape, NotLive, Size, is_whole, meet, reshaped, whole
-from msc.poly.live_statements import LiveAnalysis
 from msc.poly.model import KernelStatement, statements_of
+from msc.poly.valid_extents import NotABox, Size, ValidShape, is_whole, meet, reshaped, whole
+from msc.poly.valid_statements import ValidAnalysis
 from msc.support.diagnostics import DecidedByCall, Diagnostic, MscError
 
 
-class LiveValues:
-    """The live part of every tensor of a module's entry function. Raises MSC0208 where there is none of that form."""
+class ValidExtents:
+    """The valid part of every tensor of a module's entry function. Raises MSC0208 where there is none of that form."""
 
     def __init__(self, module: ModuleOp, entry: FuncOp) -> None:
         self.sizes: tuple[Size, ...] = module_sizes(module)
-        self._known: dict[SSAValue, LiveShape] = {}
-        self.statements: dict[Operation, tuple[list[KernelStatement], LiveAnalysis]] = {}
+        self._known: dict[SSAValue, ValidShape] = {}
+        self.statements: dict[Operation, tuple[list[KernelStatement], ValidAnalysis]] = {}
         """Of each basic operation: its statements and what of them runs."""
         given = entry.arg_attrs.data if entry.arg_attrs is not None else ()
         for argument, attributes in zip(entry.args, given, strict=False):
             shape = static_shape(argument)
-            self._known[argument] = live_argument(shape, named_dims(attributes.data, len(shape)), self.sizes)
+            self._known[argument] = valid_argument(shape, named_dims(attributes.data, len(shape)), self.sizes)
         self._follow_block(entry.body.block)
 
-    def of(self, value: SSAValue) -> LiveShape:
-        """The live part of a tensor."""
+    def of(self, value: SSAValue) -> ValidShape:
+        """The valid part of a tensor."""
         return self._known[value] if value in self._known else whole(static_shape(value))
 
-    def inputs(self, kernel: KernelOp) -> list[LiveShape]:
-        """The live parts of a kernel's inputs."""
+    def inputs(self, kernel: KernelOp) -> list[ValidShape]:
+        """The valid parts of a kernel's inputs."""
         return [self.of(value) for value in kernel.inputs]
 
     def _follow_block(self, block: Block) -> None:
@@ -68,7 +68,7 @@ class LiveValues:
                     self._known[op.result] = self._with_entry(self._entries(op.x), self.of(op.value))
                 case _:
                     self._other(op)
-        except NotLive as problem:
+        except NotABox as problem:
             raise _refused(op, str(problem), self.sizes) from problem
 
     def _basic(self, op: BasicOp) -> None:
@@ -77,7 +77,7 @@ class LiveValues:
         dtypes = [op.result_dtype(k) for k in range(len(op.results))]
         statements = statements_of(op.compute(), range(first), range(first, len(values)), 0, dtypes)
         statements = [replace(s, bounds=said_bounds(op)) for s in statements]
-        analysis = LiveAnalysis(
+        analysis = ValidAnalysis(
             [static_shape(v) for v in values], self.sizes, {k: self.of(v) for k, v in enumerate(op.operands)}
         )
         analysis.run([s for s in statements if s.points])
@@ -87,41 +87,41 @@ class LiveValues:
 
     def _kernel(self, op: KernelOp) -> None:
         model = capacity_model(op)
-        analysis = LiveAnalysis([a.shape for a in model.arrays], self.sizes, dict(enumerate(self.inputs(op))))
+        analysis = ValidAnalysis([a.shape for a in model.arrays], self.sizes, dict(enumerate(self.inputs(op))))
         analysis.run(model.statements)
         for result, position in zip(op.results, output_positions(op), strict=True):
             self._known[result] = analysis.arrays.get(position, whole(model.arrays[position].shape))
 
-    def _entries(self, value: SSAValue) -> LiveShape:
-        live = self.of(value)
-        if not is_whole(live[0]):
-            raise NotLive("entries are taken by number along an open size")
-        return live
+    def _entries(self, value: SSAValue) -> ValidShape:
+        valid = self.of(value)
+        if not is_whole(valid[0]):
+            raise NotABox("entries are taken by number along an open size")
+        return valid
 
-    def _with_entry(self, live: LiveShape, entry: LiveShape) -> LiveShape:
-        return (live[0], *(meet(a, b) for a, b in zip(live[1:], entry, strict=True)))
+    def _with_entry(self, valid: ValidShape, entry: ValidShape) -> ValidShape:
+        return (valid[0], *(meet(a, b) for a, b in zip(valid[1:], entry, strict=True)))
 
     def _for(self, op: scf.ForOp) -> None:
-        """What is carried is live as far as it is before the loop and after an iteration."""
+        """What is carried is valid as far as it is before the loop and after an iteration."""
         carried, last = op.body.block.args[1:], op.body.block.last_op
-        lives = [self.of(v) if isinstance(v.type, TensorType) else () for v in op.iter_args]
+        shapes = [self.of(v) if isinstance(v.type, TensorType) else () for v in op.iter_args]
         for _ in range(3):
-            self._known.update(zip(carried, lives, strict=True))
+            self._known.update(zip(carried, shapes, strict=True))
             self._follow_block(op.body.block)
             after = [self.of(v) if isinstance(v.type, TensorType) else () for v in last.operands] if last else []
-            found = [tuple(meet(x, y) for x, y in zip(a, b, strict=True)) for a, b in zip(lives, after, strict=True)]
-            if found == lives:
+            found = [tuple(meet(x, y) for x, y in zip(a, b, strict=True)) for a, b in zip(shapes, after, strict=True)]
+            if found == shapes:
                 break
-            lives = found
+            shapes = found
         else:
-            raise NotLive("a loop carries tensors whose open sizes change")
-        self._known.update(zip(op.results, lives, strict=True))
+            raise NotABox("a loop carries tensors whose open sizes change")
+        self._known.update(zip(op.results, shapes, strict=True))
 
     def _other(self, op: Operation) -> None:
         """An operation that reads all of its operands, and inside its regions of other values."""
         read = [value for inner in op.walk() for value in inner.operands]
         if any(not is_whole(dim) for value in read for dim in self._known.get(value, ())):
-            raise NotLive("it takes whole tensors, but is given one of an open size")
+            raise NotABox("it takes whole tensors, but is given one of an open size")
 
 
 def _refused(op: Operation, message: str, sizes: Sequence[Size]) -> MscError:

@@ -1,7 +1,7 @@
 """Which instances of a kernel's statements run when its inputs are smaller than their capacity.
 
-A statement runs where all that it reads is live; live is what then has been written, and nothing else is needed. So a
-loop whose index reads a live dimension ends at its bound, also where it sums.
+A statement runs where all that it reads is valid; valid is what then has been written, and nothing else is needed. So a
+loop whose index reads a valid dimension ends at its bound, also where it sums.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ from xdsl.ir.affine import (
 )
 
 from msc.poly.affine import bounds, linear_form, simplified
-from msc.poly.live import (
+from msc.poly.model import KernelModel, KernelStatement
+from msc.poly.scalar import Read, reads
+from msc.poly.valid_extents import (
     Factor,
-    LiveDim,
-    LiveShape,
-    NotLive,
+    NotABox,
     Size,
+    ValidExtent,
+    ValidShape,
     below,
     fitting,
     is_whole,
@@ -34,24 +36,22 @@ from msc.poly.live import (
     upper_bound,
     whole,
 )
-from msc.poly.model import KernelModel, KernelStatement
-from msc.poly.scalar import Read, reads
 
 
 @dataclass
-class LiveAnalysis:
-    """The live part of a kernel's arrays, from that of its inputs, and each statement's dimensions."""
+class ValidAnalysis:
+    """The valid part of a kernel's arrays, from that of its inputs, and each statement's dimensions."""
 
     shapes: Sequence[tuple[int, ...]]
     sizes: tuple[Size, ...]
-    arrays: dict[int, LiveShape]
+    arrays: dict[int, ValidShape]
     """What is known: at first the inputs; operand numbers that are not in it are whole."""
     internal: frozenset[int] = frozenset()
     """Arrays of which nothing is needed but what the statements read."""
-    statements: list[tuple[LiveDim, ...]] = field(default_factory=list[tuple[LiveDim, ...]])
+    statements: list[tuple[ValidExtent, ...]] = field(default_factory=list[tuple[ValidExtent, ...]])
 
     def run(self, statements: Sequence[KernelStatement]) -> None:
-        """Follow the statements in order. Raises NotLive where the live part is no box."""
+        """Follow the statements in order. Raises NotABox where the valid part is no box."""
         self.statements = [self._forward(statement) for statement in statements]
         for number in reversed(range(len(statements))):
             target = statements[number].target
@@ -60,9 +60,9 @@ class LiveAnalysis:
             self.statements[number] = self._needed(statements[number], self.statements[number])
         for statement, dims in zip(statements, self.statements, strict=True):
             if any(len(dims[d]) > 1 for d in statement.reduced):
-                raise NotLive("what is reduced merges dimensions of open sizes")
+                raise NotABox("what is reduced merges dimensions of open sizes")
 
-    def _forward(self, statement: KernelStatement) -> tuple[LiveDim, ...]:
+    def _forward(self, statement: KernelStatement) -> tuple[ValidExtent, ...]:
         box = _Box(statement.extents, self.sizes)
         for d, bound in enumerate(statement.bounds if self.sizes else ()):
             if bound is not None:
@@ -76,53 +76,53 @@ class LiveAnalysis:
         self.arrays[statement.target] = tuple(meet(a, b) for a, b in zip(known, written, strict=True))
         return dims
 
-    def _written(self, statement: KernelStatement, dims: Sequence[LiveDim]) -> LiveShape:
+    def _written(self, statement: KernelStatement, dims: Sequence[ValidExtent]) -> ValidShape:
         shape = self.shapes[statement.target]
         return tuple(_written_dim(e, dims, n) for e, n in zip(statement.write.results, shape, strict=True))
 
-    def _read_part(self, array: int, statements: Sequence[KernelStatement]) -> LiveShape:
+    def _read_part(self, array: int, statements: Sequence[KernelStatement]) -> ValidShape:
         """Of what is written of an array, the part that is read; `statements` are the last ones."""
-        found: list[set[LiveDim]] = [set() for _ in self.shapes[array]]
+        found: list[set[ValidExtent]] = [set() for _ in self.shapes[array]]
         for statement, dims in zip(statements, self.statements[-len(statements) :], strict=True):
             for read in (read for read in reads(statement.body) if read.operand == array):
                 indirect = {axis for axis, _ in read.indirect}
                 for axis, (expr, size) in enumerate(zip(read.index.results, self.shapes[array], strict=True)):
-                    live: LiveDim = (Factor(size),)
+                    valid: ValidExtent = (Factor(size),)
                     if isinstance(expr, AffineDimExpr) and axis not in indirect:
-                        live = dims[expr.position] if statement.extents[expr.position] == size else live
-                    found[axis].add(live)
+                        valid = dims[expr.position] if statement.extents[expr.position] == size else valid
+                    found[axis].add(valid)
         written = zip(self.arrays[array], found, strict=True)
         return tuple(parts.pop() if is_whole(dim) and len(parts) == 1 else dim for dim, parts in written)
 
-    def _needed(self, statement: KernelStatement, dims: Sequence[LiveDim]) -> tuple[LiveDim, ...]:
-        """The dimensions without what nothing reads: the live part of the target is all that is needed."""
+    def _needed(self, statement: KernelStatement, dims: Sequence[ValidExtent]) -> tuple[ValidExtent, ...]:
+        """The dimensions without what nothing reads: the valid part of the target is all that is needed."""
         needed = list(dims)
-        for expr, live in zip(statement.write.results, self.arrays[statement.target], strict=True):
-            if is_whole(live):
+        for expr, valid in zip(statement.write.results, self.arrays[statement.target], strict=True):
+            if is_whole(valid):
                 continue
-            if isinstance(expr, AffineDimExpr) and statement.extents[expr.position] == prod(f.capacity for f in live):
-                needed[expr.position] = meet(needed[expr.position], live)
-            elif expr.used_dims() and _written_dim(expr, dims, prod(f.capacity for f in live)) != live:
-                raise NotLive("a part of a dimension of open size is written")
+            if isinstance(expr, AffineDimExpr) and statement.extents[expr.position] == prod(f.capacity for f in valid):
+                needed[expr.position] = meet(needed[expr.position], valid)
+            elif expr.used_dims() and _written_dim(expr, dims, prod(f.capacity for f in valid)) != valid:
+                raise NotABox("a part of a dimension of open size is written")
         return tuple(needed)
 
 
-def _written_dim(expr: AffineExpr, dims: Sequence[LiveDim], size: int) -> LiveDim:
-    """The live indices of an axis of `size` that a statement over `dims` writes at `expr`."""
+def _written_dim(expr: AffineExpr, dims: Sequence[ValidExtent], size: int) -> ValidExtent:
+    """The valid indices of an axis of `size` that a statement over `dims` writes at `expr`."""
     used = sorted(expr.used_dims())
     if all(is_whole(dims[d]) for d in used):
         return (Factor(size),)
     form = linear_form(expr)
     if form is None or form.constant:
-        raise NotLive("a dimension of open size is moved")
+        raise NotABox("a dimension of open size is moved")
     place, factors = 1, list[Factor]()
     for d in sorted(used, key=lambda d: form.coefficients[d]):
         if form.coefficients[d] != place:
-            raise NotLive("a dimension of open size is spread")
+            raise NotABox("a dimension of open size is spread")
         place *= prod(f.capacity for f in dims[d])
         factors = [*dims[d], *factors]
     if place != size:
-        raise NotLive("a dimension of open size becomes a part of another")
+        raise NotABox("a dimension of open size becomes a part of another")
     return merged(factors)
 
 
@@ -132,17 +132,17 @@ class _Box:
 
     extents: tuple[int, ...]
     sizes: tuple[Size, ...]
-    found: dict[int, LiveDim] = field(default_factory=dict[int, LiveDim])
+    found: dict[int, ValidExtent] = field(default_factory=dict[int, ValidExtent])
 
-    def dims(self) -> tuple[LiveDim, ...]:
+    def dims(self) -> tuple[ValidExtent, ...]:
         return tuple(self.found.get(d, (Factor(n),)) for d, n in enumerate(self.extents))
 
-    def add(self, read: Read, live: LiveShape) -> None:
-        """What a read of an array says: each index lies in its live part."""
-        digits: dict[int, list[tuple[int, LiveDim]]] = {}
+    def add(self, read: Read, valid: ValidShape) -> None:
+        """What a read of an array says: each index lies in its valid part."""
+        digits: dict[int, list[tuple[int, ValidExtent]]] = {}
         indirect = {axis for axis, _ in read.indirect}
         ranges = {d: range(n) for d, n in enumerate(self.extents)}
-        for axis, (index, dim) in enumerate(zip(read.index.results, live, strict=True)):
+        for axis, (index, dim) in enumerate(zip(read.index.results, valid, strict=True)):
             expr = simplified(index, ranges)
             digit = _digit(expr)
             if axis in indirect:
@@ -155,27 +155,27 @@ class _Box:
             if not all(is_whole(dim) for _, dim in parts):
                 self._bound(d, _number(parts, self.extents[d]))
 
-    def _index(self, expr: AffineExpr, dim: LiveDim) -> None:
+    def _index(self, expr: AffineExpr, dim: ValidExtent) -> None:
         if isinstance(expr, AffineDimExpr) and self.extents[expr.position] == prod(f.capacity for f in dim):
             self._bound(expr.position, dim)
             return
         bound, form = upper_bound(dim), linear_form(expr)
         if len(dim) > 1 or bound is None or form is None:
-            raise NotLive("dimensions of open sizes are read in parts")
+            raise NotABox("dimensions of open sizes are read in parts")
         if isinstance(expr, AffineConstantExpr):
             if bounds(bound, ranges_of(self.sizes))[0] <= expr.value:
-                raise NotLive(f"element {expr.value} is read of a dimension that may not have it")
+                raise NotABox(f"element {expr.value} is read of a dimension that may not have it")
             return
         if min(form.coefficients.values()) < 0:
-            raise NotLive("a dimension of open size is read from its end")
+            raise NotABox("a dimension of open size is read from its end")
         lead = max(form.coefficients, key=lambda d: form.coefficients[d])
         rest = sum(c * (self.extents[d] - 1) for d, c in form.coefficients.items() if d != lead)
         if any(not is_whole(self.found.get(d, (Factor(1),))) for d in form.coefficients if d != lead):
-            raise NotLive("dimensions of open sizes are added")
+            raise NotABox("dimensions of open sizes are added")
         step = form.coefficients[lead]
         self._bound(lead, fitting(below(bound, step, rest + form.constant), self.extents[lead], self.sizes))
 
-    def _bound(self, d: int, dim: LiveDim) -> None:
+    def _bound(self, d: int, dim: ValidExtent) -> None:
         self.found[d] = meet(self.found.get(d, (Factor(self.extents[d]),)), dim)
 
 
@@ -192,26 +192,26 @@ def _digit(expr: AffineExpr) -> tuple[int, int] | None:
             return None
 
 
-def _number(digits: Sequence[tuple[int, LiveDim]], extent: int) -> LiveDim:
-    """The dimension whose digits, at these places, are live as given."""
+def _number(digits: Sequence[tuple[int, ValidExtent]], extent: int) -> ValidExtent:
+    """The dimension whose digits, at these places, are valid as given."""
     factors: list[Factor] = []
     left = extent
     for place, dim in sorted(digits, key=lambda digit: -digit[0]):
         capacity = prod(f.capacity for f in dim)
         if left % (place * capacity):
-            raise NotLive("a dimension of open size is read in parts")
+            raise NotABox("a dimension of open size is read in parts")
         factors += [Factor(left // (place * capacity)), *dim]
         left = place
     return merged([*factors, Factor(left)])
 
 
-def bounded(model: KernelModel, inputs: Mapping[int, LiveShape], sizes: tuple[Size, ...]) -> KernelModel:
-    """The model with bounds on its statements' loops, where the live part of its inputs gives some."""
+def bounded(model: KernelModel, inputs: Mapping[int, ValidShape], sizes: tuple[Size, ...]) -> KernelModel:
+    """The model with bounds on its statements' loops, where the valid part of its inputs gives some."""
     if not sizes:
         plain = tuple(replace(s, bounds=()) for s in model.statements)
         return KernelModel(model.arrays, plain, model.operations)
     internal = frozenset(k for k, array in enumerate(model.arrays) if array.kind == "internal")
-    analysis = LiveAnalysis([a.shape for a in model.arrays], sizes, dict(inputs), internal)
+    analysis = ValidAnalysis([a.shape for a in model.arrays], sizes, dict(inputs), internal)
     analysis.run(model.statements)
     statements = [
         replace(s, bounds=tuple(map(upper_bound, dims)))

@@ -1,7 +1,7 @@
 """Which part of a tensor is there when a dimension is smaller than its capacity.
 
 Shapes, strides and schedules are those of the largest sizes, the capacities. A size is an unknown, dimension k of an
-affine expression for the k-th size; the live part of a tensor is the part whose indices stay below bounds over the
+affine expression for the k-th size; the valid part of a tensor is the part whose indices stay below bounds over the
 sizes. A dimension that merges several is described by its factors, outermost first.
 """
 
@@ -17,8 +17,8 @@ from xdsl.ir.affine import AffineExpr
 from msc.poly.affine import LinearForm, bounds, linear_form, simplified
 
 
-class NotLive(Exception):
-    """The live part is none that loops with bounds over the sizes can run through; the message says why."""
+class NotABox(Exception):
+    """The valid part is none that loops with bounds over the sizes can run through; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -32,29 +32,29 @@ class Size:
 
 @dataclass(frozen=True)
 class Factor:
-    """Indices 0 to `capacity` of which those below `bound` are live; all of them where that is None."""
+    """Indices 0 to `capacity` of which those below `bound` are valid; all of them where that is None."""
 
     capacity: int
     bound: AffineExpr | None = None
 
 
-LiveDim: TypeAlias = tuple[Factor, ...]
+ValidExtent: TypeAlias = tuple[Factor, ...]
 """The factors of one dimension: its index is a number whose digits they are. Never empty."""
 
-LiveShape: TypeAlias = tuple[LiveDim, ...]
+ValidShape: TypeAlias = tuple[ValidExtent, ...]
 
 
-def whole(shape: Iterable[int]) -> LiveShape:
+def whole(shape: Iterable[int]) -> ValidShape:
     """All of a tensor."""
     return tuple((Factor(size),) for size in shape)
 
 
-def is_whole(dim: LiveDim) -> bool:
-    """Whether all indices of a dimension are live."""
+def is_whole(dim: ValidExtent) -> bool:
+    """Whether all indices of a dimension are valid."""
     return all(factor.bound is None for factor in dim)
 
 
-def merged(factors: Iterable[Factor]) -> LiveDim:
+def merged(factors: Iterable[Factor]) -> ValidExtent:
     """The dimension of these factors, in as few as describe it: what is whole goes into the factor before."""
     found: list[Factor] = []
     for factor in factors:
@@ -68,8 +68,8 @@ def merged(factors: Iterable[Factor]) -> LiveDim:
     return tuple(found) or (Factor(1),)
 
 
-def upper_bound(dim: LiveDim) -> AffineExpr | None:
-    """The bound of a loop that runs through all live indices of a dimension, and dead ones if it has several factors.
+def upper_bound(dim: ValidExtent) -> AffineExpr | None:
+    """The bound of a loop that runs through all valid indices of a dimension, and dead ones if it has several factors.
 
     None for the whole dimension.
     """
@@ -77,13 +77,13 @@ def upper_bound(dim: LiveDim) -> AffineExpr | None:
     return None if first.bound is None else simplified(first.bound * inner)
 
 
-def size_at(dim: LiveDim, sizes: Sequence[int]) -> int:
-    """The number of live indices."""
+def size_at(dim: ValidExtent, sizes: Sequence[int]) -> int:
+    """The number of valid indices."""
     return prod(f.capacity if f.bound is None else f.bound.eval(sizes, ()) for f in dim)
 
 
-def meet(a: LiveDim, b: LiveDim) -> LiveDim:
-    """The indices live in both. Raises NotLive where two sizes that may differ meet."""
+def meet(a: ValidExtent, b: ValidExtent) -> ValidExtent:
+    """The indices valid in both. Raises NotABox where two sizes that may differ meet."""
     if is_whole(a) or a == b:
         return b
     if is_whole(b):
@@ -92,24 +92,24 @@ def meet(a: LiveDim, b: LiveDim) -> LiveDim:
         difference = linear_form(a[0].bound + b[0].bound * -1)
         if difference is not None and not difference.coefficients:
             return a if difference.constant < 0 else b
-    raise NotLive("dimensions of different open sizes meet")
+    raise NotABox("dimensions of different open sizes meet")
 
 
-def fitting(bound: AffineExpr, extent: int, sizes: Sequence[Size]) -> LiveDim:
+def fitting(bound: AffineExpr, extent: int, sizes: Sequence[Size]) -> ValidExtent:
     """The dimension of `extent` indices below `bound`, which is a bound for all of them at the largest sizes."""
     least, most = bounds(bound, ranges_of(sizes))
     if least >= extent:
         return (Factor(extent),)
     if most != extent or least < 0:
-        raise NotLive(f"{extent} elements are cut from a dimension that may have {least}")
+        raise NotABox(f"{extent} elements are cut from a dimension that may have {least}")
     return (Factor(extent, bound),)
 
 
-def reshaped(live: LiveShape, shape: Sequence[int]) -> LiveShape:
-    """The live part of a tensor under another shape. Raises NotLive where it has no form there."""
+def reshaped(valid: ValidShape, shape: Sequence[int]) -> ValidShape:
+    """The valid part of a tensor under another shape. Raises NotABox where it has no form there."""
     if 0 in shape:
-        return _emptied(reshaped(tuple(map(_with_elements, live)), [max(size, 1) for size in shape]), shape)
-    old, result = list(live), list[LiveDim]()
+        return _emptied(reshaped(tuple(map(_with_elements, valid)), [max(size, 1) for size in shape]), shape)
+    old, result = list(valid), list[ValidExtent]()
     place = 0
     for group in _groups([prod(f.capacity for f in dim) for dim in old], shape):
         dims = old[place : place + group[0]]
@@ -119,22 +119,22 @@ def reshaped(live: LiveShape, shape: Sequence[int]) -> LiveShape:
     return tuple(result)
 
 
-def _with_elements(dim: LiveDim) -> LiveDim:
+def _with_elements(dim: ValidExtent) -> ValidExtent:
     return tuple(factor if factor.capacity else Factor(1) for factor in dim)
 
 
-def _emptied(live: LiveShape, shape: Sequence[int]) -> LiveShape:
-    return tuple(dim if size else (Factor(0),) for dim, size in zip(live, shape, strict=True))
+def _emptied(valid: ValidShape, shape: Sequence[int]) -> ValidShape:
+    return tuple(dim if size else (Factor(0),) for dim, size in zip(valid, shape, strict=True))
 
 
 def _groups(old: Sequence[int], new: Sequence[int]) -> list[tuple[int, int]]:
     """How many neighbouring dimensions of both shapes hold the same elements, each group as small as can be.
 
-    The extents are at least 1. Raises NotLive where the shapes hold different numbers: what is left of a tensor without
+    The extents are at least 1. Raises NotABox where the shapes hold different numbers: what is left of a tensor without
     elements.
     """
     if prod(old) != prod(new):
-        raise NotLive("a tensor without elements changes its shape")
+        raise NotABox("a tensor without elements changes its shape")
     groups: list[tuple[int, int]] = []
     i = k = 0
     while i < len(old) or k < len(new):
@@ -148,13 +148,13 @@ def _groups(old: Sequence[int], new: Sequence[int]) -> list[tuple[int, int]]:
     return groups
 
 
-def _cut(factors: Sequence[Factor], shape: Sequence[int]) -> list[LiveDim]:
-    rest, dims = list(merged(factors)), list[LiveDim]()
+def _cut(factors: Sequence[Factor], shape: Sequence[int]) -> list[ValidExtent]:
+    rest, dims = list(merged(factors)), list[ValidExtent]()
     for size in shape:
         taken, product = list[Factor](), 1
         while product < size:
             if not rest:
-                raise NotLive("a dimension of open size is cut")
+                raise NotABox("a dimension of open size is cut")
             factor = rest.pop(0)
             if (size // product) % factor.capacity:
                 factor, inner = _split(factor, size // product)
@@ -162,7 +162,7 @@ def _cut(factors: Sequence[Factor], shape: Sequence[int]) -> list[LiveDim]:
             taken.append(factor)
             product *= factor.capacity
         if product != size:
-            raise NotLive("a dimension of open size is cut")
+            raise NotABox("a dimension of open size is cut")
         dims.append(merged(taken))
     return dims
 
@@ -171,14 +171,14 @@ def _split(factor: Factor, outer: int) -> tuple[Factor, Factor]:
     """A factor as one of `outer` and one inside it."""
     inner = factor.capacity // outer
     if outer * inner != factor.capacity:
-        raise NotLive("a dimension of open size is cut")
+        raise NotABox("a dimension of open size is cut")
     return Factor(outer, None if factor.bound is None else _exactly(factor.bound, inner)), Factor(inner)
 
 
 def _exactly(bound: AffineExpr, divisor: int) -> AffineExpr:
     form = linear_form(bound)
     if form is None or any(c % divisor for c in (*form.coefficients.values(), form.constant)):
-        raise NotLive("a dimension of open size is cut into parts that it does not fill")
+        raise NotABox("a dimension of open size is cut into parts that it does not fill")
     return LinearForm({d: c // divisor for d, c in form.coefficients.items()}, form.constant // divisor).expression()
 
 
