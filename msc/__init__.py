@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from msc.frontend.mutable import mutable
     from msc.frontend.parameter import Parameter, ParameterTuple
     from msc.frontend.randomness import get_seed, set_seed
+    from msc.frontend.transforms.api import grad, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap
     from msc.nn.summary import summary
     from msc.ops import Tensor, from_numpy, tensor
     from msc.runtime.artifact import CompiledModel, load
@@ -58,11 +59,15 @@ __all__ = [
     "from_numpy",
     "get_context",
     "get_seed",
+    "grad",
     "int8",
     "int16",
     "int32",
     "int64",
+    "jacfwd",
+    "jacrev",
     "jit",
+    "jvp",
     "load",
     "load_checkpoint",
     "load_param_into_net",
@@ -77,6 +82,9 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
+    "value_and_grad",
+    "vjp",
+    "vmap",
 ]
 
 __version__ = "0.1.0"
@@ -115,6 +123,9 @@ _EXPORTS: dict[str, tuple[str, str]] = {
     "set_seed": ("msc.frontend.randomness", "set_seed"),
 }
 """Public name -> (module, attribute)."""
+
+_TRANSFORMS = "grad jacfwd jacrev jvp value_and_grad vjp vmap"
+_EXPORTS.update({name: ("msc.frontend.transforms.api", name) for name in _TRANSFORMS.split()})
 
 _DTYPES = "bfloat16 bool_ float16 float32 float64 int16 int32 int64 int8 uint16 uint32 uint64 uint8"
 _EXPORTS.update({name: ("msc.frontend.dtypes", name) for name in _DTYPES.split()})

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msc.frontend import dtypes
+from msc.frontend.dispatch import apply
 from msc.frontend.dtypes import DType, DTypeLike
 from msc.frontend.parameter import Parameter
 from msc.frontend.tensor import Tensor, tensor_method, tensor_property
@@ -49,7 +50,13 @@ def copied(self: Tensor) -> Tensor:
     return self.value() if isinstance(self, Parameter) else Tensor.of(self.content)
 
 
-@tensor_method("contiguous", "detach", "init_data", "stop_gradient", "to_tensor", "cpu")
+@tensor_method("detach", "stop_gradient")
+def stop_gradient(value: Tensor) -> Tensor:
+    """The tensor, which counts as a constant where a gradient is taken."""
+    return apply("stop_gradient", value)
+
+
+@tensor_method("contiguous", "init_data", "to_tensor", "cpu")
 def itself(self: Tensor, *_: Any) -> Tensor:
     """The tensor itself."""
     return self

@@ -30,7 +30,6 @@ LEVELS: dict[str, int] = {
     "schedule": 5,
     "lowering": 5,
     "codegen": 5,
-    "autodiff": 5,
     "quant": 5,
     "parallel": 5,
     "ops": 6,

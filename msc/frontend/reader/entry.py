@@ -158,6 +158,10 @@ def call_inside(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> A
 def call_cell_inside(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call of a Cell: the `construct` of users is read, that of library layers runs as it is."""
     session = INSTALLED.builder
+    if hasattr(type(cell), "bprop"):
+        from msc.frontend.transforms.custom import call_with_bprop
+
+        return call_with_bprop(cell, args, kwargs)
     construct = getattr(type(cell), "construct", None)
     is_hooked = cell.has_hooks()
     if isinstance(session, Session) and isinstance(construct, types.FunctionType) and not is_hooked:

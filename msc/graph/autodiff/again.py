@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xdsl.ir import Block, Operation, SSAValue
 
 from msc.graph.autodiff.emitting import GradientEmitter
-from msc.graph.autodiff.reverse import Reverse, activity
+from msc.graph.autodiff.reverse import CUSTOM, Reverse, activity, refusal
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,8 @@ def computed_again(emit: GradientEmitter, source: Block, arguments: Mapping[SSAV
     assert last is not None
     made: list[Operation] = []
     for op in source.ops:
+        if op in CUSTOM:
+            raise refusal(op, "a Cell with a bprop stands in a branch or a loop that a tensor decides on")
         if op is not last:
             copy = op.clone(mapped)
             emit.insert(copy)

@@ -9,7 +9,9 @@ expansion. Loops and branches have rules of their own (`control_flow`).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias, cast
+from weakref import WeakKeyDictionary
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -29,6 +31,20 @@ from msc.poly.derivative import is_float
 from msc.support.diagnostics import Diagnostic, MscError
 
 Control: TypeAlias = "Callable[[Reverse, Operation], None]"
+
+
+@dataclass(frozen=True)
+class Custom:
+    """A gradient that somebody else writes, such as the `bprop` of a Cell, once all outputs have theirs."""
+
+    inputs: Sequence[SSAValue]
+    last: Operation
+    """The last of the operations that give the outputs."""
+    write: Callable[[Reverse], None]
+
+
+CUSTOM: WeakKeyDictionary[Operation, Custom] = WeakKeyDictionary()
+"""Operations that give outputs whose gradients are not those of the operations before them."""
 
 
 def is_variable(value: SSAValue) -> bool:
@@ -51,8 +67,6 @@ class Reverse:
         self.active = active
         """The values that depend on a variable; others get no gradient."""
         self.gradients: dict[SSAValue, SSAValue] = {}
-        self.special: dict[Operation, Callable[[Reverse], None]] = {}
-        """Operations whose gradients somebody else writes: the `bprop` of a Cell."""
 
     def add(self, value: SSAValue, part: SSAValue | None) -> None:
         """A use of a value gives a part of its gradient."""
@@ -67,12 +81,17 @@ class Reverse:
     def run(self, ops: Iterable[Operation]) -> None:
         """Walk operations of a block, given from first to last, backwards."""
         for op in reversed(list(ops)):
-            if op in self.special:
-                self.emit.op = op
-                self.special[op](self)
+            custom = CUSTOM.get(op)
+            if custom is not None:
+                self._write(op, custom)
             elif any(r in self.gradients for r in op.results) and any(v in self.active for v in uses(op)):
                 self.emit.op = op
                 self._differentiate(op)
+
+    def _write(self, op: Operation, custom: Custom) -> None:
+        if op is custom.last and any(v in self.active for v in custom.inputs):
+            self.emit.op = op
+            custom.write(self)
 
     def _differentiate(self, op: Operation) -> None:
         if isinstance(op, MsOp):
@@ -130,7 +149,8 @@ def activity(ops: Iterable[Operation], variables: Collection[SSAValue]) -> set[S
     for op in ops:
         if isinstance(op, StopGradientOp):
             continue
-        if any(v in active for v in uses(op)):
+        custom = CUSTOM.get(op)
+        if any(v in active for v in (uses(op) if custom is None else custom.inputs)):
             active.update(r for r in op.results if is_variable(r))
     return active
 

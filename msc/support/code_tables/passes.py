@@ -74,4 +74,10 @@ CODES: tuple[Code, ...] = (
         " at most (`ms.bound`), a loop whose number of iterations is not a constant, or an operation without a"
         " derivative. `ms.stop_gradient` in front of it makes a constant of what it reads.",
     ),
+    Code(
+        "MSC0415",
+        "no batch",
+        "`vmap` met an operation that cannot run on a batch of examples: a branch or a loop that a tensor decides on."
+        " Write it with `where`.",
+    ),
 )

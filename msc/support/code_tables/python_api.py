@@ -108,6 +108,18 @@ CODES: tuple[Code, ...] = (
         "together. The message names the argument, the help shows the signature; MSC_TRACEBACK=1 shows more.",
     ),
     Code("MSC0832", "a module of the API has no such name", "`python -m msc.names` lists all names that exist here."),
+    Code(
+        "MSC0856",
+        "gradient of what has none",
+        "`grad` and its kin take a function of tensors and positions of arguments that it has; it gives tensors. "
+        "With has_aux it gives a tuple, whose first part is differentiated; sens has the shapes of the results.",
+    ),
+    Code(
+        "MSC0857",
+        "batches that do not fit",
+        "`vmap` calls a function of one example on batches: each argument has the axis that in_axes says, with as many"
+        " examples in all of them.",
+    ),
     Code("MSC0825", "no such activation", "An activation is a name such as 'relu', a Cell or a function of a tensor."),
     *capture.CODES,
 )

@@ -37,7 +37,7 @@ def run(name: str, folder: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    "name", ["e01_dense", "e02_conv", "e03_pool_act", "e04_lenet5", "e05_densenet", "e16_tensor_ops"]
+    "name", ["e01_dense", "e02_conv", "e03_pool_act", "e04_lenet5", "e05_densenet", "e13_transforms", "e16_tensor_ops"]
 )
 def test_example(name: str, tmp_path: Path) -> None:
     words, numbers = words_and_numbers(run(name, tmp_path))

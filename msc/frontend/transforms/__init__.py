@@ -1,0 +1,1 @@
+"""Transformations of functions on tensors: gradients, Jacobians, batching. In PyNative mode and inside of graphs."""

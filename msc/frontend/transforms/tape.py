@@ -1,0 +1,138 @@
+"""What PyNative mode records while a function is transformed: operations that run at once, in a block of the graph.
+
+A value of the tape has elements, so that Python's `if`, `print` and `float()` work as they do without it.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import Block, Operation, SSAValue
+
+from msc.dialects.element_types import dtype_name
+from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.shapes import shape_of
+from msc.dialects.ms.values import known
+from msc.frontend.capture import Property, Symbol
+from msc.frontend.changes import Changes
+from msc.frontend.dtypes import DType, by_name
+from msc.frontend.errors import at_user_line
+from msc.frontend.immediate import built
+from msc.frontend.parameter import Parameter
+from msc.frontend.tensor import Tensor
+from msc.interp.control import CONTROL
+from msc.interp.graph import Evaluator, Symbols
+from msc.interp.registry import evaluate_op
+from msc.interp.scalars import SCALARS
+from msc.ir.typed import tensor_type as type_of
+from msc.support.diagnostics import MscError
+
+Array = NDArray[Any]
+
+
+class TapeValue(Symbol):
+    """A value of a tape, with its elements."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, ssa: SSAValue, dtype: DType, shape: tuple[int, ...], array: Array) -> None:
+        super().__init__(ssa, dtype, shape)
+        self.array = array
+
+
+class Tape:
+    """The builder that is installed while a function runs: it records what depends on the tape's own values."""
+
+    def __init__(self) -> None:
+        self.block = Block()
+        self._arrays: dict[SSAValue, Any] = {}
+        self._given: dict[int, tuple[Array, SSAValue]] = {}
+        self._tensors: list[weakref.ref[Tensor]] = []
+        self._written: dict[int, Parameter] = {}
+        self._evaluator = Evaluator(Symbols({}, {}), {}, None)
+
+    # The builder that operations on tensors use.
+
+    def emit(
+        self, name: str, operands: Sequence[Tensor | None], properties: Mapping[str, Property]
+    ) -> tuple[Tensor, ...]:
+        """Run `ms.<name>` and record it."""
+        op = built(name, [None if operand is None else self.ssa(operand) for operand in operands], properties)
+        try:
+            self.insert(op)
+        except MscError as error:
+            first = error.diagnostics[0]
+            raise MscError(at_user_line(first.code, first.message, help=first.help, notes=first.notes)) from None
+        return tuple(map(self.tensor, op.results))
+
+    def read(self, parameter: Parameter) -> Tensor:
+        """The value that a parameter has now."""
+        return Tensor.of(parameter.content)
+
+    def write(self, parameter: Parameter, value: Tensor) -> None:
+        """From here on the parameter has another value."""
+        self._written[id(parameter)] = parameter
+        parameter.content = value.content
+
+    def changing(self, tensor: Tensor) -> None:
+        """A tensor is about to refer to another value, which needs no note here."""
+        self._tensors.append(weakref.ref(tensor))
+
+    def observing(self, tensor: Tensor) -> None:
+        """Somebody looks at the elements of a tensor, as everybody may."""
+
+    def value_of(self, tensor: Tensor, what: str) -> Array:
+        """The elements of a value of the tape."""
+        content = tensor.content
+        assert isinstance(content, TapeValue)
+        return content.array
+
+    # The recording that transformations use.
+
+    def insert(self, op: Operation) -> Operation:
+        """Append an operation and run it."""
+        self.block.add_op(op)
+        operands = [self._arrays[operand] for operand in op.operands]
+        if isinstance(op, MsOp):
+            results: Sequence[Any] = evaluate_op(op, *operands)
+        elif op.name in CONTROL:
+            results = CONTROL[op.name](self._evaluator, op, operands, self._arrays)
+        else:
+            results = (SCALARS[op.name](op, *operands),)
+        self._arrays.update(zip(op.results, results, strict=True))
+        return op
+
+    def ssa(self, tensor: Tensor) -> SSAValue:
+        """A tensor as an operand; one from outside is an argument of the block."""
+        content = tensor.content
+        if isinstance(content, TapeValue):
+            return content.ssa
+        array = np.asarray(content)
+        found = self._given.get(id(array))
+        if found is None:
+            argument = self.block.insert_arg(known(array).type, len(self.block.args))
+            self._arrays[argument] = array
+            found = self._given[id(array)] = (array, argument)
+        return found[1]
+
+    def tensor(self, value: SSAValue) -> Tensor:
+        """A tensor of a value of the block."""
+        type_ = type_of(value)
+        dtype = by_name(dtype_name(type_.element_type) or "f32")
+        made = Tensor.of(TapeValue(value, dtype, shape_of(type_), self._arrays[value]))
+        self._tensors.append(weakref.ref(made))
+        return made
+
+    def close(self) -> None:
+        """The tape ends: tensors that are left, and parameters that were written, have elements alone."""
+        left = [tensor for reference in self._tensors if (tensor := reference()) is not None]
+        for tensor in [*left, *self._written.values()]:
+            if isinstance(tensor.content, TapeValue):
+                tensor.content = tensor.content.array
+        for parameter in self._written.values():
+            parameter.version += 1
+        Changes.count += bool(self._written)
