@@ -1,7 +1,7 @@
 """Neighbouring dimensions that a kernel always runs through together become one.
 
 The rows of an image that a pointwise convolution and an activation read are one long row in memory: as one dimension it
-fills vectors and register tiles, where each of its rows would leave a rest. Two axes of an array collapse if every
+fills vectors and register tiles, where each of its rows would leave a tail. Two axes of an array collapse if every
 access indexes them by two whole dimensions, and two dimensions of a statement if they index nothing else and no size
 of the call bounds them.
 """

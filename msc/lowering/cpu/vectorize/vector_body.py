@@ -20,7 +20,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 
 from msc.dialects.loop import ApplyOp, ForOp, LanesOp, LoadOp, StoreOp
 from msc.ir.typed import memref_type
-from msc.lowering.cpu.vectorize.vector_rests import Rest
+from msc.lowering.cpu.vectorize.vector_tails import Tail
 from msc.poly.affine import linear_form, simplified
 
 
@@ -39,7 +39,7 @@ class VectorBody:
     """The operations of a loop body for the lanes from `at`, an expression over `variables`.
 
     `updates` are the stores that sum over lanes; instead of being emitted, their summands are left in `partial`.
-    With one lane the body is the scalar one. For a `rest` of the iterations, only the first lanes count.
+    With one lane the body is the scalar one. For a `tail` of the iterations, only the first lanes count.
     """
 
     def __init__(
@@ -49,10 +49,10 @@ class VectorBody:
         variables: Sequence[SSAValue],
         lanes: int,
         updates: Mapping[Operation, SSAValue],
-        rest: Rest | None = None,
+        tail: Tail | None = None,
     ):
         self._loop, self._at, self._variables, self._lanes, self._updates = loop, at, tuple(variables), lanes, updates
-        self._rest = rest
+        self._tail = tail
         self._values: dict[SSAValue, SSAValue] = {}
         self._location: Operation | None = None
         self.operations: list[Operation] = []
@@ -112,7 +112,7 @@ class VectorBody:
         self._put(StoreOp(value, op.target, map_, values, steps if self._lanes > 1 else None, part), op)
 
     def _part(self, buffer: SSAValue, map_: AffineMap, steps: Sequence[int]) -> int | None:
-        return self._rest.part(buffer, map_, steps, self._lanes) if self._rest is not None else None
+        return self._tail.part(buffer, map_, steps, self._lanes) if self._tail is not None else None
 
     def _elementwise(self, op: Operation) -> None:
         operands = [self._value(v) for v in op.operands]

@@ -16,7 +16,7 @@ from msc.dialects.loop.attributes import LOOP_REFUSED
 from msc.lowering.cpu.vectorize.straight_line import unroll_inside
 from msc.lowering.cpu.vectorize.vector_body import NotVectorisable, VectorBody
 from msc.lowering.cpu.vectorize.vector_reductions import LaneSums
-from msc.lowering.cpu.vectorize.vector_rests import Rest, local_rows, may_be_part
+from msc.lowering.cpu.vectorize.vector_tails import Tail, local_rows, may_be_part
 from msc.lowering.cpu.vectorize.vector_types import widest_bits
 from msc.targets.catalogue import machine_named
 from msc.targets.machine import Machine
@@ -33,7 +33,7 @@ class Vectorize(ModulePass):
 
     Takes kernels' functions from `convert-gk-to-loop`. A vector loop is straight-line, or becomes it when the
     unrolled loops of a register tile in it are spelled out (`straight_line`). It is cut into whole vectors of the
-    target's width (a loop where there are several) and, for the rest, a part of one more (`vector_rests`); where that
+    target's width (a loop where there are several) and, for the tail, a part of one more (`vector_tails`); where that
     may not be or half of one is enough, vectors of half the width, a quarter, ... so that nothing runs one element at
     a time. Rows of several vectors of a register tile end with a part of one. An element-wise update of one place (`y
     = combine(y, x)`) is summed lane by lane in a vector accumulator and reduced at the end: a named reassociation of
@@ -61,13 +61,13 @@ class Vectorize(ModulePass):
 
 @dataclass(frozen=True)
 class _Piece:
-    """`count` steps of `chains` vectors of `lanes` elements, from `start`; of a `rest`, a part of one vector."""
+    """`count` steps of `chains` vectors of `lanes` elements, from `start`; of a `tail`, a part of one vector."""
 
     start: int
     count: int
     lanes: int
     chains: int = 1
-    rest: Rest | None = None
+    tail: Tail | None = None
 
     @property
     def step(self) -> int:
@@ -128,7 +128,7 @@ def _cut(
         bool(sums.updates) or _in_registers(loop, (len(iterations) - left) // lanes, left, ends)
     )
     if left and (left.bit_count() > 1 or one_width):
-        return [*pieces, _Piece(start, 1, lanes if one_width else 1 << left.bit_length(), rest=Rest(left, ends))]
+        return [*pieces, _Piece(start, 1, lanes if one_width else 1 << left.bit_length(), tail=Tail(left, ends))]
     return [*pieces, *_halves(start, left, lanes)]
 
 
@@ -172,10 +172,10 @@ def _emit(loop: ForOp, piece: _Piece, sums: LaneSums) -> list[Operation]:
 
 def _straight(loop: ForOp, piece: _Piece, sums: LaneSums) -> tuple[list[Operation], Mapping[Operation, SSAValue]]:
     """A single vector, and what it adds to each sum."""
-    body = VectorBody(loop, AffineExpr.constant(piece.start), (), piece.lanes, sums.updates, piece.rest)
-    if piece.rest is None:
+    body = VectorBody(loop, AffineExpr.constant(piece.start), (), piece.lanes, sums.updates, piece.tail)
+    if piece.tail is None:
         return body.operations, body.partial
-    masks, partial = sums.only(body.partial, piece.rest.count, piece.lanes)
+    masks, partial = sums.only(body.partial, piece.tail.count, piece.lanes)
     return [*body.operations, *masks], partial
 
 

@@ -1,4 +1,4 @@
-"""The rest of a vector loop, too short for a whole vector: one vector of which the first lanes count.
+"""The tail of a vector loop, too short for a whole vector: one vector of which the first lanes count.
 
 What is computed in the others is thrown away, so nothing may trap there or be summed; loads fetch only what is there
 and stores write only that. Local buffers whose rows end with the loop get room for a whole vector instead, so that
@@ -25,7 +25,7 @@ _TRAPPING = frozenset(f"arith.{name}" for name in "divsi divui remsi remui floor
 
 
 @dataclass(frozen=True)
-class Rest:
+class Tail:
     """The last `count` iterations of a vector loop, run as that many lanes of a vector.
 
     `ends` are the lengths that the rows of local buffers had before any became longer (`local_rows`).
