@@ -1,4 +1,4 @@
-"""What operations of the loop stage do when they are not spelled out in the translated Python."""
+"""What operations of the loop stage do that are not inlined in the translated Python."""
 
 from __future__ import annotations
 

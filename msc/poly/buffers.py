@@ -3,7 +3,7 @@
 An array that is written and read at one point of one leaf needs no memory: the value is *forwarded*. One that lives
 within an iteration of the outer loops becomes a *local* buffer of just the elements that the iteration touches. What is
 computed in front of some of these loops, for all of their iterations, is local to those around it too, or, if it is too
-large for the stack, *staged*: a temporary of just what is touched in an iteration, which iterations that run at once
+large for the stack, *scratch*: a temporary of just what is touched in an iteration, which iterations that run at once
 have each of their own. Others are temporaries of the whole shape. What is too large for registers may also lie in an
 output that is computed from it: that takes no more of the cache, and the output's lines are there when they are needed.
 """

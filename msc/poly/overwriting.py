@@ -42,7 +42,7 @@ def may_overwrite(model: KernelModel, plan: Plan, schedule: isl.Schedule, source
     return pairs.subtract(same).is_empty() and reversed_pairs(schedule, pairs).is_empty()
 
 
-def overlays(model: KernelModel, plan: Plan, schedule: isl.Schedule, arrays: Collection[int]) -> dict[int, int]:
+def aliased_outputs(model: KernelModel, plan: Plan, schedule: isl.Schedule, arrays: Collection[int]) -> dict[int, int]:
     """Those of some internal arrays that may lie in an output until it is written, to that output."""
     found: dict[int, int] = {}
     for output in [a for a, array in enumerate(model.arrays) if array.kind == "output"]:

@@ -106,7 +106,7 @@ def _pack(kernel: KernelOp, target: Machine, threads: int, constancy: Constancy)
         value = kernel.inputs[index]
         constant = constancy.of(value)
         cut = constant or not has_open_sizes(op)
-        if isinstance(op, MatrixProductOp) and not constant and _is_staged(op, value, target, threads, cut):
+        if isinstance(op, MatrixProductOp) and not constant and _is_packed_inside(op, value, target, threads, cut):
             _stage(op, right)
             continue
         packing = (
@@ -131,7 +131,7 @@ def _stage(op: MatrixProductOp, right: SSAValue) -> None:
     op.operands[1] = copy.results[0]
 
 
-def _is_staged(op: MatrixProductOp, value: SSAValue, target: Machine, threads: int, cut: bool) -> bool:
+def _is_packed_inside(op: MatrixProductOp, value: SSAValue, target: Machine, threads: int, cut: bool) -> bool:
     """Whether a panel at a time is as good as all at once, which takes memory for all, or `value` lies badly.
 
     Or whether copies pay, and views cannot `cut` the operand into panels.

@@ -14,7 +14,7 @@ from msc.poly.buffers import body_accesses, forwarded, local_buffer, local_buffe
 from msc.poly.compute import dims
 from msc.poly.model import KernelModel
 from msc.poly.nest import Body, Loop, Nest, generate
-from msc.poly.overwriting import may_overwrite, overlays
+from msc.poly.overwriting import aliased_outputs, may_overwrite
 from msc.poly.plan import Group, Member, Plan
 from msc.poly.scalar import apply
 from msc.poly.tree import schedule_tree
@@ -146,20 +146,20 @@ def normalised_rows(of: str) -> tuple[KernelModel, Plan]:
 def test_arrays_lie_in_the_output_that_is_made_of_them() -> None:
     model, plan = normalised_rows("same")
     schedule = schedule_tree(model, plan)
-    assert overlays(model, plan, schedule, [2, 3]) == {2: 1, 3: 1}
-    assert overlays(model, plan, schedule, [3]) == {3: 1}
-    assert overlays(model, plan, schedule, []) == {}
+    assert aliased_outputs(model, plan, schedule, [2, 3]) == {2: 1, 3: 1}
+    assert aliased_outputs(model, plan, schedule, [3]) == {3: 1}
+    assert aliased_outputs(model, plan, schedule, []) == {}
 
 
 def test_an_array_that_is_read_elsewhere_once_more_does_not() -> None:
     model, plan = normalised_rows("next")
-    assert overlays(model, plan, schedule_tree(model, plan), [2, 3]) == {2: 1}
+    assert aliased_outputs(model, plan, schedule_tree(model, plan), [2, 3]) == {2: 1}
 
 
 def test_a_reduction_does_not_lie_in_an_output() -> None:
     model = matmul_relu(4, 4, 4)
     plan = Plan((), (Group((0,)), Group((1,)), Group((2,))))
-    assert overlays(model, plan, schedule_tree(model, plan), [3]) == {}
+    assert aliased_outputs(model, plan, schedule_tree(model, plan), [3]) == {}
 
 
 @st.composite

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msc.poly.compute import dims
 from msc.poly.model import KernelModel
-from msc.poly.overwriting import overlays
+from msc.poly.overwriting import aliased_outputs
 from msc.poly.plan import Group, Plan
 from msc.poly.scalar import apply
 from msc.poly.tree import schedule_tree
@@ -30,5 +30,5 @@ def doubling(count: int) -> KernelModel:
 def test_every_array_is_looked_at_once() -> None:
     model = doubling(40)
     plan = Plan((), tuple(Group((k,), own_loops(model, k, ())) for k in range(len(model.statements))))
-    found = overlays(model, plan, schedule_tree(model, plan), range(2, 42))
+    found = aliased_outputs(model, plan, schedule_tree(model, plan), range(2, 42))
     assert set(found.values()) <= {42}

@@ -22,7 +22,7 @@ from msc.lowering.cpu.kernels.argument_names import ArgumentNames, shared_name
 from msc.lowering.cpu.kernels.kernel_function import KernelFunction
 from msc.poly.model import KernelModel
 from msc.poly.nest import generate
-from msc.poly.overwriting import may_overwrite, overlays
+from msc.poly.overwriting import aliased_outputs, may_overwrite
 from msc.poly.plan import from_lines
 from msc.poly.tile_parts import tile_counts
 from msc.poly.tree import schedule_tree
@@ -110,7 +110,7 @@ def _function(kernel: gk.KernelOp, model: KernelModel, outputs: Sequence[int], s
     locations = [op.location for op in statement_operations(kernel)]
     counts = tile_counts(model, plan)
     nests = generate(schedule, [*(f"n{k}" for k in range(len(model.sizes))), *counts])
-    held = partial(overlays, model, plan, schedule)
+    held = partial(aliased_outputs, model, plan, schedule)
     builder = KernelFunction(model, nests, inputs, outputs, locations, tuple(counts.values()), held, stack)
     function = builder.build()
     temporaries = len(function.function_type.inputs) - len(inputs) - len(outputs) - len(model.sizes)

@@ -13,8 +13,8 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 
 from msc.dialects.loop import ApplyOp, ForOp, LoadOp, LoopKind, StoreOp
 from msc.dialects.open_sizes import size_attributes
-from msc.lowering.cpu.kernels.kept_arrays import Overlays, kept_arrays
 from msc.lowering.cpu.kernels.scalar_bodies import BodyEmitter, storage_type
+from msc.lowering.cpu.kernels.storage import AliasedOutputs, plan_storage
 from msc.poly.affine import bounds, simplified
 from msc.poly.buffers import LocalBuffer, compose
 from msc.poly.model import KernelModel
@@ -41,8 +41,8 @@ class _Scope:
 class KernelFunction:
     """Builds the function.
 
-    Arguments: inputs, outputs, temporaries for what fits nowhere else, sizes that the call decides. `overlays` says
-    which of some internal arrays may lie in which output, `stack` how many bytes local arrays may take.
+    Arguments: inputs, outputs, temporaries for what fits nowhere else, sizes that the call decides. `aliased_outputs`
+    says which of some internal arrays may lie in which output, `stack` how many bytes local arrays may take.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class KernelFunction:
         outputs: Sequence[int],
         locations: Sequence[Attribute],
         counts: Sequence[AffineExpr],
-        overlays: Overlays,
+        aliased_outputs: AliasedOutputs,
         stack: int,
     ):
         self._model = model
@@ -61,16 +61,16 @@ class KernelFunction:
         self._nests = nests
         self._arguments = [*inputs, *outputs]
         self._locations = locations
-        self._kept = kept_arrays(model, nests, counts, overlays, stack)
+        self._storage = plan_storage(model, nests, counts, aliased_outputs, stack)
 
     def held_in(self, output: int) -> list[int]:
         """The internal arrays that lie in an output until it is written."""
-        bodies = self._kept.inside.values()
-        return sorted({a for kept in bodies for a, place in kept.overlaid.items() if place == output})
+        bodies = self._storage.inside.values()
+        return sorted({a for arrays in bodies for a, place in arrays.aliased.items() if place == output})
 
     def build(self) -> func.FuncOp:
-        arrays = [*self._arguments, *self._kept.temporaries]
-        shapes = [*(self._model.arrays[a].shape for a in self._arguments), *self._kept.temporaries.values()]
+        arrays = [*self._arguments, *self._storage.temporaries]
+        shapes = [*(self._model.arrays[a].shape for a in self._arguments), *self._storage.temporaries.values()]
         buffers = [_memref(shape, self._model.arrays[a].dtype) for a, shape in zip(arrays, shapes, strict=True)]
         types = [*buffers, *(IndexType() for _ in self._model.sizes)]
         block = Block(arg_types=types)
@@ -107,7 +107,7 @@ class KernelFunction:
                 case Loop():
                     self._loop(nest, scope, block)
                 case Body():
-                    alone = len(nests) == 1 or not self._kept.has_copies(nest)
+                    alone = len(nests) == 1 or not self._storage.has_copies(nest)
                     self._body(nest, scope, block if alone else _scope_in(block))
                 case Instance():
                     _InstanceEmitter(self._model, nest, scope, block, self._locations).emit()
@@ -133,12 +133,12 @@ class KernelFunction:
         return range(low, max(low + 1, high))
 
     def _body(self, body: Body, scope: _Scope, block: Block) -> None:
-        kept = self._kept.inside[id(body)]
-        buffers = {**scope.buffers, **{array: scope.buffers[output] for array, output in kept.overlaid.items()}}
-        staged = {array: ((buffer, buffers[array]),) for array, buffer in kept.staged.items()}
-        local = {a: [(b, self._allocated(a, b, block)) for b in parts] for a, parts in kept.local.items()}
-        places = {**scope.local, **staged, **local}
-        inner = _Scope(scope.variables, scope.ranges, buffers, places, kept.forwarded, {})
+        arrays = self._storage.inside[id(body)]
+        buffers = {**scope.buffers, **{array: scope.buffers[output] for array, output in arrays.aliased.items()}}
+        scratch = {array: ((buffer, buffers[array]),) for array, buffer in arrays.scratch.items()}
+        local = {a: [(b, self._allocated(a, b, block)) for b in parts] for a, parts in arrays.local.items()}
+        places = {**scope.local, **scratch, **local}
+        inner = _Scope(scope.variables, scope.ranges, buffers, places, arrays.forwarded, {})
         self._emit(body.inside, inner, block)
 
     def _allocated(self, array: int, buffer: LocalBuffer, block: Block) -> SSAValue:

@@ -22,7 +22,7 @@ from msc.targets.catalogue import machine_named
 from msc.targets.machine import Machine
 
 UNROLLED_VECTORS = 8
-"""Up to this many vectors are spelled out by an unrolled loop; they are a register tile."""
+"""Up to this many vectors an unrolled loop may hold; they are a register tile."""
 CHAINS = 4
 """Independent accumulators of a long sum: they hide the latency of the addition."""
 
@@ -32,7 +32,7 @@ class Vectorize(ModulePass):
     """Loops marked `vector` become operations on vectors of `target`'s width; sequential with `enable=false`.
 
     Takes kernels' functions from `convert-gk-to-loop`. A vector loop is straight-line, or becomes it when the
-    unrolled loops of a register tile in it are spelled out (`straight_line`). It is cut into whole vectors of the
+    unrolled loops of a register tile in it are unrolled (`straight_line`). It is cut into whole vectors of the
     target's width (a loop where there are several) and, for the tail, a part of one more (`vector_tails`); where that
     may not be or half of one is enough, vectors of half the width, a quarter, ... so that nothing runs one element at
     a time. Rows of several vectors of a register tile end with a part of one. An element-wise update of one place (`y

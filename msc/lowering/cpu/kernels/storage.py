@@ -1,4 +1,4 @@
-"""Where a kernel's internal arrays are kept: in values, on the stack, or in temporaries that the function is given."""
+"""Storage planning: each internal array of a kernel lies in values, on the stack, or in a temporary argument."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ from msc.poly.nest import Body, Instance, Loop, Nest
 from msc.poly.scalar import reads
 from msc.poly.valid_extents import ranges_of
 
-Overlays: TypeAlias = Callable[[Collection[int]], Mapping[int, int]]
+AliasedOutputs: TypeAlias = Callable[[Collection[int]], Mapping[int, int]]
 """Those of some internal arrays that may lie in an output until it is written, to that output."""
 
 
 @dataclass(frozen=True)
 class BodyArrays:
-    """The internal arrays of a Body: forwarded ones, those in local buffers, staged in temporaries, and in outputs."""
+    """The internal arrays of a Body: forwarded ones, those in local buffers, in scratch, and in outputs."""
 
     forwarded: frozenset[int] = frozenset()
     local: Mapping[int, tuple[LocalBuffer, ...]] = field(default_factory=dict[int, tuple[LocalBuffer, ...]])
-    staged: Mapping[int, LocalBuffer] = field(default_factory=dict[int, LocalBuffer])
-    overlaid: Mapping[int, int] = field(default_factory=dict[int, int])
+    scratch: Mapping[int, LocalBuffer] = field(default_factory=dict[int, LocalBuffer])
+    aliased: Mapping[int, int] = field(default_factory=dict[int, int])
 
 
 @dataclass(frozen=True)
-class KeptArrays:
-    """By the identity of each Body what it keeps where, and the temporaries of the function with their shapes."""
+class Storage:
+    """The arrays of each Body, by its identity, and the temporaries of the function with their shapes."""
 
     inside: Mapping[int, BodyArrays]
     temporaries: Mapping[int, tuple[int, ...]]
@@ -52,14 +52,14 @@ class KeptArrays:
         return bool(self.inside[id(body)].local) and any(map(_has_body, body.inside))
 
 
-def kept_arrays(
-    model: KernelModel, nests: Sequence[Nest], counts: Sequence[AffineExpr], overlays: Overlays, stack: int
-) -> KeptArrays:
-    """Where the internal arrays are kept: local buffers take at most `stack` bytes together.
+def plan_storage(
+    model: KernelModel, nests: Sequence[Nest], counts: Sequence[AffineExpr], aliased_outputs: AliasedOutputs, stack: int
+) -> Storage:
+    """Plan the storage of the internal arrays: local buffers take at most `stack` bytes together.
 
     Before the loops' variables are the sizes, and the `counts` over them.
     """
-    search, ranges = _Search(model, overlays), dict(ranges_of(model.sizes))
+    search, ranges = _Search(model, aliased_outputs), dict(ranges_of(model.sizes))
     for expr in counts:
         low, high = bounds(expr, ranges)
         ranges[len(ranges)] = range(low, high + 1)
@@ -70,12 +70,12 @@ def kept_arrays(
 
 @dataclass(frozen=True)
 class _Around:
-    """The variables around a place, the stack that is left, variables of loops that run at once, and arrays staged."""
+    """The variables around a place, the stack left, variables of loops that run at once, and arrays in scratch."""
 
     ranges: Mapping[int, range]
     room: int
     parallel: tuple[int, ...] = ()
-    staged: frozenset[int] = frozenset()
+    scratch: frozenset[int] = frozenset()
 
     @property
     def depth(self) -> int:
@@ -90,7 +90,7 @@ class _Around:
 @dataclass
 class _Search:
     model: KernelModel
-    overlays: Overlays
+    aliased_outputs: AliasedOutputs
     bodies: dict[int, BodyArrays] = field(default_factory=dict[int, BodyArrays])
     whole: set[int] = field(default_factory=set[int])
     """Arrays that are temporaries of their whole shape."""
@@ -105,19 +105,19 @@ class _Search:
             case Instance():
                 return
 
-    def result(self) -> KeptArrays:
+    def result(self) -> Storage:
         shapes = {array: self.model.arrays[array].shape for array in self.whole}
         bodies = {
-            key: replace(arrays, staged={a: self._alike(b) for a, b in arrays.staged.items() if a not in self.whole})
+            key: replace(arrays, scratch={a: self._alike(b) for a, b in arrays.scratch.items() if a not in self.whole})
             for key, arrays in self.bodies.items()
         }
-        for array, buffer in (pair for arrays in bodies.values() for pair in arrays.staged.items()):
+        for array, buffer in (pair for arrays in bodies.values() for pair in arrays.scratch.items()):
             shapes[array] = tuple(map(max, shapes.get(array, buffer.shape), buffer.shape))
-        return KeptArrays(bodies, dict(sorted(shapes.items())))
+        return Storage(bodies, dict(sorted(shapes.items())))
 
     def _alike(self, buffer: LocalBuffer) -> LocalBuffer:
         """The buffer of a Body outside a parallel loop, as those inside have it: the rest of what threads share."""
-        lead = max(len(b.lead) for arrays in self.bodies.values() for b in arrays.staged.values()) - len(buffer.lead)
+        lead = max(len(b.lead) for arrays in self.bodies.values() for b in arrays.scratch.values()) - len(buffer.lead)
         zeros: tuple[AffineExpr, ...] = (AffineExpr.constant(0),) * lead
         return replace(buffer, shape=(*(1,) * lead, *buffer.shape), lead=(*zeros, *buffer.lead))
 
@@ -125,14 +125,14 @@ class _Search:
         accesses = body_accesses(self.model, body, around.ranges)
         parts = [nest for nest in body.inside if _has_body(nest)]
         if not parts:
-            self.bodies[id(body)] = self._innermost([a for a in accesses if a.array not in around.staged], around)
+            self.bodies[id(body)] = self._innermost([a for a in accesses if a.array not in around.scratch], around)
             return
-        staged = _touched([nest for nest in body.inside if not _has_body(nest)], self.model) - around.staged
-        kept = self._in_front([a for a in accesses if a.array in staged], around)
+        scratch = _touched([nest for nest in body.inside if not _has_body(nest)], self.model) - around.scratch
+        kept = self._in_front([a for a in accesses if a.array in scratch], around)
         self.bodies[id(body)] = kept
         room = around.room - sum(self._bytes(array, buffers) for array, buffers in kept.local.items())
         for nest in parts:
-            self.visit(nest, replace(around, staged=around.staged | staged, room=room))
+            self.visit(nest, replace(around, scratch=around.scratch | scratch, room=room))
 
     def _innermost(self, accesses: Sequence[Access], around: _Around) -> BodyArrays:
         passed = forwarded(accesses)
@@ -140,10 +140,10 @@ class _Search:
         found = {array: local_buffers(of_array, around.depth) for array, of_array in uses.items()}
         sizes = {array: self._bytes(array, buffers) for array, buffers in found.items()}
         large = [array for array, size in sizes.items() if size > REGISTER_BYTES]
-        overlaid = self.overlays([a for a in large if sizes[a] > around.room or not _is_turned(found[a])])
-        local = self._that_fit({a: b for a, b in found.items() if b is not None and a not in overlaid}, around.room)
-        self.whole |= found.keys() - overlaid.keys() - local.keys()
-        return BodyArrays(frozenset(passed), local, overlaid=overlaid)
+        aliased = self.aliased_outputs([a for a in large if sizes[a] > around.room or not _is_turned(found[a])])
+        local = self._that_fit({a: b for a, b in found.items() if b is not None and a not in aliased}, around.room)
+        self.whole |= found.keys() - aliased.keys() - local.keys()
+        return BodyArrays(frozenset(passed), local, aliased=aliased)
 
     def _that_fit(
         self, found: Mapping[int, tuple[LocalBuffer, ...]], room: int
@@ -166,8 +166,8 @@ class _Search:
         found = {array: local_buffer(of_array, around.depth) for array, of_array in uses.items()}
         self.whole |= {array for array, buffer in found.items() if buffer is None}
         local = self._that_fit({a: (b,) for a, b in found.items() if b is not None}, around.room)
-        staged = {a: _apart(b, around) for a, b in found.items() if b is not None and a not in local}
-        return BodyArrays(local=local, staged=staged)
+        scratch = {a: _apart(b, around) for a, b in found.items() if b is not None and a not in local}
+        return BodyArrays(local=local, scratch=scratch)
 
 
 def _is_turned(buffers: Sequence[LocalBuffer] | None) -> bool:
