@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from xdsl.dialects import func, scf
-from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Block, Operation
-from xdsl.utils.hints import isa
+from xdsl.ir import Block, Operation
 
 from msc.analysis.repetition import trip_count
 from msc.dialects.loop import ForOp
+from msc.ir.typed import is_memref
 
 
 def operations_run(module: ModuleOp, entry: FuncOp) -> int | None:
@@ -66,4 +66,4 @@ def _blocks(op: Operation) -> Iterator[Block]:
 
 def _largest(function: FuncOp) -> int:
     types = [*(a.type for a in function.body.block.args), *(r.type for op in function.walk() for r in op.results)]
-    return max((size for type_ in types if isa(type_, MemRefType[Attribute]) for size in type_.get_shape()), default=1)
+    return max((size for type_ in types if is_memref(type_) for size in type_.get_shape()), default=1)

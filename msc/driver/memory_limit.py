@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType
-from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.utils.hints import isa
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp
+from xdsl.ir import Operation, SSAValue
 
 from msc.analysis.bytes import bytes_of
 from msc.driver.options import size_text
 from msc.ir.locations import source_location
+from msc.ir.typed import is_tensor
 from msc.runtime.program import Signature
 from msc.support.diagnostics import Diagnostic, MscError
 
@@ -20,7 +20,7 @@ _HELP = "--max-memory SIZE allows more"
 def check_tensors(module: ModuleOp, limit: int) -> None:
     """Raises MSC0507 for the first tensor that alone is larger than the limit."""
     for op, value in _values(module):
-        if isa(value.type, TensorType[Attribute]) and DYNAMIC_INDEX not in value.type.get_shape():
+        if is_tensor(value.type) and DYNAMIC_INDEX not in value.type.get_shape():
             size = bytes_of(value)
             if size > limit:
                 message = f"a {value.type} takes {size_text(size)}; the limit is {size_text(limit)}"

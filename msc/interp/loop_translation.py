@@ -11,11 +11,10 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 from xdsl.dialects import func, memref, scf, vector
-from xdsl.dialects.builtin import IndexType, VectorType
+from xdsl.dialects.builtin import IndexType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
-from xdsl.utils.hints import isa
 
 from msc.dialects.arrays import Array
 from msc.dialects.loop import AccessOp, ApplyOp, ForOp, LanesOp, LoadOp, PrefetchOp, StoreOp
@@ -24,6 +23,7 @@ from msc.interp.loop_access import Access, affine_text, lane_numbers
 from msc.interp.loop_operations import OPERATIONS
 from msc.ir.errors import InvalidStructure
 from msc.ir.locations import source_location
+from msc.ir.typed import is_vector
 from msc.poly.intervals import Interval, interval
 from msc.support.diagnostics import Diagnostic, MscError
 
@@ -304,7 +304,7 @@ def _terminator(block: Block) -> Operation:
 
 def _lanes(value: SSAValue) -> int:
     """The lanes of a vector value; 0 for a scalar."""
-    return value.type.get_shape()[0] if isa(value.type, VectorType[Attribute]) else 0
+    return value.type.get_shape()[0] if is_vector(value.type) else 0
 
 
 def _loaded(element: str, access: Access, lanes: int) -> str:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
-from xdsl.utils.hints import isa
 
 from msc.ir.locations import source_location
+from msc.ir.typed import is_tensor
 from msc.support.diagnostics import Diagnostic
 
 UPDATES = "ms.updates"
@@ -57,7 +57,7 @@ def donation_diagnostics(function: FuncOp) -> Iterator[Diagnostic]:
 
 def _may_be_equal(a: Attribute, b: Attribute) -> bool:
     """Whether two types may be one: unknown dimensions agree with all."""
-    if not isa(a, TensorType[Attribute]) or not isa(b, TensorType[Attribute]):
+    if not is_tensor(a) or not is_tensor(b):
         return a == b
     shapes = a.get_shape(), b.get_shape()
     sizes = zip(*shapes, strict=False)

@@ -12,12 +12,11 @@ from xdsl.dialects.builtin import (
     Float64Type,
     IndexType,
     IntegerType,
-    MemRefType,
-    VectorType,
 )
 from xdsl.ir import Attribute
 from xdsl.utils.hints import isa
 
+from msc.ir.typed import is_memref, is_vector
 from msc.support.diagnostics import Diagnostic, MscError
 
 _SCALARS = {
@@ -97,7 +96,7 @@ def base_name(type_: Attribute) -> str:
 
 def value_type(type_: Attribute) -> CType:
     """The C type of an SSA value that is a scalar or a vector."""
-    if not isa(type_, VectorType[Attribute]):
+    if not is_vector(type_):
         return CType(base_name(type_))
     shape = type_.get_shape()
     if len(shape) != 1 or shape[0] < 2 or shape[0] & (shape[0] - 1):
@@ -147,7 +146,7 @@ class BufferType:
 
 def buffer_type(type_: Attribute) -> BufferType:
     """The buffer type of a static memref with the default layout."""
-    if not isa(type_, MemRefType[Attribute]) or any(size < 0 for size in type_.get_shape()):
+    if not is_memref(type_) or any(size < 0 for size in type_.get_shape()):
         raise no_c_form(f"the buffer type {type_}")
     return BufferType(base_name(type_.element_type), tuple(type_.get_shape()))
 

@@ -41,9 +41,9 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
-from xdsl.utils.hints import isa
 
 from msc.dialects.loop.affine_syntax import AffineReader, check_affine, print_affine
+from msc.ir.typed import is_vector
 
 
 class AccessOp(IRDLOperation):
@@ -91,7 +91,7 @@ class AccessOp(IRDLOperation):
     def all_lanes(self) -> int:
         """The lanes of the vector loaded or stored; 1 for an element."""
         value = self.results[0] if self.results else self.operands[0]
-        return value.type.get_shape()[0] if isa(value.type, VectorType[Attribute]) else 1
+        return value.type.get_shape()[0] if is_vector(value.type) else 1
 
     def _first_index(self) -> int:
         raise TypeError(f"{self.name} does not say where its indices are")

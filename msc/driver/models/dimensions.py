@@ -17,6 +17,7 @@ from msc.dialects.open_sizes import DIMENSIONS, SIZES, sizes_attribute
 from msc.interp.inputs import arguments, declared, note_sizes
 from msc.ir.entry import find_entry
 from msc.ir.locations import source_location
+from msc.ir.typed import is_tensor
 from msc.poly.valid_extents import Size
 from msc.support.diagnostics import DecidedByCall, Diagnostic, MscError, did_you_mean
 
@@ -67,7 +68,7 @@ def _sizes_of(
 
 def open_names(argument: BlockArgument, attributes: Mapping[str, Attribute]) -> Iterator[str]:
     """The name of each dimension that is open, and "" for each that is not."""
-    if not isa(argument.type, TensorType[Attribute]):
+    if not is_tensor(argument.type):
         return
     given = attributes.get(DIMENSIONS)
     names = [a.data if isinstance(a, StringAttr) else "" for a in given] if isa(given, ArrayAttr[Attribute]) else []
@@ -77,7 +78,7 @@ def open_names(argument: BlockArgument, attributes: Mapping[str, Attribute]) -> 
 
 
 def _retype(argument: BlockArgument, names: list[str], sizes: Mapping[str, int]) -> None:
-    assert isa(argument.type, TensorType[Attribute])
+    assert is_tensor(argument.type)
     missing = [name for name in names if name and name not in sizes]
     if missing:
         message = f"dimension '{missing[0]}' of an input is open"

@@ -40,7 +40,7 @@ def run_verifiers(
     module: ModuleOp, stage: Stage, context: Context, sources: Mapping[str, str], after: AfterPass | None = None
 ) -> None:
     """Run the passes that change nothing and raise what is wrong; `after` is called after each."""
-    manager = PassManager(context, sources, verify_each=False, after_pass=after)
+    manager = PassManager(context, sources, verify_each=False, after_pass=after, change=False)
     manager.run(module, build_pipeline(",".join(stage.verifiers)))
 
 

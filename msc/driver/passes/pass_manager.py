@@ -23,19 +23,23 @@ AfterPass = Callable[[str, ModuleOp, float], None]
 
 @dataclass(frozen=True)
 class PassManager:
-    """What holds for every pass of a run; `sources` maps file names to texts, for the lines in diagnostics."""
+    """What holds for every pass of a run; `sources` maps file names to texts, for the lines in diagnostics.
+
+    Without `change`, the passes only check the module.
+    """
 
     context: Context
     sources: Mapping[str, str]
     verify_each: bool = True
     after_pass: AfterPass | None = None
+    change: bool = True
 
     def run(self, module: ModuleOp, passes: Sequence[ModulePass]) -> None:
         """Apply the passes in order. Raises what they raise, MSC0404 when one fails, MSC0901 when one breaks the IR.
 
         What means a bug in msc, MSC0900 or MSC0901, names a file that repeats it.
         """
-        reproducing = Reproducing(self.context, module, passes)
+        reproducing = Reproducing(self.context, module, passes, change=self.change)
         for item in passes:
             start = time.perf_counter()
             step(item.name)

@@ -38,12 +38,12 @@ def recorded_pipeline(text: str) -> str:
 class Reproducing:
     """A context in which each of `passes` runs: an error that is a bug of msc leaves with the name of a reproducer.
 
-    `done` counts the passes that have ended well.
+    `done` counts the passes that have ended well. With `change`, passes may change the module, so a copy of it is kept.
     """
 
-    def __init__(self, context: Context, module: ModuleOp, passes: Sequence[ModulePass]) -> None:
+    def __init__(self, context: Context, module: ModuleOp, passes: Sequence[ModulePass], *, change: bool = True) -> None:
         self._context = context
-        self._before = module.clone()
+        self._before = module.clone() if change else module
         self._passes = passes
         self.done = 0
 

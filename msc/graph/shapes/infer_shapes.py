@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
+from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.scf import ConditionOp, ForOp, IfOp, WhileOp
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
-from xdsl.utils.hints import isa
 
 from msc.dialects.element_types import dtype_name
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.shapes import UNKNOWN, shape_of, tensor_type
 from msc.ir.errors import CodedVerifyException
 from msc.ir.locations import source_location
+from msc.ir.typed import is_tensor
 from msc.support.diagnostics import Diagnostic, MscError
 
 
@@ -70,7 +70,7 @@ def _refine(op: MsOp) -> None:
 
 def _more_precise(old: Attribute, new: Attribute) -> Attribute:
     """The new type; where it leaves a size open, that of the old one."""
-    if not isa(old, TensorType[Attribute]) or not isa(new, TensorType[Attribute]):
+    if not is_tensor(old) or not is_tensor(new):
         return new
     before, after = shape_of(old), shape_of(new)
     if len(before) != len(after) or UNKNOWN not in after:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
-from xdsl.utils.hints import isa
 
 from msc.dialects.arrays import dense_array, tensor_dtype
 from msc.dialects.ms.base import MsOp
@@ -22,6 +21,7 @@ from msc.graph.emitter import Emitter
 from msc.graph.simplify.simplifications import simplifications_of
 from msc.interp import evaluate_op
 from msc.ir.rewriting import apply_patterns
+from msc.ir.typed import is_tensor
 from msc.support.diagnostics import MscError
 
 
@@ -76,7 +76,7 @@ class _ImplicitBroadcast(RewritePattern):
 
 
 def _keeps_shape(op: MsOp, index: int, source: SSAValue) -> bool:
-    if not isa(source.type, TensorType[Attribute]):
+    if not is_tensor(source.type):
         return False
     shapes = [op.shape(i) for i in range(len(op.operands))]
     shapes[index] = shape_of(source.type)

@@ -10,16 +10,15 @@ from typing import TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import FloatAttr, ModuleOp, VectorType, f32
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.builtin import FloatAttr, ModuleOp, f32
+from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.utils.hints import isa
 
 from msc.analysis.index_ranges import index_range
 from msc.dialects.loop import AccessOp, ForOp, LoadOp, LoopKind, StoreOp
-from msc.ir.typed import memref_type, static_shape
+from msc.ir.typed import is_vector, memref_type, static_shape
 from msc.lowering.cpu.prefetch.prefetch_streams import copied
 from msc.lowering.cpu.vectorize.vector_reductions import splat, update_of
 from msc.poly.intervals import interval
@@ -151,7 +150,7 @@ class _Update:
 
     def _zero(self) -> arith.ConstantOp:
         type_ = self.store.value.type
-        if isa(type_, VectorType[Attribute]):
+        if is_vector(type_):
             return arith.ConstantOp(splat(0.0, type_))
         return arith.ConstantOp(FloatAttr(0.0, f32))
 
@@ -167,8 +166,11 @@ class _Update:
 
 def _cut(loop: ForOp) -> None:
     """Make a loop with long sums one over blocks."""
-    sums = _sums(loop)
-    terms = max((update.terms for updates in sums.values() for update in updates), default=0)
+    found = list(_updates(loop, ()))
+    if _longest(found) * _iterations(loop) <= LONG:
+        return
+    sums = _sums(loop, found)
+    terms = _longest([update for updates in sums.values() for update in updates])
     if terms * _iterations(loop) <= LONG:
         return
     blocks, block = _loop_over_blocks(loop, _block_length(loop, max(1, BLOCK // terms)))
@@ -188,10 +190,15 @@ def _cut(loop: ForOp) -> None:
     Rewriter.insert_op(after, InsertPoint.after(blocks))
 
 
-def _sums(loop: ForOp) -> dict[SSAValue, list[_Update]]:
+def _longest(updates: Sequence[_Update]) -> int:
+    """The most terms that an iteration adds to an element."""
+    return max((update.terms for update in updates), default=0)
+
+
+def _sums(loop: ForOp, updates: Sequence[_Update]) -> dict[SSAValue, list[_Update]]:
     """The local arrays from around a loop that it only adds to, to each element in one place of its body."""
     found: dict[SSAValue, list[_Update]] = {}
-    for update in _updates(loop, ()):
+    for update in updates:
         found.setdefault(update.store.target, []).append(update)
     return {array: updates for array, updates in found.items() if _is_sum(loop, array, updates)}
 

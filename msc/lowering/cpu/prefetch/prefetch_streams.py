@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from math import ceil, prod
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, VectorType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.utils.hints import isa
 
 from msc.dialects.loop import ForOp, LoadOp, LoopKind, PrefetchOp
-from msc.ir.typed import memref_type, static_shape
+from msc.ir.typed import is_vector, memref_type, static_shape
 from msc.lowering.cpu.prefetch.next_panel import Place, distance, next_panel, trips
 from msc.lowering.cpu.prefetch.next_row import prefetch_next_row, read_again
 from msc.lowering.cpu.prefetch.next_tile import next_tile
@@ -167,7 +166,7 @@ def _prefetch(load: LoadOp, place: Place) -> PrefetchOp:
 
 def _lanes(load: LoadOp) -> int:
     type_ = load.result.type
-    return type_.get_shape()[0] if isa(type_, VectorType[Attribute]) else 1
+    return type_.get_shape()[0] if is_vector(type_) else 1
 
 
 def _operand_bytes(load: LoadOp) -> int:

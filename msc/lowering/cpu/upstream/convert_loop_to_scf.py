@@ -12,12 +12,11 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
-from xdsl.utils.hints import isa
 
 from msc.dialects import loop
 from msc.dialects.ms.structure import ParameterOp
 from msc.ir.rewriting import apply_patterns
-from msc.ir.typed import tensor_type
+from msc.ir.typed import is_vector, tensor_type
 from msc.lowering.cpu.affine_to_arith import Emit, expand_affine, index_constant
 from msc.lowering.cpu.buffer_types import buffer_type
 from msc.lowering.cpu.failure import refuse
@@ -130,7 +129,7 @@ class _ConvertLoad(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: loop.LoadOp, rewriter: PatternRewriter, /) -> None:
         emit, type_ = _inserting(rewriter), op.result.type
-        if not isa(type_, VectorType[Attribute]):
+        if not is_vector(type_):
             rewriter.replace(op, memref.LoadOp.get(op.source, _lane(emit, op, 0)))
         elif not any(op.lane_steps):
             element = emit(memref.LoadOp.get(op.source, _lane(emit, op, 0)))
@@ -156,7 +155,7 @@ class _ConvertStore(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: loop.StoreOp, rewriter: PatternRewriter, /) -> None:
         emit, type_ = _inserting(rewriter), op.value.type
-        if not isa(type_, VectorType[Attribute]):
+        if not is_vector(type_):
             rewriter.replace(op, memref.StoreOp.get(op.value, op.target, _lane(emit, op, 0)))
         elif _is_whole(op):
             rewriter.replace(op, vector.StoreOp(op.value, op.target, _lane(emit, op, 0)))

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import ModuleOp, UnregisteredOp, VectorType, i1
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.utils.hints import isa
+
+from msc.ir.typed import is_vector
 
 
 def give_masks_their_type(module: ModuleOp) -> None:
@@ -36,13 +37,13 @@ def _mask_shape(op: Operation) -> tuple[int, ...] | None:
     """The shape of the vectors that a comparison takes, or of a mask that another operation takes."""
     compares = isinstance(op, arith.CmpfOp | arith.CmpiOp)
     for operand in op.operands:
-        if isa(operand.type, VectorType[Attribute]) and (compares or operand.type.element_type == i1):
+        if is_vector(operand.type) and (compares or operand.type.element_type == i1):
             return operand.type.get_shape()
     return None
 
 
 def _as_mask(operand: SSAValue, op: Operation, shape: tuple[int, ...]) -> SSAValue:
-    if isa(operand.type, VectorType[Attribute]):
+    if is_vector(operand.type):
         return operand
     broadcast = vector.BroadcastOp(operand, VectorType(i1, shape))
     _insert_before(broadcast, op)
