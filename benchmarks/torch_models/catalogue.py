@@ -62,7 +62,8 @@ def _calibrate(module: nn.Module, norms: Sequence[nn.BatchNorm2d], examples: Seq
         module(*(torch.cat([example[name] for example in examples]) for name in examples[0]))
 
 
-def _image(*shape: int) -> Callable[[torch.Generator], Inputs]:
+def image(*shape: int) -> Callable[[torch.Generator], Inputs]:
+    """One seeded image or batch of them."""
     return lambda generator: {"image": torch.randn(shape, generator=generator)}
 
 
@@ -82,31 +83,31 @@ def _named(name: str, *shape: int) -> Callable[[torch.Generator], Inputs]:
 
 
 _ALL = (
-    Variant("resnet50", ResNet, _image(1, 3, 224, 224)),
-    Variant("mobilenetv2", MobileNetV2, _image(1, 3, 224, 224)),
+    Variant("resnet50", ResNet, image(1, 3, 224, 224)),
+    Variant("mobilenetv2", MobileNetV2, image(1, 3, 224, 224)),
     Variant("bert", Bert, masked_tokens(30522, 128)),
     Variant("gpt", Gpt, tokens(8192, 128)),
     Variant("lstm", lambda: Recurrent(nn.LSTM), _named("x", 1, 64, 128)),
     Variant("gru", lambda: Recurrent(nn.GRU), _named("x", 1, 64, 128)),
-    Variant("unet", UNet, _image(1, 3, 128, 128)),
+    Variant("unet", UNet, image(1, 3, 128, 128)),
     Variant("dcgan", Generator, _named("noise", 1, 100, 1, 1)),
-    Variant("vit", ViT, _image(1, 3, 224, 224)),
+    Variant("vit", ViT, image(1, 3, 224, 224)),
 )
 
 _TINY = (
-    Variant("resnet-tiny", lambda: ResNet((1, 2), 8, 10), _image(1, 3, 32, 32)),
+    Variant("resnet-tiny", lambda: ResNet((1, 2), 8, 10), image(1, 3, 32, 32)),
     Variant(
         "mobilenet-tiny",
         lambda: MobileNetV2(((1, 8, 1, 1), (6, 16, 2, 2)), 8, 32, 10),
-        _image(1, 3, 32, 32),
+        image(1, 3, 32, 32),
     ),
     Variant("bert-tiny", lambda: Bert(1, 32, 4, 64, 32), masked_tokens(64, 16)),
     Variant("gpt-tiny", lambda: Gpt(1, 32, 4, 64, 32), tokens(64, 12)),
     Variant("lstm-tiny", lambda: Recurrent(nn.LSTM, 8, 12, 2, 5), _named("x", 2, 7, 8)),
     Variant("gru-tiny", lambda: Recurrent(nn.GRU, 8, 12, 2, 5), _named("x", 2, 7, 8)),
-    Variant("unet-tiny", lambda: UNet(4, 2), _image(1, 3, 16, 16)),
+    Variant("unet-tiny", lambda: UNet(4, 2), image(1, 3, 16, 16)),
     Variant("dcgan-tiny", lambda: Generator(12, 4, 1), _named("noise", 1, 12, 1, 1)),
-    Variant("vit-tiny", lambda: ViT(1, 32, 4, 32, 8, 10), _image(1, 3, 32, 32)),
+    Variant("vit-tiny", lambda: ViT(1, 32, 4, 32, 8, 10), image(1, 3, 32, 32)),
 )
 
 FULL: Mapping[str, Variant] = {variant.name: variant for variant in _ALL}

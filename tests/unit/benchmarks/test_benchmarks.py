@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 from benchmarks.__main__ import main
 from benchmarks.arena import logged_bytes
+from benchmarks.compile_time import measured, steps_of
 from benchmarks.exported import NAMES
 from benchmarks.measure import Plan, Spread, interleaved, ratios
 from benchmarks.memory import memory, table
@@ -27,6 +28,21 @@ from benchmarks.rows import isolated_row
 
 def test_a_spread_is_the_median_and_its_quartiles() -> None:
     assert Spread.of([5.0, 1.0, 3.0, 2.0, 4.0]) == Spread(2.0, 3.0, 4.0)
+
+
+def test_steps_are_read_from_the_timing_table() -> None:
+    lines = ["stage     step    ms", "loop      cse    1200.00", "loop             1200.00 in all", "total   1200.00"]
+    assert steps_of("\n".join(lines)) == {"loop cse": 1.2}
+
+
+def test_a_compile_time_has_every_stage_and_the_c_compiler(tmp_path: Path) -> None:
+    model = tmp_path / "relu.mir"
+    relu = "  %y = ms.relu %x : (tensor<4xf32>) -> tensor<4xf32>\n  func.return %y : tensor<4xf32>\n"
+    model.write_text(f"func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{\n{relu}}}\n")
+    row = measured("relu", model, 1, 1)
+    assert set(row.stages) == {"graph", "opt", "gk", "loop", "c", "artifact"}
+    assert 0 < sum(row.stages.values()) < row.wall
+    assert row.cpu > row.steps["artifact so"] / 2
 
 
 def test_a_ratio_is_taken_inside_each_round() -> None:

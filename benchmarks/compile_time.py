@@ -1,0 +1,123 @@
+"""How long networks take to compile, cold: ``python -m benchmarks.compile_time [NETWORK]... --json out.json``.
+
+Each network of ``torch_models/classification`` is exported to ONNX once, and compiled to a shared library by the `msc`
+of this checkout in a process of its own, kept on as many processors as asked for, without the cache. A row has the wall
+time, the CPU time of msc and of the C compilers that it started, and where the wall time went. Results are written
+after each network.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+
+RESULTS = Path(__file__).resolve().parent / "results" / "compile_time.json"
+BAR = 15.0
+"""Seconds on two processors that no network of the zoo should take more than."""
+_STEP = re.compile(r"^(\S+) +(\S+) +([0-9.]+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Row:
+    """Seconds: of the clock, of all processors together, and of the clock for each stage and each step."""
+
+    network: str
+    processors: int
+    threads: int
+    wall: float
+    cpu: float
+    stages: Mapping[str, float]
+    steps: Mapping[str, float]
+
+    def __str__(self) -> str:
+        slowest = sorted(self.steps, key=lambda step: -self.steps[step])[:3]
+        parts = ", ".join(f"{step} {self.steps[step]:.1f}" for step in slowest)
+        return f"{self.network:22} {self.wall:6.1f} s   CPU {self.cpu:6.1f} s   {parts}"
+
+
+def steps_of(timing: str) -> dict[str, float]:
+    """Seconds of each step of `--timing`'s table, as `stage step`."""
+    return {f"{stage} {step}": float(ms) / 1e3 for stage, step, ms in _STEP.findall(timing)}
+
+
+def measured(network: str, model: Path, processors: int, threads: int) -> Row:
+    """Compile a model once. Raises ClickException with what msc says where that fails."""
+    out = model.with_suffix(".so")
+    command = [sys.executable, "-m", "msc.driver", "compile", str(model), "-o", str(out), "--no-cache", "--force"]
+    cpus = sorted(os.sched_getaffinity(0))[:processors]
+    before, start = _cpu(), time.perf_counter()
+    run = subprocess.run(
+        [*command, "--timing", "--threads", str(threads)],
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: os.sched_setaffinity(0, cpus),
+    )
+    if run.returncode:
+        raise click.ClickException(f"{network} does not compile: {run.stderr}")
+    wall, cpu = time.perf_counter() - start, _cpu() - before
+    steps = steps_of(run.stderr)
+    stages: dict[str, float] = {}
+    for name, seconds in steps.items():
+        stage = name.partition(" ")[0]
+        stages[stage] = stages.get(stage, 0.0) + seconds
+    return Row(network, processors, threads, wall, cpu, stages, steps)
+
+
+def _cpu() -> float:
+    """Seconds that processes which this one started and waited for have taken, those that they started included."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def _exported(network: str, folder: Path) -> Path:
+    from benchmarks.torch_models.classification.catalogue import ZOO  # PyTorch takes seconds to import
+    from benchmarks.torch_models.export import export
+
+    path = folder / f"{network}.onnx"
+    return path if path.exists() else export(ZOO[network], "script", path)
+
+
+def _networks() -> list[str]:
+    from benchmarks.torch_models.classification.catalogue import ZOO
+
+    return list(ZOO)
+
+
+@click.command(epilog="Example: python -m benchmarks.compile_time densenet121 swin_t --models /tmp/zoo")
+@click.argument("networks", nargs=-1)
+@click.option("--processors", default=2, show_default=True, type=click.IntRange(1), help="That msc may run on.")
+@click.option("--threads", default=2, show_default=True, type=click.IntRange(0), help="Of the compiled network.")
+@click.option("--models", type=click.Path(path_type=Path), help="Keep ONNX files there, and take those that are there.")
+@click.option("--json", "path", type=click.Path(path_type=Path), default=RESULTS, show_default=False)
+def main(networks: tuple[str, ...], processors: int, threads: int, models: Path | None, path: Path) -> None:
+    """Cold compile times of NETWORKS of the classification zoo, all by default."""
+    known = _networks()
+    for name in networks:
+        if name not in known:
+            raise click.UsageError(f"there is no network '{name}'; there are {', '.join(known)}")
+    rows: list[Row] = []
+    with TemporaryDirectory(prefix="msc-compile-time-") as temporary:
+        folder = models or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in networks or known:
+            rows.append(measured(name, _exported(name, folder), processors, threads))
+            click.echo(rows[-1])
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps([asdict(row) for row in rows], indent=1), encoding="utf-8")
+    slow = [row.network for row in rows if row.wall > BAR]
+    click.echo(f"wrote {path}; " + (f"over {BAR:.0f} s: {', '.join(slow)}" if slow else f"none takes {BAR:.0f} s"))
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m benchmarks.compile_time")
