@@ -14,7 +14,7 @@ from msc.analysis.kernel_model import capacity_model, output_positions
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.base import BasicOp, ViewOp
 from msc.dialects.ms.entries import EntryOp, SetEntryOp
-from msc.dialects.open_sizes import module_sizes, named_dims, said_bounds, valid_argument
+from msc.dialects.open_sizes import INSIDE, module_sizes, named_dims, said_bounds, valid_argument
 from msc.ir.locations import source_location
 from msc.ir.typed import static_shape
 from msc.poly.model import KernelStatement, statements_of
@@ -63,9 +63,9 @@ class ValidExtents:
                 case scf.ForOp():
                     self._for(op)
                 case EntryOp():
-                    self._known[op.result] = self._entries(op.x)[1:]
+                    self._known[op.result] = self._entries(op)[1:]
                 case SetEntryOp():
-                    self._known[op.result] = self._with_entry(self._entries(op.x), self.of(op.value))
+                    self._known[op.result] = self._with_entry(self._entries(op), self.of(op.value))
                 case _:
                     self._other(op)
         except NotABox as problem:
@@ -92,9 +92,9 @@ class ValidExtents:
         for result, position in zip(op.results, output_positions(op), strict=True):
             self._known[result] = analysis.arrays.get(position, whole(model.arrays[position].shape))
 
-    def _entries(self, value: SSAValue) -> ValidShape:
-        valid = self.of(value)
-        if not is_whole(valid[0]):
+    def _entries(self, op: EntryOp | SetEntryOp) -> ValidShape:
+        valid = self.of(op.x)
+        if not is_whole(valid[0]) and INSIDE not in op.attributes:
             raise NotABox("entries are taken by number along an open size")
         return valid
 

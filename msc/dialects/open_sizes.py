@@ -37,6 +37,8 @@ VALID = "ms.valid"
 """Of a result of the entry function, or of an `ms.iota`: the factors of each of its dimensions, as in `gk.valid`."""
 WHOLE = "ms.whole"
 """Of a result that is written whole, or an argument that may be read anywhere, whatever part of it is valid."""
+INSIDE = "ms.inside"
+"""Of an `ms.entry` or `ms.set_entry` along an open size: its place is computed to be inside of what is valid."""
 KERNEL_SIZES, KERNEL_VALID = "gk.sizes", "gk.valid"
 
 

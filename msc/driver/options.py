@@ -102,6 +102,11 @@ class CompileOptions:
         ranges = {name: size for name, size in self.dims.items() if isinstance(size, tuple)}
         return {name: (low, high) for name, (low, high) in ranges.items() if low < high}
 
+    @property
+    def has_ranges(self) -> bool:
+        """Whether a dimension was given a range, be it of one size: the model must be one for all sizes."""
+        return any(isinstance(size, tuple) for size in self.dims.values())
+
     def key(self) -> str:
         """The options as text: equal for equal options."""
         return "\n".join(f"{f.name}={_plain(getattr(self, f.name))}" for f in fields(self))

@@ -41,7 +41,8 @@ def sample_sizes(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, ...]]:
 def _samples(model: Model, options: CompileOptions) -> Iterator[Sample]:
     names = sorted(options.open_dims)
     for sizes in sample_sizes([options.open_dims[name] for name in names]):
-        bound = replace(options, dims={**options.largest_dims, **dict(zip(names, sizes, strict=True))})
+        ranges = {name: (size, size) for name, size in zip(names, sizes, strict=True)}
+        bound = replace(options, dims={**options.largest_dims, **ranges})
         other = read_model(model.path, bound)
         leave_open(other.module, options.open_dims)
         PassManager(other.context, other.sources, verify_each=False).run(other.module, _passes(other, bound))

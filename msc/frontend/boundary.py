@@ -16,6 +16,7 @@ from typing import Any, TypeVar, cast
 from msc.frontend.errors import (
     ApiError,
     ApiIndexError,
+    ApiMemoryError,
     ApiTypeError,
     ApiValueError,
     is_msc,
@@ -55,6 +56,10 @@ def public(function: F, name: str, described: Callable[..., Any] | None = None) 
                 raise
             raised = _error(name, function, described, args, keywords, error)
             raise raised from (error if os.environ.get("MSC_TRACEBACK") else None)
+        except MemoryError as error:
+            if isinstance(error, MscError):
+                raise
+            raise ApiMemoryError("MSC0020", f"{name}: there is not enough memory for the result") from None
 
     _CODES.add(cast(FunctionType, called).__code__)
     return cast(F, called)

@@ -43,6 +43,10 @@ class ApiIndexError(ApiError, IndexError):
     """An index outside its dimension."""
 
 
+class ApiMemoryError(ApiError, MemoryError):
+    """A result that does not fit into memory."""
+
+
 class ApiAttributeError(ApiError, AttributeError):
     """A name that the object does not have."""
 

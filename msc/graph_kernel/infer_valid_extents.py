@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, UnitAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import BlockArgument, SSAValue
+from xdsl.ir import Attribute, BlockArgument, SSAValue
 from xdsl.passes import ModulePass
 
 from msc.analysis.kernel_model import capacity_model
 from msc.analysis.valid_extents import ValidExtents
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.base import ViewOp
-from msc.dialects.open_sizes import VALID, WHOLE, module_sizes, set_valid_inputs, valid_attribute, valid_tensor
+from msc.dialects.ms.entries import EntryOp, SetEntryOp
+from msc.dialects.open_sizes import INSIDE, VALID, WHOLE, module_sizes, set_valid_inputs, valid_attribute, valid_tensor
 from msc.ir.entry import entries
 from msc.ir.locations import source_location
 from msc.ir.typed import static_shape
@@ -46,6 +47,8 @@ def _note(valid: ValidExtents, function: FuncOp) -> None:
         if isinstance(kernel, KernelOp):
             set_valid_inputs(kernel, valid.inputs(kernel), valid.sizes)
             _mark_whole(valid, kernel, function)
+        elif isinstance(kernel, EntryOp) and INSIDE in kernel.attributes:
+            _mark_argument(valid, kernel.x, function)
     results = function.body.block.last_op
     assert isinstance(results, ReturnOp)
     given = list(function.res_attrs or [DictionaryAttr({})] * len(results.operands))
@@ -53,26 +56,36 @@ def _note(valid: ValidExtents, function: FuncOp) -> None:
     if any(len(dim) > 1 for dims in shapes for dim in dims):
         message = "an output merges dimensions of open sizes"
         raise DecidedByCall(Diagnostic("MSC0208", message, source_location(results)))
+    anywhere: dict[str, Attribute] = {WHOLE: UnitAttr()} if _writes_entries(function) else {}
     function.res_attrs = ArrayAttr(
         [
             attributes
             if all(map(is_whole, dims))
-            else DictionaryAttr({**attributes.data, VALID: valid_attribute(dims, valid.sizes)})
+            else DictionaryAttr({**attributes.data, VALID: valid_attribute(dims, valid.sizes), **anywhere})
             for attributes, dims in zip(given, shapes, strict=True)
         ]
     )
+
+
+def _writes_entries(function: FuncOp) -> bool:
+    """Whether entries are written at places along an open axis that are data: wherever those may lead, memory is."""
+    return any(isinstance(op, SetEntryOp) and INSIDE in op.attributes for op in function.walk())
 
 
 def _mark_whole(valid: ValidExtents, kernel: KernelOp, function: FuncOp) -> None:
     """An argument of open size that is read at indices that are data needs its memory, wherever they may lead."""
     positions = {array for statement in capacity_model(kernel).statements for array in statement.whole_reads()}
     for value in (value for number, value in enumerate(kernel.inputs) if number in positions):
-        while isinstance(value.owner, ViewOp):
-            value = value.owner.operands[0]
-        if isinstance(value, BlockArgument) and value in function.args and not all(map(is_whole, valid.of(value))):
-            given = list(function.arg_attrs or [DictionaryAttr({})] * len(function.args))
-            given[value.index] = DictionaryAttr({**given[value.index].data, WHOLE: UnitAttr()})
-            function.arg_attrs = ArrayAttr(given)
+        _mark_argument(valid, value, function)
+
+
+def _mark_argument(valid: ValidExtents, value: SSAValue, function: FuncOp) -> None:
+    while isinstance(value.owner, ViewOp):
+        value = value.owner.operands[0]
+    if isinstance(value, BlockArgument) and value in function.args and not all(map(is_whole, valid.of(value))):
+        given = list(function.arg_attrs or [DictionaryAttr({})] * len(function.args))
+        given[value.index] = DictionaryAttr({**given[value.index].data, WHOLE: UnitAttr()})
+        function.arg_attrs = ArrayAttr(given)
 
 
 def _meant(valid: ValidExtents, value: SSAValue, attributes: DictionaryAttr) -> ValidShape:

@@ -41,6 +41,7 @@ def load_onnx(model: str, options: CompileOptions) -> Imported:
         input_texts={name: value for name, value in given.items() if isinstance(value, str)},
         input_values={name: array_of(value) for name, value in given.items() if isinstance(value, InputValue)},
         shapes=options.shapes,
+        has_open_sizes=options.has_ranges,
     )
 
 

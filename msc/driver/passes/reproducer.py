@@ -41,7 +41,9 @@ class Reproducing:
     `done` counts the passes that have ended well. With `change`, passes may change the module, so a copy of it is kept.
     """
 
-    def __init__(self, context: Context, module: ModuleOp, passes: Sequence[ModulePass], *, change: bool = True) -> None:
+    def __init__(
+        self, context: Context, module: ModuleOp, passes: Sequence[ModulePass], *, change: bool = True
+    ) -> None:
         self._context = context
         self._before = module.clone() if change else module
         self._passes = passes

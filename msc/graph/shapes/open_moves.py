@@ -13,6 +13,8 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
@@ -22,16 +24,19 @@ from msc.dialects.ms.arithmetic import AddOp, MaximumOp, MinimumOp, MulOp, SubOp
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.comparison import GreaterEqualOp, LessOp, LogicalAndOp
 from msc.dialects.ms.elementwise import CastOp, SelectOp
+from msc.dialects.ms.entries import EntryOp, SetEntryOp
 from msc.dialects.ms.indexing import GatherElementsOp, GatherOp, IotaOp
 from msc.dialects.ms.movement import BroadcastToOp, ConcatOp, ReverseOp, SliceOp, TileOp
 from msc.dialects.ms.padding import PadOp
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp
 from msc.dialects.ms.unary import AbsOp
-from msc.dialects.open_sizes import VALID, valid_attribute
+from msc.dialects.open_sizes import INSIDE, VALID, valid_attribute
 from msc.graph.emitter import Emitter
 from msc.graph.shapes.size_expressions import linear
 from msc.graph.shapes.size_numbers import number
-from msc.poly.valid_extents import Factor, Size
+from msc.ir.typed import static_shape
+from msc.poly.affine import bounds
+from msc.poly.valid_extents import Factor, Size, ranges_of
 
 MOST_REPETITIONS = 8
 """Of a tile along an axis of open size: each takes a comparison an element."""
@@ -58,17 +63,19 @@ def with_computed_indices(
         if any(type(other) is not type(op) for other in others):
             break
         if isinstance(op, IotaOp | BroadcastToOp):
-            _bound(op, [o for o in others if isinstance(o, MsOp)], at, sizes)
+            _bound(op, others, at, sizes)
         handler = _HANDLERS.get(type(op))
         if handler is not None and isinstance(op, MsOp):
             _rewrite(handler, Move(op, [o for o in others if isinstance(o, MsOp)], at, sizes), moves)
     return moves
 
 
-def _bound(op: MsOp, others: Sequence[MsOp], at: Sequence[Sequence[int]], sizes: Sequence[Size]) -> None:
+def _bound(op: Operation, others: Sequence[Operation], at: Sequence[Sequence[int]], sizes: Sequence[Size]) -> None:
     """Note which part of a tensor that no operand bounds is valid."""
-    move, shape = Move(op, others, at, sizes), op.result_shape()
-    dims = [move.each(lambda o, a=axis: o.result_shape()[a]) for axis in range(len(shape))]
+    shape, at_samples = static_shape(op.results[0]), [static_shape(other.results[0]) for other in others]
+    if any(len(other) != len(shape) for other in at_samples):
+        return
+    dims = [_over_sizes(n, [s[axis] for s in at_samples], at, sizes) for axis, n in enumerate(shape)]
     known = [dim for dim in dims if dim is not None]
     if len(known) == len(shape) and any(dim.used_dims() for dim in known):
         valid = tuple((Factor(n, d if d.used_dims() else None),) for n, d in zip(shape, known, strict=True))
@@ -76,7 +83,12 @@ def _bound(op: MsOp, others: Sequence[MsOp], at: Sequence[Sequence[int]], sizes:
 
 
 def _operations(block: Block) -> list[Operation]:
-    return [op for op in block.ops if not isinstance(op, ConstantOp | GetParameterOp)]
+    """What computes, in the bodies of loops too."""
+    found = list[Operation]()
+    for op in block.ops:
+        if not isinstance(op, ConstantOp | GetParameterOp):
+            found += [op, *(_operations(op.body.block) if isinstance(op, scf.ForOp) else ())]
+    return found
 
 
 def _rewrite(handler: Callable[[Move], SSAValue | None], move: Move, moves: Moves) -> None:
@@ -97,6 +109,14 @@ def _rewrite(handler: Callable[[Move], SSAValue | None], move: Move, moves: Move
     block.erase_op(op)
 
 
+def _over_sizes(
+    top: int, values: Sequence[int], at: Sequence[Sequence[int]], sizes: Sequence[Size]
+) -> AffineExpr | None:
+    """A number at the largest sizes and at others, as an expression over the sizes; None where it is none."""
+    found = linear(np.array(top, np.int64), [np.array(v, np.int64) for v in values], at, [s.high for s in sizes])
+    return None if found is None else found.expression()
+
+
 class Move:
     """One operation at the largest sizes and at others, and a way to write operations in its place."""
 
@@ -107,10 +127,11 @@ class Move:
 
     def each(self, read: Callable[[MsOp], int]) -> AffineExpr | None:
         """What an operation says, as an expression over the sizes; None where it is none."""
-        highest = [size.high for size in self._sizes]
-        values = [np.array(read(other), np.int64) for other in self.others]
-        found = linear(np.array(read(self.op), np.int64), values, self._at, highest)
-        return None if found is None else found.expression()
+        return _over_sizes(read(self.op), [read(other) for other in self.others], self._at, self._sizes)
+
+    def least(self, expression: AffineExpr) -> int:
+        """The smallest value in the ranges of the sizes: what is cut at 0 for small sizes is not linear there."""
+        return bounds(expression, ranges_of(self._sizes))[0]
 
     def size(self, operand: int, axis: int) -> AffineExpr | None:
         """The size of an operand's axis; None where it is no expression over the sizes."""
@@ -193,7 +214,7 @@ def _slice(move: Move) -> SSAValue | None:
         x = emit(SliceOp, x, begin=[r.start for r in kept], end=ends, strides=[r.step for r in kept])
     for axis in moved:
         start, count = (move.each(read) for read in (_start(axis), _count(axis)))
-        if start is None or count is None or not ranges[axis]:
+        if start is None or count is None or not ranges[axis] or min(move.least(start), move.least(count)) < 0:
             return None
         places, step = move.places(count), ranges[axis].step
         sign = AddOp if step > 0 else SubOp
@@ -281,6 +302,28 @@ def _gather(move: Move) -> SSAValue | None:
     return emit(type(op), op.operands[0], move.inside(counted, size), axis=axis)
 
 
+def _entry(move: Move) -> SSAValue | None:
+    """The entry at a place that is cut to what is valid."""
+    op, size = move.op, move.size(0, 0)
+    if size is None or not size.used_dims():
+        return None
+    return _inside_valid(move.emit(type(op), op.operands[0], _place(move, size), *op.operands[2:]))
+
+
+def _place(move: Move, size: AffineExpr) -> SSAValue:
+    """The number of an entry, counted from the end of what is valid where it is negative, and cut to that."""
+    emit, index = move.emit, move.op.operands[1]
+    index = index if emit.dtype(index) == "i64" else emit(CastOp, index, dtype=element_type("i64"))
+    counted = emit(SelectOp, emit(LessOp, index, 0), emit(AddOp, index, move.number(size)), index)
+    return move.inside(counted, size)
+
+
+def _inside_valid(value: SSAValue) -> SSAValue:
+    assert isinstance(value.owner, Operation)
+    value.owner.attributes[INSIDE] = UnitAttr()
+    return value
+
+
 def _same(move: Move) -> bool:
     """Whether constant indices are the same at all sizes."""
 
@@ -325,4 +368,6 @@ _HANDLERS: Mapping[Any, Callable[[Move], SSAValue | None]] = {
     TileOp: _tile,
     GatherOp: _gather,
     GatherElementsOp: _gather,
+    EntryOp: _entry,
+    SetEntryOp: _entry,
 }

@@ -20,10 +20,14 @@ Operand: TypeAlias = Value | float | bool
 
 
 class Builder(GraphBuilder[Value]):
-    """Writes the entry function of a model, up to a number of operations."""
+    """Writes the entry function of a model, up to a number of operations.
 
-    def __init__(self, entry: Block) -> None:
+    One that `has_open_sizes` must have the same operations at all sizes.
+    """
+
+    def __init__(self, entry: Block, *, has_open_sizes: bool = False) -> None:
         super().__init__(entry, Value, evaluate_op)
+        self.has_open_sizes = has_open_sizes
         self._emitted = 0
 
     def emit(

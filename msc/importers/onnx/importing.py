@@ -24,18 +24,20 @@ def import_model(
     input_texts: Mapping[str, str] | None = None,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
     open_dims: Collection[str] = (),
+    has_open_sizes: bool = False,
 ) -> Imported:
     """The module and the weights of an ONNX file; weights in external files stay mapped.
 
     `dims` binds symbolic dimensions, `input_values` the values of inputs, which then are inputs no more;
     `input_texts` gives such values as text, "0,1"; `shapes` are whole shapes of inputs, for what the model leaves open;
-    the arguments keep the names of `open_dims`, and of what stays open.
+    the arguments keep the names of `open_dims`, and of what stays open. A model that `has_open_sizes` is written the
+    same whatever the sizes are: no loop is unrolled.
     Raises MSC07xx, MSC0604, and MSC02xx with the name of the node
     that does not fit.
     """
     external, model = ExternalData(path.parent), read_model(path)
     values = dict(input_values or {}) | written_values(model.graph, input_texts or {})
-    binding = Binding(dims or {}, values, shapes or {}, frozenset(open_dims))
+    binding = Binding(dims or {}, values, shapes or {}, frozenset(open_dims), has_open_sizes)
     imported = build_module(model, str(path), TensorReader(external), binding)
     return replace(imported, files=external.files)
 

@@ -41,6 +41,8 @@ class Binding:
     """Whole shapes of inputs, for what the file leaves open."""
     open_dims: frozenset[str] = frozenset()
     """Symbolic dimensions whose names stay on the arguments."""
+    has_open_sizes: bool = False
+    """Whether sizes are those of one call of many: the operations must not depend on them."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def build_module(model: ModelProto, name: str, read_tensor: TensorReader, bindin
     versions = opsets(model)
     check_supported(model, versions)
     entry = Block()
-    builder = Builder(entry)
+    builder = Builder(entry, has_open_sizes=binding.has_open_sizes)
     walker = Walker(name, builder, local_functions(model.functions), read_tensor)
     scope: Scope = {}
     inputs = _define_inputs(model.graph, scope, entry, binding)

@@ -69,7 +69,8 @@ def _loop(node: Node) -> Sequence[Slot]:
     """A loop, or copies of its body: these if there are few, or if the body needs values that only they know."""
     limit = node.get(0)
     short = limit is not None and limit.array is not None and int(limit.array.item()) <= SHORT
-    return _first_possible([_unrolled, _written] if short else [_written, _unrolled], node)
+    unrolls = short and not node.builder.has_open_sizes
+    return _first_possible([_unrolled, _written] if unrolls else [_written, _unrolled], node)
 
 
 def _first_possible(forms: Sequence[Callable[[Node], Sequence[Slot]]], node: Node) -> Sequence[Slot]:

@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import IndexType, StringAttr, i1, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from msc.dialects import ms
+from msc.dialects.arrays import numpy_dtype
 from msc.dialects.gk import LOOP_LABEL
 from msc.dialects.ms.shapes import tensor_type
 from msc.importers.onnx.node import Node
@@ -54,7 +55,7 @@ class Step:
         assert self.count is not None
         if isinstance(self.counter, int):
             return self.count - 1 - self.counter
-        return _emit(self.node, arith.SubiOp(_index(self.node, self.count - 1), self.counter))
+        return _emit(self.node, arith.SubiOp(_count(self.node, self.count - 1), self.counter))
 
     def entry(self, x: Value, backwards: bool = False) -> Value:
         """The entry of x along its first axis that belongs to the iteration."""
@@ -81,7 +82,9 @@ Results: TypeAlias = tuple[list[Value], list[Value]]
 
 def iterate(node: Node, count: int, carried: Sequence[Value], body: Body) -> Results:
     """A loop of a known number of iterations, at least one. Raises ChangingValue."""
-    return unrolled(node, count, carried, body) if count <= SHORT else Loop(node, carried, body, count).repeat(count)
+    if count <= SHORT and not node.builder.has_open_sizes:
+        return unrolled(node, count, carried, body)
+    return Loop(node, carried, body, count).repeat(count)
 
 
 def unrolled(node: Node, count: int, carried: Sequence[Value], body: Body) -> Results:
@@ -136,15 +139,22 @@ class Loop:
 
     def repeat(self, count: int | Value) -> Results:
         """Run `count` times: an `scf.for`."""
-        node, stacks = self._node, [v.type for v in self._stacks]
+        node = self._node
         given = [self._ssa(self._results[k]) for k in self._changing]
         self._block.add_op(scf.YieldOp(*given, *map(self._ssa, self._stacks)))
-        limit = _index(node, count) if isinstance(count, int) else self._extent(count)
-        starts = [*map(self._ssa, self._start()), *(_emit(node, tensor.EmptyOp([], type_)) for type_ in stacks)]
+        limit = _count(node, count) if isinstance(count, int) else self._extent(count)
+        starts = [*map(self._ssa, self._start()), *map(self._new_stack, self._stacks)]
         loop = node.builder.insert(scf.ForOp(_index(node, 0), limit, _index(node, 1), starts, self._block))
         loop.attributes[LOOP_LABEL] = StringAttr(node.proto.op_type.lower())
         collected = loop.results[len(self._changing) :]
         return self._finals(loop.results), [self._value(v, r) for v, r in zip(self._stacks, collected, strict=True)]
+
+    def _new_stack(self, stack: Value) -> SSAValue:
+        """What is collected, before the first iteration: nothing, or zeros where the number of iterations is open."""
+        if not self._node.builder.has_open_sizes:
+            return _emit(self._node, tensor.EmptyOp([], stack.type))
+        zero = self._node.constant(np.zeros((), numpy_dtype(stack.dtype)))
+        return self._ssa(self._node(ms.BroadcastToOp, zero, shape=stack.shape))
 
     def repeat_while(self, first: Value, again: Value, limit: Value | None) -> list[Value]:
         """Run while a condition holds: `first` before the first iteration, `again` of the body before all others.
@@ -215,6 +225,13 @@ def _of_type(node: Node, value: Value, start: Value) -> Value:
 
 def _index(node: Node, value: int) -> SSAValue:
     return _emit(node, arith.ConstantOp.from_int_and_width(value, IndexType()))
+
+
+def _count(node: Node, value: int) -> SSAValue:
+    """A number of iterations; one that may be another at other sizes is an element of a tensor, as sizes are."""
+    if not node.builder.has_open_sizes:
+        return _index(node, value)
+    return _emit(node, arith.IndexCastOp(scalar_of(node, node.constant(np.array(value, np.int64))), IndexType()))
 
 
 def _emit(node: Node, op: Operation) -> SSAValue:

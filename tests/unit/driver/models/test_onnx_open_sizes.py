@@ -79,3 +79,73 @@ def test_numbers_of_open_tensors_are_those_of_the_call(name: str, tmp_path: Path
         found, expected = np.asarray(function(x)), meaning(x)
         assert found.shape == expected.shape
         np.testing.assert_array_equal(found, expected)
+
+
+def scan(direction: int, stacked: int, folder: Path) -> str:
+    """Running sums over the open first axis, and their stack."""
+    state = helper.make_tensor_value_info("s", TensorProto.FLOAT, [3])
+    entry = helper.make_tensor_value_info("e", TensorProto.FLOAT, [3])
+    after = helper.make_tensor_value_info("t", TensorProto.FLOAT, [3])
+    kept = helper.make_tensor_value_info("k", TensorProto.FLOAT, [3])
+    nodes = [helper.make_node("Add", ["s", "e"], ["t"]), helper.make_node("Identity", ["t"], ["k"])]
+    body = helper.make_graph(nodes, "body", [state, entry], [after, kept])
+    flags: dict[str, Any] = {"scan_input_directions": [direction], "scan_output_directions": [stacked]}
+    node = helper.make_node("Scan", ["start", "x"], ["last", "all"], body=body, num_scan_inputs=1, **flags)
+    start = helper.make_tensor("start", TensorProto.FLOAT, [3], [0.0, 1.0, 2.0])
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3])
+    results = [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in ("last", "all")]
+    graph = helper.make_graph([node], "scan", [x], results, [start])
+    path = folder / "scan.onnx"
+    path.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString())
+    return str(path)
+
+
+@pytest.mark.parametrize("direction", [0, 1])
+@pytest.mark.parametrize("stacked", [0, 1])
+def test_a_scan_runs_as_often_as_the_call_says(direction: int, stacked: int, tmp_path: Path) -> None:
+    function = msc.compile(scan(direction, stacked, tmp_path), dims={"n": (1, 9)}, use_cache=False)
+    assert not isinstance(function, ModelOnCall)
+    for n in (1, 2, 5, 9):
+        x = np.random.default_rng(n).standard_normal((n, 3)).astype(np.float32)
+        sums = np.cumsum(np.vstack([[0.0, 1.0, 2.0], x[::-1] if direction else x]), axis=0)[1:]
+        last, stack = function(x)
+        np.testing.assert_allclose(last, sums[-1], rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(stack, sums[::-1] if stacked else sums, rtol=1e-5, atol=1e-5)
+
+
+def test_a_recurrence_takes_sequences_of_any_length(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    arrays = {"w": rng.standard_normal((1, 16, 3)), "r": rng.standard_normal((1, 16, 4)) * 0.3}
+    given = [helper.make_tensor(n, TensorProto.FLOAT, a.shape, a.astype(np.float32).ravel()) for n, a in arrays.items()]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 2, 3])
+    results = [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in ("y", "h")]
+    node = helper.make_node("LSTM", ["x", "w", "r"], ["y", "h"], hidden_size=4)
+    graph = helper.make_graph([node], "lstm", [x], results, given)
+    path = tmp_path / "lstm.onnx"
+    path.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString())
+    function = msc.compile(path, dims={"n": (1, 8)}, use_cache=False)
+    assert not isinstance(function, ModelOnCall)
+    for n in (1, 3, 8):
+        fixed = msc.compile(path, dims={"n": n}, use_cache=False)
+        sequence = rng.standard_normal((n, 2, 3)).astype(np.float32)
+        for one, other in zip(function(sequence), fixed(sequence), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("cut", [(2, 2**62, 1), (0, -2, 1), (-2, 2**62, 1), (-2, -(2**62), -1), (1, -1, 1)])
+def test_a_slice_is_right_where_little_is_left(cut: tuple[int, int, int], tmp_path: Path) -> None:
+    """What is cut at the tensor's ends is not linear in its size there."""
+    given = [helper.make_tensor(k, TensorProto.INT64, [1], [v]) for k, v in zip("set", cut, strict=True)]
+    given.append(helper.make_tensor("a", TensorProto.INT64, [1], [0]))
+    node = helper.make_node("Slice", ["x", "s", "e", "a", "t"], ["y"])
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 2])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    graph = helper.make_graph([node], "cut", [x], [y], given)
+    path = tmp_path / "cut.onnx"
+    path.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString())
+    function = msc.compile(path, dims={"n": (1, 6)}, use_cache=False)
+    for n in (1, 2, 3, 6):
+        rows = np.arange(2 * n, dtype=np.float32).reshape(n, 2)
+        begin = max(cut[0], -n)  # the standard clamps to the first element for either sign of the step
+        end = None if cut[2] < 0 and cut[1] < -n else cut[1]
+        np.testing.assert_array_equal(function(rows), rows[begin : end : cut[2]])
