@@ -13,7 +13,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from msc.analysis.kernel_model import capacity_model, output_positions
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.base import BasicOp, ViewOp
-from msc.dialects.ms.entries import EntryOp, SetEntryOp
+from msc.dialects.ms.slices import ExtractSliceOp, InsertSliceOp
 from msc.dialects.open_sizes import INSIDE, module_sizes, named_dims, said_bounds, valid_argument
 from msc.ir.locations import source_location
 from msc.ir.typed import static_shape
@@ -62,9 +62,9 @@ class ValidExtents:
                     return
                 case scf.ForOp():
                     self._for(op)
-                case EntryOp():
+                case ExtractSliceOp():
                     self._known[op.result] = self._entries(op)[1:]
-                case SetEntryOp():
+                case InsertSliceOp():
                     self._known[op.result] = self._with_entry(self._entries(op), self.of(op.value))
                 case _:
                     self._other(op)
@@ -92,7 +92,7 @@ class ValidExtents:
         for result, position in zip(op.results, output_positions(op), strict=True):
             self._known[result] = analysis.arrays.get(position, whole(model.arrays[position].shape))
 
-    def _entries(self, op: EntryOp | SetEntryOp) -> ValidShape:
+    def _entries(self, op: ExtractSliceOp | InsertSliceOp) -> ValidShape:
         valid = self.of(op.x)
         if not is_whole(valid[0]) and INSIDE not in op.attributes:
             raise NotABox("entries are taken by number along an open size")

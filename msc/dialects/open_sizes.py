@@ -38,7 +38,7 @@ VALID = "ms.valid"
 WHOLE = "ms.whole"
 """Of a result that is written whole, or an argument that may be read anywhere, whatever part of it is valid."""
 INSIDE = "ms.inside"
-"""Of an `ms.entry` or `ms.set_entry` along an open size: its place is computed to be inside of what is valid."""
+"""Of an `ms.extract_slice` or `ms.insert_slice` along an open size: its index is computed to lie in what is valid."""
 KERNEL_SIZES, KERNEL_VALID = "gk.sizes", "gk.valid"
 
 

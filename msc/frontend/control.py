@@ -44,8 +44,8 @@ def scan(
 
     def body(i: Tensor, carried: tuple[Tensor, ...]) -> Sequence[Tensor]:
         before, collected = carried[: len(state)], carried[len(state) :]
-        after, given = step(before, tuple(apply("entry", x, i) for x in inputs))
-        return (*after, *(apply("set_entry", t, i, y) for t, y in zip(collected, given, strict=True)))
+        after, given = step(before, tuple(apply("extract_slice", x, i) for x in inputs))
+        return (*after, *(apply("insert_slice", t, i, y) for t, y in zip(collected, given, strict=True)))
 
     results = builder.for_loop(count, body, (*state, *tables))
     return results[: len(state)], results[len(state) :]

@@ -15,9 +15,9 @@ from msc.analysis.constancy import Constancy
 from msc.cost.register_tiles import rows_kept_beyond
 from msc.dialects.element_types import BYTES
 from msc.dialects.ms.arithmetic import AddOp
-from msc.dialects.ms.entries import EntryOp
 from msc.dialects.ms.linear import MatmulOp
 from msc.dialects.ms.movement import BroadcastToOp, TransposeOp
+from msc.dialects.ms.slices import ExtractSliceOp
 from msc.dialects.open_sizes import has_open_sizes
 from msc.graph.emitter import Emitter
 from msc.graph.graph_loops import index, loop_over, put_in_place
@@ -84,7 +84,7 @@ def _replace(product: MatmulOp, steps: int) -> None:
     zeros = emit(BroadcastToOp, emit.scalar(0, product.dtype(0)), shape=[rows, columns])
 
     def add(body: Emitter, number: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        part = body(MatmulOp, body(EntryOp, left, number), body(EntryOp, right, number))
+        part = body(MatmulOp, body(ExtractSliceOp, left, number), body(ExtractSliceOp, right, number))
         return [body(AddOp, carried[0], part)]
 
     (value,) = loop_over(emit, (index(emit, 0), index(emit, blocks)), [zeros], add)

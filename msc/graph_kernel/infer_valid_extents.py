@@ -14,7 +14,7 @@ from msc.analysis.kernel_model import capacity_model
 from msc.analysis.valid_extents import ValidExtents
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.base import ViewOp
-from msc.dialects.ms.entries import EntryOp, SetEntryOp
+from msc.dialects.ms.slices import ExtractSliceOp, InsertSliceOp
 from msc.dialects.open_sizes import INSIDE, VALID, WHOLE, module_sizes, set_valid_inputs, valid_attribute, valid_tensor
 from msc.ir.entry import entries
 from msc.ir.locations import source_location
@@ -47,7 +47,7 @@ def _note(valid: ValidExtents, function: FuncOp) -> None:
         if isinstance(kernel, KernelOp):
             set_valid_inputs(kernel, valid.inputs(kernel), valid.sizes)
             _mark_whole(valid, kernel, function)
-        elif isinstance(kernel, EntryOp) and INSIDE in kernel.attributes:
+        elif isinstance(kernel, ExtractSliceOp) and INSIDE in kernel.attributes:
             _mark_argument(valid, kernel.x, function)
     results = function.body.block.last_op
     assert isinstance(results, ReturnOp)
@@ -69,7 +69,7 @@ def _note(valid: ValidExtents, function: FuncOp) -> None:
 
 def _writes_entries(function: FuncOp) -> bool:
     """Whether entries are written at places along an open axis that are data: wherever those may lead, memory is."""
-    return any(isinstance(op, SetEntryOp) and INSIDE in op.attributes for op in function.walk())
+    return any(isinstance(op, InsertSliceOp) and INSIDE in op.attributes for op in function.walk())
 
 
 def _mark_whole(valid: ValidExtents, kernel: KernelOp, function: FuncOp) -> None:

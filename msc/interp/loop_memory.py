@@ -56,9 +56,9 @@ def view(op: Operation, source: Array, shift: int, *sizes: int) -> Array:
 
 
 def entry(op: Operation, source: Array, index: int) -> Array:
-    """loop.entry. Raises MSC0610 for an index outside the first axis."""
+    """loop.slice. Raises MSC0610 for an index outside the first axis."""
     if not 0 <= index < len(source):
-        message = f"loop.entry: index {index} is outside an axis of size {len(source)}"
+        message = f"loop.slice: index {index} is outside an axis of size {len(source)}"
         raise MscError(Diagnostic("MSC0610", message, source_location(op)))
     return source[index, ...]
 

@@ -76,7 +76,7 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "vector.reduction": _reduction,
     "vector.extract": _extract,
     "vector.insert": _insert,
-    "loop.entry": loop_memory.entry,
+    "loop.slice": loop_memory.entry,
     "memref.alloc": loop_memory.allocate,
     "memref.alloca": loop_memory.allocate,
     "memref.view": loop_memory.view,

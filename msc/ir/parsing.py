@@ -41,6 +41,13 @@ from msc.support.diagnostics import Diagnostic, MscError, did_you_mean, near_mat
 _LITERAL_MISMATCH = re.compile(r"Shape mismatch|Hex string|Expected at least one element")
 _NO_RESOURCES = "resources hold data in the text; declare an `ms.parameter` and keep its data in the safetensors file"
 
+_RENAMED = {"ms.entry": "ms.extract_slice", "ms.set_entry": "ms.insert_slice", "loop.entry": "loop.slice"}
+"""Operations by their former names."""
+
+
+def _now_called(name: str) -> str | None:
+    return f"it is called '{_RENAMED[name]}' now" if name in _RENAMED else None
+
 
 class SourceParser(Parser):
     """Parses one text. Raises ParseError, of which CodedParseError is the kind with a code, and MscError."""
@@ -96,7 +103,7 @@ class SourceParser(Parser):
             self._operation_span(),
             f"there is no operation '{name}'",
             "MSC0102",
-            did_you_mean(name, self._operation_names(name)),
+            _now_called(name) or did_you_mean(name, self._operation_names(name)),
         )
 
     def _operation_span(self) -> Span:

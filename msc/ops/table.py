@@ -11,9 +11,9 @@ def write_rows(table: Tensor, places: Tensor, rows: Tensor, join: str | None = N
     """`rows` put into the entries of `table` at `places`; joined with what is there by the operation `join`, if any."""
 
     def body(i: Tensor, carried: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        place, row = apply("entry", places, i), apply("entry", rows, i)
+        place, row = apply("extract_slice", places, i), apply("extract_slice", rows, i)
         if join is not None:
-            row = apply(join, apply("entry", carried[0], place), row)
-        return (apply("set_entry", carried[0], place, row),)
+            row = apply(join, apply("extract_slice", carried[0], place), row)
+        return (apply("insert_slice", carried[0], place, row),)
 
     return for_loop(places.shape[0], body, (table,))[0]

@@ -36,10 +36,10 @@ GRAPHS = (
     %r, %s = scf.for %i = %zero to %five step %one iter_args(%a = %h, %c = %empty) -> (tensor<4xf32>, tensor<5x4xf32>) {
       %n = arith.index_cast %i : index to i64
       %t = tensor.from_elements %n : tensor<i64>
-      %e = ms.entry %x, %t
+      %e = ms.extract_slice %x, %t
       %b = ms.add %a, %e
       %d = ms.tanh %b
-      %f = ms.set_entry %c, %t, %d
+      %f = ms.insert_slice %c, %t, %d
       scf.yield %d, %f : tensor<4xf32>, tensor<5x4xf32>
     }
     func.return %r, %s : tensor<4xf32>, tensor<5x4xf32>
@@ -63,7 +63,7 @@ GRAPHS = (
       %l = scf.for %i = %zero to %end step %one iter_args(%a = %x) -> (tensor<4xf32>) {
         %j = arith.index_cast %i : index to i64
         %u = tensor.from_elements %j : tensor<i64>
-        %e = ms.entry %t, %u
+        %e = ms.extract_slice %t, %u
         %s = ms.add %a, %e
         scf.yield %s : tensor<4xf32>
       }

@@ -17,7 +17,7 @@ from msc.codegen.c.loops import fits, head_text
 from msc.codegen.c.plan import RENAMES, Place
 from msc.codegen.c.types import memory_name, no_c_form, value_type
 from msc.codegen.c.values import Precedence, Value
-from msc.dialects.loop import EntryOp
+from msc.dialects.loop import SliceOp
 from msc.ir.control_flow import integer_constant
 
 
@@ -43,7 +43,7 @@ class EntryBody(Body):
             case func.CallOp() | memref.CopyOp():
                 self._write_pending()
                 self.lines.add(self.call())
-            case EntryOp():
+            case SliceOp():
                 self._entry(op)
             case scf.IfOp():
                 self._if(op)
@@ -58,7 +58,7 @@ class EntryBody(Body):
             case _:
                 super()._operation(op)
 
-    def _entry(self, op: EntryOp) -> None:
+    def _entry(self, op: SliceOp) -> None:
         """`void *const e = (unsigned char *)x + i * 512;`."""
         place = self.places[op.result]
         index = self._use(op.index).at(Precedence.PRODUCT)

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineExpr
 
 from msc.codegen.c.types import BufferType, buffer_type, no_c_form
-from msc.dialects.loop import EntryOp
+from msc.dialects.loop import SliceOp
 from msc.dialects.loop.attributes import LOOP_OFFSET
 from msc.dialects.ms.attributes import MS_CODES, MS_DTYPE, MS_NAME, MS_ROLE
 from msc.dialects.ms.structure import ParameterOp
@@ -216,7 +216,7 @@ def _read(op: Operation, plan: Plan, constants: dict[SSAValue, int]) -> None:
             plan.calls.append(Call(op.callee.root_reference.data, buffers, sizes))
         case memref.CopyOp():
             plan.calls.append(Call(None, (places[op.source], places[op.destination])))
-        case EntryOp():
+        case SliceOp():
             base = places[op.source]
             place = Place(base.role, base.root, base.offset, buffer_type(op.result.type), base, len(places))
             places[op.result] = place

@@ -3,22 +3,22 @@
 from xdsl.ir import Dialect
 
 from msc.dialects.loop.accesses import AccessOp, LoadOp, PrefetchOp, StoreOp
-from msc.dialects.loop.entries import EntryOp
 from msc.dialects.loop.loops import ForOp, LoopKind, LoopKindAttr
+from msc.dialects.loop.slices import SliceOp
 from msc.dialects.loop.values import ApplyOp, LanesOp
 
-LOOP = Dialect("loop", [ForOp, LoadOp, StoreOp, PrefetchOp, ApplyOp, LanesOp, EntryOp], [LoopKindAttr])
+LOOP = Dialect("loop", [ForOp, LoadOp, StoreOp, PrefetchOp, ApplyOp, LanesOp, SliceOp], [LoopKindAttr])
 
 __all__ = [
     "LOOP",
     "AccessOp",
     "ApplyOp",
-    "EntryOp",
     "ForOp",
     "LanesOp",
     "LoadOp",
     "LoopKind",
     "LoopKindAttr",
     "PrefetchOp",
+    "SliceOp",
     "StoreOp",
 ]

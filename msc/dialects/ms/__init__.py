@@ -64,10 +64,6 @@ from msc.dialects.ms.elementwise import (
     SelectOp,
     StopGradientOp,
 )
-from msc.dialects.ms.entries import (
-    EntryOp,
-    SetEntryOp,
-)
 from msc.dialects.ms.generic import ComputeOp
 from msc.dialects.ms.images import (
     DepthToSpaceOp,
@@ -134,6 +130,10 @@ from msc.dialects.ms.reductions import (
     ReduceMinOp,
     ReduceProdOp,
     ReduceSumOp,
+)
+from msc.dialects.ms.slices import (
+    ExtractSliceOp,
+    InsertSliceOp,
 )
 from msc.dialects.ms.structure import (
     ConstantOp,
@@ -331,8 +331,8 @@ OPERATIONS = (
     TransformAxisOp,
     GatherOp,
     GatherElementsOp,
-    EntryOp,
-    SetEntryOp,
+    ExtractSliceOp,
+    InsertSliceOp,
     ScatterAddOp,
     OneHotOp,
     IotaOp,

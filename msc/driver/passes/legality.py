@@ -17,7 +17,7 @@ from msc.analysis.layout_views import LayoutViews
 from msc.dialects.gk import KernelOp, YieldOp
 from msc.dialects.ms import MS
 from msc.dialects.ms.base import BasicOp, MsOp, ViewOp
-from msc.dialects.ms.entries import EntryAccessOp
+from msc.dialects.ms.slices import SliceAccessOp
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp, ParameterOp
 from msc.driver.passes.pass_manager import AfterPass, PassManager, with_source_lines
 from msc.driver.passes.pipeline import build_pipeline
@@ -92,7 +92,7 @@ def _misplaced_around_kernels(function: FuncOp, stage: Stage) -> Iterator[Diagno
 
 def _stands_alone(op: Operation) -> bool:
     """Whether an operation computes nothing."""
-    return isinstance(op, ViewOp | EntryAccessOp | GetParameterOp | ConstantOp)
+    return isinstance(op, ViewOp | SliceAccessOp | GetParameterOp | ConstantOp)
 
 
 def _misplaced_in_kernel(kernel: KernelOp, stage: Stage) -> Iterator[Diagnostic]:

@@ -16,7 +16,7 @@ from xdsl.dialects import arith, scf, tensor
 from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
-from msc.dialects.ms.entries import EntryOp, SetEntryOp
+from msc.dialects.ms.slices import ExtractSliceOp, InsertSliceOp
 from msc.graph.autodiff.again import computed_again
 from msc.graph.autodiff.emitting import GradientEmitter
 from msc.graph.autodiff.reverse import Reverse, activity, captured, has_gradient, refusal
@@ -118,7 +118,7 @@ def _write_reversed(
     place = tensor_of(number, emit)
     arguments: dict[SSAValue, SSAValue] = {body.args[0]: _variable(loop, number, emit)}
     for argument, stack in zip(body.args[1:], stacks, strict=True):
-        arguments[argument] = scalar_of(emit(EntryOp, stack, place), argument.type, emit)
+        arguments[argument] = scalar_of(emit(ExtractSliceOp, stack, place), argument.type, emit)
     inputs = [arguments[body.args[1 + k]] for k in carried]
     again = computed_again(emit, body, arguments)
     inner = again.reverse([*inputs, *outside])
@@ -150,7 +150,7 @@ def _fill_stacks(emit: GradientEmitter, loop: scf.ForOp, stacks: Sequence[SSAVal
     inside = emit.within(block)
     place = _from_zero(loop, block.args[0], inside)
     filled = [
-        inside(SetEntryOp, stack, place, tensor_of(block.args[1 + k], inside))
+        inside(InsertSliceOp, stack, place, tensor_of(block.args[1 + k], inside))
         for k, stack in zip(kept, block.args[len(body.args) :], strict=True)
     ]
     again = computed_again(inside, body, dict(zip(body.args, block.args, strict=False)))

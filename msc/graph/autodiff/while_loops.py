@@ -18,7 +18,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from msc.dialects.ms.arithmetic import AddOp, MulOp
 from msc.dialects.ms.comparison import LessEqualOp
 from msc.dialects.ms.elementwise import SelectOp
-from msc.dialects.ms.entries import EntryOp, SetEntryOp
+from msc.dialects.ms.slices import ExtractSliceOp, InsertSliceOp
 from msc.graph.autodiff.again import computed_again
 from msc.graph.autodiff.loops import BOUND, bound_of
 from msc.graph.autodiff.reverse import Reverse, activity, captured, has_gradient, refusal
@@ -83,7 +83,7 @@ class _While:
         last = emit.insert(arith.SubiOp(count, index(emit, 1))).result
         place = tensor_of(emit.insert(arith.SubiOp(last, block.args[0])).result, emit)
         begun: dict[SSAValue, SSAValue] = {
-            argument: scalar_of(emit(EntryOp, stack, place), argument.type, emit)
+            argument: scalar_of(emit(ExtractSliceOp, stack, place), argument.type, emit)
             for argument, stack in zip(self._before.args, stacks, strict=True)
         }
         first = computed_again(emit, self._before, begun)
@@ -117,7 +117,7 @@ class _While:
         after = Block(arg_types=[*(v.type for v in starts), *(a.type for a in self._after.args)])
         inside, number = emit.within(after), after.args[0]
         filled = [
-            inside(SetEntryOp, stack, number, tensor_of(after.args[extra + k], inside))
+            inside(InsertSliceOp, stack, number, tensor_of(after.args[extra + k], inside))
             for k, stack in zip(kept, after.args[1:extra], strict=True)
         ]
         again = computed_again(inside, self._after, dict(zip(self._after.args, after.args[len(starts) :], strict=True)))

@@ -24,10 +24,10 @@ from msc.dialects.ms.arithmetic import AddOp, MaximumOp, MinimumOp, MulOp, SubOp
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.comparison import GreaterEqualOp, LessOp, LogicalAndOp
 from msc.dialects.ms.elementwise import CastOp, SelectOp
-from msc.dialects.ms.entries import EntryOp, SetEntryOp
 from msc.dialects.ms.indexing import GatherElementsOp, GatherOp, IotaOp
 from msc.dialects.ms.movement import BroadcastToOp, ConcatOp, ReverseOp, SliceOp, TileOp
 from msc.dialects.ms.padding import PadOp
+from msc.dialects.ms.slices import ExtractSliceOp, InsertSliceOp
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp
 from msc.dialects.ms.unary import AbsOp
 from msc.dialects.open_sizes import INSIDE, VALID, valid_attribute
@@ -368,6 +368,6 @@ _HANDLERS: Mapping[Any, Callable[[Move], SSAValue | None]] = {
     TileOp: _tile,
     GatherOp: _gather,
     GatherElementsOp: _gather,
-    EntryOp: _entry,
-    SetEntryOp: _entry,
+    ExtractSliceOp: _entry,
+    InsertSliceOp: _entry,
 }

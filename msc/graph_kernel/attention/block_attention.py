@@ -12,9 +12,9 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from msc.dialects.ms.entries import EntryOp, SetEntryOp
 from msc.dialects.ms.linear import MatrixProductOp
 from msc.dialects.ms.movement import ConcatOp, TransposeOp
+from msc.dialects.ms.slices import ExtractSliceOp, InsertSliceOp
 from msc.dialects.open_sizes import has_open_sizes
 from msc.graph.emitter import Emitter
 from msc.graph.graph_loops import index, loop_over, put_in_place, stacked
@@ -118,7 +118,7 @@ class _Blocks:
 
         def collect(body: Emitter, number: SSAValue, stack: Sequence[SSAValue]) -> Sequence[SSAValue]:
             value = self._loops(body, inner, _entries(body, given, number), rows, number)
-            return [body(SetEntryOp, stack[0], number, value)]
+            return [body(InsertSliceOp, stack[0], number, value)]
 
         return stacked(emit, (count, *inner, rows.size, self._found.size), self._found.product.dtype(0), collect)
 
@@ -170,7 +170,7 @@ def _entries(emit: Emitter, given: Mapping[_Key, SSAValue], number: SSAValue | N
 def _entry(emit: Emitter, value: SSAValue, number: SSAValue | None) -> SSAValue:
     """What an iteration reads of a value with an axis for its loop: the entry, or the only one."""
     count, *shape = emit.shape(value)
-    return emit(EntryOp, value, number) if number is not None and count > 1 else emit.reshape(value, shape)
+    return emit(ExtractSliceOp, value, number) if number is not None and count > 1 else emit.reshape(value, shape)
 
 
 def _turned(emit: Emitter, value: SSAValue, number: SSAValue | None) -> SSAValue:
@@ -178,7 +178,7 @@ def _turned(emit: Emitter, value: SSAValue, number: SSAValue | None) -> SSAValue
     rows, count, keys = emit.shape(value)
 
     def collect(body: Emitter, row: SSAValue, stack: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        return [body(SetEntryOp, stack[0], row, _entry(body, body(EntryOp, value, row), number))]
+        return [body(InsertSliceOp, stack[0], row, _entry(body, body(ExtractSliceOp, value, row), number))]
 
     block = emit.reshape(value, (rows, keys)) if count == 1 else stacked(emit, (rows, keys), emit.dtype(value), collect)
     return emit(TransposeOp, block, perm=[1, 0])

@@ -35,13 +35,13 @@ def _gather_elements(op: MsOp, x: Array, indices: Array) -> Array:
     return x[tuple(places)]
 
 
-@meaning("entry")
+@meaning("extract_slice")
 def _entry(op: MsOp, x: Array, index: Array) -> Array:
     return x[int(_checked(op, index, len(x)))]
 
 
-@meaning("set_entry")
-def _set_entry(op: MsOp, x: Array, index: Array, value: Array) -> Array:
+@meaning("insert_slice")
+def _insert_slice(op: MsOp, x: Array, index: Array, value: Array) -> Array:
     result = x.copy()
     result[int(_checked(op, index, len(x)))] = value
     return result

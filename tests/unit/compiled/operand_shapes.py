@@ -335,14 +335,14 @@ OTHERS: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("", "7x3xT 5x3xI"),
         ("{axis = -1}", "2x1x4xT 2x1x3xI"),
     ),
-    "entry": (
+    "extract_slice": (
         ("", "3xT I"),
         ("", "1xT I"),
         ("", "5x33xT I"),
         ("", "2x3x4xT I"),
         ("", "4x0xT I"),
     ),
-    "set_entry": (
+    "insert_slice": (
         ("", "3xT I T"),
         ("", "1xT I T"),
         ("", "5x33xT I 33xT"),

@@ -27,11 +27,11 @@ func.func @main(%x: tensor<6x2x37xf32>, %s: tensor<2x37xf32>, %w: tensor<37x37xf
       -> (tensor<2x37xf32>, tensor<6x2x37xf32>) {{
     {NUMBER}
     {BACKWARDS}
-    %v = ms.entry %x, %u
+    %v = ms.extract_slice %x, %u
     %p = ms.matmul %h, %w
     %q = ms.add %p, %v
     %g = ms.tanh %q
-    %z = ms.set_entry %all, %t, %g
+    %z = ms.insert_slice %all, %t, %g
     scf.yield %g, %z : tensor<2x37xf32>, tensor<6x2x37xf32>
   }}
   func.return %y, %last : tensor<6x2x37xf32>, tensor<2x37xf32>
@@ -47,12 +47,12 @@ func.func @main(%x: tensor<6x5xf32>, %n: tensor<i64>) -> (tensor<6x5xf32>, tenso
       -> (tensor<6x5xf32>, tensor<6x5xf32>) {{
     {NUMBER}
     {BACKWARDS}
-    %v = ms.entry %all, %u
-    %d = ms.set_entry %all, %t, %v
+    %v = ms.extract_slice %all, %u
+    %d = ms.insert_slice %all, %t, %v
     %q = ms.add %all, %d
     scf.yield %q, %all : tensor<6x5xf32>, tensor<6x5xf32>
   }}
-  %w = ms.entry %y, %n
+  %w = ms.extract_slice %y, %n
   func.return %y, %old, %w : tensor<6x5xf32>, tensor<6x5xf32>, tensor<5xf32>
 }}
 """
@@ -131,7 +131,7 @@ def test_nested(tmp_path: Path, flag: bool, count: int) -> None:
 def test_a_place_outside_is_cut_to_the_axis(tmp_path: Path, place: int) -> None:
     """Where the interpreter refuses."""
     head = "func.func @main(%x: tensor<6x5xf32>, %n: tensor<i64>) -> tensor<5xf32>"
-    text = f"{head} {{\n%y = ms.entry %x, %n\nfunc.return %y : tensor<5xf32>\n}}"
+    text = f"{head} {{\n%y = ms.extract_slice %x, %n\nfunc.return %y : tensor<5xf32>\n}}"
     x = numbers(6, 5)
     (got,) = run_checked(text, tmp_path, [x, np.array(place)])
     np.testing.assert_array_equal(got, x[5 if place > 0 else 0])

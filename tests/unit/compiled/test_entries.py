@@ -34,12 +34,12 @@ UPDATES = {
     "one value for two": ("%n = ms.add %s, %x", "%n, %n", {0: 0, 1: 1}),
     "through a view": ("%v = ms.reshape %s {shape = [3, 4]}\n%a = ms.relu %v\n%n = ms.reshape %a {shape = [4, 3]}\n"
                        "%y = ms.transpose %v {perm = [1, 0]}", "%n, %y", {0: 1}),
-    "an entry": ("%n = ms.set_entry %s, %i, %r", "%n", {0: 1}),
-    "an entry, and what it was": ("%n = ms.set_entry %s, %i, %r\n%y = ms.add %n, %s", "%n, %y", {0: 1}),
-    "an entry, and then more": ("%a = ms.set_entry %s, %i, %r\n%n = ms.add %a, %x\n%y = ms.exp %a", "%n, %y", {0: 1}),
-    "an entry in each iteration of what it was": (
+    "a slice": ("%n = ms.insert_slice %s, %i, %r", "%n", {0: 1}),
+    "a slice, and what it was": ("%n = ms.insert_slice %s, %i, %r\n%y = ms.add %n, %s", "%n, %y", {0: 1}),
+    "a slice, and then more": ("%a = ms.insert_slice %s, %i, %r\n%n = ms.add %a, %x\n%y = ms.exp %a", "%n, %y", {0: 1}),
+    "a slice in each iteration of what it was": (
         f"%n = scf.for %k = %c0 to %c3 step %c1 iter_args(%a = %x) -> ({T}) {{\n"
-        f"%b = ms.set_entry %s, %i, %r\n%d = ms.add %a, %b\nscf.yield %d : {T}\n}}", "%n", {0: 1},
+        f"%b = ms.insert_slice %s, %i, %r\n%d = ms.add %a, %b\nscf.yield %d : {T}\n}}", "%n", {0: 1},
     ),
     "a loop from the old value": (
         f"%n = scf.for %k = %c0 to %c3 step %c1 iter_args(%a = %s) -> ({T}) {{\n"
@@ -118,7 +118,7 @@ def test_states_hold_the_new_values(name: str, path: Path, compiled: msc.Compile
 
 
 def test_every_stage_of_every_function_is_verified(tmp_path: Path) -> None:
-    path, names = tmp_path / "updates.mir", ["a branch", "an entry, and then more"]
+    path, names = tmp_path / "updates.mir", ["a branch", "a slice, and then more"]
     path.write_text(module_of(names), "utf-8")
     checks = verify_model(str(path), CompileOptions(), Settings())
     assert {c.subject for c in checks if c.subject.startswith("@")} == {f"@{NUMBERS[name]}" for name in names}
@@ -135,7 +135,7 @@ def source(path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_state_in_place_is_not_copied(source: Path) -> None:
     text = source.read_text("utf-8")
-    for name in ("written where it was read", "an entry", "unchanged", "a loop from the old value"):
+    for name in ("written where it was read", "a slice", "unchanged", "a loop from the old value"):
         body = text[text.index(f"int updates_{NUMBERS[name]}(") :]
         assert "s, 48)" not in body[: body.index("\n}")]
 

@@ -61,7 +61,7 @@ def inputs(operation: str, types: str, seed: int) -> list[Array]:
     rng = np.random.default_rng(seed)
     name = operation.split()[0]
     arrays = [_array(name, operation, number, type_, rng) for number, type_ in enumerate(types.split())]
-    if name.startswith("ms.gather") or name.endswith(("entry", "scatter_add")):
+    if name.startswith("ms.gather") or name.endswith(("extract_slice", "insert_slice", "scatter_add")):
         places = min(arrays[0].shape) if name.startswith("ms.gather") else arrays[0].shape[0]
         arrays[1] = np.asarray(rng.integers(-places, places, arrays[1].shape), arrays[1].dtype)
     return arrays

@@ -88,7 +88,7 @@ def accumulating(count: int, extra: Sequence[NodeProto] = ()) -> ModelProto:
 def test_a_long_loop_is_a_loop_and_its_values_are_written_in_place() -> None:
     imported = agreed(accumulating(9), {"x": normal(2, 3)})
     assert names(imported).count("scf.for") == 1
-    assert names(imported).count("ms.set_entry") == 1
+    assert names(imported).count("ms.insert_slice") == 1
     assert names(imported).count("ms.matmul") == 1
 
 

@@ -110,13 +110,13 @@ def _index(w: Writer, op: MsOp, indices: str, position: int = 1) -> str:
     return indices if kind in ("i32", "i64") else as_type(w, indices, kind, "i64")
 
 
-@form("entry")
+@form("extract_slice")
 def _entry(w: Writer, op: MsOp, x: str, index: str) -> str:
     return w("Gather", x, _index(w, op, index), axis=0)
 
 
-@form("set_entry")
-def _set_entry(w: Writer, op: MsOp, x: str, index: str, value: str) -> str:
+@form("insert_slice")
+def _insert_slice(w: Writer, op: MsOp, x: str, index: str, value: str) -> str:
     place = w("Reshape", w("Cast", index, to=7), w.ints([1, 1]))
     return w("ScatterND", x, place, w("Unsqueeze", value, w.ints([0])))
 

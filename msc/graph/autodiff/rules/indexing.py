@@ -10,9 +10,9 @@ from msc.dialects.element_types import element_type
 from msc.dialects.ms.arithmetic import AddOp, MulOp
 from msc.dialects.ms.comparison import LessOp
 from msc.dialects.ms.elementwise import CastOp, SelectOp
-from msc.dialects.ms.entries import EntryOp, SetEntryOp
 from msc.dialects.ms.indexing import GatherElementsOp, GatherOp, IotaOp, ScatterAddOp
 from msc.dialects.ms.movement import TransposeOp
+from msc.dialects.ms.slices import ExtractSliceOp, InsertSliceOp
 from msc.graph.autodiff.emitting import GradientEmitter
 from msc.graph.autodiff.registry import Contributions, gradient
 
@@ -54,12 +54,12 @@ def _gather_elements(op: GatherElementsOp, emit: GradientEmitter, g: SSAValue) -
     return [emit.reshape(summed, shape), None]
 
 
-@gradient(EntryOp)
-def _entry(op: EntryOp, emit: GradientEmitter, g: SSAValue) -> Contributions:
-    return [emit(SetEntryOp, emit.zeros(op.tensor(0)), op.index, g), None]
+@gradient(ExtractSliceOp)
+def _entry(op: ExtractSliceOp, emit: GradientEmitter, g: SSAValue) -> Contributions:
+    return [emit(InsertSliceOp, emit.zeros(op.tensor(0)), op.index, g), None]
 
 
-@gradient(SetEntryOp)
-def _set_entry(op: SetEntryOp, emit: GradientEmitter, g: SSAValue) -> Contributions:
-    kept = emit(SetEntryOp, g, op.index, emit.zeros(op.tensor(2))) if emit.wants(0) else None
-    return [kept, None, emit(EntryOp, g, op.index) if emit.wants(2) else None]
+@gradient(InsertSliceOp)
+def _insert_slice(op: InsertSliceOp, emit: GradientEmitter, g: SSAValue) -> Contributions:
+    kept = emit(InsertSliceOp, g, op.index, emit.zeros(op.tensor(2))) if emit.wants(0) else None
+    return [kept, None, emit(ExtractSliceOp, g, op.index) if emit.wants(2) else None]

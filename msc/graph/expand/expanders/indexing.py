@@ -10,8 +10,8 @@ from xdsl.ir import SSAValue
 from msc.dialects.element_types import NARROW_FLOATS, element_type
 from msc.dialects.ms.arithmetic import AddOp
 from msc.dialects.ms.elementwise import CastOp
-from msc.dialects.ms.entries import EntryOp, SetEntryOp
 from msc.dialects.ms.indexing import ScatterAddOp
+from msc.dialects.ms.slices import ExtractSliceOp, InsertSliceOp
 from msc.graph.emitter import Emitter
 from msc.graph.expand.expanders.registry import expander
 from msc.graph.graph_loops import index, loop_over
@@ -30,9 +30,9 @@ def _scatter_add(op: ScatterAddOp, emit: Emitter) -> SSAValue:
     rows = emit.reshape(updates, [count, *entry])
 
     def add(inner: Emitter, number: SSAValue, carried: Sequence[SSAValue]) -> list[SSAValue]:
-        place = inner(EntryOp, places, number)
-        row = inner(AddOp, inner(EntryOp, carried[0], place), inner(EntryOp, rows, number))
-        return [inner(SetEntryOp, carried[0], place, row)]
+        place = inner(ExtractSliceOp, places, number)
+        row = inner(AddOp, inner(ExtractSliceOp, carried[0], place), inner(ExtractSliceOp, rows, number))
+        return [inner(InsertSliceOp, carried[0], place, row)]
 
     summed = loop_over(emit, (index(emit, 0), index(emit, count)), [table], add)[0]
     return emit(CastOp, summed, dtype=element_type(dtype)) if dtype in NARROW_FLOATS else summed

@@ -6,11 +6,11 @@ from xdsl.ir import SSAValue
 
 from msc.analysis.constancy import is_constant
 from msc.dialects.ms.base import MsOp
-from msc.dialects.ms.entries import EntryOp
 from msc.dialects.ms.indexing import GatherOp
 from msc.dialects.ms.movement import BroadcastToOp, ConcatOp, ReverseOp, SliceOp, TileOp, TransposeOp
 from msc.dialects.ms.padding import DilateOp, PadOp
 from msc.dialects.ms.shapes import known
+from msc.dialects.ms.slices import ExtractSliceOp
 from msc.graph.emitter import Emitter
 from msc.graph.simplify.simplifications.arithmetic import defined_by
 from msc.graph.simplify.simplifications.registry import simplification
@@ -61,4 +61,4 @@ def _of_one_place(op: GatherOp, emit: Emitter) -> SSAValue | None:
     """One computed place in the first axis is an entry, which is read where it lies."""
     if op.shape(1) or op.checked_axis() != 0 or is_constant(op.indices):
         return None
-    return emit(EntryOp, op.x, op.indices)
+    return emit(ExtractSliceOp, op.x, op.indices)

@@ -62,7 +62,7 @@ class Step:
         counter = self._counter(backwards)
         if isinstance(counter, int):
             return self.node.reshape(cut(self.node, x, {0: (counter, counter + 1, 1)}), x.shape[1:])
-        return self.node(ms.EntryOp, x, self.number(backwards))
+        return self.node(ms.ExtractSliceOp, x, self.number(backwards))
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Loop:
         assert step.count is not None
         type_ = tensor_type(item.value.dtype, (step.count, *item.value.shape))
         before = Value(type_, ssa=self._block.insert_arg(type_, len(self._block.args)))
-        return self._node(ms.SetEntryOp, before, step.number(item.backwards), item.value)
+        return self._node(ms.InsertSliceOp, before, step.number(item.backwards), item.value)
 
     def _keep_unchanged(self, arguments: Sequence[Value]) -> None:
         """What no iteration changes is not carried."""

@@ -31,8 +31,8 @@ def written(node: Node, table: Value, places: Value, new: Value) -> Value:
     def body(step: Step, state: Sequence[Value]) -> tuple[list[Value], list[Collected]]:
         place, entry = step.entry(places), step.entry(new)
         if join is not None:
-            entry = node(join, node(ms.EntryOp, state[0], place), entry)
-        return [node(ms.SetEntryOp, state[0], place, entry)], []
+            entry = node(join, node(ms.ExtractSliceOp, state[0], place), entry)
+        return [node(ms.InsertSliceOp, state[0], place, entry)], []
 
     (result,), _ = iterate(node, places.shape[0], [table], body)
     return result

@@ -30,14 +30,19 @@ from msc.dialects.gk.attributes import GK_FUNCTION
 from msc.dialects.loop.attributes import LOOP_BLOCKS
 from msc.dialects.ms.attributes import MS_DTYPE, MS_NAME, MS_ROLE
 from msc.dialects.ms.base import ViewOp
-from msc.dialects.ms.entries import EntryOp, SetEntryOp
+from msc.dialects.ms.slices import ExtractSliceOp, InsertSliceOp
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp
 from msc.dialects.open_sizes import module_sizes, size_attributes
 from msc.ir.donation import RESULT, STATE, updates
 from msc.ir.entry import entries
 from msc.ir.typed import element_type, memref_type, static_shape, tensor_type
 from msc.lowering.cpu.buffer_types import buffer_type, storage_type
-from msc.lowering.cpu.bufferize.buffer_entries import bufferize_entry, bufferize_set_entry, entry_destination, place_of
+from msc.lowering.cpu.bufferize.buffer_slices import (
+    bufferize_extract_slice,
+    bufferize_insert_slice,
+    place_of,
+    slice_destination,
+)
 from msc.lowering.cpu.bufferize.bufferize_control_flow import bufferize_for, bufferize_if, bufferize_while
 from msc.lowering.cpu.bufferize.bufferizer import Bufferizer
 from msc.lowering.cpu.bufferize.constant_parameters import ConstantParameters
@@ -56,7 +61,7 @@ class Bufferize(ModulePass):
     scf.if/for/while around them. After: each takes a memref for every input and every output (`ms.role`; `ms.dtype`
     where the element type is unsigned, as memrefs are signless), an index for every size that calls decide, and
     returns nothing. A kernel is a func.call on memref.alloc buffers, a view is a memref.reinterpret_cast, an entry is
-    a loop.entry, a parameter is a memref.get_global of its symbol, a constant is a derived parameter. A result is
+    a loop.slice, a parameter is a memref.get_global of its symbol, a constant is a derived parameter. A result is
     computed directly in the output's buffer where that is possible, and copied into it (memref.copy) where not: an
     output that is an input or a parameter, or that is returned twice. A result that updates an argument
     (`ms.updates`) has no output: the argument's buffer is written, as a `state`, after the last use of what it holds
@@ -95,7 +100,7 @@ class _Entry:
         results = source.last_op
         if not isinstance(results, func.ReturnOp):
             raise refuse("bufferize", self.function, "the entry function does not end with func.return")
-        state = Bufferizer(self._handlers(), entry_destination, self._may_overwrite)
+        state = Bufferizer(self._handlers(), slice_destination, self._may_overwrite)
         state.donated |= {source.args[argument] for argument in self.updates.values()}
         outputs = self._arguments(state, results.arguments)
         self.sizes = {size.name: self._size(size) for size in module_sizes(self.module)}
@@ -170,8 +175,8 @@ class _Entry:
             ViewOp: _view,
             GetParameterOp: _parameter,
             ConstantOp: self._constant,
-            EntryOp: bufferize_entry,
-            SetEntryOp: bufferize_set_entry,
+            ExtractSliceOp: bufferize_extract_slice,
+            InsertSliceOp: bufferize_insert_slice,
             tensor.EmptyOp: _empty,
             tensor.ExtractOp: _extract,
             tensor.FromElementsOp: _from_elements,

@@ -9,7 +9,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.base import ViewOp
-from msc.dialects.ms.entries import EntryOp, SetEntryOp
+from msc.dialects.ms.slices import ExtractSliceOp, InsertSliceOp
 
 PRODUCERS = (KernelOp, scf.IfOp, scf.ForOp, scf.WhileOp, tensor.FromElementsOp)
 """Operations that write their results into buffers they are given."""
@@ -21,7 +21,7 @@ MayOverwrite = Callable[[SSAValue, SSAValue], bool]
 
 def storage_root(value: SSAValue) -> SSAValue:
     """The tensor whose buffer holds a value: through views, entries, and what an entry was written into."""
-    while isinstance(value.owner, ViewOp | EntryOp | SetEntryOp):
+    while isinstance(value.owner, ViewOp | ExtractSliceOp | InsertSliceOp):
         value = value.owner.operands[0]
     return value
 
@@ -85,7 +85,7 @@ def uses_through_views(value: SSAValue, ignoring: Operation | None = None) -> It
         op = use.operation
         if op is ignoring:
             continue
-        if isinstance(op, ViewOp | EntryOp) or (isinstance(op, SetEntryOp) and use.index == 0):
+        if isinstance(op, ViewOp | ExtractSliceOp) or (isinstance(op, InsertSliceOp) and use.index == 0):
             yield from uses_through_views(op.results[0], ignoring)
         if not isinstance(op, ViewOp):
             yield op

@@ -22,7 +22,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from msc.analysis.bytes import byte_size
-from msc.dialects.loop import EntryOp
+from msc.dialects.loop import SliceOp
 from msc.dialects.ms.attributes import MS_ROLE
 from msc.ir.entry import entries
 from msc.ir.typed import memref_type
@@ -33,7 +33,7 @@ from msc.lowering.cpu.memory.in_place import SharedPlaces
 from msc.lowering.cpu.memory.memory_report import MemoryPlan, PlannedBuffer
 from msc.lowering.cpu.memory.weights_layout import WeightsLayout, lay_out_weights
 
-_PURE_VIEWS = (memref.ReinterpretCastOp, EntryOp, memref.GetGlobalOp, memref.AllocOp)
+_PURE_VIEWS = (memref.ReinterpretCastOp, SliceOp, memref.GetGlobalOp, memref.AllocOp)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from xdsl.dialects import func, memref, scf
 from xdsl.ir import Operation, SSAValue
 
 from msc.analysis.index_ranges import index_range
-from msc.dialects.loop import EntryOp
+from msc.dialects.loop import SliceOp
 from msc.ir.typed import static_shape
 from msc.lowering.cpu.buffer_types import root_buffer
 from msc.lowering.cpu.kernel_signature import KernelSignature
@@ -75,9 +75,9 @@ def _is_inside(value: SSAValue, loop: scf.ForOp) -> bool:
 
 def _is_own_entry(buffer: SSAValue, loop: scf.ForOp, count: int) -> bool:
     """Whether a buffer is a part of the entry, at the loop's number, of one with as many entries as iterations."""
-    entry: EntryOp | None = None
-    while isinstance(buffer.owner, memref.ReinterpretCastOp | EntryOp) and _is_inside(buffer, loop):
-        if isinstance(buffer.owner, EntryOp):
+    entry: SliceOp | None = None
+    while isinstance(buffer.owner, memref.ReinterpretCastOp | SliceOp) and _is_inside(buffer, loop):
+        if isinstance(buffer.owner, SliceOp):
             entry = buffer.owner
         buffer = buffer.owner.source
     return entry is not None and entry.index is loop.body.block.args[0] and static_shape(entry.source)[0] == count

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
-from msc.dialects.loop import EntryOp, ForOp, LoadOp, StoreOp
+from msc.dialects.loop import ForOp, LoadOp, SliceOp, StoreOp
 from msc.dialects.ms.shapes import Shape
 from msc.ir.typed import memref_type, static_shape
 from msc.lowering.cpu.affine_bounds import bound_of, whole
@@ -91,7 +91,7 @@ class LoopBody(ABC):
                 return self._allocated(owner)
             case memref.ReinterpretCastOp():
                 return replace(self._place(owner.source), shape=static_shape(value))
-            case EntryOp():
+            case SliceOp():
                 source = self._place(owner.source)
                 prefix, counts = (*source.prefix, owner.index), (*source.counts, source.shape[0])
                 return replace(source, shape=source.shape[1:], prefix=prefix, counts=counts)
@@ -150,7 +150,7 @@ class LoopBody(ABC):
                 self._call(op, block)
             case memref.CopyOp():
                 self._copy(op, block)
-            case scf.YieldOp() | EntryOp() | memref.ReinterpretCastOp() | memref.LoadOp():
+            case scf.YieldOp() | SliceOp() | memref.ReinterpretCastOp() | memref.LoadOp():
                 return
             case _ if is_arithmetic(op):
                 return

@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from msc.analysis.bytes import stack_bytes
-from msc.dialects.loop import EntryOp, LoopKind
+from msc.dialects.loop import LoopKind, SliceOp
 from msc.ir.entry import entries
 from msc.lowering.cpu.kernel_signature import KernelSignature, kernel_signatures
 from msc.lowering.cpu.memory.buffer_liveness import BufferLiveness
@@ -96,4 +96,4 @@ def _only_loop(loop: scf.ForOp) -> scf.ForOp | None:
 
 
 def _is_pure(op: Operation) -> bool:
-    return isinstance(op, EntryOp | memref.ReinterpretCastOp | scf.YieldOp) or is_arithmetic(op)
+    return isinstance(op, SliceOp | memref.ReinterpretCastOp | scf.YieldOp) or is_arithmetic(op)

@@ -42,7 +42,7 @@ class ConvertLoopToScf(ModulePass):
     - masks of vectors, which xDSL types i1: vectors of i1;
     - memref.alloca in a loop: at the beginning of its function, because upstream frees it only when the function
       returns;
-    - loop.entry: refused, since upstream keeps the offset of such a view in its type, which kernels do not take;
+    - loop.slice: refused, since upstream keeps the offset of such a view in its type, which kernels do not take;
     - ms.parameter: gone if its bytes come from %weights, an uninitialised memref.global if the program is not planned
       yet;
     - attributes of our dialects (ms.name, loop.schedule, ...): gone, MLIR refuses attributes of dialects it does not
@@ -53,7 +53,7 @@ class ConvertLoopToScf(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Convert every function of the module. Raises MSC0404 for an entry of a buffer."""
-        for entry in (inner for inner in op.walk() if isinstance(inner, loop.EntryOp)):
+        for entry in (inner for inner in op.walk() if isinstance(inner, loop.SliceOp)):
             raise refuse(self.name, entry, "an entry of a buffer, as a whole buffer, has no form in upstream dialects")
         patterns: list[RewritePattern] = [
             _ConvertLoad(),

@@ -38,7 +38,7 @@ KERNEL = (
 ENTRY = (
     SCALARS
     | _names("memref", "view reinterpret_cast copy load store")
-    | _names("loop", "entry")
+    | _names("loop", "slice")
     | _names("scf", "if for while yield condition")
     | _names("func", "call return")
 )

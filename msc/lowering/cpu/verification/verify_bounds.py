@@ -156,7 +156,7 @@ def _check_region(region: Region, nest: _Nest) -> Iterator[Diagnostic]:
             case memref.LoadOp() | memref.StoreOp():
                 nest = nest.knowing(op.indices)
                 yield from _check_plain(op, op.memref, op.indices, nest)
-            case loop.EntryOp():
+            case loop.SliceOp():
                 nest = nest.knowing([op.index])
                 yield from _check_plain(op, op.source, [op.index], nest)
             case _:

@@ -111,7 +111,7 @@ func.func @main(%x: tensor<9x4xf32>, %w: tensor<4x4xf32>, %h: tensor<1x4xf32>) -
   %last = scf.for %i = %low to %high step %step iter_args(%state = %h) -> (tensor<1x4xf32>) {
     %n = arith.index_cast %i : index to i64
     %number = tensor.from_elements %n : tensor<i64>
-    %row = ms.entry %x, %number
+    %row = ms.extract_slice %x, %number
     %t = ms.tanh %w
     %product = ms.matmul %state, %t
     %sum = ms.add %product, %row

@@ -17,11 +17,11 @@ func.func @main(%x: tensor<8x16xf32>) -> (tensor<8x16xf32>, tensor<8x16xf32>) {
   %all = scf.for %i = %c0 to %c8 step %c1 iter_args(%y = %empty) -> (tensor<8x16xf32>) {
     %n = arith.index_cast %i : index to i64
     %t = tensor.from_elements %n : tensor<i64>
-    %v = ms.entry %x, %t
+    %v = ms.extract_slice %x, %t
     %s = ms.softmax %v {axis = 0}
     %w = ms.reduce_sum %s {axis = [0]}
     %u = ms.add %s, %w
-    %z = ms.set_entry %y, %t, %u
+    %z = ms.insert_slice %y, %t, %u
     scf.yield %z : tensor<8x16xf32>
   }
   %r = ms.relu %x

@@ -88,7 +88,7 @@ SCAN = """
     %k = tensor.from_elements %n : tensor<i64>
     %z = ms.mul %h, %w
     %y = ms.tanh %z
-    %u = ms.set_entry %t, %k, %y
+    %u = ms.insert_slice %t, %k, %y
     scf.yield %y, %u : tensor<3xf64>, tensor<5x3xf64>
   }
   %sq = ms.square %table

@@ -62,17 +62,17 @@ class Writer:
     def operation(self) -> None:
         """One operation on values in sight."""
         type_ = self.draw(st.sampled_from([VECTOR, STACK]))
-        kind = self.draw(st.sampled_from(["tanh", "sub", "entry", "set_entry", "if"]))
+        kind = self.draw(st.sampled_from(["tanh", "sub", "extract_slice", "insert_slice", "if"]))
         place = self.draw(st.sampled_from(self.places))
         match kind:
             case "tanh":
                 self.define(type_, f"ms.tanh {self.pick(type_)}")
             case "sub":
                 self.define(type_, f"ms.sub {self.pick(type_)}, {self.pick(type_)}")
-            case "entry":
-                self.define(VECTOR, f"ms.entry {self.pick(STACK)}, {place}")
-            case "set_entry":
-                self.define(STACK, f"ms.set_entry {self.pick(STACK)}, {place}, {self.pick(VECTOR)}")
+            case "extract_slice":
+                self.define(VECTOR, f"ms.extract_slice {self.pick(STACK)}, {place}")
+            case "insert_slice":
+                self.define(STACK, f"ms.insert_slice {self.pick(STACK)}, {place}, {self.pick(VECTOR)}")
             case _:
                 self.branches(type_)
 
@@ -111,7 +111,7 @@ class Writer:
         given = [self.pick(t) for t in types]
         for k in written:
             given[k] = self.name()
-            self.lines.append(f"{given[k]} = ms.set_entry {carried[k]}, %n{number}, {self.pick(VECTOR)}")
+            self.lines.append(f"{given[k]} = ms.insert_slice {carried[k]}, %n{number}, {self.pick(VECTOR)}")
         self.lines.append(f"scf.yield {', '.join(given)} : {listed}\n}}")
         self.values, self.places = outer, places
         for type_, name in zip(types, results, strict=True):

@@ -1,6 +1,7 @@
-"""ms.entry and ms.set_entry on buffers: addresses inside a buffer, and values computed where they are collected.
+"""ms.extract_slice and ms.insert_slice on buffers: addresses inside a buffer, and values computed where they are
+collected.
 
-An entry is read in place. `ms.set_entry` writes into the buffer of its operand if nobody reads that afterwards, else
+An entry is read in place. `ms.insert_slice` writes into the buffer of its operand if nobody reads that afterwards, else
 into a copy; the value is computed directly in the entry where its producer comes after all other uses of the operand.
 """
 
@@ -13,24 +14,24 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from msc.analysis.index_ranges import index_range
-from msc.dialects.loop import EntryOp as BufferEntryOp
+from msc.dialects.loop import SliceOp as BufferSliceOp
 from msc.dialects.ms.base import ViewOp
-from msc.dialects.ms.entries import EntryAccessOp, EntryOp, SetEntryOp
+from msc.dialects.ms.slices import ExtractSliceOp, InsertSliceOp, SliceAccessOp
 from msc.ir.typed import memref_type, static_shape
 from msc.lowering.cpu.affine_to_arith import index_constant
 from msc.lowering.cpu.bufferize.bufferizer import Bufferizer
 from msc.lowering.cpu.bufferize.destinations import PRODUCERS, dead_before, is_produced_in, view_root
 
 
-def bufferize_entry(state: Bufferizer, op: Operation) -> None:
+def bufferize_extract_slice(state: Bufferizer, op: Operation) -> None:
     """The address of the entry in the buffer of x."""
-    if isinstance(op, EntryOp):
+    if isinstance(op, ExtractSliceOp):
         state.values[op.result] = _entry(state, state.values[op.x], _place(state, op), op.result.name_hint)
 
 
-def bufferize_set_entry(state: Bufferizer, op: Operation) -> None:
+def bufferize_insert_slice(state: Bufferizer, op: Operation) -> None:
     """The buffer of x, or a copy of it; the value is copied into its entry unless it was computed there."""
-    if not isinstance(op, SetEntryOp):
+    if not isinstance(op, InsertSliceOp):
         return
     place = _place(state, op)
     if _overwrites(state, op):
@@ -43,7 +44,7 @@ def bufferize_set_entry(state: Bufferizer, op: Operation) -> None:
         state.emit(memref.CopyOp(state.view(value, memref_type(entry)), entry))
 
 
-def entry_destination(state: Bufferizer, result: SSAValue) -> SSAValue | None:
+def slice_destination(state: Bufferizer, result: SSAValue) -> SSAValue | None:
     """The entry that `result` may be computed in: one that it is written into, if nothing reads the whole before."""
     for op in _collectors(result):
         place = place_of(op)
@@ -54,31 +55,31 @@ def entry_destination(state: Bufferizer, result: SSAValue) -> SSAValue | None:
     return None
 
 
-def _collectors(result: SSAValue) -> Iterator[SetEntryOp]:
+def _collectors(result: SSAValue) -> Iterator[InsertSliceOp]:
     """The operations that write a value, or a view of it, into an entry."""
     for use in result.uses:
         op = use.operation
-        if isinstance(op, SetEntryOp) and use.index == 2:
+        if isinstance(op, InsertSliceOp) and use.index == 2:
             yield op
         elif isinstance(op, ViewOp):
             yield from _collectors(op.results[0])
 
 
-def _overwrites(state: Bufferizer, op: SetEntryOp) -> bool:
+def _overwrites(state: Bufferizer, op: InsertSliceOp) -> bool:
     """Whether the buffer of x, not read later, is ours to write: donated, made in this block or carried by its loop."""
     root = view_root(op.x)
     if isinstance(root, BlockArgument):
         carried = isinstance(op.parent_op(), scf.ForOp | scf.WhileOp)
         ours = root.owner is op.parent and (carried or root in state.donated)
     else:
-        made = isinstance(root, OpResult) and isinstance(root.op, (*PRODUCERS, SetEntryOp, tensor.EmptyOp))
+        made = isinstance(root, OpResult) and isinstance(root.op, (*PRODUCERS, InsertSliceOp, tensor.EmptyOp))
         ours = made and root.owner.parent is op.parent
     return ours and dead_before(op, root, ignoring=op)
 
 
 def place_of(op: Operation) -> SSAValue | None:
     """The index of an entry as a scalar that is known to lie inside the axis, if it is one."""
-    if not isinstance(op, EntryAccessOp) or not isinstance(op.index.owner, tensor.FromElementsOp):
+    if not isinstance(op, SliceAccessOp) or not isinstance(op.index.owner, tensor.FromElementsOp):
         return None
     place = op.index.owner.operands[0]
     if isinstance(place.owner, arith.IndexCastOp):
@@ -88,7 +89,7 @@ def place_of(op: Operation) -> SSAValue | None:
     return place if inside and isinstance(place.type, IndexType) else None
 
 
-def _place(state: Bufferizer, op: EntryAccessOp) -> SSAValue:
+def _place(state: Bufferizer, op: SliceAccessOp) -> SSAValue:
     """The index in the buffer's first axis: counted from the front, and cut to it where it may lie outside."""
     known = place_of(op)
     if known is not None:
@@ -106,7 +107,7 @@ def _place(state: Bufferizer, op: EntryAccessOp) -> SSAValue:
 
 
 def _entry(state: Bufferizer, buffer: SSAValue, place: SSAValue, hint: str | None) -> SSAValue:
-    entry = state.emit(BufferEntryOp(buffer, place)).result
+    entry = state.emit(BufferSliceOp(buffer, place)).result
     entry.name_hint = hint
     return entry
 
@@ -116,4 +117,4 @@ def _is_entry(value: SSAValue, buffer: SSAValue, place: SSAValue) -> bool:
     while isinstance(value.owner, memref.ReinterpretCastOp):
         value = value.owner.source
     owner = value.owner
-    return isinstance(owner, BufferEntryOp) and owner.source is buffer and owner.index is place
+    return isinstance(owner, BufferSliceOp) and owner.source is buffer and owner.index is place

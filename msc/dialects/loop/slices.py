@@ -1,7 +1,7 @@
-"""Entries of buffers along the first axis: `%e = loop.entry %x[%i] : memref<8x2x4xf32>`, a memref<2x4xf32>.
+"""Slices of buffers along the first axis: `%e = loop.slice %x[%i] : memref<8x2x4xf32>`, a memref<2x4xf32>.
 
-The bytes of x from `i` times the size of an entry on. Upstream has no such view: its memref.subview keeps the offset in
-the type, so that a function takes either whole buffers or entries.
+The bytes of x from `i` times the size of a slice on. Upstream has no such view: its memref.subview keeps the offset in
+the type, so that a function takes either whole buffers or slices.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from msc.ir.typed import memref_type
 
 
 @irdl_op_definition
-class EntryOp(IRDLOperation):
-    """The entry of a contiguous buffer at an index inside its first axis: a view of the same bytes."""
+class SliceOp(IRDLOperation):
+    """The slice of a contiguous buffer at an index inside its first axis: a view of the same bytes."""
 
-    name = "loop.entry"
+    name = "loop.slice"
     source = operand_def(MemRefType)
     index = operand_def(IndexType)
     result = result_def(MemRefType)
@@ -32,9 +32,9 @@ class EntryOp(IRDLOperation):
     def __init__(self, source: SSAValue, index: SSAValue):
         type_ = memref_type(source)
         if not type_.get_shape():
-            raise VerifyException("loop.entry: a buffer of rank 0 has no entries")
-        entry = MemRefType(type_.element_type, type_.get_shape()[1:])
-        super().__init__(operands=[source, index], result_types=[entry])
+            raise VerifyException("loop.slice: a buffer of rank 0 has no slices")
+        slice_ = MemRefType(type_.element_type, type_.get_shape()[1:])
+        super().__init__(operands=[source, index], result_types=[slice_])
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
