@@ -36,7 +36,7 @@ _OPERATORS = {
     "arith.subi": "-",
     "arith.muli": "*",
 }
-"""Spelled out, because they are what loops spend their time on."""
+"""Inlined, because they are what loops spend their time on."""
 
 _OPEN_LOOPS = 16
 """Python compiles at most 20 loops inside each other in one function; deeper ones go to a function of their own."""

@@ -191,22 +191,22 @@ class Machine:
 
     @property
     def l1(self) -> int:
-        """Bytes of the first cache."""
+        """Bytes of L1."""
         return self.caches[0].bytes
 
     @property
     def l2(self) -> int:
-        """Bytes of the second cache, of the last one where there are fewer."""
+        """Bytes of L2, of the last one where there are fewer."""
         return self.caches[:2][-1].bytes
 
     @property
     def l3(self) -> int:
-        """Bytes of the third cache, of the last one where there are fewer."""
+        """Bytes of L3, of the last one where there are fewer."""
         return self.caches[:3][-1].bytes
 
     @property
     def line(self) -> int:
-        """Bytes of a line of the first cache."""
+        """Bytes of a line of L1."""
         return self.caches[0].line
 
     @property
