@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +17,8 @@ from msc.poly.model import KernelModel
 from msc.schedule import schedule_kernels
 from msc.schedule.strategy import Decision
 from msc.support.diagnostics import MscError
+
+ROOT = Path(__file__).resolve().parents[3]
 
 MODEL = """func.func @main(%x: tensor<8x16xf32>) -> tensor<8xf32> {
   %y = ms.reduce_sum %x {axis = 1}
@@ -48,3 +53,10 @@ def test_explain_tells_of_it(model: str, monkeypatch: pytest.MonkeyPatch) -> Non
     (kernel,) = explain_model(model, CompileOptions())
     assert not any("vector" in line for line in kernel.schedule)
     assert "the plan above was not legal: a plain one is used" in explanation_text((kernel,))
+
+
+def test_all_tests_are_strict() -> None:
+    """Those of `python -m tests.NAME` too, which pytest's conftest files say nothing to."""
+    environment = {name: value for name, value in os.environ.items() if name != schedule_kernels.STRICT}
+    code = f"import os, tests.time_limit; raise SystemExit('{schedule_kernels.STRICT}' not in os.environ)"
+    assert subprocess.run([sys.executable, "-c", code], env=environment, cwd=ROOT, check=False).returncode == 0
