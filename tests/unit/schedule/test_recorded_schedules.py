@@ -1,0 +1,30 @@
+"""The schedules picked for layers of networks are those that were recorded: a change of them is seen, and meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.schedules.records import COMMAND, MACHINES, Machine, difference, layers, record
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=str)
+def test_schedules_are_as_recorded(machine: Machine) -> None:
+    changes = difference(machine, record(machine))
+    assert not changes, f"other schedules are picked; if they are better, {COMMAND!r} records them\n{changes}"
+
+
+def test_a_changed_pick_is_shown_with_its_layer() -> None:
+    kept = MACHINES[0].path.read_text(encoding="utf-8")
+    name = next(name for name in layers() if name.startswith("exp"))
+    before, heading, after = kept.partition(f"{name}:\n")
+    changes = difference(MACHINES[0], before + heading + after.replace(" vector", "", 1)).splitlines()
+    assert next(line for line in changes if line.startswith(("-  ", "+  "))).endswith("vector: S0.1")
+    assert f" {name}:" in changes
+
+
+def test_every_layer_has_kernels_in_every_record() -> None:
+    for machine in MACHINES:
+        lines = machine.path.read_text(encoding="utf-8").splitlines()
+        headings = [k for k, line in enumerate(lines) if not line.startswith(" ")]
+        assert [lines[k] for k in headings] == [f"{name}:" for name in layers()]
+        assert all(lines[k + 1].startswith("  ") for k in headings)
