@@ -26,6 +26,17 @@ from msc.nn.normalisation import (
     LRN, BatchNorm1d, BatchNorm2d, BatchNorm3d, GroupNorm, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d,
     LayerNorm, RMSNorm,
 )
+from msc.nn.optim.rates import (
+    cosine_decay_lr, exponential_decay_lr, inverse_decay_lr, natural_exp_decay_lr, piecewise_constant_lr,
+    polynomial_decay_lr, warmup_lr,
+)
+from msc.nn.optim.optimizer import Optimizer
+from msc.nn.optim.schedules import (
+    CosineDecayLR, ExponentialDecayLR, InverseDecayLR, LearningRateSchedule, NaturalExpDecayLR, PolynomialDecayLR,
+    WarmUpLR,
+)
+from msc.nn.optim.steps import TrainOneStepCell, WithEvalCell, WithLossCell
+from msc.nn.optim.updates import FTRL, SGD, Adagrad, Adam, AdamWeightDecay, Lamb, Momentum, RMSProp
 from msc.nn.pooling import (
     AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d, AdaptiveMaxPool1d, AdaptiveMaxPool2d,
     AdaptiveMaxPool3d, AvgPool1d, AvgPool2d, AvgPool3d, MaxPool1d, MaxPool2d, MaxPool3d,
@@ -37,22 +48,25 @@ from msc.nn.transformer import (
 )
 
 __all__ = [
-    "CELU", "ELU", "GELU", "GLU", "GRU", "LRN", "LSTM", "RNN", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d",
-    "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d",
-    "AvgPool3d", "BCELoss", "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Cell", "CellDict",
-    "CellList", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "Conv1d", "Conv1dTranspose", "Conv2d",
-    "Conv2dTranspose", "Conv3d", "Conv3dTranspose", "CosineEmbeddingLoss", "CrossEntropyLoss", "Dense",
-    "DiceLoss", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "Embedding", "FastGelu", "Flatten", "GRUCell",
-    "GroupNorm", "HShrink", "HSigmoid", "HSwish", "Hardtanh", "HingeEmbeddingLoss", "HuberLoss", "Identity",
-    "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "KLDivLoss", "L1Loss", "LSTMCell", "LayerNorm",
-    "LeakyReLU", "Linear", "LogSigmoid", "LogSoftmax", "LossBase", "MAELoss", "MSELoss", "MarginRankingLoss",
-    "MaxPool1d", "MaxPool2d", "MaxPool3d", "Mish", "MultiheadAttention", "NLLLoss", "PReLU", "Pad",
-    "PixelShuffle", "PixelUnshuffle", "RMSELoss", "RMSNorm", "RNNCell", "ReLU", "ReLU6", "ReflectionPad1d",
-    "ReflectionPad2d", "ReplicationPad1d", "ReplicationPad2d", "SeLU", "SequentialCell", "SiLU", "Sigmoid",
-    "SmoothL1Loss", "SoftMarginLoss", "SoftShrink", "Softmax", "Softmax2d", "SoftmaxCrossEntropyWithLogits",
-    "Softmin", "Softplus", "Softsign", "Tanh", "Tanhshrink", "Threshold", "Transformer", "TransformerDecoder",
-    "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer", "TripletMarginLoss", "Upsample",
-    "ZeroPad2d", "get_activation",
+    "CELU", "ELU", "FTRL", "GELU", "GLU", "GRU", "LRN", "LSTM", "RNN", "SGD", "Adagrad", "Adam", "AdamWeightDecay",
+    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "BCELoss", "BCEWithLogitsLoss", "BatchNorm1d",
+    "BatchNorm2d", "BatchNorm3d", "Cell", "CellDict", "CellList", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d",
+    "Conv1d", "Conv1dTranspose", "Conv2d", "Conv2dTranspose", "Conv3d", "Conv3dTranspose", "CosineDecayLR",
+    "CosineEmbeddingLoss", "CrossEntropyLoss", "Dense", "DiceLoss", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d",
+    "Embedding", "ExponentialDecayLR", "FastGelu", "Flatten", "GRUCell", "GroupNorm", "HShrink", "HSigmoid", "HSwish",
+    "Hardtanh", "HingeEmbeddingLoss", "HuberLoss", "Identity", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d",
+    "InverseDecayLR", "KLDivLoss", "L1Loss", "LSTMCell", "Lamb", "LayerNorm", "LeakyReLU", "LearningRateSchedule",
+    "Linear", "LogSigmoid", "LogSoftmax", "LossBase", "MAELoss", "MSELoss", "MarginRankingLoss", "MaxPool1d",
+    "MaxPool2d", "MaxPool3d", "Mish", "Momentum", "MultiheadAttention", "NLLLoss", "NaturalExpDecayLR", "Optimizer",
+    "PReLU", "Pad", "PixelShuffle", "PixelUnshuffle", "PolynomialDecayLR", "RMSELoss", "RMSNorm", "RMSProp",
+    "RNNCell", "ReLU", "ReLU6", "ReflectionPad1d", "ReflectionPad2d", "ReplicationPad1d", "ReplicationPad2d", "SeLU",
+    "SequentialCell", "SiLU", "Sigmoid", "SmoothL1Loss", "SoftMarginLoss", "SoftShrink", "Softmax", "Softmax2d",
+    "SoftmaxCrossEntropyWithLogits", "Softmin", "Softplus", "Softsign", "Tanh", "Tanhshrink", "Threshold",
+    "TrainOneStepCell", "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
+    "TransformerEncoderLayer", "TripletMarginLoss", "Upsample", "WarmUpLR", "WithEvalCell", "WithLossCell",
+    "ZeroPad2d", "cosine_decay_lr", "exponential_decay_lr", "get_activation", "inverse_decay_lr",
+    "natural_exp_decay_lr", "piecewise_constant_lr", "polynomial_decay_lr", "warmup_lr",
 ]
 
 

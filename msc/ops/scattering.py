@@ -37,6 +37,8 @@ def scattered(x: Tensor, places: Tensor, updates: Tensor, reduce: str, function:
         raise ApiValueError("MSC0203", f"{function}: reduction {reduce!r} is not one of {', '.join(_JOINS)}")
     operation, joined = _JOINS[reduce]
     if in_graph(x, places, updates):
+        if operation == "add":
+            return apply("scatter_add", x, places, updates)
         return write_rows(x, places, updates, operation)
     table, at = concrete(x).copy(), concrete(places)
     try:

@@ -138,7 +138,7 @@ def _matrices_turned(self: Tensor) -> Tensor:
     return swapaxes(self, -1, -2)
 
 
-@tensor_method("transpose", "permute")
+@tensor_method("permute")
 def _permuted(self: Tensor, *axes: Any) -> Tensor:
     if not axes or axes == (None,):
         return apply("transpose", self)
@@ -146,6 +146,12 @@ def _permuted(self: Tensor, *axes: Any) -> Tensor:
     if len(order) == 2 and self.ndim > 2:
         return swapaxes(self, *order)
     return transpose(self, order)
+
+
+@tensor_method("transpose")
+def _transposed(self: Tensor, *axes: Any) -> Tensor:
+    """The axes in another order; two numbers are axes that change places, in a matrix too."""
+    return swapaxes(self, *axes) if len(axes) == 2 else _permuted(self, *axes)
 
 
 def transpose(input: Tensor, input_perm: Sizes) -> Tensor:

@@ -14,6 +14,7 @@ from xdsl.ir import Operation, SSAValue
 
 from msc.frontend import dtypes
 from msc.frontend.capture import Symbol
+from msc.frontend.dispatch import apply
 from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.parameter import Parameter
 from msc.frontend.reader.structures import Flattening, Template, fill
@@ -173,7 +174,8 @@ class GradientCall:
         return (gradients, aux) if self.has_aux else gradients
 
     def _given_seeds(self, sens: Any, outputs: Sequence[Tensor]) -> list[Tensor]:
-        _, seeds = taken_apart(as_tensor(sens))
+        _, given = taken_apart(as_tensor(sens))
+        seeds = [_filled(s, o) for s, o in zip(given, outputs, strict=True)] if len(given) == len(outputs) else given
         if len(seeds) != len(outputs) or any(s.shape != o.shape for s, o in zip(seeds, outputs, strict=False)):
             shapes = ", ".join(str(o.shape) for o in outputs)
             raise ApiValueError("MSC0856", f"sens has a tensor for each result, of the same shape: {shapes}")
@@ -190,6 +192,11 @@ class GradientCall:
             named = tuple((w.name, g) for w, g in zip(self.weights, weights, strict=True))
         named = named[0] if self.single_weight else named
         return (inputs, named) if positions else named
+
+
+def _filled(seed: Tensor, output: Tensor) -> Tensor:
+    """A number counts for all elements."""
+    return seed if seed.shape == output.shape or seed.ndim else apply("broadcast_to", seed, shape=output.shape)
 
 
 def jvp(function: Any, inputs: Any, v: Any, has_aux: bool = False) -> Any:

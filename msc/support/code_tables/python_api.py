@@ -120,6 +120,12 @@ CODES: tuple[Code, ...] = (
         "`vmap` calls a function of one example on batches: each argument has the axis that in_axes says, with as many"
         " examples in all of them.",
     ),
+    Code(
+        "MSC0858",
+        "optimiser with an argument that it cannot have",
+        "An optimiser takes Parameters of floats, or groups of them, learning rates as numbers, lists or schedules, "
+        "and a gradient of the same shape for each parameter.",
+    ),
     Code("MSC0825", "no such activation", "An activation is a name such as 'relu', a Cell or a function of a tensor."),
     *capture.CODES,
 )

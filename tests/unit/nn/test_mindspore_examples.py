@@ -30,6 +30,7 @@ def run(name: str, folder: Path) -> str:
     for path in EXAMPLES.glob("*.txt"):
         text = path.read_text("utf-8")
         changed = re.sub(r"\bmindspore as ms\b", "msc as ms", text).replace("from mindspore", "from msc")
+        changed = changed.replace("import mindspore.", "import msc.").replace(" mindspore,", " msc as mindspore,")
         (folder / path.with_suffix(".py").name).write_text(changed, "utf-8")
     done = subprocess.run([sys.executable, f"{name}.py"], cwd=folder, capture_output=True, text=True, check=False)
     assert not done.returncode, done.stderr
@@ -37,7 +38,17 @@ def run(name: str, folder: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    "name", ["e01_dense", "e02_conv", "e03_pool_act", "e04_lenet5", "e05_densenet", "e13_transforms", "e16_tensor_ops"]
+    "name",
+    [
+        "e01_dense",
+        "e02_conv",
+        "e03_pool_act",
+        "e04_lenet5",
+        "e05_densenet",
+        "e10_paradigms",
+        "e13_transforms",
+        "e16_tensor_ops",
+    ],
 )
 def test_example(name: str, tmp_path: Path) -> None:
     words, numbers = words_and_numbers(run(name, tmp_path))

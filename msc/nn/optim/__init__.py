@@ -1,0 +1,1 @@
+"""Optimisers as cells: each call updates parameters by their gradients."""

@@ -1,0 +1,70 @@
+"""Networks with their loss, and one step of training, as cells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msc.frontend.parameter import ParameterTuple
+from msc.frontend.tensor import Tensor
+from msc.frontend.transforms.api import value_and_grad
+from msc.nn.cell import Cell
+from msc.nn.optim.optimizer import Optimizer
+
+
+class WithLossCell(Cell):
+    """A network and a loss: from data and label to the loss."""
+
+    def __init__(self, backbone: Cell, loss_fn: Cell) -> None:
+        super().__init__(auto_prefix=False)
+        self._backbone = backbone
+        self._loss_fn = loss_fn
+
+    def construct(self, data: Any, label: Any) -> Any:
+        return self._loss_fn(self._backbone(data), label)
+
+    @property
+    def backbone_network(self) -> Cell:
+        """The network without the loss."""
+        return self._backbone
+
+
+class WithEvalCell(Cell):
+    """A network and a loss: from data and label to the loss, what the network gives, and the label."""
+
+    def __init__(self, network: Cell, loss_fn: Cell, add_cast_fp32: bool = False) -> None:
+        super().__init__(auto_prefix=False)
+        self._network = network
+        self._loss_fn = loss_fn
+        self.add_cast_fp32 = add_cast_fp32
+
+    def construct(self, data: Any, label: Any) -> Any:
+        outputs = self._network(data)
+        return self._loss_fn(outputs, label), outputs, label
+
+
+class TrainOneStepCell(Cell):
+    """One step of training: from the inputs of a network that gives a loss to the loss, with the parameters updated.
+
+    `sens` is what the loss counts, 1 by default: the scale of the loss. With `return_grad` the gradients follow it.
+    """
+
+    def __init__(
+        self, network: Cell, optimizer: Optimizer, sens: float | None = None, return_grad: bool = False
+    ) -> None:
+        super().__init__(auto_prefix=False)
+        self.network = network
+        self.network.set_grad()
+        self.optimizer = optimizer
+        self.weights: ParameterTuple = optimizer.parameters
+        self.sens = 1.0 if sens is None else float(sens)
+        self._is_scaled = sens is not None
+        self.return_grad = return_grad
+        self._differentiated = value_and_grad(network, None, optimizer.parameters, sens_param=sens is not None)
+
+    def construct(self, *inputs: Any) -> Any:
+        sens = (Tensor(self.sens),) if self._is_scaled else ()
+        loss, gradients = self._differentiated(*inputs, *sens)
+        self.optimizer(gradients)
+        if not self.return_grad:
+            return loss
+        return loss, {p.name: g for p, g in zip(self.weights, gradients, strict=True)}

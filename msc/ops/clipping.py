@@ -1,0 +1,72 @@
+"""Gradients cut to a length."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, cast
+
+from msc.frontend.errors import ApiTypeError, ApiValueError
+from msc.frontend.tensor import Tensor
+from msc.ops.arithmetic import maximum, minimum
+from msc.ops.operands import only_tensor
+from msc.ops.reductions import amax
+from msc.ops.reductions import sum as sum_of
+from msc.ops.unary import abs as absolute
+from msc.ops.unary import sqrt, square
+
+
+def _listed(x: Any, function: str) -> tuple[list[Tensor], bool]:
+    if isinstance(x, Tensor):
+        return [x], True
+    items: Sequence[Any] = cast(Sequence[Any], x) if isinstance(x, list | tuple) else ()
+    if not items:
+        raise ApiTypeError("MSC0811", f"{function} takes a tensor or tensors, not a {type(cast(object, x)).__name__}")
+    return [only_tensor(t, function) for t in items], False
+
+
+def _positive(function: str, name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+        raise ApiValueError("MSC0203", f"{function}: {name} is {value!r}; it must be above 0")
+
+
+def clip_by_global_norm(x: Any, clip_norm: float = 1.0, use_norm: Tensor | None = None) -> Any:
+    """Tensors times clip_norm over the root of the sum of all their squares, where that is more than clip_norm.
+
+    `use_norm` is taken for that root, if it is given. A tensor gives a tensor, several give a tuple.
+    """
+    tensors, single = _listed(x, "clip_by_global_norm")
+    _positive("clip_by_global_norm", "clip_norm", clip_norm)
+    norm = use_norm
+    if norm is None:
+        total: Any = 0.0
+        for tensor in tensors:
+            total = total + sum_of(square(tensor))
+        norm = sqrt(total)
+    scale = clip_norm / maximum(norm, Tensor(float(clip_norm), norm.dtype))
+    found = tuple(t * (scale if scale.dtype is t.dtype else scale.astype(t.dtype)) for t in tensors)
+    return found[0] if single else found
+
+
+def clip_by_norm(x: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Any:
+    """Tensors times max_norm over their norm of `norm_type` taken together, where that is more than max_norm."""
+    del error_if_nonfinite
+    tensors, single = _listed(x, "clip_by_norm")
+    _positive("clip_by_norm", "max_norm", max_norm)
+    _positive("clip_by_norm", "norm_type", norm_type)
+    norm = _norm(tensors, norm_type)
+    scale = minimum(max_norm / (norm + 1e-6), Tensor(1.0, norm.dtype))
+    found = [t * (scale if scale.dtype is t.dtype else scale.astype(t.dtype)) for t in tensors]
+    return found[0] if single else type(x)(found)
+
+
+def _norm(tensors: Sequence[Tensor], kind: float) -> Tensor:
+    if math.isinf(kind):
+        largest: Any = amax(absolute(tensors[0]))
+        for tensor in tensors[1:]:
+            largest = maximum(largest, amax(absolute(tensor)))
+        return largest
+    total: Any = 0.0
+    for tensor in tensors:
+        total = total + sum_of(absolute(tensor) ** float(kind))
+    return total ** (1 / kind)
