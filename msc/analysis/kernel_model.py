@@ -15,6 +15,7 @@ from xdsl.ir.affine import AffineMap
 from xdsl.utils.hints import isa
 
 from msc.analysis.layout_views import LayoutViews
+from msc.analysis.per_kernel import per_kernel
 from msc.dialects import gk, ms
 from msc.dialects.element_types import dtype_name
 from msc.dialects.ms.base import BasicOp
@@ -24,6 +25,7 @@ from msc.ir.errors import InvalidStructure
 from msc.ir.locations import location_of
 from msc.ir.typed import tensor_type
 from msc.poly.collapsing import collapsed
+from msc.poly.dependences import Dependences, dependences
 from msc.poly.model import Array, ArrayKind, KernelModel, KernelStatement, statements_of, with_accumulators
 from msc.poly.moved_reads import with_moved_reads
 from msc.poly.scalar import Apply, Cast, Constant, Index, Read, Scalar
@@ -31,6 +33,7 @@ from msc.poly.valid_extents import NotABox, over_symbols
 from msc.poly.valid_statements import bounded
 
 
+@per_kernel
 def kernel_model(kernel: gk.KernelOp) -> KernelModel:
     """The model of a kernel, with bounds on its statements where it notes that its inputs may be smaller.
 
@@ -47,6 +50,13 @@ def kernel_model(kernel: gk.KernelOp) -> KernelModel:
     return collapsed(model)
 
 
+@per_kernel
+def kernel_dependences(kernel: gk.KernelOp) -> Dependences:
+    """What a schedule of the kernel must respect."""
+    return dependences(kernel_model(kernel))
+
+
+@per_kernel
 def capacity_model(kernel: gk.KernelOp) -> KernelModel:
     """The arrays (inputs, then outputs, then internal ones) and statements of a kernel.
 
@@ -109,6 +119,7 @@ def _with_layout(statement: KernelStatement, writes: Mapping[int, AffineMap | No
     return statement if moved is None else replace(statement, write=moved.compose(statement.write))
 
 
+@per_kernel
 def output_positions(kernel: gk.KernelOp) -> tuple[int, ...]:
     """The array number of each value that the kernel yields."""
     position = {value: i for i, value in enumerate(_arrays(kernel, LayoutViews.of(kernel)))}

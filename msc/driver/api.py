@@ -34,9 +34,9 @@ def compile(
     model: ModelSource | Callable[..., Any],
     *examples: Any,
     target: str = "cpu",
-    threads: SupportsIndex = 1,
+    threads: SupportsIndex | None = None,
     dims: Mapping[str, Size] | None = None,
-    march: str = "native",
+    march: str | None = None,
     weights: str | PathLike[str] | None = None,
     max_memory: SupportsIndex | str = DEFAULT_MEMORY,
     tuned: str | PathLike[str] | None = None,
@@ -58,12 +58,12 @@ def compile(
     an ONNX model, a ModelProto, or a file open for reading. The weights of text lie in the current folder, or in
     `weights`, which is the folder of the weights if it is not the model's.
 
-    `threads` is 0 for one on each processor; `dims` gives sizes to open dimensions, or ranges such as `(1, 64)` or
-    "1..64", within which each call decides by the shapes of its inputs; `march` is a CPU, `native` this one;
-    `max_memory` is in bytes, or as "4G"; `tuned` is a file that `msc tune` wrote; `winograd` lets convolutions be
-    computed by Winograd's algorithm; `flush_subnormals` takes zeros for subnormal numbers; `without` names
-    optimisations to turn off; `input_values` fixes inputs of an ONNX model, which then are inputs no more. A model that
-    was compiled before comes from the cache.
+    `threads` is 1 if not given, 0 for one on each processor; `dims` gives sizes to open dimensions, or ranges such as
+    `(1, 64)` or "1..64", within which each call decides by the shapes of its inputs; `march` is a CPU, this one if
+    not given; `max_memory` is in bytes, or as "4G"; `tuned` is a file that `msc tune` wrote; `winograd` lets
+    convolutions be computed by Winograd's algorithm; `flush_subnormals` takes zeros for subnormal numbers; `without`
+    names optimisations to turn off; `input_values` fixes inputs of an ONNX model, which then are inputs no more. A
+    model that was compiled before comes from the cache.
 
     Where sizes are open that `dims` does not give, where the values of inputs decide shapes, and where no one library
     is right for all sizes of a range, the function is a `ModelOnCall`: it compiles at the first call of a kind.

@@ -13,7 +13,6 @@ from typing import Any, cast
 from msc.driver.options import DEFAULT_MEMORY, CompileOptions, Dim, InputValue, parse_size
 from msc.support.argument_values import CONVERSION_ERRORS, boolean, file_path, integer, refuse, text
 from msc.support.diagnostics import Diagnostic, MscError
-from msc.targets.catalogue import machine_named
 
 _RANGE = 'write a size, or a range with both ends as in (1, 8) or "1..8"'
 _DIMS = 'as in dims={"batch": 8} or dims={"batch": (1, 8)}'
@@ -56,10 +55,16 @@ def _names(name: str, value: Any) -> tuple[str, ...]:
     return tuple(text(f"an item of {name}", item, "a name") for item in cast(Iterable[object], value))
 
 
-def _cpu(name: str, value: Any) -> str:
-    """Raises MSC0501 for a name that is none, and what `machine_named` raises for a file."""
-    machine_named(text(name, value, 'the name of a CPU, such as "native" or "x86-64-v3", or the file of one'))
-    return value
+def _machine(name: str, value: Any) -> str | None:
+    return (
+        None
+        if value is None
+        else text(name, value, 'the name of a machine, such as "native" or "x86-64-v3", or the file of one')
+    )
+
+
+def _threads(name: str, value: Any) -> int | None:
+    return None if value is None else integer(name, value, "a number of threads, 0 for one on each processor")
 
 
 def _tuning_file(name: str, value: Any) -> Path:
@@ -131,9 +136,9 @@ def _input_value(name: str, value: Any) -> str | InputValue:
 
 _ARGUMENTS: Mapping[str, Callable[[str, Any], Any]] = MappingProxyType({
     "target": text,
-    "threads": lambda name, value: integer(name, value, "a number of threads, 0 for one on each processor"),
+    "threads": _threads,
     "dims": _dims,
-    "march": _cpu,
+    "march": _machine,
     "weights": _optional(_folder),
     "max_memory": _memory,
     "tuned": _optional(_tuning_file),

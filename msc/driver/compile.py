@@ -11,18 +11,18 @@ from types import TracebackType
 
 from xdsl.dialects.builtin import ModuleOp
 
-from msc.codegen.c import COptions, emit_c
+from msc.backends.backend import Backend, CodeOptions, Program
+from msc.backends.stage import Stage
 from msc.driver.memory_limit import check_tensors, check_total
 from msc.driver.models.reading_models import Model, read_model
+from msc.driver.models.target import note_target
 from msc.driver.options import CompileOptions, Reporting
+from msc.driver.passes.instances import changes_of, pass_instances
 from msc.driver.passes.ir_dump import IrDump, format_module
 from msc.driver.passes.legality import run_verifiers, stage_diagnostics
 from msc.driver.passes.pass_manager import PassManager, with_source_lines
-from msc.driver.passes.pipeline import build_pipeline
 from msc.driver.passes.reproducer import with_reproducer
-from msc.driver.passes.stages import IR_STAGES, STAGE, Stage, stage_of_file
-from msc.driver.passes.switches import switched
-from msc.driver.size_samples import with_samples
+from msc.driver.size_samples import sample_changes
 from msc.ir.verification import module_diagnostics
 from msc.runtime.program import CProgram
 from msc.support.diagnostics import Diagnostic, MscError
@@ -31,7 +31,6 @@ from msc.support.marks import is_marked, marked
 from msc.support.outputs import Guard, OutputSet
 from msc.support.progress import progress, step
 from msc.support.streams import has_place
-from msc.targets.catalogue import machine_named
 from msc.weights.evaluated_parameters import EvaluatedParameters
 
 AfterStep = Callable[["Step", ModuleOp], None]
@@ -93,13 +92,13 @@ class _Stopwatch:
 def compile_model(
     model: str,
     options: CompileOptions,
-    stop_after: str = "loop",
+    stop_after: str | None = None,
     reporting: Reporting | None = None,
     after_step: AfterStep | None = None,
     *,
     checks_weights: bool = False,
 ) -> Compilation:
-    """Read a model and take it to the IR stage `stop_after`, verified there and at every stage on the way.
+    """Read a model and take it to the IR stage `stop_after`, or the last one, verified at every stage on the way.
 
     With `checks_weights`, that its weights are there and of the declared types is known before any pass runs.
     Raises MSC0006 when the model is past that stage already; else what reading and the passes raise.
@@ -116,7 +115,7 @@ def compile_model(
 def compile_read(
     model: Model,
     options: CompileOptions,
-    stop_after: str = "loop",
+    stop_after: str | None = None,
     reporting: Reporting | None = None,
     after_step: AfterStep | None = None,
     *,
@@ -127,7 +126,7 @@ def compile_read(
     compilation.steps.append(Step(compilation.stage.name, "read", read_seconds))
     walk = _Walk(compilation, reporting or Reporting(), after_step, model.path)
     try:
-        for stage in _stages_between(compilation.stage, STAGE[stop_after], model.path):
+        for stage in _stages_between(compilation, stop_after):
             walk.enter(stage)
     except MscError:
         with suppress(MscError):
@@ -137,12 +136,14 @@ def compile_read(
     return compilation
 
 
-def _stages_between(first: Stage, last: Stage, model: str) -> Sequence[Stage]:
-    start, stop = IR_STAGES.index(first), IR_STAGES.index(last)
+def _stages_between(compilation: Compilation, stop_after: str | None) -> Sequence[Stage]:
+    first, table = compilation.stage, compilation.options.backend.table
+    last = table.last if stop_after is None else table[stop_after]
+    start, stop = table.ir.index(first), table.ir.index(last)
     if start > stop:
-        message = f"'{model}' is at stage '{first.name}', which comes after '{last.name}'; a stage never reaches back"
-        raise MscError(Diagnostic("MSC0006", message))
-    return IR_STAGES[start + 1 : stop + 1]
+        message = f"'{compilation.model.path}' is at stage '{first.name}', which comes after '{last.name}'"
+        raise MscError(Diagnostic("MSC0006", f"{message}; a stage never reaches back"))
+    return table.ir[start + 1 : stop + 1]
 
 
 class _Walk:
@@ -154,7 +155,7 @@ class _Walk:
         self._compilation = compilation
         self._reporting = reporting
         self._after_step = after_step
-        self._name = stem_of(model)
+        self._name = stem_of(model, compilation.options.backend)
         self._guard = Guard(compilation.input_files() if reporting.dump is not None else (), reporting.force)
         wanted = reporting.print_after
         self._dump = IrDump(wanted, compilation.module) if wanted else None
@@ -166,9 +167,8 @@ class _Walk:
         compilation, options = self._compilation, self._compilation.options
         compilation.stage = stage
         model = compilation.model
-        passes = with_samples(
-            build_pipeline(",".join(switched(stage.pipeline(options.pass_settings), options.without))), model, options
-        )
+        note_target(model, options)
+        passes = pass_instances(stage.passes, {**changes_of(options), **sample_changes(stage, model, options)})
         PassManager(model.context, model.sources, self._reporting.verify_each, self._after_pass).run(
             model.module, passes
         )
@@ -187,7 +187,7 @@ class _Walk:
         if broken:
             message = f"the passes of stage '{stage.name}' left a program that is not valid"
             raise MscError(Diagnostic("MSC0901", message, help="--verify-each names the pass"), *broken)
-        if stage.name in ("opt", "gk"):
+        if stage.holds_tensors:
             check_tensors(model.module, self._compilation.options.memory)
 
     def _after_pass(self, name: str, module: ModuleOp, seconds: float) -> None:
@@ -219,33 +219,42 @@ def stage_text(compilation: Compilation) -> str:
 
     Kernels' functions carry their origins as attributes, so the loop stage reads better without.
     """
-    return format_module(compilation.module, debuginfo=compilation.stage.name != "loop")
+    return format_module(compilation.module, debuginfo=compilation.stage.holds_tensors)
 
 
-def stem_of(model: str) -> str:
+def stem_of(model: str, backend: Backend) -> str:
     """The name of a model's file without the extension of its stage."""
     if not has_place(model):
         return "model"
-    name, stage = Path(model).name.replace(".mlir", ".mir"), stage_of_file(model)
+    name, stage = Path(model).name.replace(".mlir", ".mir"), backend.table.of_file(model)
     return name.removesuffix(stage.extension) if stage is not None else Path(model).stem
 
 
 def _name_of(compilation: Compilation) -> str:
     """The module's name, else that of its file."""
     name = compilation.module.sym_name
-    return stem_of(compilation.model.path) if name is None else name.data
+    return stem_of(compilation.model.path, compilation.options.backend) if name is None else name.data
 
 
 def generate_c(compilation: Compilation) -> CProgram:
-    """The C of a compilation at the loop stage. Raises MSC0507 when the model needs too much memory."""
+    """The C program of a compilation; raises MSC0506 for a back end whose code is none. Else as `generate`."""
+    program = generate(compilation)
+    if not isinstance(program, CProgram):
+        message = f"the target '{compilation.options.target}' makes no C program, which this needs"
+        raise MscError(Diagnostic("MSC0506", message))
+    return program
+
+
+def generate(compilation: Compilation) -> Program:
+    """The code of a compilation at its last stage. Raises MSC0507 when the model needs too much memory."""
     options = compilation.options
-    with compilation.timed("c", "emit-c"), _ReproducingC(compilation):
-        program = emit_c(
+    form = options.backend.forms[0].name
+    note_target(compilation.model, options)
+    with compilation.timed(form, f"emit-{form}"), _ReproducingCode(compilation):
+        program = options.backend.generate(
             compilation.module,
-            COptions(
-                target=machine_named(options.march),
-                name=options.name or _name_of(compilation),
-                threads=options.threads,
+            CodeOptions(
+                options.name or _name_of(compilation),
                 export_kernels=options.export_kernels,
                 profile=options.profile,
                 flush_subnormals=options.flush_subnormals,
@@ -256,8 +265,8 @@ def generate_c(compilation: Compilation) -> CProgram:
 
 
 @dataclass(frozen=True)
-class _ReproducingC:
-    """A context that generates C: a bug of msc leaves with a note that names the module, as a stage file."""
+class _ReproducingCode:
+    """A context that generates code: a bug of msc leaves with a note that names the module, as a stage file."""
 
     compilation: Compilation
 
@@ -268,5 +277,7 @@ class _ReproducingC:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if isinstance(error, Exception) and is_internal(error):
-            command = f"msc compile {{}} --emit c --march {self.compilation.options.march}"
-            raise with_reproducer(error, lambda: stage_text(self.compilation), ".loop.mir", command) from error
+            backend = self.compilation.options.backend
+            command = f"msc compile {{}} --target {backend.name} --emit {backend.forms[0].name}"
+            extension = self.compilation.stage.extension
+            raise with_reproducer(error, lambda: stage_text(self.compilation), extension, command) from error

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TypeAlias, cast
 
-from msc.driver.passes.switches import SWITCHES, unknown_switches
+from msc.backends.backend import Backend
+from msc.backends.registry import DEFAULT, find_backend
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
-
-TARGETS = ("cpu",)
-"""What `--target` takes."""
 
 DEFAULT_MEMORY = 4 << 30
 """Bytes that a model may need, all told, unless `--max-memory` says otherwise."""
@@ -38,20 +35,20 @@ Dim: TypeAlias = int | tuple[int, int]
 class CompileOptions:
     """Everything that decides what a model is compiled to: one value of this, one model, one sequence of bytes.
 
-    `march` names a machine of `msc.targets` or is the path of a file of one (.toml), `threads` is 0 for one on each
-    processor, `dims` gives sizes to
-    dimensions that the model leaves open, or a range (least, largest) in which each call decides, `memory` limits the
-    bytes of weights, workspace, inputs and outputs together, `weights` is the folder of the weights where it is not
-    that of the model, `start` names the stage of a file whose extension does not, `input_values` fixes inputs of an
-    ONNX model ("0,1"), which then are inputs no more, `shapes` are whole shapes of inputs, for what the model and
-    `dims` leave open, `tuned` is a file of `msc tune` whose schedules are used,
-    `flush_subnormals` takes zeros for subnormal numbers, `without` names optimisations of
-    `msc.driver.passes.switches` that are turned off.
+    `target` names a back end, `march` a machine of it or the file of one (.toml), and `threads` share a kernel: 0 is
+    one on each processor; where they are None, those that a stage file was made for count, else the back end's own.
+    `dims` gives sizes to dimensions that the model leaves open, or a range (least, largest) in which each call
+    decides, `memory` limits the bytes of weights, workspace, inputs and outputs together, `weights` is the folder of
+    the weights where it is not that of the model, `start` names the stage of a file whose extension does not,
+    `input_values` fixes inputs of an ONNX model ("0,1"), which then are inputs no more, `shapes` are whole shapes of
+    inputs, for what the model and `dims` leave open, `tuned` is a file of `msc tune` whose schedules are used,
+    `flush_subnormals` takes zeros for subnormal numbers, `without` names optimisations of the back end that are
+    turned off.
     """
 
-    target: str = "cpu"
-    march: str = "native"
-    threads: int = 1
+    target: str = DEFAULT
+    march: str | None = None
+    threads: int | None = None
     dims: Mapping[str, Dim] = field(default_factory=dict[str, "Dim"])
     memory: int = DEFAULT_MEMORY
     weights: Path | None = None
@@ -66,14 +63,16 @@ class CompileOptions:
     without: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raises MSC0506 for a target that is not there and MSC0008 for a number out of range."""
-        if self.target != "cpu":
-            raise MscError(_no_target(self.target))
-        if not 0 <= self.threads <= 1024:
+        """Raises MSC0506 for an unknown target, MSC0501 for an unknown machine, MSC0008 for a number out of range."""
+        switches = self.backend.all_switches
+        if self.march not in (None, self.backend.default_machine):
+            self.backend.describe(self.march)
+        if self.threads is not None and not 0 <= self.threads <= 1024:
             raise MscError(Diagnostic("MSC0008", f"threads is {self.threads}; it is 0 (automatic) to 1024"))
-        for name in unknown_switches(self.without):
-            advice = did_you_mean(name, SWITCHES) or f"they are {', '.join(SWITCHES)}"
-            raise MscError(Diagnostic("MSC0008", f"there is no optimisation '{name}' to go without", help=advice))
+        for name in self.without:
+            if name not in switches:
+                advice = did_you_mean(name, switches) or f"they are {', '.join(switches)}"
+                raise MscError(Diagnostic("MSC0008", f"there is no optimisation '{name}' to go without", help=advice))
         for name, size in self.dims.items():
             low, high = size if isinstance(size, tuple) else (size, size)
             if low < 1:
@@ -86,10 +85,14 @@ class CompileOptions:
                 raise MscError(Diagnostic("MSC0008", message))
 
     @property
-    def pass_settings(self) -> dict[str, object]:
-        """What passes of the stage table may name."""
-        march = self.march if re.fullmatch(r"[\w.-]+", self.march) else f'"{self.march}"'
-        return {"march": march, "threads": self.threads, "tuned": self.tuned or ""}
+    def team(self) -> int:
+        """The threads that are asked for, 1 where nothing is said; 0 is one on each processor."""
+        return 1 if self.threads is None else self.threads
+
+    @property
+    def backend(self) -> Backend:
+        """What the model is compiled for."""
+        return find_backend(self.target)
 
     @property
     def largest_dims(self) -> dict[str, int]:
@@ -114,11 +117,6 @@ class CompileOptions:
 
 def _plain(value: object) -> str:
     return repr(sorted(cast("Mapping[str, object]", value).items())) if isinstance(value, Mapping) else repr(value)
-
-
-def _no_target(name: str) -> Diagnostic:
-    advice = did_you_mean(name, TARGETS) or "the target is cpu"
-    return Diagnostic("MSC0506", f"there is no target '{name}'", help=advice)
 
 
 @dataclass(frozen=True)

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 from xdsl.passes import ModulePass
 
+from msc.backends.stage import Stage
 from msc.driver.models.dimensions import leave_open
 from msc.driver.models.reading_models import Model, read_model
 from msc.driver.options import CompileOptions
+from msc.driver.passes.instances import Changes, changes_of, pass_instances
 from msc.driver.passes.pass_manager import PassManager
-from msc.driver.passes.pipeline import build_pipeline
-from msc.driver.passes.stages import STAGE
-from msc.driver.passes.switches import switched
 from msc.graph.shapes.lift_sizes import LiftSizes
 from msc.graph.shapes.size_comparison import Sample
 from msc.weights.evaluated_parameters import EvaluatedParameters
 
 
-def with_samples(passes: Sequence[ModulePass], model: Model, options: CompileOptions) -> list[ModulePass]:
-    """The passes of a stage, `lift-sizes` with the model at other sizes where calls decide some."""
-    if not options.open_dims:
-        return list(passes)
-    return [replace(p, samples=tuple(_samples(model, options))) if isinstance(p, LiftSizes) else p for p in passes]
+def sample_changes(stage: Stage, model: Model, options: CompileOptions) -> Changes:
+    """For `lift-sizes`, where the stage has it and calls decide sizes: the model at other sizes."""
+    if not options.open_dims or not stage.has(LiftSizes.name):
+        return {}
+    return {LiftSizes.name: {"samples": tuple(_samples(model, options))}}
 
 
 def sample_sizes(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, ...]]:
@@ -52,7 +52,6 @@ def _samples(model: Model, options: CompileOptions) -> Iterator[Sample]:
 
 def _passes(model: Model, options: CompileOptions) -> Sequence[ModulePass]:
     """The passes before `lift-sizes`, from the stage of the model on."""
-    stages = [STAGE["opt"], STAGE["gk"]] if model.stage.name == "graph" else [STAGE["gk"]]
-    specs = [spec for stage in stages for spec in stage.pipeline(options.pass_settings)]
-    before = specs[: specs.index(LiftSizes.name)]
-    return build_pipeline(",".join(switched(before, options.without)))
+    runs = [run for stage in options.backend.table.after(model.stage) for run in stage.passes]
+    before = list(takewhile(lambda run: run.name != LiftSizes.name, runs))
+    return pass_instances(before, changes_of(options))

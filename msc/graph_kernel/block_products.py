@@ -12,6 +12,8 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from msc.analysis.constancy import Constancy
+from msc.analysis.properties import CONSTANTS_ARE_PARAMETERS, SHAPES_KNOWN, UNCLUSTERED, WEIGHTS_HOISTED
+from msc.analysis.target import target_of
 from msc.cost.register_tiles import rows_kept_beyond
 from msc.dialects.element_types import BYTES
 from msc.dialects.ms.arithmetic import AddOp
@@ -22,7 +24,7 @@ from msc.dialects.open_sizes import has_open_sizes
 from msc.graph.emitter import Emitter
 from msc.graph.graph_loops import index, loop_over, put_in_place
 from msc.graph_kernel.layout.pack_operands import ROWS_THAT_PAY
-from msc.targets.catalogue import machine_named
+from msc.ir.contracts import Contract
 from msc.targets.machine import Machine
 
 LEAST_STEPS = 16
@@ -41,24 +43,29 @@ class BlockProducts(ModulePass):
     apart that L2 does not keep all of them, each tile of rows reads the panel from beyond it. A block
     stays there, and comes in as it lies in memory.
     Left alone: products whose rows one register tile takes, or that are so many that the right operand is packed;
-    sums that take much of L2; reductions with no block that divides them; few rows for more than one
-    of `threads`; all where calls decide sizes.
-    Keeps: the meaning; sums are rounded block by block. Options: `target`, whose L2 decides, and `threads`.
-    Run it after `block-attention` and before `cluster-kernels`.
+    sums that take much of L2; reductions with no block that divides them; few rows for several
+    threads; all where calls decide sizes.
+    Keeps: the meaning; sums are rounded block by block. The target's L2 and threads
+    decide.
     """
 
     name = "block-products"
-    target: str = "native"
-    threads: int = 1
+    contract = Contract(
+        requires=(SHAPES_KNOWN, UNCLUSTERED),
+        breaks=(CONSTANTS_ARE_PARAMETERS, WEIGHTS_HOISTED),
+        runs_after={
+            "block-attention": "the products of an attention are parts of it",
+        },
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target, constancy = machine_named(self.target), Constancy()
-        least = target.sums_in_flight + 1 if (self.threads or target.cores) == 1 else LEAST_ROWS_OF_TEAM
         if has_open_sizes(op):
             return
+        target, constancy = target_of(op), Constancy()
+        least = target.machine.sums_in_flight + 1 if target.team == 1 else LEAST_ROWS_OF_TEAM
         for product in [o for o in op.walk() if isinstance(o, MatmulOp) and isinstance(o.parent_op(), FuncOp)]:
             fits = least <= product.result_shape()[0] < 4 * ROWS_THAT_PAY and not constancy.of(product.operands[1])
-            steps = _steps(product, target) if fits else None
+            steps = _steps(product, target.machine) if fits else None
             if steps is not None:
                 _replace(product, steps)
 

@@ -13,13 +13,15 @@ from xdsl.passes import ModulePass
 from msc.analysis.bytes import bytes_of, bytes_read, bytes_written
 from msc.analysis.constancy import is_constant
 from msc.analysis.kernel_model import kernel_model, output_positions
+from msc.analysis.properties import KERNELS, UNSCHEDULED
+from msc.analysis.target import target_of
 from msc.dialects.element_types import BYTES
 from msc.dialects.gk import BLOCK_AXIS, KernelOp, blocked_axes
 from msc.dialects.open_sizes import has_open_sizes
+from msc.ir.contracts import Contract
 from msc.ir.typed import static_shape
 from msc.poly.alignment import aligned, is_along, runs_along
 from msc.poly.model import KernelModel
-from msc.targets.catalogue import machine_named
 from msc.targets.machine import Machine
 
 _Loop: TypeAlias = Mapping[int, int]
@@ -38,20 +40,27 @@ class HandOverBlocks(ModulePass):
     nothing is reduced, a block fits L1; a product is cut along its rows. Blocks are whole vectors.
     Left alone: kernels that hand over blocks already (`winograd`), all where calls decide sizes, and all of several
     threads: each goes on with the rows that it wrote, and would fetch blocks along other axes from the others.
-    Keeps: the meaning, bit by bit. Options: `target` and `threads`. Run it when layouts are decided.
+    Keeps: the meaning, bit by bit.
     """
 
     name = "hand-over-blocks"
-    target: str = "native"
-    threads: int = 1
+    contract = Contract(
+        requires=(KERNELS, UNSCHEDULED),
+        runs_after={
+            "winograd": "kernels that hand over rows of tiles are left alone",
+            "assign-layouts": "a block is a part of what lies in memory",
+            "pack-operands": "a block is read as it lies in memory",
+        },
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if has_open_sizes(op) or self.threads != 1:
+        target = target_of(op)
+        if has_open_sizes(op) or target.threads != 1:
             return
-        target, kernels = machine_named(self.target), [k for k in op.walk() if isinstance(k, KernelOp)]
+        kernels = [k for k in op.walk() if isinstance(k, KernelOp)]
         taken = {k for k in kernels if any(map(blocked_axes, (*k.inputs, *k.results)))}
         for kernel in kernels:
-            chain = [] if kernel in taken else _chain(kernel, taken, target)
+            chain = [] if kernel in taken else _chain(kernel, taken, target.machine)
             for link in chain[:-1]:
                 assert link.axis is not None
                 link.kernel.attributes[BLOCK_AXIS] = IntegerAttr(link.axis, i64)

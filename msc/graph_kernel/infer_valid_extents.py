@@ -11,11 +11,13 @@ from xdsl.ir import Attribute, BlockArgument, SSAValue
 from xdsl.passes import ModulePass
 
 from msc.analysis.kernel_model import capacity_model
+from msc.analysis.properties import KERNELS
 from msc.analysis.valid_extents import ValidExtents
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.base import ViewOp
 from msc.dialects.ms.slices import ExtractSliceOp, InsertSliceOp
 from msc.dialects.open_sizes import INSIDE, VALID, WHOLE, module_sizes, set_valid_inputs, valid_attribute, valid_tensor
+from msc.ir.contracts import Contract
 from msc.ir.entry import entries
 from msc.ir.locations import source_location
 from msc.ir.typed import static_shape
@@ -34,6 +36,14 @@ class InferValidExtents(ModulePass):
     """
 
     name = "infer-valid-extents"
+    contract = Contract(
+        requires=(KERNELS,),
+        runs_after={
+            "winograd": "it makes kernels",
+            "fuse-pads": "it changes what a kernel writes",
+            "pack-operands": "it changes what a kernel reads",
+        },
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if not module_sizes(op):

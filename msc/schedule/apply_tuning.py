@@ -11,12 +11,14 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
 from msc import __version__
+from msc.analysis.properties import KERNELS, UNSCHEDULED
+from msc.analysis.target import target_of
 from msc.dialects import gk
 from msc.dialects.gk.attributes import GK_SCHEDULE, GK_SCHEDULE_REASONS
+from msc.ir.contracts import Contract
 from msc.schedule.tuned_plans import TunedPlan, TuningFile, kernel_key, read_tuning, target_text
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.wording import counted
-from msc.targets.catalogue import machine_named
 from msc.targets.machine import Machine
 
 _ADVICE = "tune again, or delete the entry"
@@ -24,7 +26,7 @@ _ADVICE = "tune again, or delete the entry"
 
 @dataclass(frozen=True)
 class ApplyTuning(ModulePass):
-    """Give kernels the plans of a tuning file; `target` and `threads` are those of the compilation.
+    """Give kernels the plans of a tuning file, which are for the target of the module.
 
     Takes `gk.kernel`s of static shapes. Gives those that the file names an attribute `gk.schedule`, which
     `schedule-kernels` proves legal and keeps. Refuses entries of other targets, thread counts and versions (MSC0410)
@@ -32,16 +34,15 @@ class ApplyTuning(ModulePass):
     """
 
     name = "apply-tuning"
+    contract = Contract(requires=(KERNELS,), breaks=(UNSCHEDULED,))
     file: str = ""
-    target: str = "native"
-    threads: int = 1
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if not self.file:
             return
-        tuning, target = read_tuning(Path(self.file)), machine_named(self.target)
-        _refuse(_foreign(tuning, target, self.threads))
-        keyed = [(kernel_key(k, target, self.threads), k) for k in op.walk() if isinstance(k, gk.KernelOp)]
+        tuning, target = read_tuning(Path(self.file)), target_of(op)
+        _refuse(_foreign(tuning, target.machine, target.threads))
+        keyed = [(kernel_key(k, target.machine, target.threads), k) for k in op.walk() if isinstance(k, gk.KernelOp)]
         _refuse(_stale(tuning.entries, {key for key, _ in keyed}))
         entries = {entry.key: entry for entry in tuning.entries}
         for key, kernel in keyed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from xdsl.context import Context
 from xdsl.dialects import scf
@@ -14,9 +15,12 @@ from xdsl.passes import ModulePass
 from xdsl.utils.hints import isa
 
 from msc.analysis.kernel_model import kernel_model
+from msc.analysis.properties import KERNELS, SCHEDULED, SHAPES_KNOWN, UNSCHEDULED
+from msc.analysis.target import Target, target_of
 from msc.dialects import gk
 from msc.dialects.gk.attributes import GK_SCHEDULE, GK_SCHEDULE_REASONS
 from msc.dialects.ms.base import ViewOp
+from msc.ir.contracts import Contract
 from msc.ir.locations import source_location
 from msc.poly.dependences import Dependences, dependences
 from msc.poly.kernel_text import kernel_lines
@@ -30,7 +34,6 @@ from msc.schedule.strategy import Decision, decide, plain
 from msc.schedule.threads import Surroundings
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.progress import step
-from msc.targets.catalogue import machine_named
 from msc.targets.machine import Machine
 
 _SHOWN_STATEMENTS = 12
@@ -43,7 +46,7 @@ STRICT = "MSC_STRICT"
 
 @dataclass(frozen=True)
 class ScheduleKernels(ModulePass):
-    """Decide a schedule for every kernel; `target` is a CPU target's name, `threads` how many will share a kernel.
+    """Decide a schedule for every kernel, for the target of the module.
 
     Takes `gk.kernel`s of basic operations with static shapes. Gives each an attribute `gk.schedule` (the plan, see
     `msc.poly.plan`) and `gk.schedule_reasons`. A plan that is already there (written by a person or by tuning) is
@@ -53,21 +56,30 @@ class ScheduleKernels(ModulePass):
     """
 
     name = "schedule-kernels"
-    target: str = "native"
-    threads: int = 1
+    contract = Contract(
+        requires=(SHAPES_KNOWN, KERNELS),
+        ensures=(SCHEDULED,),
+        breaks=(UNSCHEDULED,),
+        runs_after={
+            "apply-tuning": "a schedule that is there is proved and kept",
+            "infer-valid-extents": "loops end at the bounds of what is valid",
+            "hand-over-blocks": "loops over blocks that kernels hand over are outermost",
+        },
+    )
     plain: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         decisions: dict[tuple[str, Surroundings], Decision] = {}
+        target = target_of(op)
         kernels = [kernel for kernel in op.walk() if isinstance(kernel, gk.KernelOp)]
         for number, kernel in enumerate(kernels, 1):
             step(f"schedule-kernels: {number} of {len(kernels)}, {kernel.label.data}")
-            _schedule(kernel, self._decide, decisions)
+            _schedule(kernel, partial(self._decide, target), decisions)
 
-    def _decide(self, model: KernelModel, around: Surroundings) -> Decision:
+    def _decide(self, target: Target, model: KernelModel, around: Surroundings) -> Decision:
         if self.plain:
             return Decision(plain(model), ["schedules are turned off"])
-        return _decide(model, machine_named(self.target), self.threads, around)
+        return _decide(model, target.machine, target.threads, around)
 
 
 def _schedule(

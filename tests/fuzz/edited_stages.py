@@ -16,18 +16,20 @@ from pathlib import Path
 
 import numpy as np
 
+from msc.backends.registry import find_backend
 from msc.dialects.arrays import numpy_dtype
 from msc.driver.compile import Compilation, compile_read, generate_c, stage_text
 from msc.driver.models.reading_models import Model
 from msc.driver.options import CompileOptions
 from msc.driver.passes.legality import verify_stage
 from msc.driver.passes.registry import new_context
-from msc.driver.passes.stages import STAGE
 from msc.ir.reading import parse_module
 from msc.ir.verification import verify_module
 from msc.runtime.build import BuildOptions
 from tests.fuzz.edited_seeds import GRAPHS
 from tests.unit.compiled.processes import process
+
+TABLE = find_backend("cpu").table
 
 RUN_SECONDS = 5
 _OPTIONS = CompileOptions(march="x86-64-v3", memory=1 << 28)
@@ -87,8 +89,8 @@ def _compiled(text: str, stage: str) -> Compilation:
     context = new_context()
     module = parse_module(context, text, "model.mir")
     verify_module(module)
-    verify_stage(module, STAGE[stage], context, {})
-    return compile_read(Model("model.mir", module, STAGE[stage], Path(), {}, context), _OPTIONS)
+    verify_stage(module, TABLE[stage], context, {})
+    return compile_read(Model("model.mir", module, TABLE[stage], Path(), {}, context), _OPTIONS)
 
 
 def _run(compilation: Compilation) -> str:

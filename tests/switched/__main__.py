@@ -7,11 +7,13 @@ from pathlib import Path
 
 import click
 
-from msc.driver.passes.switches import SWITCHES
+from msc.backends.registry import find_backend
 from tests.switched.records import keep, kept
 from tests.switched.report import table, write_page
 from tests.switched.suites import SUITES, chosen
 from tests.switched.trying import Tried, tried
+
+SWITCHES = find_backend("cpu").all_switches
 
 
 @click.command()

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from msc.backends.registry import find_backend
+from msc.backends.stage import Run, Stage
 from msc.driver.models.reading_models import Model
+from msc.driver.models.target import note_target
 from msc.driver.options import CompileOptions
+from msc.driver.passes.instances import Changes, changes_of, pass_instances
 from msc.driver.passes.pass_manager import PassManager
-from msc.driver.passes.pipeline import build_pipeline
-from msc.driver.passes.stages import IR_STAGES, STAGE
-from msc.driver.passes.switches import switched
-from msc.driver.size_samples import with_samples
+from msc.driver.size_samples import sample_changes
+from msc.graph.shapes.lift_sizes import LiftSizes
 from tests.conformance.running import reason
+
+TABLE, SWITCHES = find_backend("cpu").table, find_backend("cpu").all_switches
 
 SECONDS = 600
 """The time limit of a pass."""
@@ -26,15 +30,16 @@ class Copy:
     options: CompileOptions
     failure: str = ""
 
-    def apply(self, spec: str) -> None:
+    def apply(self, stage: Stage, run: Run) -> None:
         """Apply a pass of the table, as it is with these options. Raises what it raises."""
-        passes = build_pipeline(",".join(switched((spec,), self.options.without)))
-        manager = PassManager(self.model.context, self.model.sources, verify_each=False)
-        manager.run(self.model.module, with_samples(passes, self.model, self.options))
+        note_target(self.model, self.options)
+        samples: Changes = sample_changes(stage, self.model, self.options) if run.name == LiftSizes.name else {}
+        passes = pass_instances((run,), {**changes_of(self.options), **samples})
+        PassManager(self.model.context, self.model.sources, verify_each=False).run(self.model.module, passes)
 
-    def try_to_apply(self, spec: str) -> None:
+    def try_to_apply(self, stage: Stage, run: Run) -> None:
         """Apply a pass unless one has failed already."""
-        self.failure = self.failure or reason(lambda: self.apply(spec), SECONDS)
+        self.failure = self.failure or reason(lambda: self.apply(stage, run), SECONDS)
 
     def without(self, name: str) -> Copy:
         """A copy of its own that goes on without an optimisation."""
@@ -54,19 +59,18 @@ def changed(model: Model, options: CompileOptions, names: Iterable[str]) -> dict
     and at the end of a stage. C depends on the last module and nothing else.
     """
     whole, copies = Copy(model, options), dict[str, Copy]()
-    for spec, is_last in _passes(options):
-        new = {n: whole.without(n) for n in names if n not in copies and switched((spec,), (n,)) != (spec,)}
+    for stage, run, is_last in _passes():
+        new = {n: whole.without(n) for n in names if n not in copies and SWITCHES[n].pass_name == run.name}
         copies |= new
         for copy in copies.values():
-            copy.try_to_apply(spec)
-        whole.apply(spec)
+            copy.try_to_apply(stage, run)
+        whole.apply(stage, run)
         same = {name for name in (copies if is_last else new) if not copies[name].differs(whole)}
         copies = {name: copy for name, copy in copies.items() if name not in same}
-    return {n: replace(copy, model=replace(copy.model, stage=STAGE["loop"])) for n, copy in copies.items()}
+    return {n: replace(copy, model=replace(copy.model, stage=TABLE["loop"])) for n, copy in copies.items()}
 
 
-def _passes(options: CompileOptions) -> Iterator[tuple[str, bool]]:
-    """All passes of the table; of each whether it is the last of its stage."""
-    for stage in IR_STAGES:
-        specs = stage.pipeline(options.pass_settings)
-        yield from ((spec, number == len(specs)) for number, spec in enumerate(specs, 1))
+def _passes() -> Iterator[tuple[Stage, Run, bool]]:
+    """All passes of the table with their stages; of each whether it is the last of its stage."""
+    for stage in TABLE.ir:
+        yield from ((stage, run, number == len(stage.passes)) for number, run in enumerate(stage.passes, 1))

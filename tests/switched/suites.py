@@ -14,11 +14,11 @@ from unittest.mock import patch
 import numpy as np
 from hypothesis import Phase, given, seed, settings
 
+from msc.backends.registry import find_backend
 from msc.driver.artifacts.in_memory import imported_model
 from msc.driver.models.reading_models import Model, read_model
 from msc.driver.options import CompileOptions
 from msc.driver.passes.registry import new_context
-from msc.driver.passes.stages import STAGE
 from msc.importers.onnx import Imported
 from msc.schedule import threads as thread_sharing
 from tests.conformance.backend import PREPARE, Array, MscBackend, Run, Specialised, named
@@ -36,6 +36,8 @@ from tests.unit.compiled.test_control_flow import NESTED, READ_AND_WRITTEN, SCAN
 from tests.unit.compiled.test_operations import LARGE_CASES, arguments, compare
 from tests.unit.compiled.test_random_graphs import assert_near, random_inputs
 from tests.unit.compiled.values import inputs
+
+TABLE = find_backend("cpu").table
 
 Compare: TypeAlias = Callable[[Sequence[Array], Sequence[Array]], None]
 
@@ -66,7 +68,7 @@ def _of_case(case: Case) -> Check:
 
 def _of_text(name: str, text: str, inputs: Sequence[Array], compare: Compare, threads: int = 1) -> Check:
     def run(compile: Compile) -> None:
-        model = Model("test.mir", parsed(text), STAGE["graph"], Path(), {}, new_context())
+        model = Model("test.mir", parsed(text), TABLE["graph"], Path(), {}, new_context())
         compare(compile(model, CompileOptions(threads=threads)).results(*inputs), interpreted(text, inputs))
 
     return Check(name, run)

@@ -32,6 +32,7 @@ LEVELS: dict[str, int] = {
     "codegen": 5,
     "quant": 5,
     "parallel": 5,
+    "backends": 6,
     "ops": 6,
     "nn": 7,
     "common": 7,

@@ -142,6 +142,7 @@ from msc.dialects.ms.structure import (
     YieldOp,
 )
 from msc.dialects.ms.subpixel_convolution import SubpixelConvOp
+from msc.dialects.ms.target import TargetAttr
 from msc.dialects.ms.transposed_convolution import (
     Conv1dTransposeOp,
     Conv2dTransposeOp,
@@ -345,4 +346,4 @@ OPERATIONS = (
 )
 """Every operation, by family."""
 
-MS = Dialect("ms", list(OPERATIONS))
+MS = Dialect("ms", list(OPERATIONS), [TargetAttr])

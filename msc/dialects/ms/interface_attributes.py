@@ -60,7 +60,7 @@ _TENSOR: Mapping[str, Callable[[Attribute, Attribute], Problem]] = {
 _RENAMED: Mapping[str, str] = {"ms.live": "ms.valid"}
 """Attributes by their former names."""
 
-_MODULE = (MS_WEIGHTS, "ms.sizes", "ms.structure", MS_ORIGIN, MS_PRODUCER)
+_MODULE = (MS_WEIGHTS, "ms.sizes", "ms.structure", MS_ORIGIN, MS_PRODUCER, "ms.target")
 
 
 def check_interface(module: ModuleOp, sources: Mapping[str, str]) -> None:

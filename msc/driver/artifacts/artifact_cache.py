@@ -111,7 +111,7 @@ def _beside(options: CompileOptions) -> Iterator[Path]:
     """The files that options name besides the model and its weights."""
     if options.tuned is not None:
         yield options.tuned
-    if is_file(options.march):
+    if options.march is not None and is_file(options.march):
         yield Path(options.march)
 
 

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from msc.backends.registry import DEFAULT, find_backend
 from msc.dialects.arrays import Array, dtype_text
 from msc.driver.artifacts.emission import emit
-from msc.driver.artifacts.forms import FORMS, Output
+from msc.driver.artifacts.forms import Output, forms_of
 from msc.driver.artifacts.libraries import library_of
 from msc.driver.models.cells import capture, input_names
 from msc.driver.options import CompileOptions, Dim, Reporting
@@ -135,8 +136,9 @@ def text_of(target: Any, examples: Sequence[Any]) -> str:
 def export_cell(target: Any, examples: Sequence[Any], path: Path, file_format: str, *, force: bool = False) -> str:
     """Write a Cell in a format. Raises MSC0007 for an unknown one, MSC0011 for a file of others, unless forced."""
     form = {"MIR": "graph", "MINDIR": "graph"}.get(file_format.upper(), file_format.lower())
-    if form not in FORMS:
-        known = ["MIR", "ONNX", *(f.upper() for f in FORMS if f not in ("graph", "onnx"))]
+    forms = forms_of(find_backend(DEFAULT))
+    if form not in forms:
+        known = ["MIR", "ONNX", *(f.upper() for f in forms if f not in ("graph", "onnx"))]
         near = did_you_mean(file_format.upper(), known) or f"there are {', '.join(known)}"
         raise MscError(Diagnostic("MSC0007", f"there is no format '{file_format}' to export", help=near))
     extension = {

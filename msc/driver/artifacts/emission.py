@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from msc.driver.artifacts.bundles import emit_bundle
 from msc.driver.artifacts.forms import Output
-from msc.driver.compile import Compilation, compile_model, generate_c, stage_text
+from msc.driver.compile import Compilation, compile_model, generate, stage_text
 from msc.driver.models.onnx_models import check_onnx
 from msc.driver.options import CompileOptions, Reporting
 from msc.runtime.build import BuildOptions, Kind, build, source_texts
@@ -49,7 +49,10 @@ def emit(
         _put_text(output, stage_text(compilation), guard)
         return compilation
     weights = compilation.parameters()
-    program = generate_c(compilation)
+    program = generate(compilation)
+    if not isinstance(program, CProgram):
+        _put_text(output, program.source, guard)
+        return compilation
     if reporting.save_temps is not None:
         write_temporaries(program, weights, reporting.save_temps, guard)
     with compilation.timed("artifact", output.form):

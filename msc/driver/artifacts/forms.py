@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from msc.driver.passes.stages import STAGE, stage_of_file
+from msc.backends.backend import Backend
+from msc.backends.registry import DEFAULT, find_backend
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.support.outputs import destination
 
-FORMS = ("graph", "opt", "gk", "loop", "c", "obj", "archive", "so", "exe", "bundle", "onnx")
-"""What `--emit` takes."""
-_STOPS = FORMS[: FORMS.index("c") + 1]
-"""What `--stop-after` takes."""
+_ONNX = ("onnx", ".onnx")
+"""The graph as an ONNX file, whatever it is compiled for."""
 
-_SUFFIXES: Mapping[str, str] = {
-    **{".c": "c", ".o": "obj", ".a": "archive", ".so": "so", ".exe": "exe", "": "exe", ".bundle": "bundle"},
-    ".onnx": "onnx",
-}
-_BINARY = ("obj", "archive", "so", "exe", "bundle", "onnx")
+
+def forms_of(backend: Backend) -> tuple[str, ...]:
+    """What `--emit` takes."""
+    return (*(stage.name for stage in backend.table.ir), *(form.name for form in backend.forms), _ONNX[0])
+
+
+def stops_of(backend: Backend) -> tuple[str, ...]:
+    """What `--stop-after` takes: the stages that are text."""
+    return (*(stage.name for stage in backend.table.ir), *(form.name for form in backend.forms if form.is_text))
+
+
+def _suffixes(backend: Backend) -> Mapping[str, str]:
+    own = {suffix: form.name for form in backend.forms for suffix in form.suffixes}
+    return {**own, _ONNX[1]: _ONNX[0]}
 
 
 @dataclass(frozen=True)
@@ -28,6 +36,7 @@ class Output:
 
     form: str
     path: Path | None
+    backend: Backend = field(default_factory=lambda: find_backend(DEFAULT))
 
     @property
     def has_weights(self) -> bool:
@@ -37,21 +46,25 @@ class Output:
     @property
     def last_stage(self) -> str:
         """The IR stage that it is made of."""
-        if self.form == "onnx":
+        if self.form == _ONNX[0]:
             return "graph"
-        return self.form if self.form in STAGE and STAGE[self.form].is_text_of_ir else "loop"
+        table = self.backend.table
+        return self.form if self.form in [stage.name for stage in table.ir] else table.last.name
 
 
-def choose_output(emit: str | None, out: str | None, stop_after: str | None = None) -> Output:
-    """The output that `--emit`, or `--stop-after`, and `-o` ask for.
+def choose_output(
+    emit: str | None, out: str | None, stop_after: str | None = None, backend: Backend | None = None
+) -> Output:
+    """The output of a back end that `--emit`, or `--stop-after`, and `-o` ask for.
 
     Raises MSC0007 when they do not say, or contradict one another; MSC0004 when there is no folder for it, which is
     better told before the work than after it.
     """
-    form = _chosen_form(emit, stop_after, out)
-    if _is_standard(out) and form in _BINARY:
+    backend = find_backend(DEFAULT) if backend is None else backend
+    form = _chosen_form(backend, emit, stop_after, out)
+    if _is_standard(out) and form not in stops_of(backend):
         raise MscError(Diagnostic("MSC0007", f"form '{form}' is not text", help="name a file with -o"))
-    output = Output(form, None if out is None or _is_standard(out) else Path(out))
+    output = Output(form, None if out is None or _is_standard(out) else Path(out), backend)
     if output.path is not None and not _is_folder(output.path.parent):
         message = f"cannot write '{out}': there is no folder '{output.path.parent}'"
         raise MscError(Diagnostic("MSC0004", message))
@@ -69,31 +82,31 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
-def _chosen_form(emit: str | None, stop_after: str | None, out: str | None) -> str:
+def _chosen_form(backend: Backend, emit: str | None, stop_after: str | None, out: str | None) -> str:
     asked = {option: form for option, form in (("--emit", emit), ("--stop-after", stop_after)) if form is not None}
     for option, form in asked.items():
-        known = FORMS if option == "--emit" else _STOPS
+        known = forms_of(backend) if option == "--emit" else stops_of(backend)
         if form not in known:
-            subject = f"form '{form}' to emit" if known is FORMS else f"stage '{form}' to stop after"
+            subject = f"form '{form}' to emit" if option == "--emit" else f"stage '{form}' to stop after"
             message = f"there is no {subject}; there are {', '.join(known)}"
             raise MscError(Diagnostic("MSC0007", message, help=did_you_mean(form, known)))
     if len(set(asked.values())) > 1:
         message = " and ".join(f"{option} ({form})" for option, form in asked.items())
         raise MscError(Diagnostic("MSC0007", f"{message} ask for different forms", help="leave one of them out"))
-    return next(iter(asked.values()), None) or _form_of(out)
+    return next(iter(asked.values()), None) or _form_of(backend, out)
 
 
-def _form_of(out: str | None) -> str:
+def _form_of(backend: Backend, out: str | None) -> str:
     if out is None or _is_standard(out) or destination(Path(out)).descriptor is not None:
-        return "c"
-    stage = stage_of_file(out)
+        return backend.forms[0].name
+    stage = backend.table.of_file(out)
     if stage is not None:
         return stage.name
-    suffix = Path(out).suffix
-    if out.endswith("/") or _is_folder(Path(out)):
+    suffix, suffixes = Path(out).suffix, _suffixes(backend)
+    if (out.endswith("/") or _is_folder(Path(out))) and "bundle" in forms_of(backend):
         return "bundle"
-    if suffix not in _SUFFIXES:
-        known = ", ".join(s for s in _SUFFIXES if s)
+    if suffix not in suffixes:
+        known = ", ".join(s for s in suffixes if s)
         message = f"the extension of '{out}' does not say what to make; known: .mir and later stages, {known}"
-        raise MscError(Diagnostic("MSC0007", message, help=f"--emit names the form: {', '.join(FORMS)}"))
-    return _SUFFIXES[suffix]
+        raise MscError(Diagnostic("MSC0007", message, help=f"--emit names the form: {', '.join(forms_of(backend))}"))
+    return suffixes[suffix]

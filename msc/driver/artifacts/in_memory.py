@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msc.backends.stage import GRAPH
 from msc.driver.compile import compile_read, generate_c
 from msc.driver.models.reading_models import Model
 from msc.driver.options import CompileOptions
 from msc.driver.passes.registry import new_context
-from msc.driver.passes.stages import STAGE
 from msc.runtime.artifact import CompiledModel, load_unchanging
 from msc.runtime.build import BuildOptions, build
 from msc.support.temporary import temporary_folder
@@ -30,7 +30,7 @@ def compile_imported(
 
 def imported_model(imported: Imported, name: str) -> Model:
     """An imported model at the graph stage, as read from the file `name`."""
-    return Model(name, imported.module, STAGE["graph"], Path(name).parent, {}, new_context(), imported)
+    return Model(name, imported.module, GRAPH, Path(name).parent, {}, new_context(), imported)
 
 
 def compile_loaded(model: Model, options: CompileOptions, flags: tuple[str, ...] = ()) -> CompiledModel:

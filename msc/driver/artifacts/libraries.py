@@ -72,7 +72,7 @@ def _build(model: str, options: CompileOptions, reporting: Reporting, store: Art
     folder = make_temporary("model")
     kept: Path | None = None
     try:
-        compilation = emit(model, Output("so", folder / "model.so"), options, reporting)
+        compilation = emit(model, Output("so", folder / "model.so", options.backend), options, reporting)
         kept = store.put(folder / "model.so", compilation.model.weight_files()) if store is not None else None
         if store is not None and kept is not None:
             return Library(kept, store.cache, None, compilation.input_files(), compilation)

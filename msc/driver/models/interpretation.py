@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
+from msc.backends.stage import Stage
 from msc.dialects.arrays import Array, dtype_text
 from msc.dialects.ms.attributes import MS_ROLE
 from msc.driver.models.entry import entry_function
@@ -18,12 +19,14 @@ from msc.runtime.program import TensorSpec
 
 def interpret(model: Model, inputs: Sequence[Array]) -> tuple[Array, ...]:
     """The outputs of a model for its inputs in order. Raises what the interpreter raises."""
-    return interpret_module(model.module, model.stage.name, inputs, model.weights())
+    return interpret_module(model.module, model.stage, inputs, model.weights())
 
 
-def interpret_module(module: ModuleOp, stage: str, inputs: Sequence[Array], weights: WeightSource) -> tuple[Array, ...]:
+def interpret_module(
+    module: ModuleOp, stage: Stage, inputs: Sequence[Array], weights: WeightSource
+) -> tuple[Array, ...]:
     """The outputs of a module at a stage, and the same call for all of them."""
-    run = evaluate_loops if stage == "loop" else evaluate
+    run = evaluate if stage.holds_tensors else evaluate_loops
     return run(module, inputs, weights)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
+from msc.backends.stage import GRAPH, Stage, StageTable
 from msc.dialects.ms.attributes import MS_WEIGHTS
 from msc.dialects.ms.interface_attributes import check_interface
 from msc.driver.models.dimensions import fix_dimensions, leave_open
@@ -18,7 +19,6 @@ from msc.driver.models.onnx_models import EXTENSION, is_onnx, load_onnx
 from msc.driver.options import CompileOptions
 from msc.driver.passes.legality import verify_stage
 from msc.driver.passes.registry import new_context
-from msc.driver.passes.stages import IR_STAGES, STAGE, Stage, stage_of_file
 from msc.interp import WeightSource
 from msc.ir.reading import parse_module
 from msc.ir.verification import verify_module
@@ -63,7 +63,7 @@ def read_model(model: str, options: CompileOptions) -> Model:
     """
     if is_onnx(model) and options.start is None:
         return _read_onnx(model, options)
-    stage = stage_of_model(model, options.start)
+    stage = stage_of_model(model, options.backend.table, options.start)
     module, context, sources = parse_model(model, options)
     fix_dimensions(module, options.largest_dims, options.shapes)
     leave_open(module, options.open_dims)
@@ -77,9 +77,9 @@ def folder_of(model: str) -> Path:
 
 def parse_model(model: str, options: CompileOptions) -> tuple[ModuleOp, Context, Mapping[str, str]]:
     """A stage file verified, before its open sizes are known; its context and its text by file name."""
-    stage = stage_of_model(model, options.start)
+    stage = stage_of_model(model, options.backend.table, options.start)
     text, name = read_source(Path(model)), source_name(model)
-    sources, context = {name: text}, new_context()
+    sources, context = {name: text}, new_context(options.backend)
     module = parse_module(context, text, name)
     verify_module(module, sources)
     check_interface(module, sources)
@@ -94,27 +94,27 @@ def _read_onnx(model: str, options: CompileOptions) -> Model:
     verify_module(imported.module)
     fix_dimensions(imported.module, {})
     leave_open(imported.module, options.open_dims)
-    return Model(model, imported.module, STAGE["graph"], Path(model).parent, {}, new_context(), imported)
+    return Model(model, imported.module, GRAPH, Path(model).parent, {}, new_context(options.backend), imported)
 
 
-def stage_of_model(model: str, start: str | None = None) -> Stage:
+def stage_of_model(model: str, table: StageTable, start: str | None = None) -> Stage:
     """The stage at which a model enters. Raises MSC0006 when nothing tells."""
     if start is not None:
-        return _named(start)
-    stage = stage_of_file(model)
+        return _named(start, table)
+    stage = table.of_file(model)
     if stage is None and is_stream(model):
-        return STAGE["graph"]
+        return GRAPH
     if stage is None:
-        known = ", ".join((*(s.extension for s in IR_STAGES), EXTENSION))
+        known = ", ".join((*(s.extension for s in table.ir), EXTENSION))
         message = f"'{model}' is of a kind that msc does not read; it reads {known}"
         message += "; run, bench and inspect also take a .so"
         raise MscError(Diagnostic("MSC0006", message, help="--from STAGE says what a file of another name is"))
     return stage
 
 
-def _named(name: str) -> Stage:
-    names = [stage.name for stage in IR_STAGES]
+def _named(name: str, table: StageTable) -> Stage:
+    names = [stage.name for stage in table.ir]
     if name not in names:
         message = f"there is no stage '{name}' to start from; there are {', '.join(names)}"
         raise MscError(Diagnostic("MSC0006", message, help=did_you_mean(name, names)))
-    return STAGE[name]
+    return table[name]

@@ -7,7 +7,7 @@ from io import StringIO
 
 from xdsl.dialects.builtin import ModuleOp
 
-from msc.driver.passes.registry import PASSES
+from msc.driver.passes.registry import all_passes
 from msc.ir.printing import SourcePrinter
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 
@@ -45,7 +45,7 @@ class IrDump:
 
 def check_print_after(names: frozenset[str]) -> None:
     """Raises MSC0401 for a name that is neither a pass nor `all` nor `changed`."""
-    known = {*PASSES, "all", "changed"}
+    known = {*all_passes(), "all", "changed"}
     for name in sorted(names - known):
         message = f"--print-ir-after: there is no pass '{name}'"
         raise MscError(Diagnostic("MSC0401", message, help=did_you_mean(name, known)))

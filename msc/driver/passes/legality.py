@@ -13,15 +13,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from msc.analysis.layout_views import LayoutViews
-from msc.dialects.gk import KernelOp, YieldOp
+from msc.backends.stage import Stage
 from msc.dialects.ms import MS
-from msc.dialects.ms.base import BasicOp, MsOp, ViewOp
-from msc.dialects.ms.slices import SliceAccessOp
-from msc.dialects.ms.structure import ConstantOp, GetParameterOp, ParameterOp
+from msc.dialects.ms.structure import ParameterOp
+from msc.driver.passes.instances import pass_instances
 from msc.driver.passes.pass_manager import AfterPass, PassManager, with_source_lines
-from msc.driver.passes.pipeline import build_pipeline
-from msc.driver.passes.stages import Stage
+from msc.driver.passes.registry import find_property
 from msc.ir.donation import donation_diagnostics
 from msc.ir.locations import source_location
 from msc.support.diagnostics import Diagnostic, MscError
@@ -41,7 +38,7 @@ def run_verifiers(
 ) -> None:
     """Run the passes that change nothing and raise what is wrong; `after` is called after each."""
     manager = PassManager(context, sources, verify_each=False, after_pass=after, change=False)
-    manager.run(module, build_pipeline(",".join(stage.verifiers)))
+    manager.run(module, pass_instances(stage.verifiers, {}))
 
 
 def check_stage(module: ModuleOp, stage: Stage) -> None:
@@ -61,7 +58,7 @@ def stage_diagnostics(module: ModuleOp, stage: Stage) -> tuple[Diagnostic, ...]:
 def _unlisted(module: ModuleOp, stage: Stage) -> Iterator[Diagnostic]:
     for op in _outside_initialisers(module):
         if op.name not in stage.legal and f"{op.name.partition('.')[0]}.*" not in stage.legal:
-            yield _illegal(op, stage, "")
+            yield _illegal(op, stage)
 
 
 def _outside_initialisers(module: ModuleOp) -> Iterator[Operation]:
@@ -72,39 +69,19 @@ def _outside_initialisers(module: ModuleOp) -> Iterator[Operation]:
 
 
 def _misplaced(module: ModuleOp, stage: Stage) -> Iterator[Diagnostic]:
+    """What stands in a module inside the module, and what the properties of the stage do not allow."""
     for op in module.ops:
         if isinstance(op, ModuleOp):
             advice = "a file holds one module: functions stand inside its braces, or all without any"
             yield replace(_illegal(op, stage, " inside a module"), help=advice)
-    if stage.name == "gk":
-        for function in module.ops:
-            if isinstance(function, FuncOp):
-                yield from _misplaced_around_kernels(function, stage)
+    for name in stage.properties:
+        holds = find_property(name)
+        for found in holds.violations(module):
+            message = f"stage '{stage.name}' holds {holds.needs}: '{found.op.name}' {found.reason}"
+            yield Diagnostic("MSC0209", message, source_location(found.op), help=_advice(found.op, stage))
 
 
-def _misplaced_around_kernels(function: FuncOp, stage: Stage) -> Iterator[Diagnostic]:
-    for op in function.walk():
-        if isinstance(op, KernelOp):
-            yield from _misplaced_in_kernel(op, stage)
-        elif isinstance(op, MsOp) and not isinstance(op.parent_op(), KernelOp) and not _stands_alone(op):
-            yield _illegal(op, stage, " outside kernels, where only views, entries and parameters stand")
-
-
-def _stands_alone(op: Operation) -> bool:
-    """Whether an operation computes nothing."""
-    return isinstance(op, ViewOp | SliceAccessOp | GetParameterOp | ConstantOp)
-
-
-def _misplaced_in_kernel(kernel: KernelOp, stage: Stage) -> Iterator[Diagnostic]:
-    """Basic operations, constants, and views that only say how an input or an output lies in memory."""
-    views = LayoutViews.of(kernel).operations
-    for op in kernel.body.block.ops:
-        basic = isinstance(op, BasicOp) and op.is_basic
-        if not basic and not isinstance(op, ConstantOp | YieldOp) and op not in views:
-            yield _illegal(op, stage, " inside a kernel, which holds basic operations")
-
-
-def _illegal(op: Operation, stage: Stage, place: str) -> Diagnostic:
+def _illegal(op: Operation, stage: Stage, place: str = "") -> Diagnostic:
     message = f"'{op.name}' is not an operation of stage '{stage.name}'{place}"
     return Diagnostic("MSC0209", message, source_location(op), help=_advice(op, stage))
 

@@ -8,7 +8,10 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
+from msc.analysis.target import DEFAULT_BACKEND, DEFAULT_THREADS
+from msc.backends.registry import find_backend
 from msc.dialects.ms.interface_attributes import check_interface
+from msc.dialects.ms.target import TargetAttr, set_target, target_attribute
 from msc.driver.passes.ir_dump import IrDump, check_print_after, format_module
 from msc.driver.passes.pass_manager import AfterPass, PassManager
 from msc.driver.passes.pipeline import build_pipeline
@@ -27,7 +30,10 @@ SPLIT_MARKER = "// -----"
 
 @dataclass(frozen=True)
 class OptOptions:
-    """The options of `msc opt`; `print_after` holds pass names, or `all`, or `changed`."""
+    """The options of `msc opt`; `print_after` holds pass names, or `all`, or `changed`.
+
+    `target`, `march` and `threads` change what the module says that it is compiled for.
+    """
 
     pipeline: str = ""
     generic: bool = False
@@ -36,6 +42,9 @@ class OptOptions:
     print_after: frozenset[str] = field(default_factory=frozenset[str])
     split_input_file: bool = False
     verify_diagnostics: bool = False
+    target: str | None = None
+    march: str | None = None
+    threads: int | None = None
 
 
 def run_opt(file: str, options: OptOptions) -> str:
@@ -59,14 +68,28 @@ def run_opt(file: str, options: OptOptions) -> str:
 
 def _run_part(text: str, name: str, options: OptOptions) -> str:
     sources = {name: text}
-    context = new_context()
+    context = new_context(None if options.target is None else find_backend(options.target))
     module = parse_module(context, text, name)
     if options.verify_each:
         verify_module(module, sources)
         check_interface(module, sources)
+    _set_target(module, options)
     after = _printing(options, module) if options.print_after else None
     PassManager(context, sources, options.verify_each, after).run(module, build_pipeline(options.pipeline))
     return format_module(module, generic=options.generic, debuginfo=options.debuginfo)
+
+
+def _set_target(module: ModuleOp, options: OptOptions) -> None:
+    """What the options say of the target; the rest is as the module says, or as by default. Raises MSC0501, MSC0506."""
+    if options.target is None and options.march is None and options.threads is None:
+        return
+    said = target_attribute(module)
+    backend = find_backend(options.target or (DEFAULT_BACKEND if said is None else said.backend.data))
+    same = said if said is not None and said.backend.data == backend.name else None
+    machine = options.march or (backend.default_machine if same is None else same.machine.data)
+    default = DEFAULT_THREADS if same is None else same.threads.data
+    threads = default if options.threads is None else options.threads
+    set_target(module, TargetAttr.of(backend.name, machine, threads, backend.describe(machine)))
 
 
 def _printing(options: OptOptions, module: ModuleOp) -> AfterPass:

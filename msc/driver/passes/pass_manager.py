@@ -11,7 +11,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
+from msc.driver.passes.registry import makers
 from msc.driver.passes.reproducer import Reproducing
+from msc.ir.contracts import Holding
 from msc.ir.locations import SourceText
 from msc.ir.verification import module_diagnostics
 from msc.support.diagnostics import DecidedByCall, Diagnostic, MscError
@@ -35,21 +37,27 @@ class PassManager:
     change: bool = True
 
     def run(self, module: ModuleOp, passes: Sequence[ModulePass]) -> None:
-        """Apply the passes in order. Raises what they raise, MSC0404 when one fails, MSC0901 when one breaks the IR.
+        """Apply the passes in order, each where its contract allows it.
+
+        Raises what they raise, MSC0414 where one lacks what it requires, MSC0404 when one fails, MSC0901 when one
+        breaks the IR or its own contract.
 
         What means a bug in msc, MSC0900 or MSC0901, names a file that repeats it.
         """
         reproducing = Reproducing(self.context, module, passes, change=self.change)
+        holding = Holding(makers)
         for item in passes:
             start = time.perf_counter()
             step(item.name)
+            self._require(holding, item, module)
             with reproducing:
                 self._apply(item, module)
+            holding.ran(item)
             if self.after_pass is not None:
                 self.after_pass(item.name, module, time.perf_counter() - start)
             if self.verify_each:
                 with reproducing:
-                    self._verify(item.name, module)
+                    self._verify(item, module, holding)
             reproducing.done += 1
 
     def _apply(self, item: ModulePass, module: ModuleOp) -> None:
@@ -63,13 +71,18 @@ class PassManager:
             message = f"pass '{item.name}' failed: {error}"
             raise MscError(Diagnostic("MSC0404", message)) from error
 
-    def _verify(self, name: str, module: ModuleOp) -> None:
-        broken = module_diagnostics(module, self.sources)
+    def _require(self, holding: Holding, item: ModulePass, module: ModuleOp) -> None:
+        try:
+            holding.require(item, module)
+        except MscError as error:
+            raise MscError(*with_source_lines(error.diagnostics, self.sources)) from error
+
+    def _verify(self, item: ModulePass, module: ModuleOp, holding: Holding) -> None:
+        broken = (*module_diagnostics(module, self.sources), *holding.broken_by(item, module))
         if broken:
-            help_line = f"--print-ir-after {name} shows the program it left"
-            raise MscError(
-                Diagnostic("MSC0901", f"pass '{name}' left a program that is not valid", help=help_line), *broken
-            )
+            message = f"pass '{item.name}' left a program that is not valid"
+            help_line = f"--print-ir-after {item.name} shows the program it left"
+            raise MscError(Diagnostic("MSC0901", message, help=help_line), *broken)
 
 
 def with_source_lines(diagnostics: Sequence[Diagnostic], sources: Mapping[str, str]) -> tuple[Diagnostic, ...]:

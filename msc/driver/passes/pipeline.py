@@ -9,7 +9,7 @@ from typing import NoReturn
 from xdsl.passes import ModulePass, PassOptionInfo, get_pass_option_infos
 from xdsl.utils.arg_spec import ArgSpec
 
-from msc.driver.passes.registry import PASSES, load_pass
+from msc.driver.passes.registry import all_passes, load_pass
 from msc.ir.locations import SourceText
 from msc.support.diagnostics import MscError, did_you_mean
 
@@ -59,8 +59,9 @@ def pass_summary(name: str) -> str:
 
 def _instantiate(request: _Request, source: SourceText) -> ModulePass:
     name = request.name
-    if name.text not in PASSES:
-        help_line = did_you_mean(name.text, PASSES)
+    known = all_passes()
+    if name.text not in known:
+        help_line = did_you_mean(name.text, known)
         message = f"there is no pass '{name.text}'"
         raise MscError(source.diagnostic("MSC0401", message, name.start, name.stop, help=help_line))
     chosen = load_pass(name.text)

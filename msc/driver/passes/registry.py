@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin
 from xdsl.ir import Dialect
 from xdsl.passes import ModulePass
+
+from msc.analysis.properties import PROPERTIES
+from msc.backends.backend import Backend
+from msc.backends.registry import found_backends, load_object
+from msc.ir.contracts import Property, contract_of
 
 DIALECTS: dict[str, str] = {
     "ms": "msc.dialects.ms:MS",
@@ -71,34 +75,48 @@ PASSES: dict[str, str] = {
 """Pass name on the command line -> "module:class"; the class's `name` is the same."""
 
 
-def new_context() -> Context:
-    """A context that knows every dialect and has loaded only `builtin`."""
+def new_context(backend: Backend | None = None) -> Context:
+    """A context that knows every dialect, those of a back end included, and has loaded only `builtin`."""
     context = Context()
     context.load_dialect(Builtin)
-    for name, target in DIALECTS.items():
+    for name, target in {**DIALECTS, **(backend.dialects if backend is not None else {})}.items():
         context.register_dialect(name, dialect_factory(target))
     return context
 
 
 def load_pass(name: str) -> type[ModulePass]:
     """The class of a pass. Raises KeyError when there is none of this name."""
-    loaded = _load(PASSES[name])
-    assert isinstance(loaded, type), PASSES[name]
-    assert issubclass(loaded, ModulePass), PASSES[name]
+    target = PASSES.get(name) or all_passes()[name]
+    loaded = load_object(target)
+    assert isinstance(loaded, type), target
+    assert issubclass(loaded, ModulePass), target
     return loaded
+
+
+def all_passes() -> dict[str, str]:
+    """The passes of msc and those that back ends bring, by name."""
+    return {**PASSES, **{name: target for backend in found_backends() for name, target in backend.passes.items()}}
+
+
+def makers(wanted: Property) -> list[str]:
+    """The passes that ensure a property."""
+    return [name for name in all_passes() if wanted in contract_of(load_pass(name)).ensures]
+
+
+def find_property(name: str) -> Property:
+    """The property that a stage names: one of `msc.analysis.properties`, or "package.module:NAME"."""
+    known = {found.name: found for found in PROPERTIES}
+    found = known[name] if name in known else load_object(name)
+    assert isinstance(found, Property), name
+    return found
 
 
 def dialect_factory(target: str) -> Callable[[], Dialect]:
     """What imports the dialect at "module:attribute" when it is called."""
 
     def load() -> Dialect:
-        dialect = _load(target)
+        dialect = load_object(target)
         assert isinstance(dialect, Dialect), target
         return dialect
 
     return load
-
-
-def _load(target: str) -> object:
-    module, _, attribute = target.partition(":")
-    return getattr(import_module(module), attribute)

@@ -68,7 +68,7 @@ def benchmark(
     timing = measure(call, warm_up=workload.warm_up, seconds=workload.seconds)
     if not by_kernel:
         return Measurement(timing, first.median)
-    kernels, machine = kernel_times(model, options, workload, use_cache=use_cache), _machine(options.threads)
+    kernels, machine = kernel_times(model, options, workload, use_cache=use_cache), _machine(options.team)
     achieved = rates(kernels, kernel_work(model, options), machine)
     return Measurement(timing, first.median, kernels, achieved, machine)
 

@@ -12,6 +12,7 @@ from msc.analysis.bytes import bytes_read, bytes_written
 from msc.analysis.flops import flops
 from msc.analysis.kernel_model import kernel_model
 from msc.analysis.repetition import times_run
+from msc.analysis.target import target_of
 from msc.dialects.gk import KernelOp
 from msc.dialects.gk.attributes import GK_FUNCTION, GK_PATTERN, GK_REASONS, GK_SCHEDULE, GK_SCHEDULE_REASONS
 from msc.dialects.ms.base import MsOp
@@ -30,7 +31,6 @@ from msc.schedule.prediction import KernelCost, Prediction
 from msc.schedule.schedule_kernels import plan_of
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.support.wording import counted
-from msc.targets.catalogue import machine_named
 from msc.targets.machine import Machine
 
 _ALTERNATIVES = 2
@@ -92,8 +92,8 @@ def explain_model(
             kernels = [op for op in module.walk() if isinstance(op, KernelOp)]
             found.extend(_explain(op, options, times, kernel) for op in kernels)
 
-    compile_model(model, options, "loop", after_step=collect)
-    times.check({k.function: (k.flops, k.bytes_read + k.bytes_written) for k in found}, options.threads)
+    threads = target_of(compile_model(model, options, after_step=collect).module).threads
+    times.check({k.function: (k.flops, k.bytes_read + k.bytes_written) for k in found}, threads)
     chosen = [k for k in found if kernel is None or kernel in (k.function, k.label)]
     if not chosen:
         names = {name for k in found for name in (k.function, k.label)}
@@ -108,13 +108,14 @@ def _explain(
 ) -> KernelExplanation:
     symbol, pattern = kernel.attributes.get(GK_FUNCTION), kernel.attributes.get(GK_PATTERN)
     function = symbol.string_value() if isinstance(symbol, SymbolRefAttr) else ""
-    target, model, plan = machine_named(options.march), kernel_model(kernel), plan_of(kernel)
+    asked_for = target_of(kernel)
+    target, model, plan = asked_for.machine, kernel_model(kernel), plan_of(kernel)
     cost = KernelCost(model, target)
-    prediction = cost.prediction(plan, options.threads)
+    prediction = cost.prediction(plan, asked_for.threads)
     runs, total = times_run(kernel), measured.seconds.get(function)
     seconds = total / runs if total is not None and runs else None
     work = KernelWork(flops(kernel), bytes_read(kernel) + bytes_written(kernel))
-    others = _alternatives(cost, plan, options.threads) if asked in (function, kernel.label.data) else ()
+    others = _alternatives(cost, plan, asked_for.threads) if asked in (function, kernel.label.data) else ()
     return KernelExplanation(
         function=function,
         label=kernel.label.data,
@@ -134,7 +135,7 @@ def _explain(
         measured_seconds=seconds,
         rate=None if seconds is None else KernelRate.of(work, seconds, measured.machine),
         runs=runs,
-        predicted_share_of_peak=_share_of_peak(work.flops, prediction, target, options.threads),
+        predicted_share_of_peak=_share_of_peak(work.flops, prediction, target, asked_for.threads),
         alternatives=others,
     )
 

@@ -23,7 +23,7 @@ def kernels_by_call(model: str, options: CompileOptions) -> Sequence[Sequence[Ke
         if step.name == "convert-gk-to-loop":
             found.extend(kernel_summaries(module))
 
-    module = compile_model(model, options, "loop", after_step=collect).module
+    module = compile_model(model, options, after_step=collect).module
     counts = {op.sym_name.data: calls_of(op) for op in module.ops if isinstance(op, func.FuncOp)}
     kernels = iter(found)
     calls = (op.callee.string_value() for op in entry_function(module).walk() if isinstance(op, func.CallOp))

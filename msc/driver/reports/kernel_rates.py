@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import cast
 
 from msc.driver.options import CompileOptions
-from msc.driver.passes.stages import stage_of_file
 from msc.runtime.machine import Roofline, machine_from_json
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.files import read_source
@@ -68,10 +67,13 @@ def kernel_work(model: str, options: CompileOptions) -> tuple[KernelWork, ...]:
 
     A function that was made of a loop does the work of all runs of the kernels in it.
     """
-    stage = stage_of_file(model)
-    if model.endswith(".so") or (options.start or (stage.name if stage else "")) == "loop":
+    if model.endswith(".so"):
         return ()
+    from msc.driver.models.reading_models import stage_of_model
     from msc.driver.reports.kernel_calls import kernels_by_call
+
+    if not stage_of_model(model, options.backend.table, options.start).holds_tensors:
+        return ()
 
     return tuple(
         _together([KernelWork(s.flops, s.bytes_read + s.bytes_written, s.runs) for s in kernels])

@@ -14,25 +14,25 @@ from itertools import islice
 
 from xdsl.dialects.builtin import SymbolRefAttr
 
-from msc.analysis.kernel_model import kernel_model
+from msc.analysis.kernel_model import kernel_dependences, kernel_model
+from msc.analysis.target import target_of
 from msc.dialects.gk import KernelOp
 from msc.dialects.gk.attributes import GK_FUNCTION
 from msc.driver.compile import Compilation, compile_model
 from msc.driver.interruptions import Ended
 from msc.driver.models.interpretation import input_tensors
 from msc.driver.models.model_inputs import choose_inputs
+from msc.driver.models.target import with_target
 from msc.driver.options import CompileOptions
 from msc.driver.reports.benchmark import Workload, kernel_times
 from msc.driver.reports.kernel_records import KernelRecord, record_kernels
 from msc.driver.tuner.variants import Subject, VariantTime, time_each
-from msc.poly.dependences import dependences
 from msc.poly.plan import Plan, to_lines
 from msc.schedule.neighbours import Neighbourhood
 from msc.schedule.prediction import predict
 from msc.schedule.schedule_kernels import ScheduleKernels, plan_of
 from msc.schedule.tuned_plans import TunedPlan, TuningFile, kernel_key, target_text
 from msc.support.wording import counted
-from msc.targets.catalogue import machine_named
 from msc.targets.machine import Machine
 
 MARGIN = 0.02
@@ -129,9 +129,9 @@ def tune(model: str, options: CompileOptions, workload: Workload, budget: float,
     report(f"{counted(len(started), 'kernel')} to tune")
     try:
         tried = _spend(started, budget, report)
-        found = [entry for search in started if (entry := _entry(search, plain, report)) is not None]
+        found = [entry for search in started if (entry := _entry(search, report)) is not None]
     except Ended as ended:
-        won = [_tuned(search, plain, *search.measured) for search in started if search.best != search.start]
+        won = [_tuned(search, *search.measured) for search in started if search.best != search.start]
         return Search(TuningFile(tuple(won)), ended)
     report(f"{counted(tried, 'schedule')} tried, {counted(len(found), 'kernel')} faster")
     return Search(TuningFile(tuple(found)))
@@ -150,30 +150,33 @@ def _spend(searches: Sequence[KernelSearch], budget: float, report: Report) -> i
     return tried
 
 
-def _entry(search: KernelSearch, options: CompileOptions, report: Report) -> TunedPlan | None:
+def _entry(search: KernelSearch, report: Report) -> TunedPlan | None:
     times = search.confirmed()
     if times is None:
         return None
     before, after = (round(t.microseconds, 3) for t in times)
     kept = times[1].ratio <= 1 - MARGIN
     report(f"{search.label}: {before:.2f} us became {after:.2f} us{'' if kept else ', which is no gain'}")
-    return _tuned(search, options, before, after) if kept else None
+    return _tuned(search, before, after) if kept else None
 
 
-def _tuned(search: KernelSearch, options: CompileOptions, before: float, after: float) -> TunedPlan:
-    target, lines = target_text(machine_named(options.march)), tuple(to_lines(search.best))
-    return TunedPlan(search.label, search.key, target, options.threads, round(before, 3), round(after, 3), lines)
+def _tuned(search: KernelSearch, before: float, after: float) -> TunedPlan:
+    around, lines = search.neighbourhood, tuple(to_lines(search.best))
+    target = target_text(around.target)
+    return TunedPlan(search.label, search.key, target, around.threads, round(before, 3), round(after, 3), lines)
 
 
 def searches(model: str, options: CompileOptions, workload: Workload) -> list[KernelSearch]:
     """One search a distinct kernel that has a share of the model's time, longest first. Raises as `tune`."""
     compilation = compile_model(model, options, "gk")
+    options = with_target(options, compilation.module)
     kernels = [op for op in compilation.module.walk() if isinstance(op, KernelOp)]
-    target = machine_named(options.march)
-    keys = [kernel_key(kernel, target, options.threads) for kernel in kernels]
+    asked = target_of(compilation.module)
+    target = asked.machine
+    keys = [kernel_key(kernel, target, asked.threads) for kernel in kernels]
     for kernel, key in zip(kernels, keys, strict=True):
         kernel.attributes[GK_FUNCTION] = SymbolRefAttr(key)
-    ScheduleKernels(options.march, options.threads).apply(compilation.model.context, compilation.module)
+    ScheduleKernels().apply(compilation.model.context, compilation.module)
     records = _records(compilation, workload)
     seconds = _seconds_by_key(model, options, workload, keys, kernels, target)
     chosen = dict(zip(keys, kernels, strict=True))
@@ -188,7 +191,7 @@ def searches(model: str, options: CompileOptions, workload: Workload) -> list[Ke
 
 def _search(key: str, kernel: KernelOp, subject: Subject, target: Machine, seconds: float) -> KernelSearch:
     kernel_of_subject = kernel_model(kernel)
-    neighbourhood = Neighbourhood(kernel_of_subject, dependences(kernel_of_subject), target, subject.options.threads)
+    neighbourhood = Neighbourhood(kernel_of_subject, kernel_dependences(kernel), target, target_of(kernel).threads)
     return KernelSearch(key, kernel.label.data, subject, neighbourhood, plan_of(kernel), seconds)
 
 
@@ -210,7 +213,7 @@ def _seconds_by_key(
     """Seconds of the model in each distinct kernel: measured; in branches, where calls do not match, predicted."""
     times = [t.seconds for t in kernel_times(model, options, workload) if t.name != "copy"]
     if len(times) != len(keys):
-        cycles = [predict(kernel_model(k), plan_of(k), target, options.threads).cycles for k in kernels]
+        cycles = [predict(kernel_model(k), plan_of(k), target, target_of(k).threads).cycles for k in kernels]
         times = [c * 1e-9 for c in cycles]
     totals = dict.fromkeys(keys, 0.0)
     for key, seconds in zip(keys, times, strict=True):

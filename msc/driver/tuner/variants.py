@@ -26,7 +26,6 @@ from msc.driver.models.model_outputs import Tolerance
 from msc.driver.models.reading_models import Model
 from msc.driver.options import CompileOptions
 from msc.driver.passes.registry import new_context
-from msc.driver.passes.stages import STAGE
 from msc.driver.reports.kernel_records import KernelRecord, aligned
 from msc.ir.entry import ENTRY
 from msc.poly.plan import Plan, to_lines
@@ -78,7 +77,9 @@ def time_plans(subject: Subject, plans: Sequence[Plan], seconds: float) -> list[
 def _library(subject: Subject, plans: Sequence[Plan], folder: Path) -> Path:
     options = replace(subject.options, profile=True, tuned=None, name="variants", start=None)
     module = variants_module(subject.kernel, plans)
-    compilation = compile_read(Model("variants", module, STAGE["gk"], folder, {}, new_context()), options)
+    compilation = compile_read(
+        Model("variants", module, options.backend.table["gk"], folder, {}, new_context()), options
+    )
     program = generate_c(compilation)
     return build(program, {}, "so", folder / "variants.so", BuildOptions())
 

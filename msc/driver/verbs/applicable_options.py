@@ -6,11 +6,12 @@ what acts before it; an artifact is past everything.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from msc.driver.passes.stages import IR_STAGES, STAGE, Stage, stage_of_file
-from msc.driver.passes.switches import SWITCHES
+from msc.backends.backend import Backend
+from msc.backends.registry import DEFAULT, find_backend
+from msc.backends.stage import COMMON, GRAPH, Stage
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.streams import is_stream
 
@@ -26,87 +27,99 @@ class Acts:
     making: Collection[str] = ()
 
 
-def _stages_with(text: str) -> tuple[str, ...]:
-    return tuple(stage.name for stage in IR_STAGES if any(text in spec for spec in stage.passes))
-
-
 _MODELS = (IR, ONNX)
-ACTS: Mapping[str, Acts] = {
-    "--target": Acts(_MODELS),
-    "--march": Acts(making=(*_stages_with("$march"), C)),
-    "--threads": Acts(making=(*_stages_with("$threads"), C)),
-    "--dim": Acts(_MODELS),
-    "--input-value": Acts((ONNX,)),
-    "--max-memory": Acts(making=("opt", "gk", C)),
-    "--weights": Acts((IR,)),
-    "--tuned": Acts(making=_stages_with("$tuned")),
-    "--without": Acts(_MODELS),
-    "--no-winograd": Acts(making=("gk",)),
-    "--flush-subnormals": Acts(making=(C,)),
-    "--from": Acts((IR,)),
-    "--no-cache": Acts(_MODELS),
-    "--name": Acts(making=(C,)),
-    "--profile": Acts(making=(C,)),
-    "--save-temps": Acts(making=(C,)),
-}
-"""Every option that verbs on a MODEL share. `--without` is judged by the passes of each name."""
 
 
-def check_applicable(given: Collection[str], model: str, stage: Stage | None, without: Collection[str] = ()) -> None:
+def acts(backend: Backend) -> Mapping[str, Acts]:
+    """Every option that verbs on a MODEL share. `--without` is judged by the passes of each name."""
+    for_the_target = tuple(stage.name for stage in backend.table.ir if stage not in COMMON)
+    return {
+        "--target": Acts(_MODELS),
+        "--march": Acts(making=(*for_the_target, C)),
+        "--threads": Acts(making=(*for_the_target, C)),
+        "--dim": Acts(_MODELS),
+        "--input-value": Acts((ONNX,)),
+        "--max-memory": Acts(making=("opt", "gk", C)),
+        "--weights": Acts((IR,)),
+        "--tuned": Acts(making=_stages_with("apply-tuning", backend)),
+        "--without": Acts(_MODELS),
+        "--no-winograd": Acts(making=_stages_with("winograd", backend)),
+        "--flush-subnormals": Acts(making=(C,)),
+        "--from": Acts((IR,)),
+        "--no-cache": Acts(_MODELS),
+        "--name": Acts(making=(C,)),
+        "--profile": Acts(making=(C,)),
+        "--save-temps": Acts(making=(C,)),
+    }
+
+
+def _stages_with(name: str, backend: Backend) -> tuple[str, ...]:
+    return tuple(stage.name for stage in backend.table.ir if stage.has(name))
+
+
+def check_applicable(
+    given: Collection[str],
+    model: str,
+    stage: Stage | None,
+    without: Collection[str] = (),
+    backend: Backend | None = None,
+) -> None:
     """Raises one MscError with an MSC0014 for each option that has no effect.
 
     `given` are options as a person writes them, `stage` is where the model comes in: None for an artifact.
     """
     kind = ARTIFACT if stage is None else ONNX if model.endswith(".onnx") and stage.name == "graph" else IR
-    left = _made_after(stage)
-    idle = [option for option in given if not _acts(ACTS[option], kind, left)]
-    problems = [_idle(option, model, kind, stage) for option in idle]
+    backend = find_backend(DEFAULT) if backend is None else backend
+    left, known = _made_after(stage, backend), acts(backend)
+    idle = [option for option in given if option in known and not _acts(known[option], kind, left)]
+    problems = [_idle(option, model, kind, stage, known.get(option)) for option in idle]
     if stage is not None:
-        late = [name for name in without if name in SWITCHES and not _switch_acts(name, left)]
-        problems += [_idle(f"--without {name}", model, kind, stage) for name in late]
+        late = [name for name in without if not _switch_acts(name, left, backend)]
+        problems += [_idle(f"--without {name}", model, kind, stage, None) for name in late]
     if problems:
         raise MscError(*problems)
 
 
-def idle_options(given: Collection[str], last: str) -> list[str]:
+def idle_options(given: Collection[str], last: str, backend: Backend | None = None) -> list[str]:
     """The options that act only on what is made after the stage `last`."""
-    made = (*(s.name for s in IR_STAGES[: IR_STAGES.index(STAGE[last]) + 1]),) if last != C else None
-    known = [(option, ACTS[option]) for option in given if option in ACTS]
+    backend = find_backend(DEFAULT) if backend is None else backend
+    ir, all_acts = [stage.name for stage in backend.table.ir], acts(backend)
+    made = ir[: ir.index(last) + 1] if last != C else None
+    known = [(option, all_acts[option]) for option in given if option in all_acts]
     return [
         option
-        for option, acts in known
-        if made is not None and not acts.reading and not any(stage in made for stage in acts.making)
+        for option, does in known
+        if made is not None and not does.reading and not any(stage in made for stage in does.making)
     ]
 
 
-def stage_at_start(model: str, start: str | None) -> Stage | None:
+def stage_at_start(model: str, start: str | None, backend: Backend | None = None) -> Stage | None:
     """The stage at which a model comes in; None where that is not known, of which its reader tells."""
+    table = (find_backend(DEFAULT) if backend is None else backend).table
     if start is not None:
-        return STAGE.get(start) if STAGE.get(start) in IR_STAGES else None
-    return STAGE["graph"] if model.endswith(".onnx") or is_stream(model) else stage_of_file(model)
+        found = table.named(start)
+        return found if found in table.ir else None
+    return GRAPH if model.endswith(".onnx") or is_stream(model) else table.of_file(model)
 
 
-def _acts(acts: Acts, kind: str, left: Collection[str]) -> bool:
-    return kind in acts.reading or any(stage in left for stage in acts.making)
+def _acts(does: Acts, kind: str, left: Collection[str]) -> bool:
+    return kind in does.reading or any(stage in left for stage in does.making)
 
 
-def _made_after(stage: Stage | None) -> list[str]:
+def _made_after(stage: Stage | None, backend: Backend) -> list[str]:
     """What is still to be made of a model at a stage."""
-    return [] if stage is None else [*(s.name for s in IR_STAGES[IR_STAGES.index(stage) + 1 :]), C]
+    return [] if stage is None else [*(s.name for s in backend.table.after(stage)), C]
 
 
-def _switch_acts(name: str, left: Collection[str]) -> bool:
-    return any(SWITCHES[name].passes in _passes(STAGE[stage]) for stage in left if stage != C)
+def _switch_acts(name: str, left: Collection[str], backend: Backend) -> bool:
+    switch = backend.all_switches.get(name)
+    return switch is None or any(backend.table[stage].has(switch.pass_name) for stage in left if stage != C)
 
 
-def _passes(stage: Stage) -> Iterator[str]:
-    return (spec.partition("{")[0] for spec in stage.passes)
-
-
-def _idle(option: str, model: str, kind: str, stage: Stage | None) -> Diagnostic:
+def _idle(option: str, model: str, kind: str, stage: Stage | None, does: Acts | None) -> Diagnostic:
     if stage is None:
         reason = f"'{model}' is taken as it is, nothing is compiled"
-    elif kind in ACTS.get(option, Acts()).reading or option not in ("--input-value", "--weights", "--from"):
+    elif (does is not None and kind in does.reading) or option not in ("--input-value", "--weights", "--from"):
         reason = f"'{model}' is at stage '{stage.name}', which is past what the option acts on"
     else:
         reason = f"it is not for {kind}"

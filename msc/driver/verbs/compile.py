@@ -70,9 +70,9 @@ def command(
 
     if out is None and sys.stdout is not None and sys.stdout.isatty():
         raise click.UsageError("a terminal is no place for hundreds of lines; -o FILE names a file, -o - means it")
-    output = choose_output(emit, out, stop_after)
+    output = choose_output(emit, out, stop_after, options.backend)
     last = output.form if output.form == output.last_stage else C
-    for option in idle_options(given_options(click.get_current_context()), last):
+    for option in idle_options(given_options(click.get_current_context()), last, options.backend):
         click.echo(f"note: {option} changes nothing up to stage '{last}'", err=True)
     reporting = Reporting(frozenset(print_ir_after), _folder(dump_stages), verify_each, _path(save_temps), force)
     _compile(model, output, replace(options, name=name, profile=profile), reporting, timing, not no_cache)

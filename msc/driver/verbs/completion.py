@@ -53,38 +53,46 @@ def words_or_files(words: Callable[[], Iterable[str]]) -> Completion:
 
 
 def marches() -> Sequence[str]:
-    """Machines."""
-    from msc.targets.catalogue import machine_names
+    """Machines of all back ends."""
+    from msc.backends.registry import found_backends
 
-    return machine_names()
+    return [machine for backend in found_backends() for machine in backend.machines()]
+
+
+def targets() -> Sequence[str]:
+    """Back ends."""
+    from msc.backends.registry import backend_names
+
+    return backend_names()
 
 
 def forms() -> Sequence[str]:
     """Forms of an output."""
-    from msc.driver.artifacts.forms import FORMS
+    from msc.backends.registry import found_backends
+    from msc.driver.artifacts.forms import forms_of
 
-    return FORMS
+    return list(dict.fromkeys(form for backend in found_backends() for form in forms_of(backend)))
 
 
 def stages() -> Sequence[str]:
     """Stages that are text."""
-    from msc.driver.passes.stages import IR_STAGES
+    from msc.backends.registry import found_backends
 
-    return [stage.name for stage in IR_STAGES]
+    return list(dict.fromkeys(stage.name for backend in found_backends() for stage in backend.table.ir))
 
 
 def switches() -> Iterable[str]:
     """Optimisations."""
-    from msc.driver.passes.switches import SWITCHES
+    from msc.backends.registry import found_backends
 
-    return SWITCHES
+    return list(dict.fromkeys(name for backend in found_backends() for name in backend.all_switches))
 
 
 def passes() -> Iterable[str]:
     """Passes."""
-    from msc.driver.passes.registry import PASSES
+    from msc.driver.passes.registry import all_passes
 
-    return PASSES
+    return all_passes()
 
 
 def subjects() -> Iterable[str]:

@@ -9,9 +9,21 @@ from typing import TypeVar
 
 import click
 
+from msc.backends.backend import Backend
+from msc.backends.registry import DEFAULT, find_backend
 from msc.driver.options import CompileOptions, Dim, parse_size
 from msc.driver.verbs.cell_options import with_cells
-from msc.driver.verbs.completion import files, folders, marches, one_of, several_of, stages, switches, words_or_files
+from msc.driver.verbs.completion import (
+    files,
+    folders,
+    marches,
+    one_of,
+    several_of,
+    stages,
+    switches,
+    targets,
+    words_or_files,
+)
 from msc.support.diagnostics import Diagnostic, MscError
 
 R = TypeVar("R")
@@ -19,21 +31,24 @@ R = TypeVar("R")
 _OPTIONS = (
     click.option(
         "--target",
-        default="cpu",
+        default=DEFAULT,
         show_default=True,
         metavar="NAME",
-        help="What to compile for.",
-        shell_complete=one_of(lambda: ("cpu",)),
+        help="The back end to compile for.",
+        shell_complete=one_of(targets),
     ),
     click.option(
         "--march",
-        default="native",
-        show_default=True,
-        metavar="CPU",
-        help="e.g. native, x86-64-v3, or FILE.toml.",
+        metavar="MACHINE",
+        help="e.g. native, x86-64-v3, or FILE.toml [default: as the stage file says; native].",
         shell_complete=words_or_files(marches),
     ),
-    click.option("--threads", default=1, show_default=True, metavar="N", help="Threads of a call; 0: one a processor."),
+    click.option(
+        "--threads",
+        type=int,
+        metavar="N",
+        help="Threads of a call; 0: one a processor [default: as the stage file says; 1].",
+    ),
     click.option(
         "--dim",
         "dims",
@@ -80,8 +95,8 @@ def with_compile_options(function: Callable[..., R]) -> Callable[..., R]:
     def collected(
         *args: object,
         target: str,
-        march: str,
-        threads: int,
+        march: str | None,
+        threads: int | None,
         dims: tuple[str, ...],
         input_values: tuple[str, ...],
         max_memory: str,
@@ -95,7 +110,7 @@ def with_compile_options(function: Callable[..., R]) -> Callable[..., R]:
     ) -> R:
         folder = Path(weights) if weights is not None else None
         named = tuple(without.split(",")) if without else ()
-        _check_given(rest, start, named)
+        _check_given(rest, start, named, find_backend(target))
         options = CompileOptions(
             target,
             march,
@@ -127,18 +142,18 @@ def given_options(context: click.Context) -> list[str]:
 _MODEL_ARGUMENTS = ("model", "file", "subject")
 
 
-def _check_given(arguments: Mapping[str, object], start: str | None, without: Sequence[str]) -> None:
+def _check_given(arguments: Mapping[str, object], start: str | None, without: Sequence[str], backend: Backend) -> None:
     """Raises MSC0014 for options that do nothing for the model."""
-    from msc.driver.verbs.applicable_options import ACTS, check_applicable, stage_at_start
+    from msc.driver.verbs.applicable_options import check_applicable, stage_at_start
 
     context = click.get_current_context()
     model = next((str(arguments[name]) for name in _MODEL_ARGUMENTS if arguments.get(name) is not None), None)
     if model is None:
         return
     compiled = model.endswith((".so", ".safetensors")) and context.info_name in ("run", "bench", "inspect")
-    stage = None if compiled else stage_at_start(model, start)
+    stage = None if compiled else stage_at_start(model, start, backend)
     if compiled or stage is not None:
-        check_applicable([option for option in given_options(context) if option in ACTS], model, stage, without)
+        check_applicable(given_options(context), model, stage, without, backend)
 
 
 def parse_input_values(texts: Sequence[str]) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import NoReturn
 import click
 
 from msc.driver.verbs.cell_options import with_cells
-from msc.driver.verbs.completion import files, passes, several_of
+from msc.driver.verbs.completion import files, marches, one_of, passes, several_of, targets
 from msc.driver.verbs.verb import Verb
 
 
@@ -30,6 +30,9 @@ from msc.driver.verbs.verb import Verb
 @click.option("--verify-each/--no-verify-each", default=True, help="Verify after reading and after every pass.")
 @click.option("--split-input-file", is_flag=True, help="Modules are separated by lines '// -----'.")
 @click.option("--verify-diagnostics", is_flag=True, help="Print errors among the results and exit 0, for tests.")
+@click.option("--target", metavar="NAME", help="The back end that the module is for.", shell_complete=one_of(targets))
+@click.option("--march", metavar="MACHINE", help="The machine that it is for.", shell_complete=one_of(marches))
+@click.option("--threads", type=click.IntRange(0, 1024), metavar="N", help="How many threads share a kernel.")
 @click.option("--show-passes", is_flag=True, help="List the passes with their options.")
 @click.option("--show-dialects", is_flag=True, help="List the dialects.")
 @with_cells
@@ -44,6 +47,9 @@ def command(
     verify_each: bool,
     split_input_file: bool,
     verify_diagnostics: bool,
+    target: str | None,
+    march: str | None,
+    threads: int | None,
     show_passes: bool,
     show_dialects: bool,
 ) -> None:
@@ -60,7 +66,16 @@ def command(
     from msc.support.outputs import Guard
 
     options = OptOptions(
-        pipeline, generic, debuginfo, verify_each, frozenset(print_ir_after), split_input_file, verify_diagnostics
+        pipeline,
+        generic,
+        debuginfo,
+        verify_each,
+        frozenset(print_ir_after),
+        split_input_file,
+        verify_diagnostics,
+        target,
+        march,
+        threads,
     )
     guard = Guard((Path(file),), force)
     if output is not None and output != "-":
@@ -69,9 +84,9 @@ def command(
 
 
 def _listing(passes: bool) -> str:
-    from msc.driver.passes.registry import DIALECTS, PASSES
+    from msc.driver.passes.registry import DIALECTS, all_passes
 
-    return "\n".join(map(_pass_line, sorted(PASSES)) if passes else sorted(DIALECTS))
+    return "\n".join(map(_pass_line, sorted(all_passes())) if passes else sorted(DIALECTS))
 
 
 def _pass_line(name: str) -> str:

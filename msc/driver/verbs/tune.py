@@ -49,7 +49,7 @@ def command(
 
     if options.tuned is not None:
         raise MscError(Diagnostic("MSC0014", "--tuned has no effect here: the search begins at msc's own choice"))
-    path = Path(out) if out is not None else Path(f"{stem_of(model)}.tune.json")
+    path = Path(out) if out is not None else Path(f"{stem_of(model, options.backend)}.tune.json")
     workload = Workload(read_values(inputs), seed, warm_up=3, seconds=0.2)
     seconds, search = parse_duration(budget), None
     try:

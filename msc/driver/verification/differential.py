@@ -14,6 +14,7 @@ from xdsl.utils.hints import isa
 from msc.analysis.flops import flops
 from msc.dialects.arrays import Array
 from msc.dialects.loop.attributes import LOOP_ORIGIN
+from msc.dialects.ms.target import set_target
 from msc.driver.artifacts.model_on_call import made_for
 from msc.driver.compile import Compilation, Step, compile_model, generate_c
 from msc.driver.models.entry import entry_function
@@ -21,6 +22,7 @@ from msc.driver.models.interpretation import input_tensors
 from msc.driver.models.model_inputs import Value, choose_inputs
 from msc.driver.models.model_outputs import Tolerance, largest_error
 from msc.driver.models.reading_models import Model, read_model
+from msc.driver.models.target import target_for
 from msc.driver.options import CompileOptions
 from msc.driver.passes.ir_dump import format_module
 from msc.driver.reports.kernel_records import KernelRecord, c_names, kernel_function, record_kernels, run_kernel, takes
@@ -87,7 +89,7 @@ def verify_model(
     """
     (options, original), given = made_for(options, settings.given, lambda o: (o, read_model(reference or model, o)))
     settings = replace(settings, given=given)
-    if original.stage.name == "loop":
+    if not original.stage.holds_tensors:
         message = "verification needs a model before the loop stage, whose operations have a meaning"
         raise MscError(Diagnostic("MSC0006", message, help="--reference MODEL gives the graph that it comes from"))
     checks: list[Check] = []
@@ -116,6 +118,7 @@ class _Verification:
         self._expected = evaluate(
             original.module, self._inputs, self._weights, observer=self._reference.record, entry=entry
         )
+        set_target(original.module, target_for(original, options))
         self._text = format_module(original.module)
         self._work = 0
         self._records: tuple[KernelRecord, ...] = ()
@@ -127,7 +130,7 @@ class _Verification:
             start = read_model(model, self._options)
             self._text = ""
             step = Step(start.stage.name, "read", 0.0)
-            if start.stage.name == "loop":
+            if not start.stage.holds_tensors:
                 self._check_loops_of_kernels(step, start.module, reference)
             self._check_module(step, start.module)
         compilation = compile_model(model, self._options, after_step=self._after)

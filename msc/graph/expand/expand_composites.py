@@ -11,11 +11,13 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
+from msc.analysis.properties import BASIC_OPS, CONSTANTS_ARE_PARAMETERS, SHAPES_KNOWN, WEIGHTS_HOISTED
 from msc.dialects.ms.attributes import MS_ORIGIN
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.structure import ConstantOp
 from msc.graph.emitter import CompositeEmitter
 from msc.graph.expand.expanders import expander_of
+from msc.ir.contracts import Contract
 from msc.ir.rewriting import apply_patterns
 
 
@@ -32,6 +34,15 @@ class ExpandComposites(ModulePass):
     """
 
     name = "expand-composites"
+    contract = Contract(
+        requires=(SHAPES_KNOWN,),
+        ensures=(BASIC_OPS,),
+        breaks=(CONSTANTS_ARE_PARAMETERS, WEIGHTS_HOISTED),
+        runs_after={
+            "fold-batch-norm": "an expanded batch norm is not recognised",
+            "block-attention": "an expanded softmax is not recognised",
+        },
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         apply_patterns(op, [_Expand()], owner=self.name)

@@ -13,9 +13,11 @@ from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from msc.analysis.properties import SHAPES_KNOWN
 from msc.dialects.element_types import dtype_name
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.shapes import UNKNOWN, shape_of, tensor_type
+from msc.ir.contracts import Contract
 from msc.ir.errors import CodedVerifyException
 from msc.ir.locations import source_location
 from msc.ir.typed import is_tensor
@@ -35,6 +37,12 @@ class InferShapes(ModulePass):
     """
 
     name = "infer-shapes"
+    contract = Contract(
+        ensures=(SHAPES_KNOWN,),
+        runs_after={
+            "inline-calls": "a function has the shapes that it is called with",
+        },
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.ops:

@@ -13,6 +13,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
+from msc.analysis.properties import BASIC_OPS, CONSTANTS_ARE_PARAMETERS, UNCLUSTERED
 from msc.analysis.valid_extents import ValidExtents
 from msc.dialects.arrays import dense_array
 from msc.dialects.ms.arithmetic import AddOp, MulOp
@@ -24,6 +25,7 @@ from msc.graph.shapes.open_moves import with_computed_indices
 from msc.graph.shapes.size_comparison import Comparison, Differing, Sample, differs
 from msc.graph.shapes.size_expressions import Linear, linear, product
 from msc.graph.shapes.size_numbers import numbers_of, of_sizes
+from msc.ir.contracts import Contract
 from msc.ir.entry import entries, find_entry
 from msc.ir.locations import source_location
 from msc.ir.typed import static_shape
@@ -44,6 +46,7 @@ class LiftSizes(ModulePass):
     """
 
     name = "lift-sizes"
+    contract = Contract(requires=(BASIC_OPS, UNCLUSTERED), breaks=(CONSTANTS_ARE_PARAMETERS,))
     samples: tuple[Sample, ...] = field(default=(), repr=False)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -10,6 +10,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
+from msc.analysis.properties import CONSTANTS_ARE_PARAMETERS
 from msc.dialects.arrays import dense_array, tensor_dtype
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.constants import constant_of
@@ -20,6 +21,7 @@ from msc.dialects.ms.structure import INLINE_CONSTANT_BYTES, ConstantOp
 from msc.graph.emitter import Emitter
 from msc.graph.simplify.simplifications import simplifications_of
 from msc.interp import evaluate_op
+from msc.ir.contracts import Contract
 from msc.ir.rewriting import apply_patterns
 from msc.ir.typed import is_tensor
 from msc.support.diagnostics import MscError
@@ -37,6 +39,14 @@ class CanonicalizeMs(ModulePass):
     """
 
     name = "canonicalize-ms"
+    contract = Contract(
+        breaks=(CONSTANTS_ARE_PARAMETERS,),
+        runs_after={
+            "infer-shapes": "rules read sizes",
+            "fold-batch-norm": "folding leaves operations on parameters",
+            "expand-composites": "expansions leave neutral elements and views of views",
+        },
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         apply_patterns(op, [_Fold(), _ImplicitBroadcast(), _Simplify()], owner=self.name)

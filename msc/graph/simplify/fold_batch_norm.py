@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from msc.analysis.constancy import is_constant
+from msc.analysis.properties import WEIGHTS_HOISTED
 from msc.dialects.ms.arithmetic import AddOp, MulOp
 from msc.dialects.ms.convolution import WeightedWindowOp
 from msc.dialects.ms.linear import DenseOp
@@ -19,6 +20,7 @@ from msc.dialects.ms.properties import PlainValue
 from msc.dialects.ms.transposed_convolution import TransposedConvolutionOp
 from msc.graph.emitter import CompositeEmitter, Emitter
 from msc.graph.expand.expanders.normalisation import scale_and_shift
+from msc.ir.contracts import Contract
 from msc.ir.rewriting import apply_patterns
 
 
@@ -35,6 +37,7 @@ class FoldBatchNorm(ModulePass):
     """
 
     name = "fold-batch-norm"
+    contract = Contract(breaks=(WEIGHTS_HOISTED,))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         apply_patterns(op, [_Fold()], owner=self.name)

@@ -11,11 +11,13 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
 from msc.analysis.constancy import is_constant
+from msc.analysis.properties import BASIC_OPS, SHAPES_KNOWN
 from msc.dialects.ms.attributes import MS_ORIGIN
 from msc.dialects.ms.base import MsOp, ViewOp
 from msc.dialects.ms.elementwise import ElementwiseOp, SelectOp
 from msc.dialects.ms.shapes import Shape, known, shape_of
 from msc.dialects.ms.views import ReshapeOp
+from msc.ir.contracts import Contract
 from msc.ir.typed import tensor_type
 
 
@@ -31,6 +33,7 @@ class SinkViews(ModulePass):
     """
 
     name = "sink-views"
+    contract = Contract(requires=(SHAPES_KNOWN, BASIC_OPS))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.ops:

@@ -12,9 +12,10 @@ from xdsl.passes import ModulePass
 from xdsl.traits import is_side_effect_free
 from xdsl.transforms.loop_invariant_code_motion import can_be_hoisted
 
+from msc.analysis.constancy import is_generated
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.movement import BroadcastToOp, TileOp
-from msc.graph.weights.parameters import is_generated
+from msc.ir.contracts import Contract
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,12 @@ class HoistInvariants(ModulePass):
     """
 
     name = "hoist-invariants"
+    contract = Contract(
+        runs_after={
+            "block-attention": "the keys and values of a head are packed once for all its blocks",
+            "pack-operands": "an operand that a loop does not change is packed before the loop",
+        },
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for loop in reversed([inner for inner in op.walk() if isinstance(inner, ForOp | WhileOp)]):

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation, OpResult
 from xdsl.passes import ModulePass
 
 from msc.analysis.constancy import Constancy
-from msc.dialects.gk import KernelOp
-from msc.dialects.ms.base import MsOp
-from msc.dialects.ms.structure import GetParameterOp
-from msc.graph.weights.parameters import DerivedParameters, erase_unused, is_generated
+from msc.analysis.properties import WEIGHTS_HOISTED, constant_results
+from msc.graph.weights.parameters import DerivedParameters, erase_unused
+from msc.ir.contracts import Contract
 
 
 @dataclass(frozen=True)
@@ -31,26 +29,16 @@ class HoistParameters(ModulePass):
     """
 
     name = "hoist-parameters"
+    contract = Contract(ensures=(WEIGHTS_HOISTED,))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         derived, constancy = DerivedParameters(op), Constancy()
-        roots = [value for function in op.ops if isinstance(function, FuncOp) for value in _roots(function, constancy)]
+        roots = [
+            value
+            for function in op.ops
+            if isinstance(function, FuncOp)
+            for value in constant_results(function, constancy)
+        ]
         for value in roots:
             derived.replace(value)
         erase_unused(op)
-
-
-def _roots(function: FuncOp, constancy: Constancy) -> list[OpResult]:
-    """Constant values that something which is not constant uses, and that are worth storing."""
-    return [
-        result
-        for op in function.walk()
-        if isinstance(op, MsOp) and not isinstance(op, GetParameterOp) and not isinstance(op.parent_op(), KernelOp)
-        for result in op.results
-        if constancy.of(result) and not is_generated(result)
-        if any(_is_variable(use.operation, constancy) for use in result.uses)
-    ]
-
-
-def _is_variable(op: Operation, constancy: Constancy) -> bool:
-    return not isinstance(op, MsOp) or not all(constancy.of(result) for result in op.results)

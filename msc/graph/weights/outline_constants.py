@@ -9,11 +9,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
+from msc.analysis.properties import CONSTANTS_ARE_PARAMETERS, WEIGHTS_HOISTED, is_kept_in_kernels
 from msc.dialects.gk import KernelOp
-from msc.dialects.ms.base import BasicOp
-from msc.dialects.ms.constants import splat_of
 from msc.dialects.ms.structure import ConstantOp
 from msc.graph.weights.parameters import DerivedParameters, erase_unused
+from msc.ir.contracts import Contract
 
 
 @dataclass(frozen=True)
@@ -28,17 +28,12 @@ class OutlineConstants(ModulePass):
     """
 
     name = "outline-constants"
+    contract = Contract(ensures=(CONSTANTS_ARE_PARAMETERS,), breaks=(WEIGHTS_HOISTED,))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         derived = DerivedParameters(op)
         for function in (f for f in op.ops if isinstance(f, FuncOp)):
             for constant in [c for c in function.walk() if isinstance(c, ConstantOp)]:
-                if not isinstance(constant.parent_op(), KernelOp) and not _stays(constant):
+                if not isinstance(constant.parent_op(), KernelOp) and not is_kept_in_kernels(constant):
                     derived.replace(constant.result)
         erase_unused(op)
-
-
-def _stays(constant: ConstantOp) -> bool:
-    if splat_of(constant.result) is None:
-        return False
-    return all(isinstance(use.operation, BasicOp) for use in constant.result.uses)

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
 from msc.dialects.ms.attributes import MS_ORIGIN
 from msc.dialects.ms.base import MsOp
-from msc.dialects.ms.structure import ConstantOp, GetParameterOp, ParameterOp, YieldOp
+from msc.dialects.ms.structure import GetParameterOp, ParameterOp, YieldOp
 from msc.ir.locations import fused_location
 from msc.ir.typed import tensor_type
 
@@ -138,15 +138,3 @@ def _erase_unread_parameters(module: ModuleOp) -> None:
 
 def _reads(root: Operation) -> list[str]:
     return [op.symbol for op in root.walk() if isinstance(op, GetParameterOp)]
-
-
-def is_generated(value: SSAValue) -> bool:
-    """Whether kernels make a constant value themselves for less than reading it costs: splats and what repeats them."""
-    while isinstance(value, OpResult):
-        op = value.op
-        if isinstance(op, ConstantOp) or op.name == "ms.iota":
-            return True
-        if op.name not in ("ms.reshape", "ms.broadcast_to", "ms.expand_dims", "ms.tile"):
-            return False
-        value = op.operands[0]
-    return False

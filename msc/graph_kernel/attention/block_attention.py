@@ -12,6 +12,8 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from msc.analysis.properties import BASIC_OPS, CONSTANTS_ARE_PARAMETERS, SHAPES_KNOWN, UNCLUSTERED, WEIGHTS_HOISTED
+from msc.analysis.target import target_of
 from msc.dialects.ms.linear import MatrixProductOp
 from msc.dialects.ms.movement import ConcatOp, TransposeOp
 from msc.dialects.ms.slices import ExtractSliceOp, InsertSliceOp
@@ -23,7 +25,7 @@ from msc.graph_kernel.attention.attention import Attention, attention
 from msc.graph_kernel.attention.attention_blocks import Carried, Use, accumulator
 from msc.graph_kernel.attention.attention_operands import Part, is_turned_late, operand, parts
 from msc.graph_kernel.attention.visible_keys import VisibleKeys, columns
-from msc.targets.catalogue import machine_named
+from msc.ir.contracts import Contract
 from msc.targets.machine import Machine
 
 BLOCKS = (64, 80, 96, 48)
@@ -42,20 +44,21 @@ class BlockAttention(ModulePass):
     that ever exists of them. Where blocks do not divide the queries or keys, a smaller block follows. Where a mask is
     known before a call, the loops over keys leave out the blocks that it hides (`visible_keys`).
     Left alone: scores that fit the cache, fewer queries than a vector has lanes, and all where calls decide sizes.
-    Keeps: the meaning; the order of sums differs. Option: `target`, whose L2 decides. Run it before
-    `expand-composites`.
+    Keeps: the meaning; the order of sums differs. The target's L2 decides.
     """
 
     name = "block-attention"
-    target: str = "native"
+    contract = Contract(
+        requires=(SHAPES_KNOWN, UNCLUSTERED), breaks=(BASIC_OPS, CONSTANTS_ARE_PARAMETERS, WEIGHTS_HOISTED)
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = machine_named(self.target)
         if has_open_sizes(op):
             return
+        machine = target_of(op).machine
         for product in [o for o in op.walk() if isinstance(o, MatrixProductOp)]:
             found = attention(product)
-            if found is not None and _pays(found, target):
+            if found is not None and _pays(found, machine):
                 _Blocks(found).replace()
 
 

@@ -11,9 +11,11 @@ from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
 from msc.analysis.kernels import blocks_outside_kernels
+from msc.analysis.properties import BASIC_OPS, CONSTANTS_ARE_PARAMETERS, KERNELS, SHAPES_KNOWN, UNCLUSTERED
 from msc.graph_kernel.fusion.areas import Area, AreaGraph
 from msc.graph_kernel.fusion.fusion_rules import Limits, decide
 from msc.graph_kernel.fusion.kernel_building import build_kernels
+from msc.ir.contracts import Contract
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,18 @@ class ClusterKernels(ModulePass):
     """
 
     name = "cluster-kernels"
+    contract = Contract(
+        requires=(SHAPES_KNOWN, BASIC_OPS, CONSTANTS_ARE_PARAMETERS),
+        ensures=(KERNELS,),
+        breaks=(UNCLUSTERED,),
+        runs_after={
+            "block-products": "the body of its loop becomes a kernel",
+            "lift-sizes": "kernels copy constants, with what these are over the sizes",
+            "hoist-invariants": "a kernel would compute in every iteration what is the same in all of them",
+            "sink-views": "a view between two operations keeps them in two kernels",
+            "hoist-parameters": "a kernel would do its work on weights in every call",
+        },
+    )
     max_operations: int = 200
     max_reductions: int = 20
     fuse: bool = True

@@ -12,12 +12,14 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.hints import isa
 
 from msc.analysis.layout_views import INPUT_VIEWS
+from msc.analysis.properties import KERNELS, UNSCHEDULED
 from msc.dialects.gk import KernelOp
 from msc.dialects.gk.attributes import GK_REASONS
 from msc.dialects.ms.base import BasicOp
 from msc.dialects.ms.movement import TransposeOp
 from msc.dialects.ms.padding import PadOp
 from msc.dialects.ms.views import ReshapeOp
+from msc.ir.contracts import Contract
 from msc.ir.typed import static_shape
 
 
@@ -32,6 +34,12 @@ class FusePads(ModulePass):
     """
 
     name = "fuse-pads"
+    contract = Contract(
+        requires=(KERNELS, UNSCHEDULED),
+        runs_after={
+            "winograd": "its tiles may need a larger padding",
+        },
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in [k for k in op.walk() if isinstance(k, KernelOp)]:

@@ -12,6 +12,7 @@ from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from msc.analysis.kernels import blocks_outside_kernels
+from msc.analysis.properties import KERNELS, UNSCHEDULED, WEIGHTS_HOISTED
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.axis_transforms import TransformAxisOp
 from msc.dialects.ms.convolution import ConvolutionOp
@@ -23,6 +24,7 @@ from msc.dialects.ms.subpixel_convolution import SubpixelConvOp
 from msc.dialects.ms.views import ReshapeOp
 from msc.graph_kernel.layout.pointwise import runs_along_image
 from msc.graph_kernel.layout.stored_inputs import read_stored, transposition_kernel
+from msc.ir.contracts import Contract
 from msc.ir.typed import static_shape
 
 MANY_CHANNELS = 8
@@ -43,6 +45,14 @@ class AssignLayouts(ModulePass):
     """
 
     name = "assign-layouts"
+    contract = Contract(
+        requires=(KERNELS, UNSCHEDULED),
+        breaks=(WEIGHTS_HOISTED,),
+        runs_after={
+            "winograd": "its transformations are kernels that read and write images",
+            "fuse-pads": "a kernel is given its layout with its padding",
+        },
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.ops:

@@ -12,6 +12,8 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from msc.analysis.constancy import Constancy
+from msc.analysis.properties import KERNELS, UNSCHEDULED, WEIGHTS_HOISTED
+from msc.analysis.target import target_of
 from msc.cost.register_tiles import WIDE, keeps_wide_panel, panels, rows_kept, rows_stream, tile_rows
 from msc.dialects.element_types import BYTES
 from msc.dialects.gk import KernelOp
@@ -26,8 +28,8 @@ from msc.dialects.ms.views import ReshapeOp
 from msc.dialects.open_sizes import has_open_sizes
 from msc.graph_kernel.layout.pointwise import runs_along_image
 from msc.graph_kernel.layout.stored_inputs import moving_kernel, read_stored, transposition_kernel
+from msc.ir.contracts import Contract
 from msc.ir.typed import static_shape
-from msc.targets.catalogue import machine_named
 from msc.targets.machine import Machine
 
 ROWS_THAT_PAY = 32
@@ -73,26 +75,30 @@ class PackOperands(ModulePass):
     """Store the right operand of contractions as the micro-kernels read it: in panels of columns.
 
     Takes: kernels. Gives: the same kernels, in which the weights of convolutions lie output channels last and the
-    right operands of matrix products rows first, both cut into panels of the width of a register tile on `target`, the
+    right operands of matrix products rows first, both cut into panels of the width of a register tile, the
     last filled up with zeros; each is read through a view at the kernel's border. Weights are packed at compile time
     (`hoist-parameters` afterwards); others by a kernel in front, where enough rows use them. An `ms.identity` in the
     kernel itself, which its schedule makes a panel at a time, takes the place of that where a panel finds room beside
     the rows in L2, or no operand does, where rows of the caller's lie so that L1 keeps few of
     them, and where calls decide sizes: views cannot cut what they leave open. Keeps: the meaning, bit by bit.
-    Options: `target`, and `threads`, which share the panels.
+    The target's registers, caches and threads decide.
     """
 
     name = "pack-operands"
-    target: str = "native"
-    threads: int = 1
+    contract = Contract(
+        requires=(KERNELS, UNSCHEDULED),
+        breaks=(WEIGHTS_HOISTED,),
+        runs_after={
+            "winograd": "the transformed weights are operands of products",
+        },
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target, constancy = machine_named(self.target), Constancy()
-        threads = self.threads or target.cores
+        target, constancy = target_of(op), Constancy()
         for function in op.ops:
             if isinstance(function, FuncOp):
                 for kernel in [k for k in function.walk() if isinstance(k, KernelOp)]:
-                    _pack(kernel, target, threads, constancy)
+                    _pack(kernel, target.machine, target.team, constancy)
 
 
 def _pack(kernel: KernelOp, target: Machine, threads: int, constancy: Constancy) -> None:

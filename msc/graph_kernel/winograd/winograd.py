@@ -10,6 +10,8 @@ from xdsl.ir import BlockArgument
 from xdsl.passes import ModulePass
 
 from msc.analysis.constancy import is_constant
+from msc.analysis.properties import KERNELS, UNSCHEDULED, WEIGHTS_HOISTED
+from msc.analysis.target import Target, target_of
 from msc.dialects.element_types import BYTES
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.convolution import Conv2dOp
@@ -17,7 +19,7 @@ from msc.dialects.open_sizes import has_open_sizes
 from msc.graph_kernel.winograd.transforms import TAPS, TILES
 from msc.graph_kernel.winograd.winograd_cost import Sizes, cheapest_block, cheapest_tile
 from msc.graph_kernel.winograd.winograd_kernels import WinogradKernels
-from msc.targets.catalogue import machine_named
+from msc.ir.contracts import Contract
 
 
 @dataclass(frozen=True)
@@ -32,40 +34,38 @@ class Winograd(ModulePass):
     docs/numerics.md bounds.
     It works on a block of rows of tiles at a time where these stay in L2 (`gk.blocks`; `fuse-blocks`
     makes one function of the three), unless calls decide sizes.
-    Options: `target`, whose cost model chooses tiles of 2x2 or 4x4 results or none, and blocks for `threads` to share;
-    `tile` is one for all that can, `rows` of tiles (0: all) the block of all that they divide.
-    Run it after `cluster-kernels` and before `fuse-pads`.
+    A cost model of the target chooses tiles of 2x2 or 4x4 results or none, and blocks for its threads to share.
+    Options: `tile` is one for all that can, `rows` of tiles (0: all) the block of all that they divide.
     Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2015.
     """
 
     name = "winograd"
-    target: str = "native"
+    contract = Contract(requires=(KERNELS, UNSCHEDULED), breaks=(WEIGHTS_HOISTED,))
     tile: int = 0
     rows: int | None = None
-    threads: int = 1
 
     def __post_init__(self) -> None:
         if self.tile not in (0, *TILES):
             raise ValueError(f"tile is {self.tile}; it is 0 (by the cost model), {' or '.join(map(str, TILES))}")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        is_open = has_open_sizes(op)
+        is_open, target = has_open_sizes(op), target_of(op)
         for kernel in [k for k in op.walk() if isinstance(k, KernelOp)]:
             conv = _fitting_convolution(kernel)
-            tile = self._tile(conv) if conv is not None else None
+            tile = self._tile(conv, target) if conv is not None else None
             if conv is not None and tile is not None:
-                block = 0 if is_open else self._block(conv, tile)
-                lanes = machine_named(self.target).lanes(BYTES[conv.dtype(0)])
+                block = 0 if is_open else self._block(conv, tile, target)
+                lanes = target.machine.lanes(BYTES[conv.dtype(0)])
                 WinogradKernels(kernel, conv, tile, block, lanes).replace()
 
-    def _tile(self, conv: Conv2dOp) -> int | None:
-        return self.tile or cheapest_tile(Sizes.of(conv), machine_named(self.target))
+    def _tile(self, conv: Conv2dOp, target: Target) -> int | None:
+        return self.tile or cheapest_tile(Sizes.of(conv), target.machine)
 
-    def _block(self, conv: Conv2dOp, tile: int) -> int:
+    def _block(self, conv: Conv2dOp, tile: int, target: Target) -> int:
         """Rows of tiles in a block, 0 for all tiles in one."""
-        sizes, target = Sizes.of(conv), machine_named(self.target)
+        sizes = Sizes.of(conv)
         if self.rows is None:
-            return cheapest_block(sizes, tile, target, self.threads or target.cores)
+            return cheapest_block(sizes, tile, target.machine, target.team)
         return self.rows if self.rows and sizes.rows(tile) % self.rows == 0 else 0
 
 

@@ -17,7 +17,9 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from msc.analysis.index_ranges import index_range
+from msc.analysis.properties import KERNEL_FUNCTIONS, VECTORS
 from msc.dialects.loop import AccessOp, ForOp, LoadOp, LoopKind, StoreOp
+from msc.ir.contracts import Contract
 from msc.ir.typed import is_vector, memref_type, static_shape
 from msc.lowering.cpu.prefetch.prefetch_streams import copied
 from msc.lowering.cpu.vectorize.vector_reductions import splat, update_of
@@ -47,6 +49,12 @@ class BlockSums(ModulePass):
     """
 
     name = "block-sums"
+    contract = Contract(
+        requires=(KERNEL_FUNCTIONS, VECTORS),
+        runs_after={
+            "prefetch-streams": "streams are measured along whole loops",
+        },
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for loop in [loop for loop in op.walk() if isinstance(loop, ForOp)]:

@@ -69,10 +69,10 @@ CODES: tuple[Code, ...] = (
     ),
     Code(
         "MSC0414",
-        "no gradient",
-        "The pass `grad` met something that it cannot differentiate: a while loop that does not say how often it runs"
-        " at most (`ms.bound`), a loop whose number of iterations is not a constant, or an operation without a"
-        " derivative. `ms.stop_gradient` in front of it makes a constant of what it reads.",
+        "a pass lacks what it requires",
+        "Each pass says what it requires of a module. In this pipeline the module does not have it: the message names"
+        " what is missing and the passes that make it, the note the first operation in the way. `msc stages --passes`"
+        " shows what every pass requires, and in which order msc runs them.",
     ),
     Code(
         "MSC0415",

@@ -9,17 +9,19 @@ import pytest
 from safetensors.numpy import save
 from xdsl.dialects.func import CallOp
 
+from msc.backends.registry import find_backend
 from msc.dialects.gk import BLOCK_AXIS, KernelOp
 from msc.driver.compile import compile_model, compile_read, generate_c, stage_text
 from msc.driver.models.reading_models import read_model
 from msc.driver.options import CompileOptions
+from msc.driver.passes.instances import pass_instances
 from msc.driver.passes.pass_manager import PassManager
-from msc.driver.passes.pipeline import build_pipeline
-from msc.driver.passes.stages import STAGE
 from msc.interp import evaluate
 from msc.runtime.artifact import load
 from msc.runtime.build import BuildOptions, build
 from tests.unit.compiled.programs import QUICK
+
+TABLE = find_backend("cpu").table
 
 NETWORK = """builtin.module @net attributes {{ms.weights = "net.safetensors"}} {{
   ms.parameter @v : tensor<{a}x3x1x1xf32>
@@ -57,12 +59,9 @@ def network(folder: Path, a: int, b: int, h: int, w: int) -> Path:
 def with_tiles(model: Path, tile: int, march: str, rows: int = 0) -> Path:
     """The kernels of a model, as a stage file, with all convolutions in tiles of one size, in blocks of some rows."""
     compilation = compile_model(str(model), CompileOptions(march=march), stop_after="opt")
-    settings = {"march": march, "threads": 1, "tuned": ""}
-    usual = STAGE["gk"].pipeline(settings)
-    passes = [f"winograd{{tile={tile} rows={rows}}}" if text.startswith("winograd") else text for text in usual]
-    taken = compilation.model
-    PassManager(taken.context, taken.sources).run(taken.module, build_pipeline(",".join(passes)))
-    compilation.stage = STAGE["gk"]
+    taken, passes = compilation.model, pass_instances(TABLE["gk"].passes, {"winograd": {"tile": tile, "rows": rows}})
+    PassManager(taken.context, taken.sources).run(taken.module, passes)
+    compilation.stage = TABLE["gk"]
     path = model.with_suffix(".gk.mir")
     path.write_text(stage_text(compilation), encoding="utf-8")
     return path

@@ -5,11 +5,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from msc.backends.registry import find_backend
 from msc.driver.cli import command
 from msc.driver.models.reading_models import read_model
 from msc.driver.options import CompileOptions
-from msc.driver.passes.stages import stage_of_file
 from msc.support.diagnostics import MscError
+
+TABLE = find_backend("cpu").table
 
 
 @pytest.mark.parametrize("words", [["help"], ["help", "compile"], ["compile", "--help"]])
@@ -44,6 +46,6 @@ def test_a_model_that_is_not_there(model: Path) -> None:
 
 def test_mlir_is_mir() -> None:
     for name, stage in (("a.mlir", "graph"), ("a.gk.mlir", "gk")):
-        found = stage_of_file(name)
+        found = TABLE.of_file(name)
         assert found is not None
         assert found.name == stage

@@ -18,6 +18,7 @@ from xdsl.passes import ModulePass
 from msc.dialects.gk import GK
 from msc.dialects.ms import MS
 from msc.dialects.ms.structure import ParameterOp
+from msc.dialects.ms.target import TargetAttr, set_target
 from msc.interp import evaluate
 from msc.interp.inputs import arguments, declared
 from msc.ir.dominance import dominance_violations
@@ -46,6 +47,12 @@ def function(arguments_: str, body: str, parameters: str = "") -> ModuleOp:
     (main,) = (op for op in parse_module(context(), probe, "test.mir").ops if op.name == "func.func")
     result = next(op for op in reversed(list(main.walk())) if op.results).results[0].type
     return read(head + f"{result} {{\n{body}\nfunc.return %y : {result}\n}}\n}}")
+
+
+def for_machine(module: ModuleOp, machine: str, threads: int = 1) -> ModuleOp:
+    """A module that says what it is compiled for."""
+    set_target(module, TargetAttr.of("cpu", machine, threads))
+    return module
 
 
 def run(module: ModuleOp, *passes: ModulePass) -> ModuleOp:

@@ -10,7 +10,7 @@ from xdsl.dialects.scf import ForOp
 
 import msc
 from msc.graph_kernel.block_products import BlockProducts
-from tests.unit.graph_kernel.graphs import function, random_inputs, results, run
+from tests.unit.graph_kernel.graphs import for_machine, function, random_inputs, results, run
 
 TARGET = "x86-64-v3"
 """Its L2 of 512 KiB keeps 128 rows of 1024 elements."""
@@ -23,7 +23,9 @@ def product(rows: int, steps: int, columns: int, flags: str = "", dtype: str = "
 
 
 def loops(graph: tuple[str, str], threads: int = 1) -> int:
-    return sum(isinstance(op, ForOp) for op in run(function(*graph), BlockProducts(TARGET, threads)).walk())
+    return sum(
+        isinstance(op, ForOp) for op in run(for_machine(function(*graph), TARGET, threads), BlockProducts()).walk()
+    )
 
 
 @pytest.mark.parametrize(
@@ -34,7 +36,7 @@ def test_results_are_those_of_the_whole(rows: int, steps: int, columns: int) -> 
     assert loops(graph) == 1
     inputs = random_inputs(function(*graph))
     (whole,) = results(function(*graph), inputs)
-    (found,) = results(run(function(*graph), BlockProducts(TARGET)), inputs)
+    (found,) = results(run(for_machine(function(*graph), TARGET), BlockProducts()), inputs)
     np.testing.assert_allclose(found, whole, rtol=1e-5, atol=1e-5 * float(np.abs(whole).max()))
 
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from msc.backends.registry import find_backend
 from msc.driver.compile import compile_read
 from msc.driver.models.reading_models import Model
 from msc.driver.options import CompileOptions
 from msc.driver.passes.registry import new_context
-from msc.driver.passes.stages import STAGE
 from msc.driver.reports.benchmark import Workload
 from msc.driver.tuner.tuning import KernelSearch, searches
 from msc.driver.tuner.variants import time_plans, variants_module
@@ -17,6 +17,8 @@ from msc.poly.plan_fit import check_fit
 from msc.schedule.prediction import predict
 from msc.schedule.schedule_kernels import is_legal
 from msc.targets.catalogue import machine_named
+
+TABLE = find_backend("cpu").table
 
 MODELS = {
     "matmul": """func.func @main(%a: tensor<7x19xf32>, %b: tensor<19x37xf32>, %c: tensor<37xf32>) -> tensor<7x37xf32> {
@@ -105,7 +107,7 @@ def test_each_plan_is_built_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyP
     search = search_of("matmul", 1, tmp_path)
     plans = list(search.neighbourhood.of(search.start))[:4]
     module = variants_module(search.subject.kernel, plans)
-    model = Model("variants", module, STAGE["gk"], tmp_path, {}, new_context())
+    model = Model("variants", module, TABLE["gk"], tmp_path, {}, new_context())
     compilation = compile_read(model, search.subject.options)
     functions = [op for op in compilation.module.ops if "loop.schedule" in op.attributes]
     assert len(functions) == len(plans)

@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from msc.analysis.properties import BUFFERS, INLINED, KERNEL_FUNCTIONS, KERNELS, UNPLACED
 from msc.dialects.element_types import dtype_name
 from msc.dialects.gk import KernelOp, blocked_axes
 from msc.dialects.gk.attributes import GK_FUNCTION
@@ -33,6 +34,7 @@ from msc.dialects.ms.base import ViewOp
 from msc.dialects.ms.slices import ExtractSliceOp, InsertSliceOp
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp
 from msc.dialects.open_sizes import module_sizes, size_attributes
+from msc.ir.contracts import Contract
 from msc.ir.donation import RESULT, STATE, updates
 from msc.ir.entry import entries
 from msc.ir.typed import element_type, memref_type, static_shape, tensor_type
@@ -70,6 +72,7 @@ class Bufferize(ModulePass):
     """
 
     name = "bufferize"
+    contract = Contract(requires=(INLINED, KERNELS, KERNEL_FUNCTIONS), ensures=(BUFFERS, UNPLACED))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Bufferize the entry functions. Raises MSC0404 for an operation that the contract does not name."""

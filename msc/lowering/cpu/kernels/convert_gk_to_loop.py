@@ -13,9 +13,12 @@ from xdsl.passes import ModulePass
 from xdsl.utils.hints import isa
 
 from msc.analysis.kernel_model import kernel_model, output_positions, statement_operations
+from msc.analysis.properties import KERNEL_FUNCTIONS, SCHEDULED, VECTORS
+from msc.analysis.target import target_of
 from msc.dialects import gk
 from msc.dialects.gk.attributes import GK_FUNCTION, GK_SCHEDULE
 from msc.dialects.loop.attributes import LOOP_IN_PLACE, LOOP_ORIGIN, LOOP_OUTPUTS, LOOP_SCHEDULE, LOOP_TEMPORARIES
+from msc.ir.contracts import Contract
 from msc.ir.entry import entries
 from msc.ir.locations import source_location
 from msc.lowering.cpu.kernels.argument_names import ArgumentNames, shared_name
@@ -27,7 +30,6 @@ from msc.poly.plan import from_lines
 from msc.poly.tile_parts import tile_counts
 from msc.poly.tree import schedule_tree
 from msc.support.diagnostics import Diagnostic, MscError
-from msc.targets.catalogue import machine_named
 
 
 @dataclass(frozen=True)
@@ -35,16 +37,16 @@ class ConvertGkToLoop(ModulePass):
     """A function of loops over buffers for every kernel.
 
     Takes `gk.kernel`s with a schedule (`schedule-kernels`). isl turns each schedule tree into a loop nest, which
-    becomes a `func.func` of memrefs: inputs, outputs, temporaries; what is scratch and finds room on the stack of
-    `target` are local arrays. Kernels with the same function share one; `gk.function` on the kernel names it. The
+    becomes a `func.func` of memrefs: inputs, outputs, temporaries; what is scratch and finds room on the target's
+    stack are local arrays. Kernels with the same function share one; `gk.function` on the kernel names it. The
     kernels stay in place for `bufferize`, which replaces them by calls.
     """
 
     name = "convert-gk-to-loop"
-    target: str = "native"
+    contract = Contract(requires=(SCHEDULED,), ensures=(KERNEL_FUNCTIONS,), breaks=(VECTORS,))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        functions = _Functions(op, machine_named(self.target).stack)
+        functions = _Functions(op, target_of(op).machine.stack)
         for kernel in [k for k in op.walk() if isinstance(k, gk.KernelOp)]:
             kernel.attributes[GK_FUNCTION] = SymbolRefAttr(functions.of(kernel).sym_name.data)
         functions.note_kernels()

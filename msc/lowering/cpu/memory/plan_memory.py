@@ -22,8 +22,10 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from msc.analysis.bytes import byte_size
+from msc.analysis.properties import BUFFERS, PLACED, UNPLACED, VECTORS
 from msc.dialects.loop import SliceOp
 from msc.dialects.ms.attributes import MS_ROLE
+from msc.ir.contracts import Contract
 from msc.ir.entry import entries
 from msc.ir.typed import memref_type
 from msc.lowering.cpu.kernel_signature import kernel_signatures
@@ -51,6 +53,16 @@ class PlanMemory(ModulePass):
     """
 
     name = "plan-memory"
+    contract = Contract(
+        requires=(VECTORS, BUFFERS, UNPLACED),
+        ensures=(PLACED,),
+        breaks=(UNPLACED,),
+        runs_after={
+            "outline-loops": "what becomes a local array needs no place",
+            "fuse-blocks": "a block of what kernels hand over needs a place, not all of it",
+            "outline-recurrences": "its functions take other buffers than the kernels did",
+        },
+    )
     print: bool = False
     reuse: bool = True
 

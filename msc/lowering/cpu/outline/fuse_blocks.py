@@ -12,6 +12,9 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from msc.analysis.bytes import stack_bytes
+from msc.analysis.properties import BUFFERS, UNPLACED, VECTORS
+from msc.analysis.target import target_of
+from msc.ir.contracts import Contract
 from msc.ir.entry import entries
 from msc.ir.typed import memref_type
 from msc.lowering.cpu.buffer_types import root_buffer
@@ -20,7 +23,6 @@ from msc.lowering.cpu.memory.buffer_liveness import STEPS, users_through_views
 from msc.lowering.cpu.outline.block_function import BlockFunction, Calls, blocked_axes
 from msc.lowering.cpu.outline.inlined import NotOutlined
 from msc.lowering.cpu.outline.kernel_functions import KernelFunctions
-from msc.targets.catalogue import machine_named
 from msc.targets.machine import Machine
 
 
@@ -36,18 +38,23 @@ class FuseBlocks(ModulePass):
     be several of another. Blocks are local arrays where these take a sixteenth of L2 at most: a stack
     lies in small pages, which slow larger ones down; others are scratch. Left alone: functions with other loops, a
     last one that writes where one before it reads, and those whose local arrays do not fit on a stack together. Those
-    that are no longer called are gone. Options: `threads`, 1 for none, and `target`, whose cores they are where the
-    call decides (0), and whose stack it is. Keeps: all results, bit by bit.
+    that are no longer called are gone. The stack and the threads are those of the target. Keeps:
+    all results, bit by bit.
     """
 
     name = "fuse-blocks"
-    threads: int = 1
-    target: str = "native"
+    contract = Contract(
+        requires=(VECTORS, BUFFERS, UNPLACED),
+        runs_after={
+            "prefetch-streams": "streams are measured inside a kernel",
+            "block-sums": "sums are cut inside a kernel",
+        },
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Fuse what can be in the entry functions."""
-        target = machine_named(self.target)
-        fusion = _Fusion(KernelFunctions(op), kernel_signatures(op), self.threads or target.cores, target)
+        target = target_of(op)
+        fusion = _Fusion(KernelFunctions(op), kernel_signatures(op), target.team, target.machine)
         for entry in entries(op):
             fusion.run(entry)
 

@@ -13,7 +13,10 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from msc.analysis.bytes import stack_bytes
+from msc.analysis.properties import BUFFERS, UNPLACED, VECTORS
+from msc.analysis.target import target_of
 from msc.dialects.loop import LoopKind, SliceOp
+from msc.ir.contracts import Contract
 from msc.ir.entry import entries
 from msc.lowering.cpu.kernel_signature import KernelSignature, kernel_signatures
 from msc.lowering.cpu.memory.buffer_liveness import BufferLiveness
@@ -23,7 +26,6 @@ from msc.lowering.cpu.outline.inlined import NotOutlined
 from msc.lowering.cpu.outline.kernel_functions import KernelFunctions, call_in_place, loop_label, replace_loops
 from msc.lowering.cpu.outline.loop_body import is_arithmetic
 from msc.lowering.cpu.outline.loop_function import LoopFunction
-from msc.targets.catalogue import machine_named
 
 
 @dataclass(frozen=True)
@@ -35,19 +37,25 @@ class OutlineLoops(ModulePass):
     after the other, what they hand to each other lies in local arrays, and entries are indices; two such loops, one
     directly in the other, are one. Threads share it, which leaves them no memory to divide and nothing to wait for
     inside. Left alone: loops whose arrays do not fit on a stack, that test conditions, or read what they write.
-    Functions that are no longer called are gone. Options: `threads`, 1 for none, and `target`, whose stack it is.
+    Functions that are no longer called are gone. The stack is that of the target.
     Keeps: all results.
     """
 
     name = "outline-loops"
-    threads: int = 1
-    target: str = "native"
+    contract = Contract(
+        requires=(VECTORS, BUFFERS, UNPLACED),
+        runs_after={
+            "prefetch-streams": "streams are measured inside a kernel",
+            "block-sums": "sums are cut inside a kernel",
+        },
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Outline what can be in the entry functions."""
-        functions, kind = KernelFunctions(op), LoopKind.SEQUENTIAL if self.threads == 1 else LoopKind.PARALLEL
+        functions, target = KernelFunctions(op), target_of(op)
+        kind = LoopKind.SEQUENTIAL if target.threads == 1 else LoopKind.PARALLEL
         for entry in entries(op):
-            _Outliner(entry, functions, kernel_signatures(op), kind, machine_named(self.target).stack).run()
+            _Outliner(entry, functions, kernel_signatures(op), kind, target.machine.stack).run()
 
 
 @dataclass

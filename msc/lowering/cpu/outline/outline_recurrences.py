@@ -13,6 +13,9 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from msc.analysis.bytes import byte_size, stack_bytes
+from msc.analysis.properties import BUFFERS, UNPLACED, VECTORS
+from msc.analysis.target import target_of
+from msc.ir.contracts import Contract
 from msc.ir.entry import entries
 from msc.lowering.cpu.buffer_types import root_buffer
 from msc.lowering.cpu.kernel_signature import KernelSignature, kernel_signatures
@@ -20,7 +23,6 @@ from msc.lowering.cpu.memory.buffer_liveness import STEPS, users_through_views
 from msc.lowering.cpu.outline.inlined import NotOutlined
 from msc.lowering.cpu.outline.kernel_functions import KernelFunctions, call_in_place, loop_label, replace_loops
 from msc.lowering.cpu.outline.recurrence_function import RecurrenceFunction
-from msc.targets.catalogue import machine_named
 from msc.targets.machine import Machine
 
 MOST_CALLS = 32
@@ -36,18 +38,26 @@ class OutlineRecurrences(ModulePass):
     copies that states begin with; threads share the same loops of kernels as before. Loops that come out the same
     share a function. Left alone: loops that run an unknown number of times, that test conditions, carry scalars, read
     what iterations before them wrote without a copy that it begins with, call too many kernels, or hand over more in
-    an iteration than `target`'s L2 holds, or whose local arrays do not fit on its stack together.
+    an iteration than the target's L2 holds, or whose local arrays do not fit on its stack together.
     Functions that are no longer called are gone. Keeps: all results, bit by bit.
     """
 
     name = "outline-recurrences"
-    target: str = "native"
+    contract = Contract(
+        requires=(VECTORS, BUFFERS, UNPLACED),
+        runs_after={
+            "prefetch-streams": "streams are measured inside a kernel",
+            "block-sums": "sums are cut inside a kernel",
+            "outline-loops": "threads share all of a loop whose iterations are independent",
+            "fuse-blocks": "kernels that hand over blocks are one call of its loop",
+        },
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Outline what can be in the entry functions."""
-        functions = KernelFunctions(op)
+        functions, machine = KernelFunctions(op), target_of(op).machine
         for entry in entries(op):
-            outliner = _Outliner(functions, kernel_signatures(op), machine_named(self.target))
+            outliner = _Outliner(functions, kernel_signatures(op), machine)
             functions.erase_uncalled(replace_loops(entry, outliner.outline))
 
 

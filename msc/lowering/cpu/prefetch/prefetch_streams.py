@@ -11,14 +11,16 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from msc.analysis.properties import KERNEL_FUNCTIONS, VECTORS
+from msc.analysis.target import target_of
 from msc.dialects.loop import ForOp, LoadOp, LoopKind, PrefetchOp
+from msc.ir.contracts import Contract
 from msc.ir.typed import is_vector, memref_type, static_shape
 from msc.lowering.cpu.prefetch.next_panel import Place, distance, next_panel, trips
 from msc.lowering.cpu.prefetch.next_row import prefetch_next_row, read_again
 from msc.lowering.cpu.prefetch.next_tile import next_tile
 from msc.lowering.cpu.vectorize.vector_types import bits_of
 from msc.poly.affine import linear_form
-from msc.targets.catalogue import machine_named
 
 AHEAD_BYTES = 1024
 """What is read between a prefetch and its use: a hundred cycles of a register tile two vectors wide."""
@@ -27,7 +29,7 @@ LINE_BYTES = 64
 
 @dataclass(frozen=True)
 class PrefetchStreams(ModulePass):
-    """Prefetch what register tiles stream from beyond L1 of `target`.
+    """Prefetch what register tiles stream from beyond L1.
 
     Takes kernels' functions with vectors. In the loop that runs around the unrolled loops of a register tile, the
     vectors that all rows of the tile share are a stream; where more of it is read than L1 keeps until it
@@ -39,10 +41,10 @@ class PrefetchStreams(ModulePass):
     """
 
     name = "prefetch-streams"
-    target: str = "native"
+    contract = Contract(requires=(KERNEL_FUNCTIONS, VECTORS))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        cpu = machine_named(self.target)
+        cpu = target_of(op).machine
         for loop in [loop for loop in op.walk() if isinstance(loop, ForOp)]:
             for load in read_again(loop):
                 if _operand_bytes(load) > cpu.l2:

@@ -13,8 +13,10 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
+from msc.analysis.properties import BUFFERS
 from msc.dialects import loop
 from msc.dialects.ms.structure import ParameterOp
+from msc.ir.contracts import Contract
 from msc.ir.rewriting import apply_patterns
 from msc.ir.typed import is_vector, tensor_type
 from msc.lowering.cpu.affine_to_arith import Emit, expand_affine, index_constant
@@ -50,6 +52,7 @@ class ConvertLoopToScf(ModulePass):
     """
 
     name = "convert-loop-to-scf"
+    contract = Contract(requires=(BUFFERS,))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Convert every function of the module. Raises MSC0404 for an entry of a buffer."""

@@ -11,14 +11,16 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 
+from msc.analysis.properties import KERNEL_FUNCTIONS, VECTORS
+from msc.analysis.target import target_of
 from msc.dialects.loop import AccessOp, ForOp, LoopKind, LoopKindAttr
 from msc.dialects.loop.attributes import LOOP_REFUSED
+from msc.ir.contracts import Contract
 from msc.lowering.cpu.vectorize.straight_line import unroll_inside
 from msc.lowering.cpu.vectorize.vector_body import NotVectorisable, VectorBody
 from msc.lowering.cpu.vectorize.vector_reductions import LaneSums
 from msc.lowering.cpu.vectorize.vector_tails import Tail, local_rows, may_be_part
 from msc.lowering.cpu.vectorize.vector_types import widest_bits
-from msc.targets.catalogue import machine_named
 from msc.targets.machine import Machine
 
 UNROLLED_VECTORS = 8
@@ -29,7 +31,7 @@ CHAINS = 4
 
 @dataclass(frozen=True)
 class Vectorize(ModulePass):
-    """Loops marked `vector` become operations on vectors of `target`'s width; sequential with `enable=false`.
+    """Loops marked `vector` become operations on vectors of the target's width; sequential with `enable=false`.
 
     Takes kernels' functions from `convert-gk-to-loop`. A vector loop is straight-line, or becomes it when the
     unrolled loops of a register tile in it are unrolled (`straight_line`). It is cut into whole vectors of the
@@ -41,11 +43,11 @@ class Vectorize(ModulePass):
     """
 
     name = "vectorize"
-    target: str = "native"
+    contract = Contract(requires=(KERNEL_FUNCTIONS,), ensures=(VECTORS,))
     enable: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        machine = machine_named(self.target)
+        machine = target_of(op).machine
         ends = local_rows(op)
         loops = [loop for loop in op.walk() if isinstance(loop, ForOp) and loop.kind.data is LoopKind.VECTOR]
         for loop in loops:

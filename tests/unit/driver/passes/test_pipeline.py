@@ -32,7 +32,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
         return Sample
 
     monkeypatch.setitem(registry.PASSES, "sample", "sample")
-    monkeypatch.setattr(registry, "_load", load)
+    monkeypatch.setattr(registry, "load_object", load)
 
 
 def refused(text: str) -> Diagnostic:

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 import msc
 from msc import MscError
-from msc.driver import compile as compile_module
+from msc.backends.cpu import CpuBackend
 from msc.driver.passes.opt import OptOptions, run_opt
 from msc.driver.passes.reproducer import KEPT, with_reproducer
 from msc.graph_kernel.fusion.cluster_kernels import ClusterKernels
@@ -53,8 +53,8 @@ def test_c_that_cannot_be_generated_leaves_the_module(model: Path, monkeypatch: 
     def fail(*_: object) -> None:
         raise AssertionError("no")
 
-    monkeypatch.setattr(compile_module, "emit_c", fail)
-    with pytest.raises(MscError, match=r"MSC0900(.|\n)*msc compile \S+\.loop\.mir --emit c") as caught:
+    monkeypatch.setattr(CpuBackend, "generate", fail)
+    with pytest.raises(MscError, match=r"MSC0900(.|\n)*msc compile \S+\.loop\.mir --target cpu --emit c") as caught:
         msc.compile(model)
     assert "loop.for" in named_file(caught.value).read_text("utf-8")
 

@@ -9,16 +9,20 @@ from click.testing import CliRunner
 from safetensors.numpy import save
 
 import msc
+from msc.backends.registry import find_backend
+from msc.backends.stage import Run, runs
 from msc.driver.cli import command
 from msc.driver.compile import compile_model, stage_text
 from msc.driver.models.entry import entry_function
 from msc.driver.models.interpretation import interpret
 from msc.driver.models.reading_models import read_model
 from msc.driver.options import CompileOptions
-from msc.driver.passes.stages import STAGES
-from msc.driver.passes.switches import SWITCHES, switched
+from msc.driver.passes.instances import pass_instances, without
 from msc.ir.typed import static_shape
 from msc.support.diagnostics import MscError
+
+TABLE = find_backend("cpu").table
+SWITCHES = find_backend("cpu").all_switches
 
 MODEL = """
 builtin.module @block attributes {ms.weights = "block.safetensors"} {
@@ -197,14 +201,15 @@ def test_results_are_right_without_any_optimisation(model: str, folder: Path) ->
 
 
 def test_every_switch_is_of_a_pass_of_the_table() -> None:
-    passes = {spec.partition("{")[0] for stage in STAGES for spec in stage.passes}
-    assert {switch.passes for switch in SWITCHES.values()} <= passes
+    passes = {run.name for stage in TABLE.stages for run in stage.passes}
+    assert {switch.pass_name for switch in SWITCHES.values()} <= passes
 
 
 def test_a_pass_is_left_out_or_gets_an_option() -> None:
-    passes = ("dce", "sink-views", "cluster-kernels", "vectorize{target=generic}")
-    expected = ("dce", "cluster-kernels{fuse=false}", "vectorize{enable=false target=generic}")
-    assert switched(passes, ("views", "fusion", "vectors")) == expected
+    changes = without(find_backend("cpu"), ("views", "fusion", "vectors"))
+    passes = runs("dce", "sink-views", Run("cluster-kernels", {"max_operations": 3}), "vectorize")
+    left = [str(item.pipeline_pass_spec()) for item in pass_instances(passes, changes)]
+    assert left == ["dce", "cluster-kernels{max_operations=3 fuse=false}", "vectorize{enable=false}"]
 
 
 def test_an_unknown_optimisation_is_refused_by_name() -> None:

@@ -5,12 +5,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from msc.backends.registry import find_backend
 from msc.driver.cli import command
-from msc.driver.passes.stages import STAGE
-from msc.driver.verbs.applicable_options import ACTS, check_applicable, idle_options
+from msc.driver.verbs.applicable_options import acts, check_applicable, idle_options
 from msc.driver.verbs.cell_options import CELL_OPTIONS
 from msc.driver.verbs.model_options import with_compile_options
 from msc.support.diagnostics import MscError
+
+CPU = find_backend("cpu")
+TABLE, ACTS = CPU.table, acts(CPU)
 
 
 def codes(*arguments: object) -> tuple[int, str]:
@@ -40,7 +43,7 @@ def test_options_by_kind_of_model(model: Path, tmp_path: Path) -> None:
     assert codes("compile", tmp_path / "x.loop.mir", "--tuned", "t.json") == (1, "MSC0014")
     assert codes("compile", tmp_path / "x.loop.mir", "--without", "fusion") == (1, "MSC0014")
     assert codes("tune", model, "--tuned", "t.json", "--budget", "0") == (1, "MSC0014")
-    check_applicable(["--march", "--threads", "--dim", "--tuned"], "m.mir", STAGE["gk"], ["vectors"])
+    check_applicable(["--march", "--threads", "--dim", "--tuned"], "m.mir", TABLE["gk"], ["vectors"])
 
 
 def test_options_for_later_stages_are_named(model: Path) -> None:

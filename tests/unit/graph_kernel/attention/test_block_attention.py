@@ -12,7 +12,7 @@ import msc
 from msc.dialects.ms.movement import TransposeOp
 from msc.graph.weights.parameters import erase_unused
 from msc.graph_kernel.attention.block_attention import BlockAttention
-from tests.unit.graph_kernel.graphs import Array, function, random_inputs, results, run
+from tests.unit.graph_kernel.graphs import Array, for_machine, function, random_inputs, results, run
 
 TARGET = "x86-64-v3"
 SIZES = [(96, 320), (256, 333), (101, 320), (179, 179), (16, 2048)]
@@ -61,7 +61,7 @@ def attention(
 
 
 def loops(graph: tuple[str, str]) -> int:
-    return sum(isinstance(op, ForOp) for op in run(function(*graph), BlockAttention(TARGET)).walk())
+    return sum(isinstance(op, ForOp) for op in run(for_machine(function(*graph), TARGET), BlockAttention()).walk())
 
 
 def agrees(graph: tuple[str, str], tolerance: float = 2e-6) -> None:
@@ -69,7 +69,7 @@ def agrees(graph: tuple[str, str], tolerance: float = 2e-6) -> None:
     assert loops(graph) > 0
     module = function(*graph)
     inputs = random_inputs(module)
-    blocked = run(function(*graph), BlockAttention(TARGET))
+    blocked = run(for_machine(function(*graph), TARGET), BlockAttention())
     for expected, found in zip(results(module, inputs), results(blocked, inputs), strict=True):
         wide = expected.astype(np.float64)
         np.testing.assert_allclose(found.astype(np.float64), wide, rtol=tolerance, atol=tolerance * np.abs(wide).max())
@@ -137,7 +137,7 @@ def test_a_guard_makes_queries_that_see_no_key_zeros() -> None:
     *inputs, mask = random_inputs(module)
     mask[[3, 64, 127]] = -np.inf
     (expected,) = results(module, [*inputs, mask])
-    (found,) = results(run(module, BlockAttention(TARGET)), [*inputs, mask])
+    (found,) = results(run(for_machine(module, TARGET), BlockAttention()), [*inputs, mask])
     assert not expected[..., [3, 64, 127], :].any()
     assert np.all(np.abs(found - expected) <= apart(inputs[0], inputs[1], inputs[2], mask))
 
@@ -163,7 +163,7 @@ def test_keys_may_be_transposed_under_other_batch_axes() -> None:
     )
     arguments = "%q: tensor<2x3x256x8xf32>, %k: tensor<2x3x640x8xf32>, %v: tensor<2x3x640x4xf32>"
     agrees((arguments, body))
-    blocked = run(function(arguments, body), BlockAttention(TARGET))
+    blocked = run(for_machine(function(arguments, body), TARGET), BlockAttention())
     erase_unused(blocked)
     assert [op.shape(0) for op in blocked.walk() if isinstance(op, TransposeOp)] == [(4, 64)]
 

@@ -16,7 +16,7 @@ from msc.dialects.ms.linear import MatmulOp
 from msc.graph.weights.hoist_parameters import HoistParameters
 from msc.graph_kernel.attention.block_attention import BlockAttention
 from msc.interp import evaluate
-from tests.unit.graph_kernel.graphs import Array, function, random_inputs, results, run
+from tests.unit.graph_kernel.graphs import Array, for_machine, function, random_inputs, results, run
 
 TARGET = "x86-64-v3"
 LOW = "%low = ms.constant dense<0xff800000> : tensor<1xf32>\n%zero = ms.constant dense<0.0> : tensor<f32>\n"
@@ -56,7 +56,7 @@ def causal(mask: str, rows: int, keys: int, offset: int, heads: int = 6, lowest:
 
 def blocked(module: ModuleOp) -> ModuleOp:
     """Work on masks as derived parameters, as it comes to the pass, then blocks."""
-    return run(module, HoistParameters(), BlockAttention(TARGET))
+    return run(for_machine(module, TARGET), HoistParameters(), BlockAttention())
 
 
 def products(module: ModuleOp, inputs: list[Array], weights: dict[str, Array] | None = None) -> int:
@@ -144,7 +144,7 @@ def test_masks_may_be_data(how: str, lowest: float) -> None:
     module, weights = given(how, lowest, seen)
     inputs = random_inputs(module)
     inputs[3] = np.where(np.arange(256) == 65, lowest, 0).astype(np.float32)[None]
-    loops = run(module, BlockAttention(TARGET))
+    loops = run(for_machine(module, TARGET), BlockAttention())
     (expected,), (found,) = (results(program, inputs, weights) for program in (module, loops))
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
     blocks = 1 + 3 + 2 if np.isinf(lowest) else 4 + 4 + 4 if "input" in how else 1 + 4 + 4

@@ -12,6 +12,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from msc.dialects.gk import KernelOp
+from msc.dialects.ms.target import TargetAttr, set_target
 from msc.graph.expand.expand_composites import ExpandComposites
 from msc.graph.weights.hoist_parameters import HoistParameters
 from msc.graph_kernel.fusion.cluster_kernels import ClusterKernels
@@ -161,7 +162,8 @@ def test_channels_fill_vectors_where_the_image_is_cut_anyway(
     before = run(
         function(*convolution(channels, (size, size))), ExpandComposites(), HoistParameters(), ClusterKernels()
     )
-    after = run(before, Winograd(tile=4, target="x86-64-v4"), HoistParameters())
+    set_target(before, TargetAttr.of("cpu", "x86-64-v4", 1))
+    after = run(before, Winograd(tile=4), HoistParameters())
     made = [op for op in after.walk() if isinstance(op, KernelOp) and op.label.data.startswith("winograd")]
     image = [op for op in made if op.label.data == "winograd_output"]
     ends = [static_shape(op.results[0])[-1] for op in made if op not in image]

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from msc.backends.registry import find_backend
 from msc.driver.passes.opt import OptOptions, run_opt
-from msc.driver.passes.stages import STAGE
+
+TABLE = find_backend("cpu").table
 
 ROOT = Path(__file__).parents[5]
 PROGRAMS = sorted((ROOT / "tests" / "unit" / "codegen" / "c").glob("*.mir"))
@@ -45,10 +47,11 @@ def test_mlir_accepts_loops(mlir: str, program: Path) -> None:
 
 @pytest.mark.parametrize("sample", ["mlp", "lenet5", "attention"])
 def test_mlir_accepts_compiled_models(mlir: str, sample: str) -> None:
-    settings = {"march": "x86-64-v3", "threads": 2, "tuned": ""}
-    passes = [spec for name in ("opt", "gk", "loop") for spec in STAGE[name].pipeline(settings)]
+    passes = [run.name for name in ("opt", "gk", "loop") for run in TABLE[name].passes]
     source = ROOT / "samples" / sample / f"{sample}.mir"
-    options = OptOptions(", ".join([*passes, "convert-loop-to-scf"]), generic=True, verify_each=False)
+    options = OptOptions(
+        ", ".join([*passes, "convert-loop-to-scf"]), generic=True, verify_each=False, march="x86-64-v3", threads=2
+    )
     accepted(mlir, run_opt(str(source), options))
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+from msc.dialects.ms.target import TargetAttr, set_target
 from msc.driver.passes.registry import new_context
 from msc.interp.loops import evaluate_loops
 from msc.ir.reading import parse_module
@@ -100,7 +101,8 @@ def parse(text: str) -> ModuleOp:
 def test_vectors_compute_what_the_loop_does(target: str, text: str) -> None:
     expected = evaluate_loops(parse(text), _INPUTS, {})
     module = parse(text)
-    Vectorize(target).apply(Context(), module)
+    set_target(module, TargetAttr.of("cpu", target, 1))
+    Vectorize().apply(Context(), module)
     verify_module(module)
     VerifyLoopStage().apply(Context(), module)
     VerifyBounds().apply(Context(), module)

@@ -1,0 +1,145 @@
+"""What a back end is: a target that `--target` names."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from msc.backends.stage import COMMON, Stage, StageTable
+from msc.backends.switches import COMMON_SWITCHES, Switch
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from msc.dialects.arrays import Array
+    from msc.runtime.artifact import CompiledModel
+    from msc.runtime.program import CProgram, Signature
+
+
+@dataclass(frozen=True)
+class CodeOptions:
+    """What a user chooses about the code; the machine and the threads are attributes of the module.
+
+    `name` replaces the module's name, `export_kernels` makes kernels callable from outside (msc verify), `profile` adds
+    clocks around them (msc bench), `flush_subnormals` computes with zeros in the place of subnormal numbers.
+    """
+
+    name: str | None = None
+    export_kernels: bool = False
+    profile: bool = False
+    flush_subnormals: bool = False
+
+
+class Program(Protocol):
+    """Generated code: its text in the last stage that is text, and what a caller must know."""
+
+    @property
+    def source(self) -> str: ...
+    @property
+    def signature(self) -> Signature: ...
+
+
+class Executable(Protocol):
+    """A program that can be called in this process."""
+
+    @property
+    def signature(self) -> Signature: ...
+
+    def results(self, **inputs: Array) -> Sequence[Array]:
+        """The results for named inputs."""
+        ...
+
+
+@dataclass(frozen=True)
+class Form:
+    """A kind of output beyond the stages of IR: what `--emit` calls it, and the extension that asks for it."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    is_text: bool = False
+
+
+class Backend(ABC):
+    """A target: its own stages, policies, code and runner. Everything else asks it by these names.
+
+    A class loads nothing heavy when it is imported: its methods do, when a model is compiled.
+    """
+
+    name: ClassVar[str]
+    """What `--target` calls it."""
+    summary: ClassVar[str]
+    """One line for people."""
+    stages: ClassVar[tuple[Stage, ...]]
+    """The stage `gk`, by the policies of the back end (`kernel_stage`), and all after it."""
+    forms: ClassVar[tuple[Form, ...]]
+    """What it writes beyond IR. The first is what is written where nothing else is asked for."""
+    passes: ClassVar[Mapping[str, str]] = {}
+    """Passes that it brings, by name, each as "package.module:Class"."""
+    dialects: ClassVar[Mapping[str, str]] = {}
+    """Dialects that it brings, by name, each as "package.module:DIALECT"."""
+    switches: ClassVar[tuple[Switch, ...]] = ()
+    """Optimisations of its own that `--without` turns off."""
+    default_machine: ClassVar[str]
+    """The machine where none is asked for."""
+
+    @property
+    def table(self) -> StageTable:
+        """All stages, from the graph on."""
+        return StageTable((*COMMON, *self.stages))
+
+    @property
+    def all_switches(self) -> Mapping[str, Switch]:
+        """Every optimisation that can be turned off, by name."""
+        return {switch.name: switch for switch in sorted((*COMMON_SWITCHES, *self.switches), key=lambda s: s.name)}
+
+    def runs_pass(self, name: str) -> bool:
+        """Whether a pass stands in its table."""
+        return any(stage.has(name) for stage in self.table.stages)
+
+    @abstractmethod
+    def machines(self) -> Sequence[str]:
+        """The names that `--march` takes."""
+
+    @abstractmethod
+    def describe(self, machine: str) -> str | None:
+        """Which machine a name means here, if the name does not say; None if it does.
+
+        Raises MSC0501 for a machine that it does not know.
+        """
+
+    @abstractmethod
+    def generate(self, module: ModuleOp, options: CodeOptions) -> Program:
+        """The code of a module at the last stage of IR."""
+
+    @abstractmethod
+    def load(self, program: Program, weights: Mapping[str, Array]) -> Executable:
+        """A program ready to be called, with the values of its parameters."""
+
+
+class CBackend(Backend):
+    """A back end whose code is a C program that the system's compiler builds (`msc.runtime`)."""
+
+    forms = (
+        Form("c", (".c",), is_text=True),
+        Form("obj", (".o",)),
+        Form("archive", (".a",)),
+        Form("so", (".so",)),
+        Form("exe", (".exe", "")),
+        Form("bundle", (".bundle",)),
+    )
+
+    @abstractmethod
+    def generate(self, module: ModuleOp, options: CodeOptions) -> CProgram: ...
+
+    def load(self, program: Program, weights: Mapping[str, Array], flags: tuple[str, ...] = ()) -> CompiledModel:
+        """Built with `flags` after msc's own, and loaded."""
+        from msc.runtime.artifact import load_unchanging
+        from msc.runtime.build import BuildOptions, build
+        from msc.runtime.program import CProgram
+        from msc.support.temporary import temporary_folder
+
+        assert isinstance(program, CProgram)
+        with temporary_folder("model") as folder:
+            return load_unchanging(build(program, weights, "so", folder / "model.so", BuildOptions(flags)))

@@ -1,0 +1,100 @@
+"""CPUs: kernels become scheduled loops, vectors, buffers and readable C."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from msc.backends.backend import CBackend, CodeOptions
+from msc.backends.stage import Stage, kernel_stage, runs
+from msc.backends.switches import Switch
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from msc.runtime.program import CProgram
+
+_GK = kernel_stage(
+    before_expansion=runs("block-attention", "block-products"),
+    layouts=runs(
+        *("winograd", "fuse-pads", "assign-layouts", "pack-operands", "hoist-invariants", "hoist-parameters"),
+        "hand-over-blocks",
+    ),
+)
+_LOOP = Stage(
+    "loop",
+    ".loop.mir",
+    "scheduled loop nests on memrefs, vector, arith, math",
+    "schedule, lowering",
+    legal=(
+        *("builtin.module", "ms.parameter", "func.func", "func.call", "func.return"),
+        *("loop.*", "arith.*", "math.*", "vector.*", "memref.*"),
+        *("scf.if", "scf.for", "scf.while", "scf.yield", "scf.condition"),
+    ),
+    properties=("Vectors", "Buffers"),
+    passes=runs(
+        *("apply-tuning", "schedule-kernels", "convert-gk-to-loop", "vectorize", "prefetch-streams", "block-sums"),
+        *("bufferize", "outline-loops", "fuse-blocks", "outline-recurrences", "plan-memory"),
+    ),
+    verifiers=runs("verify-loop-stage", "verify-memory-plan", "verify-bounds"),
+)
+_C = Stage("c", ".c .h", "C11, with libc, libm and optionally threads", "codegen/c")
+_ARTIFACT = Stage("artifact", ".so .o", "what the system's C compiler builds", "runtime")
+
+
+class CpuBackend(CBackend):
+    """x86-64 and AArch64, through C with vector types."""
+
+    name = "cpu"
+    summary = "CPUs, through readable C"
+    stages = (_GK, _LOOP, _C, _ARTIFACT)
+    default_machine = "native"
+    switches = (
+        Switch("attention", "attention a block of queries and keys at a time", "block-attention"),
+        Switch("blocks", "what kernels hand over a block at a time, in one function", "fuse-blocks"),
+        Switch("layouts", "blocked layouts between kernels", "assign-layouts"),
+        Switch("loops", "loops of independent iterations as one function", "outline-loops"),
+        Switch("packing", "operands of products packed for their tiles", "pack-operands"),
+        Switch("pads", "padding fused into the kernel before it", "fuse-pads"),
+        Switch("prefetches", "panels of weights fetched ahead", "prefetch-streams"),
+        Switch("products", "products of few rows a block of the reduction at a time", "block-products"),
+        Switch("recurrences", "loops that carry states as one function", "outline-recurrences"),
+        Switch("reuse", "buffers in the places of dead ones, results in place", "plan-memory", {"reuse": False}),
+        Switch("schedules", "shared loops, tiles, vectors and threads", "schedule-kernels", {"plain": True}),
+        Switch("sums", "long sums of f32 a block of their terms at a time", "block-sums"),
+        Switch("vectors", "vector instructions", "vectorize", {"enable": False}),
+        Switch("winograd", "convolutions by Winograd transforms", "winograd"),
+    )
+
+    def machines(self) -> Sequence[str]:
+        from msc.targets.catalogue import machine_names
+
+        return machine_names()
+
+    def describe(self, machine: str) -> str | None:
+        from msc.targets.catalogue import NATIVE, machine_named
+        from msc.targets.files import is_file
+
+        found = machine_named(machine)
+        if machine != NATIVE and not is_file(machine):
+            return None
+        from msc.schedule.tuned_plans import target_text
+
+        return target_text(found)
+
+    def generate(self, module: ModuleOp, options: CodeOptions) -> CProgram:
+        from msc.analysis.target import target_of
+        from msc.codegen.c import COptions, emit_c
+
+        target = target_of(module)
+        return emit_c(
+            module,
+            COptions(
+                target=target.machine,
+                name=options.name,
+                threads=target.threads,
+                export_kernels=options.export_kernels,
+                profile=options.profile,
+                flush_subnormals=options.flush_subnormals,
+            ),
+        )

@@ -1,0 +1,26 @@
+"""Optimisations that `--without` turns off: passes that are left out, or run with an option."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Switch:
+    """An optimisation: without it the pass is left out or, where there are `options`, runs with those."""
+
+    name: str
+    meaning: str
+    pass_name: str
+    options: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+COMMON_SWITCHES = (
+    Switch("batch-norms", "batch norms folded into convolutions", "fold-batch-norm"),
+    Switch("cse", "what is computed twice computed once", "cse"),
+    Switch("fusion", "several operations in one kernel", "cluster-kernels", {"fuse": False}),
+    Switch("invariants", "what loops compute again and again moved before them", "hoist-invariants"),
+    Switch("views", "views moved away from between operations", "sink-views"),
+)
+"""Those of the stages that all back ends share."""
