@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from msc.frontend.errors import ApiTypeError
@@ -10,12 +12,19 @@ from msc.frontend.errors import ApiTypeError
 class _State:
     seed: int | None = None
     generator: np.random.Generator | None = None
+    listeners: tuple[Callable[[], None], ...] = ()
+
+
+def when_seeded(listener: Callable[[], None]) -> Callable[[], None]:
+    """Have a function called whenever the seed is set."""
+    _State.listeners += (listener,)
+    return listener
 
 
 def generator() -> np.random.Generator:
     """The generator that random numbers are drawn from."""
     if _State.generator is None:
-        _State.generator = np.random.default_rng(_State.seed)
+        _State.generator = np.random.Generator(np.random.Philox(_State.seed))
     return _State.generator
 
 
@@ -25,6 +34,8 @@ def set_seed(seed: object) -> None:
         raise ApiTypeError("MSC0808", f"a seed is an integer of 0 or more, not {seed!r}")
     _State.seed = seed
     _State.generator = None
+    for listener in _State.listeners:
+        listener()
 
 
 def get_seed() -> int | None:

@@ -1,4 +1,7 @@
-"""Random tensors. They are drawn when the function is called, so that a captured graph cannot hold one."""
+"""Random tensors. Uniform and normal numbers, and what is made of them, are part of graphs (`msc.ops.philox`).
+
+Permutations and draws of categories need the elements of tensors, so that a captured graph cannot hold them.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +13,21 @@ from numpy.typing import NDArray
 
 from msc.frontend import dtypes
 from msc.frontend.capture import INSTALLED
+from msc.frontend.dispatch import apply
 from msc.frontend.dtypes import DTypeLike, as_dtype
 from msc.frontend.errors import ApiValueError, NeedsValue
 from msc.frontend.randomness import generator
 from msc.frontend.tensor import Number, Tensor, concrete
+from msc.ops.arithmetic import add, mul
+from msc.ops.comparison import greater_equal, less
+from msc.ops.philox import normal_numbers, uniform_numbers
 from msc.ops.shapes import Sizes, sizes_of
 
 Array: TypeAlias = NDArray[Any]
 
 
 def _draws(what: str, seed: int | None = None) -> np.random.Generator:
-    if INSTALLED.builder is not None:
+    if INSTALLED.builder is not None and not getattr(INSTALLED.builder, "runs_at_once", False):
         raise NeedsValue(f"{what}, which draws random numbers at every call,")
     return generator() if not seed else np.random.default_rng(seed)
 
@@ -29,9 +36,14 @@ def _tensor(array: Array, dtype: DTypeLike | None = None) -> Tensor:
     return Tensor.of(np.asarray(array).astype(as_dtype(dtype or dtypes.float32).numpy))
 
 
+def _cast(x: Tensor, dtype: DTypeLike | None = None) -> Tensor:
+    wanted = as_dtype(dtype or dtypes.float32)
+    return x if x.dtype is wanted else apply("cast", x, dtype=wanted)
+
+
 def standard_normal(shape: Sizes, seed: int | None = None) -> Tensor:
     """Normal numbers with mean 0 and deviation 1."""
-    return _tensor(_draws("standard_normal", seed).normal(size=sizes_of(shape)))
+    return normal_numbers(sizes_of(shape), seed)
 
 
 def _given(size: tuple[Any, ...]) -> tuple[int, ...]:
@@ -40,28 +52,28 @@ def _given(size: tuple[Any, ...]) -> tuple[int, ...]:
 
 def randn(*size: Any, dtype: DTypeLike | None = None, seed: int | None = None) -> Tensor:
     """Normal numbers with mean 0 and deviation 1."""
-    return _tensor(_draws("randn", seed).normal(size=_given(size)), dtype)
+    return _cast(normal_numbers(_given(size), seed), dtype)
 
 
 def rand(*size: Any, dtype: DTypeLike | None = None, seed: int | None = None) -> Tensor:
     """Numbers uniform in [0, 1)."""
-    return _tensor(_draws("rand", seed).random(_given(size)), dtype)
+    return _cast(uniform_numbers(_given(size), seed), dtype)
 
 
 def rand_like(input: Tensor, seed: int | None = None, *, dtype: DTypeLike | None = None) -> Tensor:
     """Numbers uniform in [0, 1), in the shape of a tensor."""
-    return _tensor(_draws("rand_like", seed).random(input.shape), dtype or input.dtype)
+    return _cast(uniform_numbers(input.shape, seed), dtype or input.dtype)
 
 
 def randn_like(input: Tensor, seed: int | None = None, *, dtype: DTypeLike | None = None) -> Tensor:
     """Normal numbers, in the shape of a tensor."""
-    return _tensor(_draws("randn_like", seed).normal(size=input.shape), dtype or input.dtype)
+    return _cast(normal_numbers(input.shape, seed), dtype or input.dtype)
 
 
 def uniform_like(x: Tensor) -> Tensor:
     """Numbers uniform in (0, 1), in the shape of a tensor."""
-    tiny = np.finfo(np.float32).tiny
-    return _tensor(np.maximum(_draws("gumbel_softmax").random(x.shape), tiny), x.dtype)
+    tiny = Tensor(float(np.finfo(np.float32).tiny), dtypes.float32)
+    return _cast(apply("maximum", uniform_numbers(x.shape), tiny), x.dtype)
 
 
 def randint(low: int, high: int, size: Sizes, seed: int | None = None, *, dtype: DTypeLike | None = None) -> Tensor:
@@ -85,20 +97,18 @@ def uniform(
     dtype: DTypeLike = dtypes.float32,
 ) -> Tensor:
     """Numbers uniform in [minval, maxval)."""
-    low, high = (concrete(v) if isinstance(v, Tensor) else v for v in (minval, maxval))
-    return _tensor(_draws("uniform", seed).uniform(low, high, sizes_of(shape)), dtype)
+    found = uniform_numbers(sizes_of(shape), seed)
+    return _cast(add(mul(found, maxval - minval), minval), dtype)
 
 
 def normal(shape: Sizes, mean: Number | Tensor, stddev: Number | Tensor, seed: int | None = None) -> Tensor:
     """Normal numbers with a mean and a deviation."""
-    centre, deviation = (concrete(v) if isinstance(v, Tensor) else v for v in (mean, stddev))
-    return _tensor(centre + deviation * _draws("normal", seed).normal(size=sizes_of(shape)))
+    return _cast(add(mul(normal_numbers(sizes_of(shape), seed), stddev), mean))
 
 
 def bernoulli(input: Tensor, p: float | Tensor = 0.5, seed: int | None = None) -> Tensor:
     """1 with probability p, 0 otherwise, in the shape of a tensor."""
-    chance = concrete(p) if isinstance(p, Tensor) else p
-    return _tensor(_draws("bernoulli", seed).random(input.shape) < chance, input.dtype)
+    return _cast(less(uniform_numbers(input.shape, seed), p), input.dtype)
 
 
 def multinomial(input: Tensor, num_samples: int, replacement: bool = True, seed: int | None = None) -> Tensor:
@@ -111,4 +121,4 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = True, seed:
 
 def keep_mask(x: Tensor, p: float, shape: Sequence[int], seed: int | None = None) -> Tensor:
     """1 with probability 1 - p, 0 otherwise, in the element type of x."""
-    return _tensor(_draws("dropout", seed).random(tuple(shape)) >= p, x.dtype)
+    return _cast(greater_equal(uniform_numbers(tuple(shape), seed), p), x.dtype)

@@ -47,6 +47,9 @@ class TapeValue(Symbol):
 class Tape:
     """The builder that is installed while a function runs: it records what depends on the tape's own values."""
 
+    runs_at_once = True
+    """Whether all values have elements while they are recorded."""
+
     def __init__(self) -> None:
         self.block = Block()
         self._arrays: dict[SSAValue, Any] = {}
