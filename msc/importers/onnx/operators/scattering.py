@@ -14,6 +14,7 @@ from msc.importers.onnx.operators.indexing import flat_places
 from msc.importers.onnx.operators.loops import Collected, Step, iterate
 from msc.importers.onnx.registry import importer
 from msc.importers.onnx.values import Value
+from msc.ir.typed import tensor_type
 
 _JOINS: Mapping[str, type[MsOp] | None] = {
     "none": None,
@@ -40,16 +41,55 @@ def written(node: Node, table: Value, places: Value, new: Value) -> Value:
 
 @importer("ScatterElements", "Scatter")
 def _scatter_elements(node: Node) -> Value:
-    """Every element of the updates goes to its own place, with the index in that of the axis."""
+    """Every element of the updates goes to its own place, with the index in that of the axis.
+
+    Where the indices are the same along all of some trailing axes, whole rows go there: those of a graph network, which
+    repeats the number of a node for each of its features.
+    """
     data, indices, updates = node[0], node[1], node[2]
     axis = node.axis(node.int_("axis", 0), data.rank)
     shape, given = node.shape_of(data), node.shape_of(indices)
     if 0 in given:
         return data
-    count = math.prod(given)
-    places = node.reshape(_element_places(node, indices, axis, shape), (count,))
-    flat = node.reshape(data, (math.prod(shape),))
-    return node.reshape(written(node, flat, places, node.reshape(updates, (count,))), shape)
+    depth = max((a + 1 for a in range(data.rank) if not _is_whole(indices, a, axis, shape)), default=1)
+    count, row = math.prod(given[:depth]), shape[depth:]
+    places = _element_places(node, _leading(node, indices, depth), axis, shape[:depth])
+    table = node.reshape(data, (math.prod(shape[:depth]), *row))
+    new = node.reshape(updates, (count, *row))
+    return node.reshape(written(node, table, node.reshape(places, (count,)), new), shape)
+
+
+def _is_whole(indices: Value, axis: int, counted: int, shape: tuple[int, ...]) -> bool:
+    """Whether all places along an axis, but for the `counted` one, get an update, all with the same index."""
+    if axis == counted or indices.shape[axis] != shape[axis]:
+        return False
+    if indices.array is not None:
+        return bool((indices.array == indices.array.take([0], axis)).all())
+    return indices.shape[axis] == 1 or _repeated_shape(indices)[axis] == 1
+
+
+def _repeated_shape(value: Value) -> tuple[int, ...]:
+    """The shape of what is repeated to make a value, with as many axes."""
+    repeated = _repeated(value)
+    return (1,) * (value.rank - repeated.rank) + repeated.shape
+
+
+def _repeated(value: Value) -> Value:
+    """What is repeated along axes to make a value: it itself, if nothing is."""
+    owner = None if value.ssa is None else value.ssa.owner
+    if not isinstance(owner, ms.BroadcastToOp):
+        return value
+    return Value(tensor_type(owner.operands[0]), ssa=owner.operands[0], depends=value.depends)
+
+
+def _leading(node: Node, indices: Value, depth: int) -> Value:
+    """The indices along the first `depth` axes, where they are the same along all others."""
+    if depth == indices.rank:
+        return indices
+    if indices.array is not None:
+        return node.constant(indices.array[(..., *[0] * (indices.rank - depth))])
+    kept = node.reshape(_repeated(indices), _repeated_shape(indices)[:depth])
+    return kept if kept.shape == indices.shape[:depth] else node(ms.BroadcastToOp, kept, shape=indices.shape[:depth])
 
 
 def _element_places(node: Node, indices: Value, axis: int, shape: tuple[int, ...]) -> Value:
