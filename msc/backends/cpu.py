@@ -36,7 +36,7 @@ _LOOP = Stage(
         *("apply-tuning", "schedule-kernels", "convert-gk-to-loop", "vectorize", "prefetch-streams", "block-sums"),
         *("bufferize", "outline-loops", "fuse-blocks", "outline-recurrences", "plan-memory"),
     ),
-    verifiers=runs("verify-loop-stage", "verify-memory-plan", "verify-bounds"),
+    verifiers=runs("verify-loop-stage", "verify-memory-plan", "verify-bounds", "verify-parallel"),
 )
 _C = Stage("c", ".c .h", "C11, with libc, libm and optionally threads", "codegen/c")
 _ARTIFACT = Stage("artifact", ".so .o", "what the system's C compiler builds", "runtime")

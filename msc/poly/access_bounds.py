@@ -10,7 +10,7 @@ from xdsl.ir.affine import AffineExpr
 
 from msc.poly.dependences import isl_expr
 
-_MAX_OPERATIONS = 20_000_000
+MAX_OPERATIONS = 20_000_000
 """Of isl for one access; it usually takes some thousands."""
 
 
@@ -50,11 +50,11 @@ def escaping_iteration(loops: Sequence[LoopRange], access: Access) -> tuple[int,
     outside = " or ".join(_outside(access))
     if not outside:
         return None
-    conditions = " and ".join((*_iterations(loops), f"({outside})"))
+    conditions = " and ".join((*iterations(loops), f"({outside})"))
     names = ", ".join(f"d{k}" for k in range(len(loops)))
     context = isl.DEFAULT_CONTEXT
     context.reset_operations()
-    context.set_max_operations(_MAX_OPERATIONS)
+    context.set_max_operations(MAX_OPERATIONS)
     try:
         escaping = isl.Set(f"{{ [{names}] : {conditions} }}")
         if escaping.is_empty():
@@ -71,7 +71,8 @@ def escaping_iteration(loops: Sequence[LoopRange], access: Access) -> tuple[int,
     return tuple(int(value.to_python()) for value in values)
 
 
-def _iterations(loops: Sequence[LoopRange]) -> Iterator[str]:
+def iterations(loops: Sequence[LoopRange]) -> Iterator[str]:
+    """The conditions of isl under which `d0`, `d1`, ... are an iteration of the loops."""
     for k, loop in enumerate(loops):
         yield from (f"d{k} >= {isl_expr(bound)}" for bound in loop.lower)
         yield from (f"d{k} < {isl_expr(bound)}" for bound in loop.upper)

@@ -64,6 +64,7 @@ PASSES: dict[str, str] = {
     "schedule-kernels": "msc.schedule.schedule_kernels:ScheduleKernels",
     "sink-views": "msc.graph.simplify.sink_views:SinkViews",
     "verify-bounds": "msc.lowering.cpu.verification.verify_bounds:VerifyBounds",
+    "verify-parallel": "msc.lowering.cpu.verification.verify_parallel:VerifyParallel",
     "verify-loop-stage": "msc.lowering.cpu.verification.verify_loop_stage:VerifyLoopStage",
     "verify-schedules": "msc.schedule.verify_schedules:VerifySchedules",
     "verify-tensors": "msc.graph.verify_tensors:VerifyTensors",

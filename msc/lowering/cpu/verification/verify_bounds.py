@@ -53,12 +53,12 @@ def bounds_diagnostics(module: ModuleOp) -> Iterator[Diagnostic]:
     limits = valid_limits(module)
     for function in module.body.block.ops:
         if isinstance(function, func.FuncOp):
-            nest = _Nest.of(function).limited(limits.get(function.sym_name.data, ()))
+            nest = Nest.of(function).limited(limits.get(function.sym_name.data, ()))
             yield from _check_region(function.body, nest)
 
 
 @dataclass(frozen=True)
-class _Nest:
+class Nest:
     """The loops around an operation, outermost first, their variables' ranges, and index values as expressions.
 
     A value that is any number of a range is the variable of a loop over these: the sizes of a call, which come first,
@@ -74,14 +74,14 @@ class _Nest:
     """How many elements buffers have where calls decide that."""
 
     @classmethod
-    def of(cls, function: func.FuncOp) -> _Nest:
+    def of(cls, function: func.FuncOp) -> Nest:
         """The nest of a function's own operations."""
         nest = cls(ValueRanges())
         for argument, size in argument_sizes(function.args, function.arg_attrs).items():
             nest = nest.within(argument, size.name, (size.low, size.high))
         return nest
 
-    def limited(self, limits: Sequence[ValidLimit]) -> _Nest:
+    def limited(self, limits: Sequence[ValidLimit]) -> Nest:
         """The nest that knows how many elements buffers have in a call; sizes that it lacks are added to it."""
         nest, found = self, dict[SSAValue, list[AffineExpr]]()
         for limit in limits:
@@ -101,7 +101,7 @@ class _Nest:
             found.setdefault(limit.buffer, []).append(limit.elements.replace_dims_and_symbols(dims, []))
         return replace(nest, elements=found)
 
-    def knowing(self, values: Sequence[SSAValue]) -> _Nest:
+    def knowing(self, values: Sequence[SSAValue]) -> Nest:
         """The nest in which each of some index values is an expression."""
         nest = self
         for value in values:
@@ -110,18 +110,18 @@ class _Nest:
                 nest = nest.within(value, name, nest.values.of(value) or _EVERY_INDEX)
         return nest
 
-    def within(self, value: SSAValue, name: str, range_: Range) -> _Nest:
+    def within(self, value: SSAValue, name: str, range_: Range) -> Nest:
         """The nest in which `value` is any number of a range."""
         bounds = LoopRange((AffineConstantExpr(range_[0]),), (AffineConstantExpr(range_[1] + 1),))
         return self.looping(value, name, bounds, range_)
 
-    def looping(self, value: SSAValue, name: str, bounds: LoopRange, range_: Range) -> _Nest:
+    def looping(self, value: SSAValue, name: str, bounds: LoopRange, range_: Range) -> Nest:
         """The nest in which `value` is the variable of a loop."""
         known = {**self.known, value: AffineDimExpr(len(self.names))}
         names, loops, ranges = (*self.names, name), (*self.loops, bounds), (*self.ranges, range_)
         return replace(self, names=names, loops=loops, ranges=ranges, known=known)
 
-    def defining(self, value: SSAValue, expr: AffineExpr) -> _Nest:
+    def defining(self, value: SSAValue, expr: AffineExpr) -> Nest:
         """The nest in which `value` stands for an expression."""
         return replace(self, known={**self.known, value: expr})
 
@@ -137,7 +137,7 @@ class _Nest:
         return all(magnitude(expr, dims) <= INDEX_LIMIT for expr in computed)
 
 
-def _check_region(region: Region, nest: _Nest) -> Iterator[Diagnostic]:
+def _check_region(region: Region, nest: Nest) -> Iterator[Diagnostic]:
     for op in region.ops if region.blocks else ():
         match op:
             case loop.ForOp():
@@ -164,7 +164,7 @@ def _check_region(region: Region, nest: _Nest) -> Iterator[Diagnostic]:
                     yield from _check_region(inner_region, nest)
 
 
-def _check_loop(op: loop.ForOp, nest: _Nest) -> Iterator[Diagnostic]:
+def _check_loop(op: loop.ForOp, nest: Nest) -> Iterator[Diagnostic]:
     nest = nest.knowing(op.values)
     if not nest.fits((*op.lower.data.results, *op.upper.data.results), op.values):
         yield _overflow(op)
@@ -177,9 +177,17 @@ def _check_loop(op: loop.ForOp, nest: _Nest) -> Iterator[Diagnostic]:
     if end[1] - 1 + op.step.value.data > INDEX_LIMIT:  # what the variable is after the last iteration
         yield _overflow(op)
         return
+    yield from _check_region(op.body, within_loop(op, nest))
+
+
+def within_loop(op: loop.ForOp, nest: Nest) -> Nest:
+    """The nest of a loop's body; `nest` is that around the loop."""
+    nest = nest.knowing(op.values)
+    lower = nest.expressions(op.lower.data.results, op.values)
+    upper = nest.expressions(op.upper.data.results, op.values)
+    range_ = _values_of(op, _largest_of(lower, nest.ranges), _smallest_of(upper, nest.ranges))
     bounds = LoopRange(lower, upper, op.step.value.data)
-    inner = nest.looping(op.variable, _name(op, len(nest.names)), bounds, _values_of(op, first, end))
-    yield from _check_region(op.body, inner)
+    return nest.looping(op.variable, _name(op, len(nest.names)), bounds, range_)
 
 
 def _values_of(op: loop.ForOp, first: Range, end: Range) -> Range:
@@ -197,7 +205,7 @@ def _smallest_of(exprs: Sequence[AffineExpr], ranges: Sequence[Range]) -> Range:
     return min(low for low, _ in found), min(high for _, high in found)
 
 
-def _check_access(op: loop.AccessOp, nest: _Nest) -> Iterator[Diagnostic]:
+def _check_access(op: loop.AccessOp, nest: Nest) -> Iterator[Diagnostic]:
     exprs = (*op.map.results, op.ahead) if isinstance(op, loop.PrefetchOp) else op.map.results
     if not nest.fits(exprs, op.indices):
         yield _overflow(op)
@@ -207,13 +215,13 @@ def _check_access(op: loop.AccessOp, nest: _Nest) -> Iterator[Diagnostic]:
     yield from _check(op, op.buffer, access, nest)
 
 
-def _check_plain(op: Operation, buffer: SSAValue, indices: Sequence[SSAValue], nest: _Nest) -> Iterator[Diagnostic]:
+def _check_plain(op: Operation, buffer: SSAValue, indices: Sequence[SSAValue], nest: Nest) -> Iterator[Diagnostic]:
     """An access to an element, or to an entry, at plain index values."""
     index = tuple(nest.known[value] for value in indices)
     yield from _check(op, buffer, Access(index, static_shape(buffer)[: len(index)], (0,) * len(index), 1), nest)
 
 
-def _check(op: Operation, buffer: SSAValue, access: Access, nest: _Nest) -> Iterator[Diagnostic]:
+def _check(op: Operation, buffer: SSAValue, access: Access, nest: Nest) -> Iterator[Diagnostic]:
     shape = "x".join(map(str, access.shape)) or "1"
     places = [(access, f"its buffer of {shape} elements")]
     for elements in nest.elements.get(buffer, ()):
@@ -232,7 +240,7 @@ def _check(op: Operation, buffer: SSAValue, access: Access, nest: _Nest) -> Iter
             return
 
 
-def _escape(access: Access, nest: _Nest) -> tuple[int, ...] | None:
+def _escape(access: Access, nest: Nest) -> tuple[int, ...] | None:
     """An iteration in which an access leaves its array; None if it never does."""
     return None if _is_inside(access, nest.ranges) else escaping_iteration(nest.loops, access)
 
