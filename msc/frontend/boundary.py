@@ -70,11 +70,16 @@ _CODES: set[object] = set()
 
 
 def publish(names: dict[str, Any], exported: Iterable[str], module: str) -> None:
-    """Put the boundary around every function that a module of the API exports, under each of its names."""
+    """Put the boundary around every function that a module of the API exports, under each of its names.
+
+    And around the methods of its classes that are made in none of the ways that see to it themselves.
+    """
     for name in exported:
         value = names[name]
         if isinstance(value, FunctionType) and value.__module__.startswith(_PACKAGE) and value.__code__ not in _CODES:
             names[name] = public(value, f"{module}.{name}")
+        elif isinstance(value, type) and value.__module__.startswith(_PACKAGE):
+            publish_methods(value, value.__name__, without=("of",))
 
 
 def publish_methods(class_: type[Any], name: str, without: tuple[str, ...] = ()) -> None:
