@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, memref
@@ -79,6 +79,8 @@ class _Search:
         touches: dict[SSAValue, list[Touch]] = {}
         for buffer, touch in _touches(op.body.block.ops, inner):
             root = root_buffer(buffer)
+            if root is not buffer:  # a view: its indices are not those of the buffer, of which any element may be meant
+                touch = replace(touch, access=Access((), (), (), 1))
             if not _is_inside(root, op):
                 touches.setdefault(self.shared.get(root, root), []).append(touch)
         for buffer, found in touches.items():
