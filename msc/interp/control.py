@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 Scope: TypeAlias = Mapping[SSAValue, Any]
 
 
-class Evaluator(Protocol):
+class BlockRunner(Protocol):
     """What runs the blocks that control comes to."""
 
     def function(self, name: str) -> func.FuncOp:
@@ -23,15 +23,15 @@ class Evaluator(Protocol):
         ...
 
 
-Handler: TypeAlias = Callable[[Evaluator, Operation, Sequence[Any], Scope], tuple[Any, ...]]
+Handler: TypeAlias = Callable[[BlockRunner, Operation, Sequence[Any], Scope], tuple[Any, ...]]
 
 
-def _if(evaluator: Evaluator, op: Operation, operands: Sequence[Any], scope: Scope) -> tuple[Any, ...]:
+def _if(evaluator: BlockRunner, op: Operation, operands: Sequence[Any], scope: Scope) -> tuple[Any, ...]:
     branch = op.regions[0 if bool(operands[0]) else 1]
     return evaluator.run_block(branch.block, (), scope) if branch.blocks else ()
 
 
-def _for(evaluator: Evaluator, op: Operation, operands: Sequence[Any], scope: Scope) -> tuple[Any, ...]:
+def _for(evaluator: BlockRunner, op: Operation, operands: Sequence[Any], scope: Scope) -> tuple[Any, ...]:
     lower, upper, step = map(int, operands[:3])
     carried = tuple(operands[3:])
     for i in range(lower, upper, step):
@@ -39,7 +39,7 @@ def _for(evaluator: Evaluator, op: Operation, operands: Sequence[Any], scope: Sc
     return carried
 
 
-def _while(evaluator: Evaluator, op: Operation, operands: Sequence[Any], scope: Scope) -> tuple[Any, ...]:
+def _while(evaluator: BlockRunner, op: Operation, operands: Sequence[Any], scope: Scope) -> tuple[Any, ...]:
     loop = cast(scf.WhileOp, op)
     carried = tuple(operands)
     while True:
@@ -49,12 +49,12 @@ def _while(evaluator: Evaluator, op: Operation, operands: Sequence[Any], scope: 
         carried = evaluator.run_block(loop.after_region.block, values, scope)
 
 
-def _call(evaluator: Evaluator, op: Operation, operands: Sequence[Any], scope: Scope) -> tuple[Any, ...]:
+def _call(evaluator: BlockRunner, op: Operation, operands: Sequence[Any], scope: Scope) -> tuple[Any, ...]:
     callee = evaluator.function(cast(func.CallOp, op).callee.string_value())
     return evaluator.run_block(callee.body.block, operands, {})
 
 
-def _kernel(evaluator: Evaluator, op: Operation, operands: Sequence[Any], scope: Scope) -> tuple[Any, ...]:
+def _kernel(evaluator: BlockRunner, op: Operation, operands: Sequence[Any], scope: Scope) -> tuple[Any, ...]:
     return evaluator.run_block(op.regions[0].block, operands, {})
 
 

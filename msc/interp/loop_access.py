@@ -44,7 +44,7 @@ def affine_text(expr: AffineExpr, names: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Access:
+class TranslatedAccess:
     """Where a load or store goes: one expression a dimension, the lanes that it touches and the steps between them."""
 
     shape: tuple[int, ...]
@@ -64,7 +64,7 @@ class Access:
         ranges: Mapping[SSAValue, Interval],
         lanes: int = 1,
         steps: Sequence[int] = (),
-    ) -> Access:
+    ) -> TranslatedAccess:
         """The access of an operation whose operands have Python names and, where known, ranges."""
         shape = cast("MemRefType[Attribute]", buffer.type).get_shape()
         known = tuple(ranges.get(v) for v in indices)

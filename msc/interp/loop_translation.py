@@ -19,7 +19,7 @@ from xdsl.ir.affine import AffineMap
 from msc.dialects.arrays import Array
 from msc.dialects.loop import AccessOp, ApplyOp, ForOp, LanesOp, LoadOp, PrefetchOp, StoreOp
 from msc.dialects.open_sizes import argument_sizes
-from msc.interp.loop_access import Access, affine_text, lane_numbers
+from msc.interp.loop_access import TranslatedAccess, affine_text, lane_numbers
 from msc.interp.loop_operations import OPERATIONS
 from msc.ir.errors import InvalidStructure
 from msc.ir.locations import source_location
@@ -45,14 +45,14 @@ Call: TypeAlias = Callable[..., tuple[Any, ...]]
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class FunctionScope:
     """What a function refers to by name: other functions and parameters."""
 
     call: Call
     parameter: Callable[[str], Array]
 
 
-def translate(function: FuncOp, surroundings: Surroundings) -> Call:
+def translate(function: FuncOp, surroundings: FunctionScope) -> Call:
     """The function as a Python callable on arrays and scalars.
 
     Raises MSC0611 for an operation that the loop stage does not have.
@@ -64,7 +64,7 @@ def translate(function: FuncOp, surroundings: Surroundings) -> Call:
 
 
 class _Translation:
-    def __init__(self, function: FuncOp, surroundings: Surroundings) -> None:
+    def __init__(self, function: FuncOp, surroundings: FunctionScope) -> None:
         self.namespace: dict[str, Any] = {
             "call": surroundings.call,
             "parameter": surroundings.parameter,
@@ -208,7 +208,7 @@ class _Translation:
         value = op.results[0] if isinstance(op, LoadOp) else op.operands[0]
         lanes, touched = _lanes(value), op.touched_lanes
         steps = op.lane_steps if lanes else ()
-        access = Access.of(op.buffer, op.map, op.indices, self._names, self._ranges, touched, steps)
+        access = TranslatedAccess.of(op.buffer, op.map, op.indices, self._names, self._ranges, touched, steps)
         buffer = self._check(op, access, op.buffer)
         index = access.vector_index(self._bind(lane_numbers(touched))) if lanes else access.scalar_index()
         if isinstance(op, StoreOp):
@@ -218,7 +218,9 @@ class _Translation:
             self._line(f"{self._name(value)} = {_loaded(f'{buffer}[{index}]', access, lanes)}")
 
     def _plain_access(self, op: memref.LoadOp | memref.StoreOp) -> None:
-        access = Access.of(op.memref, AffineMap.identity(len(op.indices)), op.indices, self._names, self._ranges)
+        access = TranslatedAccess.of(
+            op.memref, AffineMap.identity(len(op.indices)), op.indices, self._names, self._ranges
+        )
         buffer = self._check(op, access, op.memref)
         element = f"{buffer}[{access.scalar_index()}]"
         if isinstance(op, memref.StoreOp):
@@ -231,14 +233,14 @@ class _Translation:
     ) -> None:
         steps = (*[0] * (len(indices) - 1), 1)
         map_ = AffineMap.identity(len(indices))
-        access = Access.of(buffer, map_, indices, self._names, self._ranges, _lanes(value), steps)
+        access = TranslatedAccess.of(buffer, map_, indices, self._names, self._ranges, _lanes(value), steps)
         element = f"{self._check(op, access, buffer)}[{access.vector_index('')}]"
         if isinstance(op, vector.StoreOp):
             self._line(f"{element} = {self._name(value)}")
         else:
             self._line(f"{self._name(value)} = {element}.copy()")
 
-    def _check(self, op: Operation, access: Access, buffer: SSAValue) -> str:
+    def _check(self, op: Operation, access: TranslatedAccess, buffer: SSAValue) -> str:
         name = self._name(buffer)
         conditions = [c.replace("%s", name) for c in access.checks()]
         if conditions:
@@ -307,7 +309,7 @@ def _lanes(value: SSAValue) -> int:
     return value.type.get_shape()[0] if is_vector(value.type) else 0
 
 
-def _loaded(element: str, access: Access, lanes: int) -> str:
+def _loaded(element: str, access: TranslatedAccess, lanes: int) -> str:
     """A loaded value; lanes are copied, as later stores must not change them, and those not touched are zeros."""
     if not lanes:
         return element

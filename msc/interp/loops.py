@@ -18,7 +18,7 @@ from msc.dialects.open_sizes import argument_sizes
 from msc.interp.graph import WeightSource, evaluate_parameter
 from msc.interp.inputs import arguments, arranged, declared
 from msc.interp.loop_memory import fresh, fresh_bytes
-from msc.interp.loop_translation import Surroundings, translate
+from msc.interp.loop_translation import FunctionScope, translate
 from msc.ir.donation import RESULT, STATE
 from msc.ir.entry import entry_name
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
@@ -50,7 +50,7 @@ class LoopProgram:
     def run(self, name: str, *values: Any) -> tuple[Any, ...]:
         """Call a function on arrays, which it may write. Raises MSC0605, MSC0610 and MSC0611."""
         if name not in self._translated:
-            self._translated[name] = translate(self.function(name), Surroundings(self._call, self._parameter))
+            self._translated[name] = translate(self.function(name), FunctionScope(self._call, self._parameter))
         with np.errstate(all="ignore"):
             return self._translated[name](*values)
 

@@ -32,7 +32,7 @@ class LoopRange:
 
 
 @dataclass(frozen=True)
-class Access:
+class VectorAccess:
     """Indices into an array of `shape`; lane k of `lanes` of a vector is `steps * k` further."""
 
     index: tuple[AffineExpr, ...]
@@ -41,7 +41,7 @@ class Access:
     lanes: int = 1
 
 
-def escaping_iteration(loops: Sequence[LoopRange], access: Access) -> tuple[int, ...] | None:
+def escaping_iteration(loops: Sequence[LoopRange], access: VectorAccess) -> tuple[int, ...] | None:
     """The loops' variables, outermost first, where the access leaves its array; None if it never does.
 
     It is the first such iteration, but where many divisions would make that long to find.
@@ -87,7 +87,7 @@ def _largest(bounds: Sequence[AffineExpr]) -> str:
     return f"({first})"
 
 
-def _outside(access: Access) -> Iterator[str]:
+def _outside(access: VectorAccess) -> Iterator[str]:
     for expr, size, step in zip(access.index, access.shape, access.steps, strict=True):
         distance = step * (access.lanes - 1)
         yield f"{isl_expr(expr)} + {min(0, distance)} < 0"

@@ -53,7 +53,7 @@ class LocalBuffer:
 
 
 @dataclass(frozen=True)
-class Access:
+class ArrayAccess:
     """One access to an array in a Body: its index over loop variables, and the ranges of the loops inside the Body."""
 
     array: int
@@ -65,19 +65,21 @@ class Access:
     vector: int | None
 
 
-def body_accesses(model: KernelModel, body: Body, outside: Mapping[int, range]) -> list[Access]:
+def body_accesses(model: KernelModel, body: Body, outside: Mapping[int, range]) -> list[ArrayAccess]:
     """Every access to an internal array in a Body, in program order; `outside` are sizes, counts and loops around."""
-    accesses: list[Access] = []
+    accesses: list[ArrayAccess] = []
     for instance, leaf, inner, vector in _instances(body.inside, len(outside), outside, None, [0]):
         statement = model.statements[instance.statement]
         for read in reads(statement.body):
             if model.arrays[read.operand].kind == "internal":
                 accesses.append(
-                    Access(read.operand, compose(read.index, instance.index), False, False, leaf, inner, vector)
+                    ArrayAccess(read.operand, compose(read.index, instance.index), False, False, leaf, inner, vector)
                 )
         if model.arrays[statement.target].kind == "internal":
             index = compose(statement.write, instance.index)
-            accesses.append(Access(statement.target, index, True, statement.combine is not None, leaf, inner, vector))
+            accesses.append(
+                ArrayAccess(statement.target, index, True, statement.combine is not None, leaf, inner, vector)
+            )
     return accesses
 
 
@@ -108,23 +110,23 @@ def compose(map_: AffineMap, index: Sequence[AffineExpr]) -> tuple[AffineExpr, .
     return tuple(r.replace_dims_and_symbols(list(index), []) for r in map_.results)
 
 
-def forwarded(accesses: Sequence[Access]) -> set[int]:
+def forwarded(accesses: Sequence[ArrayAccess]) -> set[int]:
     """Arrays of which each point of a leaf reads what it wrote itself: their values need no memory."""
-    by_array: dict[int, list[Access]] = {}
+    by_array: dict[int, list[ArrayAccess]] = {}
     for access in accesses:
         by_array.setdefault(access.array, []).append(access)
     return {array for array, uses in by_array.items() if _is_forwarded(uses)}
 
 
-def _is_forwarded(uses: Sequence[Access]) -> bool:
+def _is_forwarded(uses: Sequence[ArrayAccess]) -> bool:
     """Whether all leaves forward the array, each to itself alone."""
-    leaves = dict[int, list[Access]]()
+    leaves = dict[int, list[ArrayAccess]]()
     for use in uses:
         leaves.setdefault(use.leaf, []).append(use)
     return all(map(_is_forwarded_inside, leaves.values()))
 
 
-def _is_forwarded_inside(uses: Sequence[Access]) -> bool:
+def _is_forwarded_inside(uses: Sequence[ArrayAccess]) -> bool:
     first = uses[0]
     return (
         first.writes
@@ -134,7 +136,7 @@ def _is_forwarded_inside(uses: Sequence[Access]) -> bool:
     )
 
 
-def local_buffers(accesses: Sequence[Access], depth: int) -> tuple[LocalBuffer, ...] | None:
+def local_buffers(accesses: Sequence[ArrayAccess], depth: int) -> tuple[LocalBuffer, ...] | None:
     """The buffer of what one iteration touches of an array; of parts with vectors along different axes, one of each.
 
     None where what is touched is no box of constant size.
@@ -147,9 +149,9 @@ def local_buffers(accesses: Sequence[Access], depth: int) -> tuple[LocalBuffer, 
     return found if len({part.axes for part in found}) > 1 else (whole,)
 
 
-def _parts(accesses: Sequence[Access], whole: LocalBuffer) -> list[list[Access]]:
+def _parts(accesses: Sequence[ArrayAccess], whole: LocalBuffer) -> list[list[ArrayAccess]]:
     """The accesses to parts of a buffer that have no element in common."""
-    parts: list[list[tuple[_Box, Access]]] = []
+    parts: list[list[tuple[_Box, ArrayAccess]]] = []
     for access in accesses:
         box = _box(access, whole)
         met = [part for part in parts if any(_overlap(box, other) for other, _ in part)]
@@ -160,7 +162,7 @@ def _parts(accesses: Sequence[Access], whole: LocalBuffer) -> list[list[Access]]
     return [[access for _, access in part] for part in parts]
 
 
-def _box(access: Access, whole: LocalBuffer) -> _Box:
+def _box(access: ArrayAccess, whole: LocalBuffer) -> _Box:
     return tuple(bounds(simplified(e), access.inner) for e in whole.index(access.index))
 
 
@@ -168,7 +170,7 @@ def _overlap(box: _Box, other: _Box) -> bool:
     return all(low <= end and start <= high for (low, high), (start, end) in zip(box, other, strict=True))
 
 
-def local_buffer(accesses: Sequence[Access], depth: int) -> LocalBuffer | None:
+def local_buffer(accesses: Sequence[ArrayAccess], depth: int) -> LocalBuffer | None:
     """The buffer that holds what one iteration touches of an array, or None where the touched box is not constant."""
     axes = [
         _axis([a.index[k] for a in accesses], [a.inner for a in accesses], depth) for k in range(len(accesses[0].index))
@@ -180,7 +182,7 @@ def local_buffer(accesses: Sequence[Access], depth: int) -> LocalBuffer | None:
     return LocalBuffer(tuple(found[k][0] for k in order), tuple(found[k][1] for k in order), tuple(order))
 
 
-def _runs_along_vectors(accesses: Sequence[Access], axis: int) -> bool:
+def _runs_along_vectors(accesses: Sequence[ArrayAccess], axis: int) -> bool:
     """Whether lanes of most vector accesses differ in this axis of the array."""
     vectors = [a for a in accesses if a.vector is not None]
     moving = [a for a in vectors if a.vector in a.index[axis].used_dims()]

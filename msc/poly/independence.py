@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from msc.poly.access_bounds import MAX_OPERATIONS, Access, LoopRange, Undecided, iterations
+from msc.poly.access_bounds import MAX_OPERATIONS, LoopRange, Undecided, VectorAccess, iterations
 from msc.poly.affine import linear_form
 from msc.poly.dependences import isl_expr
 
@@ -16,7 +16,7 @@ from msc.poly.dependences import isl_expr
 class Touch:
     """An access in a loop nest, of which the first loops are those that all touches share."""
 
-    access: Access
+    access: VectorAccess
     loops: tuple[LoopRange, ...]
     ranges: tuple[tuple[int, int], ...]
     is_write: bool

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from msc.codegen.c.affine import Index
+from msc.codegen.c.affine import IndexExpression
 from msc.codegen.c.arithmetic import resize_mask, vector_text
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.types import BufferType, CType, memory_name
 from msc.codegen.c.values import Precedence, Value
 
 
-def element(name: str, indices: Sequence[Index]) -> str:
+def element(name: str, indices: Sequence[IndexExpression]) -> str:
     """The element as an lvalue; a rank-0 parameter is an array of one, and the name says so: `x[0]`."""
     return name + "".join(f"[{index.value.text}]" for index in indices)
 

@@ -14,7 +14,7 @@ INDEX = CType("index")
 
 
 @dataclass(frozen=True)
-class Index:
+class IndexExpression:
     """An index value: its C expression and the range it is known to lie in; equal ends are a constant."""
 
     value: Value
@@ -26,28 +26,28 @@ class Index:
         return self.low if self.low is not None and self.low == self.high else None
 
 
-def constant_index(number: int) -> Index:
+def constant_index(number: int) -> IndexExpression:
     """A known index."""
     # C has no negative literals: the least number would be minus one that does not fit.
     text = "INT64_MIN" if number == -(2**63) else str(number)
     precedence = Precedence.UNARY if text.startswith("-") else Precedence.PRIMARY
-    return Index(Value(text, INDEX, precedence), number, number)
+    return IndexExpression(Value(text, INDEX, precedence), number, number)
 
 
 @dataclass(frozen=True)
 class _Sum:
     """`terms` (text, coefficient) in order, and a constant."""
 
-    terms: tuple[tuple[Index, int], ...]
+    terms: tuple[tuple[IndexExpression, int], ...]
     constant: int = 0
 
 
-def affine_index(expr: AffineExpr, dims: Sequence[Index], helpers: set[str]) -> Index:
+def affine_index(expr: AffineExpr, dims: Sequence[IndexExpression], helpers: set[str]) -> IndexExpression:
     """The expression over the given index values; names of prelude functions that its text needs go to `helpers`."""
     return _render(_linear(expr, dims, helpers))
 
 
-def _linear(expr: AffineExpr, dims: Sequence[Index], helpers: set[str]) -> _Sum:
+def _linear(expr: AffineExpr, dims: Sequence[IndexExpression], helpers: set[str]) -> _Sum:
     match expr:
         case AffineConstantExpr():
             return _Sum((), expr.value)
@@ -66,13 +66,13 @@ def _linear(expr: AffineExpr, dims: Sequence[Index], helpers: set[str]) -> _Sum:
             raise no_c_form(f"the affine expression {expr}")
 
 
-def _atom(index: Index) -> _Sum:
+def _atom(index: IndexExpression) -> _Sum:
     return _Sum((), index.constant) if index.constant is not None else _Sum(((index, 1),))
 
 
 def _add(a: _Sum, b: _Sum) -> _Sum:
     coefficients: dict[str, int] = {}
-    atoms: dict[str, Index] = {}
+    atoms: dict[str, IndexExpression] = {}
     for index, coefficient in (*a.terms, *b.terms):
         atoms[index.value.text] = index
         coefficients[index.value.text] = coefficients.get(index.value.text, 0) + coefficient
@@ -87,7 +87,7 @@ def _multiply(a: _Sum, b: _Sum) -> _Sum:
     return _Sum(tuple((i, c * factor) for i, c in linear.terms if c * factor), linear.constant * factor)
 
 
-def _render(total: _Sum) -> Index:
+def _render(total: _Sum) -> IndexExpression:
     """Positive terms first, the constant last unless nothing else can begin the sum: `7 - i`."""
     if not total.terms:
         return constant_index(total.constant)
@@ -105,7 +105,7 @@ def _render(total: _Sum) -> Index:
         text, precedence = f"{text} {'-' if constant < 0 else '+'} {abs(constant)}", Precedence.SUM
     reads = any(index.value.reads for index, _ in total.terms)
     low, high = _range(total)
-    return Index(Value(text, INDEX, precedence, reads=reads), low, high)
+    return IndexExpression(Value(text, INDEX, precedence, reads=reads), low, high)
 
 
 def _product(value: Value, coefficient: int, least: Precedence = Precedence.SUM) -> tuple[str, Precedence]:
@@ -126,16 +126,18 @@ def _range(total: _Sum) -> tuple[int | None, int | None]:
     return low, high
 
 
-def _divide(kind: AffineBinaryOpKind, dividend: Index, divisor: int, helpers: set[str]) -> Index:
+def _divide(kind: AffineBinaryOpKind, dividend: IndexExpression, divisor: int, helpers: set[str]) -> IndexExpression:
     if dividend.constant is not None:
         return constant_index(_fold(kind, dividend.constant, divisor))
     if kind is AffineBinaryOpKind.CeilDiv:
         text = f"{dividend.value.at(Precedence.SUM)} + {divisor - 1}"
-        shifted = Index(Value(text, INDEX, Precedence.SUM, reads=dividend.value.reads), *_shift(dividend, divisor - 1))
+        shifted = IndexExpression(
+            Value(text, INDEX, Precedence.SUM, reads=dividend.value.reads), *_shift(dividend, divisor - 1)
+        )
         return _divide(AffineBinaryOpKind.FloorDiv, shifted, divisor, helpers)
     low, high = _divided_range(kind, dividend, divisor)
     plain = dividend.low is not None and dividend.low >= 0
-    return Index(_division_text(kind, dividend.value, divisor, plain, helpers), low, high)
+    return IndexExpression(_division_text(kind, dividend.value, divisor, plain, helpers), low, high)
 
 
 def _division_text(kind: AffineBinaryOpKind, dividend: Value, divisor: int, plain: bool, helpers: set[str]) -> Value:
@@ -148,11 +150,11 @@ def _division_text(kind: AffineBinaryOpKind, dividend: Value, divisor: int, plai
     return Value(f"{function}({dividend.text}, {divisor})", INDEX, reads=dividend.reads)
 
 
-def _shift(index: Index, by: int) -> tuple[int | None, int | None]:
+def _shift(index: IndexExpression, by: int) -> tuple[int | None, int | None]:
     return (None if index.low is None else index.low + by, None if index.high is None else index.high + by)
 
 
-def _divided_range(kind: AffineBinaryOpKind, dividend: Index, divisor: int) -> tuple[int | None, int | None]:
+def _divided_range(kind: AffineBinaryOpKind, dividend: IndexExpression, divisor: int) -> tuple[int | None, int | None]:
     if kind is AffineBinaryOpKind.Mod:
         return 0, divisor - 1
     low = None if dividend.low is None else dividend.low // divisor

@@ -15,7 +15,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from msc.codegen.c import access
-from msc.codegen.c.affine import INDEX, Index, affine_index, constant_index
+from msc.codegen.c.affine import INDEX, IndexExpression, affine_index, constant_index
 from msc.codegen.c.arithmetic import RULES
 from msc.codegen.c.conversions import CONVERSIONS
 from msc.codegen.c.lines import Lines
@@ -41,7 +41,7 @@ class Body:
     lines: Lines = field(default_factory=lambda: Lines(1))
     scope: Scope = field(default_factory=Scope)
     values: dict[SSAValue, Value] = field(default_factory=dict[SSAValue, Value])
-    ranges: dict[SSAValue, Index] = field(default_factory=dict[SSAValue, Index])
+    ranges: dict[SSAValue, IndexExpression] = field(default_factory=dict[SSAValue, IndexExpression])
     buffers: dict[SSAValue, tuple[str, BufferType]] = field(default_factory=dict[SSAValue, tuple[str, BufferType]])
     pending: dict[SSAValue, Value] = field(default_factory=dict[SSAValue, Value])
     dead: set[SSAValue] = field(default_factory=set[SSAValue])
@@ -150,14 +150,14 @@ class Body:
         name = self.scope.fresh(op.result.name_hint or "index")
         self.lines.add(f"const int64_t {name} = {index.value.text};")
         self._note(scalar(name, "int64_t"))
-        self.ranges[op.result] = Index(Value(name, INDEX), index.low, index.high)
+        self.ranges[op.result] = IndexExpression(Value(name, INDEX), index.low, index.high)
 
-    def _affine(self, exprs: Sequence[AffineExpr], values: Sequence[SSAValue]) -> list[Index]:
+    def _affine(self, exprs: Sequence[AffineExpr], values: Sequence[SSAValue]) -> list[IndexExpression]:
         dims = [self._index(value) for value in values]
         return [affine_index(expr, dims, self.prelude.plain) for expr in exprs]
 
-    def _index(self, value: SSAValue) -> Index:
-        return self.ranges[value] if value in self.ranges else Index(self._use(value))
+    def _index(self, value: SSAValue) -> IndexExpression:
+        return self.ranges[value] if value in self.ranges else IndexExpression(self._use(value))
 
     # --- buffers -------------------------------------------------------------------------------------------------
 
@@ -168,7 +168,7 @@ class Body:
 
     def bind_size(self, value: SSAValue, name: str, low: int, high: int) -> None:
         """Make an argument that is a size known by its C name."""
-        self.ranges[value] = Index(Value(name, INDEX), low, high)
+        self.ranges[value] = IndexExpression(Value(name, INDEX), low, high)
 
     def _array(self, op: memref.AllocaOp) -> None:
         name = self.scope.fresh(op.memref.name_hint or "local")
@@ -193,7 +193,7 @@ class Body:
     def _plain_element(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> str:
         return self._element_at(buffer, [self._index(i) for i in indices])
 
-    def _element_at(self, buffer: SSAValue, indices: Sequence[Index]) -> str:
+    def _element_at(self, buffer: SSAValue, indices: Sequence[IndexExpression]) -> str:
         """The element as an lvalue; local arrays have no dimensions of one element."""
         name, type_ = self.buffers[buffer]
         if buffer in self.arrays:

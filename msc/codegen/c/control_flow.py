@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from xdsl.dialects import func, memref, scf
 from xdsl.ir import Block, Operation, SSAValue
 
-from msc.codegen.c.affine import Index
+from msc.codegen.c.affine import IndexExpression
 from msc.codegen.c.body import Body
 from msc.codegen.c.loops import fits, head_text
-from msc.codegen.c.plan import RENAMES, Place
+from msc.codegen.c.plan import RENAMES, MemoryPlace
 from msc.codegen.c.types import memory_name, no_c_form, value_type
 from msc.codegen.c.values import Precedence, Value
-from msc.dialects.loop import SliceOp
+from msc.dialects.loop import BufferSliceOp
 from msc.ir.control_flow import integer_constant
 
 
@@ -26,12 +26,12 @@ class EntryBody(Body):
     """`call` gives the text of the next kernel call or copy, `entry` the name of an entry and its declaration."""
 
     call: Callable[[], str] = str
-    places: Mapping[SSAValue, Place] = field(default_factory=dict[SSAValue, Place])
-    entry: Callable[[Place, str], tuple[str, str]] = lambda place, index: ("", "")
+    places: Mapping[SSAValue, MemoryPlace] = field(default_factory=dict[SSAValue, MemoryPlace])
+    entry: Callable[[MemoryPlace, str], tuple[str, str]] = lambda place, index: ("", "")
 
     _entries: dict[int, str] = field(default_factory=dict[int, str])
 
-    def bind_place(self, value: SSAValue, pointer: str, place: Place) -> None:
+    def bind_place(self, value: SSAValue, pointer: str, place: MemoryPlace) -> None:
         """Make a buffer that `pointer`, an untyped pointer, leads to readable by element."""
         base = memory_name(place.buffer.base)
         shape = place.buffer.shape
@@ -43,7 +43,7 @@ class EntryBody(Body):
             case func.CallOp() | memref.CopyOp():
                 self._write_pending()
                 self.lines.add(self.call())
-            case SliceOp():
+            case BufferSliceOp():
                 self._entry(op)
             case scf.IfOp():
                 self._if(op)
@@ -58,7 +58,7 @@ class EntryBody(Body):
             case _:
                 super()._operation(op)
 
-    def _entry(self, op: SliceOp) -> None:
+    def _entry(self, op: BufferSliceOp) -> None:
         """`void *const e = (unsigned char *)x + i * 512;`."""
         place = self.places[op.result]
         index = self._use(op.index).at(Precedence.PRODUCT)
@@ -135,7 +135,7 @@ class EntryBody(Body):
     def _bind(self, value: SSAValue, name: str) -> None:
         type_ = value_type(value.type)
         if type_.base == "index":
-            self.ranges[value] = Index(Value(name, type_))
+            self.ranges[value] = IndexExpression(Value(name, type_))
         self.values[value] = Value(name, type_)
 
     def _assign(self, names: Sequence[str], values: Sequence[SSAValue]) -> None:

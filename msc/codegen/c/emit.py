@@ -17,7 +17,7 @@ from msc.codegen.c.header import emit_header
 from msc.codegen.c.kernels import Kernel, emit_kernel
 from msc.codegen.c.names import SYSTEM, Scope, comment_text, identifier, module_identifier, string_literal, unique
 from msc.codegen.c.options import COptions
-from msc.codegen.c.plan import Plan, entry_functions, read_plan
+from msc.codegen.c.plan import EntryPlan, entry_functions, read_plan
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.team_text import TEAM_DECLARATION
 from msc.ir.entry import ENTRY, STRUCTURE
@@ -56,7 +56,9 @@ def emit_c(module: ModuleOp, options: COptions | None = None) -> CProgram:
     )
 
 
-def _signature(module: ModuleOp, functions: Sequence[FuncOp], plans: Sequence[Plan], options: COptions) -> Signature:
+def _signature(
+    module: ModuleOp, functions: Sequence[FuncOp], plans: Sequence[EntryPlan], options: COptions
+) -> Signature:
     """The signature of the first function, with those of the others."""
     name = options.name or (module.sym_name.data if module.sym_name is not None else "model")
     stack = max(map(stack_bytes, module.ops), default=0)
@@ -115,7 +117,7 @@ def _named(tensors: Sequence[_Named], taken: set[str]) -> tuple[_Named, ...]:
     return tuple(named)
 
 
-def _kernels(module: ModuleOp, plans: Sequence[Plan], signature: Signature, prelude: Prelude) -> dict[str, Kernel]:
+def _kernels(module: ModuleOp, plans: Sequence[EntryPlan], signature: Signature, prelude: Prelude) -> dict[str, Kernel]:
     called = {call.kernel for plan in plans for call in plan.calls}
     own = {f"{signature.name}_{word}" for word in ("profile", "weights", "signature", "calls")}
     own |= {function.symbol for function in signature.functions}

@@ -13,7 +13,7 @@ from msc.codegen.c.dead_code import dead_values
 from msc.codegen.c.kernels import Kernel
 from msc.codegen.c.lines import Lines, wrap_prototype
 from msc.codegen.c.names import Scope
-from msc.codegen.c.plan import Call, Place, Plan
+from msc.codegen.c.plan import Call, EntryPlan, MemoryPlace
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.types import memory_name
 from msc.runtime.program import ALIGNMENT, Signature, TensorSpec
@@ -48,13 +48,13 @@ class EntryEmitter:
     """Emits an entry function, `<name>_run`, and `<name>_profile`, which is the same with a clock around every call."""
 
     main: FuncOp
-    plan: Plan
+    plan: EntryPlan
     signature: Signature
     kernels: Mapping[str, Kernel]
     prelude: Prelude
     flush_subnormals: bool = False
     scope: Scope = field(default_factory=Scope)
-    names: dict[Place, str] = field(default_factory=dict[Place, str])
+    names: dict[MemoryPlace, str] = field(default_factory=dict[MemoryPlace, str])
     entries: dict[int, str] = field(default_factory=dict[int, str])
 
     def run(self) -> str:
@@ -160,7 +160,7 @@ class EntryEmitter:
     def _uses(self, role: str) -> bool:
         return any(place.role == role for place in self._used())
 
-    def _used(self) -> Iterator[Place]:
+    def _used(self) -> Iterator[MemoryPlace]:
         """Whole buffers that calls take, of which they take entries, or that scalars are read from, in order."""
         for call in self.plan.calls:
             yield from (place.whole for place in call.places)
@@ -180,7 +180,7 @@ class EntryEmitter:
                 lines.add(self._pointer(known[key], place))
             self.names[place] = known[key]
 
-    def _pointer(self, name: str, place: Place) -> str:
+    def _pointer(self, name: str, place: MemoryPlace) -> str:
         base = f"memory + {place.offset}" if place.role == "workspace" else self._weights_at(place.offset)
         return f"void *const {name} = {base}; {_type_comment(place)}"
 
@@ -188,7 +188,7 @@ class EntryEmitter:
         """Where a parameter lies; one without elements may be all there is, and then nothing does."""
         return f"(void *)(weights + {offset})" if self.plan.weights_bytes else "NULL"
 
-    def _hint(self, place: Place) -> str:
+    def _hint(self, place: MemoryPlace) -> str:
         if place.role == "weights":
             for slot in self.plan.slots:
                 if slot.offset == place.offset:
@@ -204,7 +204,7 @@ class EntryEmitter:
         arguments = [*(self._argument(place) for place in call.places), *sizes]
         return wrap_prototype(f"{kernel.name}(", arguments, ");")
 
-    def _entry(self, place: Place, index: str) -> tuple[str, str]:
+    def _entry(self, place: MemoryPlace, index: str) -> tuple[str, str]:
         """The name of an entry and the declaration that gives it its address."""
         assert place.within is not None
         name = self.entries[place.entry] = self.scope.fresh(self.plan.names[place] or "entry")
@@ -212,7 +212,7 @@ class EntryEmitter:
         address = f"(unsigned char *){base} + {index} * {place.buffer.bytes}"
         return name, f"void *const {name} = {address}; {_type_comment(place)}"
 
-    def _argument(self, place: Place) -> str:
+    def _argument(self, place: MemoryPlace) -> str:
         if place.entry:
             return self.entries[place.entry]
         if place in self.names:
@@ -221,11 +221,11 @@ class EntryEmitter:
         same = memory_name(place.buffer.base) == _API_TYPES[tensor.dtype] and len(place.buffer.shape) <= 1
         return tensor.c_name if same else f"(void *){tensor.c_name}"
 
-    def _tensor(self, place: Place) -> TensorSpec:
+    def _tensor(self, place: MemoryPlace) -> TensorSpec:
         return (self.signature.inputs if place.role == "input" else self.signature.outputs)[place.root]
 
 
-def _type_comment(place: Place) -> str:
+def _type_comment(place: MemoryPlace) -> str:
     shape = "".join(f"[{size}]" for size in place.buffer.shape)
     return f"/* {memory_name(place.buffer.base)}{shape} */"
 

@@ -9,7 +9,7 @@ from math import prod
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Operation
 
-from msc.codegen.c.affine import INDEX, Index
+from msc.codegen.c.affine import INDEX, IndexExpression
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.values import Precedence, Value, call
 from msc.dialects.loop import ForOp, LoopKind
@@ -39,16 +39,16 @@ class LoopHead:
     """`for (int64_t name = lower; name < upper; name += step)`; several bounds mean their maximum and minimum."""
 
     name: str
-    lower: Sequence[Index]
-    upper: Sequence[Index]
+    lower: Sequence[IndexExpression]
+    upper: Sequence[IndexExpression]
     step: int
 
     @property
-    def variable(self) -> Index:
+    def variable(self) -> IndexExpression:
         """The loop variable with what its bounds say of its range."""
         lows = [bound.low for bound in self.lower if bound.low is not None]
         highs = [bound.high - 1 for bound in self.upper if bound.high is not None]
-        return Index(Value(self.name, INDEX), max(lows, default=None), min(highs, default=None))
+        return IndexExpression(Value(self.name, INDEX), max(lows, default=None), min(highs, default=None))
 
     def text(self, prelude: Prelude) -> str:
         """Over all iterations."""
@@ -81,7 +81,7 @@ class LoopHead:
         return _bound(self.upper, "msc_min", prelude)
 
 
-def _bound(bounds: Sequence[Index], function: str, prelude: Prelude) -> Value:
+def _bound(bounds: Sequence[IndexExpression], function: str, prelude: Prelude) -> Value:
     value = bounds[0].value
     for bound in bounds[1:]:
         prelude.plain.add("bounds")

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineExpr
 
 from msc.codegen.c.types import BufferType, buffer_type, no_c_form
-from msc.dialects.loop import SliceOp
+from msc.dialects.loop import BufferSliceOp
 from msc.dialects.loop.attributes import LOOP_OFFSET
 from msc.dialects.ms.attributes import MS_CODES, MS_DTYPE, MS_NAME, MS_ROLE
 from msc.dialects.ms.structure import ParameterOp
@@ -27,7 +27,7 @@ ROLES = ("input", STATE, "output", "size", "workspace", "weights")
 
 
 @dataclass(frozen=True)
-class Place:
+class MemoryPlace:
     """Memory: a tensor of the signature (`root` is its position), or bytes of the workspace or the weights.
 
     An entry of a buffer, at a place known at run time, lies somewhere `within` that; `entry` tells entries apart.
@@ -37,7 +37,7 @@ class Place:
     root: int
     offset: int
     buffer: BufferType
-    within: Place | None = None
+    within: MemoryPlace | None = None
     entry: int = 0
 
     @property
@@ -46,11 +46,11 @@ class Place:
         return self.buffer.bytes if self.within is None else self.within.span
 
     @property
-    def whole(self) -> Place:
+    def whole(self) -> MemoryPlace:
         """The buffer of an entry; itself for all else."""
         return self if self.within is None else self.within.whole
 
-    def overlaps(self, other: Place) -> bool:
+    def overlaps(self, other: MemoryPlace) -> bool:
         """Whether the two share a byte."""
         if (self.role, self.root) != (other.role, other.root):
             return False
@@ -62,12 +62,12 @@ class Call:
     """A kernel call or, with no `kernel`, a copy from the first place to the second; `sizes` are numbers of sizes."""
 
     kernel: str | None
-    places: tuple[Place, ...]
+    places: tuple[MemoryPlace, ...]
     sizes: tuple[int, ...] = ()
 
 
 @dataclass
-class Plan:
+class EntryPlan:
     """What the entry function does."""
 
     inputs: list[TensorSpec] = field(default_factory=list[TensorSpec])
@@ -78,8 +78,8 @@ class Plan:
     weights_bytes: int = 0
     calls: list[Call] = field(default_factory=list[Call])
     slots: list[WeightSlot] = field(default_factory=list[WeightSlot])
-    names: dict[Place, str] = field(default_factory=dict[Place, str])
-    places: dict[SSAValue, Place] = field(default_factory=dict[SSAValue, Place])
+    names: dict[MemoryPlace, str] = field(default_factory=dict[MemoryPlace, str])
+    places: dict[SSAValue, MemoryPlace] = field(default_factory=dict[SSAValue, MemoryPlace])
 
     def aliased(self, kernel: str) -> frozenset[int]:
         """Positions of a kernel's parameters that share memory with another one in some call."""
@@ -92,9 +92,9 @@ class Plan:
         )
 
 
-def read_plan(module: ModuleOp, main: func.FuncOp) -> Plan:
+def read_plan(module: ModuleOp, main: func.FuncOp) -> EntryPlan:
     """The plan of an entry function. Raises MSC0905 when it holds anything but views and calls."""
-    plan = Plan(slots=list(_slots(module)))
+    plan = EntryPlan(slots=list(_slots(module)))
     for argument, size in argument_sizes(main.args, main.arg_attrs).items():
         plan.size_numbers[argument] = len(plan.sizes)
         plan.sizes.append(SizeSpec(size.name, "", size.low, size.high))
@@ -108,7 +108,7 @@ def read_plan(module: ModuleOp, main: func.FuncOp) -> Plan:
     return plan
 
 
-def _note_copied(call: Call, plan: Plan) -> None:
+def _note_copied(call: Call, plan: EntryPlan) -> None:
     """What is copied is copied whole."""
     for place in call.places:
         if place.role in ("input", "output"):
@@ -136,7 +136,7 @@ def _dtype(type_: Attribute) -> str:
     return name if not name.startswith("si") else name[1:]
 
 
-def _arguments(main: func.FuncOp, plan: Plan) -> Iterator[tuple[SSAValue, Place]]:
+def _arguments(main: func.FuncOp, plan: EntryPlan) -> Iterator[tuple[SSAValue, MemoryPlace]]:
     for argument, attributes in zip(main.body.block.args, _argument_attributes(main), strict=True):
         if argument not in plan.size_numbers:
             yield argument, _argument(argument, attributes, plan)
@@ -148,7 +148,7 @@ def _argument_attributes(main: func.FuncOp) -> list[DictionaryAttr]:
     return list(main.arg_attrs)
 
 
-def _argument(argument: BlockArgument, attributes: DictionaryAttr, plan: Plan) -> Place:
+def _argument(argument: BlockArgument, attributes: DictionaryAttr, plan: EntryPlan) -> MemoryPlace:
     role, buffer = _text(attributes, MS_ROLE) or "input", buffer_type(argument.type)
     match role:
         case "workspace":
@@ -163,13 +163,13 @@ def _argument(argument: BlockArgument, attributes: DictionaryAttr, plan: Plan) -
             bounds, codes = _bounds(attributes, buffer.shape, plan), _text(attributes, MS_CODES) or ""
             whole, result = WHOLE in attributes.data, _number(attributes, RESULT)
             tensors.append(TensorSpec(name, "", dtype, buffer.shape, bounds, whole, codes, result))
-            return Place(role, len(tensors) - 1, 0, buffer)
+            return MemoryPlace(role, len(tensors) - 1, 0, buffer)
         case _:
             raise no_c_form(f"an argument of @main whose ms.role is not one of {', '.join(ROLES)}")
-    return Place(role, 0, 0, buffer)
+    return MemoryPlace(role, 0, 0, buffer)
 
 
-def _bounds(attributes: DictionaryAttr, shape: Sequence[int], plan: Plan) -> tuple[Bound | None, ...]:
+def _bounds(attributes: DictionaryAttr, shape: Sequence[int], plan: EntryPlan) -> tuple[Bound | None, ...]:
     """The bounds of a tensor's dimensions over the sizes; nothing where all are constant."""
     if not plan.sizes:
         return ()
@@ -202,7 +202,7 @@ RENAMES = (memref.ReinterpretCastOp, memref.CastOp, memref.ExpandShapeOp, memref
 """Operations whose result is their first operand with another shape."""
 
 
-def _read(op: Operation, plan: Plan, constants: dict[SSAValue, int]) -> None:
+def _read(op: Operation, plan: EntryPlan, constants: dict[SSAValue, int]) -> None:
     """Note what an operation says of memory; scalars and control flow around calls say nothing."""
     places = plan.places
     match op:
@@ -216,9 +216,9 @@ def _read(op: Operation, plan: Plan, constants: dict[SSAValue, int]) -> None:
             plan.calls.append(Call(op.callee.root_reference.data, buffers, sizes))
         case memref.CopyOp():
             plan.calls.append(Call(None, (places[op.source], places[op.destination])))
-        case SliceOp():
+        case BufferSliceOp():
             base = places[op.source]
-            place = Place(base.role, base.root, base.offset, buffer_type(op.result.type), base, len(places))
+            place = MemoryPlace(base.role, base.root, base.offset, buffer_type(op.result.type), base, len(places))
             places[op.result] = place
             plan.names[place] = op.result.name_hint or ""
         case memref.AllocOp() | memref.AllocaOp() | memref.GetGlobalOp():
@@ -232,11 +232,11 @@ def _read(op: Operation, plan: Plan, constants: dict[SSAValue, int]) -> None:
             return
 
 
-def _view(op: memref.ViewOp, plan: Plan, constants: dict[SSAValue, int]) -> None:
+def _view(op: memref.ViewOp, plan: EntryPlan, constants: dict[SSAValue, int]) -> None:
     base, shift = plan.places[op.source], constants.get(op.byte_shift)
     if shift is None or op.sizes:
         raise no_c_form("a memref.view whose offset is not constant")
-    place = Place(base.role, base.root, base.offset + shift, buffer_type(op.result.type))
+    place = MemoryPlace(base.role, base.root, base.offset + shift, buffer_type(op.result.type))
     if place.offset + place.buffer.bytes > base.offset + base.buffer.bytes:
         raise no_c_form(f"a memref.view past the end of the {base.role}")
     plan.places[op.result] = place

@@ -4,21 +4,21 @@ from xdsl.ir import Dialect
 
 from msc.dialects.loop.accesses import AccessOp, LoadOp, PrefetchOp, StoreOp
 from msc.dialects.loop.loops import ForOp, LoopKind, LoopKindAttr
-from msc.dialects.loop.slices import SliceOp
+from msc.dialects.loop.slices import BufferSliceOp
 from msc.dialects.loop.values import ApplyOp, LanesOp
 
-LOOP = Dialect("loop", [ForOp, LoadOp, StoreOp, PrefetchOp, ApplyOp, LanesOp, SliceOp], [LoopKindAttr])
+LOOP = Dialect("loop", [ForOp, LoadOp, StoreOp, PrefetchOp, ApplyOp, LanesOp, BufferSliceOp], [LoopKindAttr])
 
 __all__ = [
     "LOOP",
     "AccessOp",
     "ApplyOp",
+    "BufferSliceOp",
     "ForOp",
     "LanesOp",
     "LoadOp",
     "LoopKind",
     "LoopKindAttr",
     "PrefetchOp",
-    "SliceOp",
     "StoreOp",
 ]

@@ -20,7 +20,7 @@ from msc.ir.typed import memref_type
 
 
 @irdl_op_definition
-class SliceOp(IRDLOperation):
+class BufferSliceOp(IRDLOperation):
     """The slice of a contiguous buffer at an index inside its first axis: a view of the same bytes."""
 
     name = "loop.slice"

@@ -23,7 +23,7 @@ HEADS_OF_A_COPY = 4
 
 
 @dataclass(frozen=True)
-class Part:
+class AxisBlocks:
     """`count` blocks of `size` along an axis, from `start` on."""
 
     start: int
@@ -48,14 +48,14 @@ class Part:
         return (1, 1) if places == 1 else (self.count, self.size)
 
 
-def parts(extent: int, size: int) -> list[Part]:
+def parts(extent: int, size: int) -> list[AxisBlocks]:
     """An axis in blocks, the last one smaller."""
     whole, rest = divmod(extent, size)
-    found = (Part(0, whole, size), Part(extent - rest, 1, rest))
+    found = (AxisBlocks(0, whole, size), AxisBlocks(extent - rest, 1, rest))
     return [part for part in found if part.count and part.size]
 
 
-def operand(emit: Emitter, found: Attention, use: Use, rows: Part, keys: Part) -> SSAValue:
+def operand(emit: Emitter, found: Attention, use: Use, rows: AxisBlocks, keys: AxisBlocks) -> SSAValue:
     """An operand as `[batch..., blocks of queries, blocks of keys, matrix]`; axes in which it does not vary are 1.
 
     Queries, keys and values have one a row. All others are `[keys, queries]`: what has both is transposed in front of
@@ -83,7 +83,7 @@ def operand(emit: Emitter, found: Attention, use: Use, rows: Part, keys: Part) -
     return emit(TransposeOp, blocks, perm=[*range(n), n, n + 2, n + 3, n + 1])
 
 
-def _vectors(emit: Emitter, value: SSAValue, axes: tuple[int, int], part: Part) -> SSAValue:
+def _vectors(emit: Emitter, value: SSAValue, axes: tuple[int, int], part: AxisBlocks) -> SSAValue:
     value = part.cut(emit, value, -2)
     *batch, _, size = emit.shape(value)
     return emit.reshape(value, (*batch, *axes, part.size, size))

@@ -23,7 +23,7 @@ from msc.graph.graph_loops import index, loop_over, put_in_place, stacked
 from msc.graph_kernel.attention import attention_blocks
 from msc.graph_kernel.attention.attention import Attention, attention
 from msc.graph_kernel.attention.attention_blocks import Carried, Use, accumulator
-from msc.graph_kernel.attention.attention_operands import Part, is_turned_late, operand, parts
+from msc.graph_kernel.attention.attention_operands import AxisBlocks, is_turned_late, operand, parts
 from msc.graph_kernel.attention.visible_keys import VisibleKeys, columns
 from msc.ir.contracts import Contract
 from msc.targets.machine import Machine
@@ -66,7 +66,7 @@ def _pays(found: Attention, target: Machine) -> bool:
     return found.score_bytes > target.l2 and found.shape[-2] >= LEAST_QUERIES and found.shape[-1] >= BLOCKS[0]
 
 
-def _parts(extent: int) -> list[Part]:
+def _parts(extent: int) -> list[AxisBlocks]:
     """An axis in blocks: of a size that divides it, if one does, else with a smaller block at the end."""
     return parts(extent, next((size for size in BLOCKS if extent % size == 0), BLOCKS[0]))
 
@@ -93,7 +93,7 @@ class _Blocks:
         for op in reversed(self._found.ops):
             Rewriter.erase_op(op)
 
-    def _of_rows(self, emit: Emitter, rows: Part) -> SSAValue:
+    def _of_rows(self, emit: Emitter, rows: AxisBlocks) -> SSAValue:
         """The results for some of the queries, `[batch..., queries, size]`."""
         found = self._found
         given = {
@@ -106,7 +106,7 @@ class _Blocks:
         return emit.reshape(value, (*self._batch, rows.end - rows.start, found.size))
 
     def _loops(
-        self, emit: Emitter, axes: Sequence[int], given: _Given, rows: Part, number: SSAValue | None
+        self, emit: Emitter, axes: Sequence[int], given: _Given, rows: AxisBlocks, number: SSAValue | None
     ) -> SSAValue:
         """The result for the axes that are left: a loop over the first of them, or none where its size is 1.
 
@@ -125,7 +125,7 @@ class _Blocks:
 
         return stacked(emit, (count, *inner, rows.size, self._found.size), self._found.product.dtype(0), collect)
 
-    def _block(self, emit: Emitter, given: _Given, rows: Part, number: SSAValue | None) -> SSAValue:
+    def _block(self, emit: Emitter, given: _Given, rows: AxisBlocks, number: SSAValue | None) -> SSAValue:
         """The attention of one block of queries."""
         found = self._found
         sums = attention_blocks.start(emit, rows.size, found.size, accumulator(found.product.dtype(0)))
@@ -144,7 +144,7 @@ class _Blocks:
         return {use: (_turned if use in late else _entry)(emit, value, number) for use, value in given.items()}
 
     def _of_keys(
-        self, emit: Emitter, given: Mapping[Use, SSAValue], keys: Part, table: SSAValue | None, sums: Carried
+        self, emit: Emitter, given: Mapping[Use, SSAValue], keys: AxisBlocks, table: SSAValue | None, sums: Carried
     ) -> Carried:
         """One more part of the keys: a loop over blocks, those without and those with a mask if a table tells them."""
 

@@ -32,7 +32,7 @@ from msc.graph.emitter import Emitter
 from msc.graph.value_bounds import Bounds, ValueBounds
 from msc.graph_kernel.attention.attention import Attention
 from msc.graph_kernel.attention.attention_blocks import accumulator
-from msc.graph_kernel.attention.attention_operands import Part
+from msc.graph_kernel.attention.attention_operands import AxisBlocks
 from msc.ir.typed import tensor_type
 
 UNDERFLOW = 1024.0
@@ -54,7 +54,7 @@ class VisibleKeys:
         """The attention of a block of queries and the blocks of keys before its first one under a mask."""
         return replace(self._found, before=tuple(op for op in self._found.before if op not in self._masks))
 
-    def table(self, rows: Part, keys: Part) -> SSAValue | None:
+    def table(self, rows: AxisBlocks, keys: AxisBlocks) -> SSAValue | None:
         """For each block of queries the columns `START`, `PLAIN` and `END`; None if nothing is known of any mask."""
         if not self._masks or keys.count == 1:
             return None
@@ -71,7 +71,7 @@ class VisibleKeys:
         plain = extremum(ReduceMinOp, emit(SelectOp, is_first, emit(MinimumOp, number, end), end))
         return emit(ConcatOp, start, plain, end, axis=1)
 
-    def _of_blocks(self, reduction: type[MsOp], value: SSAValue, rows: Part, keys: Part) -> SSAValue:
+    def _of_blocks(self, reduction: type[MsOp], value: SSAValue, rows: AxisBlocks, keys: AxisBlocks) -> SSAValue:
         """What holds of all or any pairs of blocks, `[blocks of queries, blocks of keys]`."""
         emit = self._emit
         part = keys.cut(emit, rows.cut(emit, value, 0), 1)

@@ -32,7 +32,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Decision:
+class FusionDecision:
     """The pattern of the merged area, or None if it is refused, and the reason."""
 
     merged: AreaPattern | None
@@ -47,23 +47,23 @@ _ALONE = {
 }
 
 
-def decide(graph: AreaGraph, producer: Area, consumer: Area, limits: Limits) -> Decision:
+def decide(graph: AreaGraph, producer: Area, consumer: Area, limits: Limits) -> FusionDecision:
     """Whether a consumer may be merged with a producer of its operands; both are fusible."""
     if Pattern.OPAQUE in (producer.kind, consumer.kind):
-        return Decision(None, "an operation of several statements is a kernel of its own")
+        return FusionDecision(None, "an operation of several statements is a kernel of its own")
     if any(is_cut(op) and graph.owner(op.operands[0]) is producer for op in consumer.ops):
-        return Decision(None, _ALONE[Pattern.MOVEMENT])
+        return FusionDecision(None, _ALONE[Pattern.MOVEMENT])
     decision = _by_pattern(graph, producer, consumer)
     if decision.merged is None:
         return decision
     if not limits.broadcasts and decision.merged.pattern == Pattern.BROADCAST and producer.domain != consumer.domain:
-        return Decision(None, "broadcasts inside a kernel come last")
+        return FusionDecision(None, "broadcasts inside a kernel come last")
     if len(producer.ops) + len(consumer.ops) > limits.operations:
-        return Decision(None, f"the kernel would have more than {limits.operations} operations")
+        return FusionDecision(None, f"the kernel would have more than {limits.operations} operations")
     if decision.merged.pattern == Pattern.ROWS and _reductions(producer, consumer) > limits.reductions:
-        return Decision(None, f"the kernel would have more than {limits.reductions} reductions")
+        return FusionDecision(None, f"the kernel would have more than {limits.reductions} reductions")
     if graph.has_detour(producer, consumer):
-        return Decision(None, "another kernel stands between the two")
+        return FusionDecision(None, "another kernel stands between the two")
     return decision
 
 
@@ -72,7 +72,7 @@ def _reductions(*areas: Area) -> int:
     return sum(1 for op in ops if op.name.startswith("ms.reduce_"))
 
 
-def _by_pattern(graph: AreaGraph, producer: Area, consumer: Area) -> Decision:
+def _by_pattern(graph: AreaGraph, producer: Area, consumer: Area) -> FusionDecision:
     if Pattern.ROWS in (producer.kind, consumer.kind) and all(
         a.is_elementwise or _is_rows(a) for a in (producer, consumer)
     ):
@@ -81,40 +81,44 @@ def _by_pattern(graph: AreaGraph, producer: Area, consumer: Area) -> Decision:
         return _elementwise(graph, producer, consumer) if producer.is_elementwise else _epilogue(producer, consumer)
     if producer.is_elementwise:
         return _side_input(graph, producer, consumer)
-    return Decision(None, _ALONE.get(consumer.kind, "reductions over rows take no other kernel's result as prologue"))
+    return FusionDecision(
+        None, _ALONE.get(consumer.kind, "reductions over rows take no other kernel's result as prologue")
+    )
 
 
 def _is_rows(area: Area) -> bool:
     return area.kind == Pattern.ROWS
 
 
-def _epilogue(producer: Area, consumer: Area) -> Decision:
+def _epilogue(producer: Area, consumer: Area) -> FusionDecision:
     """After an anchor: elementwise work on exactly the shape of its result."""
     if any(shape != producer.domain for shape in result_shapes(consumer)):
         shapes = f"{shape_text(consumer.domain)}, not {shape_text(producer.domain)}"
-        return Decision(None, f"an epilogue has the shape of the result, and this has {shapes}")
-    return Decision(producer.pattern, f"elementwise epilogue, same shape {shape_text(producer.domain)}")
+        return FusionDecision(None, f"an epilogue has the shape of the result, and this has {shapes}")
+    return FusionDecision(producer.pattern, f"elementwise epilogue, same shape {shape_text(producer.domain)}")
 
 
-def _side_input(graph: AreaGraph, producer: Area, consumer: Area) -> Decision:
+def _side_input(graph: AreaGraph, producer: Area, consumer: Area) -> FusionDecision:
     """Before the epilogue of an anchor: elementwise work of the same shape that the anchor itself does not read."""
     if any(graph.owner(value) is producer for value in consumer.anchor.operands):
-        return Decision(None, _ALONE[consumer.kind])
+        return FusionDecision(None, _ALONE[consumer.kind])
     if any(shape != consumer.domain for shape in result_shapes(producer)):
-        return Decision(None, f"what the epilogue reads has another shape than {shape_text(consumer.domain)}")
-    return Decision(consumer.pattern, "elementwise operand of the epilogue, same shape")
+        return FusionDecision(None, f"what the epilogue reads has another shape than {shape_text(consumer.domain)}")
+    return FusionDecision(consumer.pattern, "elementwise operand of the epilogue, same shape")
 
 
-def _elementwise(graph: AreaGraph, producer: Area, consumer: Area) -> Decision:
+def _elementwise(graph: AreaGraph, producer: Area, consumer: Area) -> FusionDecision:
     merged = AreaPattern(max(producer.kind, consumer.kind), consumer.domain)
     if producer.domain == consumer.domain:
-        return Decision(merged, f"elementwise on one shape {shape_text(consumer.domain)}")
+        return FusionDecision(merged, f"elementwise on one shape {shape_text(consumer.domain)}")
     if not broadcasts_to(producer.domain, consumer.domain):
-        return Decision(None, f"{shape_text(producer.domain)} does not broadcast to {shape_text(consumer.domain)}")
+        return FusionDecision(
+            None, f"{shape_text(producer.domain)} does not broadcast to {shape_text(consumer.domain)}"
+        )
     if any(user is not consumer for user in graph.users(producer)):
-        return Decision(None, f"its {shape_text(producer.domain)} result is used elsewhere too")
+        return FusionDecision(None, f"its {shape_text(producer.domain)} result is used elsewhere too")
     merged = AreaPattern(Pattern.BROADCAST, consumer.domain)
-    return Decision(merged, f"{shape_text(producer.domain)} is broadcast to {shape_text(consumer.domain)} inside")
+    return FusionDecision(merged, f"{shape_text(producer.domain)} is broadcast to {shape_text(consumer.domain)} inside")
 
 
 def broadcasts_to(small: Shape, large: Shape) -> bool:
@@ -125,15 +129,15 @@ def broadcasts_to(small: Shape, large: Shape) -> bool:
         return False
 
 
-def _rows(producer: Area, consumer: Area) -> Decision:
+def _rows(producer: Area, consumer: Area) -> FusionDecision:
     """Reductions over the same last axes, and elementwise work on the same rows."""
     rows = producer if _is_rows(producer) else consumer
     ops = dict.fromkeys((*producer.ops, *consumer.ops))
     misfit = next((op for op in ops if not _fits_rows(op, ops, rows.pattern)), None)
     if misfit is not None:
         text = shape_text(rows.domain)
-        return Decision(None, f"{misfit.name} does not work on the rows of {text} that are reduced")
-    return Decision(rows.pattern, f"{_role(producer, consumer)} the same rows of {shape_text(rows.domain)}")
+        return FusionDecision(None, f"{misfit.name} does not work on the rows of {text} that are reduced")
+    return FusionDecision(rows.pattern, f"{_role(producer, consumer)} the same rows of {shape_text(rows.domain)}")
 
 
 def _role(producer: Area, consumer: Area) -> str:

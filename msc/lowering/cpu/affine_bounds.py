@@ -12,7 +12,7 @@ from xdsl.ir.affine import AffineConstantExpr, AffineExpr
 
 
 @dataclass(frozen=True)
-class Bound:
+class UpperBound:
     """The smallest of some expressions; dimension k of each stands for `values[k]`."""
 
     values: tuple[SSAValue, ...]
@@ -29,18 +29,18 @@ class Bound:
         return tuple(expr.replace_dims_and_symbols(dims, []) for expr in self.exprs)
 
 
-def whole(value: SSAValue) -> Bound:
+def whole(value: SSAValue) -> UpperBound:
     """A value as a bound, however it is computed."""
-    return Bound((value,), (AffineExpr.dimension(0),))
+    return UpperBound((value,), (AffineExpr.dimension(0),))
 
 
-def bound_of(value: SSAValue) -> Bound | None:
+def bound_of(value: SSAValue) -> UpperBound | None:
     """An index value as a bound; None where it is no sum, difference, multiple, quotient or minimum."""
     if isinstance(value, BlockArgument):
         return whole(value)
     match value.owner:
         case arith.ConstantOp(value=IntegerAttr() as constant):
-            return Bound((), (AffineExpr.constant(constant.value.data),))
+            return UpperBound((), (AffineExpr.constant(constant.value.data),))
         case arith.MinSIOp(lhs=lhs, rhs=rhs):
             return _joined(bound_of(lhs), bound_of(rhs))
         case arith.AddiOp(lhs=lhs, rhs=rhs):
@@ -55,20 +55,20 @@ def bound_of(value: SSAValue) -> Bound | None:
             return None
 
 
-def _joined(a: Bound | None, b: Bound | None) -> Bound | None:
+def _joined(a: UpperBound | None, b: UpperBound | None) -> UpperBound | None:
     if a is None or b is None:
         return None
     values = tuple(dict.fromkeys((*a.values, *b.values)))
-    return Bound(values, (*a.over(values), *b.over(values)))
+    return UpperBound(values, (*a.over(values), *b.over(values)))
 
 
-def _combined(a: Bound | None, b: Bound | None, operation: str) -> Bound | None:
+def _combined(a: UpperBound | None, b: UpperBound | None, operation: str) -> UpperBound | None:
     both = _joined(a, b)
     if both is None or len(both.exprs) != 2:
         return None
     left, right = both.exprs
     if operation in ("+", "-"):
-        return Bound(both.values, (left + right if operation == "+" else left - right,))
+        return UpperBound(both.values, (left + right if operation == "+" else left - right,))
     if not isinstance(right, AffineConstantExpr):
         return None
-    return Bound(both.values, (left * right if operation == "*" else left // right.value,))
+    return UpperBound(both.values, (left * right if operation == "*" else left // right.value,))

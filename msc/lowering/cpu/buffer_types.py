@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import IntegerType, MemRefType, Signedness, TensorTyp
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.hints import isa
 
-from msc.dialects.loop import SliceOp
+from msc.dialects.loop import BufferSliceOp
 from msc.ir.typed import static_shape
 
 
@@ -34,6 +34,6 @@ def contiguous_view(buffer: SSAValue, type_: MemRefType[Attribute]) -> memref.Re
 
 def root_buffer(buffer: SSAValue) -> SSAValue:
     """The buffer whose bytes a chain of views and entries shows."""
-    while isinstance(buffer.owner, memref.ReinterpretCastOp | SliceOp):
+    while isinstance(buffer.owner, memref.ReinterpretCastOp | BufferSliceOp):
         buffer = buffer.owner.source
     return buffer

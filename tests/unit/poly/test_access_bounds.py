@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr
 
-from msc.poly.access_bounds import Access, LoopRange, escaping_iteration
+from msc.poly.access_bounds import LoopRange, VectorAccess, escaping_iteration
 
 
 def iterations(loops: list[LoopRange], point: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
@@ -23,7 +23,7 @@ def iterations(loops: list[LoopRange], point: tuple[int, ...] = ()) -> Iterator[
         yield from iterations(loops, (*point, value))
 
 
-def leaves(access: Access, point: tuple[int, ...]) -> bool:
+def leaves(access: VectorAccess, point: tuple[int, ...]) -> bool:
     starts = [expr.eval(list(point), []) for expr in access.index]
     return any(
         not 0 <= start + step * lane < size
@@ -61,12 +61,12 @@ def nests(draw: st.DrawFn) -> list[LoopRange]:
 
 
 @st.composite
-def accesses(draw: st.DrawFn, dims: int) -> Access:
+def accesses(draw: st.DrawFn, dims: int) -> VectorAccess:
     rank = draw(st.integers(0, 2))
     index = tuple(draw(expressions(dims)) for _ in range(rank))
     shape = tuple(draw(st.integers(1, 20)) for _ in range(rank))
     steps = tuple(draw(st.integers(-1, 2)) for _ in range(rank))
-    return Access(index, shape, steps, draw(st.sampled_from([1, 4])))
+    return VectorAccess(index, shape, steps, draw(st.sampled_from([1, 4])))
 
 
 @settings(max_examples=300, deadline=None)
@@ -84,6 +84,6 @@ def test_many_divisions_are_decided_quickly() -> None:
     for k, dim in enumerate(dims):
         total = total + (dim * (997 + k * 131)) % (1009 + k * 17)
     loops = [LoopRange((AffineExpr.constant(0),), (AffineExpr.constant(1000 + k),)) for k in range(12)]
-    found = escaping_iteration(loops, Access((total % 5003,), (5002,), (0,)))
+    found = escaping_iteration(loops, VectorAccess((total % 5003,), (5002,), (0,)))
     assert found is not None
     assert (total % 5003).eval(found, ()) == 5002

@@ -11,7 +11,15 @@ from xdsl.ir import Block
 
 from msc.dialects import ms
 from msc.importers.onnx.node import Node
-from msc.importers.onnx.operators.loops import SHORT, ChangingValue, Collected, Loop, Step, iterate, scalar_of
+from msc.importers.onnx.operators.loops import (
+    SHORT,
+    ChangingValue,
+    Collected,
+    Iteration,
+    WrittenLoop,
+    iterate,
+    scalar_of,
+)
 from msc.importers.onnx.operators.movement import cut, transposed
 from msc.importers.onnx.reading.failures import NeedsValues
 from msc.importers.onnx.registry import importer
@@ -99,7 +107,7 @@ def _written(node: Node) -> Sequence[Slot]:
     count = int(limit.array.item()) if limit is not None and limit.array is not None else None
     conditions: list[Value] = []
 
-    def body(step: Step, values: Sequence[Value]) -> tuple[Sequence[Value], Sequence[Collected]]:
+    def body(step: Iteration, values: Sequence[Value]) -> tuple[Sequence[Value], Sequence[Collected]]:
         again, *results = node.run_graph(node.graph("body"), [step.number(), node.scalar(True, "i1"), *values])
         tensors = [_tensor(node, slot) for slot in results]
         conditions.append(_tensor(node, again))
@@ -109,7 +117,7 @@ def _written(node: Node) -> Sequence[Slot]:
 
     if (first.array is not None and not first.array.all()) or count == 0:
         return _unrolled(node)
-    loop = Loop(node, carried, body, count)
+    loop = WrittenLoop(node, carried, body, count)
     if _holds(first) and _holds(conditions[0]) and limit is not None:
         finals, stacks = loop.repeat(limit if count is None else count)
         return [*finals, *stacks]
@@ -208,7 +216,7 @@ def _scan(node: Node, inputs: Sequence[Value], states: int) -> Sequence[Slot]:
     if steps == 0:
         raise node.failure("MSC0711", "a scan that never runs gives results whose shapes are not known")
 
-    def iteration(step: Step, values: Sequence[Value]) -> tuple[Sequence[Value], Sequence[Collected]]:
+    def iteration(step: Iteration, values: Sequence[Value]) -> tuple[Sequence[Value], Sequence[Collected]]:
         entries = [step.entry(v, d) for v, d in zip(scanned, back, strict=True)]
         results = [_tensor(node, slot) for slot in node.run_graph(body, [*values, *entries])]
         return results[:states], [Collected(v, d) for v, d in zip(results[states:], stacked_back, strict=True)]

@@ -33,7 +33,7 @@ class ChangingValue(MscError):
 
 
 @dataclass(frozen=True)
-class Step:
+class Iteration:
     """The iteration that is being written: its number, or the scalar that counts, and how many there are, if known."""
 
     node: Node
@@ -73,7 +73,7 @@ class Collected:
     backwards: bool = False
 
 
-Body: TypeAlias = Callable[[Step, Sequence[Value]], tuple[Sequence[Value], Sequence[Collected]]]
+Body: TypeAlias = Callable[[Iteration, Sequence[Value]], tuple[Sequence[Value], Sequence[Collected]]]
 """From an iteration and the values carried into it to those carried on, and those collected."""
 
 Results: TypeAlias = tuple[list[Value], list[Value]]
@@ -84,21 +84,21 @@ def iterate(node: Node, count: int, carried: Sequence[Value], body: Body) -> Res
     """A loop of a known number of iterations, at least one. Raises ChangingValue."""
     if count <= SHORT and not node.builder.has_open_sizes:
         return unrolled(node, count, carried, body)
-    return Loop(node, carried, body, count).repeat(count)
+    return WrittenLoop(node, carried, body, count).repeat(count)
 
 
 def unrolled(node: Node, count: int, carried: Sequence[Value], body: Body) -> Results:
     """A copy of the body for each iteration."""
     columns: list[list[Value]] = []
     for number in range(count):
-        carried, collected = body(Step(node, number, count), carried)
+        carried, collected = body(Iteration(node, number, count), carried)
         columns = columns or [[] for _ in collected]
         for column, item in zip(columns, collected, strict=True):
             column.insert(0 if item.backwards else len(column), item.value)
     return list(carried), [node(ms.StackOp, *column, axis=0) for column in columns]
 
 
-class Loop:
+class WrittenLoop:
     """A loop whose body has been written; it may collect values only if `count`, the number of iterations, is known.
 
     Raises ChangingValue where the body gives values of other types than those carried into it.
@@ -109,7 +109,7 @@ class Loop:
         self._block = Block(arg_types=[IndexType(), *(v.type for v in carried)])
         self._depends = frozenset[str]().union(*(v.depends for v in carried))
         with node.builder.inside(self._block):
-            step = Step(node, self._block.args[0], count)
+            step = Iteration(node, self._block.args[0], count)
             arguments = [self._argument(v, a) for v, a in zip(carried, self._block.args[1:], strict=True)]
             results, collected = body(step, arguments)
             self._results = [_of_type(node, v, start) for v, start in zip(results, carried, strict=True)]
@@ -121,7 +121,7 @@ class Loop:
         argument.name_hint = start.ssa.name_hint if start.ssa is not None else None
         return Value(start.type, ssa=argument, depends=self._depends, narrow=start.narrow)
 
-    def _stacked(self, step: Step, item: Collected) -> Value:
+    def _stacked(self, step: Iteration, item: Collected) -> Value:
         """The stack so far with the value of this iteration in its place."""
         assert step.count is not None
         type_ = tensor_type(item.value.dtype, (step.count, *item.value.shape))

@@ -10,7 +10,7 @@ import numpy as np
 from msc.dialects import ms
 from msc.dialects.arrays import numpy_dtype
 from msc.importers.onnx.node import Node
-from msc.importers.onnx.operators.loops import Collected, Step, iterate
+from msc.importers.onnx.operators.loops import Collected, Iteration, iterate
 from msc.importers.onnx.operators.movement import cut, transposed
 from msc.importers.onnx.registry import importer
 from msc.importers.onnx.values import Slot, Value
@@ -206,7 +206,7 @@ def _run(layer: Layer, cell: Cell, x: Value, state: State, back: bool) -> tuple[
         raise node.failure("MSC0711", "it has no time steps")
     inputs, lengths = layer.inputs(x), _lengths(node, steps, batch)
 
-    def iteration(step: Step, states: Sequence[Value]) -> tuple[Sequence[Value], Sequence[Collected]]:
+    def iteration(step: Iteration, states: Sequence[Value]) -> tuple[Sequence[Value], Sequence[Collected]]:
         new = cell(layer, step.entry(inputs, back), tuple(states))
         output = new[0]
         if lengths is not None:

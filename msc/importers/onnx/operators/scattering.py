@@ -11,7 +11,7 @@ from msc.dialects import ms
 from msc.dialects.ms.base import MsOp
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.operators.indexing import flat_places
-from msc.importers.onnx.operators.loops import Collected, Step, iterate
+from msc.importers.onnx.operators.loops import Collected, Iteration, iterate
 from msc.importers.onnx.registry import importer
 from msc.importers.onnx.values import Value
 from msc.ir.typed import tensor_type
@@ -29,7 +29,7 @@ def written(node: Node, table: Value, places: Value, new: Value) -> Value:
     """The entries of `new` put into those of a table at `places` (i64), joined as the node's `reduction` says."""
     join = _JOINS[node.choice("reduction", "none", tuple(_JOINS))]
 
-    def body(step: Step, state: Sequence[Value]) -> tuple[list[Value], list[Collected]]:
+    def body(step: Iteration, state: Sequence[Value]) -> tuple[list[Value], list[Collected]]:
         place, entry = step.entry(places), step.entry(new)
         if join is not None:
             entry = node(join, node(ms.ExtractSliceOp, state[0], place), entry)

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from msc.analysis.index_ranges import index_range
-from msc.dialects.loop import SliceOp as BufferSliceOp
+from msc.dialects.loop import BufferSliceOp
 from msc.dialects.ms.base import ViewOp
 from msc.dialects.ms.slices import ExtractSliceOp, InsertSliceOp, SliceAccessOp
 from msc.ir.typed import memref_type, static_shape

@@ -13,7 +13,7 @@ from msc.dialects.element_types import BYTES
 from msc.poly.affine import bounds
 from msc.poly.buffers import (
     REGISTER_BYTES,
-    Access,
+    ArrayAccess,
     LocalBuffer,
     body_accesses,
     forwarded,
@@ -134,7 +134,7 @@ class _Search:
         for nest in parts:
             self.visit(nest, replace(around, scratch=around.scratch | scratch, room=room))
 
-    def _innermost(self, accesses: Sequence[Access], around: _Around) -> BodyArrays:
+    def _innermost(self, accesses: Sequence[ArrayAccess], around: _Around) -> BodyArrays:
         passed = forwarded(accesses)
         uses = _by_array(accesses, passed)
         found = {array: local_buffers(of_array, around.depth) for array, of_array in uses.items()}
@@ -161,7 +161,7 @@ class _Search:
         shapes = [self.model.arrays[array].shape] if buffers is None else [b.shape for b in buffers]
         return sum(map(prod, shapes)) * BYTES[self.model.arrays[array].dtype]
 
-    def _in_front(self, accesses: Sequence[Access], around: _Around) -> BodyArrays:
+    def _in_front(self, accesses: Sequence[ArrayAccess], around: _Around) -> BodyArrays:
         uses = _by_array(accesses, set())
         found = {array: local_buffer(of_array, around.depth) for array, of_array in uses.items()}
         self.whole |= {array for array, buffer in found.items() if buffer is None}
@@ -175,7 +175,7 @@ def _is_turned(buffers: Sequence[LocalBuffer] | None) -> bool:
     return any(buffer.axes[-1] != len(buffer.axes) - 1 for buffer in buffers or () if buffer.axes)
 
 
-def _by_array(accesses: Sequence[Access], without: set[int]) -> dict[int, list[Access]]:
+def _by_array(accesses: Sequence[ArrayAccess], without: set[int]) -> dict[int, list[ArrayAccess]]:
     arrays = sorted({a.array for a in accesses} - without)
     return {array: [a for a in accesses if a.array == array] for array in arrays}
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from xdsl.dialects import func, memref, scf
 from xdsl.ir import Block, Operation, SSAValue
 
-from msc.dialects.loop import SliceOp
+from msc.dialects.loop import BufferSliceOp
 from msc.lowering.cpu.memory.arena import Interval
 
 STEPS = (func.CallOp, memref.CopyOp, memref.LoadOp, memref.StoreOp)
@@ -48,7 +48,7 @@ def _interval(allocation: memref.AllocOp, numbers: Mapping[Operation, int]) -> I
 def users_through_views(buffer: SSAValue) -> Iterator[Operation]:
     """The operations that touch a buffer, itself or a view or entry of it."""
     for use in buffer.uses:
-        if isinstance(use.operation, memref.ReinterpretCastOp | SliceOp):
+        if isinstance(use.operation, memref.ReinterpretCastOp | BufferSliceOp):
             yield from users_through_views(use.operation.result)
         else:
             yield use.operation

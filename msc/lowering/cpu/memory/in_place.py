@@ -9,7 +9,7 @@ from xdsl.dialects import func, memref
 from xdsl.ir import SSAValue
 
 from msc.analysis.bytes import byte_size
-from msc.dialects.loop import SliceOp
+from msc.dialects.loop import BufferSliceOp
 from msc.lowering.cpu.buffer_types import root_buffer
 from msc.lowering.cpu.kernel_signature import KernelSignature
 from msc.lowering.cpu.memory.arena import Interval
@@ -81,7 +81,7 @@ def _is_part(argument: SSAValue) -> bool:
     """Whether an argument is an entry of a buffer rather than the whole."""
     while isinstance(argument.owner, memref.ReinterpretCastOp):
         argument = argument.owner.source
-    return isinstance(argument.owner, SliceOp)
+    return isinstance(argument.owner, BufferSliceOp)
 
 
 def _allocation(argument: SSAValue) -> memref.AllocOp | None:

@@ -23,7 +23,7 @@ from xdsl.passes import ModulePass
 
 from msc.analysis.bytes import byte_size
 from msc.analysis.properties import BUFFERS, PLACED, UNPLACED, VECTORS
-from msc.dialects.loop import SliceOp
+from msc.dialects.loop import BufferSliceOp
 from msc.dialects.ms.attributes import MS_ROLE
 from msc.ir.contracts import Contract
 from msc.ir.entry import entries
@@ -35,7 +35,7 @@ from msc.lowering.cpu.memory.in_place import SharedPlaces
 from msc.lowering.cpu.memory.memory_report import MemoryPlan, PlannedBuffer
 from msc.lowering.cpu.memory.weights_layout import WeightsLayout, lay_out_weights
 
-_PURE_VIEWS = (memref.ReinterpretCastOp, SliceOp, memref.GetGlobalOp, memref.AllocOp)
+_PURE_VIEWS = (memref.ReinterpretCastOp, BufferSliceOp, memref.GetGlobalOp, memref.AllocOp)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ def blocked_axes(call: func.CallOp) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class Calls:
+class CallChain:
     """A chain of calls, each of which hands its one result to the next."""
 
     chain: Sequence[func.CallOp]
@@ -89,7 +89,7 @@ class Calls:
 class BlockFunction:
     """Builds the function of a chain, which `threads` may share; blocks are local arrays if `is_local`."""
 
-    calls: Calls
+    calls: CallChain
     kernels: Mapping[str, func.FuncOp]
     threads: int
     is_local: bool

@@ -20,7 +20,7 @@ from msc.ir.typed import memref_type
 from msc.lowering.cpu.buffer_types import root_buffer
 from msc.lowering.cpu.kernel_signature import KernelSignature, kernel_signatures
 from msc.lowering.cpu.memory.buffer_liveness import STEPS, users_through_views
-from msc.lowering.cpu.outline.block_function import BlockFunction, Calls, blocked_axes
+from msc.lowering.cpu.outline.block_function import BlockFunction, CallChain, blocked_axes
 from msc.lowering.cpu.outline.inlined import NotOutlined
 from msc.lowering.cpu.outline.kernel_functions import KernelFunctions
 from msc.targets.machine import Machine
@@ -96,7 +96,7 @@ class _Fusion:
 
     def _fuse(self, chain: Sequence[func.CallOp]) -> bool:
         """Put one call in the place of a chain, if that can be done."""
-        calls = Calls(chain, self.signatures)
+        calls = CallChain(chain, self.signatures)
         if calls.overwrites:
             return False
         if calls.key not in self.made:
@@ -108,7 +108,7 @@ class _Fusion:
         self._call(self.made[calls.key], calls)
         return True
 
-    def _function(self, calls: Calls) -> func.FuncOp | None:
+    def _function(self, calls: CallChain) -> func.FuncOp | None:
         """The function of a chain, with small blocks on the stack; None if there can be none."""
         for is_local, most in ((True, min(self.target.stack, self.target.l2 // 16)), (False, self.target.stack)):
             try:
@@ -119,7 +119,7 @@ class _Fusion:
                 return function
         return None
 
-    def _call(self, function: func.FuncOp, calls: Calls) -> None:
+    def _call(self, function: func.FuncOp, calls: CallChain) -> None:
         last = calls.chain[-1]
         block = last.parent
         assert block is not None

@@ -13,29 +13,29 @@ from xdsl.dialects import func, memref, scf
 from xdsl.ir import Operation, SSAValue
 
 from msc.analysis.index_ranges import index_range
-from msc.dialects.loop import SliceOp
+from msc.dialects.loop import BufferSliceOp
 from msc.ir.typed import static_shape
 from msc.lowering.cpu.buffer_types import root_buffer
 from msc.lowering.cpu.kernel_signature import KernelSignature
 
 
 @dataclass(frozen=True)
-class Access:
+class BufferAccess:
     """A buffer that an operation in a loop reads or writes."""
 
     buffer: SSAValue
     is_written: bool
 
 
-def accesses(op: Operation, kernels: Mapping[str, KernelSignature]) -> list[Access] | None:
+def accesses(op: Operation, kernels: Mapping[str, KernelSignature]) -> list[BufferAccess] | None:
     """What an operation touches, in the order of its operands; None for one that only computes, or may do anything."""
     match op:
         case memref.LoadOp():
-            return [Access(op.memref, False)]
+            return [BufferAccess(op.memref, False)]
         case memref.CopyOp():
-            return [Access(op.source, False), Access(op.destination, True)]
+            return [BufferAccess(op.source, False), BufferAccess(op.destination, True)]
         case func.CallOp() if (signature := kernels.get(op.callee.string_value())) and not signature.sizes:
-            return [Access(v, i in signature.written_range) for i, v in enumerate(op.arguments)]
+            return [BufferAccess(v, i in signature.written_range) for i, v in enumerate(op.arguments)]
         case _:
             return None
 
@@ -60,7 +60,7 @@ def is_independent(loop: scf.ForOp, kernels: Mapping[str, KernelSignature]) -> b
     )
 
 
-def _accesses_within(loop: scf.ForOp, kernels: Mapping[str, KernelSignature]) -> Iterator[Access]:
+def _accesses_within(loop: scf.ForOp, kernels: Mapping[str, KernelSignature]) -> Iterator[BufferAccess]:
     for op in loop.body.walk():
         yield from accesses(op, kernels) or ()
 
@@ -75,9 +75,9 @@ def _is_inside(value: SSAValue, loop: scf.ForOp) -> bool:
 
 def _is_own_entry(buffer: SSAValue, loop: scf.ForOp, count: int) -> bool:
     """Whether a buffer is a part of the entry, at the loop's number, of one with as many entries as iterations."""
-    entry: SliceOp | None = None
-    while isinstance(buffer.owner, memref.ReinterpretCastOp | SliceOp) and _is_inside(buffer, loop):
-        if isinstance(buffer.owner, SliceOp):
+    entry: BufferSliceOp | None = None
+    while isinstance(buffer.owner, memref.ReinterpretCastOp | BufferSliceOp) and _is_inside(buffer, loop):
+        if isinstance(buffer.owner, BufferSliceOp):
             entry = buffer.owner
         buffer = buffer.owner.source
     return entry is not None and entry.index is loop.body.block.args[0] and static_shape(entry.source)[0] == count

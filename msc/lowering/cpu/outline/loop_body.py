@@ -15,17 +15,17 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
-from msc.dialects.loop import ForOp, LoadOp, SliceOp, StoreOp
+from msc.dialects.loop import BufferSliceOp, ForOp, LoadOp, StoreOp
 from msc.dialects.ms.shapes import Shape
 from msc.ir.typed import memref_type, static_shape
 from msc.lowering.cpu.affine_bounds import bound_of, whole
 from msc.lowering.cpu.kernel_signature import KernelSignature
-from msc.lowering.cpu.outline.independent_loops import Access, accesses
+from msc.lowering.cpu.outline.independent_loops import BufferAccess, accesses
 from msc.lowering.cpu.outline.inlined import Inlined, NotOutlined, Target, index_into
 
 
 @dataclass(frozen=True)
-class Place:
+class BufferPart:
     """A part of a buffer from outside or of one of the loop; `prefix` are the entries taken so far, outermost first.
 
     `counts` are the sizes of the axes that the prefix runs over, `shape` is what is left.
@@ -52,7 +52,7 @@ class LoopBody(ABC):
     loops: Sequence[scf.ForOp]
     kernels: Mapping[str, func.FuncOp]
     signatures: Mapping[str, KernelSignature]
-    places: dict[SSAValue, Place] = field(init=False, default_factory=dict[SSAValue, Place])
+    places: dict[SSAValue, BufferPart] = field(init=False, default_factory=dict[SSAValue, BufferPart])
     values: dict[SSAValue, SSAValue] = field(init=False, default_factory=dict[SSAValue, SSAValue])
     inputs: dict[Parameter, SSAValue] = field(init=False, default_factory=dict[Parameter, SSAValue])
     callees: dict[str, None] = field(init=False, default_factory=dict[str, None])
@@ -61,11 +61,11 @@ class LoopBody(ABC):
     # What stands where.
 
     @abstractmethod
-    def _outside(self, value: SSAValue) -> Place:
+    def _outside(self, value: SSAValue) -> BufferPart:
         """The place of a buffer from outside."""
 
     @abstractmethod
-    def _allocated(self, op: memref.AllocOp) -> Place:
+    def _allocated(self, op: memref.AllocOp) -> BufferPart:
         """The place of a buffer that the loop allocates."""
 
     @abstractmethod
@@ -76,13 +76,13 @@ class LoopBody(ABC):
     def _target(self, value: SSAValue, shape: Shape) -> Target:
         """Where a parameter of a shape is, if a kernel is given `value` for it."""
 
-    def _place(self, value: SSAValue) -> Place:
+    def _place(self, value: SSAValue) -> BufferPart:
         """The place of a buffer of the loop."""
         if value not in self.places:
             self.places[value] = self._found(value)
         return self.places[value]
 
-    def _found(self, value: SSAValue) -> Place:
+    def _found(self, value: SSAValue) -> BufferPart:
         owner = value.owner
         if not isinstance(owner, Operation) or not self._is_inside(owner):
             return self._outside(value)
@@ -91,7 +91,7 @@ class LoopBody(ABC):
                 return self._allocated(owner)
             case memref.ReinterpretCastOp():
                 return replace(self._place(owner.source), shape=static_shape(value))
-            case SliceOp():
+            case BufferSliceOp():
                 source = self._place(owner.source)
                 prefix, counts = (*source.prefix, owner.index), (*source.counts, source.shape[0])
                 return replace(source, shape=source.shape[1:], prefix=prefix, counts=counts)
@@ -101,10 +101,10 @@ class LoopBody(ABC):
     def _is_inside(self, op: Operation) -> bool:
         return self.loops[0].is_ancestor(op)
 
-    def _used(self, op: Operation) -> list[tuple[Access, Shape]]:
+    def _used(self, op: Operation) -> list[tuple[BufferAccess, Shape]]:
         """What an operation touches, with the shape in which it does; of a loop, what its bounds are read from."""
         if isinstance(op, scf.ForOp):
-            return [(Access(load.memref, False), static_shape(load.memref)) for load in _loads(op.lb, op.ub)]
+            return [(BufferAccess(load.memref, False), static_shape(load.memref)) for load in _loads(op.lb, op.ub)]
         found = accesses(op, self.signatures)
         if found is None:
             if isinstance(op, func.CallOp | memref.StoreOp | scf.IfOp | scf.WhileOp):
@@ -115,7 +115,7 @@ class LoopBody(ABC):
         types = self.signatures[op.callee.string_value()].types
         return [(a, static_shape(t)) for a, t in zip(found, types, strict=True)]
 
-    def _within(self, buffer: SSAValue, place: Place, shape: Shape) -> Target:
+    def _within(self, buffer: SSAValue, place: BufferPart, shape: Shape) -> Target:
         """A part of a buffer of the function as a kernel takes it, which may have other axes of size 1."""
         prefix = self._numbers_of(place)
         counts, behind = static_shape(buffer)[: len(prefix)], static_shape(buffer)[len(prefix) :]
@@ -124,7 +124,7 @@ class LoopBody(ABC):
         wide = iter([axis for axis, n in enumerate(shape) if n > 1])
         return Target(buffer, prefix, tuple(next(wide) if n > 1 else None for n in behind))
 
-    def _numbers_of(self, place: Place) -> tuple[SSAValue, ...]:
+    def _numbers_of(self, place: BufferPart) -> tuple[SSAValue, ...]:
         """The numbers of a place's entries in the function."""
         if any(index not in self.values for index in place.prefix):
             raise NotOutlined("the number of an entry is computed")
@@ -150,7 +150,7 @@ class LoopBody(ABC):
                 self._call(op, block)
             case memref.CopyOp():
                 self._copy(op, block)
-            case scf.YieldOp() | SliceOp() | memref.ReinterpretCastOp() | memref.LoadOp():
+            case scf.YieldOp() | BufferSliceOp() | memref.ReinterpretCastOp() | memref.LoadOp():
                 return
             case _ if is_arithmetic(op):
                 return

@@ -15,7 +15,7 @@ from msc.ir.typed import memref_type, static_shape
 from msc.lowering.cpu.buffer_types import root_buffer
 from msc.lowering.cpu.outline.independent_loops import trip_count
 from msc.lowering.cpu.outline.inlined import NotOutlined, Target
-from msc.lowering.cpu.outline.loop_body import LoopBody, Parameter, Place
+from msc.lowering.cpu.outline.loop_body import BufferPart, LoopBody, Parameter
 
 
 @dataclass
@@ -62,11 +62,11 @@ class LoopFunction(LoopBody):
 
     # What stands where.
 
-    def _outside(self, value: SSAValue) -> Place:
-        return Place(value, False, static_shape(value))
+    def _outside(self, value: SSAValue) -> BufferPart:
+        return BufferPart(value, False, static_shape(value))
 
-    def _allocated(self, op: memref.AllocOp) -> Place:
-        return Place(self.leader(op).memref, True, static_shape(op.memref))
+    def _allocated(self, op: memref.AllocOp) -> BufferPart:
+        return BufferPart(self.leader(op).memref, True, static_shape(op.memref))
 
     def _find_parameters(self) -> None:
         """An argument for every buffer from outside, in each shape in which a kernel takes it; outputs come last."""

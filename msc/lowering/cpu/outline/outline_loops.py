@@ -15,7 +15,7 @@ from xdsl.rewriter import Rewriter
 from msc.analysis.bytes import stack_bytes
 from msc.analysis.properties import BUFFERS, UNPLACED, VECTORS
 from msc.analysis.target import target_of
-from msc.dialects.loop import LoopKind, SliceOp
+from msc.dialects.loop import BufferSliceOp, LoopKind
 from msc.ir.contracts import Contract
 from msc.ir.entry import entries
 from msc.lowering.cpu.kernel_signature import KernelSignature, kernel_signatures
@@ -104,4 +104,4 @@ def _only_loop(loop: scf.ForOp) -> scf.ForOp | None:
 
 
 def _is_pure(op: Operation) -> bool:
-    return isinstance(op, SliceOp | memref.ReinterpretCastOp | scf.YieldOp) or is_arithmetic(op)
+    return isinstance(op, BufferSliceOp | memref.ReinterpretCastOp | scf.YieldOp) or is_arithmetic(op)

@@ -19,9 +19,9 @@ from msc.ir.typed import static_shape
 from msc.lowering.cpu.affine_bounds import bound_of
 from msc.lowering.cpu.buffer_types import root_buffer
 from msc.lowering.cpu.memory.buffer_liveness import loops_around, users_through_views
-from msc.lowering.cpu.outline.independent_loops import Access, accesses, trip_count
+from msc.lowering.cpu.outline.independent_loops import BufferAccess, accesses, trip_count
 from msc.lowering.cpu.outline.inlined import NotOutlined, Target
-from msc.lowering.cpu.outline.loop_body import LoopBody, Parameter, Place, is_arithmetic
+from msc.lowering.cpu.outline.loop_body import BufferPart, LoopBody, Parameter, is_arithmetic
 from msc.poly.affine import linear_form
 
 
@@ -30,7 +30,7 @@ class _Use:
     """A place that an operation reads or writes, all of it."""
 
     operation: Operation
-    place: Place
+    place: BufferPart
     is_written: bool
 
     def is_ready_for(self, read: _Use) -> bool:
@@ -79,27 +79,27 @@ class RecurrenceFunction(LoopBody):
 
     # What stands where.
 
-    def _outside(self, value: SSAValue) -> Place:
+    def _outside(self, value: SSAValue) -> BufferPart:
         if isinstance(value.owner, memref.ReinterpretCastOp):
             return replace(self._place(value.owner.source), shape=static_shape(value))
-        return Place(value, False, static_shape(value))
+        return BufferPart(value, False, static_shape(value))
 
-    def _found(self, value: SSAValue) -> Place:
+    def _found(self, value: SSAValue) -> BufferPart:
         return self._outside(value) if isinstance(value.owner, memref.GetGlobalOp) else super()._found(value)
 
-    def _allocated(self, op: memref.AllocOp) -> Place:
-        return Place(op.memref, True, static_shape(op.memref))
+    def _allocated(self, op: memref.AllocOp) -> BufferPart:
+        return BufferPart(op.memref, True, static_shape(op.memref))
 
     def _uses(self, op: Operation) -> Iterator[_Use]:
         for access, shape in self._used(op):
             yield _Use(op, replace(self._place(access.buffer), shape=shape), access.is_written)
 
-    def _used(self, op: Operation) -> list[tuple[Access, Shape]]:
+    def _used(self, op: Operation) -> list[tuple[BufferAccess, Shape]]:
         if not isinstance(op, memref.StoreOp):
             return super()._used(op)
         if prod(static_shape(op.memref)) != 1:
             raise NotOutlined("an element of a buffer is written")
-        return [(Access(op.memref, True), static_shape(op.memref))]
+        return [(BufferAccess(op.memref, True), static_shape(op.memref))]
 
     def _find_parameters(self, uses: Sequence[_Use]) -> None:
         """An argument for every buffer that is written, and for each shape in which one that is not is read."""
@@ -117,7 +117,7 @@ class RecurrenceFunction(LoopBody):
         root, counts, shape = key
         return self._add_argument(root, (*counts, *shape))
 
-    def _check(self, uses: Sequence[_Use], written: dict[SSAValue, Place], shared: Sequence[SSAValue]) -> None:
+    def _check(self, uses: Sequence[_Use], written: dict[SSAValue, BufferPart], shared: Sequence[SSAValue]) -> None:
         """Raise NotOutlined where the function would have to know what it is not given."""
         changed = {root_buffer(root): root for root in written}
         if any(changed.get(root_buffer(u.place.root), u.place.root) is not u.place.root for u in uses):
@@ -195,7 +195,7 @@ class RecurrenceFunction(LoopBody):
         found = accesses(op, self.signatures)
         return found is not None and not any(a.is_written for a in found if root_buffer(a.buffer) is root)
 
-    def _numbers_of(self, place: Place) -> tuple[SSAValue, ...]:
+    def _numbers_of(self, place: BufferPart) -> tuple[SSAValue, ...]:
         return tuple(self._scalar(index, self._front) for index in place.prefix)
 
 

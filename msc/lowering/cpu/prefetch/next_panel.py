@@ -23,7 +23,7 @@ READS_THAT_PAY = 24
 
 
 @dataclass(frozen=True)
-class Place:
+class PrefetchAddress:
     """An element of a buffer: `ahead` elements after an affine index, over the same values."""
 
     map: AffineMap
@@ -31,7 +31,7 @@ class Place:
     ahead: int | AffineExpr
 
 
-def next_panel(loop: ForOp, tile: Sequence[ForOp], load: LoadOp, elements: int, line: int) -> list[Place]:
+def next_panel(loop: ForOp, tile: Sequence[ForOp], load: LoadOp, elements: int, line: int) -> list[PrefetchAddress]:
     """Places in the next panel, `line` elements apart, to ask for in every iteration of `loop`.
 
     `load`, in the loops of `tile`, reads `elements` an iteration. Every time that the loop runs through the panel, it
@@ -55,7 +55,9 @@ def next_panel(loop: ForOp, tile: Sequence[ForOp], load: LoadOp, elements: int, 
     return [_place((*again, loop), tile, load, start, (part, step)) for start in starts]
 
 
-def _place(loops: tuple[ForOp, ...], tile: Sequence[ForOp], load: LoadOp, start: int, steps: tuple[int, int]) -> Place:
+def _place(
+    loops: tuple[ForOp, ...], tile: Sequence[ForOp], load: LoadOp, start: int, steps: tuple[int, int]
+) -> PrefetchAddress:
     """`start` elements after the panel, and a part for each reading and a step for each iteration further."""
     *again, loop = loops
     inside = {each.variable for each in (loop, *tile)}
@@ -67,7 +69,7 @@ def _place(loops: tuple[ForOp, ...], tile: Sequence[ForOp], load: LoadOp, start:
     ahead = simplified(reading * steps[0] + dims[loop.variable] * steps[1] + start)
     first = [AffineExpr.constant(0) if v in inside else dims[v] for v in load.indices]
     results = tuple(simplified(e.replace_dims_and_symbols(first, [])) for e in load.map.results)
-    return Place(AffineMap(len(indices), 0, results), indices, ahead)
+    return PrefetchAddress(AffineMap(len(indices), 0, results), indices, ahead)
 
 
 def distance(load: LoadOp, loop: ForOp) -> int:

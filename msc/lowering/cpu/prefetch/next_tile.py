@@ -13,10 +13,10 @@ from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from msc.dialects.loop import ForOp, LoadOp
-from msc.lowering.cpu.prefetch.next_panel import Place, counts_from_zero, distance, trips
+from msc.lowering.cpu.prefetch.next_panel import PrefetchAddress, counts_from_zero, distance, trips
 
 
-def next_tile(loop: ForOp, tile: Sequence[ForOp], load: LoadOp) -> Place | None:
+def next_tile(loop: ForOp, tile: Sequence[ForOp], load: LoadOp) -> PrefetchAddress | None:
     """The place in the next tile's rows that is as far in them as `loop` has come in these.
 
     `load` stands below `loop` and the unrolled loops of `tile`. None where the rows that they read are no block, or the
@@ -31,10 +31,10 @@ def next_tile(loop: ForOp, tile: Sequence[ForOp], load: LoadOp) -> Place | None:
     return _place(load, loop, row, distance(load, tiles)) if follows and whole and trips(tiles) > 1 else None
 
 
-def _place(load: LoadOp, loop: ForOp, row: ForOp, ahead: int) -> Place:
+def _place(load: LoadOp, loop: ForOp, row: ForOp, ahead: int) -> PrefetchAddress:
     """From the first element of the block, the steps so far of all its rows, and the block."""
     indices = tuple(v for v in dict.fromkeys(load.indices) if v is not row.variable)
     dims: dict[SSAValue, AffineExpr] = {value: AffineExpr.dimension(k) for k, value in enumerate(indices)}
     start = {**dims, row.variable: AffineExpr.constant(0), loop.variable: AffineExpr.constant(0)}
     results = tuple(e.replace_dims_and_symbols([start[v] for v in load.indices], []) for e in load.map.results)
-    return Place(AffineMap(len(indices), 0, results), indices, dims[loop.variable] * trips(row) + ahead)
+    return PrefetchAddress(AffineMap(len(indices), 0, results), indices, dims[loop.variable] * trips(row) + ahead)

@@ -16,7 +16,7 @@ from msc.analysis.target import target_of
 from msc.dialects.loop import ForOp, LoadOp, LoopKind, PrefetchOp
 from msc.ir.contracts import Contract
 from msc.ir.typed import is_vector, memref_type, static_shape
-from msc.lowering.cpu.prefetch.next_panel import Place, distance, next_panel, trips
+from msc.lowering.cpu.prefetch.next_panel import PrefetchAddress, distance, next_panel, trips
 from msc.lowering.cpu.prefetch.next_row import prefetch_next_row, read_again
 from msc.lowering.cpu.prefetch.next_tile import next_tile
 from msc.lowering.cpu.vectorize.vector_types import bits_of
@@ -97,7 +97,7 @@ class _Stream:
 
     def prefetch(self) -> None:
         """Ask in each iteration for what a later one reads."""
-        self._insert(self._nest(Place(self.load.map, tuple(self.load.indices), self._ahead())))
+        self._insert(self._nest(PrefetchAddress(self.load.map, tuple(self.load.indices), self._ahead())))
 
     def prefetch_next_panel(self) -> None:
         """Where the stream is a panel that is read several times, ask for the next one meanwhile."""
@@ -111,12 +111,12 @@ class _Stream:
         assert first is not None
         self.loop.body.block.insert_op_before(op, first)
 
-    def _nest(self, place: Place) -> Operation:
+    def _nest(self, place: PrefetchAddress) -> Operation:
         """The prefetch in copies of the tile's loops that it moves with, one for each cache line."""
         loops = [copied(t, self._line_step(t)) for t in self.tile if self.moves_with(t)]
         variables: dict[SSAValue, SSAValue] = {t.variable: c.variable for t, c in loops}
         indices = tuple(variables.get(v, v) for v in place.indices)
-        op: Operation = _prefetch(self.load, Place(place.map, indices, place.ahead))
+        op: Operation = _prefetch(self.load, PrefetchAddress(place.map, indices, place.ahead))
         for _, copy in reversed(loops):
             copy.body.block.add_op(op)
             op = copy
@@ -160,7 +160,7 @@ def _prefetch_next_tile(loop: ForOp, tile: tuple[ForOp, ...], load: LoadOp) -> N
         loop.body.block.insert_op_before(_prefetch(load, place), first)
 
 
-def _prefetch(load: LoadOp, place: Place) -> PrefetchOp:
+def _prefetch(load: LoadOp, place: PrefetchAddress) -> PrefetchOp:
     op = PrefetchOp(load.source, place.map, place.indices, place.ahead)
     op.location = load.location
     return op

@@ -56,7 +56,7 @@ class ConvertLoopToScf(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Convert every function of the module. Raises MSC0404 for an entry of a buffer."""
-        for entry in (inner for inner in op.walk() if isinstance(inner, loop.SliceOp)):
+        for entry in (inner for inner in op.walk() if isinstance(inner, loop.BufferSliceOp)):
             raise refuse(self.name, entry, "an entry of a buffer, as a whole buffer, has no form in upstream dialects")
         patterns: list[RewritePattern] = [
             _ConvertLoad(),

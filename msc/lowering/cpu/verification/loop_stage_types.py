@@ -13,7 +13,7 @@ from msc.dialects import loop
 from msc.dialects.element_types import BYTES, dtype_name
 
 _MOST_LANES = 1024
-_GIVE_BUFFERS = (memref.AllocaOp, memref.ViewOp, memref.ReinterpretCastOp, loop.SliceOp)
+_GIVE_BUFFERS = (memref.AllocaOp, memref.ViewOp, memref.ReinterpretCastOp, loop.BufferSliceOp)
 
 
 def is_scalar(type_: Attribute) -> bool:

@@ -20,7 +20,7 @@ from msc.dialects.open_sizes import argument_sizes
 from msc.ir.locations import source_location
 from msc.ir.typed import static_shape
 from msc.lowering.cpu.verification.valid_limits import ValidLimit, valid_limits
-from msc.poly.access_bounds import Access, LoopRange, Undecided, escaping_iteration
+from msc.poly.access_bounds import LoopRange, Undecided, VectorAccess, escaping_iteration
 from msc.poly.intervals import interval, magnitude
 from msc.support.diagnostics import Diagnostic, MscError
 
@@ -156,7 +156,7 @@ def _check_region(region: Region, nest: Nest) -> Iterator[Diagnostic]:
             case memref.LoadOp() | memref.StoreOp():
                 nest = nest.knowing(op.indices)
                 yield from _check_plain(op, op.memref, op.indices, nest)
-            case loop.SliceOp():
+            case loop.BufferSliceOp():
                 nest = nest.knowing([op.index])
                 yield from _check_plain(op, op.source, [op.index], nest)
             case _:
@@ -211,17 +211,17 @@ def _check_access(op: loop.AccessOp, nest: Nest) -> Iterator[Diagnostic]:
         yield _overflow(op)
         return
     index = nest.expressions(op.map.results, op.indices)
-    access = Access(index, static_shape(op.buffer), tuple(op.lane_steps), op.touched_lanes)
+    access = VectorAccess(index, static_shape(op.buffer), tuple(op.lane_steps), op.touched_lanes)
     yield from _check(op, op.buffer, access, nest)
 
 
 def _check_plain(op: Operation, buffer: SSAValue, indices: Sequence[SSAValue], nest: Nest) -> Iterator[Diagnostic]:
     """An access to an element, or to an entry, at plain index values."""
     index = tuple(nest.known[value] for value in indices)
-    yield from _check(op, buffer, Access(index, static_shape(buffer)[: len(index)], (0,) * len(index), 1), nest)
+    yield from _check(op, buffer, VectorAccess(index, static_shape(buffer)[: len(index)], (0,) * len(index), 1), nest)
 
 
-def _check(op: Operation, buffer: SSAValue, access: Access, nest: Nest) -> Iterator[Diagnostic]:
+def _check(op: Operation, buffer: SSAValue, access: VectorAccess, nest: Nest) -> Iterator[Diagnostic]:
     shape = "x".join(map(str, access.shape)) or "1"
     places = [(access, f"its buffer of {shape} elements")]
     for elements in nest.elements.get(buffer, ()):
@@ -240,12 +240,12 @@ def _check(op: Operation, buffer: SSAValue, access: Access, nest: Nest) -> Itera
             return
 
 
-def _escape(access: Access, nest: Nest) -> tuple[int, ...] | None:
+def _escape(access: VectorAccess, nest: Nest) -> tuple[int, ...] | None:
     """An iteration in which an access leaves its array; None if it never does."""
     return None if _is_inside(access, nest.ranges) else escaping_iteration(nest.loops, access)
 
 
-def _valid_access(access: Access, buffer: SSAValue, elements: AffineExpr) -> Access:
+def _valid_access(access: VectorAccess, buffer: SSAValue, elements: AffineExpr) -> VectorAccess:
     """An access as one to the last of as many elements as its buffer has at most, of which a call has some."""
     shape = static_shape(buffer)
     strides = [prod(shape[axis + 1 :]) for axis in range(len(access.index))]
@@ -254,10 +254,10 @@ def _valid_access(access: Access, buffer: SSAValue, elements: AffineExpr) -> Acc
     for expr, stride in zip(access.index, strides, strict=True):
         index = index + expr * stride
     distance = sum(step * stride for step, stride in zip(access.steps, strides, strict=True))
-    return Access((index,), (capacity,), (distance,), access.lanes)
+    return VectorAccess((index,), (capacity,), (distance,), access.lanes)
 
 
-def _is_inside(access: Access, ranges: Sequence[Range]) -> bool:
+def _is_inside(access: VectorAccess, ranges: Sequence[Range]) -> bool:
     """Whether the ranges of the variables suffice to prove the access."""
     for expr, size, step in zip(access.index, access.shape, access.steps, strict=True):
         found, distance = interval(expr, ranges), step * (access.lanes - 1)

@@ -18,7 +18,7 @@ from msc.ir.typed import static_shape
 from msc.lowering.cpu.buffer_types import root_buffer
 from msc.lowering.cpu.kernel_signature import KernelSignature
 from msc.lowering.cpu.verification.verify_bounds import Nest, within_loop
-from msc.poly.access_bounds import Access, Undecided
+from msc.poly.access_bounds import Undecided, VectorAccess
 from msc.poly.independence import Touch, are_disjoint, conflict
 from msc.support.diagnostics import Diagnostic, MscError
 
@@ -80,7 +80,7 @@ class _Search:
         for buffer, touch in _touches(op.body.block.ops, inner):
             root = root_buffer(buffer)
             if root is not buffer:  # a view: its indices are not those of the buffer, of which any element may be meant
-                touch = replace(touch, access=Access((), (), (), 1))
+                touch = replace(touch, access=VectorAccess((), (), (), 1))
             if not _is_inside(root, op):
                 touches.setdefault(self.shared.get(root, root), []).append(touch)
         for buffer, found in touches.items():
@@ -117,12 +117,12 @@ def _touches(ops: Iterable[Operation], nest: Nest) -> Iterator[tuple[SSAValue, T
             case loop.LoadOp() | loop.StoreOp():
                 nest = nest.knowing(op.indices)
                 index = nest.expressions(op.map.results, op.indices)
-                access = Access(index, static_shape(op.buffer), tuple(op.lane_steps), op.touched_lanes)
+                access = VectorAccess(index, static_shape(op.buffer), tuple(op.lane_steps), op.touched_lanes)
                 yield op.buffer, Touch(access, nest.loops, nest.ranges, isinstance(op, loop.StoreOp))
             case memref.LoadOp() | memref.StoreOp():
                 nest = nest.knowing(op.indices)
                 index = tuple(nest.known[value] for value in op.indices)
-                access = Access(index, static_shape(op.memref), (0,) * len(index), 1)
+                access = VectorAccess(index, static_shape(op.memref), (0,) * len(index), 1)
                 yield op.memref, Touch(access, nest.loops, nest.ranges, isinstance(op, memref.StoreOp))
             case _:
                 for region in op.regions:
