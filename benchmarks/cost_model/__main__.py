@@ -6,23 +6,41 @@ from pathlib import Path
 
 import click
 
+from benchmarks.cost_model import collect as collecting
+from benchmarks.cost_model import fit as fitting
+from benchmarks.cost_model import report as reporting
+from benchmarks.cost_model.corpus import FOLDER, Corpus
+from benchmarks.cost_model.kernels import subjects
 from benchmarks.models import MODELS
+from msc.targets.catalogue import machine_named
 
 
-@click.command(epilog="Example: python -m benchmarks.cost_model --collect -o cascadelake.jsonl lenet5 mlp")
+@click.command(epilog="Example: python -m benchmarks.cost_model --collect cascadelake lenet5 mlp --cpu 3")
 @click.argument("models", nargs=-1, type=click.Choice(list(MODELS)))
-@click.option("--collect", is_flag=True, help="Measure the kernels of MODELS (of all) and their neighbours.")
-@click.option("-o", "path", type=click.Path(path_type=Path), help="The corpus to add to.")
+@click.option("--collect", "collected", metavar="MACHINE", help="Measure kernels of MODELS (of all) and neighbours.")
+@click.option("--fit", "fitted", metavar="MACHINE", help="Print the figures that fit the machine's corpus best.")
+@click.option("--report", is_flag=True, help="Write the tables of docs/cost-model.md.")
 @click.option("--cpu", default=0, show_default=True, help="The processor that measures.")
-@click.option("--seconds", default=3600.0, show_default=True, help="Time to spend.")
-def main(models: tuple[str, ...], collect: bool, path: Path | None, cpu: int, seconds: float) -> None:
-    """The cost model beside measured times."""
-    if collect:
-        from benchmarks.cost_model.collect import collect as run
+@click.option("--seconds", default=3600.0, show_default=True, help="Time to spend on measuring.")
+def main(
+    models: tuple[str, ...], collected: str | None, fitted: str | None, report: bool, cpu: int, seconds: float
+) -> None:
+    """The cost model beside measured times: MACHINE names a file of msc.targets, and a corpus."""
+    if collected:
+        chosen = [MODELS[name] for name in models or MODELS]
+        collecting.collect(chosen, _corpus(collected), cpu, seconds, click.echo)
+    if fitted:
+        machine = machine_named(fitted)
+        kernels = list(subjects(Corpus.read(_corpus(fitted)), machine))
+        found = fitting.fitted(kernels, machine, click.echo)
+        for name in fitting.FITTED:
+            click.echo(f"{name} = {fitting.figure(found, name):.4g}")
+    if report:
+        reporting.write()
 
-        if path is None:
-            raise click.UsageError("--collect needs -o FILE")
-        run([MODELS[name] for name in models or MODELS], path, cpu, seconds, click.echo)
+
+def _corpus(machine: str) -> Path:
+    return FOLDER / f"{machine}.jsonl"
 
 
 if __name__ == "__main__":

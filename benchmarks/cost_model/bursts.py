@@ -10,12 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from msc.driver.kernel_records import aligned, c_names
-from msc.driver.reading_models import Model
-from msc.driver.registry import new_context
-from msc.driver.stages import STAGE
-from msc.driver.variants import variants_module
-from msc.lowering.kernel_signature import KernelSignature
+from msc.driver.passes.stages import STAGE
 from xdsl.dialects import func
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import Attribute
@@ -23,8 +18,13 @@ from xdsl.ir import Attribute
 from msc.dialects.arrays import Array, element_dtype
 from msc.dialects.gk import KernelOp
 from msc.driver.compile import compile_read, generate_c
+from msc.driver.models.reading_models import Model
 from msc.driver.options import CompileOptions
+from msc.driver.passes.registry import new_context
+from msc.driver.reports.kernel_records import aligned, c_names
+from msc.driver.tuner.variants import variants_module
 from msc.ir.typed import memref_type
+from msc.lowering.cpu.kernel_signature import KernelSignature
 from msc.poly.plan import Plan
 from msc.runtime.build import BuildOptions, build
 from msc.runtime.machine import rate_at_clock

@@ -12,20 +12,20 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 
-from msc.driver.ir_dump import format_module
-from msc.driver.variants import variants_module
-
 from benchmarks.cost_model.bursts import times
 from benchmarks.cost_model.corpus import Corpus, Entry, Measured, append
 from benchmarks.model import Model
 from msc.analysis.kernel_model import kernel_model
 from msc.dialects.gk import KernelOp
+from msc.dialects.gk.attributes import GK_PATTERN, GK_REASONS, GK_SCHEDULE, GK_SCHEDULE_REASONS
 from msc.driver.compile import compile_model
 from msc.driver.options import CompileOptions
+from msc.driver.passes.ir_dump import format_module
+from msc.driver.tuner.variants import variants_module
 from msc.poly.dependences import dependences
 from msc.poly.plan import Plan, to_lines
 from msc.schedule.neighbours import Neighbourhood
-from msc.schedule.schedule_kernels import REASONS, SCHEDULE, ScheduleKernels, plan_of
+from msc.schedule.schedule_kernels import ScheduleKernels, plan_of
 from msc.support.diagnostics import MscError
 from msc.targets.catalogue import machine_named
 from msc.targets.detection import detect_cpu_model
@@ -104,6 +104,6 @@ def kernel_text(kernel: KernelOp) -> str:
     module = variants_module(kernel, [plan_of(kernel)])
     for op in module.walk():
         if isinstance(op, KernelOp):
-            for name in (SCHEDULE, REASONS):
+            for name in (GK_SCHEDULE, GK_SCHEDULE_REASONS, GK_REASONS, GK_PATTERN):
                 op.attributes.pop(name, None)
     return format_module(module)

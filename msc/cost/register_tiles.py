@@ -16,9 +16,6 @@ MUCH_LESS = 1.1
 SPARE_REGISTERS = 2
 """Of a register tile, besides accumulators and the vectors of a row: for the broadcast in use and the one after it."""
 
-SPARE_WAYS = 2
-"""Ways of each set of the first cache that are left to what else is read, and to what is stored."""
-
 
 def panels(machine: Machine, element_bytes: int, rows: int | None = None, row_bytes: int = 0) -> tuple[int, ...]:
     """How many columns of a matrix may be stored together for a contraction, the best first.
@@ -66,7 +63,7 @@ def holds_wide_tiles(machine: Machine) -> bool:
 
 def rows_kept(machine: Machine, row_bytes: int) -> int:
     """How many rows so far apart find place in the first cache together: those far apart share sets."""
-    return machine.caches[0].lines_apart(row_bytes, SPARE_WAYS)
+    return machine.caches[0].lines_apart(row_bytes, machine.code.spare_ways)
 
 
 def rows_kept_beyond(machine: Machine, row_bytes: int) -> int:

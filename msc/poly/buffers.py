@@ -25,9 +25,6 @@ from msc.poly.scalar import reads
 _Box: TypeAlias = tuple[tuple[int, int], ...]
 """The least and the largest index along each axis."""
 
-REGISTER_BYTES = 2048
-"""No machine's vector registers hold more; a larger buffer is memory."""
-
 
 @dataclass(frozen=True)
 class LocalBuffer:

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from msc.cost.prediction import KernelCost
 from msc.poly.plan import Group, Plan
-from msc.schedule.prediction import KernelCost
 
 FASTER = 0.98
-"""The part of a plan's cycles that another order must come to, to be taken."""
+"""The part of a plan's predicted time that another order must come to, to be taken."""
 
 
 def turned(cost: KernelCost, plan: Plan, reasons: list[str]) -> Plan:

@@ -13,12 +13,12 @@ from itertools import islice
 from math import ceil
 from random import Random
 
+from msc.cost.access import block_size, lanes_of, pieces, vectorisable
+from msc.cost.prediction import KernelCost
 from msc.poly.dependences import Dependences
 from msc.poly.model import KernelModel
 from msc.poly.plan import Group, Member, Plan, to_lines
 from msc.poly.plan_fit import check_fit
-from msc.schedule.access import block_size, lanes_of, pieces, vectorisable
-from msc.schedule.prediction import KernelCost
 from msc.schedule.schedule_kernels import is_legal
 from msc.targets.machine import Machine
 

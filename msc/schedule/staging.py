@@ -12,10 +12,10 @@ from dataclasses import replace
 
 from xdsl.ir.affine import AffineDimExpr
 
+from msc.cost.access import strides
 from msc.poly.model import KernelModel
 from msc.poly.plan import Group, Member, Plan
 from msc.poly.scalar import Read, reads
-from msc.schedule.access import strides
 
 
 def staged(model: KernelModel) -> list[int]:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from math import gcd
 
+from msc.cost.access import block_size, lanes_of, pieces, scalar_cost, statement_cost, strides, vectorisable
+from msc.cost.prediction import KernelCost
 from msc.poly.alignment import aligned
 from msc.poly.dependences import Dependences
 from msc.poly.model import KernelModel, KernelStatement
@@ -18,10 +20,8 @@ from msc.poly.outer_band import ScheduleLimit, SharedLoop, can_share, carries_no
 from msc.poly.plan import Group, Member, Plan
 from msc.poly.scalar import reads
 from msc.poly.tile_parts import end_together
-from msc.schedule.access import block_size, lanes_of, pieces, scalar_cost, statement_cost, strides, vectorisable
 from msc.schedule.blocks import Blocked, is_handed_over, numbered_loops, with_blocks_outermost
 from msc.schedule.loop_order import turned
-from msc.schedule.prediction import KernelCost
 from msc.schedule.staging import own_loops, staged, with_staged
 from msc.schedule.threads import NOWHERE, Surroundings, shared
 from msc.schedule.tile_order import in_order

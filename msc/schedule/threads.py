@@ -15,26 +15,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil, prod
 
+from msc.cost.access import block_size, strides
+from msc.cost.prediction import KernelCost
 from msc.dialects.element_types import BYTES
 from msc.poly.model import KernelModel
 from msc.poly.plan import Member, Plan
-from msc.schedule.access import block_size, strides
 from msc.schedule.blocks import Blocked, loops_over_blocks
-from msc.schedule.prediction import KernelCost
-from msc.targets.machine import Machine
-
-TEAM_CYCLES = 21_000.0
-"""What sharing one kernel costs at worst, itself and the kernels after it: about 8 us in small networks here, of which
-the team takes less than one, and fetching what the other core wrote the rest."""
-
-FOLLOWING_CYCLES = 10_000.0
-"""The same for a kernel that reads what several threads wrote."""
-
-AWAKE_CYCLES = 3_000.0
-"""What the team itself costs in a loop of @main, in which it is awake: in a call that comes alone it must be woken."""
-
-FETCHED_CYCLES = 0.4
-"""For each byte that one thread writes and another may read: a line of 64 in 16 ns, every other one."""
+from msc.targets.machine import Machine, Synchronisation
 
 WASTE = 1.125
 """Times its even share that the busiest thread may have: that much is made up for by what a loop does better."""
@@ -52,14 +39,14 @@ class Surroundings:
     kept: frozenset[int] | None = None
     blocked: tuple[Blocked, ...] = ()
 
-    def cost(self, model: KernelModel) -> float:
+    def cost(self, model: KernelModel, costs: Synchronisation) -> float:
         """Cycles that sharing the kernel costs."""
-        most = FOLLOWING_CYCLES if self.follows else TEAM_CYCLES
+        most = costs.following if self.follows else costs.team
         if self.kept is None:
             return most
         moved = (a for k, a in enumerate(model.arrays) if a.kind != "internal" and k not in self.kept)
-        fetched = FETCHED_CYCLES * sum(prod(a.shape) * BYTES[a.dtype] for a in moved)
-        return min(most, AWAKE_CYCLES + fetched)
+        fetched = costs.fetched_byte * sum(prod(a.shape) * BYTES[a.dtype] for a in moved)
+        return min(most, costs.awake + fetched)
 
     def fresh(self, model: KernelModel) -> frozenset[int]:
         """The inputs of a kernel in a loop that are others in each iteration."""
@@ -89,7 +76,7 @@ def shared(
     cycles = [cost.prediction(parallel, team).cycles for parallel in plans]
     least = min(cycles)
     parallel = plans[cycles.index(least)]
-    if cost.prediction(plan, 1).cycles - least < around.cost(model):
+    if cost.prediction(plan, 1).cycles - least < around.cost(model, target.synchronisation):
         return plan
     reasons.append(f"threads share {best.name} ({best.extent // parallel.band[0].tile} iterations)")
     return parallel

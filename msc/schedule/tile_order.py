@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from msc.cost.access import strides
+from msc.cost.prediction import traffic
 from msc.dialects.element_types import BYTES
 from msc.poly.model import KernelModel
 from msc.poly.plan import Member
-from msc.schedule.access import strides
-from msc.schedule.prediction import traffic
 from msc.targets.machine import Machine
 
 

@@ -15,25 +15,13 @@ from itertools import product
 from math import prod
 from typing import TypeAlias
 
+from msc.cost.access import access_cost, block_size, cuts, pieces, strides
 from msc.cost.register_tiles import MUCH_LESS, SPARE_REGISTERS, WIDE, holds_wide_tiles, rows_kept
 from msc.dialects.element_types import BYTES
-from msc.poly.buffers import REGISTER_BYTES
 from msc.poly.model import KernelModel, KernelStatement
-from msc.schedule.access import access_cost, block_size, cuts, pieces, strides
 from msc.schedule.staging import staged
-from msc.schedule.statement_cost import LANES_REDUCED
 from msc.targets.machine import Machine
 
-FMA_LATENCY = 4
-PORTS = 2
-L2_BYTES_PER_CYCLE = 24
-"""What a core sustains from its second cache, beside other work (measured; the port takes 64)."""
-BEYOND_L2_BYTES_PER_CYCLE = 8
-"""What it sustains from the third cache, of rows that lie apart."""
-HEAD_CYCLES = 0.6
-"""Of each step for the loop around: its counters and its branch take places of multiply-adds (measured)."""
-FAR_ROW_CYCLES = 0.11
-"""What reading an element of a row costs where each pass over the rows comes from the third cache (measured)."""
 SPARE_OF_STREAMS = 7
 """Registers besides a tile in which every multiply-add loads an operand of its own, and those operands.
 
@@ -213,7 +201,7 @@ class TileSearch:
         extent, vectors = self.statement.extents[self.vector], pieces(width, self.lanes)
         if not loads.apart or extent <= width:
             return 0
-        lines = loads.apart * vectors * self.target.vector_bytes / BEYOND_L2_BYTES_PER_CYCLE
+        lines = loads.apart * vectors * self.target.vector_bytes / self.target.code.row_rate
         height = prod(count for _, count in rows)
         return extent / width * max(0, lines - self._tile_cycles(height, vectors, loads, self._streams(width)))
 
@@ -236,7 +224,7 @@ class TileSearch:
             )
         across = pieces(rows, self.lanes)
         cycles = self._tile_cycles(rows, whole, loads, streamed, rest * across)
-        return cycles + (loads.column * across + loads.vector * rest) / PORTS
+        return cycles + (loads.column * across + loads.vector * rest) / self.target.ports.load
 
     def _along(self, dim: int, rows: int, row: int, rest: int) -> float:
         """Cycles a step of columns whose sums run along a reduced dimension, a vector for each element of the tile."""
@@ -248,21 +236,21 @@ class TileSearch:
         )
         extent = self.statement.extents[dim]
         far = rows * extent * self.target.vector_bytes // self.lanes > self.target.l1
-        lines = rows * self.target.vector_bytes / L2_BYTES_PER_CYCLE if far else 0
-        vectors = max(rows * rest, loads) / PORTS + lines + HEAD_CYCLES
-        return vectors / self.lanes + rows * rest * LANES_REDUCED / extent
+        lines = rows * self.target.vector_bytes / self.target.code.panel_rate if far else 0
+        vectors = max(rows * rest, loads) / self.target.ports.load + lines + self.target.code.step
+        return vectors / self.lanes + rows * rest * self.target.latency.reduce_lanes / extent
 
     def _tile_cycles(self, rows: int, vectors: int, loads: _Loads, streamed: bool, more: int = 0) -> float:
         """`more` are multiply-adds besides those of the rows."""
-        arithmetic = max((rows * vectors + more) / PORTS, FMA_LATENCY)
+        arithmetic = max((rows * vectors + more) / self.target.ports.arithmetic, self.target.latency.multiply_add)
         each = loads.both * rows * vectors + loads.row * rows + (loads.vector + loads.split) * vectors + loads.neither
         lines = loads.vector * vectors + loads.split
-        memory = each / PORTS
-        far = lines * self.target.vector_bytes / L2_BYTES_PER_CYCLE if streamed else 0
+        memory = each / self.target.ports.load
+        far = lines * self.target.vector_bytes / self.target.code.panel_rate if streamed else 0
         if loads.row and rows > loads.rows_kept:
             far += rows
-        beside = 0.1 * memory + 0.05 * far + FAR_ROW_CYCLES * loads.far_row * rows
-        return max(arithmetic, memory, far) + beside + HEAD_CYCLES
+        beside = 0.1 * memory + 0.05 * far + self.target.code.far_element * loads.far_row * rows
+        return max(arithmetic, memory, far) + beside + self.target.code.step
 
     def _loads(self, rows: tuple[int, ...]) -> _Loads:
         along = strides(self.model, self.statement, self.vector)[1:]
@@ -288,7 +276,12 @@ class TileSearch:
         if not column or not holds_wide_tiles(self.target) or self.statement.bound(self.vector) is not None:
             return widths
         wide = [n for n in widths if n <= WIDE * self.lanes]
-        return [max([n for n in wide if n * column + REGISTER_BYTES <= self.target.stack], default=wide[-1])]
+        return [
+            max(
+                [n for n in wide if n * column + self.target.code.register_buffer <= self.target.stack],
+                default=wide[-1],
+            )
+        ]
 
     def _column_bytes(self, read: int) -> int:
         """Of one column of a panel that is copied."""

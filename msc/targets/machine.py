@@ -82,6 +82,7 @@ class Ports:
     arithmetic: float = figure("arithmetic", least=0.1)
     load: float = figure("loads", least=0.1)
     store: float = figure("stores", least=0.1)
+    misses: float = figure("lines that it fetches at a time where it must wait for them", least=1)
 
 
 @dataclass(frozen=True)
@@ -133,14 +134,21 @@ class Code:
 
     window: float = figure("instructions that a core looks ahead")
     overlap: float = figure("share of loads and streams that arithmetic does not hide")
+    exposed: float = figure("share of what each level of memory takes that other work does not hide")
     iteration: float = figure("of an iteration of a loop")
     entry: float = figure("of entering an innermost loop")
     short_entry: float = figure("of entering one that the C compiler unrolls")
     tile: float = figure("of beginning a register tile")
+    step: float = figure("of a step of a register tile, for the loop around")
+    spare_ways: int = figure("ways of each set of the first cache that are left to what else is read and stored")
+    register_buffer: int = figure("bytes of a local array up to which C compilers may keep it in registers")
+    prefetch_bytes: int = figure("bytes of a stream between a prefetch and its use", least=1)
+    panel_rate: float = figure("bytes a cycle from the second cache beside the arithmetic of a tile", least=1e-3)
+    row_rate: float = figure("bytes a cycle from beyond the second cache, of rows that lie apart", least=1e-3)
+    far_element: float = figure("of an element of a row, where each pass over the rows comes from the third cache")
     spill: float = figure("of a value that finds no register: it is stored and read again")
     spare_registers: int = figure("registers for what C compilers load ahead")
     tight: float = figure("of each of the spare registers that a tile takes")
-    page: float = figure("of a row that lies in another page than the row before it")
 
 
 @dataclass(frozen=True)
@@ -238,6 +246,11 @@ class Machine:
     def sums_in_flight(self) -> int:
         """Multiply-adds that a core works on at a time: those of a cycle, for as many cycles as one takes."""
         return int(self.ports.arithmetic * self.latency.multiply_add)
+
+    @property
+    def chains(self) -> int:
+        """Sums that a long reduction along the lanes keeps apart, to hide the latency of an addition."""
+        return int(self.latency.multiply_add)
 
     def lanes(self, element_bytes: int) -> int:
         """Elements in one vector register."""

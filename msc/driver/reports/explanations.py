@@ -13,6 +13,7 @@ from msc.analysis.flops import flops
 from msc.analysis.kernel_model import kernel_model
 from msc.analysis.repetition import times_run
 from msc.analysis.target import target_of
+from msc.cost.prediction import KernelCost, Prediction
 from msc.dialects.gk import KernelOp
 from msc.dialects.gk.attributes import GK_FUNCTION, GK_PATTERN, GK_REASONS, GK_SCHEDULE, GK_SCHEDULE_REASONS
 from msc.dialects.ms.base import MsOp
@@ -27,7 +28,6 @@ from msc.poly.plan import Plan
 from msc.poly.plan_changes import described_change
 from msc.runtime.machine import Roofline
 from msc.schedule.neighbours import Neighbourhood
-from msc.schedule.prediction import KernelCost, Prediction
 from msc.schedule.schedule_kernels import plan_of
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.support.wording import counted

@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import SymbolRefAttr
 
 from msc.analysis.kernel_model import kernel_dependences, kernel_model
 from msc.analysis.target import target_of
+from msc.cost.prediction import predict
 from msc.dialects.gk import KernelOp
 from msc.dialects.gk.attributes import GK_FUNCTION
 from msc.driver.compile import Compilation, compile_model
@@ -29,7 +30,6 @@ from msc.driver.reports.kernel_records import KernelRecord, record_kernels
 from msc.driver.tuner.variants import Subject, VariantTime, time_each
 from msc.poly.plan import Plan, to_lines
 from msc.schedule.neighbours import Neighbourhood
-from msc.schedule.prediction import predict
 from msc.schedule.schedule_kernels import ScheduleKernels, plan_of
 from msc.schedule.tuned_plans import TunedPlan, TuningFile, kernel_key, target_text
 from msc.support.wording import counted

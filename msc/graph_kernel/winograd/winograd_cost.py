@@ -13,12 +13,8 @@ from msc.graph_kernel.winograd.transforms import TAPS, TILES
 from msc.targets.machine import Machine
 
 _ELEMENT_BYTES = 4
-_PORTS = 2
-"""Multiply-adds of vectors a cycle."""
 _SLIDING_SHARE, _PRODUCT_SHARE = 0.75, 0.6
 """Of the peak, that a sliding window and a product of matrices for each place reach."""
-_MEMORY, _BEYOND_L2, _L2 = 3.0, 10.0, 24.0
-"""Bytes a cycle that one core sustains from memory, from L3, from L2."""
 _TRANSFORMATION = 4.0
 """Cycles to transform one vector of one place in a tile, there or back."""
 _WASTE = 1.125
@@ -60,17 +56,18 @@ def cheapest_tile(sizes: Sizes, target: Machine) -> int | None:
 def sliding_cycles(sizes: Sizes, target: Machine) -> float:
     """Of the convolution as it is defined."""
     results = sizes.batch * sizes.height * sizes.width
-    return _multiplying(results * TAPS**2, sizes, target, _SLIDING_SHARE) + _weights(TAPS**2, sizes)
+    return _multiplying(results * TAPS**2, sizes, target, _SLIDING_SHARE) + _weights(TAPS**2, sizes, target)
 
 
 def filtering_cycles(sizes: Sizes, tile: int, target: Machine) -> float:
     """By tiles of `tile` results along each axis."""
     places = (tile + TAPS - 1) ** 2
     tiles = sizes.batch * sizes.rows(tile) * sizes.columns(tile)
-    product = _multiplying(tiles * places, sizes, target, _PRODUCT_SHARE) + _weights(places, sizes)
+    product = _multiplying(tiles * places, sizes, target, _PRODUCT_SHARE) + _weights(places, sizes, target)
     both = tiles * places * (_vectors(sizes.inputs, target) + _vectors(sizes.outputs, target))
     near = both * target.vector_bytes < target.l2
-    return product + both * (_TRANSFORMATION + target.vector_bytes / (_L2 if near else _BEYOND_L2))
+    rate = target.code.panel_rate if near else target.levels[:3][-1].bytes_per_cycle
+    return product + both * (_TRANSFORMATION + target.vector_bytes / rate)
 
 
 def cheapest_block(sizes: Sizes, tile: int, target: Machine, threads: int) -> int:
@@ -103,11 +100,11 @@ def _weight_bytes(places: int, sizes: Sizes) -> int:
 
 
 def _multiplying(rows: int, sizes: Sizes, target: Machine, share: float) -> float:
-    return rows * sizes.inputs * _vectors(sizes.outputs, target) / _PORTS / share
+    return rows * sizes.inputs * _vectors(sizes.outputs, target) / target.ports.arithmetic / share
 
 
-def _weights(places: int, sizes: Sizes) -> float:
-    return _weight_bytes(places, sizes) / _MEMORY
+def _weights(places: int, sizes: Sizes, target: Machine) -> float:
+    return _weight_bytes(places, sizes) / target.memory.bytes_per_cycle
 
 
 def _vectors(channels: int, target: Machine) -> int:

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from msc.cost.prediction import KernelCost
 from msc.poly.compute import affine_map, dims
 from msc.poly.model import Array, KernelModel, KernelStatement
 from msc.poly.plan import Group, Member, Plan
 from msc.poly.scalar import Apply, Read
 from msc.schedule.loop_order import turned
-from msc.schedule.prediction import KernelCost
 from msc.targets.catalogue import machine_named
 
 TARGET = machine_named("x86-64-v4").with_bytes(L1=48 << 10, L2=2 << 20)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from msc.backends.registry import find_backend
+from msc.cost.prediction import predict
 from msc.driver.compile import compile_read
 from msc.driver.models.reading_models import Model
 from msc.driver.options import CompileOptions
@@ -14,7 +15,6 @@ from msc.driver.tuner.tuning import KernelSearch, searches
 from msc.driver.tuner.variants import time_plans, variants_module
 from msc.poly.plan import from_lines, to_lines
 from msc.poly.plan_fit import check_fit
-from msc.schedule.prediction import predict
 from msc.schedule.schedule_kernels import is_legal
 from msc.targets.catalogue import machine_named
 

@@ -58,7 +58,7 @@ def test_the_loop_that_moves_furthest_in_the_output() -> None:
 
 
 def test_less_must_be_saved_where_threads_wrote_what_is_read() -> None:
-    model, plan = product(64, 512, 32)
+    model, plan = product(48, 512, 32)
     assert not any(m.parallel for m in shared(model, plan, TARGET, 2, []).band)
     assert any(m.parallel for m in shared(model, plan, TARGET, 2, [], Surroundings(follows=True)).band)
 

@@ -7,7 +7,7 @@ from math import prod
 import pytest
 from xdsl.ir.affine import AffineExpr
 
-from msc.cost.register_tiles import SPARE_REGISTERS
+from msc.cost.register_tiles import SPARE_REGISTERS, tile_rows
 from msc.poly.compute import affine_map, dims
 from msc.poly.model import Array, KernelModel, KernelStatement
 from msc.poly.scalar import Apply, Read
@@ -119,7 +119,7 @@ def image(places: int, channels: int = 512, panel: int = 8) -> RegisterTile:
 
 
 def test_a_narrow_rest_of_the_columns_runs_along_the_rows() -> None:
-    rows = TARGET.tile_rows(49)
+    rows = tile_rows(TARGET, 49)
     tile = image(49, panel=rows)
     assert (tile.height, tile.width, tile.rest) == (rows, 49, 1)
     assert rows * 3 + 1 + 3 + SPARE_REGISTERS <= TARGET.vector_registers
@@ -127,13 +127,19 @@ def test_a_narrow_rest_of_the_columns_runs_along_the_rows() -> None:
 
 @pytest.mark.parametrize(("places", "width"), [(48, 48), (64, 32), (196, 32), (3136, 32)])
 def test_other_images_have_tiles_of_whole_vectors(places: int, width: int) -> None:
-    assert TARGET.tile_rows(places) == TARGET.tile_rows()
-    tile = image(places, TARGET.tile_rows() * 64, TARGET.tile_rows())
+    assert tile_rows(TARGET, places) == tile_rows(TARGET)
+    tile = image(
+        places,
+        tile_rows(TARGET) * 64,
+        tile_rows(
+            TARGET,
+        ),
+    )
     assert (tile.width, tile.rest) == (width, 0)
 
 
 def test_the_last_of_few_tiles_leaves_a_rest_where_that_is_much_less_work() -> None:
-    rows = TARGET.tile_rows()
+    rows = tile_rows(TARGET)
     tile = image(81, rows * 64, rows)
     assert (tile.height, tile.width, tile.rest, tile.along) == (rows, 32, 1, 0)
 

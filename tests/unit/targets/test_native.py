@@ -50,7 +50,7 @@ def test_an_unknown_machine_is_generic() -> None:
 def test_two_machines_with_the_same_vectors_differ() -> None:
     intel, amd = machine(facts("cascadelake", "x86_64")), machine(facts("zen4", "x86_64"))
     assert intel.vectors == amd.vectors
-    assert intel.ports != amd.ports
+    assert intel.code != amd.code
     assert intel.levels != amd.levels
 
 

@@ -30,6 +30,7 @@ from msc.poly.plan import from_lines
 from msc.poly.tile_parts import tile_counts
 from msc.poly.tree import schedule_tree
 from msc.support.diagnostics import Diagnostic, MscError
+from msc.targets.machine import Machine
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class ConvertGkToLoop(ModulePass):
     contract = Contract(requires=(SCHEDULED,), ensures=(KERNEL_FUNCTIONS,), breaks=(VECTORS,))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        functions = _Functions(op, target_of(op).machine.stack)
+        functions = _Functions(op, target_of(op).machine)
         for kernel in [k for k in op.walk() if isinstance(k, gk.KernelOp)]:
             kernel.attributes[GK_FUNCTION] = SymbolRefAttr(functions.of(kernel).sym_name.data)
         functions.note_kernels()
@@ -55,8 +56,8 @@ class ConvertGkToLoop(ModulePass):
 class _Functions:
     """The functions of a module's kernels: one for all that compute the same, or whose loops come out the same."""
 
-    def __init__(self, module: ModuleOp, stack: int) -> None:
-        self._module, self._stack = module, stack
+    def __init__(self, module: ModuleOp, machine: Machine) -> None:
+        self._module, self._machine = module, machine
         self._by_structure: dict[tuple[str, tuple[str, ...], tuple[int, ...]], func.FuncOp] = {}
         self._by_text: dict[str, func.FuncOp] = {}
         self._origins: dict[func.FuncOp, dict[str, None]] = {}
@@ -68,7 +69,7 @@ class _Functions:
         model, outputs = kernel_model(kernel), output_positions(kernel)
         key = (model.structure, _schedule(kernel), outputs)
         if key not in self._by_structure:
-            self._by_structure[key] = self._by_text_of(_function(kernel, model, outputs, self._stack), kernel)
+            self._by_structure[key] = self._by_text_of(_function(kernel, model, outputs, self._machine), kernel)
         function = self._by_structure[key]
         self._origins.setdefault(function, {}).update(dict.fromkeys(model.operations))
         self._names.setdefault(function, []).append(self._argument_names.of(kernel))
@@ -105,7 +106,7 @@ def _schedule(kernel: gk.KernelOp) -> tuple[str, ...]:
     return tuple(line.data for line in lines)
 
 
-def _function(kernel: gk.KernelOp, model: KernelModel, outputs: Sequence[int], stack: int) -> func.FuncOp:
+def _function(kernel: gk.KernelOp, model: KernelModel, outputs: Sequence[int], machine: Machine) -> func.FuncOp:
     plan = from_lines(_schedule(kernel))
     schedule = schedule_tree(model, plan)
     inputs = [i for i, a in enumerate(model.arrays) if a.kind == "input"]
@@ -113,7 +114,7 @@ def _function(kernel: gk.KernelOp, model: KernelModel, outputs: Sequence[int], s
     counts = tile_counts(model, plan)
     nests = generate(schedule, [*(f"n{k}" for k in range(len(model.sizes))), *counts])
     held = partial(aliased_outputs, model, plan, schedule)
-    builder = KernelFunction(model, nests, inputs, outputs, locations, tuple(counts.values()), held, stack)
+    builder = KernelFunction(model, nests, inputs, outputs, locations, tuple(counts.values()), held, machine)
     function = builder.build()
     temporaries = len(function.function_type.inputs) - len(inputs) - len(outputs) - len(model.sizes)
     function.attributes[LOOP_OUTPUTS] = IntegerAttr(len(outputs), i64)

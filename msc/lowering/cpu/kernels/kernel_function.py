@@ -21,6 +21,7 @@ from msc.poly.model import KernelModel
 from msc.poly.nest import Body, Instance, Loop, Nest
 from msc.poly.scalar import Index, Read
 from msc.poly.valid_extents import ranges_of
+from msc.targets.machine import Machine
 
 _Local: TypeAlias = tuple[LocalBuffer, SSAValue]
 """A part of an array, and where it lies."""
@@ -42,7 +43,7 @@ class KernelFunction:
     """Builds the function.
 
     Arguments: inputs, outputs, temporaries for what fits nowhere else, sizes that the call decides. `aliased_outputs`
-    says which of some internal arrays may lie in which output, `stack` how many bytes local arrays may take.
+    says which of some internal arrays may lie in which output, `machine` how many bytes local arrays may take.
     """
 
     def __init__(
@@ -54,14 +55,14 @@ class KernelFunction:
         locations: Sequence[Attribute],
         counts: Sequence[AffineExpr],
         aliased_outputs: AliasedOutputs,
-        stack: int,
+        machine: Machine,
     ):
         self._model = model
         self._counts = counts
         self._nests = nests
         self._arguments = [*inputs, *outputs]
         self._locations = locations
-        self._storage = plan_storage(model, nests, counts, aliased_outputs, stack)
+        self._storage = plan_storage(model, nests, counts, aliased_outputs, machine)
 
     def held_in(self, output: int) -> list[int]:
         """The internal arrays that lie in an output until it is written."""

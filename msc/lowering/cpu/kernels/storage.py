@@ -12,7 +12,6 @@ from xdsl.ir.affine import AffineExpr
 from msc.dialects.element_types import BYTES
 from msc.poly.affine import bounds
 from msc.poly.buffers import (
-    REGISTER_BYTES,
     ArrayAccess,
     LocalBuffer,
     body_accesses,
@@ -25,6 +24,7 @@ from msc.poly.model import KernelModel
 from msc.poly.nest import Body, Instance, Loop, Nest
 from msc.poly.scalar import reads
 from msc.poly.valid_extents import ranges_of
+from msc.targets.machine import Machine
 
 AliasedOutputs: TypeAlias = Callable[[Collection[int]], Mapping[int, int]]
 """Those of some internal arrays that may lie in an output until it is written, to that output."""
@@ -53,18 +53,22 @@ class Storage:
 
 
 def plan_storage(
-    model: KernelModel, nests: Sequence[Nest], counts: Sequence[AffineExpr], aliased_outputs: AliasedOutputs, stack: int
+    model: KernelModel,
+    nests: Sequence[Nest],
+    counts: Sequence[AffineExpr],
+    aliased_outputs: AliasedOutputs,
+    machine: Machine,
 ) -> Storage:
-    """Plan the storage of the internal arrays: local buffers take at most `stack` bytes together.
+    """Plan the storage of the internal arrays: local buffers take at most what the stack of `machine` has room for.
 
     Before the loops' variables are the sizes, and the `counts` over them.
     """
-    search, ranges = _Search(model, aliased_outputs), dict(ranges_of(model.sizes))
+    search, ranges = _Search(model, aliased_outputs, machine), dict(ranges_of(model.sizes))
     for expr in counts:
         low, high = bounds(expr, ranges)
         ranges[len(ranges)] = range(low, high + 1)
     for nest in nests:
-        search.visit(nest, _Around(ranges, stack))
+        search.visit(nest, _Around(ranges, machine.stack))
     return search.result()
 
 
@@ -91,6 +95,7 @@ class _Around:
 class _Search:
     model: KernelModel
     aliased_outputs: AliasedOutputs
+    machine: Machine
     bodies: dict[int, BodyArrays] = field(default_factory=dict[int, BodyArrays])
     whole: set[int] = field(default_factory=set[int])
     """Arrays that are temporaries of their whole shape."""
@@ -139,7 +144,7 @@ class _Search:
         uses = _by_array(accesses, passed)
         found = {array: local_buffers(of_array, around.depth) for array, of_array in uses.items()}
         sizes = {array: self._bytes(array, buffers) for array, buffers in found.items()}
-        large = [array for array, size in sizes.items() if size > REGISTER_BYTES]
+        large = [array for array, size in sizes.items() if size > self.machine.code.register_buffer]
         aliased = self.aliased_outputs([a for a in large if sizes[a] > around.room or not _is_turned(found[a])])
         local = self._that_fit({a: b for a, b in found.items() if b is not None and a not in aliased}, around.room)
         self.whole |= found.keys() - aliased.keys() - local.keys()

@@ -21,10 +21,7 @@ from msc.lowering.cpu.prefetch.next_row import prefetch_next_row, read_again
 from msc.lowering.cpu.prefetch.next_tile import next_tile
 from msc.lowering.cpu.vectorize.vector_types import bits_of
 from msc.poly.affine import linear_form
-
-AHEAD_BYTES = 1024
-"""What is read between a prefetch and its use: a hundred cycles of a register tile two vectors wide."""
-LINE_BYTES = 64
+from msc.targets.machine import Machine
 
 
 @dataclass(frozen=True)
@@ -53,7 +50,7 @@ class PrefetchStreams(ModulePass):
                 for tile, load in list(_tile_loads(loop, ())):
                     if _operand_bytes(load) > cpu.l2 and _is_linear(load) and _lanes(load) == 1:
                         _prefetch_next_tile(loop, tile, load)
-                for stream in list(_streams(loop)):
+                for stream in list(_streams(loop, cpu)):
                     if stream.bytes_of_operand > cpu.l2:
                         stream.prefetch_next_panel()
                     if stream.bytes_until_reuse > cpu.l1 // 2:
@@ -67,6 +64,7 @@ class _Stream:
     loop: ForOp
     tile: tuple[ForOp, ...]
     load: LoadOp
+    machine: Machine
 
     @property
     def is_shared(self) -> bool:
@@ -102,7 +100,7 @@ class _Stream:
     def prefetch_next_panel(self) -> None:
         """Where the stream is a panel that is read several times, ask for the next one meanwhile."""
         size = _item_bytes(self.load)
-        places = next_panel(self.loop, self.tile, self.load, self.bytes_an_iteration // size, LINE_BYTES // size)
+        places = next_panel(self.loop, self.tile, self.load, self.bytes_an_iteration // size, self.machine.line // size)
         for place in reversed(places):
             self._insert(_prefetch(self.load, place))
 
@@ -124,18 +122,18 @@ class _Stream:
 
     def _ahead(self) -> int:
         """Elements between what this iteration reads and what the one to prefetch for reads."""
-        return ceil(AHEAD_BYTES / self.bytes_an_iteration) * distance(self.load, self.loop)
+        return ceil(self.machine.code.prefetch_bytes / self.bytes_an_iteration) * distance(self.load, self.loop)
 
     def _line_step(self, loop: ForOp) -> int:
         """Iterations of a loop of the tile in one cache line."""
         apart = abs(distance(self.load, loop)) * _item_bytes(self.load)
-        return max(1, LINE_BYTES // apart) if apart else 1
+        return max(1, self.machine.line // apart) if apart else 1
 
 
-def _streams(loop: ForOp) -> Iterator[_Stream]:
+def _streams(loop: ForOp, machine: Machine) -> Iterator[_Stream]:
     """The linear vector loads below unrolled loops only that are shared."""
     for tile, load in _tile_loads(loop, ()):
-        stream = _Stream(loop, tile, load)
+        stream = _Stream(loop, tile, load, machine)
         if _lanes(load) > 1 and _is_linear(load) and stream.is_shared:
             yield stream
 

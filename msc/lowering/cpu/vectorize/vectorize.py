@@ -25,8 +25,6 @@ from msc.targets.machine import Machine
 
 UNROLLED_VECTORS = 8
 """Up to this many vectors an unrolled loop may hold; they are a register tile."""
-CHAINS = 4
-"""Independent accumulators of a long sum: they hide the latency of the addition."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +104,7 @@ def _vectorize(loop: ForOp, machine: Machine, ends: Mapping[Operation, int]) -> 
         raise NotVectorisable("its bounds are not constant")
     sums = LaneSums.of(loop)
     lanes = max(1, machine.vectors.bits // widest_bits(loop))
-    new = _emitted(loop, _cut(loop, iterations, lanes, sums, machine.sums_in_flight, ends), sums)
+    new = _emitted(loop, _cut(loop, iterations, lanes, sums, machine, ends), sums)
     block = loop.parent
     assert block is not None
     block.insert_ops_before(new, loop)
@@ -115,14 +113,11 @@ def _vectorize(loop: ForOp, machine: Machine, ends: Mapping[Operation, int]) -> 
 
 
 def _cut(
-    loop: ForOp, iterations: range, lanes: int, sums: LaneSums, in_flight: int, ends: Mapping[Operation, int]
+    loop: ForOp, iterations: range, lanes: int, sums: LaneSums, machine: Machine, ends: Mapping[Operation, int]
 ) -> list[_Piece]:
-    """The pieces of a loop; sums over several vectors take what is left into the same accumulators.
-
-    So many multiply-adds are `in_flight` at a time.
-    """
-    long = bool(sums.updates) and len(iterations) >= lanes * CHAINS * 2
-    pieces, left = _pieces(iterations, lanes, _chains(len(sums.updates), in_flight) if long else 1)
+    """The pieces of a loop; sums over several vectors take what is left into the same accumulators."""
+    long = bool(sums.updates) and len(iterations) >= lanes * machine.chains * 2
+    pieces, left = _pieces(iterations, lanes, _chains(len(sums.updates), machine) if long else 1)
     start = iterations[-1] + 1 - left
     if not may_be_part(loop):
         return [*pieces, *_halves(start, left, lanes)]
@@ -146,9 +141,9 @@ def _in_registers(loop: ForOp, vectors: int, left: int, ends: Mapping[Operation,
     return any(isinstance(op, AccessOp) and op.buffer.owner in ends for op in loop.body.block.ops)
 
 
-def _chains(sums: int, in_flight: int) -> int:
+def _chains(sums: int, machine: Machine) -> int:
     """Accumulators of each sum: of many sums one each keeps as many additions in flight."""
-    return min(CHAINS, -(-in_flight // sums))
+    return min(machine.chains, -(-machine.sums_in_flight // sums))
 
 
 def _emitted(loop: ForOp, pieces: Sequence[_Piece], sums: LaneSums) -> list[Operation]:

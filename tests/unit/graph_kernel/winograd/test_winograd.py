@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from fractions import Fraction
 from itertools import chain
 
@@ -231,7 +230,7 @@ def test_the_cost_model_weighs_arithmetic_against_weights_and_transformations() 
 def test_blocks_stay_in_the_second_cache_where_reading_weights_again_costs_less() -> None:
     target = machine_named("x86-64-v4").with_bytes(L2=2 << 20)
     assert [cheapest_block(Sizes(1, 64, 64, 56, 56), 4, target, threads) for threads in (1, 2, 4)] == [1, 1, 0]
-    assert cheapest_block(Sizes(1, 64, 64, 56, 56), 4, replace(target, l2=1 << 19), 1) == 0
+    assert cheapest_block(Sizes(1, 64, 64, 56, 56), 4, target.with_bytes(L2=1 << 19), 1) == 0
     assert [cheapest_block(Sizes(1, 128, 128, 28, 28), 4, target, threads) for threads in (1, 2)] == [0, 0]
     assert cheapest_block(Sizes(8, 128, 128, 8, 8), 4, target, 1) == 0
     assert [cheapest_block(Sizes(8, 64, 64, 16, 16), 4, target, threads) for threads in (1, 2)] == [2, 2]

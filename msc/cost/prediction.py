@@ -8,42 +8,46 @@ writes has to come from where all of it fits. Nothing is measured.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, prod
 
+from msc.cost.access import lanes_of, pieces
+from msc.cost.instructions import StatementCost, Tile
+from msc.cost.plan_nest import nests_of
+from msc.cost.traffic import Moved, Traffic
 from msc.dialects.element_types import BYTES
 from msc.poly.model import KernelModel
 from msc.poly.plan import Group, Member, Plan
-from msc.schedule.access import lanes_of, pieces
-from msc.schedule.statement_cost import StatementCost, Tile
 from msc.targets.machine import Machine
-
-_CALL = 20
-_BYTES_PER_CYCLE = (64.0, 32.0, 10.0, 5.0)
-"""What one core sustains from its first, second and third cache and from memory."""
-_OVERLAP = 0.2
-"""The part of the shorter of instructions and traffic that the longer does not hide."""
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """Cycles of one call: of its instructions, of its memory traffic, and of both together."""
+    """Cycles of one call, resource by resource: instructions, and what each level behind the first cache gives.
+
+    `levels` are by name. `exposed` is the share of a resource that the busiest one does not hide.
+    """
 
     instruction_cycles: float
-    memory_cycles: float
+    levels: tuple[tuple[str, float], ...]
+    exposed: float
+
+    @property
+    def memory_cycles(self) -> float:
+        """Of the level that takes longest."""
+        return max((cycles for _, cycles in self.levels), default=0.0)
 
     @property
     def cycles(self) -> float:
-        """The two overlap, so the larger counts whole, the smaller in part."""
-        return max(self.instruction_cycles, self.memory_cycles) + _OVERLAP * min(
-            self.instruction_cycles, self.memory_cycles
-        )
+        """Resources work at the same time: the busiest counts whole, the others in part."""
+        parts = (self.instruction_cycles, *(cycles for _, cycles in self.levels))
+        return (1 - self.exposed) * max(parts) + self.exposed * sum(parts)
 
 
 class KernelCost:
-    """What a call of one kernel costs on a target, for any plan.
+    """What a call of one kernel costs on a machine, for any plan.
 
     `fresh` are the arrays of which a loop around gives it another part in each iteration.
     """
@@ -51,23 +55,31 @@ class KernelCost:
     def __init__(self, model: KernelModel, target: Machine, fresh: frozenset[int] = frozenset()) -> None:
         self.model, self.target, self.lanes, self.fresh = model, target, lanes_of(model, target), fresh
         self.statements = tuple(StatementCost(model, s, self.lanes, target) for s in model.statements)
+        self._traffic = Traffic(model, target)
 
-    def prediction(self, plan: Plan, threads: int) -> Prediction:
-        """The cycles of one call; `threads` of 0 are all cores."""
+    def moved(self, plan: Plan) -> tuple[Moved, ...]:
+        """What comes from the level behind each cache in one call, on one core."""
+        return self._traffic.of(nests_of(plan))
+
+    def prediction(self, plan: Plan, threads: int, moved: Sequence[Moved] | None = None) -> Prediction:
+        """The cycles of one call; `threads` of 0 are all cores. `moved` is what `moved` says, if that is known."""
         share, points, stored = _share(plan, threads or self.target.cores), plan.points, self._stored(plan)
-        inside = sum(self._group(group, points, stored) for group in plan.groups)
-        before = sum(self._group(group, (), stored) for group in plan.first)
-        return Prediction(_CALL + before + inside * share, self._memory_cycles * share)
+        inside = sum(self._group(group, points, plan.band, stored) for group in plan.groups)
+        before = sum(self._group(group, (), (), stored) for group in plan.first)
+        instructions = self.target.synchronisation.call + before + inside * share
+        return Prediction(instructions, tuple(self._levels(moved or self.moved(plan), share)), self.target.code.exposed)
 
-    @cached_property
-    def _memory_cycles(self) -> float:
-        moved = traffic(self.model)
-        sizes = (self.target.l1, self.target.l2, self.target.l3)
-        level = next((i for i, size in enumerate(sizes) if moved <= size), len(sizes))
-        return moved / _BYTES_PER_CYCLE[level]
+    def _levels(self, moved: Sequence[Moved], share: float) -> Iterator[tuple[str, float]]:
+        """Cycles that each level behind the first cache needs for what comes from it."""
+        for level, found in zip(self.target.levels[1:], moved, strict=True):
+            streamed = found.bytes / level.bytes_per_cycle
+            waited = found.jumping * level.latency / self.target.ports.misses
+            yield level.name, (streamed + waited) * share
 
-    def _group(self, group: Group, points: Sequence[Member], stored: frozenset[int]) -> float:
-        return sum(self.statements[n].cycles(_tile(n, group, points), stored) for n in group.statements)
+    def _group(self, group: Group, points: Sequence[Member], band: Sequence[Member], stored: frozenset[int]) -> float:
+        plain = not any(self.model.statements[n].reduced for n in group.statements)
+        tiles = (_tile(n, group, points, band if plain else ()) for n in group.statements)
+        return sum(self.statements[n].cycles(t, stored) for n, t in zip(group.statements, tiles, strict=True))
 
     def _stored(self, plan: Plan) -> frozenset[int]:
         """Internal arrays that pass from one group to another and that registers do not hold."""
@@ -116,16 +128,18 @@ def _share(plan: Plan, threads: int) -> float:
     return ceil(trips / threads) / trips
 
 
-def _tile(number: int, group: Group, points: Iterable[Member]) -> Tile:
+def _tile(number: int, group: Group, points: Iterable[Member], band: Sequence[Member]) -> Tile:
     """How a plan cuts a statement: by the point loops of the band, or by a vector loop of the group's own."""
     cut = [m for m in points if number in m.dims]
     below = [m for m in group.inner if number in m.dims]
     rows = tuple((m.dims[number], m.tile) for m in cut if not m.vector)
     inner = tuple(m.dims[number] for m in below)
+    single = (m for m in ((*band, *below) if band else ()) if number in m.dims and m.tile == 1 and not m.vector)
+    loops = tuple(m.dims[number] for m in single)
     for member, width in (*((m, m.tile) for m in cut), *((m, m.extent) for m in below)):
         if member.vector:
             named = (m.dims[number] for m in (*cut, *below) if m.name == member.along)
             across = next(named, rows[-1][0] if rows else None)
             rest = member.rest if across is not None else 0
-            return Tile(rows, member.dims[number], width, inner, rest, across)
-    return Tile(rows, None, 1, inner)
+            return Tile(rows, member.dims[number], width, inner, rest, across, loops)
+    return Tile(rows, None, 1, inner, loops=loops)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from msc.cost.instructions import StatementCost, Tile
 from msc.poly.compute import affine_map, dims
 from msc.poly.model import Array, KernelModel, KernelStatement
 from msc.poly.scalar import Apply, Read
-from msc.schedule.statement_cost import StatementCost, Tile
 from msc.targets.catalogue import machine_named
 
 TARGET = machine_named("x86-64-v4").with_bytes(L1=48 << 10)

@@ -16,55 +16,31 @@ of products and convolutions, each with several tiles, by a program that was not
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from math import prod
 
-from msc.cost.register_tiles import rows_kept
-from msc.dialects.element_types import BYTES
+from msc.cost.access import access_cost, block_size, cuts, pieces, strides, vectorisable
 from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar
-from msc.schedule.access import access_cost, block_size, cuts, pieces, strides, vectorisable
-from msc.targets.machine import Machine
+from msc.targets.machine import Machine, Operators
 
-ARITHMETIC_PORTS, LOAD_PORTS, STORE_PORTS = 2, 2, 1
-UPDATE_LATENCY = 4
-CHAINS = 4
-"""Sums that a long reduction along the lanes keeps apart (`vectorize`)."""
-WINDOW = 550.0
-"""Instructions that a core looks ahead."""
-PAGE_BYTES = 4096
-L2_BYTES_PER_CYCLE = 64.0
-FAR_ROW_CYCLES = 0.04
-"""What reading an element of a row costs where each pass over the rows comes from the third cache (measured)."""
-OVERLAP = 0.13
-"""The part of loads and streams that arithmetic does not hide."""
-UNROLLED = 8
-"""Iterations of an innermost loop that C compilers spell out."""
-SPELLED_OUT = 110
-"""Sums of all iterations of an innermost loop that they spell out."""
-STRAIGHT = 150.0
-"""Instructions of loops that C compilers spell out whole."""
-ITERATION, ENTRY, SHORT_ENTRY, TILE = 0.2, 2.0, 0.6, 10.0
-"""Cycles of an iteration, of entering an innermost loop, or one that is spelled out, and of beginning a tile."""
-SPILL, TIGHT = 1.9, 0.07
-"""Cycles for a value without a register, which is stored and read, and for one of SPARE_REGISTERS that is taken."""
-SPARE_REGISTERS = 7
-"""Registers for what C compilers load ahead."""
-PAGE = 0.8
-"""Cycles of a row that lies in another page than the one before it."""
-LANES_REDUCED = 12
-"""Cycles to reduce the lanes of one vector to one element."""
-_INSTRUCTIONS = {
-    **dict.fromkeys(("div", "rem", "mod", "sqrt", "rsqrt"), 8.0),
-    **dict.fromkeys(("exp", "exp2", "expm1", "log", "log2", "log1p", "sigmoid", "tanh", "erf", "softplus"), 20.0),
-    **dict.fromkeys(("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh"), 40.0),
-    **dict.fromkeys(("pow", "atan2"), 60.0),
+UNROLLED, UNROLLED_SUMS, STRAIGHT = 8, 110, 150
+"""Iterations of an innermost loop that C compilers unroll, sums of all of them, and instructions of loops that they
+unroll whole."""
+_DIVIDED = 5.0
+"""Instructions to find an element by the number of its block and its place in that."""
+_FAMILIES: Mapping[str, tuple[str, ...]] = {
+    "division": ("div", "rem", "mod", "sqrt", "rsqrt"),
+    "exponential": ("exp", "exp2", "expm1", "log", "log2", "log1p", "sigmoid", "tanh", "erf"),
+    "trigonometric": ("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh"),
+    "power": ("pow", "atan2"),
 }
-"""Vector instructions of operators that are not one."""
+_FAMILY = {operator: family for family, operators in _FAMILIES.items() for operator in operators}
+"""The figure of a machine that says how many vector instructions an operator is."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +57,8 @@ class Tile:
     rest: int = 0
     across: int | None = None
     """The last `rest` of the width run as vectors along this dimension, of the rows or of the inner ones."""
+    loops: tuple[int, ...] = ()
+    """The dimensions of all loops that run an element at a time, innermost last."""
 
     @property
     def cut(self) -> tuple[tuple[int, int], ...]:
@@ -97,13 +75,8 @@ class _Access:
     """By how many steps of the innermost loop each row is ahead of the one before it; 0 if they never meet."""
     along: bool
     instructions: float
-    kept: int
-    """Rows whose cache lines stay in the first cache until they are read whole; 0 if it does not matter."""
-    far: bool
     across: float
     """Instructions to load one vector along the rows."""
-    jumps: bool
-    """Whether vectors from beyond the second cache lie in another page in each step: nothing fetches them ahead."""
 
     def times(self, counts: tuple[int, ...]) -> int:
         """How often a step needs it."""
@@ -136,6 +109,7 @@ class StatementCost:
 
     def cycles(self, tile: Tile, stored: AbstractSet[int] = frozenset()) -> float:
         """Of all tiles, those at the end included; `stored` are internal arrays that registers do not hold."""
+        tile = self._compiled(tile)
         extents, sums = self.statement.extents, self._sums(tile)
         steps = [d for d in self._reduced if d != tile.vector] if sums else []
         around = self.statement.points / prod(extents[d] for d, _ in tile.cut) / prod(extents[d] for d in steps)
@@ -149,6 +123,21 @@ class StatementCost:
             one += self._rest_inside(shape, tile, accesses, count)
             total += prod(times for _, times in part) * one
         return around * total
+
+    def _compiled(self, tile: Tile) -> Tile:
+        """The tile with the vectors that C compilers make of plain loops over neighbours.
+
+        They do so where a schedule has none, or has lanes that lie apart and are moved one by one.
+        """
+        apart = tile.vector is None or any(s > 1 for s in self._strides[tile.vector])
+        if not apart or self._reduced or not self._vectorisable:
+            return tile
+        plain = [d for d in reversed(tile.loops) if set(self._strides[d]) <= {0, 1} and self._strides[d][0]]
+        if not plain:
+            return tile
+        rows = tile.rows if tile.vector is None else (*tile.rows, (tile.vector, tile.width))
+        rows = tuple((d, n) for d, n in rows if d != plain[0])
+        return replace(tile, rows=rows, vector=plain[0], width=self.statement.extents[plain[0]], rest=0, across=None)
 
     def _shape(self, rows: tuple[int, ...], width: int, tile: Tile) -> _Shape:
         rest = tile.rest if width == tile.width else 0
@@ -174,7 +163,7 @@ class StatementCost:
         """Vector instructions of one vector; a product that is added is one."""
         body, combined = self.statement.body, self.statement.combine is not None
         fused = combined and isinstance(body, Apply) and body.op == "mul"
-        return _operators(body) + combined - (fused and self.target.fma)
+        return _operators(body, self.target.operators) + combined - (fused and self.target.fma)
 
     @cached_property
     def _vectorisable(self) -> bool:
@@ -183,10 +172,6 @@ class StatementCost:
     @cached_property
     def _blocks(self) -> list[int]:
         return [block_size(self.statement, d) for d in range(len(self.statement.extents))]
-
-    @cached_property
-    def _all_steps(self) -> int:
-        return prod(self.statement.extents[d] for d in self._reduced)
 
     def _sums(self, tile: Tile) -> bool:
         """Whether the innermost loop sums into the same registers again and again."""
@@ -201,17 +186,11 @@ class StatementCost:
         return [self._read(k, tile, innermost) for k in range(1, len(self._arrays))]
 
     def _read(self, access: int, tile: Tile, innermost: int | None) -> _Access:
-        array = self.model.arrays[self._arrays[access]]
         apart = [self._strides[dim][access] for dim, _ in tile.rows]
         below = self._strides[innermost][access] if innermost is not None else 0
         again = tuple(abs(s // below) if s and below and s % below == 0 else 0 for s in apart)
         along = self._along(access, tile)
-        itemsize = BYTES[array.dtype]
-        kept = min((rows_kept(self.target, abs(s) * itemsize) for s in apart if s), default=0) if not along else 0
-        size = prod(array.shape) * itemsize if array.kind != "internal" else 0
-        far = any(apart) and not along and size > self.target.l2 // 2
-        jumps = along and size > self.target.l2 and below * itemsize >= PAGE_BYTES
-        loads = self._instructions(access, tile), kept, far, self._across(access, tile), jumps
+        loads = self._instructions(access, tile), self._across(access, tile)
         return _Access(tuple(map(bool, apart)), again, along, *loads)
 
     def _along(self, access: int, tile: Tile) -> bool:
@@ -220,7 +199,7 @@ class StatementCost:
     def _instructions(self, access: int, tile: Tile) -> float:
         """To load or store one vector, or one element where there are none."""
         if tile.vector is None or not self._is_vector(tile):
-            return 1.0
+            return _DIVIDED if tile.vector is not None and self._blocks[tile.vector] else 1.0
         return max(1.0, access_cost(self._strides[tile.vector][access], self.lanes))
 
     def _across(self, access: int, tile: Tile) -> float:
@@ -237,23 +216,25 @@ class StatementCost:
         )
         stored = shape.rows * shape.moves(self._instructions(0, tile)) + shape.more * self._across(0, tile)
         written = stored if in_memory[0] else 0.0
-        memory = max(read / LOAD_PORTS, written / STORE_PORTS)
-        arithmetic = shape.registers * self._arithmetic / ARITHMETIC_PORTS
-        return max(arithmetic, memory) + OVERLAP * min(arithmetic, memory) + ITERATION * shape.registers
+        ports, code = self.target.ports, self.target.code
+        memory = max(read / ports.load, written / ports.store)
+        arithmetic = shape.registers * self._arithmetic / ports.arithmetic
+        return max(arithmetic, memory) + code.overlap * min(arithmetic, memory) + code.iteration * shape.registers
 
     def _summed(self, shape: _Shape, tile: Tile, accesses: list[_Access], count: int) -> float:
         """A tile of a reduction of `count` steps."""
         below = [d for d in tile.inner if d != tile.vector]
         trips = self.statement.extents[below[-1]] if below else 1
-        spelled_out = trips <= UNROLLED and trips * shape.registers <= SPELLED_OUT
-        step, read = self._step(shape, tile, accesses, trips if spelled_out else 1)
+        unrolled = trips <= UNROLLED and trips * shape.registers <= UNROLLED_SUMS
+        step, read = self._step(shape, tile, accesses, trips if unrolled else 1)
         work = count * (shape.registers * self._arithmetic + read)
-        chain = count * UPDATE_LATENCY * self._links(shape, tile) / max(1.0, WINDOW / max(work, 1.0))
-        lanes = shape.rows * LANES_REDUCED if tile.vector in self._reduced else 0
-        if work <= STRAIGHT and spelled_out:
-            return max(count * step, chain) + lanes + self._pages(tile, shape)
-        step += SHORT_ENTRY / trips if spelled_out else ITERATION + ENTRY / trips
-        return max(count * step, chain) + TILE + lanes + self._pages(tile, shape)
+        latency, code = self.target.latency, self.target.code
+        chain = count * latency.multiply_add * self._links(shape, tile) / max(1.0, code.window / max(work, 1.0))
+        lanes = shape.rows * latency.reduce_lanes if tile.vector in self._reduced else 0
+        if work <= STRAIGHT and unrolled:
+            return max(count * step, chain) + lanes
+        step += code.short_entry / trips if unrolled else code.iteration + code.entry / trips
+        return max(count * step, chain) + code.tile + lanes
 
     def _rest_inside(self, shape: _Shape, tile: Tile, accesses: list[_Access], count: int) -> float:
         """Columns of the rest that are summed along an inner loop, each with each row."""
@@ -263,59 +244,38 @@ class StatementCost:
         read = sum(
             access.times(shape.counts) * (shape.rest if access.along else 1) * access.across for access in accesses
         )
-        step = max(sums / ARITHMETIC_PORTS, read / LOAD_PORTS, UPDATE_LATENCY) + ITERATION
-        return count / self.lanes * step + TILE + sums * LANES_REDUCED
-
-    def _pages(self, tile: Tile, shape: _Shape) -> float:
-        """Cycles for rows that lie in pages of their own."""
-        far = (
-            n
-            for (dim, _), n in zip(tile.rows, shape.counts, strict=True)
-            for stride in self._bytes_apart[dim]
-            if stride >= PAGE_BYTES
-        )
-        return PAGE * sum(far)
-
-    @cached_property
-    def _bytes_apart(self) -> list[list[int]]:
-        """For each dimension and access."""
-        sizes = [BYTES[self.model.arrays[a].dtype] for a in self._arrays]
-        return [[abs(s) * b for s, b in zip(per_access, sizes, strict=True)] for per_access in self._strides]
+        ports, latency, code = self.target.ports, self.target.latency, self.target.code
+        step = max(sums / ports.arithmetic, read / ports.load, latency.multiply_add) + code.iteration
+        return count / self.lanes * step + code.tile + sums * latency.reduce_lanes
 
     def _links(self, shape: _Shape, tile: Tile) -> float:
         """Additions of a step that wait for one another."""
         if tile.vector not in self._reduced:
             return 1.0
-        return shape.vectors / CHAINS if shape.vectors >= 2 * CHAINS else shape.vectors
+        chains = self.target.chains
+        return shape.vectors / chains if shape.vectors >= 2 * chains else shape.vectors
 
     def _step(self, shape: _Shape, tile: Tile, accesses: list[_Access], unrolled: int) -> tuple[float, float]:
-        """Cycles of a step and its loads, where so many are spelled out."""
-        read = held = far = far_rows = 0.0
+        """Cycles of a step and its loads, where so many are unrolled."""
+        read = held = 0.0
         for access in accesses:
             size = shape.of_a_row(access)
             times, distinct = access.times(shape.counts), access.distinct(shape.counts, unrolled)
             if distinct < times * unrolled:
                 held += access.live(shape.counts, unrolled) * size
             read += distinct * size / unrolled + shape.of_rests(access)
-            if access.along and not any(access.rows) and self._streams(tile.width):
-                far += shape.vectors * self.target.vector_bytes / L2_BYTES_PER_CYCLE
-            far += shape.rows if 0 < access.kept < shape.rows else 0
-            far += PAGE * size * access.jumps
-            far_rows += FAR_ROW_CYCLES * shape.rows if access.far else 0
-        arithmetic, memory = shape.registers * self._arithmetic / ARITHMETIC_PORTS, read / LOAD_PORTS
+        ports = self.target.ports
+        arithmetic, memory = shape.registers * self._arithmetic / ports.arithmetic, read / ports.load
         spilled = self._spilled(shape, accesses, held) / unrolled
-        return max(arithmetic, memory, far) + OVERLAP * (memory + far) + far_rows + spilled, read
+        return max(arithmetic, memory) + self.target.code.overlap * memory + spilled, read
 
     def _spilled(self, shape: _Shape, accesses: list[_Access], held: float) -> float:
         """Cycles for what finds no register, where so much is held for later steps."""
         operands = min((int(shape.instructions(access)) for access in accesses), default=0)
         missing = max(0.0, shape.registers + max(held, operands) - self.target.vector_registers)
-        tight = max(0, shape.registers + operands + SPARE_REGISTERS - self.target.vector_registers)
-        return SPILL * missing + TIGHT * tight
-
-    def _streams(self, width: int) -> bool:
-        """Whether what the vectors read in all steps of the reduction outgrows the first cache."""
-        return self._all_steps * width * self.target.vector_bytes // self.lanes > self.target.l1 // 2
+        code = self.target.code
+        tight = max(0, shape.registers + operands + code.spare_registers - self.target.vector_registers)
+        return code.spill * missing + code.tight * tight
 
 
 @dataclass(frozen=True)
@@ -361,12 +321,14 @@ class _Shape:
         return min(self.vectors * instructions, max(self.width, self.vectors))
 
 
-def _operators(scalar: Scalar) -> float:
+def _operators(scalar: Scalar, costs: Operators) -> float:
     match scalar:
         case Apply():
-            return _INSTRUCTIONS.get(scalar.op, 1.0) + sum(map(_operators, scalar.args))
+            own = 2 * costs.exponential if scalar.op == "softplus" else 1.0
+            own = getattr(costs, _FAMILY[scalar.op]) if scalar.op in _FAMILY else own
+            return own + sum(_operators(arg, costs) for arg in scalar.args)
         case Cast():
-            return 1.0 + _operators(scalar.arg)
+            return 1.0 + _operators(scalar.arg, costs)
         case Constant() | Read():
             return 0.0
         case _:

@@ -1,0 +1,76 @@
+"""The kernels of a corpus as the cost model reads them, and how far its predictions are from the measured times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import log
+
+from benchmarks.cost_model.corpus import Corpus, Entry
+from msc.analysis.kernel_model import kernel_model
+from msc.cost.prediction import KernelCost
+from msc.dialects.gk import KernelOp
+from msc.driver.passes.registry import new_context
+from msc.ir.reading import parse_module
+from msc.poly.model import KernelModel
+from msc.poly.plan import Plan, from_lines
+from msc.support.hashing import digest
+from msc.targets.machine import Machine
+
+FOLDS = 3
+"""One kernel of so many is held out: nothing is fitted to it."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A kernel with its measured schedules; `microseconds` are in their order."""
+
+    entry: Entry
+    model: KernelModel
+    plans: tuple[Plan, ...]
+    machine: Machine
+
+    @cached_property
+    def is_held_out(self) -> bool:
+        """Whether it tests what is fitted to others: by its structure, which no other kernel has."""
+        return int(digest((self.model.structure,))[:8], 16) % FOLDS == 0
+
+    @property
+    def microseconds(self) -> tuple[float, ...]:
+        """At the machine's clock: others on the host slowed some kernels down, and the clock measured beside them."""
+        clock = min(self.entry.ghz / self.machine.ghz, 1.0)
+        return tuple(run.us * clock for run in self.entry.runs)
+
+    @cached_property
+    def moved(self) -> tuple[tuple[object, ...], ...]:
+        """The traffic of each plan, which no fitted figure changes."""
+        cost = KernelCost(self.model, self.machine)
+        return tuple(cost.moved(plan) for plan in self.plans)
+
+    def cycles(self, machine: Machine) -> list[float]:
+        """As predicted with the figures of a machine whose caches are those of `self.machine`."""
+        cost = KernelCost(self.model, machine)
+        return [cost.prediction(p, 1, m).cycles for p, m in zip(self.plans, self.moved, strict=True)]  # type: ignore[arg-type]
+
+    def errors(self, machine: Machine) -> list[float]:
+        """Logarithms of predicted over measured time, schedule by schedule."""
+        return [
+            log(c / (us * 1e3 * machine.ghz)) for c, us in zip(self.cycles(machine), self.microseconds, strict=True)
+        ]
+
+
+def subjects(corpus: Corpus, machine: Machine) -> Iterator[Subject]:
+    """The kernels of a corpus."""
+    context = new_context()
+    for entry in corpus.entries:
+        module = parse_module(context, entry.kernel, entry.label)
+        kernel = next(op for op in module.walk() if isinstance(op, KernelOp))
+        plans = tuple(from_lines(run.schedule) for run in entry.runs)
+        yield Subject(entry, kernel_model(kernel), plans, machine)
+
+
+def regret(predicted: Sequence[float], measured: Sequence[float]) -> float:
+    """How much slower the schedule is that is predicted to be fastest than the one that is."""
+    best = min(range(len(predicted)), key=predicted.__getitem__)
+    return measured[best] / min(measured)

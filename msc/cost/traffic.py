@@ -1,0 +1,269 @@
+"""Bytes that a loop nest moves between levels of memory: what fits where, from footprints.
+
+The footprint of an access under a loop is what all iterations touch, in whole lines. What one iteration of a loop
+touches with all its accesses, its working set, decides: where a level holds it, the next iteration finds there what the
+two have in common, and the loop moves its footprint alone; where it does not, each iteration moves its own anew. Rows
+that lie so far apart that they meet in few sets of a level stay there only as far as its ways go. A call of a kernel
+finds what the call before left, as an iteration does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import TypeAlias
+
+from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
+
+from msc.cost.access import strides
+from msc.dialects.element_types import BYTES
+from msc.poly.model import KernelModel
+from msc.targets.machine import Level, Machine
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop around `body`: `dims` are the dimension of each statement that it runs over, in so many trips.
+
+    Where it `reuses`, arrays inside the kernel are as large as one iteration needs, and each writes to the same. One
+    that is `unrolled` has several streams side by side, which processors follow.
+    """
+
+    dims: Mapping[int, int]
+    trips: int
+    body: tuple[Nest, ...]
+    reuses: bool = False
+    unrolled: bool = False
+
+
+@dataclass(frozen=True)
+class Run:
+    """One execution of a statement."""
+
+    statement: int
+
+
+Nest: TypeAlias = Loop | Run
+
+
+@dataclass(frozen=True)
+class _Access:
+    """An access: an index for each axis of an array of so many elements of `size` bytes."""
+
+    array: int
+    index: tuple[AffineExpr, ...]
+    shape: tuple[int, ...]
+    size: int
+    written: bool
+    local: bool
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """Lines that an access touches: `runs` of `run` bytes, of which neighbours lie `distance` bytes apart."""
+
+    bytes: int
+    runs: int
+    distance: int
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Bytes and lines that one level gives: `jumping` are lines that nothing fetches ahead, as pages change."""
+
+    bytes: float = 0.0
+    jumping: float = 0.0
+
+    def __add__(self, other: Moved) -> Moved:
+        return Moved(self.bytes + other.bytes, self.jumping + other.jumping)
+
+    def times(self, count: float) -> Moved:
+        """So often."""
+        return Moved(self.bytes * count, self.jumping * count)
+
+
+@dataclass(frozen=True)
+class _Moves:
+    """What one execution of a nest touches, by array, and what it moves into each cache, by access."""
+
+    working_set: Mapping[int, int]
+    counts: Mapping[int, tuple[int, ...]]
+    """How many values each dimension of each statement takes."""
+    moved: Mapping[tuple[int, int], tuple[Moved, ...]]
+    jumping: frozenset[tuple[int, int]] = frozenset()
+    """Accesses that go on in another page with each step, which nothing fetches ahead."""
+
+    @property
+    def bytes(self) -> int:
+        return sum(self.working_set.values())
+
+
+class Traffic:
+    """The traffic of a kernel on a machine, for any nest."""
+
+    def __init__(self, model: KernelModel, machine: Machine) -> None:
+        self._model, self._machine = model, machine
+        self._known: dict[tuple[int, int, tuple[int, ...]], Footprint] = {}
+
+    def of(self, nests: Sequence[Nest], calls: bool = True) -> tuple[Moved, ...]:
+        """What comes from the level behind each cache, in one call; all of it where no call went before."""
+        parts = [self._of(nest) for nest in nests]
+        together = _together(parts)
+        found: list[Moved] = []
+        for c, cache in enumerate(self._machine.caches):
+            moved = sum((m[c] for m in together.moved.values()), Moved())
+            found.append(moved.times(_missing(cache, together.bytes) if calls else 1.0))
+        return tuple(found)
+
+    @cached_property
+    def _accesses(self) -> list[list[_Access]]:
+        return [list(self._accesses_of(number)) for number in range(len(self._model.statements))]
+
+    def _accesses_of(self, number: int) -> Iterator[_Access]:
+        for k, (array, index) in enumerate(self._model.statements[number].accesses()):
+            held = self._model.arrays[array]
+            yield _Access(array, index.results, held.shape, BYTES[held.dtype], k == 0, held.kind == "internal")
+
+    def _of(self, nest: Nest) -> _Moves:
+        if isinstance(nest, Run):
+            ones = (1,) * len(self._model.statements[nest.statement].extents)
+            return self._leaf(nest.statement, ones)
+        inside = _together([self._of(part) for part in nest.body])
+        if nest.trips == 1:
+            return inside
+        return self._around(nest, inside)
+
+    def _leaf(self, number: int, counts: tuple[int, ...]) -> _Moves:
+        touched: dict[int, int] = {}
+        moved: dict[tuple[int, int], tuple[Moved, ...]] = {}
+        for k, access in enumerate(self._accesses[number]):
+            found = self._footprint(number, k, counts)
+            touched[access.array] = max(touched.get(access.array, 0), found.bytes)
+            moved[number, k] = (self._moved(access, found, False),) * len(self._machine.caches)
+        return _Moves(touched, {number: counts}, moved)
+
+    def _around(self, loop: Loop, inside: _Moves) -> _Moves:
+        counts: dict[int, tuple[int, ...]] = {}
+        for number, below in inside.counts.items():
+            dim, extents = loop.dims.get(number), self._model.statements[number].extents
+            counts[number] = tuple(min(extents[d], n * loop.trips) if d == dim else n for d, n in enumerate(below))
+        touched: dict[int, int] = {}
+        moved: dict[tuple[int, int], tuple[Moved, ...]] = {}
+        jumping = inside.jumping | {key for key in inside.moved if self._jumps(loop, key, inside)}
+        missing = [_missing(cache, inside.bytes) for cache in self._machine.caches]
+        for (number, k), before in inside.moved.items():
+            access = self._accesses[number][k]
+            own = self._footprint(number, k, inside.counts[number])
+            if access.local and loop.reuses:
+                touched[access.array] = max(touched.get(access.array, 0), inside.working_set[access.array])
+                moved[number, k] = tuple(
+                    b.times(1 + f * (loop.trips - 1)) for b, f in zip(before, missing, strict=True)
+                )
+                continue
+            found = self._footprint(number, k, counts[number])
+            touched[access.array] = max(touched.get(access.array, 0), found.bytes)
+            once = self._moved(access, found, (number, k) in jumping)
+            moved[number, k] = tuple(
+                _between(once, before[c].times(loop.trips), max(_conflicting(cache, own), missing[c]))
+                for c, cache in enumerate(self._machine.caches)
+            )
+        return _Moves(touched, counts, moved, jumping)
+
+    def _jumps(self, loop: Loop, key: tuple[int, int], inside: _Moves) -> bool:
+        """Whether an access moves to another page with each iteration, before it has read one."""
+        number, k = key
+        access, dim = self._accesses[number][k], loop.dims.get(number)
+        if access.local or loop.unrolled or dim is None:
+            return False
+        below = inside.counts[number]
+        apart = strides(self._model, self._model.statements[number], dim)[k] * access.size * below[dim]
+        return abs(apart) >= self._machine.page > self._footprint(number, k, below).bytes
+
+    def _moved(self, access: _Access, found: Footprint, jumps: bool) -> Moved:
+        """What is written is read before, and written back after."""
+        factor = 2 if access.written else 1
+        return Moved(factor * found.bytes, factor * found.bytes / self._machine.line if jumps else 0.0)
+
+    def _footprint(self, number: int, k: int, counts: tuple[int, ...]) -> Footprint:
+        key = number, k, counts
+        if key not in self._known:
+            self._known[key] = _footprint(self._accesses[number][k], counts, self._machine.line)
+        return self._known[key]
+
+
+def _footprint(access: _Access, counts: tuple[int, ...], line: int) -> Footprint:
+    """The lines of the box of elements that dimensions with so many values reach."""
+    box = [min(_values(e, counts), extent) for e, extent in zip(access.index, access.shape, strict=True)]
+    if access.local:
+        return Footprint(-(-prod(box) * access.size // line) * line, 1, 0)
+    run, runs, distance, stride, dense = access.size, 1, 0, access.size, True
+    for n, extent in zip(reversed(box), reversed(access.shape), strict=True):
+        if n > 1 and dense:
+            run = stride * n
+        elif n > 1:
+            distance = distance or stride
+            runs *= n
+        stride *= extent
+        dense = dense and run == stride
+    return Footprint(runs * -(-run // line) * line, runs, distance)
+
+
+def _values(expr: AffineExpr, counts: tuple[int, ...]) -> int:
+    """How many values lie between the least and the greatest of an index, as its dimensions take so many each."""
+    match expr:
+        case AffineConstantExpr():
+            return 1
+        case AffineDimExpr():
+            return counts[expr.position]
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Add, lhs, rhs):
+            return _values(lhs, counts) + _values(rhs, counts) - 1
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Mul, lhs, AffineConstantExpr(value=factor)):
+            return abs(factor) * (_values(lhs, counts) - 1) + 1
+        case AffineBinaryOpExpr(AffineBinaryOpKind.FloorDiv, lhs, AffineConstantExpr(value=divisor)):
+            return -(-_values(lhs, counts) // divisor)
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Mod, lhs, AffineConstantExpr(value=modulus)):
+            return min(_values(lhs, counts), modulus)
+        case AffineBinaryOpExpr(_, lhs, rhs):
+            return _values(lhs, counts) * _values(rhs, counts)
+        case _:
+            return prod(counts)
+
+
+def _missing(cache: Level, working_set: int) -> float:
+    """The part of a working set that a cache has no more when it is used again: all of what is twice as large.
+
+    Caches do not throw out strictly what was used least lately.
+    """
+    return min(1.0, max(0.0, working_set / cache.bytes - 1.0))
+
+
+def _between(least: Moved, most: Moved, part: float) -> Moved:
+    return least if part <= 0 else least.times(1 - part) + most.times(part)
+
+
+def _conflicting(cache: Level, footprint: Footprint) -> float:
+    """The part of rows so far apart that the sets do not hold in which they meet."""
+    if footprint.runs == 1 or footprint.distance < cache.line:
+        return 0.0
+    return min(1.0, max(0.0, footprint.runs / cache.lines_apart(footprint.distance) - 1.0))
+
+
+def _together(parts: Sequence[_Moves]) -> _Moves:
+    """Nests one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    touched: dict[int, int] = {}
+    counts: dict[int, tuple[int, ...]] = {}
+    moved: dict[tuple[int, int], tuple[Moved, ...]] = {}
+    jumping = frozenset[tuple[int, int]]()
+    for part in parts:
+        for array, size in part.working_set.items():
+            touched[array] = max(touched.get(array, 0), size)
+        counts |= part.counts
+        jumping |= part.jumping
+        for key, value in part.moved.items():
+            before = moved.get(key)
+            moved[key] = value if before is None else tuple(a + b for a, b in zip(before, value, strict=True))
+    return _Moves(touched, counts, moved, jumping)

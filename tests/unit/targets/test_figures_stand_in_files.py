@@ -1,0 +1,71 @@
+"""A figure of a machine stands in a file of msc/targets and nowhere else.
+
+What it looks like: a number with a name, at the top of a module that decides or writes code, whose name or docstring
+speaks of cycles, latencies, ports, rates, lines, ways, pages or sizes of caches, of registers, or of the stack.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import msc
+
+PACKAGE = Path(msc.__file__).parent
+DECIDING = ("analysis", "codegen", "cost", "graph", "graph_kernel", "lowering", "poly", "schedule")
+NAME = re.compile(
+    r"(^|_)(CYCLES|LATENCY|PORTS?|GHZ|BANDWIDTH|RATE|WAYS|WAY|LINE|PAGE|L1|L2|L3|CACHES?|MEMORY|CORES|FMA)(_|$)"
+    r"|BYTES_PER|REGISTER_BYTES|LINE_BYTES|PAGE_BYTES"
+)
+SAID = re.compile(r"\bcycles?\b|bytes a cycle|the first cache holds|in flight|\bGHz\b|what a core|latency")
+
+
+def numbers(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Names at the top of a module that are numbers, with their docstrings."""
+    for node, after in zip(tree.body, [*tree.body[1:], None], strict=True):
+        match node:
+            case ast.Assign(targets=[target], value=value):
+                pass
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                pass
+            case _:
+                continue
+        said = ""
+        if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) and isinstance(after.value.value, str):
+            said = after.value.value
+        names = target.elts if isinstance(target, ast.Tuple) else [target]
+        if is_number(value):
+            yield from ((name.id, said) for name in names if isinstance(name, ast.Name))
+
+
+def is_number(value: ast.expr) -> bool:
+    """Whether an expression is a number, or numbers, without any name."""
+    numeric = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.operator, ast.unaryop, ast.expr_context)
+    constants = [node for node in ast.walk(value) if isinstance(node, ast.Constant)]
+    plain = all(isinstance(node, numeric) for node in ast.walk(value))
+    return plain and bool(constants) and all(type(c.value) in (int, float) for c in constants)
+
+
+def figures(text: str) -> list[str]:
+    """The names in a module that look like figures of a machine."""
+    return [name for name, said in numbers(ast.parse(text)) if NAME.search(name) or SAID.search(said)]
+
+
+def test_it_is_seen() -> None:
+    assert figures("L2_BYTES = 1 << 20") == ["L2_BYTES"]
+    assert figures("PORTS, UPDATE_LATENCY = 2, 4") == ["PORTS", "UPDATE_LATENCY"]
+    assert figures('HEAD = 0.6\n"""Cycles of each step: cycles for the loop."""') == ["HEAD"]
+    assert figures('WASTE = 1.125\n"""Times its even share that the busiest thread may have."""') == []
+    assert figures("TILES = (2, 4)\nNAME = 'x'\nLINES = machine.line") == []
+
+
+def test_none_stands_outside_files_of_machines() -> None:
+    found = [
+        f"{path.relative_to(PACKAGE)}: {name}"
+        for package in DECIDING
+        for path in sorted((PACKAGE / package).rglob("*.py"))
+        for name in figures(path.read_text(encoding="utf-8"))
+    ]
+    assert not found
