@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,7 +69,13 @@ def times(kernel: KernelOp, plans: Sequence[Plan], cpu: int) -> Times:
             return _least(library, timer, names, memory, rate)
 
 
-def _least(library, timer, names, memory, rate) -> Times:  # type: ignore[no-untyped-def]
+def _least(
+    library: ctypes.CDLL,
+    timer: Callable[[object, object, float, int], float],
+    names: Sequence[str],
+    memory: Sequence[object],
+    rate: Callable[[], float],
+) -> Times:
     least, clock = np.full(len(names), np.inf), 0.0
     for turn in range(ROUNDS):
         for k, name in enumerate(names):
@@ -94,7 +100,7 @@ def _built(kernel: KernelOp, plans: Sequence[Plan], folder: Path) -> tuple[list[
     return [named[name] for name in calls], [KernelSignature.of(functions[name]) for name in calls]
 
 
-def _timer(folder: Path):
+def _timer(folder: Path) -> Callable[[object, object, float, int], float]:
     source, library = Path(__file__).with_name("bursts.c"), folder / "bursts.so"
     find_toolchain().run(["-O2", "-std=c11", "-shared", "-fPIC", str(source), "-o", library.name], folder)
     timer = ctypes.CDLL(str(library)).least_seconds

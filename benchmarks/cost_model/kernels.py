@@ -10,6 +10,7 @@ from math import log
 from benchmarks.cost_model.corpus import Corpus, Entry
 from msc.analysis.kernel_model import kernel_model
 from msc.cost.prediction import KernelCost
+from msc.cost.traffic import Moved
 from msc.dialects.gk import KernelOp
 from msc.driver.passes.registry import new_context
 from msc.ir.reading import parse_module
@@ -43,7 +44,7 @@ class Subject:
         return tuple(run.us * clock for run in self.entry.runs)
 
     @cached_property
-    def moved(self) -> tuple[tuple[object, ...], ...]:
+    def moved(self) -> tuple[tuple[Moved, ...], ...]:
         """The traffic of each plan, which no fitted figure changes."""
         cost = KernelCost(self.model, self.machine)
         return tuple(cost.moved(plan) for plan in self.plans)
@@ -51,7 +52,7 @@ class Subject:
     def cycles(self, machine: Machine) -> list[float]:
         """As predicted with the figures of a machine whose caches are those of `self.machine`."""
         cost = KernelCost(self.model, machine)
-        return [cost.prediction(p, 1, m).cycles for p, m in zip(self.plans, self.moved, strict=True)]  # type: ignore[arg-type]
+        return [cost.prediction(p, 1, m).cycles for p, m in zip(self.plans, self.moved, strict=True)]
 
     def errors(self, machine: Machine) -> list[float]:
         """Logarithms of predicted over measured time, schedule by schedule."""

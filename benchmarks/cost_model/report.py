@@ -86,7 +86,9 @@ def _table(name: str, kernels: Sequence[Subject]) -> str:
 
 def _quantiles(title: str, fitted: Sequence[float], held: Sequence[float]) -> list[tuple[str, str, str]]:
     names = ((50, "median"), (75, "75 %"), (90, "90 %"))
-    return [(f"{title}, {name}", *(f"{np.percentile(e, q):.0%}" for e in (fitted, held))) for q, name in names]
+    return [
+        (f"{title}, {name}", f"{np.percentile(fitted, q):.0%}", f"{np.percentile(held, q):.0%}") for q, name in names
+    ]
 
 
 def _share(ratios: Sequence[float]) -> str:

@@ -1,0 +1,110 @@
+"""The cost model: more work costs more, nothing is faster than the machine, and what fits a cache moves once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+
+import pytest
+
+from msc.cost.prediction import KernelCost, Prediction
+from msc.cost.traffic import Loop, Run, Traffic
+from msc.poly.compute import affine_map, dims
+from msc.poly.model import Array, KernelModel, KernelStatement
+from msc.poly.plan import Group, Member, Plan
+from msc.poly.scalar import Apply, Read
+from msc.targets.catalogue import machine_named
+
+MACHINE = machine_named("cascadelake")
+
+
+def product(m: int, n: int, k: int) -> KernelModel:
+    """`y[i, j] += a[i, p] * b[p, j]`."""
+    i, j, p = dims(3)
+    arrays = (Array((m, k), "f32", "input"), Array((k, n), "f32", "input"), Array((m, n), "f32", "output"))
+    body = Apply("mul", (Read(0, affine_map(3, [i, p]), "f32"), Read(1, affine_map(3, [p, j]), "f32")))
+    update = KernelStatement((m, n, k), ("m", "n", "k"), 2, affine_map(3, [i, j]), body, "add", 0)
+    return KernelModel(arrays, (update,), ("product",))
+
+
+def plan(m: int, n: int, k: int, rows: int = 6, columns: int = 32) -> Plan:
+    band = (
+        Member("n", n, {0: 1}, tile=columns, vector=True),
+        Member("m", m, {0: 0}, tile=rows),
+    )
+    return Plan(band, (Group((0,), (Member("k", k, {0: 2}),)),))
+
+
+def cost(m: int, n: int, k: int, rows: int = 6, threads: int = 1) -> Prediction:
+    return KernelCost(product(m, n, k), MACHINE).prediction(plan(m, n, k, rows), threads)
+
+
+SIZES = [(48, 64, 32), (96, 64, 32), (96, 128, 32), (96, 128, 64), (384, 512, 512), (768, 1024, 1024)]
+
+
+def test_more_work_costs_more() -> None:
+    cycles = [cost(*size).cycles for size in SIZES]
+    assert cycles == sorted(cycles)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_no_kernel_is_faster_than_the_machine(size: tuple[int, int, int]) -> None:
+    """Multiply-adds over their ports, and all arrays, once they outgrow a cache twice, over what the next one gives."""
+    found, (m, n, k) = cost(*size), size
+    arithmetic = m * n * k / MACHINE.lanes(4) / MACHINE.ports.arithmetic
+    arrays = 4 * (m * k + k * n + m * n)
+    assert found.instruction_cycles >= arithmetic
+    for cache, level in zip(MACHINE.caches, MACHINE.levels[1:], strict=True):
+        if arrays >= 2 * cache.bytes:
+            assert dict(found.levels)[level.name] >= arrays / level.bytes_per_cycle
+    assert found.cycles >= max(found.instruction_cycles, found.memory_cycles)
+
+
+def test_resources_have_names_and_shares() -> None:
+    found = cost(384, 512, 512)
+    assert [name for name, _ in found.levels] == ["L2", "L3", "DRAM"]
+    parts = [found.instruction_cycles, *(cycles for _, cycles in found.levels)]
+    assert max(parts) <= found.cycles <= sum(parts)
+
+
+def test_what_a_cache_keeps_is_not_moved_again() -> None:
+    model = product(48, 64, 32)
+    nest = Loop({0: 0}, 48, (Loop({0: 2}, 32, (Loop({0: 1}, 64, (Run(0),)),)),))
+    moved = Traffic(model, MACHINE).of((nest,))
+    assert [found.bytes for found in moved] == [0.0, 0.0, 0.0]
+    cold = Traffic(model, MACHINE).of((nest,), calls=False)
+    arrays = sum(prod(a.shape) * 4 * (2 if a.kind == "output" else 1) for a in model.arrays)
+    assert cold[1].bytes == arrays
+
+
+def test_the_operand_that_is_read_for_each_row_streams_where_it_does_not_fit() -> None:
+    """With rows outermost all of `b` passes by for each; in a cache that holds it, it does so once."""
+    m, n, k = 64, 512, 512
+    nest = Loop({0: 0}, m, (Loop({0: 2}, k, (Loop({0: 1}, n, (Run(0),)),)),))
+    small, large = (
+        Traffic(product(m, n, k), MACHINE.with_bytes(L2=size)).of((nest,), calls=False)[1].bytes
+        for size in (256 << 10, 2 << 20)
+    )
+    assert small >= m * 4 * k * n
+    assert large <= 4 * (m * k + k * n + 2 * m * n)
+
+
+def test_rows_that_share_sets_do_not_stay() -> None:
+    """Columns of a matrix with rows of a page: 32 lines for eight places."""
+    i, j = dims(2)
+    arrays = (Array((32, 1024), "f32", "input"), Array((1024, 32), "f32", "output"))
+    read = Read(0, affine_map(2, [j, i]), "f32")
+    copy = KernelStatement((1024, 32), ("i", "j"), 1, affine_map(2, [i, j]), read, None, 0)
+    even = KernelModel(arrays, (copy,), ("transpose",))
+    odd = replace(even, arrays=(Array((32, 1040), "f32", "input"), arrays[1]))
+    nest = Loop({0: 0}, 1024, (Loop({0: 1}, 32, (Run(0),)),))
+    shared, apart = (Traffic(model, MACHINE).of((nest,), calls=False)[0].bytes for model in (even, odd))
+    assert shared > 4 * apart
+
+
+def test_threads_share_the_work() -> None:
+    model, one = product(384, 512, 512), plan(384, 512, 512)
+    shared = replace(one, band=(replace(one.band[1], parallel=True), one.band[0]))
+    kernel = KernelCost(model, MACHINE)
+    alone, both = (kernel.prediction(shared, threads).cycles for threads in (1, 2))
+    assert 0.4 * alone < both < 0.6 * alone
