@@ -68,7 +68,7 @@ def collect(models: Sequence[Model], path: Path, cpu: int, budget: float, report
 def _kernels(model: Model) -> Iterator[KernelOp]:
     """The kernels of a model, each with msc's schedule."""
     compilation = compile_model(str(model.onnx), CompileOptions(), "gk")
-    ScheduleKernels("native", 1).apply(compilation.model.context, compilation.module)
+    ScheduleKernels().apply(compilation.model.context, compilation.module)
     for op in compilation.module.walk():
         if isinstance(op, KernelOp):
             yield op
