@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from msc.driver.passes.stages import STAGE
 from xdsl.dialects import func
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import Attribute
@@ -90,7 +89,7 @@ def _least(
 
 def _built(kernel: KernelOp, plans: Sequence[Plan], folder: Path) -> tuple[list[str], list[KernelSignature]]:
     options = CompileOptions(export_kernels=True, name="variants")
-    model = Model("variants", variants_module(kernel, plans), STAGE["gk"], folder, {}, new_context())
+    model = Model("variants", variants_module(kernel, plans), options.backend.table["gk"], folder, {}, new_context())
     compilation = compile_read(model, options)
     program = generate_c(compilation)
     build(program, {}, "so", folder / "variants.so", BuildOptions())
