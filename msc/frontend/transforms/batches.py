@@ -49,7 +49,8 @@ def batched(
         batching = Batching(GradientEmitter(operations[-1], record.insert), size)
         for example, batch in zip(examples, batches, strict=True):
             batching.values[record.ssa(example)] = record.ssa(batch)
-        batching.run(operations)
+        with record.refusing():
+            batching.run(operations)
         batching.close()
         found = batching.values
     results: list[Tensor] = []

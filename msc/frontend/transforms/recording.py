@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Protocol
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -21,6 +21,7 @@ from msc.frontend.reader.session import Session
 from msc.frontend.reader.signals import Refusal
 from msc.frontend.tensor import Tensor
 from msc.frontend.transforms.tape import Tape
+from msc.support.diagnostics import MscError
 
 
 class Recording(Protocol):
@@ -45,6 +46,10 @@ class Recording(Protocol):
         """Call a function of the user."""
         ...
 
+    def refusing(self) -> AbstractContextManager[None]:
+        """Within, what cannot be transformed in a graph is left to PyNative mode."""
+        ...
+
 
 class _OnTape:
     def __init__(self, tape: Tape) -> None:
@@ -59,6 +64,9 @@ class _OnTape:
 
     def call(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         return function(*args, **kwargs)
+
+    def refusing(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
 
 class _InGraph:
@@ -82,6 +90,14 @@ class _InGraph:
         if self._session.graph is not self._graph or self.block is not block:
             raise Refusal("MSC0856", "a function that is transformed needs the elements of a tensor")
         return result
+
+    @contextmanager
+    def refusing(self) -> Generator[None]:
+        try:
+            yield
+        except MscError as error:
+            first = error.diagnostics[0]
+            raise Refusal(first.code, first.message, first.help) from None
 
 
 def _called(session: Session, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

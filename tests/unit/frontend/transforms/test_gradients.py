@@ -192,6 +192,19 @@ def test_control_flow_of_python(mode: int) -> None:
     assert msc.grad(powers)(vector(-2.0)).tolist() == [4.0]
 
 
+def test_a_loop_that_a_tensor_ends(mode: int) -> None:
+    def powers(x: Any) -> Any:
+        y = x
+        while y < 10:
+            y = y * x
+        return y
+
+    found = [float(msc.grad(powers)(Tensor(v, msc.float32))) for v in (2.0, 3.0)]
+    assert found == [32.0, 27.0]
+    with pytest.raises(msc.MscError, match="how often it runs at most"):
+        msc.jit(msc.grad(powers), fullgraph=True)(Tensor(2.0, msc.float32))
+
+
 def test_parameters_that_are_assigned(mode: int) -> None:
     class Counted(nn.Cell):
         def __init__(self) -> None:
