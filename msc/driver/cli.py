@@ -19,6 +19,7 @@ VERBS: dict[str, str] = {
     "inspect": "Show what a model, an artifact or a file of weights holds.",
     "import": "Turn an ONNX model into .mir text and its weights beside it.",
     "opt": "Run passes over a module and print it.",
+    "sim": "Simulate a kernel for Ascend cores, or a list of cases.",
     "stages": "List the stages from model to artifact.",
     "doctor": "Check what msc needs on this machine, and say how to get it.",
 }

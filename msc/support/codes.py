@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from msc.support.code_tables import (
     calls,
+    davinci,
     files,
     importing,
     internal,
@@ -20,7 +21,19 @@ from msc.support.code_tables.entry import Code
 
 CODES: Mapping[str, Code] = {
     entry.code: entry
-    for table in (files, syntax, verification, weights, passes, targets, calls, importing, python_api, internal)
+    for table in (
+        files,
+        syntax,
+        verification,
+        weights,
+        passes,
+        targets,
+        calls,
+        importing,
+        python_api,
+        internal,
+        davinci,
+    )
     for entry in table.CODES
 }
 """Every code of msc, in the order of the families."""

@@ -17,6 +17,7 @@ from msc.ir.contracts import Property, contract_of
 DIALECTS: dict[str, str] = {
     "ms": "msc.dialects.ms:MS",
     "gk": "msc.dialects.gk:GK",
+    "davinci": "msc.dialects.davinci:DAVINCI",
     "loop": "msc.dialects.loop:LOOP",
     "affine": "xdsl.dialects.affine:Affine",
     "arith": "xdsl.dialects.arith:Arith",
@@ -53,6 +54,7 @@ PASSES: dict[str, str] = {
     "hoist-invariants": "msc.graph.weights.hoist_invariants:HoistInvariants",
     "hoist-parameters": "msc.graph.weights.hoist_parameters:HoistParameters",
     "infer-valid-extents": "msc.graph_kernel.infer_valid_extents:InferValidExtents",
+    "insert-sync": "msc.lowering.ascend.insert_sync:InsertSync",
     "infer-shapes": "msc.graph.shapes.infer_shapes:InferShapes",
     "inline-calls": "msc.graph.inline_calls:InlineCalls",
     "lift-sizes": "msc.graph.shapes.lift_sizes:LiftSizes",

@@ -4,6 +4,7 @@ from pathlib import Path
 import msc
 from msc.support.code_tables import (
     calls,
+    davinci,
     files,
     importing,
     internal,
@@ -17,8 +18,8 @@ from msc.support.code_tables import (
 from msc.support.codes import CODES
 
 USED = re.compile(r'"(MSC\d{4})"')
-TABLES = (files, syntax, verification, weights, passes, targets, calls, importing, python_api, internal)
-FAMILIES = ("00", "01", "02", "03", "04", "05", "06", "07", "08", "09")
+TABLES = (files, syntax, verification, weights, passes, targets, calls, importing, python_api, internal, davinci)
+FAMILIES = ("00", "01", "02", "03", "04", "05", "06", "07", "08", "09", "10")
 
 
 def codes_in_use() -> set[str]:

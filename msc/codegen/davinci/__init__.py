@@ -1,0 +1,1 @@
+"""The `davinci` dialect to C with CCE's intrinsics."""

@@ -1,0 +1,209 @@
+"""`davinci` to C with CCE's intrinsics, which the simulator's header `cce.h` defines.
+
+Each operation becomes one line, so that a line of the C leads back to its operation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import AffineMapAttr
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
+
+from msc.dialects.davinci import (
+    AllocOp,
+    BlockIdxOp,
+    BufferType,
+    CrossCoreSyncOp,
+    FlagOp,
+    KernelOp,
+    MaxOp,
+    MinOp,
+    PipeBarrierOp,
+    QueueOp,
+    SectionOp,
+    SetFlagOp,
+    SubBlockOp,
+    WaitFlagDevOp,
+)
+from msc.dialects.loop import ApplyOp, ForOp
+from msc.targets.davinci_isa import C_TYPES, CONTROL, INSTRUCTIONS, Space
+
+_QUALIFIERS: Mapping[Space, str] = {
+    Space.gm: "__gm__",
+    Space.cbuf: "__cbuf__",
+    Space.ca: "__ca__",
+    Space.cb: "__cb__",
+    Space.cc: "__cc__",
+    Space.ub: "__ubuf__",
+    Space.bt: "__bt__",
+    Space.fb: "__fbuf__",
+}
+_TAKEN = {
+    *INSTRUCTIONS, *CONTROL, *C_TYPES.values(), "arguments", "kernel", "auto", "break", "case", "char", "const",
+    "continue", "default", "do", "double", "else", "enum", "extern", "float", "for", "goto", "if", "inline", "int",
+    "long", "register", "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef",
+    "union", "unsigned", "void", "volatile", "while", "i", "dv",
+} - {"i"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CceProgram:
+    """C text, and the operation behind each of its lines (1-based)."""
+
+    text: str
+    operations: Mapping[int, Operation]
+
+
+def emit_cce(kernel: KernelOp) -> CceProgram:
+    """The C of a kernel: one function `kernel` over the addresses of its arguments."""
+    writer = _Writer()
+    machine = kernel.target.data
+    writer.line(
+        f"/* {kernel.sym_name.data}: {kernel.blocks.value.data} blocks of {kernel.kind.data} cores of {machine}. */"
+    )
+    writer.line('#include "cce.h"')
+    writer.line("")
+    writer.line("GLOBAL __aicore__ void kernel(void *const *arguments) {")
+    writer.depth = 1
+    for position, argument in enumerate(kernel.body.block.args):
+        writer.pointer(argument, f"arguments[{position}]")
+    writer.block(kernel.body.block)
+    writer.depth = 0
+    writer.line("}")
+    return CceProgram("\n".join(writer.lines) + "\n", writer.operations)
+
+
+@dataclass
+class _Writer:
+    lines: list[str] = field(default_factory=list[str])
+    operations: dict[int, Operation] = field(default_factory=dict[int, Operation])
+    names: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
+    used: set[str] = field(default_factory=lambda: set(_TAKEN))
+    depth: int = 0
+
+    def line(self, text: str, op: Operation | None = None) -> None:
+        self.lines.append("    " * self.depth + text if text else "")
+        if op is not None:
+            self.operations[len(self.lines)] = op
+
+    def name(self, value: SSAValue) -> str:
+        """A C identifier for a value: its own name as far as that is one."""
+        if value not in self.names:
+            hint = re.sub(r"\W", "_", value.name_hint or "v")
+            wanted = hint if re.match(r"[A-Za-z]", hint) else f"v{hint}"
+            name, count = wanted, 2
+            while name in self.used:
+                name, count = f"{wanted}_{count}", count + 1
+            self.used.add(name)
+            self.names[value] = name
+        return self.names[value]
+
+    def pointer(self, value: SSAValue, address: str, op: Operation | None = None) -> None:
+        type_ = value.type
+        assert isinstance(type_, BufferType)
+        pointer = f"{_QUALIFIERS[type_.memory]} {C_TYPES[type_.dtype]} *"
+        self.line(f"{pointer}{self.name(value)} = ({pointer}){address};", op)
+
+    def block(self, block: Block) -> None:
+        for op in block.ops:
+            self.operation(op)
+
+    def nested(self, head: str, block: Block, op: Operation) -> None:
+        self.line(f"{head} {{", op)
+        self.depth += 1
+        self.block(block)
+        self.depth -= 1
+        self.line("}")
+
+    def operation(self, op: Operation) -> None:
+        match op:
+            case AllocOp():
+                self.pointer(op.buffer, f"{op.address.value.data}", op)
+            case ForOp():
+                self.loop(op)
+            case SectionOp():
+                self.nested(f"if (dv_is_{op.kind.data}())", op.body.block, op)
+            case ApplyOp():
+                self.index(op.result, self.expression(op.map.data.results[0], op.values), op)
+            case MinOp() | MaxOp():
+                word = "dv_min" if isinstance(op, MinOp) else "dv_max"
+                self.index(op.result, self.extreme(word, op.map, op.values), op)
+            case BlockIdxOp():
+                self.index(op.result, "get_block_idx()", op)
+            case SubBlockOp():
+                self.index(op.result, "get_subblockid()", op)
+            case FlagOp():
+                word = "set_flag" if isinstance(op, SetFlagOp) else "wait_flag"
+                source, target = op.pipes
+                event = self.expression(op.event.data.results[0], op.values)
+                self.line(f"{word}(PIPE_{source.name}, PIPE_{target.name}, {event});", op)
+            case PipeBarrierOp():
+                self.line(f"pipe_barrier(PIPE_{op.which.name});", op)
+            case CrossCoreSyncOp():
+                flag = f"{op.mode.value.data}, {op.flag.value.data}"
+                self.line(f"ffts_cross_core_sync(PIPE_{op.which.name}, {flag});", op)
+            case WaitFlagDevOp():
+                self.line(f"wait_flag_dev({op.mode.value.data}, {op.flag.value.data});", op)
+            case QueueOp():
+                self.instruction(op)
+            case _:
+                raise ValueError(f"{op.name} is no operation of a DaVinci kernel")
+
+    def index(self, result: SSAValue, text: str, op: Operation) -> None:
+        self.line(f"int64_t {self.name(result)} = {text};", op)
+
+    def loop(self, op: ForOp) -> None:
+        lower = self.extreme("dv_max", op.lower, op.values)
+        upper = self.extreme("dv_min", op.upper, op.values)
+        variable = self.name(op.variable)
+        step = f"{variable}++" if op.step.value.data == 1 else f"{variable} += {op.step.value.data}"
+        self.nested(f"for (int64_t {variable} = {lower}; {variable} < {upper}; {step})", op.body.block, op)
+
+    def extreme(self, word: str, map_: AffineMapAttr, values: Sequence[SSAValue]) -> str:
+        first, *others = [self.expression(e, values) for e in map_.data.results]
+        for other in others:
+            first = f"{word}({first}, {other})"
+        return first
+
+    def instruction(self, op: QueueOp) -> None:
+        given: list[str] = []
+        for buffer, expr in zip(op.buffers, op.offsets.data.results, strict=True):
+            offset = self.expression(expr, op.values)
+            given.append(self.name(buffer) if offset == "0" else f"{self.name(buffer)} + {offset}")
+        numbers = iter(op.parameters.data.results)
+        for parameter in op.instruction.parameters:
+            if parameter.real:
+                assert op.scalar is not None
+                given.append(repr(op.scalar.value.data))
+            else:
+                given.append(self.expression(next(numbers), op.values))
+        self.line(f"{op.instruction.name}({', '.join(given)});", op)
+
+    def expression(self, expr: AffineExpr, values: Sequence[SSAValue], inner: bool = False) -> str:
+        """An affine expression in C; `inner` puts sums in parentheses."""
+        match expr:
+            case AffineConstantExpr():
+                return str(expr.value)
+            case AffineDimExpr():
+                return self.name(values[expr.position])
+            case AffineBinaryOpExpr(AffineBinaryOpKind.Add, left, right):
+                text = f"{self.expression(left, values)} + {self.expression(right, values)}"
+                return f"({text})" if inner else text
+            case AffineBinaryOpExpr(AffineBinaryOpKind.Mul, left, right):
+                return f"{self.expression(left, values, True)} * {self.expression(right, values, True)}"
+            case AffineBinaryOpExpr(kind, left, right):
+                word = {"mod": "dv_mod", "floordiv": "dv_floordiv", "ceildiv": "dv_ceildiv"}[_WORDS[kind]]
+                return f"{word}({self.expression(left, values)}, {self.expression(right, values)})"
+            case _:
+                raise ValueError(f"no C for {expr}")
+
+
+_WORDS = {
+    AffineBinaryOpKind.Mod: "mod",
+    AffineBinaryOpKind.FloorDiv: "floordiv",
+    AffineBinaryOpKind.CeilDiv: "ceildiv",
+}

@@ -1,0 +1,1 @@
+"""Kernels for DaVinci cores on the simulator: one kernel, and lists of cases."""

@@ -1,0 +1,185 @@
+"""Lists of cases for the simulator: TOML in, each case a kernel with a forced schedule and, perhaps, measured times."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any, cast
+
+from msc.dialects.davinci import KernelOp
+from msc.lowering.ascend.copies import CopySchedule, copy_kernel
+from msc.lowering.ascend.fused_matmul import fused_matmul_kernel
+from msc.lowering.ascend.matmul import matmul_kernel
+from msc.lowering.ascend.matmul_tiling import MatmulShape, MatmulWishes, matmul_schedule
+from msc.lowering.ascend.vector import FORMULAS, vector_kernel, vector_schedule
+from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+from msc.support.files import read_source
+from msc.targets.davinci import DEFAULT_TARGET, davinci_target
+from msc.targets.davinci_isa import DTYPES
+
+_MATMUL_OPS = ("matmul", "matmul_relu", "matmul_gelu")
+OPS = (*_MATMUL_OPS, "copy", *sorted(FORMULAS))
+"""What a case may ask for."""
+
+_COMMON = {"name": str, "target": str, "op": str, "schedule": dict, "published": dict, "dtype": str, "source": str}
+_MATMUL_KEYS = {
+    "m": int, "n": int, "k": int, "out_dtype": str, "transpose_a": bool, "transpose_b": bool, "layout": str, "via": str,
+}  # fmt: skip
+_MATMUL_SCHEDULE: Mapping[str, type | tuple[type, int]] = {
+    "cores": int, "grid": (int, 2), "single": (int, 2), "base": (int, 3), "depth_a1": int, "depth_b1": int,
+    "big_packets": bool, "l2_split": (int, 2), "constant_tiling": bool, "unit_flag": bool, "double_buffer": bool,
+    "scalar_cycles": float, "via": str,
+}  # fmt: skip
+_VECTOR_SCHEDULE: Mapping[str, type | tuple[type, int]] = {
+    "cores": int, "elements": int, "double_buffer": bool, "l2_bypass": bool, "bank_free": bool, "unit": str,
+}  # fmt: skip
+_COPY_SCHEDULE: Mapping[str, type | tuple[type, int]] = {
+    "cores": int, "tile": (int, 2), "repeat": int, "same_address": bool, "l2_bypass": bool, "path": str,
+}  # fmt: skip
+_COPY_KEYS = {"shape": list, "path": str, "tile": list, "cores": int, "repeat": int, "same_address": bool}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case as the file has it."""
+
+    name: str
+    target: str
+    op: str
+    keys: Mapping[str, object]
+    schedule: Mapping[str, object]
+    published: Mapping[str, float]
+
+
+def read_cases(path: Path, target: str | None = None) -> list[Case]:
+    """The cases of a file; those that name no target are for `target`. Raises MSC1022 for what is no case."""
+    try:
+        table = tomllib.loads(read_source(path))
+    except tomllib.TOMLDecodeError as error:
+        raise _wrong(str(path), f"is no TOML: {error}") from error
+    listed = table.get("cases")
+    if not isinstance(listed, list) or not listed:
+        raise _wrong(str(path), "holds no [[cases]]")
+    made: list[Case] = []
+    for position, entry in enumerate(cast("list[object]", listed)):
+        if not isinstance(entry, dict):
+            raise _wrong(str(path), f"case {position + 1} is no table")
+        made.append(_case(cast("dict[str, object]", entry), position, target))
+    return made
+
+
+def _case(entry: dict[str, object], position: int, target: str | None) -> Case:
+    name = str(entry.get("name", f"case {position + 1}"))
+    op = entry.get("op")
+    if op not in OPS:
+        raise _wrong(name, f"op is {op!r}", did_you_mean(str(op), OPS) or f"there are {', '.join(OPS)}")
+    assert isinstance(op, str)
+    matmul, copy = op in _MATMUL_OPS, op == "copy"
+    keys = _MATMUL_KEYS if matmul else _COPY_KEYS if copy else {"shape": list}
+    _check(name, entry, {**_COMMON, **keys})
+    schedule = cast("dict[str, object]", entry.get("schedule", {}))
+    if copy:
+        schedule = {**{key: entry[key] for key in _COPY_SCHEDULE if key in entry}, **schedule}
+    _check(name, schedule, _MATMUL_SCHEDULE if matmul else _COPY_SCHEDULE if copy else _VECTOR_SCHEDULE)
+    if entry.get("dtype", "f16") not in DTYPES:
+        raise _wrong(name, f"dtype is {entry['dtype']!r}", f"there are {', '.join(DTYPES)}")
+    published = cast("dict[str, object]", entry.get("published", {}))
+    _check(name, published, dict.fromkeys(published, float))
+    named = str(entry.get("target", target or DEFAULT_TARGET))
+    davinci_target(named)
+    return Case(name, named, op, entry, schedule, {key: float(cast("float", v)) for key, v in published.items()})
+
+
+def _check(name: str, given: Mapping[str, object], known: Mapping[str, type | tuple[type, int]]) -> None:
+    for key, value in given.items():
+        if key not in known:
+            raise _wrong(name, f"there is no key '{key}'", did_you_mean(key, known) or f"there are {', '.join(known)}")
+        kind = known[key]
+        if not _fits(value, kind):
+            raise _wrong(name, f"{key} is {value!r}")
+
+
+def _fits(value: object, kind: type | tuple[type, int]) -> bool:
+    if isinstance(kind, tuple):
+        element, count = kind
+        items = cast("list[object]", value) if isinstance(value, list) else []
+        return len(items) == count and all(_fits(item, element) for item in items)
+    if kind is list:
+        items = cast("list[object]", value) if isinstance(value, list) else []
+        return bool(items) and all(_fits(item, int) for item in items)
+    if kind in (int, float):
+        number = isinstance(value, int | kind) and not isinstance(value, bool)
+        return number and (kind is float or cast("int", value) >= 1) and cast("float", value) >= 0
+    return isinstance(value, kind)
+
+
+def case_kernel(case: Case) -> KernelOp:
+    """The kernel of a case; what its schedule leaves out is chosen. Raises MSC1021, MSC1022."""
+    if case.op in _MATMUL_OPS:
+        return _matmul(case)
+    if case.op == "copy":
+        return _copy(case)
+    target = davinci_target(case.target)
+    total, dtype = prod(_integers(case, case.keys, "shape")), str(case.keys.get("dtype", "f16"))
+    if dtype not in ("f16", "f32"):
+        raise _wrong(case.name, f"the vector unit computes in f16 and f32, not in {dtype}")
+    return vector_kernel(case.op, total, dtype, vector_schedule(case.op, total, dtype, target, case.schedule), target)
+
+
+def _matmul(case: Case) -> KernelOp:
+    keys, target = case.keys, davinci_target(case.target)
+    m, n, k = (_integer(case, keys, key) for key in "mnk")
+    dtype = str(keys.get("dtype", "f16"))
+    out = str(keys.get("out_dtype", "i32" if DTYPES[dtype] == 1 else dtype))
+    shape = MatmulShape(m, n, k, dtype, out, bool(keys.get("transpose_a", False)), bool(keys.get("transpose_b", False)))
+    if keys.get("layout", "ND") != "ND":
+        raise _wrong(case.name, f"layout is {keys['layout']!r}", "operands lie in rows: ND")
+    wishes: dict[str, Any] = {key: _frozen(value) for key, value in case.schedule.items() if key != "via"}
+    schedule = matmul_schedule(shape, target, MatmulWishes(**wishes))
+    via = str(case.schedule.get("via", keys.get("via", "fixpipe" if case.op == "matmul_relu" else "gm"))).lower()
+    if case.op == "matmul" or via == "fixpipe":
+        if case.op == "matmul_gelu":
+            raise _wrong(case.name, "the Fixpipe computes a ReLU, no GELU", "via is gm or ub")
+        return matmul_kernel(shape, schedule, target, relu=case.op == "matmul_relu")
+    return fused_matmul_kernel(shape, schedule, target, case.op.removeprefix("matmul_"), via)
+
+
+def _frozen(value: object) -> object:
+    return tuple(cast("list[int]", value)) if isinstance(value, list) else value
+
+
+def _copy(case: Case) -> KernelOp:
+    target = davinci_target(case.target)
+    *outer, width = _integers(case, case.keys, "shape")
+    height = prod(outer)
+    schedule = case.schedule
+    tile = _integers(case, schedule, "tile") if "tile" in schedule else [1, width]
+    path = str(schedule.get("path", "gm->ub"))
+    cores = _integer(case, schedule, "cores", target.cores.vector if "ub" in path else target.cores.cube)
+    share = max(1, height // tile[0] * (width // tile[1]) // cores)
+    chosen = CopySchedule(
+        path, height, width, tile[0], tile[1], cores, _integer(case, schedule, "repeat", share),
+        bool(schedule.get("same_address", False)), bool(schedule.get("l2_bypass", False)),
+    )  # fmt: skip
+    return copy_kernel(chosen, str(case.keys.get("dtype", "f16")), target)
+
+
+def _integer(case: Case, keys: Mapping[str, object], key: str, otherwise: int | None = None) -> int:
+    value = keys.get(key, otherwise)
+    if not isinstance(value, int):
+        raise _wrong(case.name, f"{key} is missing")
+    return value
+
+
+def _integers(case: Case, keys: Mapping[str, object], key: str) -> list[int]:
+    value = keys.get(key)
+    if not isinstance(value, list):
+        raise _wrong(case.name, f"{key} is missing")
+    return cast("list[int]", value)
+
+
+def _wrong(name: str, what: str, advice: str | None = None) -> MscError:
+    return MscError(Diagnostic("MSC1022", f"'{name}': {what}", help=advice))

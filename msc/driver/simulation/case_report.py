@@ -1,0 +1,79 @@
+"""Predicted against published times of a list of cases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.table import Table
+from xdsl.dialects.builtin import ModuleOp
+
+from msc.driver.simulation.case_files import Case, case_kernel
+from msc.driver.simulation.kernels import simulate_kernel
+from msc.ir.verification import verify_module
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A case and what the simulator says of it, by the names of `SimulationResult.to_json`."""
+
+    case: Case
+    predicted: dict[str, object]
+
+    def number(self, key: str) -> float | None:
+        """A predicted figure."""
+        value = self.predicted.get(key)
+        return float(value) if isinstance(value, int | float) else None
+
+    def error(self, key: str) -> float | None:
+        """Predicted by published, less one; None where either is missing."""
+        published, predicted = self.case.published.get(key), self.number(key)
+        return predicted / published - 1 if published and predicted is not None else None
+
+    def to_json(self) -> dict[str, object]:
+        """As `msc sim --cases --json` writes it."""
+        errors = {key: self.error(key) for key in self.case.published if self.error(key) is not None}
+        return {
+            "name": self.case.name,
+            "target": self.case.target,
+            "op": self.case.op,
+            "predicted": self.predicted,
+            "published": dict(self.case.published),
+            "error": errors,
+        }
+
+
+def run_case(case: Case) -> Outcome:
+    """Simulate a case, timing only. Raises MscError."""
+    kernel = case_kernel(case)
+    verify_module(ModuleOp([kernel]))
+    return Outcome(case, simulate_kernel(kernel).to_json())
+
+
+def same_order(outcomes: Sequence[Outcome]) -> bool:
+    """Whether the cases with a published task time come in the same order by prediction."""
+    timed = [o for o in outcomes if "task_us" in o.case.published]
+    by_published = sorted(timed, key=lambda o: o.case.published["task_us"])
+    by_predicted = sorted(timed, key=lambda o: o.number("task_us") or 0.0)
+    return [o.case.name for o in by_published] == [o.case.name for o in by_predicted]
+
+
+def case_table(outcomes: Sequence[Outcome]) -> Table:
+    """The table that a person reads: task time, then each pipe that has a published time."""
+    table = Table("case", "", "task us", *_PIPES, "binding", box=None)
+    for o in outcomes:
+        predicted = [_figure(o.number(key)) for key in _KEYS]
+        table.add_row(o.case.name, "predicted", *predicted, str(o.predicted["binding_pipe"]))
+        if o.case.published:
+            table.add_row("", "published", *[_figure(o.case.published.get(key)) for key in _KEYS], "")
+            errors = [o.error(key) for key in _KEYS]
+            table.add_row("", "error", *["" if e is None else f"{100 * e:+.1f}%" for e in errors], "")
+    return table
+
+
+_PIPES = ("mac", "scalar", "mte1", "mte2", "mte3", "fixpipe", "vec")
+_KEYS = ("task_us", *(f"{pipe}_us" for pipe in _PIPES))
+
+
+def _figure(value: float | None) -> str:
+    return "" if value is None else f"{value:.1f}" if value < 1e4 else f"{value:.0f}"

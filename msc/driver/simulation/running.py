@@ -1,0 +1,166 @@
+"""What `msc sim` does: a kernel or a list of cases to text and files."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from msc.codegen.davinci.emit_cce import emit_cce
+from msc.dialects.davinci import BufferType, KernelOp
+from msc.driver.simulation.case_files import read_cases
+from msc.driver.simulation.case_report import Outcome, case_table, run_case, same_order
+from msc.driver.simulation.kernels import (
+    SimulationOptions,
+    check_kernel,
+    kernel_text,
+    read_kernels,
+    simulate_kernel,
+)
+from msc.sim.result import PIPES, SimulationResult
+from msc.sim.timeline import timeline_svg
+from msc.sim.trace import instruction_csv, pipe_csv, trace_json
+from msc.support.files import read_source, replacing
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_TRACE_EVENTS = 2_000_000
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Where results go: paths, or None; JSON to `-` is printed."""
+
+    json: str | None = None
+    trace: str | None = None
+    csv: str | None = None
+    svg: str | None = None
+    window: tuple[float, float] | None = None
+
+    @property
+    def traced(self) -> bool:
+        """Whether instructions have to be recorded."""
+        return any(path is not None for path in (self.trace, self.csv, self.svg))
+
+
+def simulate_file(
+    path: str, target: str | None, timing_only: bool, check: bool, outputs: Outputs, emit: str | None = None
+) -> str:
+    """Simulate the kernels of a file; the text to print. Files are written. Raises MscError."""
+    kernels = read_kernels(path, target)
+    if emit is not None:
+        return "".join(emit_cce(k).text if emit == "c" else kernel_text(k) for k in kernels)
+    sources = {path: read_source(Path(path))}
+    text: list[str] = []
+    for kernel in kernels:
+        if check:
+            check_kernel(kernel, sources)
+        options = SimulationOptions(functional=not timing_only, trace_events=_TRACE_EVENTS * outputs.traced)
+        data = [] if timing_only else arguments_of(kernel)
+        result = simulate_kernel(kernel, options, data, (), sources)
+        text.append(_reported(kernel, result, outputs))
+    return "".join(text)
+
+
+def arguments_of(kernel: KernelOp) -> list[NDArray[np.generic]]:
+    """Arrays for a kernel's arguments, filled with the same numbers every time."""
+    import ml_dtypes
+    import numpy as np
+
+    made: list[NDArray[np.generic]] = []
+    random = np.random.default_rng(0)
+    for argument in kernel.body.block.args:
+        assert isinstance(argument.type, BufferType)
+        names = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "i8": np.int8, "ui8": np.uint8}
+        names |= {"i16": np.int16, "i32": np.int32, "ui32": np.uint32}
+        numbers = random.integers(0, 4, argument.type.elements.data)
+        made.append(numbers.astype(names[argument.type.dtype]))
+    return made
+
+
+def _reported(kernel: KernelOp, result: SimulationResult, outputs: Outputs) -> str:
+    name = kernel.sym_name.data
+    if outputs.trace is not None:
+        _write(outputs.trace, json.dumps(trace_json(result)))
+    if outputs.csv is not None:
+        folder = Path(outputs.csv)
+        folder.mkdir(parents=True, exist_ok=True)
+        _write(str(folder / f"{name}_instructions.csv"), instruction_csv(result))
+        _write(str(folder / f"{name}_pipes.csv"), pipe_csv(result))
+    if outputs.svg is not None:
+        _write(outputs.svg, timeline_svg(result, outputs.window))
+    if outputs.json is not None:
+        return _json_text({"kernel": name, **result.to_json()}, outputs.json)
+    return report(name, result)
+
+
+def report(name: str, result: SimulationResult) -> str:
+    """A run as a person reads it."""
+    target = result.target
+    lines = [
+        f"{name} on {target.name}: {result.cycles:.0f} cycles, {result.task_us:.2f} us on {len(result.cores)} cores, "
+        f"{result.binding_pipe} binds"
+    ]
+    for pipe in PIPES:
+        busy = result.busy(pipe)
+        if busy:
+            share = busy / max(1.0, result.aicore_us * target.clock.mhz)
+            lines.append(f"  {pipe:8} {busy:12.1f} cycles {100 * share:6.1f} %")
+    if result.macs:
+        roof = result.roofline()
+        lines.append(f"  cube utilisation {100 * result.cube_utilisation:.1f} %")
+        lines.append(
+            f"  roofline: {roof['macs_per_hbm_byte']:.1f} MAC a byte of HBM, "
+            f"{roof['achieved_macs_per_cycle']:.0f} of {roof['attainable_macs_per_cycle']:.0f} MAC a cycle"
+        )
+    for path, count in sorted(result.path_bytes().items()):
+        lines.append(f"  {path:10} {count / 1024:12.1f} KiB")
+    hits = result.l2_hits + result.l2_misses
+    if hits:
+        lines.append(f"  L2 hits {100 * result.l2_hits / hits:.1f} %, HBM {result.hbm_bytes / 1024:.1f} KiB")
+    return "\n".join(lines) + "\n"
+
+
+def simulate_cases(path: Path, target: str | None, json_out: str | None) -> str:
+    """Simulate a file of cases; the text to print. Raises MscError."""
+    outcomes = [run_case(case) for case in read_cases(path, target)]
+    table = {"cases": [outcome.to_json() for outcome in outcomes], "same_order": same_order(outcomes)}
+    if json_out == "-":
+        return _json_text(table, json_out)
+    printed = _table_text(outcomes)
+    if json_out is not None:
+        _json_text(table, json_out)
+    return printed
+
+
+def _table_text(outcomes: Sequence[Outcome]) -> str:
+    out = io.StringIO()
+    Console(file=out, width=150).print(case_table(outcomes))
+    text = "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+    timed = [o for o in outcomes if "task_us" in o.case.published]
+    if timed:
+        worst = max(timed, key=lambda o: abs(o.error("task_us") or 0.0))
+        error = 100 * (worst.error("task_us") or 0.0)
+        order = "the same" if same_order(outcomes) else "another"
+        text += f"\n\nworst task time: {error:+.1f} % ({worst.case.name}); order of the cases: {order} as published"
+    return text + "\n"
+
+
+def _json_text(table: object, out: str) -> str:
+    text = json.dumps(table, indent=2) + "\n"
+    if out == "-":
+        return text
+    _write(out, text)
+    return ""
+
+
+def _write(path: str, text: str) -> None:
+    with replacing(Path(path)) as file:
+        file.write(text.encode("utf-8"))

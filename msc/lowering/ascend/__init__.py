@@ -1,0 +1,1 @@
+"""Programs of queue instructions for DaVinci cores: builders, tilings, synchronisation."""

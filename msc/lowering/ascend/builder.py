@@ -1,0 +1,188 @@
+"""Writes a `davinci` kernel: loops, instructions and flags, over index expressions that know their values."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+from xdsl.dialects.builtin import AffineMapAttr, IndexType
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
+
+from msc.dialects.davinci import (
+    AllocOp,
+    BlockIdxOp,
+    BufferType,
+    CrossCoreSyncOp,
+    KernelOp,
+    MinOp,
+    PipeBarrierOp,
+    SectionOp,
+    SetFlagOp,
+    SubBlockOp,
+    WaitFlagDevOp,
+    WaitFlagOp,
+    queue_op,
+)
+from msc.dialects.davinci.kernels import memory_of
+from msc.dialects.loop import ForOp
+from msc.support.diagnostics import Diagnostic, MscError
+from msc.targets.davinci import DavinciTarget
+from msc.targets.davinci_isa import DTYPES, Pipe, Space
+
+_O = TypeVar("_O", bound=Operation)
+
+Expr = AffineExpr | int
+"""An index: dimension k of an expression is the builder's k-th value."""
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A buffer of the kernel that is written."""
+
+    value: SSAValue
+    dtype: str
+    elements: int
+
+    @property
+    def bytes(self) -> int:
+        """Its size."""
+        return self.elements * DTYPES[self.dtype]
+
+
+def expression(value: Expr) -> AffineExpr:
+    """An index as an expression."""
+    return AffineExpr.constant(value) if isinstance(value, int) else value
+
+
+def up(value: Expr, multiple: int) -> Expr:
+    """An index rounded up to a multiple."""
+    if isinstance(value, int):
+        return -(-value // multiple) * multiple
+    return (value + (multiple - 1)) // multiple * multiple
+
+
+class KernelBuilder:
+    """The kernel as far as it is written; operations go to the end of the innermost open loop."""
+
+    def __init__(self, name: str, target: DavinciTarget, kind: str, blocks: int, arguments: Sequence[tuple[str, int]]):
+        self.target = target
+        types = [BufferType.of(Space.gm, dtype, elements) for dtype, elements in arguments]
+        self._body = Region(Block(arg_types=types))
+        self._open = [self._body.block]
+        self._values: list[SSAValue] = []
+        self._taken: dict[Space, int] = {}
+        self._name, self._kind, self._blocks = name, kind, blocks
+        self.arguments = [
+            Buffer(value, dtype, elements)
+            for value, (dtype, elements) in zip(self._body.block.args, arguments, strict=True)
+        ]
+
+    def finish(self) -> KernelOp:
+        """The kernel."""
+        return KernelOp(self._name, self._kind, self._blocks, self._body, self.target.name)
+
+    def name_arguments(self, *names: str) -> None:
+        """The names that the text shows."""
+        for argument, name in zip(self.arguments, names, strict=True):
+            argument.value.name_hint = name
+
+    def alloc(self, space: Space, dtype: str, elements: int, name: str = "", padding: int = 0) -> Buffer:
+        """A buffer behind those that the memory has. Raises MSC1021 when it does not fit."""
+        least, size = memory_of(self.target, space)
+        start = -(-self._taken.get(space, 0) // least) * least + padding
+        type_ = BufferType.of(space, dtype, elements)
+        if start + type_.bytes > size:
+            message = f"the buffers in {space.name} need {start + type_.bytes} bytes; {self.target.name} has {size}"
+            raise MscError(Diagnostic("MSC1021", message, help="make tiles smaller, or buffers fewer"))
+        self._taken[space] = start + type_.bytes
+        op = self._append(AllocOp(start, type_))
+        op.buffer.name_hint = name or None
+        return Buffer(op.buffer, dtype, elements)
+
+    def taken(self, space: Space) -> int:
+        """The bytes of a memory that have buffers."""
+        return self._taken.get(space, 0)
+
+    def emit(self, name: str, *operands: tuple[Buffer, Expr], scalar: float | None = None, **parameters: Expr) -> None:
+        """An instruction on buffers with offsets in elements."""
+        offsets = [expression(offset) for _, offset in operands]
+        numbers = {key: expression(value) for key, value in parameters.items()}
+        used, mapped = self._compress([*offsets, *numbers.values()])
+        places = [(buffer.value, e) for (buffer, _), e in zip(operands, mapped, strict=False)]
+        named = dict(zip(numbers, mapped[len(offsets) :], strict=True))
+        self._append(queue_op(name, places, used, scalar, **named))
+
+    def set_flag(self, source: Pipe, target: Pipe, event: Expr) -> None:
+        """`source` tells `target` that its work so far has ended."""
+        used, [mapped] = self._compress([expression(event)])
+        self._append(SetFlagOp(source, target, AffineMap(len(used), 0, (mapped,)), used))
+
+    def wait_flag(self, source: Pipe, target: Pipe, event: Expr) -> None:
+        """`target` waits for what `source` told."""
+        used, [mapped] = self._compress([expression(event)])
+        self._append(WaitFlagOp(source, target, AffineMap(len(used), 0, (mapped,)), used))
+
+    def barrier(self, pipe: Pipe) -> None:
+        """A pipe waits for its own work."""
+        self._append(PipeBarrierOp(pipe))
+
+    def tell_cores(self, pipe: Pipe, mode: int, flag: int) -> None:
+        """Other cores learn that the work of a pipe has ended."""
+        self._append(CrossCoreSyncOp(pipe, mode, flag))
+
+    def wait_for_cores(self, mode: int, flag: int) -> None:
+        """The scalar unit waits for what other cores told."""
+        self._append(WaitFlagDevOp(mode, flag))
+
+    def block_index(self) -> AffineExpr:
+        """Which block runs."""
+        return self._index(self._append(BlockIdxOp()).result, "block")
+
+    def sub_block(self) -> AffineExpr:
+        """Which of a block's vector cores runs."""
+        return self._index(self._append(SubBlockOp()).result, "sub_block")
+
+    def minimum(self, *options: Expr, name: str = "n") -> Expr:
+        """The least of some indices."""
+        exprs = [expression(option) for option in options]
+        if all(isinstance(e, AffineConstantExpr) for e in exprs):
+            return min(e.value for e in exprs if isinstance(e, AffineConstantExpr))
+        used, mapped = self._compress(exprs)
+        op = self._append(MinOp(AffineMapAttr(AffineMap(len(used), 0, tuple(mapped))), used))
+        return self._index(op.result, name)
+
+    @contextmanager
+    def loop(self, lower: Expr, upper: Expr, step: int = 1, name: str = "i") -> Generator[AffineExpr]:
+        """A loop; gives its index."""
+        used, mapped = self._compress([expression(lower), expression(upper)])
+        maps = [AffineMap(len(used), 0, (e,)) for e in mapped]
+        op = self._append(ForOp(maps[0], maps[1], used, step, body=Region(Block(arg_types=[IndexType()]))))
+        self._open.append(op.body.block)
+        yield self._index(op.variable, name)
+        self._open.pop()
+
+    @contextmanager
+    def section(self, kind: str) -> Generator[None]:
+        """What only cube cores run, or only vector cores."""
+        op = self._append(SectionOp(kind))
+        self._open.append(op.body.block)
+        yield
+        self._open.pop()
+
+    def _index(self, value: SSAValue, name: str) -> AffineExpr:
+        value.name_hint = name
+        self._values.append(value)
+        return AffineExpr.dimension(len(self._values) - 1)
+
+    def _append(self, op: _O) -> _O:
+        self._open[-1].add_op(op)
+        return op
+
+    def _compress(self, exprs: Sequence[AffineExpr]) -> tuple[list[SSAValue], list[AffineExpr]]:
+        """The values that expressions use, and the expressions over just these."""
+        used = sorted({part.position for e in exprs for part in e.dfs() if isinstance(part, AffineDimExpr)})
+        places = [AffineExpr.dimension(used.index(k) if k in used else 0) for k in range(len(self._values))]
+        return [self._values[k] for k in used], [e.replace_dims_and_symbols(places, []) for e in exprs]

@@ -1,0 +1,274 @@
+"""Pass `insert-sync`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineExpr, AffineMap
+from xdsl.passes import ModulePass
+
+from msc.dialects.davinci import (
+    AllocOp,
+    FlagOp,
+    KernelOp,
+    PipeBarrierOp,
+    QueueOp,
+    SectionOp,
+    SetFlagOp,
+    WaitFlagOp,
+)
+from msc.dialects.loop import ForOp
+from msc.lowering.ascend.sync_plan import Access, Dependence, Step, dependences, protected, reduced
+from msc.support.diagnostics import Diagnostic, MscError
+from msc.targets.davinci_isa import Pipe, Space
+
+_SELF_READING = (Pipe.V,)
+
+
+@dataclass(frozen=True)
+class InsertSync(ModulePass):
+    """Order the pipes of `davinci` kernels by flags and barriers, from what their instructions touch.
+
+    Takes kernels without flags and barriers; those that have some are left as they are. Each block is one sequence of
+    steps; a loop or a section is one step of the block around it. Where two pipes touch the same buffer and one of them
+    writes, a flag orders them: forwards within an iteration, backwards from one iteration to the next, unless other
+    flags do so already. What is free at the start of a nest of loops is given once before it and taken back behind it.
+    Event ids are given pair by pair of pipes; where all buffers of a loop alternate with it (`%i mod 2`), each flag has
+    as many ids as they have places. The vector unit gets a barrier before it reads its own results.
+
+    Raises MSC1023 when a pair of pipes has too few event ids.
+    """
+
+    name = "insert-sync"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.walk():
+            if isinstance(kernel, KernelOp) and not _has_order(kernel):
+                _Kernel(kernel).order()
+
+
+def _has_order(kernel: KernelOp) -> bool:
+    return any(isinstance(op, FlagOp | PipeBarrierOp) for op in kernel.walk())
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """The places of a buffer that alternates: `index` mod `count`, over `values`."""
+
+    index: AffineMap
+    values: tuple[SSAValue, ...]
+    count: int
+
+
+@dataclass(frozen=True)
+class _Settled:
+    """Pairs of pipes that flags inside a loop order: `behind` the loop, and when it runs `again`."""
+
+    behind: frozenset[tuple[Pipe, Pipe]] = frozenset()
+    again: frozenset[tuple[Pipe, Pipe]] = frozenset()
+
+    def holds(self, d: Dependence) -> bool:
+        """Whether a dependence that starts at the loop is settled by what is inside it."""
+        pair = (d.source, d.target)
+        return pair in self.behind or (d.backward and d.first == d.last and pair in self.again)
+
+
+@dataclass
+class _Kernel:
+    kernel: KernelOp
+    events: dict[tuple[Pipe, Pipe], int] = field(default_factory=dict[tuple[Pipe, Pipe], int])
+
+    def order(self) -> None:
+        """Flags for the kernel's body, innermost loops first."""
+        self._block(self.kernel.body.block, None)
+
+    def _block(self, block: Block, loop: ForOp | None) -> _Settled:
+        """Order a block; what holds behind it."""
+        items = [op for op in block.ops if isinstance(op, QueueOp | ForOp | SectionOp)]
+        settled = [self._inside(item) for item in items]
+        steps = [self._touched(item) for item in items]
+        wanted = {d for d in dependences(steps, loop is not None) if not settled[d.first].holds(d)}
+        kept = protected(reduced(wanted), loop is not None)
+        turn = _turn_of(items, loop) if loop is not None else None
+        for dependence in kept:
+            self._flag(dependence, items, loop, turn)
+        self._barriers(items, loop)
+        last = {access.pipe: k for k, step in enumerate(steps) for access in step}
+        ends = {pair for k, inner in enumerate(settled) for pair in inner.behind if last.get(pair[0]) == k}
+        return _Settled(
+            frozenset(ends | {(d.source, d.target) for d in kept if not d.backward and d.first == last[d.source]}),
+            frozenset(pair for inner in settled for pair in inner.again)
+            | frozenset((d.source, d.target) for d in kept if d.backward),
+        )
+
+    def _inside(self, item: Operation) -> _Settled:
+        if isinstance(item, ForOp):
+            return self._block(item.body.block, item)
+        return self._block(item.body.block, None) if isinstance(item, SectionOp) else _Settled()
+
+    def _touched(self, item: Operation) -> Step:
+        accesses: set[Access] = set()
+        for op in item.walk():
+            if isinstance(op, QueueOp):
+                accesses |= set(self._accesses(op))
+        return frozenset(accesses)
+
+    def _accesses(self, op: QueueOp) -> Iterator[Access]:
+        row = op.instruction
+        for k, buffer in enumerate(op.buffers):
+            if row.spaces[k] is Space.cc and _hands_over_units(op):
+                continue
+            for place in self._places(buffer):
+                if k > 0 or row.reads_first:
+                    yield Access(row.pipe, place, False)
+                if k == 0:
+                    yield Access(row.pipe, place, True)
+
+    def _places(self, buffer: SSAValue) -> list[SSAValue]:
+        """The buffers that share bytes with one, itself included."""
+        if isinstance(buffer, BlockArgument) or not isinstance(buffer.owner, AllocOp):
+            return [buffer]
+        own = buffer.owner
+        start, end = own.address.value.data, own.address.value.data + own.type.bytes
+        return [
+            other.buffer
+            for other in self.kernel.walk()
+            if isinstance(other, AllocOp)
+            and other.type.memory is own.type.memory
+            and other.address.value.data < end
+            and start < other.address.value.data + other.type.bytes
+        ]
+
+    def _flag(self, d: Dependence, items: Sequence[Operation], loop: ForOp | None, turn: _Turn | None) -> None:
+        count = turn.count if turn is not None else 1
+        first = self._events(d, count, items[d.last])
+        event, values = _event(turn, first)
+        _after(items[d.first], SetFlagOp(d.source, d.target, event, values))
+        _before(items[d.last], WaitFlagOp(d.source, d.target, event, values))
+        if d.backward:
+            assert loop is not None
+            outermost = _outermost(loop)
+            for k in range(count):
+                _before(outermost, SetFlagOp(d.source, d.target, first + k))
+                _after(outermost, WaitFlagOp(d.source, d.target, first + k))
+
+    def _events(self, d: Dependence, count: int, at: Operation) -> int:
+        """The first of `count` ids of a pair of pipes that no other flag has. Raises MSC1023 when there are none."""
+        pair = (d.source, d.target)
+        first = self.events.get(pair, 0)
+        machine = self.kernel.machine
+        if first + count > machine.queues.event_ids:
+            message = (
+                f"{self.kernel.sym_name.data} needs more than the {machine.queues.event_ids} flags "
+                f"that {machine.name} has from {d.source.name} to {d.target.name}"
+            )
+            raise MscError(Diagnostic("MSC1023", message, help=f"let fewer buffers change hands around {at.name}"))
+        self.events[pair] = first + count
+        return first
+
+    def _barriers(self, items: Sequence[Operation], loop: ForOp | None) -> None:
+        """A barrier before each instruction that reads what its own queue has written since the last one."""
+        for pipe in _SELF_READING:
+            written: set[SSAValue] = set()
+            for turn in range(2 if loop is not None else 1):
+                for item in items:
+                    reads, writes = self._own(item, pipe)
+                    if written & reads:
+                        if not (isinstance(item.prev_op, PipeBarrierOp) and item.prev_op.which is pipe):
+                            _before(item, PipeBarrierOp(pipe))
+                        written = set()
+                    elif turn and isinstance(item.prev_op, PipeBarrierOp):
+                        written = set()
+                    written |= writes
+
+    def _own(self, item: Operation, pipe: Pipe) -> tuple[set[SSAValue], set[SSAValue]]:
+        reads: set[SSAValue] = set()
+        writes: set[SSAValue] = set()
+        for op in item.walk():
+            if isinstance(op, QueueOp) and op.instruction.pipe is pipe:
+                for k, buffer in enumerate(op.buffers):
+                    if k > 0 or op.instruction.reads_first:
+                        reads |= set(self._places(buffer))
+                    if k == 0:
+                        writes |= set(self._places(buffer))
+        return reads, writes
+
+
+def _outermost(loop: ForOp) -> ForOp:
+    """The loop around a loop that no other is around: what is free at its start is given once, not time and again."""
+    parent = loop.parent_op()
+    return _outermost(parent) if isinstance(parent, ForOp) else loop
+
+
+def _before(item: Operation, op: Operation) -> None:
+    assert item.parent is not None
+    item.parent.insert_ops_before([op], item)
+
+
+def _after(item: Operation, op: Operation) -> None:
+    assert item.parent is not None
+    item.parent.insert_ops_after([op], item)
+
+
+def _hands_over_units(op: QueueOp) -> bool:
+    """Whether Mmad and Fixpipe hand L0C over by their unit flags."""
+    names = [p.name for p in op.numbers]
+    if "unit_flag" not in names:
+        return False
+    flag = op.parameters.data.results[names.index("unit_flag")]
+    return not (isinstance(flag, AffineConstantExpr) and flag.value == 0)
+
+
+def _event(turn: _Turn | None, first: int) -> tuple[AffineMap, tuple[SSAValue, ...]]:
+    if turn is None:
+        return AffineMap(0, 0, (AffineExpr.constant(first),)), ()
+    [index] = turn.index.results
+    event = index % turn.count
+    return AffineMap(turn.index.num_dims, 0, (event + first if first else event,)), turn.values
+
+
+def _turn_of(items: Sequence[Operation], loop: ForOp) -> _Turn | None:
+    """How the buffers of a loop's body alternate with it, if all that pipes hand over do, and all in one way.
+
+    The index has to step by one with the loop, which may only hold instructions: what a loop within it hands over
+    would need ids of its own.
+    """
+    found: set[_Turn | None] = set()
+    for item in items:
+        if not isinstance(item, QueueOp):
+            return None
+        for buffer, offset in zip(item.buffers, item.offsets.data.results, strict=True):
+            if not isinstance(buffer, BlockArgument):
+                found.add(_turn_in(item, offset, loop))
+    return found.pop() if len(found) == 1 else None
+
+
+def _turn_in(op: QueueOp, offset: AffineExpr, loop: ForOp) -> _Turn | None:
+    """`(index mod n) * stride`, where the index is the loop's variable by its step."""
+    match offset:
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Mul, turning, AffineConstantExpr()):
+            pass
+        case _:
+            turning = offset
+    match turning:
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Mod, index, AffineConstantExpr(count)):
+            pass
+        case _:
+            return None
+    step = loop.step.value.data
+    scaled = index if step == 1 else getattr(index, "lhs", None)
+    whole = step == 1 or (
+        isinstance(index, AffineBinaryOpExpr)
+        and index.kind is AffineBinaryOpKind.FloorDiv
+        and index.rhs == AffineExpr.constant(step)
+    )
+    position = getattr(scaled, "position", None)
+    if not whole or position is None or op.values[position] is not loop.variable:
+        return None
+    used = AffineExpr.dimension(0)
+    mapped = used if step == 1 else used // step
+    return _Turn(AffineMap(1, 0, (mapped,)), (loop.variable,), count)

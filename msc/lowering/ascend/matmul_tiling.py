@@ -1,0 +1,182 @@
+"""How a matrix product is cut: over cores, into base tiles, and what of the operands L1 holds. Plain numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+from msc.support.diagnostics import Diagnostic, MscError
+from msc.targets.davinci import DavinciTarget
+from msc.targets.davinci_isa import DTYPES
+
+
+@dataclass(frozen=True)
+class MatmulShape:
+    """C[m, n] = A[m, k] B[k, n]; `transpose_*` say that an operand is stored the other way round."""
+
+    m: int
+    n: int
+    k: int
+    dtype: str = "f16"
+    out_dtype: str = "f16"
+    transpose_a: bool = False
+    transpose_b: bool = False
+
+    @property
+    def sum_dtype(self) -> str:
+        """The type of L0C."""
+        return "i32" if DTYPES[self.dtype] == 1 else "f32"
+
+    @property
+    def c0(self) -> int:
+        """Elements of 32 bytes."""
+        return 32 // DTYPES[self.dtype]
+
+
+@dataclass(frozen=True)
+class MatmulSchedule:
+    """Everything that decides a matrix product's program; see docs/ascend.md for the keys of a case."""
+
+    grid: tuple[int, int]
+    single: tuple[int, int]
+    base: tuple[int, int, int]
+    depth_a1: int
+    depth_b1: int
+    big_packets: bool
+    l2_split: tuple[int, int]
+    constant_tiling: bool
+    unit_flag: bool
+    double_buffer: bool
+    scalar_cycles: float | None
+
+    @property
+    def cores(self) -> int:
+        """How many cores take part."""
+        return self.grid[0] * self.grid[1]
+
+    def packet(self, depth: int) -> int:
+        """Base tiles that one move to L1 brings."""
+        return max(1, depth // 2) if self.big_packets else 1
+
+    def buffers(self, depth: int) -> int:
+        """Packets of an operand that L1 holds."""
+        return min(3, max(1, depth // self.packet(depth)))
+
+
+@dataclass(frozen=True)
+class MatmulWishes:
+    """The schedule of a case as far as it says something; None is left to the rule of `matmul_schedule`."""
+
+    cores: int | None = None
+    grid: tuple[int, int] | None = None
+    single: tuple[int, int] | None = None
+    base: tuple[int, int, int] | None = None
+    depth_a1: int | None = None
+    depth_b1: int | None = None
+    big_packets: bool | None = None
+    l2_split: tuple[int, int] | None = None
+    constant_tiling: bool | None = None
+    unit_flag: bool | None = None
+    double_buffer: bool | None = None
+    scalar_cycles: float | None = None
+
+
+def matmul_schedule(shape: MatmulShape, target: DavinciTarget, wishes: MatmulWishes) -> MatmulSchedule:
+    """The schedule of a product: what is wished, and by rule the rest.
+
+    Rule: the whole of the machine; the base tile whose halves fill L0A, L0B and L0C; the split over cores whose busiest
+    core has least to compute and, of equal ones, least to load; packets that fill L1. A schedule that asks for
+    no big packets has one base tile in L1, as the plain template of the vendor's library. Unit flags are on there and
+    off with big packets, likewise. Raises MSC1021 for what does not fit.
+    """
+    packets = wishes.big_packets if wishes.big_packets is not None else wishes.depth_a1 is None
+    base = wishes.base or _base(shape, target)
+    _check_base(shape, target, base)
+    cores = wishes.cores or (wishes.grid[0] * wishes.grid[1] if wishes.grid else target.cores.cube)
+    grid = wishes.grid or _grid(shape, base, cores)
+    single = wishes.single or _single(shape, base, grid)
+    depth_a, depth_b = _depths(shape, target, base, wishes, packets)
+    return MatmulSchedule(
+        grid=grid,
+        single=single,
+        base=base,
+        depth_a1=depth_a,
+        depth_b1=depth_b,
+        big_packets=packets,
+        l2_split=wishes.l2_split or (1, 1),
+        constant_tiling=bool(wishes.constant_tiling),
+        unit_flag=not packets if wishes.unit_flag is None else wishes.unit_flag,
+        double_buffer=wishes.double_buffer is not False,
+        scalar_cycles=wishes.scalar_cycles,
+    )
+
+
+def scalar_cycles(schedule: MatmulSchedule, target: DavinciTarget) -> float:
+    """What the scalar unit spends on one base step: the high-level API's cost, by the moves to L1 that a step has."""
+    if schedule.scalar_cycles is not None:
+        return schedule.scalar_cycles
+    moves = 1 / schedule.packet(schedule.depth_a1) + 1 / schedule.packet(schedule.depth_b1)
+    cost = target.scalar.high_level_step - target.scalar.high_level_load * (2 - moves)
+    return cost * (target.scalar.constant_tiling if schedule.constant_tiling else 1.0)
+
+
+def _base(shape: MatmulShape, target: DavinciTarget) -> tuple[int, int, int]:
+    size, sums = DTYPES[shape.dtype], target.buffers.l0c // 4
+    n = min(256, -(-shape.n // 16) * 16)
+    m = min(sums // n // 16 * 16, 256 if n < 256 else 128, -(-shape.m // 16) * 16)
+    k = min(target.buffers.l0a // 2 // m, target.buffers.l0b // 2 // n) // size // shape.c0 * shape.c0
+    return m, n, max(shape.c0, min(k, -(-shape.k // shape.c0) * shape.c0))
+
+
+def _check_base(shape: MatmulShape, target: DavinciTarget, base: tuple[int, int, int]) -> None:
+    m, n, k = base
+    size = DTYPES[shape.dtype]
+    if min(base) < 1 or m % 16 or n % 16 or k % shape.c0:
+        raise _unfit(f"base = {list(base)}: m and n are multiples of 16, k of {shape.c0}")
+    for name, needs, has in (
+        ("L0A", m * k * size, target.buffers.l0a),
+        ("L0B", n * k * size, target.buffers.l0b),
+        ("L0C", m * n * 4, target.buffers.l0c),
+    ):
+        if needs > has:
+            raise _unfit(f"base = {list(base)} needs {needs} bytes of {name}, which has {has}")
+
+
+def _grid(shape: MatmulShape, base: tuple[int, int, int], cores: int) -> tuple[int, int]:
+    tiles_m, tiles_n = ceil(shape.m / base[0]), ceil(shape.n / base[1])
+
+    def cost(rows: int) -> tuple[int, int]:
+        per_m, per_n = ceil(tiles_m / rows), ceil(tiles_n / (cores // rows))
+        return per_m * per_n, per_m * base[0] + per_n * base[1]
+
+    used = min(cores, tiles_m * tiles_n)
+    rows = min((r for r in range(1, used + 1)), key=lambda r: (cost(r), r))
+    return rows, max(1, cores // rows)
+
+
+def _single(shape: MatmulShape, base: tuple[int, int, int], grid: tuple[int, int]) -> tuple[int, int]:
+    m, n = (
+        ceil(ceil(size / part) / tile) * tile
+        for size, part, tile in ((shape.m, grid[0], base[0]), (shape.n, grid[1], base[1]))
+    )
+    return m, n
+
+
+def _depths(
+    shape: MatmulShape, target: DavinciTarget, base: tuple[int, int, int], wishes: MatmulWishes, packets: bool
+) -> tuple[int, int]:
+    size, room = DTYPES[shape.dtype], target.buffers.l1 - target.buffers.l1_reserved
+    a, b = base[0] * base[2] * size, base[1] * base[2] * size
+    depth_a, depth_b = wishes.depth_a1, wishes.depth_b1
+    if depth_a is None and depth_b is None:
+        depth_a = depth_b = 1
+        while packets and 2 * (depth_a * a + depth_b * b) <= room and depth_a * base[2] < 2 * shape.k:
+            depth_a, depth_b = 2 * depth_a, 2 * depth_b
+    depth_a, depth_b = depth_a or depth_b or 1, depth_b or depth_a or 1
+    if depth_a * a + depth_b * b > room:
+        raise _unfit(f"depth_a1 = {depth_a} and depth_b1 = {depth_b} need {depth_a * a + depth_b * b} bytes of L1")
+    return depth_a, depth_b
+
+
+def _unfit(message: str) -> MscError:
+    return MscError(Diagnostic("MSC1021", message))

@@ -1,0 +1,188 @@
+/* The simulator of a machine of DaVinci cores: structures and functions that its files share. */
+#ifndef DV_SIM_H
+#define DV_SIM_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <ucontext.h>
+
+#include "dv_core.h"
+#include "dv_isa.h"    /* made of msc.targets.davinci_isa */
+#include "dv_params.h" /* made of msc.targets.davinci */
+
+enum { PIPES = 7, QUEUE = 64, EVENTS = 16, REGIONS = 8, CROSS = 16, CROSS_WAITING = 64, MAX_ARGUMENTS = 32 };
+enum { MODE_FUNCTION = 1, MODE_TIME = 2, MODE_RACES = 4, MODE_MEMORY_ONLY = 8 };
+enum { ERROR_NONE, ERROR_BOUNDS, ERROR_ALIGNMENT, ERROR_UNINITIALISED, ERROR_PARAMETER, ERROR_DEADLOCK, ERROR_FLAG, ERROR_RACE };
+
+#define NEVER 1e300
+#define GM_SHIFT 40 /* GM argument k starts at the virtual address (k + 1) << GM_SHIFT */
+
+/* Bytes that an operand covers: outer x rows of row bytes. */
+struct region {
+    uint8_t space, operand;
+    bool written;
+    int64_t base, row, rows, stride, outer, outer_stride;
+};
+
+struct queued {
+    struct dv_instr instr;
+    double dispatched;
+    uint64_t scalar[PIPES]; /* races: what the scalar unit knew */
+};
+
+struct pipe {
+    struct queued queue[QUEUE];
+    uint64_t head, tail; /* instructions started, dispatched */
+    double started[QUEUE];
+    double free_at, done_at, busy, busy_until;
+    uint64_t instructions;
+    bool stalled; /* the last thing the pipe did was to wait for a flag */
+};
+
+struct flag {
+    bool set;
+    double time;
+    uint32_t line;
+    uint64_t clock[PIPES]; /* races: what had ended when it was set */
+    uint64_t waited; /* the number of the last wait, in the queue that waited */
+};
+
+struct cross_flag {
+    int count, sender[CROSS_WAITING];
+    uint64_t clock[CROSS_WAITING][PIPES];
+    double time[CROSS_WAITING];
+};
+
+struct shadow; /* races: who touched what last */
+
+struct core {
+    struct dv_ring ring; /* first: dv_ring.full casts back */
+    struct sim *sim;
+    int index;
+    ucontext_t context;
+    char *stack;
+    uint32_t taken; /* of the ring */
+    bool ended, finished, poked;
+    double scalar, scalar_busy;
+    uint64_t scalar_instructions;
+    struct pipe pipe[PIPES];
+    struct flag flag[PIPES][PIPES][EVENTS];
+    struct cross_flag cross[CROSS];
+    int unit_made, unit_taken; /* tiles of L0C handed over by unit flags */
+    double unit_time, unit_free;
+    bool warm[8]; /* paths that have moved something */
+    uint8_t *memory[8];  /* of each space but GM */
+    uint8_t *valid[8];   /* bytes that hold something */
+    uint64_t mask[2];
+    int64_t mask_count;
+    double candidate;    /* when its next GM move can start */
+    int candidate_pipe;
+    double end;
+    int64_t path_bytes[16];
+    double macs;
+    struct shadow *shadow;
+    uint64_t clock[PIPES][PIPES]; /* races: clock[p][q]: the last instruction of q that is known to have ended */
+    uint64_t sequence[PIPES];
+    uint64_t *known; /* races: the same of every core's queues */
+};
+
+struct flow {
+    double end, read, write, hbm; /* bytes a cycle that it asks for until end */
+};
+
+struct event {
+    int32_t core, pipe, op;
+    uint32_t line;
+    double start, end;
+    int32_t flag[3];
+    int64_t bytes;
+};
+
+struct argument {
+    uint8_t *data;
+    uint8_t *valid;
+    int64_t bytes, first_line;
+    struct gm_granule *granule;
+};
+
+struct sim {
+    double target[T_COUNT];
+    double rate[OP_COUNT][2];
+    struct curve { int count; double kb[16], cycles[16]; } cold[6];
+    int mode, cores, coupled;
+    bool poked;
+    int64_t capacity[8], align[8];
+    struct core *core;
+    void (*kernel)(void *const *);
+    void (*attach)(struct dv_ring *);
+    void *pointers[MAX_ARGUMENTS];
+    struct argument argument[MAX_ARGUMENTS];
+    int arguments;
+    ucontext_t main;
+    struct core *running;
+    /* L2 */
+    int64_t lines, l2_lines, l2_next;
+    int32_t *l2_place;   /* line -> 1 + place in l2_line, or 0 */
+    int32_t *l2_line;    /* place -> 1 + line, or 0 */
+    uint8_t *dirty;
+    double *line_free;
+    float *line_time;
+    int16_t *line_core;
+    struct flow *flow;   /* one of each core and pipe */
+    double hbm_bytes, l2_bytes;
+    int64_t hits, misses;
+    /* trace */
+    struct event *event;
+    int64_t events, event_capacity;
+    int trace_core; /* -1: all */
+    /* errors */
+    int error;
+    uint32_t error_line, error_line2;
+    int error_core, error_op;
+    char message[512];
+};
+
+#define PARAM(name) (sim->target[T_##name])
+
+/* A sum of regions that an instruction touches; returns how many there are. */
+int dv_regions(const struct core *core, const struct dv_instr *i, struct region out[REGIONS]);
+int dv_elements_per_repeat(const struct dv_instr *i);
+int dv_repeats(const struct core *core, const struct dv_instr *i);
+
+/* Checks of parameters, bounds, alignment and, with data, of uninitialised reads. */
+bool dv_check(struct core *core, const struct dv_instr *i);
+void dv_mark_written(struct core *core, const struct dv_instr *i);
+
+/* The data of an instruction. */
+void dv_execute(struct core *core, const struct dv_instr *i);
+void dv_load_valid(const struct dv_instr *i, uint8_t *to, const uint8_t *from);
+bool dv_product_holds(const struct core *core, const struct dv_instr *i);
+void dv_vector(struct core *core, const struct dv_instr *i);
+float dv_load(const uint8_t *at, int type);
+void dv_store(uint8_t *at, int type, float value);
+uint8_t *dv_at(struct core *core, int space, int64_t address);
+
+/* Cycles: of instructions that stay on the core, and of moves through GM that start at `time`. */
+struct cost { double occupied, busy, done; };
+struct cost dv_cost(struct core *core, const struct dv_instr *i, bool stalled);
+struct cost dv_gm_cost(struct core *core, const struct dv_instr *i, double time);
+void dv_touch(struct core *core, const struct dv_instr *i);
+bool dv_is_gm(int op);
+
+/* Races. Each returns false with an error in the simulator. */
+bool dv_race_access(struct core *core, const struct dv_instr *i, int pipe);
+bool dv_race_set(struct core *core, int from, int to, struct flag *flag, const struct dv_instr *i);
+void dv_race_unit(struct core *core, int to, int from);
+void dv_race_dispatch(struct core *core, const uint64_t *scalar, int pipe);
+void dv_race_send(const struct core *core, int pipe, uint64_t *clock);
+void dv_race_receive(struct core *core, int sender, const uint64_t *clock);
+struct gm_granule *dv_gm_granules(int64_t bytes);
+void dv_race_wait(struct core *core, int to, struct flag *flag);
+void dv_race_barrier(struct core *core, int pipe);
+struct shadow *dv_shadow_new(const struct sim *sim);
+void dv_shadow_free(struct shadow *shadow);
+
+void dv_error(struct core *core, int kind, const struct dv_instr *i, const char *format, ...);
+void dv_record(struct core *core, int pipe, const struct dv_instr *i, double start, double end, int64_t bytes);
+int dv_size(int type);
+#endif

@@ -1,0 +1,157 @@
+/* Races: whether flags, barriers and program order put every two conflicting accesses in order.
+ *
+ * Each queue numbers its instructions; clock[p][q] is the last instruction of q that is known to have ended when the
+ * next one of p starts. Memory is watched in granules of 32 bytes. The order found holds for every timing. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "dv_sim.h"
+
+struct granule {
+    uint32_t written, writer_line;
+    uint8_t writer;
+    uint32_t read[PIPES], reader_line[PIPES];
+};
+
+struct gm_granule {
+    uint32_t written, read;
+    int16_t writing_core, reading_core;
+    uint8_t writer, reader;
+};
+
+struct shadow {
+    struct granule *space[8];
+};
+
+struct shadow *dv_shadow_new(const struct sim *sim) {
+    struct shadow *s = calloc(1, sizeof *s);
+    for (int k = 1; s && k < 8; k++)
+        if (sim->capacity[k]) s->space[k] = calloc((size_t)sim->capacity[k] / 32 + 1, sizeof(struct granule));
+    return s;
+}
+
+void dv_shadow_free(struct shadow *shadow) {
+    if (!shadow) return;
+    for (int k = 1; k < 8; k++) free(shadow->space[k]);
+    free(shadow);
+}
+
+static void join(uint64_t *into, const uint64_t *from) {
+    for (int q = 0; q < PIPES; q++)
+        if (from[q] > into[q]) into[q] = from[q];
+}
+
+static bool race(struct core *core, const struct dv_instr *i, const struct region *r, int other, uint32_t other_line, bool other_wrote) {
+    dv_error(core, ERROR_RACE, i, "race in %s: %s %s what %s %s, and no flag orders the two", dv_space_name[r->space],
+             dv_op_name[i->op], r->written ? "writes" : "reads", dv_pipe_name[other], other_wrote ? "writes" : "reads");
+    core->sim->error_line2 = other_line;
+    return false;
+}
+
+/* Queues run in order; only the vector unit needs a barrier before it reads its own results. */
+static bool ordered(const struct core *core, int pipe, int other, uint32_t number, bool read_of_own) {
+    if (pipe == other && !(pipe == PIPE_V && read_of_own)) return true;
+    return core->clock[pipe][other] >= number;
+}
+
+static bool visit(struct core *core, const struct dv_instr *i, const struct region *r, struct granule *g, int pipe, uint32_t number) {
+    if (g->written && !ordered(core, pipe, g->writer, g->written, !r->written)) return race(core, i, r, g->writer, g->writer_line, true);
+    if (!r->written) {
+        g->read[pipe] = number;
+        g->reader_line[pipe] = i->line;
+        return true;
+    }
+    for (int q = 0; q < PIPES; q++)
+        if (q != pipe && g->read[q] && !ordered(core, pipe, q, g->read[q], false)) return race(core, i, r, q, g->reader_line[q], false);
+    memset(g->read, 0, sizeof g->read);
+    g->written = number;
+    g->writer = (uint8_t)pipe;
+    g->writer_line = i->line;
+    return true;
+}
+
+static bool gm_conflict(const struct core *core, int pipe, int core2, int pipe2, uint32_t number) {
+    if (!number) return false;
+    if (core2 == core->index) return pipe2 != pipe && core->clock[pipe][pipe2] < number;
+    return core->known[core2 * PIPES + pipe2] < number;
+}
+
+static bool visit_gm(struct core *core, const struct dv_instr *i, const struct region *r, struct gm_granule *g, int pipe, uint32_t number) {
+    if (gm_conflict(core, pipe, g->writing_core, g->writer, g->written)) return race(core, i, r, g->writer, 0, true);
+    if (!r->written) {
+        g->read = number, g->reading_core = (int16_t)core->index, g->reader = (uint8_t)pipe;
+        return true;
+    }
+    if (gm_conflict(core, pipe, g->reading_core, g->reader, g->read)) return race(core, i, r, g->reader, 0, false);
+    g->written = number, g->writing_core = (int16_t)core->index, g->writer = (uint8_t)pipe;
+    g->read = 0;
+    return true;
+}
+
+static bool visit_row(struct core *core, const struct dv_instr *i, const struct region *r, int64_t base, int pipe, uint32_t number) {
+    if (r->space != SPACE_gm) {
+        for (int64_t at = base / 32; at <= (base + r->row - 1) / 32; at++)
+            if (!visit(core, i, r, &core->shadow->space[r->space][at], pipe, number)) return false;
+        return true;
+    }
+    struct argument *a = &core->sim->argument[(base >> GM_SHIFT) - 1];
+    if (!a->granule) return true;
+    base &= (1LL << GM_SHIFT) - 1;
+    /* Two cores may write neighbouring bytes of one granule: only whole granules are watched. */
+    for (int64_t at = (base + 31) / 32; at < (base + r->row) / 32; at++)
+        if (!visit_gm(core, i, r, &a->granule[at], pipe, number)) return false;
+    return true;
+}
+
+bool dv_race_access(struct core *core, const struct dv_instr *i, int pipe) {
+    struct region r[REGIONS];
+    int n = dv_regions(core, i, r);
+    uint32_t number = (uint32_t)++core->sequence[pipe];
+    for (int written = 0; written < 2; written++)
+        for (int k = 0; k < n; k++) {
+            if (r[k].written != written) continue;
+            for (int64_t o = 0; o < r[k].outer; o++)
+                for (int64_t row = 0; row < r[k].rows; row++)
+                    if (r[k].row > 0 &&
+                        !visit_row(core, i, &r[k], r[k].base + o * r[k].outer_stride + row * r[k].stride, pipe, number))
+                        return false;
+        }
+    return true;
+}
+
+bool dv_race_set(struct core *core, int from, int to, struct flag *flag, const struct dv_instr *i) {
+    if (core->clock[from][to] < flag->waited) {
+        dv_error(core, ERROR_FLAG, i, "flag %s -> %s, id %d may be set a second time before it was waited for",
+                 dv_pipe_name[from], dv_pipe_name[to], (int)i->p[2]);
+        return false;
+    }
+    memcpy(flag->clock, core->clock[from], sizeof flag->clock);
+    flag->clock[from] = core->sequence[from];
+    return true;
+}
+
+void dv_race_wait(struct core *core, int to, struct flag *flag) {
+    join(core->clock[to], flag->clock);
+    flag->waited = ++core->sequence[to];
+}
+
+void dv_race_barrier(struct core *core, int pipe) {
+    if (pipe != PIPE_ALL) {
+        core->clock[pipe][pipe] = core->sequence[pipe];
+        return;
+    }
+    for (int q = 0; q < PIPES; q++) core->clock[PIPE_S][q] = core->sequence[q];
+}
+
+void dv_race_unit(struct core *core, int to, int from) { core->clock[to][from] = core->sequence[from]; }
+
+void dv_race_dispatch(struct core *core, const uint64_t *scalar, int pipe) { join(core->clock[pipe], scalar); }
+
+void dv_race_send(const struct core *core, int pipe, uint64_t *clock) {
+    memcpy(clock, core->clock[pipe], sizeof core->clock[pipe]);
+    clock[pipe] = core->sequence[pipe];
+}
+
+void dv_race_receive(struct core *core, int sender, const uint64_t *clock) { join(&core->known[sender * PIPES], clock); }
+
+struct gm_granule *dv_gm_granules(int64_t bytes) { return calloc((size_t)bytes / 32 + 1, sizeof(struct gm_granule)); }

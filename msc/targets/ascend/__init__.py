@@ -1,0 +1,1 @@
+"""Machine files of Ascend; `msc.targets.davinci` reads them."""

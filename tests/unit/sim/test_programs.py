@@ -1,0 +1,129 @@
+"""Programs that msc builds: right in their values, free of races, for whole tiles and for tails."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from msc.driver.simulation.kernels import SimulationOptions, kernel_module, simulate_kernel
+from msc.ir.verification import verify_module
+from msc.lowering.ascend.fused_matmul import fused_matmul_kernel
+from msc.lowering.ascend.matmul import matmul_kernel
+from msc.lowering.ascend.matmul_tiling import MatmulShape, MatmulWishes, matmul_schedule
+from msc.lowering.ascend.vector import FORMULAS, inputs_of, vector_kernel, vector_schedule
+from msc.support.diagnostics import MscError
+from msc.targets.davinci import davinci_target
+
+Reals = NDArray[np.float64]
+
+B1 = davinci_target("ascend910b1")
+CHECKED = SimulationOptions(functional=True, races=True)
+
+
+def operands(shape: MatmulShape, dtype: Any = np.float16) -> tuple[NDArray[Any], NDArray[Any]]:
+    rng = np.random.default_rng(0)
+    a: NDArray[Any] = rng.integers(-4, 5, (shape.k, shape.m) if shape.transpose_a else (shape.m, shape.k)).astype(dtype)
+    b: NDArray[Any] = rng.integers(-4, 5, (shape.n, shape.k) if shape.transpose_b else (shape.k, shape.n)).astype(dtype)
+    return a, b
+
+
+def product(shape: MatmulShape, wishes: MatmulWishes, dtype: Any = np.float16, out: Any = np.float16) -> None:
+    kernel = matmul_kernel(shape, matmul_schedule(shape, B1, wishes), B1)
+    verify_module(kernel_module(kernel))
+    a, b = operands(shape, dtype)
+    c: NDArray[Any] = np.zeros((shape.m, shape.n), out)
+    result = simulate_kernel(kernel, CHECKED, [a, b, c], [2])
+    left: Reals = (a.T if shape.transpose_a else a).astype(np.float64)
+    right: Reals = (b.T if shape.transpose_b else b).astype(np.float64)
+    expected: NDArray[Any] = (left @ right).astype(out)
+    np.testing.assert_array_equal(c, expected)
+    assert result.macs == shape.m * shape.n * shape.k
+
+
+@pytest.mark.parametrize("transpose_a", [False, True])
+@pytest.mark.parametrize("transpose_b", [False, True])
+def test_matmul(transpose_a: bool, transpose_b: bool) -> None:
+    product(
+        MatmulShape(128, 128, 128, "f16", "f16", transpose_a, transpose_b), MatmulWishes(cores=2, base=(64, 64, 64))
+    )
+    product(MatmulShape(100, 90, 72, "f16", "f16", transpose_a, transpose_b), MatmulWishes(cores=2, base=(32, 64, 32)))
+
+
+@pytest.mark.parametrize(
+    "wishes",
+    [
+        MatmulWishes(cores=2, base=(64, 64, 32), depth_a1=8, depth_b1=4, big_packets=True, unit_flag=True),
+        MatmulWishes(cores=2, base=(64, 64, 32), depth_a1=4, depth_b1=8, big_packets=True, l2_split=(2, 1)),
+        MatmulWishes(cores=3, base=(64, 64, 32), depth_a1=1, depth_b1=1, big_packets=False),
+        MatmulWishes(grid=(2, 2), single=(192, 64), base=(64, 64, 32), double_buffer=False),
+        MatmulWishes(),
+    ],
+)
+def test_matmul_schedules(wishes: MatmulWishes) -> None:
+    product(MatmulShape(250, 128, 200, transpose_b=True), wishes)
+
+
+def test_matmul_of_integers() -> None:
+    product(MatmulShape(48, 64, 96, "i8", "i32", transpose_b=True), MatmulWishes(cores=2), np.int8, np.int32)
+    product(MatmulShape(48, 64, 96, "f32", "f32", transpose_b=True), MatmulWishes(cores=2), np.float32, np.float32)
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(128, 128, 64), (100, 80, 72)])
+def test_fused_matmul(m: int, n: int, k: int) -> None:
+    shape = MatmulShape(m, n, k, transpose_b=True)
+    schedule = matmul_schedule(shape, B1, MatmulWishes(cores=2, base=(64, 64, 32)))
+    kernel = fused_matmul_kernel(shape, schedule, B1, "relu")
+    verify_module(kernel_module(kernel))
+    a, b = operands(shape)
+    c = np.zeros((m, n), np.float16)
+    simulate_kernel(kernel, CHECKED, [a, b, c], [2])
+    np.testing.assert_array_equal(c, np.maximum(a.astype(np.float32) @ b.astype(np.float32).T, 0).astype(np.float16))
+
+
+def meaning(operation: str, x: Reals, y: Reals) -> Reals:
+    """What an operation computes, in f64."""
+    match operation:
+        case "add" | "sub" | "mul" | "div" | "max" | "min":
+            return {"add": x + y, "sub": x - y, "mul": x * y, "div": x / y}.get(
+                operation, np.maximum(x, y) if operation == "max" else np.minimum(x, y)
+            )
+        case "exp" | "ln" | "sqrt" | "rsqrt":
+            return {"exp": np.exp(x), "ln": np.log(x), "sqrt": np.sqrt(x), "rsqrt": 1 / np.sqrt(x)}[operation]
+        case "abs" | "relu":
+            return np.abs(x) if operation == "abs" else np.maximum(x, 0)
+        case "rec":
+            return 1 / x
+        case "sigmoid":
+            return 1 / (1 + np.exp(-x))
+        case _:
+            return 0.5 * x * (1 + np.tanh(0.7978845608 * (x + 0.044715 * x**3)))
+
+
+@pytest.mark.parametrize("operation", sorted(FORMULAS))
+@pytest.mark.parametrize("dtype", ["f16", "f32"])
+def test_vector(operation: str, dtype: str) -> None:
+    kind = np.float16 if dtype == "f16" else np.float32
+    total = 3001
+    x, y = (np.random.default_rng(0).random((2, total)) + 0.5).astype(kind)
+    z = np.zeros(total, kind)
+    data = [x, y, z] if inputs_of(operation) == 2 else [x, z]
+    for wishes in ({"cores": 3}, {"cores": 2, "elements": 512, "double_buffer": False}):
+        schedule = vector_schedule(operation, total, dtype, B1, wishes)
+        simulate_kernel(vector_kernel(operation, total, dtype, schedule, B1), CHECKED, data, [len(data) - 1])
+        expected = meaning(operation, x.astype(np.float64), y.astype(np.float64))
+        np.testing.assert_allclose(z.astype(np.float64), expected, rtol=5e-3 if dtype == "f16" else 1e-5)
+
+
+def test_what_does_not_fit_is_told_of() -> None:
+    shape = MatmulShape(512, 512, 512)
+    for wishes in (
+        MatmulWishes(base=(100, 64, 64)),
+        MatmulWishes(base=(512, 512, 64)),
+        MatmulWishes(base=(128, 256, 64), depth_a1=32, depth_b1=16),
+    ):
+        with pytest.raises(MscError, match="MSC1021"):
+            matmul_schedule(shape, B1, wishes)
+    schedule = matmul_schedule(shape, B1, MatmulWishes())
+    with pytest.raises(MscError, match="has no path 'ub'"):
+        fused_matmul_kernel(shape, schedule, B1, "relu", "ub")
