@@ -1,0 +1,1 @@
+"""Ascend machines: published times as cases, and instructions one by one."""
