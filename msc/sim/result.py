@@ -120,16 +120,21 @@ class SimulationResult:
         }
 
     def roofline(self) -> dict[str, float]:
-        """Position on the roofline: multiply-accumulates a byte of HBM and of L2, achieved and attainable a cycle."""
+        """Position on the roofline: multiply-accumulates a byte of HBM and of L2, achieved and attainable a cycle.
+
+        What HBM moves bounds a kernel where it moves anything; a kernel that L2 serves is bound by L2's reads alone.
+        """
         if not self.macs:
             return {}
-        traffic = max(self.hbm_bytes, 1.0)
-        peak = self.target.peak_macs * self.target.cores.cube
+        shared = self.target.shared
+        bounds = [self.target.peak_macs * self.target.cores.cube]
+        bounds += [self.macs / self.l2_bytes * shared.l2_read] if self.l2_bytes else []
+        bounds += [self.macs / self.hbm_bytes * shared.hbm] if self.hbm_bytes else []
         return {
-            "macs_per_hbm_byte": self.macs / traffic,
-            "macs_per_l2_byte": self.macs / max(self.l2_bytes, 1.0),
+            "macs_per_hbm_byte": self.macs / self.hbm_bytes if self.hbm_bytes else 0.0,
+            "macs_per_l2_byte": self.macs / self.l2_bytes if self.l2_bytes else 0.0,
             "achieved_macs_per_cycle": self.macs / self.cycles,
-            "attainable_macs_per_cycle": min(peak, self.macs / traffic * self.target.shared.hbm),
+            "attainable_macs_per_cycle": min(bounds),
         }
 
 

@@ -25,11 +25,16 @@ _FLAG_NAMES = {"set_flag": "SET_FLAG", "wait_flag": "WAIT_FLAG", "pipe_barrier":
 def trace_json(result: SimulationResult) -> dict[str, object]:
     """The trace: a process for each pipe, a thread for each core, arrows from a flag's setting to its waiting."""
     events: list[dict[str, object]] = list(_metadata())
-    pending: dict[tuple[int, int, int, int], list[int]] = {}
-    for number, event in enumerate(sorted(result.events, key=lambda e: (e.start, e.core, e.pipe))):
+    counts: dict[tuple[str, int, int, int, int], int] = {}
+    flows: dict[tuple[int, int, int, int, int], int] = {}
+    for event in sorted(result.events, key=lambda e: (e.start, e.core, e.pipe)):
         events.append(_slice(result, event))
         if event.name in ("set_flag", "wait_flag"):
-            events.append(_arrow(result, event, number, pending))
+            turn = counts[event.name, event.core, *event.flag] = (
+                counts.get((event.name, event.core, *event.flag), 0) + 1
+            )
+            flow = flows.setdefault((event.core, *event.flag, turn), len(flows))
+            events.append(_arrow(result, event, flow))
     return {"displayTimeUnit": "ns", "traceEvents": events}
 
 
@@ -62,16 +67,9 @@ def _detail(event: Event) -> str:
     return f"PIPE:{Pipe(source).name}, TRIGGER PIPE:{Pipe(target).name}, FLAG ID:{number}"
 
 
-def _arrow(
-    result: SimulationResult, event: Event, number: int, pending: dict[tuple[int, int, int, int], list[int]]
-) -> dict[str, object]:
-    """The start of a flow at a setting, its end at the waiting that it is for."""
-    key = (event.core, *event.flag)
+def _arrow(result: SimulationResult, event: Event, flow: int) -> dict[str, object]:
+    """The start of a flow at a flag's setting, its end at the waiting: the n-th one to the n-th."""
     setting = event.name == "set_flag"
-    if setting:
-        pending.setdefault(key, []).append(number)
-    waiting = pending.get(key) or [number]
-    flow = number if setting else waiting.pop(0)
     pid = _PROCESSES[Pipe(event.pipe)][0]
     start = result.target.microseconds(event.start if setting else event.end)
     arrow: dict[str, object] = {

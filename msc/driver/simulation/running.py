@@ -117,7 +117,7 @@ def report(name: str, result: SimulationResult) -> str:
         roof = result.roofline()
         lines.append(f"  cube utilisation {100 * result.cube_utilisation:.1f} %")
         lines.append(
-            f"  roofline: {roof['macs_per_hbm_byte']:.1f} MAC a byte of HBM, "
+            f"  roofline: {roof['macs_per_l2_byte']:.1f} MAC a byte of L2, {roof['macs_per_hbm_byte']:.1f} of HBM, "
             f"{roof['achieved_macs_per_cycle']:.0f} of {roof['attainable_macs_per_cycle']:.0f} MAC a cycle"
         )
     for path, count in sorted(result.path_bytes().items()):
