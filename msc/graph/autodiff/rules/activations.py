@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from msc.dialects.ms.activations import ClipOp, LogSoftmaxOp, SoftmaxOp
+from msc.dialects.ms.activations import ClipOp, LogSoftmaxOp, Relu6Op, SoftmaxOp
 from msc.dialects.ms.arithmetic import MulOp, SubOp
-from msc.dialects.ms.comparison import GreaterEqualOp, LessEqualOp, LogicalAndOp
+from msc.dialects.ms.comparison import GreaterEqualOp, GreaterOp, LessEqualOp, LessOp, LogicalAndOp
 from msc.dialects.ms.elementwise import SelectOp
 from msc.dialects.ms.reductions import ReduceSumOp
 from msc.dialects.ms.unary import ExpOp
@@ -40,3 +40,10 @@ def _clip(op: ClipOp, emit: GradientEmitter, g: SSAValue) -> Contributions:
             held = emit(comparison, op.operands[0], value)
             inside = held if inside is None else emit(LogicalAndOp, inside, held)
     return [g if inside is None else emit(SelectOp, inside, g, emit.scalar(0.0, emit.dtype(g)))]
+
+
+@gradient(Relu6Op)
+def _relu6(op: Relu6Op, emit: GradientEmitter, g: SSAValue) -> Contributions:
+    """Passes between the limits, not on them."""
+    inside = emit(LogicalAndOp, emit(GreaterOp, op.operands[0], 0.0), emit(LessOp, op.operands[0], 6.0))
+    return [emit(SelectOp, inside, g, emit.scalar(0.0, emit.dtype(g)))]
