@@ -1,6 +1,6 @@
 """Gradients beside PyTorch's, at kinks and ties too."""
 
-# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 
