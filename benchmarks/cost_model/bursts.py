@@ -24,7 +24,7 @@ from msc.driver.reports.kernel_records import aligned, c_names
 from msc.driver.tuner.variants import variants_module
 from msc.ir.typed import memref_type
 from msc.lowering.cpu.kernel_signature import KernelSignature
-from msc.poly.plan import Plan
+from msc.poly.schedule_tree.nodes import Tree
 from msc.runtime.build import BuildOptions, build
 from msc.runtime.machine import rate_at_clock
 from msc.runtime.toolchain import find_toolchain
@@ -58,10 +58,10 @@ def _alone_on(cpu: int) -> Generator[None]:
         os.sched_setaffinity(0, before)
 
 
-def times(kernel: KernelOp, plans: Sequence[Plan], cpu: int) -> Times:
-    """Of a kernel with each plan on one processor. Raises MscError where one of them cannot be built."""
+def times(kernel: KernelOp, schedules: Sequence[Tree], cpu: int) -> Times:
+    """Of a kernel with each schedule on one processor. Raises MscError where one of them cannot be built."""
     with temporary_folder("bursts") as folder:
-        names, signatures = _built(kernel, plans, folder)
+        names, signatures = _built(kernel, schedules, folder)
         library, timer = ctypes.CDLL(str(folder / "variants.so")), _timer(folder)
         memory, _arrays = _memory(signatures)
         with _alone_on(cpu), rate_at_clock() as rate:
@@ -87,9 +87,10 @@ def _least(
     return Times(clock / (2 * machine_named("native").lanes(4)) * 1e-9, tuple(float(t) * 1e6 for t in least))
 
 
-def _built(kernel: KernelOp, plans: Sequence[Plan], folder: Path) -> tuple[list[str], list[KernelSignature]]:
+def _built(kernel: KernelOp, schedules: Sequence[Tree], folder: Path) -> tuple[list[str], list[KernelSignature]]:
     options = CompileOptions(export_kernels=True, name="variants")
-    model = Model("variants", variants_module(kernel, plans), options.backend.table["gk"], folder, {}, new_context())
+    table = options.backend.table
+    model = Model("variants", variants_module(kernel, schedules), table["gk"], folder, {}, new_context())
     compilation = compile_read(model, options)
     program = generate_c(compilation)
     build(program, {}, "so", folder / "variants.so", BuildOptions())

@@ -23,9 +23,10 @@ from msc.driver.options import CompileOptions
 from msc.driver.passes.ir_dump import format_module
 from msc.driver.tuner.variants import variants_module
 from msc.poly.dependences import dependences
-from msc.poly.plan import Plan, to_lines
+from msc.poly.schedule_tree.nodes import Tree
+from msc.poly.schedule_tree.text import to_lines
 from msc.schedule.neighbours import Neighbourhood
-from msc.schedule.schedule_kernels import ScheduleKernels, plan_of
+from msc.schedule.schedule_kernels import ScheduleKernels, schedule_of
 from msc.support.diagnostics import MscError
 from msc.targets.catalogue import machine_named
 from msc.targets.detection import detect_cpu_model
@@ -76,32 +77,32 @@ def _kernels(model: Model) -> Iterator[KernelOp]:
 
 def _measured(name: str, text: str, kernel: KernelOp, cpu: int) -> Entry | None:
     """The kernel's entry; None where calls are too short or too long."""
-    model, own = kernel_model(kernel), plan_of(kernel)
+    model, own = kernel_model(kernel), schedule_of(kernel)
     generator = random.Random(text)
     around = Neighbourhood(model, dependences(model), machine_named("native"), 1)
     near = list(islice(around.of(own), PREDICTED_BEST))
     drawn = islice(_drawn(around, own, generator), SCHEDULES - 1 - len(near))
-    plans = list({tuple(to_lines(plan)): plan for plan in chain((own,), near, drawn)}.values())
-    found = times(kernel, plans, cpu)
+    schedules = list({tuple(to_lines(schedule)): schedule for schedule in chain((own,), near, drawn)}.values())
+    found = times(kernel, schedules, cpu)
     if not LEAST_US <= found.us[0] <= MOST_US:
         return None
-    runs = (Measured(tuple(to_lines(p)), round(t, 3)) for p, t in zip(plans, found.us, strict=True))
+    runs = (Measured(tuple(to_lines(p)), round(t, 3)) for p, t in zip(schedules, found.us, strict=True))
     return Entry(name, kernel.label.data, text, round(found.ghz, 3), tuple(runs))
 
 
-def _drawn(around: Neighbourhood, own: Plan, generator: random.Random) -> Iterator[Plan]:
-    """Random walks of one to three steps from a plan, without end as long as there are neighbours."""
+def _drawn(around: Neighbourhood, own: Tree, generator: random.Random) -> Iterator[Tree]:
+    """Random walks of one to three steps from a schedule, without end as long as there are neighbours."""
     for _ in range(10 * SCHEDULES):
-        plan: Plan | None = own
+        schedule: Tree | None = own
         for _ in range(generator.randint(1, 3)):
-            plan = around.drawn(plan, generator) if plan is not None else None
-        if plan is not None:
-            yield plan
+            schedule = around.drawn(schedule, generator) if schedule is not None else None
+        if schedule is not None:
+            yield schedule
 
 
 def kernel_text(kernel: KernelOp) -> str:
     """A module whose @main runs the kernel, without a schedule."""
-    module = variants_module(kernel, [plan_of(kernel)])
+    module = variants_module(kernel, [schedule_of(kernel)])
     for op in module.walk():
         if isinstance(op, KernelOp):
             for name in (GK_SCHEDULE, GK_SCHEDULE_REASONS, GK_REASONS, GK_PATTERN):

@@ -1,7 +1,7 @@
 """The corpus: kernels as text, schedules as text, and the measured time of each schedule, on one machine.
 
 A file has one JSON object a line: first the machine, then a kernel a line. A kernel is a module of the `gk` stage whose
-@main runs it once; a schedule is the lines of its plan. Times are microseconds of one call on one thread, on inputs
+@main runs it once; a schedule is the lines of its tree. Times are microseconds of one call on one thread, on inputs
 that the call before left in the caches: the least of many calls that took turns with the other schedules.
 """
 

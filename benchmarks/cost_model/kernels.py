@@ -15,7 +15,8 @@ from msc.dialects.gk import KernelOp
 from msc.driver.passes.registry import new_context
 from msc.ir.reading import parse_module
 from msc.poly.model import KernelModel
-from msc.poly.plan import Plan, from_lines
+from msc.poly.schedule_tree.nodes import Tree
+from msc.poly.schedule_tree.text import from_lines
 from msc.support.hashing import digest
 from msc.targets.machine import Machine
 
@@ -29,7 +30,7 @@ class Subject:
 
     entry: Entry
     model: KernelModel
-    plans: tuple[Plan, ...]
+    schedules: tuple[Tree, ...]
     machine: Machine
 
     @cached_property
@@ -45,14 +46,14 @@ class Subject:
 
     @cached_property
     def moved(self) -> tuple[tuple[Moved, ...], ...]:
-        """The traffic of each plan, which no fitted figure changes."""
+        """The traffic of each schedule, which no fitted figure changes."""
         cost = KernelCost(self.model, self.machine)
-        return tuple(cost.moved(plan) for plan in self.plans)
+        return tuple(cost.moved(tree) for tree in self.schedules)
 
     def cycles(self, machine: Machine) -> list[float]:
         """As predicted with the figures of a machine whose caches are those of `self.machine`."""
         cost = KernelCost(self.model, machine)
-        return [cost.prediction(p, 1, m).cycles for p, m in zip(self.plans, self.moved, strict=True)]
+        return [cost.prediction(tree, 1, m).cycles for tree, m in zip(self.schedules, self.moved, strict=True)]
 
     def errors(self, machine: Machine) -> list[float]:
         """Logarithms of predicted over measured time, schedule by schedule."""
@@ -67,8 +68,8 @@ def subjects(corpus: Corpus, machine: Machine) -> Iterator[Subject]:
     for entry in corpus.entries:
         module = parse_module(context, entry.kernel, entry.label)
         kernel = next(op for op in module.walk() if isinstance(op, KernelOp))
-        plans = tuple(from_lines(run.schedule) for run in entry.runs)
-        yield Subject(entry, kernel_model(kernel), plans, machine)
+        schedules = tuple(from_lines(run.schedule) for run in entry.runs)
+        yield Subject(entry, kernel_model(kernel), schedules, machine)
 
 
 def regret(predicted: Sequence[float], measured: Sequence[float]) -> float:

@@ -78,7 +78,7 @@ class CpuBackend(CBackend):
         found = machine_named(machine)
         if machine != NATIVE and not is_file(machine):
             return None
-        from msc.schedule.tuned_plans import target_text
+        from msc.schedule.tuned_schedules import target_text
 
         return target_text(found)
 

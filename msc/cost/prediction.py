@@ -1,4 +1,4 @@
-"""How many cycles a kernel will take with a plan: one model of cost for decisions and reports.
+"""How many cycles a kernel will take with a schedule: one model of cost for decisions and reports.
 
 By it loops of a reduction are ordered, vectors along two loops compared, and loops shared among threads. `msc tune`
 tries first what it predicts to be fastest, and `msc explain` shows it beside measured times. Register tiles have a
@@ -8,18 +8,20 @@ writes has to come from where all of it fits. Nothing is measured.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, prod
 
 from msc.cost.access import lanes_of, pieces
-from msc.cost.instructions import StatementCost, Tile
-from msc.cost.plan_nest import nests_of
+from msc.cost.instructions import StatementCost
+from msc.cost.statement_loops import StatementLoops, shared_sizes, statement_loops, tile_of
 from msc.cost.traffic import Moved, Traffic
+from msc.cost.tree_nest import nests_of
 from msc.dialects.element_types import BYTES
 from msc.poly.model import KernelModel
-from msc.poly.plan import Group, Member, Plan
+from msc.poly.schedule_tree.nodes import Loop, Tree
+from msc.poly.schedule_tree.nodes import loops as loops_of
 from msc.targets.machine import Machine
 
 
@@ -47,7 +49,7 @@ class Prediction:
 
 
 class KernelCost:
-    """What a call of one kernel costs on a machine, for any plan.
+    """What a call of one kernel costs on a machine, for any schedule.
 
     `fresh` are the arrays of which a loop around gives it another part in each iteration.
     """
@@ -57,17 +59,17 @@ class KernelCost:
         self.statements = tuple(StatementCost(model, s, self.lanes, target) for s in model.statements)
         self._traffic = Traffic(model, target)
 
-    def moved(self, plan: Plan) -> tuple[Moved, ...]:
+    def moved(self, tree: Tree) -> tuple[Moved, ...]:
         """What comes from the level behind each cache in one call, on one core."""
-        return self._traffic.of(nests_of(plan))
+        return self._traffic.of(nests_of(tree))
 
-    def prediction(self, plan: Plan, threads: int, moved: Sequence[Moved] | None = None) -> Prediction:
+    def prediction(self, tree: Tree, threads: int, moved: Sequence[Moved] | None = None) -> Prediction:
         """The cycles of one call; `threads` of 0 are all cores. `moved` is what `moved` says, if that is known."""
-        share, points, stored = _share(plan, threads or self.target.cores), plan.points, self._stored(plan)
-        inside = sum(self._group(group, points, plan.band, stored) for group in plan.groups)
-        before = sum(self._group(group, (), (), stored) for group in plan.first)
-        instructions = self.target.synchronisation.call + before + inside * share
-        return Prediction(instructions, tuple(self._levels(moved or self.moved(plan), share)), self.target.code.exposed)
+        loops = statement_loops(tree)
+        stored, shared = self._stored(tree, loops), _shared(tree, threads or self.target.cores)
+        cycles = sum(self._statement(tree, each, loops, stored) * shared.part(each) for each in loops.values())
+        levels = tuple(self._levels(moved or self.moved(tree), shared.share))
+        return Prediction(self.target.synchronisation.call + cycles, levels, self.target.code.exposed)
 
     def _levels(self, moved: Sequence[Moved], share: float) -> Iterator[tuple[str, float]]:
         """Cycles that each level behind the first cache needs for what comes from it."""
@@ -76,29 +78,36 @@ class KernelCost:
             waited = found.jumping * level.latency / self.target.ports.misses
             yield level.name, (streamed + waited) * share
 
-    def _group(self, group: Group, points: Sequence[Member], band: Sequence[Member], stored: frozenset[int]) -> float:
-        plain = not any(self.model.statements[n].reduced for n in group.statements)
-        tiles = (_tile(n, group, points, band if plain else ()) for n in group.statements)
-        return sum(self.statements[n].cycles(t, stored) for n, t in zip(group.statements, tiles, strict=True))
+    def _statement(
+        self, tree: Tree, each: StatementLoops, loops: Mapping[int, StatementLoops], stored: frozenset[int]
+    ) -> float:
+        """A statement beside which none is reduced pays for each of its loops that runs an element at a time."""
+        beside = (n for n, other in loops.items() if other.around == each.around)
+        plain = not any(self.model.statements[n].reduced for n in beside)
+        tile = tile_of(tree, each, self.model.statements[each.statement].reduced, plain)
+        return self.statements[each.statement].cycles(tile, stored)
 
-    def _stored(self, plan: Plan) -> frozenset[int]:
-        """Internal arrays that pass from one group to another and that registers do not hold."""
+    def _stored(self, tree: Tree, loops: Mapping[int, StatementLoops]) -> frozenset[int]:
+        """Internal arrays that pass from one node to another and that registers do not hold."""
         internal = (k for k, array in enumerate(self.model.arrays) if array.kind == "internal")
-        return frozenset(k for k in internal if self._registers(k, plan) > self.target.vector_registers)
+        return frozenset(k for k in internal if self._registers(k, tree, loops) > self.target.vector_registers)
 
-    def _registers(self, array: int, plan: Plan) -> int:
-        """Vectors of an array that wait for another group."""
-        groups = [g for g in plan.groups if any(array in self._touched[n] for n in g.statements)]
-        writers = [(g, n) for g in groups for n in g.statements if self.model.statements[n].target == array]
-        return max((self._waiting(n, g, plan) for g, n in writers), default=0) if len(groups) > 1 else 0
+    def _registers(self, array: int, tree: Tree, loops: Mapping[int, StatementLoops]) -> int:
+        """Vectors of an array that wait for another node."""
+        touching = [each for n, each in loops.items() if array in self._touched[n]]
+        if len({tuple(map(id, each.around)) for each in touching}) <= 1:
+            return 0
+        sizes = shared_sizes(tree, touching)
+        writers = [each for each in touching if self.model.statements[each.statement].target == array]
+        return max((self._waiting(each, sizes, tree) for each in writers), default=0)
 
-    def _waiting(self, number: int, group: Group, plan: Plan) -> int:
-        """Vectors that all iterations of a group write through one statement."""
-        statement = self.model.statements[number]
-        tiles = {m.dims[number]: m for m in plan.band if number in m.dims}
-        sizes = {d: tiles[d].tile if d in tiles else statement.extents[d] for d in self._written[number]}
-        lanes = {m.dims[number] for m in (*plan.band, *group.inner) if m.vector and number in m.dims}
-        return prod(pieces(size, self.lanes) if d in lanes else size for d, size in sizes.items())
+    def _waiting(self, loops: StatementLoops, sizes: Mapping[str, int], tree: Tree) -> int:
+        """Vectors that a statement writes in one run of a block, which has `sizes` iterations of some axes."""
+        number, statement = loops.statement, self.model.statements[loops.statement]
+        left = {axis.dims[number]: sizes.get(axis.name, axis.extent) for axis in tree.axes if number in axis.dims}
+        lanes = {tree.axis(loop.axis).dims[number] for loop in loops.around if loop.mark == "vector"}
+        counts = {d: left.get(d, statement.extents[d]) for d in self._written[number]}
+        return prod(pieces(size, self.lanes) if d in lanes else size for d, size in counts.items())
 
     @cached_property
     def _touched(self) -> list[set[int]]:
@@ -109,9 +118,9 @@ class KernelCost:
         return [s.write.used_dims() for s in self.model.statements]
 
 
-def predict(model: KernelModel, plan: Plan, target: Machine, threads: int) -> Prediction:
+def predict(model: KernelModel, tree: Tree, target: Machine, threads: int) -> Prediction:
     """The cycles of one call of a kernel; `threads` of 0 are all cores."""
-    return KernelCost(model, target).prediction(plan, threads)
+    return KernelCost(model, target).prediction(tree, threads)
 
 
 def traffic(model: KernelModel) -> int:
@@ -119,27 +128,21 @@ def traffic(model: KernelModel) -> int:
     return sum(prod(a.shape) * BYTES[a.dtype] for a in model.arrays if a.kind != "internal")
 
 
-def _share(plan: Plan, threads: int) -> float:
-    """The part of the iterations that the busiest thread runs."""
-    shared = next((m for m in plan.band if m.parallel), None)
-    if shared is None:
-        return 1.0
-    trips = ceil(shared.extent / shared.tile)
-    return ceil(trips / threads) / trips
+@dataclass(frozen=True)
+class _Shared:
+    """The loop that threads share, and the part of its iterations that the busiest of them runs."""
+
+    loop: Loop | None
+    share: float
+
+    def part(self, loops: StatementLoops) -> float:
+        """Of what a statement does, for the busiest thread."""
+        return self.share if any(loop is self.loop for loop in loops.around) else 1.0
 
 
-def _tile(number: int, group: Group, points: Iterable[Member], band: Sequence[Member]) -> Tile:
-    """How a plan cuts a statement: by the point loops of the band, or by a vector loop of the group's own."""
-    cut = [m for m in points if number in m.dims]
-    below = [m for m in group.inner if number in m.dims]
-    rows = tuple((m.dims[number], m.tile) for m in cut if not m.vector)
-    inner = tuple(m.dims[number] for m in below)
-    single = (m for m in ((*band, *below) if band else ()) if number in m.dims and m.tile == 1 and not m.vector)
-    loops = tuple(m.dims[number] for m in single)
-    for member, width in (*((m, m.tile) for m in cut), *((m, m.extent) for m in below)):
-        if member.vector:
-            named = (m.dims[number] for m in (*cut, *below) if m.name == member.along)
-            across = next(named, rows[-1][0] if rows else None)
-            rest = member.rest if across is not None else 0
-            return Tile(rows, member.dims[number], width, inner, rest, across, loops)
-    return Tile(rows, None, 1, inner, loops=loops)
+def _shared(tree: Tree, threads: int) -> _Shared:
+    loop = next((loop for loop in loops_of(tree) if loop.mark == "parallel"), None)
+    if loop is None:
+        return _Shared(None, 1.0)
+    trips = ceil(tree.axis(loop.axis).extent / (loop.tile or 1))
+    return _Shared(loop, ceil(trips / threads) / trips)

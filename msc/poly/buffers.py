@@ -11,7 +11,7 @@ output that is computed from it: that takes no more of the cache, and the output
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -62,17 +62,19 @@ class ArrayAccess:
     vector: int | None
 
 
-def body_accesses(model: KernelModel, body: Body, outside: Mapping[int, range]) -> list[ArrayAccess]:
-    """Every access to an internal array in a Body, in program order; `outside` are sizes, counts and loops around."""
+def body_accesses(
+    model: KernelModel, body: Body, outside: Mapping[int, range], arrays: Collection[int]
+) -> list[ArrayAccess]:
+    """Every access to some arrays in a Body, in program order; `outside` are sizes, counts and loops around."""
     accesses: list[ArrayAccess] = []
     for instance, leaf, inner, vector in _instances(body.inside, len(outside), outside, None, [0]):
         statement = model.statements[instance.statement]
         for read in reads(statement.body):
-            if model.arrays[read.operand].kind == "internal":
+            if read.operand in arrays:
                 accesses.append(
                     ArrayAccess(read.operand, compose(read.index, instance.index), False, False, leaf, inner, vector)
                 )
-        if model.arrays[statement.target].kind == "internal":
+        if statement.target in arrays:
             index = compose(statement.write, instance.index)
             accesses.append(
                 ArrayAccess(statement.target, index, True, statement.combine is not None, leaf, inner, vector)

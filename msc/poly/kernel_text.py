@@ -16,11 +16,11 @@ _LENGTH = 200
 
 def kernel_lines(model: KernelModel) -> list[str]:
     """A line for each statement: its dimensions with their extents, and what it computes."""
-    names = _array_names(model.arrays)
+    names = array_names(model.arrays)
     return [_line(number, statement, names) for number, statement in enumerate(model.statements)]
 
 
-def _array_names(arrays: Sequence[Array]) -> list[str]:
+def array_names(arrays: Sequence[Array]) -> list[str]:
     """`in0`, `out0`, `t0`: numbered by kind."""
     prefixes = {"input": "in", "output": "out", "internal": "t"}
     before = [[a.kind for a in arrays[:k]].count(array.kind) for k, array in enumerate(arrays)]

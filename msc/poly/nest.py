@@ -13,7 +13,7 @@ from typing import TypeAlias
 import islpy as isl
 from xdsl.ir.affine import AffineConstantExpr, AffineExpr
 
-from msc.poly.tree import BODY_MARK
+from msc.poly.schedule_tree.to_isl import PLACES_MARK
 
 _FOR: int = getattr(isl.ast_node_type, "for_")  # noqa: B009 - islpy's stub leaves this one out
 _QUOTIENTS: frozenset[object] = frozenset(
@@ -35,8 +35,9 @@ class Loop:
 
 @dataclass(frozen=True)
 class Body:
-    """Where the buffers live that are local to one iteration of the loops around."""
+    """Where the arrays live that are placed at block `block` of the tree (`all_blocks`)."""
 
+    block: int
     inside: tuple[Nest, ...]
 
 
@@ -74,8 +75,8 @@ def _nests(node: isl.AstNode, variables: dict[str, AffineExpr], depth: int, mark
     if kind == isl.ast_node_type.mark:
         name = node.mark_get_id().get_name()
         inner = node.mark_get_node()
-        if name == BODY_MARK:
-            return (Body(_nests(inner, variables, depth, None)),)
+        if name.startswith(PLACES_MARK):
+            return (Body(int(name.partition(":")[2]), _nests(inner, variables, depth, None)),)
         return _nests(inner, variables, depth, name)
     if kind == _FOR:
         return _loop(node, variables, depth, mark or "sequential:i")

@@ -11,12 +11,12 @@ import islpy as isl
 from msc.poly.dependences import domain, isl_expr, tuple_of
 from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.outer_band import loop_row
-from msc.poly.plan import Plan
 from msc.poly.scalar import reads
-from msc.poly.tree import reversed_pairs
+from msc.poly.schedule_tree.nodes import Tree, below, loops
+from msc.poly.schedule_tree.proof import reversed_pairs
 
 
-def may_overwrite(model: KernelModel, plan: Plan, schedule: isl.Schedule, source: int, target: int) -> bool:
+def may_overwrite(model: KernelModel, tree: Tree, schedule: isl.Schedule, source: int, target: int) -> bool:
     """Whether array `target` may lie on array `source` under this schedule.
 
     Vectors and unrolled tiles run statements side by side, so a read and the write of its element must be in the same
@@ -34,22 +34,22 @@ def may_overwrite(model: KernelModel, plan: Plan, schedule: isl.Schedule, source
         return True
     touching = {i for i, s in enumerate(model.statements) if s.target == target or source in _read_arrays(s)}
     ranks = {i: len(s.extents) for i, s in enumerate(model.statements)}
-    loops = [m.dims for m in plan.band] + [m.dims for g in plan.groups for m in g.inner if len(g.statements) > 1]
+    shared = dict.fromkeys(loop.axis for loop in loops(tree) if touching <= below(loop))
     same = pairs
-    for dims in loops:
+    for dims in (tree.axis(name).dims for name in shared):
         if touching <= set(dims):
             same = same.eq_at_multi_union_pw_aff(isl.MultiUnionPwAff(loop_row(dims, ranks)))
     return pairs.subtract(same).is_empty() and reversed_pairs(schedule, pairs).is_empty()
 
 
-def aliased_outputs(model: KernelModel, plan: Plan, schedule: isl.Schedule, arrays: Collection[int]) -> dict[int, int]:
+def aliased_outputs(model: KernelModel, tree: Tree, schedule: isl.Schedule, arrays: Collection[int]) -> dict[int, int]:
     """Those of some internal arrays that may lie in an output until it is written, to that output."""
     found: dict[int, int] = {}
     for output in [a for a, array in enumerate(model.arrays) if array.kind == "output"]:
         held = [output]
         for array in _sources(model, output):
             wanted = array in arrays and array not in found
-            if wanted and all(may_overwrite(model, plan, schedule, array, later) for later in held):
+            if wanted and all(may_overwrite(model, tree, schedule, array, later) for later in held):
                 found[array] = output
                 held.append(array)
     return found

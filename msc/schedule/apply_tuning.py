@@ -16,7 +16,7 @@ from msc.analysis.target import target_of
 from msc.dialects import gk
 from msc.dialects.gk.attributes import GK_SCHEDULE, GK_SCHEDULE_REASONS
 from msc.ir.contracts import Contract
-from msc.schedule.tuned_plans import TunedPlan, TuningFile, kernel_key, read_tuning, target_text
+from msc.schedule.tuned_schedules import TunedSchedule, TuningFile, kernel_key, read_tuning, target_text
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.wording import counted
 from msc.targets.machine import Machine
@@ -26,7 +26,7 @@ _ADVICE = "tune again, or delete the entry"
 
 @dataclass(frozen=True)
 class ApplyTuning(ModulePass):
-    """Give kernels the plans of a tuning file, which are for the target of the module.
+    """Give kernels the schedules of a tuning file, which are for the target of the module.
 
     Takes `gk.kernel`s of static shapes. Gives those that the file names an attribute `gk.schedule`, which
     `schedule-kernels` proves legal and keeps. Refuses entries of other targets, thread counts and versions (MSC0410)
@@ -47,11 +47,11 @@ class ApplyTuning(ModulePass):
         entries = {entry.key: entry for entry in tuning.entries}
         for key, kernel in keyed:
             if key in entries:
-                kernel.attributes[GK_SCHEDULE] = ArrayAttr([StringAttr(line) for line in entries[key].plan])
+                kernel.attributes[GK_SCHEDULE] = gk.ScheduleAttr(entries[key].tree)
                 kernel.attributes[GK_SCHEDULE_REASONS] = ArrayAttr([StringAttr(_reason(entries[key]))])
 
 
-def _reason(entry: TunedPlan) -> str:
+def _reason(entry: TunedSchedule) -> str:
     return f"found by msc tune: {entry.before_us:.2f} us became {entry.after_us:.2f} us"
 
 
@@ -69,13 +69,13 @@ def _foreign(tuning: TuningFile, target: Machine, threads: int) -> Iterator[Diag
             yield Diagnostic("MSC0410", message, help=_ADVICE)
 
 
-def _stale(entries: Iterable[TunedPlan], keys: set[str]) -> Iterator[Diagnostic]:
+def _stale(entries: Iterable[TunedSchedule], keys: set[str]) -> Iterator[Diagnostic]:
     for entry in entries:
         if entry.key not in keys:
             yield Diagnostic("MSC0409", f"{_name(entry)} is of no kernel of this model", help=_ADVICE)
 
 
-def _name(entry: TunedPlan) -> str:
+def _name(entry: TunedSchedule) -> str:
     return f"tuning entry '{entry.label[:60]}' ({entry.key[:12]})"
 
 

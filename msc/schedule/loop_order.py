@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from msc.cost.prediction import KernelCost
 from msc.poly.plan import Group, Plan
+from msc.schedule.plan_tree import tree_of
 
 FASTER = 0.98
 """The part of a plan's predicted time that another order must come to, to be taken."""
@@ -40,4 +41,4 @@ def _turns(cost: KernelCost, group: Group) -> Iterator[Group]:
 
 
 def _cycles(cost: KernelCost, plan: Plan) -> float:
-    return cost.prediction(plan, 1).cycles
+    return cost.prediction(tree_of(cost.model, plan), 1).cycles

@@ -1,29 +1,40 @@
-"""The plans next to a plan, in which `msc tune` looks for a faster one: one decision is another, all else is the same.
+"""The schedules next to a schedule, in which `msc tune` looks for a faster one: one decision is another.
 
-Other register tiles, another order of the shared loops or of a group's own, vectors along another loop, threads on
-another loop or none. The list is the same for the same kernel; isl decides which of its plans are legal.
+Other register tiles, another order of the shared loops or of a node's own, vectors along another loop, threads on
+another loop or none. The list is the same for the same kernel; isl decides which of its schedules are legal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from math import ceil
 from random import Random
 
 from msc.cost.access import block_size, lanes_of, pieces, vectorisable
 from msc.cost.prediction import KernelCost
 from msc.poly.dependences import Dependences
 from msc.poly.model import KernelModel
-from msc.poly.plan import Group, Member, Plan, to_lines
-from msc.poly.plan_fit import check_fit
-from msc.schedule.schedule_kernels import is_legal
+from msc.poly.schedule_tree.moves import (
+    interchange,
+    join,
+    mark,
+    only_loop,
+    parallelise,
+    uncut,
+    without_places,
+)
+from msc.poly.schedule_tree.nodes import Axis, Loop, ScheduleError, Tree, walk
+from msc.poly.schedule_tree.text import to_lines
+from msc.schedule.outline import Outline, outline, own_statements
+from msc.schedule.register_tiles import tiled, vectors_innermost, with_tail_along, without_marks
+from msc.schedule.schedule_kernels import illegal
+from msc.schedule.storage import stored
 from msc.targets.machine import Machine
 
 _DRAWS = 8
-"""How many plans are drawn until one is legal."""
+"""How many schedules are drawn until one is legal."""
 
 _MAX_VECTORS = 8
 """Vectors in a row of a tile: wider ones only grow the code."""
@@ -31,51 +42,54 @@ _MAX_VECTORS = 8
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    """What is fixed while a kernel's plans are searched."""
+    """What is fixed while a kernel's schedules are searched."""
 
     model: KernelModel
     deps: Dependences
     target: Machine
     threads: int
 
-    def of(self, plan: Plan) -> Iterator[Plan]:
-        """The legal plans next to `plan`, each once, without itself: those first that are predicted to be fastest."""
-        return self._legal(plan, (candidate for move in self._moves() for candidate in move(plan)))
+    def of(self, tree: Tree) -> Iterator[Tree]:
+        """The legal schedules next to one, each once, without itself: those first that are predicted to be fastest."""
+        return self._legal(tree, (candidate for move in self._moves() for candidate in self._made(move, tree)))
 
-    def of_each_kind(self, plan: Plan, count: int) -> Iterator[Plan]:
+    def of_each_kind(self, tree: Tree, count: int) -> Iterator[Tree]:
         """As `of`, but of each kind of decision only the first `count`."""
-        first = (p for move in self._moves() for p in islice(self._legal(plan, move(plan)), count))
-        return self._legal(plan, first)
+        first = (p for move in self._moves() for p in islice(self._legal(tree, self._made(move, tree)), count))
+        return self._legal(tree, first)
 
-    def drawn(self, plan: Plan, generator: Random) -> Plan | None:
-        """A legal plan next to `plan`, drawn: first the kind of decision, then which; None if none is found soon."""
-        moves = [list(move(plan)) for move in self._moves()]
+    def drawn(self, tree: Tree, generator: Random) -> Tree | None:
+        """A legal schedule next to one, drawn: first the kind of decision, then which; None if none is found soon."""
+        moves = [list(self._made(move, tree)) for move in self._moves()]
         kinds = [found for found in moves if found]
         drawn = (generator.choice(generator.choice(kinds)) for _ in range(_DRAWS if kinds else 0))
-        return next(filter(self._is_legal, drawn), None)
+        found = next(filter(self._runs, drawn), None)
+        return None if found is None else stored(self.model, self.deps, found, self.target)
 
-    def _legal(self, plan: Plan, candidates: Iterator[Plan]) -> Iterator[Plan]:
-        known = {tuple(to_lines(plan)): plan}
+    def _made(self, move: Callable[[Outline], Iterator[Tree]], tree: Tree) -> Iterator[Tree]:
+        """What a kind of decision makes of the loops of a tree."""
+        return move(outline(uncut(without_places(tree))))
+
+    def _legal(self, tree: Tree, candidates: Iterator[Tree]) -> Iterator[Tree]:
+        known = {tuple(to_lines(without_places(tree))): tree}
         for candidate in candidates:
-            known.setdefault(tuple(to_lines(candidate)), candidate)
+            known.setdefault(tuple(to_lines(without_places(candidate))), candidate)
         others = list(known.values())[1:]
-        return filter(self._is_legal, sorted(others, key=self._predicted))
+        for other in sorted(others, key=self._predicted):
+            if self._runs(other):
+                yield stored(self.model, self.deps, other, self.target)
 
-    def _predicted(self, plan: Plan) -> float:
-        return self._cost.prediction(plan, self.threads).cycles
+    def _predicted(self, tree: Tree) -> float:
+        return self._cost.prediction(tree, self.threads).cycles
 
     @cached_property
     def _cost(self) -> KernelCost:
         return KernelCost(self.model, self.target)
 
-    def _is_legal(self, plan: Plan) -> bool:
-        try:
-            check_fit(self.model, plan)
-            return is_legal(self.model, self.deps, plan)
-        except ValueError:
-            return False
+    def _runs(self, tree: Tree) -> bool:
+        return illegal(self.model, self.deps, tree) is None
 
-    def _moves(self) -> tuple[Callable[[Plan], Iterator[Plan]], ...]:
+    def _moves(self) -> tuple[Callable[[Outline], Iterator[Tree]], ...]:
         return (
             self._tiles,
             self._vectors,
@@ -85,129 +99,121 @@ class Neighbourhood:
             self._parallel,
         )
 
-    def _tiles(self, plan: Plan) -> Iterator[Plan]:
-        """Other widths of the vector loop, with other rows of each other loop of the band."""
-        vector = _vector(plan.band)
-        if vector is None:
+    def _tiles(self, shape: Outline) -> Iterator[Tree]:
+        """Other widths of the vector loop, with other rows of each other shared axis."""
+        if shape.vector is None:
             return
-        rows = [i for i, m in enumerate(plan.band) if i != vector and m.extent > 1]
-        flat = tuple(_without_rest(m) if i == vector else replace(m, tile=1) for i, m in enumerate(plan.band))
-        for width in self._widths(plan.band[vector], plan):
-            wide = _with(flat, vector, replace(flat[vector], tile=width))
-            yield replace(plan, band=wide)
-            for row in rows:
-                for count in self._row_counts(plan, wide[row], width):
-                    tiled = _with(wide, row, replace(wide[row], tile=count))
-                    yield replace(plan, band=tiled)
-                    yield from self._rests(replace(plan, band=tiled), vector, wide[row])
+        flat = shape.tree
+        for axis in shape.shared:
+            flat = _flat(flat, axis.name)
+        columns = flat.axis(shape.vector)
+        for width in self._widths(columns, shape.sums):
+            wide = tiled(flat, columns.name, width, "vector")
+            yield wide
+            for row in shape.shared:
+                if row.extent > 1 and row.name != columns.name:
+                    for count in self._row_counts(row, width, shape.sums):
+                        rows = tiled(wide, row.name, count, "unroll")
+                        yield rows
+                        yield from self._tails(rows, columns, width, row.name, shape)
 
-    def _rests(self, plan: Plan, vector: int, row: Member) -> Iterator[Plan]:
+    def _tails(self, tree: Tree, columns: Axis, width: int, row: str, shape: Outline) -> Iterator[Tree]:
         """What of the last tile fills no vector, along the rows and along each loop of a sum alone."""
-        columns = plan.band[vector]
-        rest = ((columns.extent - 1) % columns.tile + 1) % lanes_of(self.model, self.target)
-        inner = (m for g in plan.groups if len(g.statements) == 1 for m in g.inner if not m.vector)
-        for along in (row, *inner) if rest else ():
-            yield replace(plan, band=_with(plan.band, vector, replace(columns, rest=rest, along=along.name)))
+        tail = ((columns.extent - 1) % width + 1) % lanes_of(self.model, self.target)
+        alone = (node for node in shape.nodes if len(own_statements(node)) == 1)
+        own = [loop.axis for node in alone for loop in shape.own(node) if loop.mark != "vector"]
+        for along in (row, *own) if tail else ():
+            yield with_tail_along(tree, columns.name, tail, along)
 
-    def _widths(self, member: Member, plan: Plan) -> list[int]:
+    def _widths(self, axis: Axis, sums: bool) -> list[int]:
         """Blocks that a layout cuts the loop into are kept: vectors of other tiles would lie across them."""
         lanes = lanes_of(self.model, self.target)
-        block = max((block_size(self.model.statements[s], d) for s, d in member.dims.items()), default=0)
+        block = max((block_size(self.model.statements[s], d) for s, d in axis.dims.items()), default=0)
         if block:
             return [block]
-        widths = [lanes * k for k in range(1, _MAX_VECTORS + 1) if lanes * k < member.extent]
-        if not plan.sums or member.extent <= lanes * _MAX_VECTORS:
-            widths.append(member.extent)
+        widths = [lanes * k for k in range(1, _MAX_VECTORS + 1) if lanes * k < axis.extent]
+        if not sums or axis.extent <= lanes * _MAX_VECTORS:
+            widths.append(axis.extent)
         return widths
 
-    def _row_counts(self, plan: Plan, member: Member, width: int) -> list[int]:
+    def _row_counts(self, axis: Axis, width: int, sums: bool) -> list[int]:
         """As many rows as registers hold; where nothing accumulates, powers of two."""
         lanes, registers = lanes_of(self.model, self.target), self.target.vector_registers
-        if not plan.sums:
-            return [n for n in (2, 4, 8, 16, 32) if n <= min(member.extent, 2 * lanes)]
+        if not sums:
+            return [n for n in (2, 4, 8, 16, 32) if n <= min(axis.extent, 2 * lanes)]
         limit = (registers - 2) // pieces(width, lanes)
-        return list(range(2, min(member.extent, limit) + 1))
+        return list(range(2, min(axis.extent, limit) + 1))
 
-    def _vectors(self, plan: Plan) -> Iterator[Plan]:
-        """Vectors along another loop of the band, or along loops of the groups' own."""
-        lanes, vector = lanes_of(self.model, self.target), _vector(plan.band)
-        scalar = tuple(replace(_without_rest(m), vector=False, tile=1) for m in plan.band)
-        loose = tuple(_without_vector(g) for g in plan.groups)
-        for i, member in enumerate(scalar):
-            if i != vector and self._can_carry(member):
-                width = member.extent if member.extent < 2 * lanes else 2 * lanes
-                moved = _with(scalar, i, replace(member, vector=True, tile=width))
-                yield replace(plan, band=moved, groups=loose)
-        if vector is not None:
-            inner = tuple(self._with_inner_vector(g, -1) for g in loose)
-            yield replace(plan, band=scalar, groups=inner)
+    def _vectors(self, shape: Outline) -> Iterator[Tree]:
+        """Vectors along another shared axis, or along loops of the nodes' own."""
+        lanes, scalar = lanes_of(self.model, self.target), without_marks(shape.tree, "vector")
+        for axis in shape.shared:
+            scalar = _flat(scalar, axis.name)
+        for axis in shape.shared:
+            if axis.name != shape.vector and self._can_carry(axis):
+                width = axis.extent if axis.extent < 2 * lanes else 2 * lanes
+                yield tiled(scalar, axis.name, width, "vector")
+        if shape.vector is not None:
+            tree = scalar
+            flat = outline(scalar)
+            for node in flat.nodes:
+                own = flat.own(node)
+                if own and self._can_carry(tree.axis(own[-1].axis)):
+                    tree = vectors_innermost(tree, node, own[-1])
+            yield tree
 
-    def _can_carry(self, member: Member) -> bool:
-        return member.extent > 1 and all(vectorisable(self.model.statements[s]) for s in member.dims)
+    def _can_carry(self, axis: Axis) -> bool:
+        return axis.extent > 1 and all(vectorisable(self.model.statements[s]) for s in axis.dims)
 
-    def _with_inner_vector(self, group: Group, position: int) -> Group:
-        """The group with one of its own loops innermost, as vectors."""
-        if not group.inner or not self._can_carry(group.inner[position]):
-            return group
-        chosen = group.inner[position]
-        rest = tuple(m for m in group.inner if m is not chosen)
-        return replace(group, inner=(*rest, replace(chosen, vector=True)))
-
-    def _orders(self, plan: Plan) -> Iterator[Plan]:
+    def _orders(self, shape: Outline) -> Iterator[Tree]:
         """Two neighbours of the band change places; a parallel loop stays outermost."""
-        for i in range(len(plan.band) - 1):
-            if not plan.band[i].parallel:
-                yield replace(plan, band=_swapped(plan.band, i))
+        for loop in shape.band:
+            inner = only_loop(loop)
+            if loop.mark != "parallel" and any(inner is other for other in shape.band):
+                yield from _tried(lambda loop=loop: interchange(shape.tree, loop))
 
-    def _inner_orders(self, plan: Plan) -> Iterator[Plan]:
-        """Two neighbours of a group's own loops change places; a vector loop stays innermost."""
-        for g, group in enumerate(plan.groups):
-            for i in range(len(group.inner) - 1):
-                if not group.inner[i + 1].vector:
-                    yield _with_group(plan, g, replace(group, inner=_swapped(group.inner, i)))
+    def _inner_orders(self, shape: Outline) -> Iterator[Tree]:
+        """Two neighbours of a node's own loops change places; a vector loop stays innermost."""
+        for node in shape.nodes:
+            own = shape.own(node)
+            for loop in own:
+                inner = only_loop(loop)
+                if inner is not None and inner.mark != "vector" and any(inner is other for other in own):
+                    yield from _tried(lambda loop=loop: interchange(shape.tree, loop))
 
-    def _inner_vectors(self, plan: Plan) -> Iterator[Plan]:
-        """Vectors along another of a group's own loops, or none."""
-        if _vector(plan.band) is not None:
+    def _inner_vectors(self, shape: Outline) -> Iterator[Tree]:
+        """Vectors along another of a node's own loops, or none."""
+        if shape.vector is not None:
             return
-        for g, group in enumerate(plan.groups):
-            loose = _without_vector(group)
-            for i in range(len(loose.inner)):
-                yield _with_group(plan, g, self._with_inner_vector(loose, i))
-            yield _with_group(plan, g, loose)
+        for node in shape.nodes:
+            for loop in shape.own(node):
+                if self._can_carry(shape.tree.axis(loop.axis)):
+                    yield vectors_innermost(shape.tree, node, loop)
+            for loop in shape.own(node):
+                if loop.mark == "vector":
+                    yield mark(shape.tree, loop, "")
 
-    def _parallel(self, plan: Plan) -> Iterator[Plan]:
+    def _parallel(self, shape: Outline) -> Iterator[Tree]:
         """Threads on another loop of the band, which becomes the outermost, or on none."""
         if self.threads == 1:
             return
-        alone = tuple(replace(m, parallel=False) for m in plan.band)
-        yield replace(plan, band=alone)
-        for i, member in enumerate(alone):
-            if ceil(member.extent / member.tile) > 1:
-                rest = (m for k, m in enumerate(alone) if k != i)
-                yield replace(plan, band=(replace(member, parallel=True), *rest))
+        alone = without_marks(shape.tree, "parallel")
+        yield alone
+        for loop in outline(alone).band:
+            if alone.axis(loop.axis).extent > (loop.tile or 1) and not loop.mark:
+                yield parallelise(alone, loop)
 
 
-def _vector(band: Sequence[Member]) -> int | None:
-    return next((i for i, m in enumerate(band) if m.vector), None)
+def _tried(move: Callable[[], Tree]) -> Iterator[Tree]:
+    try:
+        yield move()
+    except ScheduleError:
+        return
 
 
-def _with(members: tuple[Member, ...], position: int, member: Member) -> tuple[Member, ...]:
-    return (*members[:position], member, *members[position + 1 :])
-
-
-def _with_group(plan: Plan, position: int, group: Group) -> Plan:
-    return replace(plan, groups=(*plan.groups[:position], group, *plan.groups[position + 1 :]))
-
-
-def _swapped(members: tuple[Member, ...], position: int) -> tuple[Member, ...]:
-    before, first, second = members[:position], members[position], members[position + 1]
-    return (*before, second, first, *members[position + 2 :])
-
-
-def _without_rest(member: Member) -> Member:
-    return replace(member, rest=0, along="")
-
-
-def _without_vector(group: Group) -> Group:
-    return replace(group, inner=tuple(replace(m, vector=False) for m in group.inner))
+def _flat(tree: Tree, axis: str) -> Tree:
+    """The tree with one plain loop over an axis."""
+    loops = [node for node in walk(tree.body) if isinstance(node, Loop) and node.axis == axis]
+    if len(loops) == 1 and loops[0].mark not in ("vector", "unroll"):
+        return tree
+    return join(tree, axis)

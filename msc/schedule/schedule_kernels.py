@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +13,6 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
-from xdsl.utils.hints import isa
 
 from msc.analysis.kernel_model import kernel_model
 from msc.analysis.properties import KERNELS, SCHEDULED, SHAPES_KNOWN, UNSCHEDULED
@@ -25,10 +25,11 @@ from msc.ir.locations import source_location
 from msc.poly.dependences import Dependences, dependences
 from msc.poly.kernel_text import kernel_lines
 from msc.poly.model import KernelModel
-from msc.poly.plan import Plan, from_lines, to_lines
-from msc.poly.plan_fit import check_fit
-from msc.poly.tree import carried, schedule_tree, violated
-from msc.poly.vector_order import lanes_collide
+from msc.poly.schedule_tree.nodes import ScheduleError, Tree, loops
+from msc.poly.schedule_tree.proof import prove
+from msc.poly.schedule_tree.text import from_lines, to_lines
+from msc.poly.schedule_tree.to_isl import to_isl
+from msc.poly.schedule_tree.verify import verify
 from msc.schedule.blocks import blocked_arrays
 from msc.schedule.strategy import Decision, decide, plain
 from msc.schedule.threads import Surroundings
@@ -41,16 +42,16 @@ _SHOWN_STATEMENTS = 12
 
 
 STRICT = "MSC_STRICT"
-"""Environment variable that the tests set: a strategy that chooses an illegal plan is an internal error, not slow."""
+"""Environment variable that the tests set: a strategy that chooses an illegal schedule is an internal error."""
 
 
 @dataclass(frozen=True)
 class ScheduleKernels(ModulePass):
     """Decide a schedule for every kernel, for the target of the module.
 
-    Takes `gk.kernel`s of basic operations with static shapes. Gives each an attribute `gk.schedule` (the plan, see
-    `msc.poly.plan`) and `gk.schedule_reasons`. A plan that is already there (written by a person or by tuning) is
-    kept if it is legal, and refused with an error if it is not. Changes nothing else.
+    Takes `gk.kernel`s of basic operations with static shapes. Gives each an attribute `gk.schedule` (a tree, see
+    `msc.poly.schedule_tree`) and `gk.schedule_reasons`. A schedule that is already there (written by a person or by
+    tuning) is kept if it is legal, and refused with an error if it is not. Changes nothing else.
 
     With `plain=true` statements run one after the other, each in its own loops.
     """
@@ -78,7 +79,7 @@ class ScheduleKernels(ModulePass):
 
     def _decide(self, target: Target, model: KernelModel, around: Surroundings) -> Decision:
         if self.plain:
-            return Decision(plain(model), ["schedules are turned off"])
+            return Decision(plain(model, dependences(model), target.machine), ["schedules are turned off"])
         return _decide(model, target.machine, target.threads, around)
 
 
@@ -89,13 +90,13 @@ def _schedule(
 ) -> None:
     """Kernels that compute the same, among the same, share one decision."""
     model = kernel_model(kernel)
-    if GK_SCHEDULE in kernel.attributes:
+    if kernel.schedule is not None:
         check_given(kernel, model, dependences(model))
         return
     key = model.structure, _surroundings(kernel)
     if key not in decisions:
         decisions[key] = decide_one(model, key[1])
-    kernel.attributes[GK_SCHEDULE] = _strings(to_lines(decisions[key].plan))
+    kernel.attributes[GK_SCHEDULE] = gk.ScheduleAttr(decisions[key].tree)
     kernel.attributes[GK_SCHEDULE_REASONS] = _strings(decisions[key].reasons)
 
 
@@ -120,7 +121,7 @@ def _follows(kernel: gk.KernelOp) -> bool:
     while owners:
         owner = owners.pop()
         if isinstance(owner, gk.KernelOp):
-            if GK_SCHEDULE in owner.attributes and any(m.parallel for m in plan_of(owner).band):
+            if owner.schedule is not None and any(loop.mark == "parallel" for loop in loops(owner.schedule.data)):
                 return True
         elif isinstance(owner, ViewOp):
             owners += [operand.owner for operand in owner.operands]
@@ -130,37 +131,39 @@ def _follows(kernel: gk.KernelOp) -> bool:
 def _decide(model: KernelModel, target: Machine, threads: int, around: Surroundings) -> Decision:
     deps = dependences(model)
     decision = decide(model, deps, target, threads, around)
-    if not is_legal(model, deps, decision.plan):
-        if os.environ.get(STRICT):
-            message = f"the schedule chosen for {', '.join(model.operations)} is not legal: {to_lines(decision.plan)}"
-            raise MscError(Diagnostic("MSC0900", message))
-        decision.plan = plain(model)
-        decision.reasons.append("the plan above was not legal: a plain one is used, without vectors or tiles")
-    return decision
+    problem = illegal(model, deps, decision.tree)
+    if problem is None:
+        return decision
+    text = to_lines(decision.tree)
+    problem = illegal(model, deps, from_lines(text)) or problem
+    message = f"the schedule chosen for {', '.join(model.operations)} is not legal: {problem}"
+    if os.environ.get(STRICT):
+        raise MscError(Diagnostic("MSC0900", message, notes=tuple(text)))
+    warnings.warn(f"{message}; it runs without vectors, tiles and threads", RuntimeWarning, stacklevel=2)
+    return Decision(plain(model, deps, target), [*decision.reasons, "that was not legal: a plain schedule is used"])
 
 
-def is_legal(model: KernelModel, deps: Dependences, plan: Plan) -> bool:
-    """Whether isl proves that the plan runs every source before its sinks and shares no dependent iterations."""
-    if not violated(schedule_tree(model, plan), deps).is_empty() or lanes_collide(model, deps, plan):
-        return False
-    return all(carried(m, deps, model).is_empty() for m in plan.band)
+def illegal(model: KernelModel, deps: Dependences, tree: Tree) -> ScheduleError | None:
+    """Why a tree is none for its kernel, or breaks a dependence; None for one that isl proves."""
+    try:
+        verify(model, tree)
+        prove(model, deps, tree, to_isl(model, tree))
+    except ScheduleError as problem:
+        return problem
+    return None
 
 
 def check_given(kernel: gk.KernelOp, model: KernelModel, deps: Dependences) -> None:
     """Raise MSC0408 unless the schedule that a kernel carries is one for it, and isl proves it."""
-    try:
-        plan = plan_of(kernel)
-        check_fit(model, plan)
-        if is_legal(model, deps, plan):
-            return
-        message = "its gk.schedule breaks a dependence: isl finds a value that is used before it is computed"
-    except (ValueError, KeyError, IndexError) as problem:
-        message = f"its gk.schedule is no plan for it: {problem}"
+    schedule = kernel.schedule
+    problem = ScheduleError("it is no schedule") if schedule is None else illegal(model, deps, schedule.data)
+    if problem is None:
+        return
     lines = kernel_lines(model)
     raise MscError(
         Diagnostic(
             "MSC0408",
-            f"kernel {kernel.label.data!r}: {message}",
+            f"kernel {kernel.label.data!r}: its schedule cannot run: {problem}",
             source_location(kernel),
             notes=tuple(lines if len(lines) <= _SHOWN_STATEMENTS else [*lines[:_SHOWN_STATEMENTS], "..."]),
             help="remove the attribute, and msc chooses a schedule",
@@ -168,12 +171,10 @@ def check_given(kernel: gk.KernelOp, model: KernelModel, deps: Dependences) -> N
     )
 
 
-def plan_of(kernel: gk.KernelOp) -> Plan:
-    """The plan that a kernel carries. Raises ValueError where it is not one."""
-    lines = kernel.attributes.get(GK_SCHEDULE)
-    if not isa(lines, ArrayAttr[StringAttr]):
-        raise ValueError(f"{GK_SCHEDULE} is not a list of strings")
-    return from_lines([line.data for line in lines])
+def schedule_of(kernel: gk.KernelOp) -> Tree:
+    """The schedule that a kernel carries, which it must have by now."""
+    assert kernel.schedule is not None
+    return kernel.schedule.data
 
 
 def _strings(lines: list[str]) -> ArrayAttr[StringAttr]:

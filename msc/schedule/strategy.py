@@ -19,10 +19,13 @@ from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.outer_band import ScheduleLimit, SharedLoop, can_share, carries_nothing, restricted, shared_loops
 from msc.poly.plan import Group, Member, Plan
 from msc.poly.scalar import reads
+from msc.poly.schedule_tree.nodes import Tree
 from msc.poly.tile_parts import end_together
 from msc.schedule.blocks import Blocked, is_handed_over, numbered_loops, with_blocks_outermost
 from msc.schedule.loop_order import turned
+from msc.schedule.plan_tree import tree_of
 from msc.schedule.staging import own_loops, staged, with_staged
+from msc.schedule.storage import stored
 from msc.schedule.threads import NOWHERE, Surroundings, shared
 from msc.schedule.tile_order import in_order
 from msc.schedule.tiling import TileSearch
@@ -36,10 +39,18 @@ REST_THAT_MATTERS = 0.1
 
 
 @dataclass
-class Decision:
+class _Option:
     """A plan with the reasons for it."""
 
     plan: Plan
+    reasons: list[str]
+
+
+@dataclass
+class Decision:
+    """A schedule with the reasons for it."""
+
+    tree: Tree
     reasons: list[str] = field(default_factory=list[str])
 
 
@@ -62,7 +73,8 @@ def decide(
     plan = with_staged(model, plan, copies, reasons)
     before = tuple(_inner_vector(model, Group((k,), own_loops(model, k, ())), lanes) for k in first)
     plan = replace(plan, first=before)
-    return Decision(shared(model, plan, target, threads, reasons, around), reasons)
+    plan = shared(model, plan, target, threads, reasons, around)
+    return Decision(stored(model, deps, tree_of(model, plan), target), reasons)
 
 
 def _borders(model: KernelModel, blocked: Sequence[Blocked]) -> list[int]:
@@ -80,9 +92,10 @@ def _borders(model: KernelModel, blocked: Sequence[Blocked]) -> list[int]:
     return fills if len(fills) < len(model.statements) else []
 
 
-def plain(model: KernelModel) -> Plan:
-    """The plan that is always legal: statements one after the other, each in its own loops, no vectors."""
-    return Plan((), tuple(Group((k,), own_loops(model, k, ())) for k in range(len(model.statements))))
+def plain(model: KernelModel, deps: Dependences, target: Machine) -> Tree:
+    """The schedule that is always legal: statements one after the other, each in its own loops, no vectors."""
+    plan = Plan((), tuple(Group((k,), own_loops(model, k, ())) for k in range(len(model.statements))))
+    return stored(model, deps, tree_of(model, plan), target)
 
 
 def _outer_band(
@@ -192,7 +205,11 @@ def _with_vectors(
     most = NEAR * ranked[0][0] if any(g.inner for g in groups) else 0
     carriers = [ranked[0][2], *(carrier for count, _, carrier in ranked[1:] if count <= most)]
     options = [_option(cost, band, groups, carrier, threads) for carrier in carriers]
-    best = options[0] if len(options) == 1 else min(options, key=lambda d: cost.prediction(d.plan, 1).cycles)
+    best = (
+        options[0]
+        if len(options) == 1
+        else min(options, key=lambda d: cost.prediction(tree_of(model, d.plan), 1).cycles)
+    )
     count = next(count for count, _, carrier in ranked if carrier == carriers[options.index(best)])
     reasons += [f"{best.reasons[0]} ({count:.0f} instructions estimated)", *best.reasons[1:]]
     return best.plan
@@ -200,15 +217,15 @@ def _with_vectors(
 
 def _option(
     cost: KernelCost, band: tuple[Member, ...], groups: tuple[Group, ...], carrier: int | None, threads: int
-) -> Decision:
+) -> _Option:
     """The plan with vectors along a loop of the band, or along inner ones."""
     model, lanes = cost.model, cost.lanes
     if carrier is None:
         plan = Plan(band, tuple(_inner_vector(model, g, lanes) for g in groups))
-        return Decision(plan, ["vectors along inner loops"])
+        return _Option(plan, ["vectors along inner loops"])
     reasons = [f"vectors of {lanes} along {band[carrier].name}"]
     tiled = Plan(_tiled(cost, band, carrier, groups, threads, reasons), groups)
-    return Decision(turned(cost, tiled, reasons), reasons)
+    return _Option(turned(cost, tiled, reasons), reasons)
 
 
 def _can_carry(model: KernelModel, member: Member) -> bool:

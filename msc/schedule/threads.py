@@ -21,6 +21,7 @@ from msc.dialects.element_types import BYTES
 from msc.poly.model import KernelModel
 from msc.poly.plan import Member, Plan
 from msc.schedule.blocks import Blocked, loops_over_blocks
+from msc.schedule.plan_tree import tree_of
 from msc.targets.machine import Machine, Synchronisation
 
 WASTE = 1.125
@@ -73,10 +74,10 @@ def shared(
     loops = [replace(best, tile=tile, parallel=True) for tile in _tiles(model, plan, best, team)]
     plans = [replace(plan, band=(loop, *rest)) for loop in loops]
     cost = KernelCost(model, target)
-    cycles = [cost.prediction(parallel, team).cycles for parallel in plans]
+    cycles = [cost.prediction(tree_of(model, parallel), team).cycles for parallel in plans]
     least = min(cycles)
     parallel = plans[cycles.index(least)]
-    if cost.prediction(plan, 1).cycles - least < around.cost(model, target.synchronisation):
+    if cost.prediction(tree_of(model, plan), 1).cycles - least < around.cost(model, target.synchronisation):
         return plan
     reasons.append(f"threads share {best.name} ({best.extent // parallel.band[0].tile} iterations)")
     return parallel

@@ -10,7 +10,6 @@ from xdsl.passes import ModulePass
 
 from msc.analysis.kernel_model import kernel_model
 from msc.dialects import gk
-from msc.dialects.gk.attributes import GK_SCHEDULE
 from msc.poly.dependences import dependences
 from msc.schedule.schedule_kernels import check_given
 
@@ -28,6 +27,6 @@ class VerifySchedules(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Check kernel by kernel."""
         for kernel in op.walk():
-            if isinstance(kernel, gk.KernelOp) and GK_SCHEDULE in kernel.attributes:
+            if isinstance(kernel, gk.KernelOp) and kernel.schedule is not None:
                 model = kernel_model(kernel)
                 check_given(kernel, model, dependences(model))

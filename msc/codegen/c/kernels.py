@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from textwrap import wrap
 from typing import cast as typed
 
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr
@@ -22,7 +21,8 @@ from msc.codegen.c.types import BufferType, buffer_type, memory_name
 from msc.dialects.loop.attributes import LOOP_ORIGIN, LOOP_OUTPUTS, LOOP_SCHEDULE, LOOP_TEMPORARIES
 from msc.dialects.open_sizes import argument_sizes
 
-_MAXIMUM_COMMENT_LINES = 12
+_MAXIMUM_COMMENT_LINES = 200
+"""Of a schedule."""
 _STACK_OF_TILES = 4096
 """Bytes of local arrays that are register tiles, of which a comment need not speak."""
 _WORD, _COMMENT = re.compile(r"\w+"), re.compile(r"/\*.*?\*/")
@@ -113,7 +113,7 @@ def _comment(function: FuncOp) -> str:
     lines = [comment_text(text) for text in _strings(function.attributes.get(LOOP_ORIGIN))]
     schedule = [comment_text(text) for text in _strings(function.attributes.get(LOOP_SCHEDULE))]
     if schedule:
-        lines += wrap(f"schedule: {', '.join(schedule)}", 108, subsequent_indent="  ")[:_MAXIMUM_COMMENT_LINES]
+        lines += ["schedule:", *(f"  {line}" for line in schedule)][:_MAXIMUM_COMMENT_LINES]
     if (stack := stack_bytes(function)) > _STACK_OF_TILES:
         lines.append(f"stack: {stack} bytes at most")
     if not lines:

@@ -8,6 +8,8 @@ from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
+from msc.dialects.gk.schedule import ScheduleAttr
+
 GK_PATTERN = "gk.pattern"
 """Of a kernel: the dominant area pattern of its operations."""
 
@@ -35,6 +37,7 @@ LOOP_LABEL = "gk.label"
 _TYPES: Mapping[str, tuple[Any, str]] = {
     GK_PATTERN: (StringAttr, "a string"),
     GK_REASONS: (ArrayAttr[StringAttr], "a list of strings"),
+    GK_SCHEDULE: (ScheduleAttr, "a schedule: #gk.schedule<[LINE, ...]>"),
     GK_SCHEDULE_REASONS: (ArrayAttr[StringAttr], "a list of strings"),
     GK_FUNCTION: (SymbolRefAttr, "a symbol, the name of a function"),
 }

@@ -31,7 +31,8 @@ from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
-from msc.dialects.gk.attributes import BLOCK_AXIS, KERNEL_BLOCKS, verify_kernel_attributes
+from msc.dialects.gk.attributes import BLOCK_AXIS, GK_SCHEDULE, KERNEL_BLOCKS, verify_kernel_attributes
+from msc.dialects.gk.schedule import ScheduleAttr
 from msc.ir.errors import InvalidStructure
 
 
@@ -76,6 +77,12 @@ class KernelOp(IRDLOperation):
         if not isinstance(last, YieldOp):
             raise InvalidStructure("gk.kernel: the region ends with gk.yield")
         return last
+
+    @property
+    def schedule(self) -> ScheduleAttr | None:
+        """The schedule, once it has one."""
+        found = self.attributes.get(GK_SCHEDULE)
+        return found if isinstance(found, ScheduleAttr) else None
 
     def verify_(self) -> None:
         verify_kernel_attributes(self.attributes)

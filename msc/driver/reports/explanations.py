@@ -15,7 +15,7 @@ from msc.analysis.repetition import times_run
 from msc.analysis.target import target_of
 from msc.cost.prediction import KernelCost, Prediction
 from msc.dialects.gk import KernelOp
-from msc.dialects.gk.attributes import GK_FUNCTION, GK_PATTERN, GK_REASONS, GK_SCHEDULE, GK_SCHEDULE_REASONS
+from msc.dialects.gk.attributes import GK_FUNCTION, GK_PATTERN, GK_REASONS, GK_SCHEDULE_REASONS
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.structure import ConstantOp
 from msc.driver.compile import Step, compile_model
@@ -24,24 +24,25 @@ from msc.driver.reports.kernel_rates import KernelRate, KernelWork, MeasuredKern
 from msc.ir.locations import source_location
 from msc.poly.dependences import dependences
 from msc.poly.kernel_text import kernel_lines
-from msc.poly.plan import Plan
-from msc.poly.plan_changes import described_change
+from msc.poly.schedule_tree.changes import described_change
+from msc.poly.schedule_tree.nodes import Tree
+from msc.poly.schedule_tree.text import to_lines
 from msc.runtime.machine import Roofline
 from msc.schedule.neighbours import Neighbourhood
-from msc.schedule.schedule_kernels import plan_of
+from msc.schedule.schedule_kernels import schedule_of
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.support.wording import counted
 from msc.targets.machine import Machine
 
 _ALTERNATIVES = 2
-"""Plans beside a kernel's own that are shown of each kind: tiles, vectors, orders, threads."""
+"""Schedules beside a kernel's own that are shown of each kind: tiles, vectors, orders, threads."""
 _COLLECT_AFTER = "convert-gk-to-loop"
 """The pass after which kernels carry everything: what they were fused of, their schedule, their function."""
 
 
 @dataclass(frozen=True)
 class Alternative:
-    """A plan that takes one decision otherwise: which, and what the analytical model expects of it."""
+    """A schedule that takes one decision otherwise: which, and what the analytical model expects of it."""
 
     change: str
     predicted_cycles: int
@@ -74,7 +75,7 @@ class KernelExplanation:
     predicted_share_of_peak: float = 0.0
     """Flops of the predicted cycles' multiply-adds: two vectors a cycle and thread, two flops a lane."""
     alternatives: tuple[Alternative, ...] = ()
-    """Other legal plans, two of each kind, the fastest by prediction first: of a kernel that was asked for by name."""
+    """Of a kernel that was asked for by name: other legal schedules, two of each kind, the fastest predicted first."""
 
 
 def explain_model(
@@ -109,13 +110,13 @@ def _explain(
     symbol, pattern = kernel.attributes.get(GK_FUNCTION), kernel.attributes.get(GK_PATTERN)
     function = symbol.string_value() if isinstance(symbol, SymbolRefAttr) else ""
     asked_for = target_of(kernel)
-    target, model, plan = asked_for.machine, kernel_model(kernel), plan_of(kernel)
+    target, model, tree = asked_for.machine, kernel_model(kernel), schedule_of(kernel)
     cost = KernelCost(model, target)
-    prediction = cost.prediction(plan, asked_for.threads)
+    prediction = cost.prediction(tree, asked_for.threads)
     runs, total = times_run(kernel), measured.seconds.get(function)
     seconds = total / runs if total is not None and runs else None
     work = KernelWork(flops(kernel), bytes_read(kernel) + bytes_written(kernel))
-    others = _alternatives(cost, plan, asked_for.threads) if asked in (function, kernel.label.data) else ()
+    others = _alternatives(cost, tree, asked_for.threads) if asked in (function, kernel.label.data) else ()
     return KernelExplanation(
         function=function,
         label=kernel.label.data,
@@ -123,7 +124,7 @@ def _explain(
         operations=tuple(_origin(op) for op in kernel.body.block.ops if _computes(op)),
         fusion=_strings(kernel, GK_REASONS),
         statements=tuple(kernel_lines(model)),
-        schedule=_strings(kernel, GK_SCHEDULE),
+        schedule=tuple(to_lines(tree)),
         schedule_reasons=_strings(kernel, GK_SCHEDULE_REASONS),
         flops=work.flops,
         bytes_read=bytes_read(kernel),
@@ -140,11 +141,11 @@ def _explain(
     )
 
 
-def _alternatives(cost: KernelCost, plan: Plan, threads: int) -> tuple[Alternative, ...]:
+def _alternatives(cost: KernelCost, tree: Tree, threads: int) -> tuple[Alternative, ...]:
     """Where `msc tune` would look first."""
-    others = Neighbourhood(cost.model, dependences(cost.model), cost.target, threads).of_each_kind(plan, _ALTERNATIVES)
+    others = Neighbourhood(cost.model, dependences(cost.model), cost.target, threads).of_each_kind(tree, _ALTERNATIVES)
     return tuple(
-        Alternative(described_change(plan, other), round(cost.prediction(other, threads).cycles)) for other in others
+        Alternative(described_change(tree, other), round(cost.prediction(other, threads).cycles)) for other in others
     )
 
 

@@ -1,6 +1,6 @@
 """`msc tune`: faster schedules by measurement, starting from the model's own pick.
 
-The search goes from each kernel's plan to the neighbour that is fastest, by a margin, and on from there, as long as
+The search goes from each kernel's schedule to the neighbour that is fastest, by a margin, and on from there, as long as
 there is time; the next step is always for the kernel that has most of the model's time left to win. At the end what
 was found is measured once more against where the search began.
 """
@@ -28,18 +28,19 @@ from msc.driver.options import CompileOptions
 from msc.driver.reports.benchmark import Workload, kernel_times
 from msc.driver.reports.kernel_records import KernelRecord, record_kernels
 from msc.driver.tuner.variants import Subject, VariantTime, time_each
-from msc.poly.plan import Plan, to_lines
+from msc.poly.schedule_tree.nodes import Tree
+from msc.poly.schedule_tree.text import to_lines
 from msc.schedule.neighbours import Neighbourhood
-from msc.schedule.schedule_kernels import ScheduleKernels, plan_of
-from msc.schedule.tuned_plans import TunedPlan, TuningFile, kernel_key, target_text
+from msc.schedule.schedule_kernels import ScheduleKernels, schedule_of
+from msc.schedule.tuned_schedules import TunedSchedule, TuningFile, kernel_key, target_text
 from msc.support.wording import counted
 from msc.targets.machine import Machine
 
 MARGIN = 0.02
-"""A plan is kept if it is faster by this share: less is noise."""
+"""A schedule is kept if it is faster by this share: less is noise."""
 
 _BATCH = 8
-"""Plans in one library, besides the one to beat."""
+"""Schedules in one library, besides the one to beat."""
 _MEASURING_SECONDS = 0.1
 _CONFIRMING_SECONDS = 0.3
 _LEAST_SHARE = 0.005
@@ -50,20 +51,20 @@ Report = Callable[[str], None]
 
 @dataclass
 class KernelSearch:
-    """The search for one kernel: where it began, the best plan so far, and what is left to try."""
+    """The search for one kernel: where it began, the best schedule so far, and what is left to try."""
 
     key: str
     label: str
     subject: Subject
     neighbourhood: Neighbourhood
-    start: Plan
+    start: Tree
     seconds: float
-    best: Plan = field(init=False)
+    best: Tree = field(init=False)
     measured: tuple[float, float] = (0.0, 0.0)
     steps: int = 0
     cost: float = 1.0
     _tried: set[tuple[str, ...]] = field(default_factory=set[tuple[str, ...]])
-    _left: Iterator[Plan] = field(init=False)
+    _left: Iterator[Tree] = field(init=False)
     finished: bool = False
 
     def __post_init__(self) -> None:
@@ -82,9 +83,9 @@ class KernelSearch:
         if not batch:
             self.finished = True
             return 0
-        self._tried |= {tuple(to_lines(plan)) for plan in batch}
+        self._tried |= {tuple(to_lines(schedule)) for schedule in batch}
         before, *times = time_each(self.subject, (self.best, *batch), _MEASURING_SECONDS)
-        right = [(t, plan) for t, plan in zip(times, batch, strict=True) if t is not None and t.agrees]
+        right = [(t, schedule) for t, schedule in zip(times, batch, strict=True) if t is not None and t.agrees]
         time_, winner = min(right, key=lambda pair: pair[0].ratio, default=(before, self.best))
         if before is not None and time_ is not None and time_.ratio <= 1 - MARGIN:
             self.measured = (self.measured[0] or before.microseconds, time_.microseconds)
@@ -94,7 +95,7 @@ class KernelSearch:
         return len(batch)
 
     def confirmed(self) -> tuple[VariantTime, VariantTime] | None:
-        """Times of the first and of the best plan, if there is a better one; not if it is wrong."""
+        """Times of the first and of the best schedule, if there is a better one; not if it is wrong."""
         if self.best == self.start:
             return None
         before, after = time_each(self.subject, (self.start, self.best), _CONFIRMING_SECONDS)
@@ -102,16 +103,16 @@ class KernelSearch:
             return None
         return before, after
 
-    def _move(self, plan: Plan) -> None:
-        self.best = plan
-        self._tried.add(tuple(to_lines(plan)))
-        fresh = self.neighbourhood.of(plan)
+    def _move(self, schedule: Tree) -> None:
+        self.best = schedule
+        self._tried.add(tuple(to_lines(schedule)))
+        fresh = self.neighbourhood.of(schedule)
         self._left = (p for p in fresh if tuple(to_lines(p)) not in self._tried)
 
 
 @dataclass(frozen=True)
 class Search:
-    """The plans that won, and the signal that ended the search early, if one did."""
+    """The schedules that won, and the signal that ended the search early, if one did."""
 
     found: TuningFile
     ended_by: Ended | None = None
@@ -150,7 +151,7 @@ def _spend(searches: Sequence[KernelSearch], budget: float, report: Report) -> i
     return tried
 
 
-def _entry(search: KernelSearch, report: Report) -> TunedPlan | None:
+def _entry(search: KernelSearch, report: Report) -> TunedSchedule | None:
     times = search.confirmed()
     if times is None:
         return None
@@ -160,10 +161,10 @@ def _entry(search: KernelSearch, report: Report) -> TunedPlan | None:
     return _tuned(search, before, after) if kept else None
 
 
-def _tuned(search: KernelSearch, before: float, after: float) -> TunedPlan:
+def _tuned(search: KernelSearch, before: float, after: float) -> TunedSchedule:
     around, lines = search.neighbourhood, tuple(to_lines(search.best))
     target = target_text(around.target)
-    return TunedPlan(search.label, search.key, target, around.threads, round(before, 3), round(after, 3), lines)
+    return TunedSchedule(search.label, search.key, target, around.threads, round(before, 3), round(after, 3), lines)
 
 
 def searches(model: str, options: CompileOptions, workload: Workload) -> list[KernelSearch]:
@@ -192,7 +193,7 @@ def searches(model: str, options: CompileOptions, workload: Workload) -> list[Ke
 def _search(key: str, kernel: KernelOp, subject: Subject, target: Machine, seconds: float) -> KernelSearch:
     kernel_of_subject = kernel_model(kernel)
     neighbourhood = Neighbourhood(kernel_of_subject, kernel_dependences(kernel), target, target_of(kernel).threads)
-    return KernelSearch(key, kernel.label.data, subject, neighbourhood, plan_of(kernel), seconds)
+    return KernelSearch(key, kernel.label.data, subject, neighbourhood, schedule_of(kernel), seconds)
 
 
 def _records(compilation: Compilation, workload: Workload) -> dict[str, KernelRecord]:
@@ -213,7 +214,7 @@ def _seconds_by_key(
     """Seconds of the model in each distinct kernel: measured; in branches, where calls do not match, predicted."""
     times = [t.seconds for t in kernel_times(model, options, workload) if t.name != "copy"]
     if len(times) != len(keys):
-        cycles = [predict(kernel_model(k), plan_of(k), target, target_of(k).threads).cycles for k in kernels]
+        cycles = [predict(kernel_model(k), schedule_of(k), target, target_of(k).threads).cycles for k in kernels]
         times = [c * 1e-9 for c in cycles]
     totals = dict.fromkeys(keys, 0.0)
     for key, seconds in zip(keys, times, strict=True):

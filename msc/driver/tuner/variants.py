@@ -1,7 +1,7 @@
-"""One kernel with many plans: all in one library, timed in turns on the same inputs.
+"""One kernel with many schedules: all in one library, timed in turns on the same inputs.
 
-The library is that of a model which runs the kernel once with each plan, built with clocks between the calls: each call
-of it times every plan once, so that a slow moment of the machine hits all of them alike.
+The library is that of a model which runs the kernel once with each schedule, built with clocks between the calls: each
+call of it times every schedule once, so that a slow moment of the machine hits all of them alike.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Region
 
-from msc.dialects.gk import KernelOp
+from msc.dialects.gk import KernelOp, ScheduleAttr
 from msc.dialects.gk.attributes import GK_SCHEDULE
 from msc.dialects.open_sizes import set_valid_inputs
 from msc.driver.compile import compile_read, generate_c
@@ -28,7 +28,7 @@ from msc.driver.options import CompileOptions
 from msc.driver.passes.registry import new_context
 from msc.driver.reports.kernel_records import KernelRecord, aligned
 from msc.ir.entry import ENTRY
-from msc.poly.plan import Plan, to_lines
+from msc.poly.schedule_tree.nodes import Tree
 from msc.runtime.artifact import CompiledModel, load
 from msc.runtime.build import BuildOptions, build
 from msc.support.diagnostics import MscError
@@ -39,7 +39,7 @@ Array = NDArray[Any]
 _WARM_UP = 2
 _LEAST_ROUNDS, _MOST_ROUNDS = 7, 2000
 _TOLERANCE = Tolerance(1e-4, 1e-3)
-"""Plans sum in other orders; this finds results that are wrong, not those that are rounded otherwise."""
+"""Schedules sum in other orders; this finds results that are wrong, not those that are rounded otherwise."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class VariantTime:
-    """Microseconds of one call, their ratio to the first plan's, and whether the results are right.
+    """Microseconds of one call, their ratio to the first schedule's, and whether the results are right.
 
     Times are lower quartiles over the rounds: what else runs on the machine only makes calls slower.
     """
@@ -63,20 +63,20 @@ class VariantTime:
     agrees: bool
 
 
-def time_plans(subject: Subject, plans: Sequence[Plan], seconds: float) -> list[VariantTime]:
-    """The times of a kernel with each plan. Raises MscError where one of the plans cannot be built.
+def time_schedules(subject: Subject, schedules: Sequence[Tree], seconds: float) -> list[VariantTime]:
+    """The times of a kernel with each schedule. Raises MscError where one of the schedules cannot be built.
 
-    The first plan runs twice in each round and counts once: the first run finds its data and code cold, which no other
-    plan has to bear.
+    The first schedule runs twice in each round and counts once: the first run finds its data and code cold, which no
+    other schedule has to bear.
     """
     with temporary_folder("tune") as folder:
-        model = load(_library(subject, (plans[0], *plans), folder))
-        return _times(model, subject.record, len(plans) + 1, seconds)[1:]
+        model = load(_library(subject, (schedules[0], *schedules), folder))
+        return _times(model, subject.record, len(schedules) + 1, seconds)[1:]
 
 
-def _library(subject: Subject, plans: Sequence[Plan], folder: Path) -> Path:
+def _library(subject: Subject, schedules: Sequence[Tree], folder: Path) -> Path:
     options = replace(subject.options, profile=True, tuned=None, name="variants", start=None)
-    module = variants_module(subject.kernel, plans)
+    module = variants_module(subject.kernel, schedules)
     compilation = compile_read(
         Model("variants", module, options.backend.table["gk"], folder, {}, new_context()), options
     )
@@ -84,29 +84,29 @@ def _library(subject: Subject, plans: Sequence[Plan], folder: Path) -> Path:
     return build(program, {}, "so", folder / "variants.so", BuildOptions())
 
 
-def variants_module(kernel: KernelOp, plans: Sequence[Plan]) -> ModuleOp:
-    """A module whose @main runs the kernel once with each plan and returns all results."""
+def variants_module(kernel: KernelOp, schedules: Sequence[Tree]) -> ModuleOp:
+    """A module whose @main runs the kernel once with each schedule and returns all results."""
     types = [value.type for value in kernel.inputs]
     block = Block(arg_types=types)
-    copies = [_with_plan(kernel, block, plan) for plan in plans]
+    copies = [_with_schedule(kernel, block, schedule) for schedule in schedules]
     results = [result for copy in copies for result in copy.results]
     block.add_ops([*copies, func.ReturnOp(*results)])
     return ModuleOp([func.FuncOp(ENTRY, (types, [r.type for r in results]), Region(block))])
 
 
-def _with_plan(kernel: KernelOp, block: Block, plan: Plan) -> KernelOp:
+def _with_schedule(kernel: KernelOp, block: Block, tree: Tree) -> KernelOp:
     """The kernel on the block's arguments, at the largest of the sizes that calls decide."""
     copy = kernel.clone(value_mapper=dict(zip(kernel.inputs, block.args, strict=True)))
     set_valid_inputs(copy, [], ())
-    copy.attributes[GK_SCHEDULE] = ArrayAttr([StringAttr(line) for line in to_lines(plan)])
+    copy.attributes[GK_SCHEDULE] = ScheduleAttr(tree)
     return copy
 
 
 def _times(model: CompiledModel, record: KernelRecord, count: int, seconds: float) -> list[VariantTime]:
     """Of all calls, beside the second, which is the first that is warm.
 
-    Results are compared once, each in memory of its own; then all plans write to the same, as outputs that take turns
-    would push each other out of the caches.
+    Results are compared once, each in memory of its own; then all schedules write to the same, as outputs that take
+    turns would push each other out of the caches.
     """
     inputs = [aligned(np.ascontiguousarray(array)) for array in record.inputs]
     outputs = [aligned(array) for array in model.new_outputs()]
@@ -123,7 +123,7 @@ def _times(model: CompiledModel, record: KernelRecord, count: int, seconds: floa
 def _rounds(
     model: CompiledModel, inputs: Sequence[Array], outputs: Sequence[Array], seconds: float
 ) -> NDArray[np.float64]:
-    """Seconds of every plan (columns) in every round (rows); calls that copy are no plan's."""
+    """Seconds of every schedule (columns) in every round (rows); calls that copy are no schedule's."""
     calls = model.calls
     kernels = [k for k, name in enumerate(calls) if name != "copy"]
     samples: list[NDArray[np.float64]] = []
@@ -136,21 +136,21 @@ def _rounds(
 
 
 def _agreement(record: KernelRecord, outputs: Sequence[Array], count: int) -> list[bool]:
-    """Whether each plan gave the outputs that are right."""
-    per_plan = len(record.outputs)
-    groups = [outputs[k * per_plan : (k + 1) * per_plan] for k in range(count)]
+    """Whether each schedule gave the outputs that are right."""
+    each = len(record.outputs)
+    groups = [outputs[k * each : (k + 1) * each] for k in range(count)]
     return [
         all(_TOLERANCE.scaled(e).agree(got.view(e.dtype), e) for got, e in zip(group, record.outputs, strict=True))
         for group in groups
     ]
 
 
-def time_each(subject: Subject, plans: Sequence[Plan], seconds: float) -> list[VariantTime | None]:
-    """As `time_plans`; where they cannot be built together, each beside the first alone: None for one that cannot."""
+def time_each(subject: Subject, schedules: Sequence[Tree], seconds: float) -> list[VariantTime | None]:
+    """As `time_schedules`; if they cannot be built together, each beside the first alone: None for one that cannot."""
     try:
-        return [*time_plans(subject, plans, seconds)]
+        return [*time_schedules(subject, schedules, seconds)]
     except MscError:
-        if len(plans) <= 2:
-            return [None] * len(plans)
-    alone = [time_each(subject, (plans[0], plan), seconds)[1] for plan in plans[1:]]
+        if len(schedules) <= 2:
+            return [None] * len(schedules)
+    alone = [time_each(subject, (schedules[0], schedule), seconds)[1] for schedule in schedules[1:]]
     return [next((VariantTime(t.microseconds / t.ratio, 1.0, True) for t in alone if t), None), *alone]

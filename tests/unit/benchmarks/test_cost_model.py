@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks.cost_model.corpus import corpora
 from benchmarks.cost_model.kernels import subjects
 from benchmarks.cost_model.report import BEGIN, END, PAGE, tables
-from msc.poly.plan_fit import check_fit
+from msc.poly.schedule_tree.verify import verify
 from msc.targets.catalogue import machine_named
 
 
@@ -18,6 +18,6 @@ def test_the_tables_are_those_of_the_model() -> None:
 def test_every_schedule_fits_its_kernel() -> None:
     for name, corpus in corpora():
         for subject in subjects(corpus, machine_named(name)):
-            assert len(subject.plans) == len(subject.microseconds)
-            for plan in subject.plans:
-                check_fit(subject.model, plan)
+            assert len(subject.schedules) == len(subject.microseconds)
+            for tree in subject.schedules:
+                verify(subject.model, tree)

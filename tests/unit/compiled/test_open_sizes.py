@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import msc
-from msc.analysis.kernel_model import kernel_model
+from msc.analysis.kernel_model import kernel_dependences, kernel_model
 from msc.dialects.gk import KernelOp
 from msc.dialects.open_sizes import KERNEL_VALID
 from msc.driver.compile import compile_model, generate_c
@@ -29,6 +29,7 @@ from msc.runtime.flags import SANITIZER_FLAGS
 from msc.runtime.toolchain import find_toolchain
 from msc.schedule.strategy import plain
 from msc.support.diagnostics import MscError
+from msc.targets.catalogue import machine_named
 from tests.unit.compiled.processes import write_sources
 
 Write = Callable[[str], Path]
@@ -278,7 +279,6 @@ def test_kernels_of_open_sizes_are_tuned_at_the_largest(tmp_path: Path) -> None:
     kernels = [op for op in compile_model(str(path), options, "gk").module.walk() if isinstance(op, KernelOp)]
     for kernel in kernels:
         assert KERNEL_VALID in kernel.attributes
-        copies = [
-            op for op in variants_module(kernel, [plain(kernel_model(kernel))]).walk() if isinstance(op, KernelOp)
-        ]
+        schedule = plain(kernel_model(kernel), kernel_dependences(kernel), machine_named("native"))
+        copies = [op for op in variants_module(kernel, [schedule]).walk() if isinstance(op, KernelOp)]
         assert all(KERNEL_VALID not in copy.attributes for copy in copies)

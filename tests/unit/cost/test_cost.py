@@ -11,8 +11,9 @@ from msc.cost.prediction import KernelCost, Prediction
 from msc.cost.traffic import Loop, Run, Traffic
 from msc.poly.compute import affine_map, dims
 from msc.poly.model import Array, KernelModel, KernelStatement
-from msc.poly.plan import Group, Member, Plan
 from msc.poly.scalar import Apply, Read
+from msc.poly.schedule_tree.nodes import Tree
+from msc.poly.schedule_tree.text import from_lines
 from msc.targets.catalogue import machine_named
 
 MACHINE = machine_named("cascadelake")
@@ -27,16 +28,19 @@ def product(m: int, n: int, k: int) -> KernelModel:
     return KernelModel(arrays, (update,), ("product",))
 
 
-def plan(m: int, n: int, k: int, rows: int = 6, columns: int = 32) -> Plan:
-    band = (
-        Member("n", n, {0: 1}, tile=columns, vector=True),
-        Member("m", m, {0: 0}, tile=rows),
+def tree(m: int, n: int, k: int, rows: int = 6, outer: str = "n tile 32, m tile {rows}") -> Tree:
+    """Tiles of some rows by 32 columns, whose sums stay in registers along k."""
+    return from_lines(
+        [
+            *(f"axis n {n}: S0.1", f"axis m {m}: S0.0", f"axis k {k}: S0.2"),
+            f"for {outer.format(rows=rows)}",
+            *("  for k, m unroll, n vector", "    run S0"),
+        ]
     )
-    return Plan(band, (Group((0,), (Member("k", k, {0: 2}),)),))
 
 
 def cost(m: int, n: int, k: int, rows: int = 6, threads: int = 1) -> Prediction:
-    return KernelCost(product(m, n, k), MACHINE).prediction(plan(m, n, k, rows), threads)
+    return KernelCost(product(m, n, k), MACHINE).prediction(tree(m, n, k, rows), threads)
 
 
 SIZES = [(48, 64, 32), (96, 64, 32), (96, 128, 32), (96, 128, 64), (384, 512, 512), (768, 1024, 1024)]
@@ -103,8 +107,7 @@ def test_rows_that_share_sets_do_not_stay() -> None:
 
 
 def test_threads_share_the_work() -> None:
-    model, one = product(384, 512, 512), plan(384, 512, 512)
-    shared = replace(one, band=(replace(one.band[1], parallel=True), one.band[0]))
+    model, shared = product(384, 512, 512), tree(384, 512, 512, outer="m tile {rows} parallel, n tile 32")
     kernel = KernelCost(model, MACHINE)
     alone, both = (kernel.prediction(shared, threads).cycles for threads in (1, 2))
     assert 0.4 * alone < both < 0.6 * alone

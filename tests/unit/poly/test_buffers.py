@@ -13,12 +13,13 @@ from msc.poly.affine import bounds, linear_form, simplified
 from msc.poly.buffers import body_accesses, forwarded, local_buffer, local_buffers
 from msc.poly.compute import dims
 from msc.poly.model import KernelModel
-from msc.poly.nest import Body, Loop, Nest, generate
+from msc.poly.nest import Body, Loop, Nest
 from msc.poly.overwriting import aliased_outputs, may_overwrite
-from msc.poly.plan import Group, Member, Plan
 from msc.poly.scalar import apply
-from msc.poly.tree import schedule_tree
+from msc.poly.schedule_tree.nodes import Tree
+from msc.poly.schedule_tree.to_isl import to_isl
 from tests.unit.poly.kernels import array, matmul_relu, read, statement
+from tests.unit.poly.trees import nests_of, tree
 
 
 def body_of(nests: tuple[Nest, ...], depth: int = 0) -> tuple[Body, int]:
@@ -32,16 +33,26 @@ def body_of(nests: tuple[Nest, ...], depth: int = 0) -> tuple[Body, int]:
 
 def matmul_body(tile: int) -> tuple[KernelModel, Body, int]:
     model = matmul_relu(8, 8, 4)
-    every = range(3)
-    band = (Member("m", 8, dict.fromkeys(every, 0)), Member("n", 8, dict.fromkeys(every, 1), tile))
-    plan = Plan(band, (Group((0,)), Group((1,), (Member("k", 4, {1: 2}),)), Group((2,))))
-    return model, *body_of(generate(schedule_tree(model, plan)))
+    schedule = tree(f"""
+        axis m 8: S0.0 S1.0 S2.0
+        axis n 8: S0.1 S1.1 S2.1
+        axis k 4: S1.2
+        for m, n tile {tile}
+          place t0 in stack
+          for n
+            run S0
+          for k, n
+            run S1
+          for n
+            run S2
+    """)
+    return model, *body_of(nests_of(model, schedule))
 
 
 @pytest.mark.parametrize("tile", [1, 2, 4, 8])
 def test_an_accumulator_is_as_large_as_its_tile(tile: int) -> None:
     model, body, depth = matmul_body(tile)
-    accesses = [a for a in body_accesses(model, body, dict.fromkeys(range(depth), range(8))) if a.array == 3]
+    accesses = body_accesses(model, body, dict.fromkeys(range(depth), range(8)), {3})
     buffer = local_buffer(accesses, depth)
     assert buffer is not None
     assert sorted(buffer.shape) == sorted((1, tile))
@@ -49,14 +60,25 @@ def test_an_accumulator_is_as_large_as_its_tile(tile: int) -> None:
 
 
 def test_a_part_with_vectors_across_is_a_buffer_of_its_own() -> None:
-    model, every = matmul_relu(8, 17, 4), range(3)
-    band = (
-        Member("m", 8, dict.fromkeys(every, 0), 4),
-        Member("n", 17, dict.fromkeys(every, 1), 17, vector=True, rest=1, along="m"),
-    )
-    plan = Plan(band, (Group((0,)), Group((1,), (Member("k", 4, {1: 2}),)), Group((2,))))
-    body, depth = body_of(generate(schedule_tree(model, plan)))
-    accesses = [a for a in body_accesses(model, body, dict.fromkeys(range(depth), range(2))) if a.array == 3]
+    model = matmul_relu(8, 17, 4)
+    halves = """head n to 16
+            for {0}m unroll, n vector
+              run {1}
+          tail n from 16
+            for {0}n unroll, m vector
+              run {1}"""
+    schedule = tree(f"""
+        axis m 8: S0.0 S1.0 S2.0
+        axis n 17: S0.1 S1.1 S2.1
+        axis k 4: S1.2
+        for m tile 4
+          place t0 in stack
+          {halves.format("", "S0")}
+          {halves.format("k, ", "S1")}
+          {halves.format("", "S2")}
+    """)
+    body, depth = body_of(nests_of(model, schedule))
+    accesses = body_accesses(model, body, dict.fromkeys(range(depth), range(2)), {3})
     buffers = local_buffers(accesses, depth)
     assert buffers is not None
     assert sorted(b.shape for b in buffers) == [(1, 4), (4, 16)]
@@ -79,27 +101,26 @@ def chain(n: int = 6) -> KernelModel:
 
 def test_a_value_used_where_it_is_made_needs_no_memory() -> None:
     model = chain()
-    plan = Plan((Member("i", 6, {0: 0, 1: 0}),), (Group((0, 1)),))
-    body, depth = body_of(generate(schedule_tree(model, plan)))
-    assert forwarded(body_accesses(model, body, dict.fromkeys(range(depth), range(8)))) == {2}
+    body, depth = body_of(nests_of(model, tree("axis i 6: S0.0 S1.0\nfor i\n  place t0 in register\n  run S0 S1")))
+    assert forwarded(body_accesses(model, body, dict.fromkeys(range(depth), range(8)), {2})) == {2}
 
 
 def test_a_value_used_later_needs_memory() -> None:
     model = chain()
-    apart = Plan((), (Group((0,), (Member("i", 6, {0: 0}),)), Group((1,), (Member("i", 6, {1: 0}),))))
-    body, depth = body_of(generate(schedule_tree(model, apart)))
-    accesses = body_accesses(model, body, dict.fromkeys(range(depth), range(8)))
+    apart = tree("axis i 6: S0.0 S1.0\nplace t0 in stack\nfor i\n  run S0\nfor i\n  run S1")
+    body, depth = body_of(nests_of(model, apart))
+    accesses = body_accesses(model, body, dict.fromkeys(range(depth), range(8)), {2})
     assert forwarded(accesses) == set()
     buffer = local_buffer(accesses, depth)
     assert buffer is not None
     assert buffer.shape == (6,)
 
 
-def overwrites(model: KernelModel, plan: Plan, source: int, target: int) -> bool:
-    return may_overwrite(model, plan, schedule_tree(model, plan), source, target)
+def overwrites(model: KernelModel, schedule: Tree, source: int, target: int) -> bool:
+    return may_overwrite(model, schedule, to_isl(model, schedule).schedule, source, target)
 
 
-def square_kernel(body_index: tuple[AffineExpr, ...]) -> tuple[KernelModel, Plan]:
+def square_kernel(body_index: tuple[AffineExpr, ...]) -> tuple[KernelModel, Tree]:
     """y[i, j] = -x[...] in two loops."""
     i, j = dims(2)
     model = KernelModel(
@@ -107,7 +128,7 @@ def square_kernel(body_index: tuple[AffineExpr, ...]) -> tuple[KernelModel, Plan
         (statement((4, 4), 1, (i, j), apply("neg", read(0, 2, *body_index))),),
         ("neg",),
     )
-    return model, Plan((Member("i", 4, {0: 0}), Member("j", 4, {0: 1}, 4, vector=True)), (Group((0,)),))
+    return model, tree("axis i 4: S0.0\naxis j 4: S0.1\nfor i, j vector\n  run S0")
 
 
 def test_what_reads_and_writes_one_place_may_overwrite_its_input() -> None:
@@ -119,14 +140,21 @@ def test_what_reads_and_writes_one_place_may_overwrite_its_input() -> None:
 
 def test_a_product_may_not_overwrite_its_factors() -> None:
     model = matmul_relu(4, 4, 4)
-    every = range(3)
-    band = (Member("m", 4, dict.fromkeys(every, 0)), Member("n", 4, dict.fromkeys(every, 1)))
-    plan = Plan(band, (Group((0,)), Group((1,), (Member("k", 4, {1: 2}),)), Group((2,))))
-    assert not overwrites(model, plan, 0, 2)
-    assert not overwrites(model, plan, 1, 2)
+    schedule = tree("""
+        axis m 4: S0.0 S1.0 S2.0
+        axis n 4: S0.1 S1.1 S2.1
+        axis k 4: S1.2
+        for m, n
+          run S0
+          for k
+            run S1
+          run S2
+    """)
+    assert not overwrites(model, schedule, 0, 2)
+    assert not overwrites(model, schedule, 1, 2)
 
 
-def normalised_rows(of: str) -> tuple[KernelModel, Plan]:
+def normalised_rows(of: str) -> tuple[KernelModel, Tree]:
     """t = -x; m = max of t's rows; u = t - m; y = u `of`'s element, or that of the next column."""
     i, j = dims(2)
     nearby = {"same": read(3, 2, i, j), "next": apply("add", read(3, 2, i, j), read(3, 2, i, j * -1 + 3))}[of]
@@ -138,28 +166,50 @@ def normalised_rows(of: str) -> tuple[KernelModel, Plan]:
         statement((4, 4), 3, (i, j), apply("sub", read(2, 2, i, j), read(4, 2, i))),
         statement((4, 4), 1, (i, j), nearby),
     )
-    row = Member("i", 4, dict.fromkeys(range(5), 0))
-    groups = [Group((k,), (Member("j", 4, {k: 1}, vector=True),) if k != 1 else ()) for k in range(5)]
-    return KernelModel(arrays, statements, ("rows",)), Plan((row,), tuple(groups))
+    schedule = tree("""
+        axis i 4: S0.0 S1.0 S2.0 S3.0 S4.0
+        axis j 4: S0.1 S2.1 S3.1 S4.1
+        for i
+          for j vector
+            run S0
+          run S1
+          for j vector
+            run S2
+          for j vector
+            run S3
+          for j vector
+            run S4
+    """)
+    return KernelModel(arrays, statements, ("rows",)), schedule
 
 
 def test_arrays_lie_in_the_output_that_is_made_of_them() -> None:
-    model, plan = normalised_rows("same")
-    schedule = schedule_tree(model, plan)
-    assert aliased_outputs(model, plan, schedule, [2, 3]) == {2: 1, 3: 1}
-    assert aliased_outputs(model, plan, schedule, [3]) == {3: 1}
-    assert aliased_outputs(model, plan, schedule, []) == {}
+    model, rows = normalised_rows("same")
+    schedule = to_isl(model, rows).schedule
+    assert aliased_outputs(model, rows, schedule, [2, 3]) == {2: 1, 3: 1}
+    assert aliased_outputs(model, rows, schedule, [3]) == {3: 1}
+    assert aliased_outputs(model, rows, schedule, []) == {}
 
 
 def test_an_array_that_is_read_elsewhere_once_more_does_not() -> None:
-    model, plan = normalised_rows("next")
-    assert aliased_outputs(model, plan, schedule_tree(model, plan), [2, 3]) == {2: 1}
+    model, rows = normalised_rows("next")
+    assert aliased_outputs(model, rows, to_isl(model, rows).schedule, [2, 3]) == {2: 1}
 
 
 def test_a_reduction_does_not_lie_in_an_output() -> None:
     model = matmul_relu(4, 4, 4)
-    plan = Plan((), (Group((0,)), Group((1,)), Group((2,))))
-    assert aliased_outputs(model, plan, schedule_tree(model, plan), [3]) == {}
+    schedule = tree("""
+        axis m 4: S0.0 S1.0 S2.0
+        axis n 4: S0.1 S1.1 S2.1
+        axis k 4: S1.2
+        for m, n
+          run S0
+        for m, n, k
+          run S1
+        for m, n
+          run S2
+    """)
+    assert aliased_outputs(model, schedule, to_isl(model, schedule).schedule, [3]) == {}
 
 
 @st.composite

@@ -5,10 +5,9 @@ from __future__ import annotations
 from msc.poly.compute import dims
 from msc.poly.model import KernelModel
 from msc.poly.overwriting import aliased_outputs
-from msc.poly.plan import Group, Plan
 from msc.poly.scalar import apply
-from msc.poly.tree import schedule_tree
-from msc.schedule.staging import own_loops
+from msc.poly.schedule_tree.nodes import Axis, Block, Loop, Run, Tree
+from msc.poly.schedule_tree.to_isl import to_isl
 from tests.unit.poly.kernels import array, read, statement
 
 
@@ -29,6 +28,10 @@ def doubling(count: int) -> KernelModel:
 
 def test_every_array_is_looked_at_once() -> None:
     model = doubling(40)
-    plan = Plan((), tuple(Group((k,), own_loops(model, k, ())) for k in range(len(model.statements))))
-    found = aliased_outputs(model, plan, schedule_tree(model, plan), range(2, 42))
+    count = range(len(model.statements))
+    schedule = Tree(
+        tuple(Axis(f"i{k}", 4, {k: 0}) for k in count),
+        Block(tuple(Loop(f"i{k}", Block((Run((k,)),))) for k in count)),
+    )
+    found = aliased_outputs(model, schedule, to_isl(model, schedule).schedule, range(2, 42))
     assert set(found.values()) <= {42}

@@ -1,4 +1,4 @@
-"""The plans next to a plan: legal by isl's proof, the same ones each time, and each computes what the kernel means."""
+"""The trees next to a tree: legal by isl's proof, the same ones each time, and each computes what the kernel means."""
 
 from pathlib import Path
 
@@ -12,10 +12,9 @@ from msc.driver.options import CompileOptions
 from msc.driver.passes.registry import new_context
 from msc.driver.reports.benchmark import Workload
 from msc.driver.tuner.tuning import KernelSearch, searches
-from msc.driver.tuner.variants import time_plans, variants_module
-from msc.poly.plan import from_lines, to_lines
-from msc.poly.plan_fit import check_fit
-from msc.schedule.schedule_kernels import is_legal
+from msc.driver.tuner.variants import time_schedules, variants_module
+from msc.poly.schedule_tree.text import from_lines, to_lines
+from msc.schedule.schedule_kernels import illegal
 from msc.targets.catalogue import machine_named
 
 TABLE = find_backend("cpu").table
@@ -76,19 +75,18 @@ def test_neighbours_are_legal_and_compute_the_same(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     search = search_of(name, threads, tmp_path)
     space, start = search.neighbourhood, search.start
-    plans = list(space.of(start))
-    texts = [tuple(to_lines(plan)) for plan in plans]
-    assert texts == [tuple(to_lines(plan)) for plan in space.of(start)]
+    trees = list(space.of(start))
+    texts = [tuple(to_lines(tree)) for tree in trees]
+    assert texts == [tuple(to_lines(tree)) for tree in space.of(start)]
     assert len(set(texts)) == len(texts)
     assert tuple(to_lines(start)) not in texts
-    for plan, lines in zip(plans, texts, strict=True):
-        check_fit(space.model, plan)
-        assert is_legal(space.model, space.deps, plan)
-        assert from_lines(lines) == plan
-        assert predict(space.model, plan, space.target, threads).cycles > 0
-    chosen = plans[:: max(1, len(plans) // BUILT)]
-    times = time_plans(search.subject, [start, *chosen], 0.0)
-    wrong = [to_lines(plan) for plan, time in zip([start, *chosen], times, strict=True) if not time.agrees]
+    for tree, lines in zip(trees, texts, strict=True):
+        assert illegal(space.model, space.deps, tree) is None
+        assert from_lines(lines) == tree
+        assert predict(space.model, tree, space.target, threads).cycles > 0
+    chosen = trees[:: max(1, len(trees) // BUILT)]
+    times = time_schedules(search.subject, [start, *chosen], 0.0)
+    wrong = [to_lines(tree) for tree, time in zip([start, *chosen], times, strict=True) if not time.agrees]
     assert not wrong
 
 
@@ -97,35 +95,35 @@ def test_the_second_step_goes_on_from_a_neighbour(tmp_path: Path, monkeypatch: p
     search = search_of("matmul", 1, tmp_path)
     space = search.neighbourhood
     near = list(space.of(search.start))
-    known = {tuple(to_lines(plan)) for plan in (search.start, *near)}
-    farther = {tuple(to_lines(plan)) for plan in space.of(near[0])}
+    known = {tuple(to_lines(tree)) for tree in (search.start, *near)}
+    farther = {tuple(to_lines(tree)) for tree in space.of(near[0])}
     assert farther - known
 
 
-def test_each_plan_is_built_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_tree_is_built_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     search = search_of("matmul", 1, tmp_path)
-    plans = list(search.neighbourhood.of(search.start))[:4]
-    module = variants_module(search.subject.kernel, plans)
+    trees = list(search.neighbourhood.of(search.start))[:4]
+    module = variants_module(search.subject.kernel, trees)
     model = Model("variants", module, TABLE["gk"], tmp_path, {}, new_context())
     compilation = compile_read(model, search.subject.options)
     functions = [op for op in compilation.module.ops if "loop.schedule" in op.attributes]
-    assert len(functions) == len(plans)
+    assert len(functions) == len(trees)
 
 
 def test_predictions_prefer_vectors_and_tiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     search = search_of("matmul", 1, tmp_path)
     model, target = search.neighbourhood.model, machine_named("x86-64-v3")
-    band = ["m extent 7: S0.0 S1.0 S2.0", "n extent 37: S0.1 S1.1 S2.1"]
-    scalar = from_lines([*band, "do S0", "do S1 over k extent 19: S1.2", "do S2"])
+    axes = ["axis m 7: S0.0 S1.0 S2.0", "axis n 37: S0.1 S1.1 S2.1", "axis k 19: S1.2"]
+    scalar = from_lines([*axes, "for m, n", "  run S0", "  for k", "    run S1", "  run S2"])
     assert predict(model, search.start, target, 1).cycles * 4 < predict(model, scalar, target, 1).cycles
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_of_each_kind_there_are_some_of_all(name: str, tmp_path: Path) -> None:
     search = search_of(name, 2, tmp_path)
-    everything = [to_lines(plan) for plan in search.neighbourhood.of(search.start)]
-    few = [to_lines(plan) for plan in search.neighbourhood.of_each_kind(search.start, 2)]
+    everything = [to_lines(tree) for tree in search.neighbourhood.of(search.start)]
+    few = [to_lines(tree) for tree in search.neighbourhood.of_each_kind(search.start, 2)]
     assert 0 < len(few) <= min(12, len(everything))
     assert all(lines in everything for lines in few)

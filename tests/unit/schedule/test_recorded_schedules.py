@@ -18,7 +18,7 @@ def test_a_changed_pick_is_shown_with_its_layer() -> None:
     name = next(name for name in layers() if name.startswith("exp"))
     before, heading, after = kept.partition(f"{name}:\n")
     changes = difference(MACHINES[0], before + heading + after.replace(" vector", "", 1)).splitlines()
-    assert next(line for line in changes if line.startswith(("-  ", "+  "))).endswith("vector: S0.1")
+    assert next(line for line in changes if line.startswith(("-  ", "+  "))).endswith("i1 vector")
     assert f" {name}:" in changes
 
 

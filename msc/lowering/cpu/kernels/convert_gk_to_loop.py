@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, ModuleOp, StringAttr, SymbolRefAttr, i64
 from xdsl.passes import ModulePass
-from xdsl.utils.hints import isa
 
 from msc.analysis.kernel_model import kernel_model, output_positions, statement_operations
 from msc.analysis.properties import KERNEL_FUNCTIONS, SCHEDULED, VECTORS
-from msc.analysis.target import target_of
 from msc.dialects import gk
-from msc.dialects.gk.attributes import GK_FUNCTION, GK_SCHEDULE
+from msc.dialects.gk.attributes import GK_FUNCTION
 from msc.dialects.loop.attributes import LOOP_IN_PLACE, LOOP_ORIGIN, LOOP_OUTPUTS, LOOP_SCHEDULE, LOOP_TEMPORARIES
 from msc.ir.contracts import Contract
 from msc.ir.entry import entries
@@ -25,12 +22,10 @@ from msc.lowering.cpu.kernels.argument_names import ArgumentNames, shared_name
 from msc.lowering.cpu.kernels.kernel_function import KernelFunction
 from msc.poly.model import KernelModel
 from msc.poly.nest import generate
-from msc.poly.overwriting import aliased_outputs, may_overwrite
-from msc.poly.plan import from_lines
-from msc.poly.tile_parts import tile_counts
-from msc.poly.tree import schedule_tree
+from msc.poly.overwriting import may_overwrite
+from msc.poly.schedule_tree.to_isl import to_isl
+from msc.poly.storage import storage
 from msc.support.diagnostics import Diagnostic, MscError
-from msc.targets.machine import Machine
 
 
 @dataclass(frozen=True)
@@ -38,16 +33,16 @@ class ConvertGkToLoop(ModulePass):
     """A function of loops over buffers for every kernel.
 
     Takes `gk.kernel`s with a schedule (`schedule-kernels`). isl turns each schedule tree into a loop nest, which
-    becomes a `func.func` of memrefs: inputs, outputs, temporaries; what is scratch and finds room on the target's
-    stack are local arrays. Kernels with the same function share one; `gk.function` on the kernel names it. The
-    kernels stay in place for `bufferize`, which replaces them by calls.
+    becomes a `func.func` of memrefs: inputs, outputs, temporaries; arrays live where the schedule places them. Kernels
+    with the same function share one; `gk.function` on the kernel names it. The kernels stay in place for `bufferize`,
+    which replaces them by calls.
     """
 
     name = "convert-gk-to-loop"
     contract = Contract(requires=(SCHEDULED,), ensures=(KERNEL_FUNCTIONS,), breaks=(VECTORS,))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        functions = _Functions(op, target_of(op).machine)
+        functions = _Functions(op)
         for kernel in [k for k in op.walk() if isinstance(k, gk.KernelOp)]:
             kernel.attributes[GK_FUNCTION] = SymbolRefAttr(functions.of(kernel).sym_name.data)
         functions.note_kernels()
@@ -56,8 +51,8 @@ class ConvertGkToLoop(ModulePass):
 class _Functions:
     """The functions of a module's kernels: one for all that compute the same, or whose loops come out the same."""
 
-    def __init__(self, module: ModuleOp, machine: Machine) -> None:
-        self._module, self._machine = module, machine
+    def __init__(self, module: ModuleOp) -> None:
+        self._module = module
         self._by_structure: dict[tuple[str, tuple[str, ...], tuple[int, ...]], func.FuncOp] = {}
         self._by_text: dict[str, func.FuncOp] = {}
         self._origins: dict[func.FuncOp, dict[str, None]] = {}
@@ -67,9 +62,9 @@ class _Functions:
     def of(self, kernel: gk.KernelOp) -> func.FuncOp:
         """The kernel's function, placed in the module."""
         model, outputs = kernel_model(kernel), output_positions(kernel)
-        key = (model.structure, _schedule(kernel), outputs)
+        key = (model.structure, tuple(_schedule(kernel).lines), outputs)
         if key not in self._by_structure:
-            self._by_structure[key] = self._by_text_of(_function(kernel, model, outputs, self._machine), kernel)
+            self._by_structure[key] = self._by_text_of(_function(kernel, model, outputs), kernel)
         function = self._by_structure[key]
         self._origins.setdefault(function, {}).update(dict.fromkeys(model.operations))
         self._names.setdefault(function, []).append(self._argument_names.of(kernel))
@@ -79,7 +74,7 @@ class _Functions:
         text = str(function)
         if text not in self._by_text:
             function.sym_name = StringAttr(f"k{len(self._by_text)}_{kernel.label.data}")
-            function.attributes[LOOP_SCHEDULE] = kernel.attributes[GK_SCHEDULE]
+            function.attributes[LOOP_SCHEDULE] = ArrayAttr([StringAttr(line) for line in _schedule(kernel).lines])
             self._by_text[text] = function
             _place(self._module, function)
         return self._by_text[text]
@@ -97,24 +92,23 @@ def _place(module: ModuleOp, function: func.FuncOp) -> None:
     module.body.block.insert_op_before(function, next(iter(entries(module)), first))
 
 
-def _schedule(kernel: gk.KernelOp) -> tuple[str, ...]:
-    """The lines of the kernel's plan. Raises MSC0404 where it has none."""
-    lines = kernel.attributes.get(GK_SCHEDULE)
-    if not isa(lines, ArrayAttr[StringAttr]):
+def _schedule(kernel: gk.KernelOp) -> gk.ScheduleAttr:
+    """The kernel's schedule. Raises MSC0404 where it has none."""
+    if kernel.schedule is None:
         message = f"kernel {kernel.label.data!r} has no schedule"
         raise MscError(Diagnostic("MSC0404", message, source_location(kernel), help="run schedule-kernels first"))
-    return tuple(line.data for line in lines)
+    return kernel.schedule
 
 
-def _function(kernel: gk.KernelOp, model: KernelModel, outputs: Sequence[int], machine: Machine) -> func.FuncOp:
-    plan = from_lines(_schedule(kernel))
-    schedule = schedule_tree(model, plan)
+def _function(kernel: gk.KernelOp, model: KernelModel, outputs: Sequence[int]) -> func.FuncOp:
+    tree = _schedule(kernel).data
+    scheduled = to_isl(model, tree)
     inputs = [i for i, a in enumerate(model.arrays) if a.kind == "input"]
     locations = [op.location for op in statement_operations(kernel)]
-    counts = tile_counts(model, plan)
-    nests = generate(schedule, [*(f"n{k}" for k in range(len(model.sizes))), *counts])
-    held = partial(aliased_outputs, model, plan, schedule)
-    builder = KernelFunction(model, nests, inputs, outputs, locations, tuple(counts.values()), held, machine)
+    counts = tuple(scheduled.counts.values())
+    nests = generate(scheduled.schedule, [*(f"n{k}" for k in range(len(model.sizes))), *scheduled.counts])
+    places = storage(model, tree, nests, counts)
+    builder = KernelFunction(model, nests, inputs, outputs, locations, counts, places)
     function = builder.build()
     temporaries = len(function.function_type.inputs) - len(inputs) - len(outputs) - len(model.sizes)
     function.attributes[LOOP_OUTPUTS] = IntegerAttr(len(outputs), i64)
@@ -123,7 +117,10 @@ def _function(kernel: gk.KernelOp, model: KernelModel, outputs: Sequence[int], m
         DenseArrayBase.from_list(i64, [o, i])
         for o, output in enumerate(outputs)
         for i, source in enumerate(inputs)
-        if all(may_overwrite(model, plan, schedule, source, target) for target in (output, *builder.held_in(output)))
+        if all(
+            may_overwrite(model, tree, scheduled.schedule, source, target)
+            for target in (output, *builder.held_in(output))
+        )
     ]
     if pairs:
         function.attributes[LOOP_IN_PLACE] = ArrayAttr(pairs)

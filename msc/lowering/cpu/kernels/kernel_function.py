@@ -14,14 +14,13 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from msc.dialects.loop import ApplyOp, ForOp, LoadOp, LoopKind, StoreOp
 from msc.dialects.open_sizes import size_attributes
 from msc.lowering.cpu.kernels.scalar_bodies import BodyEmitter, storage_type
-from msc.lowering.cpu.kernels.storage import AliasedOutputs, plan_storage
 from msc.poly.affine import bounds, simplified
 from msc.poly.buffers import LocalBuffer, compose
 from msc.poly.model import KernelModel
 from msc.poly.nest import Body, Instance, Loop, Nest
 from msc.poly.scalar import Index, Read
+from msc.poly.storage import Storage
 from msc.poly.valid_extents import ranges_of
-from msc.targets.machine import Machine
 
 _Local: TypeAlias = tuple[LocalBuffer, SSAValue]
 """A part of an array, and where it lies."""
@@ -42,8 +41,7 @@ class _Scope:
 class KernelFunction:
     """Builds the function.
 
-    Arguments: inputs, outputs, temporaries for what fits nowhere else, sizes that the call decides. `aliased_outputs`
-    says which of some internal arrays may lie in which output, `machine` how many bytes local arrays may take.
+    Arguments: inputs, outputs, temporaries as `storage` says, sizes that the call decides.
     """
 
     def __init__(
@@ -54,15 +52,14 @@ class KernelFunction:
         outputs: Sequence[int],
         locations: Sequence[Attribute],
         counts: Sequence[AffineExpr],
-        aliased_outputs: AliasedOutputs,
-        machine: Machine,
+        storage: Storage,
     ):
         self._model = model
         self._counts = counts
         self._nests = nests
         self._arguments = [*inputs, *outputs]
         self._locations = locations
-        self._storage = plan_storage(model, nests, counts, aliased_outputs, machine)
+        self._storage = storage
 
     def held_in(self, output: int) -> list[int]:
         """The internal arrays that lie in an output until it is written."""
@@ -136,10 +133,10 @@ class KernelFunction:
     def _body(self, body: Body, scope: _Scope, block: Block) -> None:
         arrays = self._storage.inside[id(body)]
         buffers = {**scope.buffers, **{array: scope.buffers[output] for array, output in arrays.aliased.items()}}
-        scratch = {array: ((buffer, buffers[array]),) for array, buffer in arrays.scratch.items()}
-        local = {a: [(b, self._allocated(a, b, block)) for b in parts] for a, parts in arrays.local.items()}
-        places = {**scope.local, **scratch, **local}
-        inner = _Scope(scope.variables, scope.ranges, buffers, places, arrays.forwarded, {})
+        parts = {array: ((buffer, buffers[array]),) for array, buffer in arrays.workspace.items()}
+        local = {a: [(b, self._allocated(a, b, block)) for b in each] for a, each in arrays.local.items()}
+        places = {**scope.local, **parts, **local}
+        inner = _Scope(scope.variables, scope.ranges, buffers, places, scope.forwarded | arrays.forwarded, {})
         self._emit(body.inside, inner, block)
 
     def _allocated(self, array: int, buffer: LocalBuffer, block: Block) -> SSAValue:

@@ -43,7 +43,7 @@ def test_a_loop_that_leaves_its_buffer_is_refused(model: Path, door: Callable[[P
     ("old", "new", "message"),
     [
         ("gk.yield %", "gk.yield %x, %", "MSC0"),
-        ("gk.pattern", 'gk.schedule = ["do S0 S9"], gk.pattern', "MSC0408.*there is no S9"),
+        ("gk.pattern", 'gk.schedule = #gk.schedule<["run S0 S9"]>, gk.pattern', "MSC0408.*there is no S9"),
     ],
 )
 def test_mistakes_are_shown_where_they_were_made(model: Path, old: str, new: str, message: str) -> None:

@@ -11,8 +11,8 @@ from msc.driver.options import CompileOptions
 from msc.driver.reports.benchmark import Workload
 from msc.driver.tuner.durations import parse_duration
 from msc.driver.tuner.tuning import searches, tune
-from msc.poly.plan import to_lines
-from msc.schedule.tuned_plans import TunedPlan, TuningFile, read_tuning, target_text
+from msc.poly.schedule_tree.text import to_lines
+from msc.schedule.tuned_schedules import TunedSchedule, TuningFile, read_tuning, target_text
 from msc.support.diagnostics import MscError
 from msc.targets.catalogue import machine_named
 
@@ -44,7 +44,7 @@ def test_a_tiny_budget_gives_a_file_that_a_compilation_takes(tmp_path: Path) -> 
 def test_other_plans_give_other_c_and_the_same_results(tmp_path: Path) -> None:
     target = target_text(machine_named("native"))
     entries = [
-        TunedPlan(s.label, s.key, target, 1, 2.0, 1.0, tuple(to_lines(next(s.neighbourhood.of(s.start)))))
+        TunedSchedule(s.label, s.key, target, 1, 2.0, 1.0, tuple(to_lines(next(s.neighbourhood.of(s.start)))))
         for s in searches(MLP, CompileOptions(), QUICK)
     ]
     assert len(entries) >= 2

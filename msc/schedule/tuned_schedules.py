@@ -1,8 +1,8 @@
-"""What tuning found, as a file that people review: for each kernel that got faster its plan and what was measured.
+"""What tuning found, as a file that people review: for each kernel that got faster its schedule and what was measured.
 
     {"format": 1, "msc": "0.1.0", "kernels": [
       {"label": "dense_relu", "key": "4f0c...", "target": "native ...", "threads": 1,
-       "before_us": 10.2, "after_us": 8.1, "plan": ["n extent 256 tile 64 vector: S0.1 ...", "do S0", ...]}]}
+       "before_us": 10.2, "after_us": 8.1, "schedule": ["axis n 256: S0.1 S1.1", ..., "for n tile 64", ...]}]}
 
 An entry is for the kernel with its key: the digest of all that a schedule depends on.
 """
@@ -18,19 +18,22 @@ from typing import cast
 from msc import __version__
 from msc.analysis.kernel_model import kernel_model, output_positions
 from msc.dialects.gk import KernelOp
+from msc.poly.schedule_tree.nodes import Tree
+from msc.poly.schedule_tree.text import from_lines
+from msc.poly.schedule_tree.verify import check_structure
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.files import read_source
 from msc.support.hashing import digest
 from msc.targets.detection import detect_cpu_model
 from msc.targets.machine import Machine
 
-FORMAT = 1
+FORMAT = 2
 """Version of the file; a reader refuses others."""
 
 
 @dataclass(frozen=True)
-class TunedPlan:
-    """One kernel's plan as lines; `target` is `target_text`, times are microseconds of one call."""
+class TunedSchedule:
+    """One kernel's schedule as lines; `target` is `target_text`, times are microseconds of one call."""
 
     label: str
     key: str
@@ -38,14 +41,19 @@ class TunedPlan:
     threads: int
     before_us: float
     after_us: float
-    plan: tuple[str, ...]
+    schedule: tuple[str, ...]
+
+    @property
+    def tree(self) -> Tree:
+        """The schedule. Raises ScheduleError."""
+        return from_lines(self.schedule)
 
 
 @dataclass(frozen=True)
 class TuningFile:
     """The entries of one file, and the version of msc whose kernels they are of."""
 
-    entries: tuple[TunedPlan, ...]
+    entries: tuple[TunedSchedule, ...]
     version: str = __version__
 
     def to_json(self) -> str:
@@ -94,16 +102,18 @@ def is_tuning(path: Path) -> bool:
     return True
 
 
-def _entry(item: dict[str, object]) -> TunedPlan:
+def _entry(item: dict[str, object]) -> TunedSchedule:
     texts = [item[name] for name in ("label", "key", "target")]
-    plan, threads, before, after = (item[name] for name in ("plan", "threads", "before_us", "after_us"))
-    lines = cast("list[object]", plan) if isinstance(plan, list) else [None]
+    schedule, threads, before, after = (item[name] for name in ("schedule", "threads", "before_us", "after_us"))
+    lines = cast("list[object]", schedule) if isinstance(schedule, list) else [None]
     if not all(isinstance(text, str) for text in (*texts, *lines)):
-        raise ValueError("label, key, target and the lines of plan are strings")
+        raise ValueError("label, key, target and the lines of schedule are strings")
     if not (isinstance(threads, int) and isinstance(before, int | float) and isinstance(after, int | float)):
         raise ValueError("threads, before_us and after_us are numbers")
     label, key, target = map(str, texts)
-    return TunedPlan(label, key, target, threads, float(before), float(after), tuple(map(str, lines)))
+    found = TunedSchedule(label, key, target, threads, float(before), float(after), tuple(map(str, lines)))
+    check_structure(found.tree)
+    return found
 
 
 def _malformed(path: Path, reason: str) -> MscError:

@@ -1,0 +1,93 @@
+"""How a schedule tree cuts each statement: which of its dimensions are rows of a register tile, vectors, steps."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from msc.cost.instructions import Tile
+from msc.poly.schedule_tree.nodes import Block, Cut, Loop, Run, Tree
+
+
+@dataclass(frozen=True)
+class StatementLoops:
+    """The loops around a statement: `around` are all, outermost first, `own` those that no other node shares."""
+
+    statement: int
+    around: tuple[Loop, ...]
+    own: tuple[Loop, ...]
+    cut: Cut | None
+    """The cut that they are the head of."""
+
+
+def statement_loops(tree: Tree) -> dict[int, StatementLoops]:
+    """By its number each statement, where it is cut as it runs in the head."""
+    found: dict[int, StatementLoops] = {}
+    for each in _visit(tree.body, (), (), None):
+        found.setdefault(each.statement, each)
+    return found
+
+
+def _visit(block: Block, around: tuple[Loop, ...], own: tuple[Loop, ...], cut: Cut | None) -> Iterator[StatementLoops]:
+    alone = own if len(block.nodes) == 1 else ()
+    for node in block.nodes:
+        match node:
+            case Loop():
+                yield from _visit(node.body, (*around, node), (*alone, node), cut)
+            case Cut():
+                yield from _visit(node.head, around, alone, node)
+                yield from _visit(node.tail, around, alone, None)
+            case Run():
+                for statement in node.statements:
+                    yield StatementLoops(statement, around, alone, cut)
+
+
+def tile_of(tree: Tree, loops: StatementLoops, reduced: Collection[int], plain: bool) -> Tile:
+    """The register tile of a statement that reduces some of its dimensions, with the order of its steps.
+
+    Where it is `plain`, no sums stay in registers, and its loops that run an element at a time are told, too.
+    """
+    number, tiled = loops.statement, {loop.axis for loop in loops.around if loop.tile is not None}
+    points = [loop for loop in loops.own if loop.tile is None]
+    rows = [loop for loop in points if loop.mark == "unroll" or (loop.axis in tiled and loop.mark != "vector")]
+    inner = [loop for loop in points if loop not in rows and loop.axis not in tiled and loop.mark != "vector"]
+    lanes = next((loop for loop in loops.around if loop.mark == "vector"), None)
+    sizes = {loop.axis: loop.tile for loop in loops.around if loop.tile is not None}
+
+    def dim(loop: Loop) -> int:
+        return tree.axis(loop.axis).dims[number]
+
+    def size(loop: Loop) -> int:
+        return sizes.get(loop.axis) or tree.axis(loop.axis).extent
+
+    counted = tuple((dim(loop), size(loop)) for loop in rows)
+    below = tuple(dim(loop) for loop in inner)
+    single = [loop for loop in loops.around if loop.tile is None and loop.mark == "" and loop.axis not in tiled]
+    steps = tuple(dim(loop) for loop in single) if plain else ()
+    if lanes is None:
+        return Tile(counted, None, 1, below, loops=steps)
+    if lanes in points and dim(lanes) in reduced:
+        below = (*below, dim(lanes))
+    rest, across = _rest(tree, loops, number)
+    return Tile(counted, dim(lanes), size(lanes), below, rest, across, steps)
+
+
+def shared_sizes(tree: Tree, all_loops: Sequence[StatementLoops]) -> dict[str, int]:
+    """By axis how many iterations one run of the innermost block around some statements has, where not all."""
+    common = list[Loop]()
+    for loops in zip(*(each.around for each in all_loops), strict=False):
+        if any(loop is not loops[0] for loop in loops):
+            break
+        common.append(loops[0])
+    return {loop.axis: loop.tile or 1 for loop in common}
+
+
+def _rest(tree: Tree, loops: StatementLoops, number: int) -> tuple[int, int | None]:
+    """How many of the last lanes run as vectors along another dimension, and which."""
+    if loops.cut is None:
+        return 0, None
+    tail = next(each for each in _visit(loops.cut.tail, (), (), None) if each.statement == number)
+    lanes = next((loop for loop in tail.around if loop.mark == "vector"), None)
+    if lanes is None:
+        return 0, None
+    return tree.axis(loops.cut.axis).extent - loops.cut.at, tree.axis(lanes.axis).dims[number]

@@ -1,0 +1,227 @@
+"""Named changes of a schedule tree: each gives another tree, or raises ScheduleError where it has no meaning there.
+
+They keep what a tree runs: every statement, once for each of its iterations. Whether the new order is legal isl says
+afterwards (`proof`). Places are not moved along: moves take trees without them (`without_places`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from msc.poly.schedule_tree.nodes import Block, Cut, Loop, Mark, Node, Run, ScheduleError, Tree, below, walk
+
+
+def find(tree: Tree, axis: str, statement: int | None = None, *, tiles: bool = False) -> Loop:
+    """The outermost loop over the points, or the tiles, of an axis: around a statement, if one is given."""
+    for node in walk(tree.body):
+        is_one = isinstance(node, Loop) and node.axis == axis and (node.tile is not None) == tiles
+        if isinstance(node, Loop) and is_one and (statement is None or statement in below(node)):
+            return node
+    what = f"over the {'tiles' if tiles else 'points'} of {axis}"
+    raise ScheduleError(f"no loop runs {what}" + ("" if statement is None else f" around S{statement}"))
+
+
+def split(tree: Tree, loop: Loop, size: int) -> Tree:
+    """`for m` becomes `for m tile N` and, right inside, `for m`. (Halide, TVM: split; MLIR: tile.)"""
+    inner = replace(loop, mark="" if loop.mark == "parallel" else loop.mark)
+    mark: Mark = "parallel" if loop.mark == "parallel" else ""
+    return put(tree, loop, Loop(loop.axis, Block((inner,)), size, mark))
+
+
+def join(tree: Tree, axis: str) -> Tree:
+    """The inverse of `split` and `sink`: one loop over all points of an axis, where its tiles are or, without these,
+    around all that runs it.
+    """
+    tiles = next((n for n in walk(tree.body) if isinstance(n, Loop) and n.axis == axis and n.tile is not None), None)
+    if tiles is not None:
+        return put(tree, tiles, Loop(axis, _without(tiles.body, axis), None, tiles.mark))
+    inside = frozenset(s for s in tree.axis(axis).dims)
+
+    def around(block: Block) -> Block:
+        node = next((n for n in block.nodes if inside <= below(n)), None)
+        if isinstance(node, Loop) and node.axis != axis:
+            new: Node = replace(node, body=around(node.body))
+            return replace(block, nodes=tuple(new if n is node else n for n in block.nodes))
+        touched = [n for n in block.nodes if inside & below(n)]
+        first = block.nodes.index(touched[0])
+        loop = Loop(axis, _without(Block(tuple(touched)), axis))
+        return replace(block, nodes=(*block.nodes[:first], loop, *(n for n in block.nodes[first:] if n not in touched)))
+
+    return replace(tree, body=around(tree.body))
+
+
+def _without(block: Block, axis: str) -> Block:
+    """A block without the loops over an axis, but what runs in them."""
+    nodes: list[Node] = []
+    for node in block.nodes:
+        match node:
+            case Loop() if node.axis == axis:
+                nodes += _without(node.body, axis).nodes
+            case Loop():
+                nodes.append(replace(node, body=_without(node.body, axis)))
+            case Cut():
+                nodes.append(replace(node, head=_without(node.head, axis), tail=_without(node.tail, axis)))
+            case Run():
+                nodes.append(node)
+    return replace(block, nodes=tuple(nodes))
+
+
+def sink(tree: Tree, loop: Loop) -> Tree:
+    """The loop as far inside as it goes: right around the statements, or around their vector loop.
+
+    Where several nodes run in it, each gets a loop of its own. (Loop distribution; the tiles of a register tile.)
+    """
+
+    def inside(block: Block) -> Block:
+        return replace(block, nodes=tuple(map(_sunk, block.nodes)))
+
+    def _sunk(node: Node) -> Node:
+        if isinstance(node, Loop) and not (node.mark == "vector" and _only_runs(node.body)):
+            return replace(node, body=inside(node.body))
+        if isinstance(node, Cut):
+            return replace(node, head=inside(node.head), tail=inside(node.tail))
+        return replace(loop, body=Block((node,)))
+
+    sunk = inside(loop.body)
+    return replace_nodes(tree, loop, sunk.nodes)
+
+
+def _only_runs(block: Block) -> bool:
+    return all(isinstance(node, Run) for node in block.nodes)
+
+
+def interchange(tree: Tree, outer: Loop) -> Tree:
+    """A loop and the one right inside it change places. (Halide, TVM: reorder.)"""
+    inner = only_loop(outer)
+    if inner is None:
+        raise ScheduleError(f"the loop over {outer.axis} has no single loop right inside", outer.line)
+    if inner.axis == outer.axis:
+        raise ScheduleError(f"points of {outer.axis} lie in its tiles, and these not in them", outer.line)
+    return put(tree, outer, replace(inner, body=Block((replace(outer, body=inner.body),))))
+
+
+def only_loop(loop: Loop) -> Loop | None:
+    """The loop right inside another, if nothing else stands there."""
+    nodes = loop.body.nodes
+    return nodes[0] if len(nodes) == 1 and isinstance(nodes[0], Loop) else None
+
+
+def outermost(tree: Tree, loop: Loop) -> Tree:
+    """The loop around all others that it can change places with."""
+    while (around := _right_around(tree, loop)) is not None and around.axis != loop.axis:
+        moved = replace(loop, body=Block((replace(around, body=loop.body),)))
+        tree, loop = put(tree, around, moved), moved
+    return tree
+
+
+def _right_around(tree: Tree, loop: Loop) -> Loop | None:
+    return next((n for n in walk(tree.body) if isinstance(n, Loop) and only_loop(n) is loop), None)
+
+
+def parallelise(tree: Tree, loop: Loop) -> Tree:
+    """The loop shared by threads, around all others that it can change places with. (Halide, TVM: parallel.)"""
+    shared = replace(loop, mark="parallel")
+    return outermost(put(tree, loop, shared), shared)
+
+
+def mark(tree: Tree, loop: Loop, how: Mark) -> Tree:
+    """The loop `vector`, `unroll`, `parallel`, or none of these."""
+    return put(tree, loop, replace(loop, mark=how))
+
+
+def uncut(tree: Tree) -> Tree:
+    """What runs below all cuts runs to the end."""
+
+    def whole(block: Block) -> Block:
+        nodes: list[Node] = []
+        for node in block.nodes:
+            match node:
+                case Cut():
+                    nodes += whole(node.head).nodes
+                case Loop():
+                    nodes.append(replace(node, body=whole(node.body)))
+                case Run():
+                    nodes.append(node)
+        return replace(block, nodes=tuple(nodes))
+
+    return replace(tree, body=whole(tree.body))
+
+
+def without_places(tree: Tree) -> Tree:
+    """The loops alone."""
+
+    def bare(block: Block) -> Block:
+        return Block(tuple(map(node, block.nodes)))
+
+    def node(old: Node) -> Node:
+        match old:
+            case Loop():
+                return replace(old, body=bare(old.body))
+            case Cut():
+                return replace(old, head=bare(old.head), tail=bare(old.tail))
+            case Run():
+                return old
+
+    return replace(tree, body=bare(tree.body))
+
+
+def chain(node: Node) -> Iterator[Loop]:
+    """A loop, the one right inside it, and so on."""
+    while isinstance(node, Loop):
+        yield node
+        inner = only_loop(node)
+        if inner is None:
+            return
+        node = inner
+
+
+def nested(loops: Sequence[Loop], body: Block) -> Block:
+    """Loops in each other, the first outermost, around a body: their own is left out."""
+    for loop in reversed(loops):
+        body = Block((replace(loop, body=body),))
+    return body
+
+
+def put(tree: Tree, old: Node, new: Node) -> Tree:
+    """The tree with another node in the place of one."""
+    return replace_nodes(tree, old, (new,))
+
+
+def replace_nodes(tree: Tree, old: Node, new: Sequence[Node]) -> Tree:
+    """The tree with others in the place of a node, which is told by its identity."""
+
+    def inside(block: Block) -> Block:
+        nodes: list[Node] = []
+        for node in block.nodes:
+            nodes += new if node is old else [_below(node, inside)]
+        unchanged = len(nodes) == len(block.nodes) and all(map(_same, nodes, block.nodes))
+        return block if unchanged else replace(block, nodes=tuple(nodes))
+
+    return replace(tree, body=inside(tree.body))
+
+
+def _same(first: object, second: object) -> bool:
+    return first is second
+
+
+def mapped(tree: Tree, change: Callable[[Node], Node]) -> Tree:
+    """The tree with every node changed, those below a node before it."""
+
+    def inside(block: Block) -> Block:
+        return replace(block, nodes=tuple(change(_below(node, inside)) for node in block.nodes))
+
+    return replace(tree, body=inside(tree.body))
+
+
+def _below(node: Node, inside: Callable[[Block], Block]) -> Node:
+    """A node with the blocks below it changed; the same one if none is another."""
+    match node:
+        case Loop():
+            body = inside(node.body)
+            return node if body is node.body else replace(node, body=body)
+        case Cut():
+            head, tail = inside(node.head), inside(node.tail)
+            return node if head is node.head and tail is node.tail else replace(node, head=head, tail=tail)
+        case Run():
+            return node

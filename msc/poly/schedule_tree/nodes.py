@@ -1,0 +1,156 @@
+"""The nodes of a schedule tree.
+
+A tree declares axes, each a dimension of one or several statements, and nests loops over them:
+
+    axis m 1000: S0.0 S1.0 S2.0
+    axis n 64: S0.1 S1.1 S2.1
+    axis k 512: S1.2
+    for m tile 6 parallel
+      place t0 in register
+      for m unroll, n vector
+        run S0
+      for k, m unroll, n vector
+        run S1
+      for m unroll, n vector
+        run S2
+
+`for m tile 6` goes over the tiles of an axis, `for m` over the points that are left. An axis has any number of tile
+levels. The tail, where a tile does not divide what it is cut from, runs the same subtree with a narrower tile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+Mark: TypeAlias = Literal["", "parallel", "vector", "unroll"]
+MARKS: tuple[Mark, ...] = ("parallel", "vector", "unroll")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A dimension that statements share: `dims[k]` is the one of statement k, of `extent` iterations."""
+
+    name: str
+    extent: int
+    dims: Mapping[int, int] = field(hash=False)
+    line: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Array `array` lives in `scope` while its block runs: a memory of the target, or an array that it lies in."""
+
+    array: str
+    scope: str
+    line: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True)
+class Run:
+    """Statements, one after the other, at one point."""
+
+    statements: tuple[int, ...]
+    line: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop over the tiles of an axis, of `tile` iterations each, or over the points that are left."""
+
+    axis: str
+    body: Block
+    tile: int | None = None
+    mark: Mark = ""
+    line: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Iterations of an axis below `at` run `head`, those from there on `tail`, which comes after it."""
+
+    axis: str
+    at: int
+    head: Block
+    tail: Block
+    line: int = field(default=0, compare=False)
+
+
+Node: TypeAlias = Loop | Cut | Run
+
+
+@dataclass(frozen=True)
+class Block:
+    """Nodes that run one after the other, and the arrays that live while they do."""
+
+    nodes: tuple[Node, ...] = ()
+    places: tuple[Place, ...] = ()
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The schedule of a kernel."""
+
+    axes: tuple[Axis, ...]
+    body: Block
+
+    def axis(self, name: str) -> Axis:
+        """The axis of that name. Raises KeyError."""
+        return next((axis for axis in self.axes if axis.name == name), None) or _missing(name)
+
+
+def _missing(name: str) -> Axis:
+    raise KeyError(name)
+
+
+class ScheduleError(ValueError):
+    """A clause that is none for its kernel: `line` of the tree's text, 0 where it has none."""
+
+    def __init__(self, message: str, line: int = 0) -> None:
+        super().__init__(f"line {line}: {message}" if line else message)
+        self.line = line
+
+
+def blocks(node: Node) -> tuple[Block, ...]:
+    """The blocks below a node."""
+    match node:
+        case Loop():
+            return (node.body,)
+        case Cut():
+            return (node.head, node.tail)
+        case Run():
+            return ()
+
+
+def walk(block: Block) -> Iterator[Node]:
+    """All nodes below a block, a node before those below it."""
+    for node in block.nodes:
+        yield node
+        for below in blocks(node):
+            yield from walk(below)
+
+
+def all_blocks(block: Block) -> Iterator[Block]:
+    """A block and all below it, in the order of the text."""
+    yield block
+    for node in block.nodes:
+        for below in blocks(node):
+            yield from all_blocks(below)
+
+
+def statements(block: Block) -> frozenset[int]:
+    """The statements that run below a block."""
+    return frozenset(s for node in walk(block) if isinstance(node, Run) for s in node.statements)
+
+
+def below(node: Node) -> frozenset[int]:
+    """The statements that a node runs."""
+    if isinstance(node, Run):
+        return frozenset(node.statements)
+    return frozenset(s for block in blocks(node) for s in statements(block))
+
+
+def loops(tree: Tree) -> Iterator[Loop]:
+    """All loops of a tree, in the order of its text."""
+    return (node for node in walk(tree.body) if isinstance(node, Loop))

@@ -1,0 +1,195 @@
+"""A schedule tree as lines of text, and back. Indentation is nesting.
+
+tree  ::= axis* block
+axis  ::= `axis` NAME EXTENT `:` (`S`k`.`d)+             dimension d of statement k
+block ::= place* node*                                   nodes run one after the other
+place ::= `place` ARRAY (`,` ARRAY)* `in` SCOPE          for as long as the block runs
+node  ::= `for` part (`,` part)*  block                  nested loops, the first outermost
+| `head` NAME `to` N  block  `tail` NAME `from` N  block
+| `run` (`S`k)+
+part  ::= NAME (`tile` N)? (`parallel` | `vector` | `unroll`)?
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import cast
+
+from msc.poly.schedule_tree.nodes import MARKS, Axis, Block, Cut, Loop, Mark, Node, Place, Run, ScheduleError, Tree
+
+INDENT = 2
+"""Spaces that a block stands further to the right than the line above it."""
+
+
+def to_lines(tree: Tree) -> list[str]:
+    """The tree as text. Loops that hold nothing but another loop share its line."""
+    return [*map(_axis_line, tree.axes), *_block_lines(tree.body, "")]
+
+
+def _axis_line(axis: Axis) -> str:
+    return f"axis {axis.name} {axis.extent}: {' '.join(f'S{s}.{d}' for s, d in sorted(axis.dims.items()))}"
+
+
+def _block_lines(block: Block, indent: str) -> Iterator[str]:
+    for scope, places in groupby(block.places, key=lambda place: place.scope):
+        yield f"{indent}place {', '.join(place.array for place in places)} in {scope}"
+    for node in block.nodes:
+        yield from _node_lines(node, indent)
+
+
+def _node_lines(node: Node, indent: str) -> Iterator[str]:
+    deeper = indent + " " * INDENT
+    match node:
+        case Run():
+            yield f"{indent}run {' '.join(f'S{s}' for s in node.statements)}"
+        case Cut():
+            yield f"{indent}head {node.axis} to {node.at}"
+            yield from _block_lines(node.head, deeper)
+            yield f"{indent}tail {node.axis} from {node.at}"
+            yield from _block_lines(node.tail, deeper)
+        case Loop():
+            parts = [_part(node)]
+            body = node.body
+            while len(body.nodes) == 1 and isinstance(body.nodes[0], Loop) and not body.places:
+                parts.append(_part(body.nodes[0]))
+                body = body.nodes[0].body
+            yield f"{indent}for {', '.join(parts)}"
+            yield from _block_lines(body, deeper)
+
+
+def _part(loop: Loop) -> str:
+    tile = "" if loop.tile is None else f" tile {loop.tile}"
+    return f"{loop.axis}{tile}{f' {loop.mark}' if loop.mark else ''}"
+
+
+def from_lines(lines: Sequence[str]) -> Tree:
+    """The tree of a text, each node with the number of its line. Raises ScheduleError for what is none."""
+    read = [_read(text, number) for number, text in enumerate(lines, 1) if text.strip()]
+    count = next((k for k, line in enumerate(read) if line.word != "axis"), len(read))
+    axes = tuple(_axis(line) for line in read[:count])
+    body, rest = _block(read[count:], 0, 0)
+    if rest:
+        raise ScheduleError("this line stands deeper than the one above it allows", rest[0].number)
+    return Tree(axes, body)
+
+
+@dataclass(frozen=True)
+class _Line:
+    number: int
+    indent: int
+    text: str
+
+    @property
+    def word(self) -> str:
+        return self.text.split(maxsplit=1)[0]
+
+
+def _read(text: str, number: int) -> _Line:
+    stripped = text.strip(" ")
+    if not stripped.isprintable():
+        raise ScheduleError("indentation is spaces, and a line holds no other control characters", number)
+    return _Line(number, len(text) - len(text.lstrip(" ")), stripped)
+
+
+_AXIS = re.compile(r"axis (\w+) (\d{1,18}):((?: S\d{1,9}\.\d{1,9})+)", re.ASCII)
+_PLACE = re.compile(r"place (\w+(?: ?, ?\w+)*) in (\w+)", re.ASCII)
+_PART = re.compile(rf"(\w+)(?: tile (\d{{1,18}}))?(?: ({'|'.join(MARKS)}))?", re.ASCII)
+_HEAD = re.compile(r"head (\w+) to (\d{1,18})", re.ASCII)
+_TAIL = re.compile(r"tail (\w+) from (\d{1,18})", re.ASCII)
+_RUN = re.compile(r"run((?: S\d{1,9})+)", re.ASCII)
+_DEEPEST = 64
+"""Blocks in each other: more are a mistake."""
+
+
+def _matched(pattern: re.Pattern[str], text: str, number: int, form: str) -> tuple[str, ...]:
+    match = pattern.fullmatch(" ".join(text.split()))
+    if match is None:
+        raise ScheduleError(f"{text[:80]!r} is not of the form '{form}'", number)
+    return cast("tuple[str, ...]", match.groups())
+
+
+def _axis(line: _Line) -> Axis:
+    if line.indent:
+        raise ScheduleError("an axis is not indented", line.number)
+    name, extent, dims = _matched(_AXIS, line.text, line.number, "axis NAME EXTENT: S0.0 S1.0 ...")
+    pairs = [_pair(word) for word in dims.split()]
+    if len({s for s, _ in pairs}) < len(pairs):
+        raise ScheduleError(f"axis {name} runs over a statement twice", line.number)
+    return Axis(name, int(extent), dict(pairs), line.number)
+
+
+def _pair(word: str) -> tuple[int, int]:
+    statement, _, dimension = word.removeprefix("S").partition(".")
+    return int(statement), int(dimension)
+
+
+def _block(lines: Sequence[_Line], indent: int, depth: int) -> tuple[Block, Sequence[_Line]]:
+    """The block that begins with the first line, if that is indented as it should be, and the lines after it."""
+    if depth > _DEEPEST:
+        raise ScheduleError(f"more than {_DEEPEST} blocks in each other", lines[0].number)
+    places: list[Place] = []
+    nodes: list[Node] = []
+    while lines and lines[0].indent == indent:
+        line = lines[0]
+        if line.word == "place":
+            if nodes:
+                raise ScheduleError("places stand at the beginning of their block", line.number)
+            arrays, scope = _matched(_PLACE, line.text, line.number, "place ARRAY, ARRAY in SCOPE")
+            places += [Place(array.strip(), scope, line.number) for array in arrays.split(",")]
+            lines = lines[1:]
+        else:
+            node, lines = _node(lines, depth)
+            nodes.append(node)
+    if lines and lines[0].indent > indent:
+        raise ScheduleError("this line stands deeper than the one above it allows", lines[0].number)
+    return Block(tuple(nodes), tuple(places)), lines
+
+
+def _node(lines: Sequence[_Line], depth: int) -> tuple[Node, Sequence[_Line]]:
+    line, rest = lines[0], lines[1:]
+    match line.word:
+        case "run":
+            (names,) = _matched(_RUN, line.text, line.number, "run S0 S1 ...")
+            return Run(tuple(int(word.removeprefix("S")) for word in names.split()), line.number), rest
+        case "for":
+            body, rest = _inside(line, rest, depth)
+            return _loops(line, body), rest
+        case "head":
+            return _cut(line, rest, depth)
+        case "tail":
+            raise ScheduleError("a tail stands right after its head", line.number)
+        case "axis":
+            raise ScheduleError("axes stand above the loops", line.number)
+        case word:
+            message = f"a line begins with axis, for, place, head, tail or run, not with {word[:40]!r}"
+            raise ScheduleError(message, line.number)
+
+
+def _inside(line: _Line, rest: Sequence[_Line], depth: int) -> tuple[Block, Sequence[_Line]]:
+    if not rest or rest[0].indent <= line.indent:
+        raise ScheduleError("nothing stands below this line, indented", line.number)
+    return _block(rest, rest[0].indent, depth + 1)
+
+
+def _loops(line: _Line, body: Block) -> Loop:
+    texts = line.text.removeprefix("for").split(",")
+    for text in reversed(texts):
+        name, tile, mark = _matched(_PART, text, line.number, "NAME tile N parallel|vector|unroll")
+        loop = Loop(name, body, int(tile) if tile else None, cast(Mark, mark or ""), line.number)
+        body = Block((loop,))
+    return loop  # pyright: ignore[reportPossiblyUnboundVariable] - split gives at least one
+
+
+def _cut(line: _Line, rest: Sequence[_Line], depth: int) -> tuple[Cut, Sequence[_Line]]:
+    axis, at = _matched(_HEAD, line.text, line.number, "head NAME to N")
+    head, rest = _inside(line, rest, depth)
+    after = rest[0] if rest else None
+    if after is None or after.indent != line.indent or after.word != "tail":
+        raise ScheduleError(f"'tail {axis} from {at}' is missing after it", line.number)
+    if _matched(_TAIL, after.text, after.number, "tail NAME from N") != (axis, at):
+        raise ScheduleError(f"its head ends elsewhere: 'tail {axis} from {at}'", after.number)
+    tail, rest = _inside(after, rest[1:], depth)
+    return Cut(axis, int(at), head, tail, line.number), rest

@@ -1,0 +1,176 @@
+"""Whether a tree is one for its kernel: its axes are dimensions of statements, its loops run all of each once.
+
+Legality, that no dependence is broken, is another question (`proof`), which isl answers for trees that fit.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from msc.poly.kernel_text import array_names
+from msc.poly.model import KernelModel
+from msc.poly.schedule_tree.nodes import Axis, Block, Cut, Loop, Node, Run, ScheduleError, Tree, below, statements, walk
+from msc.poly.schedule_tree.to_isl import bound_of
+
+SCOPES = ("register", "stack", "workspace")
+"""Where an array may live; or it lies in an output, of which it takes no element that is needed."""
+
+
+def verify(model: KernelModel, tree: Tree) -> None:
+    """Raise ScheduleError, with its line, where a clause of a tree is none for its kernel."""
+    check_structure(tree)
+    _check_complete(model, tree)
+    for axis in tree.axes:
+        _check_axis(model, axis)
+    _Walk(model, tree).block(tree.body, _Around())
+
+
+def check_structure(tree: Tree) -> None:
+    """Raise ScheduleError, with its line, where a tree is none for any kernel."""
+    _check_distinct(tree)
+    names = {axis.name for axis in tree.axes}
+    for node in walk(tree.body):
+        if not isinstance(node, Run) and node.axis not in names:
+            raise ScheduleError(
+                f"there is no axis {node.axis}: there are {', '.join(sorted(names)) or 'none'}", node.line
+            )
+
+
+def _check_complete(model: KernelModel, tree: Tree) -> None:
+    """Each statement runs somewhere, and there are no others."""
+    count, run = len(model.statements), statements(tree.body)
+    for node in walk(tree.body):
+        if isinstance(node, Run) and max(node.statements, default=0) >= count:
+            raise ScheduleError(f"there is no S{max(node.statements)}", node.line)
+    missing = [f"S{s} is missing" for s in range(count) if s not in run]
+    if missing:
+        raise ScheduleError(f"{', '.join(missing)}; a schedule runs every statement once")
+
+
+def _check_axis(model: KernelModel, axis: Axis) -> None:
+    for number, dimension in axis.dims.items():
+        extents = model.statements[number].extents if number < len(model.statements) else ()
+        if dimension >= len(extents):
+            raise ScheduleError(f"axis {axis.name}: there is no S{number}.{dimension}", axis.line)
+        if extents[dimension] != axis.extent:
+            raise ScheduleError(f"axis {axis.name}: S{number}.{dimension} has extent {extents[dimension]}", axis.line)
+
+
+def _check_distinct(tree: Tree) -> None:
+    names = Counter(axis.name for axis in tree.axes)
+    dims = Counter(pair for axis in tree.axes for pair in axis.dims.items())
+    for axis in tree.axes:
+        if names[axis.name] > 1:
+            raise ScheduleError(f"two axes are named {axis.name}", axis.line)
+        for number, dimension in axis.dims.items():
+            if dims[number, dimension] > 1:
+                raise ScheduleError(f"two axes run over S{number}.{dimension}", axis.line)
+
+
+_NONE = 0
+"""Iterations that are left of an axis below the loop over its points."""
+
+
+@dataclass(frozen=True)
+class _Around:
+    """What stands around a node: by axis the iterations that its loops leave, marks of loops, arrays placed."""
+
+    left: Mapping[str, int] = field(default_factory=dict[str, int])
+    marks: frozenset[str] = frozenset()
+    placed: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+class _Walk:
+    def __init__(self, model: KernelModel, tree: Tree) -> None:
+        self._model, self._tree = model, tree
+        self._arrays = dict(zip(array_names(model.arrays), model.arrays, strict=True))
+
+    def block(self, block: Block, around: _Around) -> None:
+        for place in block.places:
+            self._place(place.array, place.scope, place.line, around)
+        placed = {**around.placed, **{place.array: place.scope for place in block.places}}
+        if len({place.array for place in block.places}) < len(block.places):
+            raise ScheduleError("an array has one place in a block", block.places[0].line)
+        seen: set[int] = set()
+        for node in block.nodes:
+            for number in sorted(below(node)):
+                if number in seen:
+                    raise ScheduleError(f"S{number} runs twice; a schedule runs every statement once", node.line)
+            seen |= below(node)
+            self._node(node, replace(around, placed=placed))
+
+    def _place(self, name: str, scope: str, line: int, around: _Around) -> None:
+        array = self._arrays.get(name)
+        if array is None:
+            raise ScheduleError(f"there is no array {name}: there are {', '.join(self._arrays)}", line)
+        home = self._arrays.get(scope)
+        if scope not in SCOPES and (home is None or home.kind != "output" or array.kind != "internal"):
+            known = f"{', '.join(SCOPES)}, or for what is computed on the way an output"
+            raise ScheduleError(f"there is no scope {scope}: there are {known}", line)
+        if around.placed.get(name) == scope:
+            raise ScheduleError(f"{name} lives in {scope} already", line)
+
+    def _node(self, node: Node, around: _Around) -> None:
+        match node:
+            case Run():
+                self._run(node, around)
+            case Cut():
+                self._cut(node, around)
+            case Loop():
+                self._loop(node, around)
+
+    def _axis(self, node: Loop | Cut) -> Axis:
+        axis = self._tree.axis(node.axis)
+        for number in sorted(below(node)):
+            if number not in axis.dims:
+                raise ScheduleError(f"S{number} runs below it, and axis {axis.name} is none of S{number}", node.line)
+        if not below(node):
+            raise ScheduleError("no statement runs below it", node.line)
+        return axis
+
+    def _run(self, run: Run, around: _Around) -> None:
+        for number in run.statements:
+            if run.statements.count(number) > 1:
+                raise ScheduleError(f"S{number} runs twice; a schedule runs every statement once", run.line)
+            for dimension, extent in enumerate(self._model.statements[number].extents):
+                names = [a.name for a in self._tree.axes if a.dims.get(number) == dimension]
+                if extent > 1 and (not names or around.left.get(names[0], extent) > 1):
+                    what = f"S{number}.{dimension}{f', axis {names[0]}' if names else ''}"
+                    raise ScheduleError(f"no loop around S{number} runs over all iterations of {what}", run.line)
+
+    def _cut(self, cut: Cut, around: _Around) -> None:
+        axis = self._axis(cut)
+        if statements(cut.head) != statements(cut.tail):
+            raise ScheduleError("head and tail run the same statements", cut.line)
+        if bound_of(self._model, axis, below(cut)) is not None:
+            raise ScheduleError(f"axis {axis.name} ends where a call's sizes say, and cannot be cut", cut.line)
+        if not 0 < cut.at < axis.extent:
+            raise ScheduleError(f"axis {axis.name} is cut between 1 and {axis.extent - 1}, not at {cut.at}", cut.line)
+        for block in (cut.head, cut.tail):
+            self.block(block, around)
+
+    def _loop(self, loop: Loop, around: _Around) -> None:
+        axis = self._axis(loop)
+        left = around.left.get(loop.axis, axis.extent)
+        if left == _NONE and loop.axis in around.left:
+            raise ScheduleError(f"a loop around this one runs over the points of axis {axis.name} already", loop.line)
+        if loop.tile is not None and not 1 <= loop.tile <= max(left, 1):
+            raise ScheduleError(
+                f"a tile of axis {axis.name} is 1 to {left} iterations here, not {loop.tile}", loop.line
+            )
+        self._check_mark(loop, axis, around)
+        marks = around.marks | {loop.mark} if loop.mark else around.marks
+        self.block(loop.body, replace(around, left={**around.left, loop.axis: loop.tile or _NONE}, marks=marks))
+
+    def _check_mark(self, loop: Loop, axis: Axis, around: _Around) -> None:
+        bound = bound_of(self._model, axis, below(loop), loop.line)
+        if loop.mark == "vector" and loop.tile is not None:
+            raise ScheduleError("vectors run over the points of an axis, not over its tiles", loop.line)
+        if loop.mark and loop.mark != "unroll" and loop.mark in around.marks:
+            raise ScheduleError(f"a loop around this one is {loop.mark} already", loop.line)
+        if loop.mark == "parallel" and around.marks & {"vector", "unroll"}:
+            raise ScheduleError("a parallel loop stands in no unrolled or vector loop", loop.line)
+        if loop.mark == "unroll" and bound is not None and axis.name not in around.left:
+            raise ScheduleError(f"axis {axis.name} ends where a call's sizes say, and cannot be unrolled", loop.line)

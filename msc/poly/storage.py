@@ -1,0 +1,194 @@
+"""Where a kernel's arrays live, as the places of its schedule say: in values, on the stack, in temporaries, in outputs.
+
+What is written and read at one point needs no memory: its value is *forwarded*. In registers or on the stack an array
+is a *local* buffer of just the elements that one run of its block touches. In the workspace at the top of the tree it
+is a temporary of its whole shape; below loops, of what an iteration touches, which iterations that run at once have
+each of their own. What has no place is a temporary of its whole shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from xdsl.ir.affine import AffineExpr
+
+from msc.poly.affine import bounds
+from msc.poly.buffers import ArrayAccess, LocalBuffer, body_accesses, forwarded, iterations, local_buffer, local_buffers
+from msc.poly.kernel_text import array_names
+from msc.poly.model import KernelModel
+from msc.poly.nest import Body, Instance, Loop, Nest
+from msc.poly.schedule_tree.nodes import Place, ScheduleError, Tree, all_blocks
+from msc.poly.valid_extents import ranges_of
+
+LOCAL = ("register", "stack")
+"""The scopes of buffers that a function has of its own."""
+
+
+@dataclass(frozen=True)
+class Around:
+    """The variables around a place with their values, and those of loops that run at once."""
+
+    ranges: Mapping[int, range]
+    parallel: tuple[int, ...] = ()
+
+    @property
+    def depth(self) -> int:
+        return len(self.ranges)
+
+    def inside(self, loop: Loop) -> Around:
+        ranges = {**self.ranges, self.depth: iterations(loop, self.ranges)}
+        return Around(ranges, (*self.parallel, self.depth) if loop.kind == "parallel" else self.parallel)
+
+
+def outermost(model: KernelModel, counts: Sequence[AffineExpr]) -> Around:
+    """What all loops are inside of: the sizes of the call, and the `counts` of tiles over them."""
+    ranges = dict(ranges_of(model.sizes))
+    for expr in counts:
+        low, high = bounds(expr, ranges)
+        ranges[len(ranges)] = range(low, high + 1)
+    return Around(ranges)
+
+
+def bodies(nests: Sequence[Nest], around: Around) -> Iterator[tuple[Body, Around]]:
+    """All places of a nest, an outer one before those inside, with what is around each."""
+    for nest in nests:
+        match nest:
+            case Loop():
+                yield from bodies(nest.body, around.inside(nest))
+            case Body():
+                yield nest, around
+                yield from bodies(nest.inside, around)
+            case Instance():
+                pass
+
+
+@dataclass(frozen=True)
+class BodyArrays:
+    """The arrays of a Body: forwarded ones, in buffers of their own, in parts of a temporary, and in outputs."""
+
+    forwarded: frozenset[int] = frozenset()
+    local: Mapping[int, tuple[LocalBuffer, ...]] = field(default_factory=dict[int, tuple[LocalBuffer, ...]])
+    workspace: Mapping[int, LocalBuffer] = field(default_factory=dict[int, LocalBuffer])
+    aliased: Mapping[int, int] = field(default_factory=dict[int, int])
+
+    def __contains__(self, array: int) -> bool:
+        return any(array in each for each in (self.forwarded, self.local, self.workspace, self.aliased))
+
+
+@dataclass(frozen=True)
+class Storage:
+    """By the identity of each Body what lives where, and the temporaries of the function with their shapes."""
+
+    inside: Mapping[int, BodyArrays]
+    temporaries: Mapping[int, tuple[int, ...]]
+
+    def has_copies(self, body: Body) -> bool:
+        """Whether a Body keeps arrays on the stack for places in it that hold arrays too."""
+        inner = (self.inside[id(each)] for nest in body.inside for each in _bodies_in(nest))
+        return bool(self.inside[id(body)].local) and any(a.local or a.workspace or a.aliased for a in inner)
+
+
+def storage(model: KernelModel, tree: Tree, nests: Sequence[Nest], counts: Sequence[AffineExpr]) -> Storage:
+    """What the places of a tree mean for its nests. Raises ScheduleError where an array cannot live in a buffer."""
+    blocks, names = list(all_blocks(tree.body)), array_names(model.arrays)
+    found: dict[int, BodyArrays] = {}
+    shapes: dict[int, tuple[int, ...]] = {}
+    placed = {names.index(place.array) for block in blocks for place in block.places}
+    for body, around in bodies(nests, outermost(model, counts)):
+        found[id(body)] = _arrays(model, body, blocks[body.block].places, around, names)
+    parts = _alike(found)
+    for array, buffer in (pair for arrays in parts.values() for pair in arrays.workspace.items()):
+        shapes[array] = tuple(map(max, shapes.get(array, buffer.shape), buffer.shape))
+    whole = (k for k, array in enumerate(model.arrays) if array.kind == "internal" and _is_whole(k, placed, parts))
+    shapes |= {k: model.arrays[k].shape for k in whole}
+    return Storage(parts, dict(sorted(shapes.items())))
+
+
+def _is_whole(array: int, placed: set[int], found: Mapping[int, BodyArrays]) -> bool:
+    """Whether an array is a temporary of its whole shape."""
+    return array not in placed or not any(array in arrays for arrays in found.values())
+
+
+def _arrays(
+    model: KernelModel, body: Body, places: Sequence[Place], around: Around, names: Sequence[str]
+) -> BodyArrays:
+    passed, local, workspace, aliased = (
+        set[int](),
+        dict[int, tuple[LocalBuffer, ...]](),
+        dict[int, LocalBuffer](),
+        dict[int, int](),
+    )
+    wanted = {names.index(place.array): place for place in places}
+    accesses = by_array(body_accesses(model, body, around.ranges, wanted))
+    for array, uses in accesses.items():
+        place = wanted[array]
+        if place.scope in LOCAL:
+            if forwarded(uses):
+                passed.add(array)
+            else:
+                local[array] = _buffers(uses, around.depth, place)
+        elif place.scope == "workspace" and body.block != 0:
+            buffer = local_buffer(uses, around.depth)
+            if buffer is None:
+                raise _no_box(place)
+            workspace[array] = _apart(buffer, around)
+        elif place.scope != "workspace":
+            aliased[array] = names.index(place.scope)
+    return BodyArrays(frozenset(passed), local, workspace, aliased)
+
+
+def _buffers(uses: Sequence[ArrayAccess], depth: int, place: Place) -> tuple[LocalBuffer, ...]:
+    found = local_buffers(uses, depth)
+    if found is None:
+        raise _no_box(place)
+    return found
+
+
+def _no_box(place: Place) -> ScheduleError:
+    message = (
+        f"what an iteration touches of {place.array} is no box of one size: it can only live in workspace, at the top"
+    )
+    return ScheduleError(message, place.line)
+
+
+def by_array(accesses: Sequence[ArrayAccess]) -> dict[int, list[ArrayAccess]]:
+    """The accesses to each array, by its number, in order of these."""
+    return {array: [a for a in accesses if a.array == array] for array in sorted({a.array for a in accesses})}
+
+
+def _apart(buffer: LocalBuffer, around: Around) -> LocalBuffer:
+    """The buffer once for each of the iterations that run at once."""
+    lead: tuple[AffineExpr, ...] = tuple(AffineExpr.dimension(depth) for depth in around.parallel)
+    counts = tuple(around.ranges[depth].stop for depth in around.parallel)
+    return replace(buffer, shape=(*counts, *buffer.shape), lead=lead)
+
+
+def _alike(found: Mapping[int, BodyArrays]) -> dict[int, BodyArrays]:
+    """With buffers of places outside a parallel loop as those inside have them: the rest of what threads share."""
+    lead: dict[int, int] = {}
+    for array, buffer in (pair for arrays in found.values() for pair in arrays.workspace.items()):
+        lead[array] = max(lead.get(array, 0), len(buffer.lead))
+    return {
+        key: replace(arrays, workspace={a: _with_lead(b, lead[a]) for a, b in arrays.workspace.items()})
+        for key, arrays in found.items()
+    }
+
+
+def _with_lead(buffer: LocalBuffer, count: int) -> LocalBuffer:
+    missing = count - len(buffer.lead)
+    zeros: tuple[AffineExpr, ...] = (AffineExpr.constant(0),) * missing
+    return replace(buffer, shape=(*(1,) * missing, *buffer.shape), lead=(*zeros, *buffer.lead))
+
+
+def _bodies_in(nest: Nest) -> Iterator[Body]:
+    match nest:
+        case Body():
+            yield nest
+            for inner in nest.inside:
+                yield from _bodies_in(inner)
+        case Loop():
+            for inner in nest.body:
+                yield from _bodies_in(inner)
+        case Instance():
+            pass

@@ -1,0 +1,86 @@
+"""Register tiles as moves on a schedule: an axis in tiles whose points every node runs, vectors innermost.
+
+What of a tile is narrower than a vector may run as vectors along another axis: across the rows of the tile, or along
+a loop that a sum has of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from msc.poly.schedule_tree.moves import chain, find, mapped, nested, put, sink, split
+from msc.poly.schedule_tree.nodes import Block, Cut, Loop, Mark, Node, Tree
+from msc.schedule.outline import Outline, outline
+
+
+def tiled(tree: Tree, axis: str, size: int, how: Mark, *, ends_early: bool = False) -> Tree:
+    """The one loop over an axis in tiles of `size`, whose points are `how` right around the statements.
+
+    A tile of all iterations needs no loop over tiles, but where calls decide where the axis ends, unless as vectors.
+    """
+    loop = find(tree, axis)
+    if size < tree.axis(axis).extent or (ends_early and how != "vector"):
+        tree = split(tree, loop, size)
+        loop = find(tree, axis)
+    points = replace(loop, mark=how)
+    return sink(put(tree, loop, points), points)
+
+
+def vectors_innermost(tree: Tree, node: Node, loop: Loop) -> Tree:
+    """A node with one of its loops innermost, as vectors, and none else."""
+    others = [replace(each, mark="") if each.mark == "vector" else each for each in chain(node) if each is not loop]
+    last = list(chain(node))[-1]
+    (new,) = nested([*others, replace(loop, mark="vector")], last.body).nodes
+    return put(tree, node, new)
+
+
+def with_tail_along(tree: Tree, columns: str, tail: int, along: str) -> Tree:
+    """The last `tail` of the columns, which vectors run along, as vectors along another axis in all nodes."""
+    shape, at = outline(tree), tree.axis(columns).extent - tail
+    for node in shape.nodes:
+        loops = list(chain(node))
+        if loops and loops[-1].axis == columns and loops[-1].mark == "vector":
+            new = _along_own(shape, node, loops, at, along) or _across(shape, loops, at, along)
+            tree = tree if new is None else put(tree, *new)
+    return tree
+
+
+def _along_own(shape: Outline, node: Node, loops: list[Loop], at: int, along: str) -> tuple[Node, Node] | None:
+    """Along a loop that the node has of its own: the tail gets loops of its own, all else runs before it."""
+    own, points = shape.own(node), _points(loops)
+    carrier = next((loop for loop in own if loop.axis == along), None)
+    if carrier is None:
+        return None
+    first = own[0]
+    around = [loop for loop in loops[loops.index(first) :] if loop not in points and loop is not carrier]
+    inside = [*points[:-1], replace(points[-1], mark="unroll")]
+    (tail,) = nested([*around, replace(carrier, mark="vector"), *inside], loops[-1].body).nodes
+    return first, Cut(loops[-1].axis, at, Block((first,)), Block((tail,)))
+
+
+def _across(shape: Outline, loops: list[Loop], at: int, along: str) -> tuple[Node, Node] | None:
+    """Across the rows of the tile; both parts share the node's own loops, so that what they sum stays in registers."""
+    points = _points(loops)
+    *others, lanes = points
+    row = next((loop for loop in others if loop.axis == along), others[-1] if others else None)
+    outside = [loop for loop in others if loop is not row]
+    across = [replace(lanes, mark="unroll"), *([replace(row, mark="vector")] if row is not None else [])]
+    (tail,) = nested([*outside, *across], lanes.body).nodes
+    (head,) = nested([_sequential(loop, along, shape.sums) for loop in points], lanes.body).nodes
+    return points[0], Cut(lanes.axis, at, Block((head,)), Block((tail,)))
+
+
+def _sequential(loop: Loop, along: str, sums: bool) -> Loop:
+    """Rows need not be unrolled where nothing is summed: the tail alone is a tile."""
+    return loop if sums or loop.axis != along or loop.mark != "unroll" else replace(loop, mark="")
+
+
+def _points(loops: list[Loop]) -> list[Loop]:
+    """The loops of a register tile, innermost in a chain."""
+    count = next((k for k, loop in enumerate(reversed(loops)) if loop.mark not in ("unroll", "vector")), len(loops))
+    return loops[len(loops) - count :]
+
+
+def without_marks(tree: Tree, how: Mark) -> Tree:
+    """No loop is marked so."""
+    return mapped(tree, lambda n: replace(n, mark="") if isinstance(n, Loop) and n.mark == how else n)

@@ -1,0 +1,223 @@
+"""The places of a tree: where each array that is computed on the way lives.
+
+A value that is used at the point that computes it stays in a register. All else lives around the statements that touch
+it and no further out: as a buffer of what an iteration touches, in registers or on the stack as far as there is room;
+what is larger lies in an output that is computed from it, which takes no more of the cache and whose lines are there
+when they are needed, or in the workspace. What is computed in front of loops that all read it may take the workspace
+an iteration at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import prod
+
+from msc.dialects.element_types import BYTES
+from msc.poly.buffers import (
+    ArrayAccess,
+    LocalBuffer,
+    body_accesses,
+    forwarded,
+    local_buffer,
+    local_buffers,
+)
+from msc.poly.dependences import Dependences
+from msc.poly.kernel_text import array_names
+from msc.poly.model import KernelModel
+from msc.poly.nest import Body, Nest, generate
+from msc.poly.overwriting import aliased_outputs
+from msc.poly.scalar import reads
+from msc.poly.schedule_tree.moves import without_places
+from msc.poly.schedule_tree.nodes import Block, Cut, Node, Place, Run, Tree, all_blocks, below, walk
+from msc.poly.schedule_tree.nodes import Loop as TreeLoop
+from msc.poly.schedule_tree.proof import lost
+from msc.poly.schedule_tree.to_isl import IslTree, to_isl
+from msc.poly.storage import Around, bodies, by_array, outermost
+from msc.targets.machine import Machine
+
+ORDER = ("register", "stack", "output", "workspace")
+"""Scopes from the nearest on: an array lives in the farthest that one of its buffers needs."""
+
+
+def stored(model: KernelModel, deps: Dependences, tree: Tree, machine: Machine) -> Tree:
+    """The tree with places for what it computes on the way, as a machine has room in registers and on the stack."""
+    bare = without_places(tree)
+    if not any(array.kind == "internal" for array in model.arrays):
+        return bare
+    return _Search(model, deps, bare, machine).result()
+
+
+class _Search:
+    def __init__(self, model: KernelModel, deps: Dependences, tree: Tree, machine: Machine) -> None:
+        self._model, self._deps, self._bare, self._machine = model, deps, tree, machine
+        self._names = array_names(model.arrays)
+        self._blocks = list(all_blocks(tree.body))
+
+    def result(self) -> Tree:
+        arrays = [k for k, array in enumerate(self._model.arrays) if array.kind == "internal"]
+        paths = {a: self._path(a) for a in arrays}
+        homes = {a: path[-1] for a, path in paths.items()}
+        scheduled, nests = self._built(homes)
+        moved = {a for a in arrays if self._is_inside_points(paths[a]) and not self._is_forwarded(a, nests, scheduled)}
+        if moved:
+            homes |= {a: self._outside(a, paths[a]) for a in moved}
+            scheduled, nests = self._built(homes)
+        return self._with_places(self._scopes(scheduled, nests, homes))
+
+    def _path(self, array: int) -> list[int]:
+        """The blocks around all that touches an array, from the top down."""
+        touching = frozenset(
+            k
+            for k, s in enumerate(self._model.statements)
+            if s.target == array or any(r.operand == array for r in reads(s.body))
+        )
+        numbers = {id(block): k for k, block in enumerate(self._blocks)}
+        block, path = self._blocks[0], [0]
+        while (node := next((n for n in block.nodes if touching <= below(n)), None)) and isinstance(node, TreeLoop):
+            block = node.body
+            path.append(numbers[id(block)])
+        return path
+
+    def _is_inside_points(self, path: Sequence[int]) -> bool:
+        return any(isinstance(node, Run) for node in self._blocks[path[-1]].nodes)
+
+    def _is_forwarded(self, array: int, nests: Sequence[Nest], scheduled: IslTree) -> bool:
+        around = outermost(self._model, tuple(scheduled.counts.values()))
+        uses = [
+            body_accesses(self._model, body, place.ranges, {array})
+            for body, place in bodies(nests, around)
+            if self._is_home(body, array, scheduled)
+        ]
+        return all(forwarded(each) for each in uses if each)
+
+    def _is_home(self, body: Body, array: int, scheduled: IslTree) -> bool:
+        places = self._provisional[body.block].places
+        return any(place.array == self._names[array] for place in places)
+
+    def _outside(self, array: int, path: Sequence[int]) -> int:
+        """The innermost block of a path in which nothing of an array is lost, outside of vector and unrolled loops."""
+        for block in reversed(path):
+            if any(loop.mark in ("vector", "unroll") for loop in self._around(block)):
+                continue
+            tree = self._with_places({block: [Place(self._names[array], "stack")]})
+            if not any(True for rows in to_isl(self._model, tree).places for _ in lost(self._model, self._deps, rows)):
+                return block
+        return 0
+
+    def _around(self, block: int) -> list[TreeLoop]:
+        """The loops around a block."""
+        found = [node for node in walk(self._bare.body) if isinstance(node, TreeLoop)]
+        return [loop for loop in found if any(each is self._blocks[block] for each in all_blocks(loop.body))]
+
+    def _built(self, homes: Mapping[int, int]) -> tuple[IslTree, Sequence[Nest]]:
+        placed: dict[int, list[Place]] = {}
+        for array, block in homes.items():
+            placed.setdefault(block, []).append(Place(self._names[array], "stack"))
+        tree = self._with_places(placed)
+        self._provisional = list(all_blocks(tree.body))
+        scheduled = to_isl(self._model, tree)
+        names = [*(f"n{k}" for k in range(len(self._model.sizes))), *scheduled.counts]
+        return scheduled, generate(scheduled.schedule, names)
+
+    def _scopes(self, scheduled: IslTree, nests: Sequence[Nest], homes: Mapping[int, int]) -> dict[int, list[Place]]:
+        """Places by the number of their block."""
+        worst: dict[int, str] = {}
+        room: dict[int, int] = {}
+        places = list(bodies(nests, outermost(self._model, tuple(scheduled.counts.values()))))
+        holding = {id(body) for body, around in places if self._holds(body, around, homes)}
+        for body, around in places:
+            left = room.setdefault(id(body), self._machine.stack)
+            in_front = any(id(inner) in holding for inner, _ in bodies(body.inside, around))
+            uses = self._uses(body, around, homes)
+            found = {a: ("register", 0) for a, each in uses.items() if forwarded(each)}
+            others = {a: each for a, each in uses.items() if a not in found}
+            found |= (
+                self._in_front(others, around, left) if in_front else self._innermost(others, around, left, scheduled)
+            )
+            for array, (scope, size) in found.items():
+                worst[array] = max(worst.get(array, "register"), scope, key=_rank)
+                left -= size if scope in ("register", "stack") else 0
+            for inner, _ in bodies(body.inside, around):
+                room[id(inner)] = left
+        placed: dict[int, list[Place]] = {}
+        for array, scope in sorted(worst.items(), key=lambda pair: (_rank(pair[1]), pair[0])):
+            block = 0 if scope == "workspace" else homes[array]
+            placed.setdefault(block, []).append(Place(self._names[array], scope.removeprefix("part of ")))
+        return placed
+
+    def _uses(self, body: Body, around: Around, homes: Mapping[int, int]) -> dict[int, list[ArrayAccess]]:
+        """The accesses to each array that lives in a body."""
+        here = {a for a, block in homes.items() if block == body.block}
+        return by_array(body_accesses(self._model, body, around.ranges, here))
+
+    def _holds(self, body: Body, around: Around, homes: Mapping[int, int]) -> bool:
+        """Whether some array in a body needs memory."""
+        return not all(map(forwarded, self._uses(body, around, homes).values()))
+
+    def _innermost(
+        self, uses: Mapping[int, list[ArrayAccess]], around: Around, room: int, scheduled: IslTree
+    ) -> dict[int, tuple[str, int]]:
+        """The scope of each array, and the bytes that it takes there."""
+        found: dict[int, tuple[str, int]] = {}
+        buffers = {a: local_buffers(each, around.depth) for a, each in uses.items()}
+        sizes = {a: self._bytes(a, each) for a, each in buffers.items()}
+        least = self._machine.code.register_buffer
+        large = [a for a in buffers if sizes[a] > least and (sizes[a] > room or not _is_turned(buffers[a]))]
+        aliased = aliased_outputs(self._model, self._bare, scheduled.schedule, large)
+        for array, each in buffers.items():
+            if array in aliased:
+                found[array] = self._names[aliased[array]], 0
+            elif each is not None and sizes[array] <= room:
+                found[array] = "register" if sizes[array] <= self._machine.register_file else "stack", sizes[array]
+                room -= sizes[array]
+            else:
+                found[array] = "workspace", 0
+        return found
+
+    def _in_front(self, uses: Mapping[int, list[ArrayAccess]], around: Around, room: int) -> dict[int, tuple[str, int]]:
+        """The same for what is computed for places further in."""
+        found: dict[int, tuple[str, int]] = {}
+        for array, each in uses.items():
+            buffer = local_buffer(each, around.depth)
+            size = self._bytes(array, None if buffer is None else (buffer,))
+            if buffer is None:
+                found[array] = "workspace", 0
+            elif size <= room:
+                found[array] = "register" if size <= self._machine.register_file else "stack", size
+                room -= size
+            else:
+                found[array] = "part of workspace", 0
+        return found
+
+    def _bytes(self, array: int, buffers: Sequence[LocalBuffer] | None) -> int:
+        shapes = [self._model.arrays[array].shape] if buffers is None else [b.shape for b in buffers]
+        return sum(map(prod, shapes)) * BYTES[self._model.arrays[array].dtype]
+
+    def _with_places(self, placed: Mapping[int, Sequence[Place]]) -> Tree:
+        numbers = iter(range(len(self._blocks)))
+
+        def block(old: Block) -> Block:
+            number = next(numbers)
+            return Block(tuple(map(node, old.nodes)), tuple(placed.get(number, ())))
+
+        def node(old: Node) -> Node:
+            match old:
+                case TreeLoop():
+                    return replace(old, body=block(old.body))
+                case Cut():
+                    return replace(old, head=block(old.head), tail=block(old.tail))
+                case Run():
+                    return old
+
+        return replace(self._bare, body=block(self._bare.body))
+
+
+def _rank(scope: str) -> int:
+    known = {"register": 0, "stack": 1, "part of workspace": 3, "workspace": 4}
+    return known.get(scope, 2)
+
+
+def _is_turned(buffers: Sequence[LocalBuffer] | None) -> bool:
+    """Whether vectors run across the rows: in a buffer of their own, lanes lie side by side."""
+    return any(buffer.axes[-1] != len(buffer.axes) - 1 for buffer in buffers or () if buffer.axes)
