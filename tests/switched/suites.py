@@ -108,7 +108,7 @@ def _sharing(run: Callable[[Compile], None]) -> Callable[[Compile], None]:
     """With kernels shared between threads however small they are."""
 
     def shared(compile: Compile) -> None:
-        with patch.object(thread_sharing, "TEAM_CYCLES", float("-inf")):
+        with patch.object(thread_sharing.Surroundings, "cost", return_value=float("-inf")):
             run(compile)
 
     return shared

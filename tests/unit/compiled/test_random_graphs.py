@@ -52,5 +52,5 @@ def test_graphs(tmp_path_factory: pytest.TempPathFactory, march: str, threads: i
         check(text, tmp_path_factory.mktemp("graph"), march, threads)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(thread_sharing, "TEAM_CYCLES", float("-inf"))
+        patch.setattr(thread_sharing.Surroundings, "cost", lambda *_: float("-inf"))
         run()

@@ -35,11 +35,11 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 NUMBERS: dict[str, list[object]] = {
-    "threads": ["2", 1.5, True, None, -1, b"1"],
+    "threads": ["2", 1.5, True, -1, b"1"],
     "max_memory": [1.5, -1, 0, "x", True, None],
     "without": [3, None, {"a": 1}, ["nope"], b"fusion", [3]],
     "target": [None, 3, "x", b"cpu"],
-    "march": [None, 3, b"native", ["native"]],
+    "march": [3, b"native", ["native"]],
     "weights": [3, b"x", ["a"], ""],
     "tuned": [3, b"x", "\0"],
     "winograd": [None, 1, "yes"],
@@ -73,6 +73,7 @@ def test_what_has_one_meaning_is_taken() -> None:
     options: dict[str, Any] = {"max_memory": "4G", "without": "fusion,layouts", "threads": np.int64(1)}
     options["winograd"] = np.True_
     assert msc.compile(TEXT, dims={"batch": 3}, **options)(X).sum() == 12
+    assert msc.compile(TEXT, dims={"batch": 3}, threads=None, march=None)(X).sum() == 12
     with pytest.raises(MscError, match="MSC0507"):
         msc.compile(TEXT, dims={"batch": 3}, max_memory="8")
 
