@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -52,5 +53,5 @@ def test_graphs(tmp_path_factory: pytest.TempPathFactory, march: str, threads: i
         check(text, tmp_path_factory.mktemp("graph"), march, threads)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(thread_sharing.Surroundings, "cost", lambda *_: float("-inf"))
+        patch.setattr(thread_sharing.Surroundings, "cost", Mock(return_value=float("-inf")))
         run()

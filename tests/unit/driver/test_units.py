@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -40,7 +41,7 @@ def symbols(path: Path, *flags: str) -> str:
 def test_several_files_are_as_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int, export_kernels: bool
 ) -> None:
-    monkeypatch.setattr("msc.schedule.threads.Surroundings.cost", lambda *_: float("-inf"))
+    monkeypatch.setattr("msc.schedule.threads.Surroundings.cost", Mock(return_value=float("-inf")))
     monkeypatch.setattr("msc.codegen.c.loops.PARALLEL_WORK", float("-inf"))
     options = CompileOptions(threads=threads, export_kernels=export_kernels)
     compilation = compile_model(str(write_model(tmp_path, "convolution", 2)), options)
