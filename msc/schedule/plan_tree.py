@@ -57,9 +57,10 @@ class _Builder:
         if member.tile == 1:
             mark: Mark = "parallel" if member.parallel else "vector" if member.vector else ""
             return Block((Loop(name, below, None, mark),))
-        if member.tile == member.extent and (bound is None or member.vector):
+        tile = min(member.tile, member.extent)
+        if tile == member.extent and (bound is None or member.vector):
             return below
-        return Block((Loop(name, below, member.tile, "parallel" if member.parallel else ""),))
+        return Block((Loop(name, below, tile, "parallel" if member.parallel else ""),))
 
     def _group(self, group: Group) -> Node:
         points = [m for m in self.plan.points if group.statements[0] in m.dims]
