@@ -100,13 +100,14 @@ def storage(model: KernelModel, tree: Tree, nests: Sequence[Nest], counts: Seque
     parts = _alike(found)
     for array, buffer in (pair for arrays in parts.values() for pair in arrays.workspace.items()):
         shapes[array] = tuple(map(max, shapes.get(array, buffer.shape), buffer.shape))
-    whole = (k for k, array in enumerate(model.arrays) if array.kind == "internal" and _is_whole(k, placed, parts))
+    held = (k for k, array in enumerate(model.arrays) if array.kind == "internal" and 0 not in array.shape)
+    whole = (k for k in held if _is_whole(k, placed, parts))
     shapes |= {k: model.arrays[k].shape for k in whole}
     return Storage(parts, dict(sorted(shapes.items())))
 
 
 def _is_whole(array: int, placed: set[int], found: Mapping[int, BodyArrays]) -> bool:
-    """Whether an array is a temporary of its whole shape."""
+    """Whether an array is a temporary of its whole shape: nothing touches one that has no place and no elements."""
     return array not in placed or not any(array in arrays for arrays in found.values())
 
 
