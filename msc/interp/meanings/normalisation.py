@@ -49,8 +49,9 @@ def _l2_normalize(op: MsOp, x: Array) -> Array:
 
 
 def normalised(x: Array, axes: tuple[int, ...], epsilon: float) -> Array:
-    """Zero mean and unit (biased) variance over `axes`."""
+    """Zero mean and unit (biased) variance over `axes`; the mean of residuals corrects the first."""
     centred = x - mean(x, axes, keepdims=True)
+    centred = centred - mean(centred, axes, keepdims=True)
     return centred / np.sqrt(mean(centred * centred, axes, keepdims=True) + epsilon)
 
 

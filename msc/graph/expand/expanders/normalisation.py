@@ -34,7 +34,9 @@ def row_mean(x: SSAValue, axes: Sequence[int], emit: Emitter) -> SSAValue:
 
 
 def _normalised(x: SSAValue, axes: Sequence[int], epsilon: float, emit: Emitter) -> SSAValue:
+    """Centred twice: the first mean is off by its rounding, of the size of x; the mean of the residuals corrects it."""
     centred = emit(SubOp, x, row_mean(x, axes, emit))
+    centred = emit(SubOp, centred, row_mean(centred, axes, emit))
     variance = row_mean(emit(SquareOp, centred), axes, emit)
     return emit(MulOp, centred, emit(RsqrtOp, emit(AddOp, variance, epsilon)))
 
