@@ -2,10 +2,10 @@
 
 A tile is some rows by some vectors. In a step of a reduction it does one multiply-add for each of its sums, loads what
 moves along the vectors once per vector, and what moves along the rows once per row. A step takes the largest of the
-arithmetic, the loads (two of each a cycle) and what streams from the second cache when a panel of vectors outgrows the
-first, and somewhat more for what does not overlap. Rows that lie so far apart that they share sets of the first cache
-come from the second in each step. All steps together take at least a chain of dependent additions, but for short
-ones, of which a core works on several tiles at a time.
+arithmetic, the loads (two of each a cycle) and what streams from L2 when a panel of vectors outgrows L1, and somewhat
+more for what does not overlap. Rows that lie so far apart that they share sets of L1 come from L2 in each step.
+All steps together take at least a chain of dependent additions, but for short ones, of which a core works on several
+tiles at a time.
 
 C compilers spell short innermost loops out. Then what one row reads in one step, and the next row in the next step, is
 read once and kept: that saves loads, and takes registers; values that find none are stored and read again.

@@ -27,7 +27,7 @@ from msc.targets.machine import Machine
 
 @dataclass(frozen=True)
 class Prediction:
-    """Cycles of one call, resource by resource: instructions, and what each level behind the first cache gives.
+    """Cycles of one call, resource by resource: instructions, and what each level behind L1 gives.
 
     `levels` are by name. `exposed` is the share of a resource that the busiest one does not hide.
     """
@@ -72,7 +72,7 @@ class KernelCost:
         return Prediction(self.target.synchronisation.call + cycles, levels, self.target.code.exposed)
 
     def _levels(self, moved: Sequence[Moved], share: float) -> Iterator[tuple[str, float]]:
-        """Cycles that each level behind the first cache needs for what comes from it."""
+        """Cycles that each level behind L1 needs for what comes from it."""
         for level, found in zip(self.target.levels[1:], moved, strict=True):
             streamed = found.bytes / level.bytes_per_cycle
             waited = found.jumping * level.latency / self.target.ports.misses

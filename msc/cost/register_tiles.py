@@ -20,7 +20,7 @@ SPARE_REGISTERS = 2
 def panels(machine: Machine, element_bytes: int, rows: int | None = None, row_bytes: int = 0) -> tuple[int, ...]:
     """How many columns of a matrix may be stored together for a contraction, the best first.
 
-    A register tile is two vectors wide: wider ones stream more of the panel from the second cache for each row that
+    A register tile is two vectors wide: wider ones stream more of the panel from L2 for each row that
     they compute. It is WIDE where the `rows` of `row_bytes` on the other side, which pass by once for each panel,
     are the greater stream (`rows_stream`). With so few rows that a tile has fewer sums than are in flight, WIDE
     vectors and up to twice as many keep the multiply-adds busy.
@@ -47,12 +47,12 @@ def tile_rows(machine: Machine, columns: int = 0, element_bytes: int = 4) -> int
 
 
 def rows_stream(machine: Machine, rows: int, row_bytes: int, element_bytes: int) -> bool:
-    """Whether rows come from beyond the second cache and leave a WIDE panel in it."""
+    """Whether rows come from beyond L2 and leave a WIDE panel in it."""
     return rows * row_bytes > machine.l2 // 2 and keeps_wide_panel(machine, row_bytes, element_bytes)
 
 
 def keeps_wide_panel(machine: Machine, column_bytes: int, element_bytes: int) -> bool:
-    """Whether WIDE vectors of columns find room in registers, and in the second cache while rows pass by."""
+    """Whether WIDE vectors of columns find room in registers, and in L2 while rows pass by."""
     return holds_wide_tiles(machine) and WIDE * machine.lanes(element_bytes) * column_bytes <= machine.l2 // 4
 
 
@@ -62,10 +62,10 @@ def holds_wide_tiles(machine: Machine) -> bool:
 
 
 def rows_kept(machine: Machine, row_bytes: int) -> int:
-    """How many rows so far apart find place in the first cache together: those far apart share sets."""
+    """How many rows so far apart find place in L1 together: those far apart share sets."""
     return machine.caches[0].lines_apart(row_bytes, machine.code.spare_ways)
 
 
 def rows_kept_beyond(machine: Machine, row_bytes: int) -> int:
-    """How many rows so far apart find place in the second cache together."""
+    """How many rows so far apart find place in L2 together."""
     return machine.caches[:2][-1].lines_apart(row_bytes)

@@ -27,6 +27,11 @@ from msc.poly.scalar import Apply, Cast, Index, Read, Scalar
 from msc.support.diagnostics import Diagnostic, MscError
 
 
+def _no_batch(op: Operation) -> Diagnostic:
+    message = f"vmap: {op.name} cannot run on a batch: the elements of an example decide what runs"
+    return Diagnostic("MSC0415", message, source_location(op), help="write the choice with `ops.where`")
+
+
 class Batching:
     """Rewrites operations for `size` examples. `values` are those of examples, with their batches."""
 
@@ -43,7 +48,7 @@ class Batching:
 
     def _rewrite(self, op: Operation) -> None:
         if not isinstance(op, MsOp):
-            raise MscError(Diagnostic("MSC0415", f"{op.name} cannot run on a batch", source_location(op)))
+            raise MscError(_no_batch(op))
         if isinstance(op, ViewOp):
             shape = [self._size, *op.result_shape()]
             self._set(op, [self._emit.reshape(self.values[op.operands[0]], shape)])

@@ -1,7 +1,7 @@
 """The order of a reduction's own loops: what neighbouring steps read alike is loaded once.
 
 Loops stand by how far they stride, the furthest outermost. With another of them innermost rows of a register tile may
-meet what a row before them read a step ago, as windows of a convolution do, or its few steps are spelled out
+meet what a row before them read a step ago, as windows of a convolution do, or its few steps are unrolled
 (`prediction`).
 """
 

@@ -2,7 +2,7 @@
 
 A product of large matrices reads its right operand in panels of columns. Rows of a panel lie a row of the matrix apart,
 in a page each and in few cache sets. A copy that holds one panel at a time is made where the panel is about to be used,
-stays in the second cache, and is written over by the next one. `pack-operands` decides which products have one.
+stays in L2, and is written over by the next one. `pack-operands` decides which products have one.
 """
 
 from __future__ import annotations

@@ -321,7 +321,7 @@ def _moved(
     """The band without reductions: the vector member whole and innermost.
 
     Where some array has another member contiguous and this one apart (a transposition), tiles of a vector of both stay
-    within the first cache.
+    within L1.
     """
     others = [i for i in range(len(band)) if i != vector]
     row = next((i for i in others if _is_crossed(model, band[i], band[vector]) and band[i].extent > 1), None)

@@ -5,7 +5,7 @@ that long stay on one thread, but for those that read what several threads wrote
 kernel in a loop, as a step of a recurrent network, finds the team awake, and what is the same in all iterations in the
 cache of the thread that read it before: only what is new is fetched. Of the loops that let all threads end at about the
 same time, the one that moves furthest in the output is taken, so that one kernel after the other gives a thread the
-same rows of an image. What all threads then read, weights mostly, must stay in the second cache of each; where it does
+same rows of an image. What all threads then read, weights mostly, must stay in L2 of each; where it does
 not for any loop, the least is read by all.
 """
 

@@ -1,9 +1,9 @@
 """The order of the loops over register tiles: which operand stays in a cache, and which passes by.
 
 A product reads one operand by the columns of its tiles, which are vectors, and one by their rows. With columns
-outermost a panel of columns stays in the first cache while all rows pass by, once for each panel; that is many passes
+outermost a panel of columns stays in L1 while all rows pass by, once for each panel; that is many passes
 over a large image, each of which takes a few elements of every line of it. With columns innermost each line of the
-image comes once, and it is all panels that are read again, from the second cache, if they stay there.
+image comes once, and it is all panels that are read again, from L2, if they stay there.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 For a tile of `rows` times `width` the inner iteration does one vector multiply-add per accumulator, loads what depends
 on the vector dimension once per vector and what depends on the row once per row. The model takes the largest of the
-arithmetic, the loads (two of each a cycle), what streams from the second cache when the vectors' panel outgrows the
-first, and the latency of a chain of dependent additions. Rows that lie so far apart that they share sets of the first
-cache come from the second in each step.
+arithmetic, the loads (two of each a cycle), what streams from L2 when the vectors' panel outgrows
+L1, and the latency of a chain of dependent additions. Rows that lie so far apart that they share sets of L1 come from
+L2 in each step.
 """
 
 from __future__ import annotations
@@ -58,15 +58,15 @@ class _Loads:
     vector: int = 0
     neither: int = 0
     far_row: int = 0
-    """Of those that change with the row, the accesses to arrays that the second cache does not hold."""
+    """Of those that change with the row, the accesses to arrays that L2 does not hold."""
     rows_kept: int = 0
-    """Rows whose cache lines stay in the first cache until they are read whole."""
+    """Rows whose cache lines stay in L1 until they are read whole."""
     column: float = 0
     """Instructions to load all that changes with the row as a vector along the rows."""
     split: int = 0
     """Of those that change with the vector alone, the ones whose vectors lie in two cache lines each."""
     apart: int = 0
-    """Of those, the ones that read panels of rows that lie apart, of what comes anew from beyond the second cache."""
+    """Of those, the ones that read panels of rows that lie apart, of what comes anew from beyond L2."""
 
 
 @dataclass(frozen=True)
@@ -96,10 +96,10 @@ class TileSearch:
         return self._cheapest([(first,), *two])
 
     def whole_row(self, parts: int) -> int | None:
-        """How much of a row to sum at once where every element is read once, from beyond the second cache.
+        """How much of a row to sum at once where every element is read once, from beyond L2.
 
         A register tile would read a few lines of each row, which nothing fetches ahead; so the sums of whole rows stay
-        in the first cache, or of so much of a row that there are `parts` of it, and that a quarter of the cache holds.
+        in L1, or of so much of a row that there are `parts` of it, and that a quarter of the cache holds.
         """
         if block_size(self.statement, self.vector) or not all(map(self._is_streamed, self._reads())):
             return None
@@ -112,7 +112,7 @@ class TileSearch:
         return range(1, len(self.statement.accesses()))
 
     def _is_streamed(self, access: int) -> bool:
-        """Whether it runs through an array in all dimensions, along rows, and the array outgrows the second cache."""
+        """Whether it runs through an array in all dimensions, along rows, and the array outgrows L2."""
         array, index = self.statement.accesses()[access]
         whole = index.used_dims() == set(range(len(self.statement.extents)))
         along = strides(self.model, self.statement, self.vector)[access]
@@ -210,7 +210,7 @@ class TileSearch:
         return self._tile_cycles(prod(counts), pieces(width, self.lanes), loads, streamed)
 
     def _streams(self, width: int) -> bool:
-        """Whether what the vectors read in all steps of the reduction outgrows the first cache."""
+        """Whether what the vectors read in all steps of the reduction outgrows L1."""
         steps = prod(self.statement.extents[d] for d in self.statement.reduced)
         return steps * width * self.target.vector_bytes // self.lanes > self.target.l1 // 2
 
@@ -304,7 +304,7 @@ class TileSearch:
         return prod(array.shape) * BYTES[array.dtype] > self.target.l2 // 2
 
     def _lies_apart(self, read: int) -> bool:
-        """Whether steps of the reduction read rows apart, of what is new and more than the first cache holds."""
+        """Whether steps of the reduction read rows apart, of what is new and more than L1 holds."""
         number = self.statement.accesses()[1 + read][0]
         array = self.model.arrays[number]
         steps = (strides(self.model, self.statement, d)[1 + read] for d in self.statement.reduced)
@@ -312,7 +312,7 @@ class TileSearch:
         return far and min((s for s in steps if s), default=0) >= self.statement.extents[self.vector]
 
     def _rows_kept(self, read: int, stride: int) -> int:
-        """How many rows `stride` elements apart find place in the first cache together."""
+        """How many rows `stride` elements apart find place in L1 together."""
         array = self.statement.accesses()[1 + read][0]
         return rows_kept(self.target, abs(stride) * self._itemsize(array))
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -30,6 +30,7 @@ from msc.frontend.transforms.gradients import (
     zeros_like,
 )
 from msc.frontend.transforms.recording import Recording, operations_since, recording, variable
+from msc.frontend.transforms.tape import ElementsDecide
 from msc.graph.autodiff.emitting import GradientEmitter
 from msc.graph.batching import Batching
 
@@ -75,6 +76,11 @@ def _moved(tensor: Tensor, source: int, target: int) -> Tensor:
     return apply("transpose", tensor, perm=tuple(order))
 
 
+def _example_of(batch: Tensor, number: int) -> Tensor:
+    begin, end = (number, *[0] * (batch.ndim - 1)), (number + 1, *batch.shape[1:])
+    return apply("reshape", apply("slice", batch, begin=begin, end=end), shape=batch.shape[1:])
+
+
 @dataclass(frozen=True)
 class BatchCall:
     """A function of one example, called on batches along `in_axes`."""
@@ -93,11 +99,35 @@ class BatchCall:
             given = [self._example(record, a, axis, batches, examples) for a, axis in zip(args, axes, strict=True)]
             size = self._size(batches, axes)
             last = record.block.last_op
-            result = record.call(self.function, given, {})
-            template, outputs = taken_apart(result)
-            found = batched(record, operations_since(record, last), examples, batches, outputs, size)
-            places = iter([0] * len(outputs) if self.out_axes is None else _spread(self.out_axes, len(outputs)))
-            return fill(template, [_moved(t, 0, next(places)) for t in found])
+            try:
+                with record.one_stands_for_all(examples):
+                    result = record.call(self.function, given, {})
+            except ElementsDecide:
+                template, found = self._one_by_one(record, args, axes, batches, size)
+            else:
+                template, outputs = taken_apart(result)
+                found = batched(record, operations_since(record, last), examples, batches, outputs, size)
+            places = [0] * len(found) if self.out_axes is None else _spread(self.out_axes, len(found))
+            return fill(template, [_moved(t, 0, place) for t, place in zip(found, places, strict=True)])
+
+    def _one_by_one(
+        self, record: Recording, args: Sequence[Any], axes: Sequence[Any], batches: Sequence[Tensor], size: int
+    ) -> tuple[Any, list[Tensor]]:
+        """A function whose Python branches on the elements of an example runs for each of them."""
+        columns: list[list[Tensor]] = []
+        template: Any = None
+        for number in range(size):
+            waiting = iter(batches)
+            given = [a if axis is None else self._taken(a, waiting, number) for a, axis in zip(args, axes, strict=True)]
+            template, outputs = taken_apart(record.call(self.function, given, {}))
+            if columns and [o.shape for o in outputs] != [o.shape for o in columns[0]]:
+                raise ApiValueError("MSC0857", "vmap: the results for two examples differ in their shapes")
+            columns.append(outputs)
+        return template, [apply("stack", *rows, axis=0) for rows in zip(*columns, strict=True)]
+
+    def _taken(self, argument: Any, batches: Iterator[Tensor], number: int) -> Any:
+        template, leaves = taken_apart(as_tensor(argument))
+        return fill(template, [_example_of(next(batches), number) for _ in leaves])
 
     def _example(
         self, record: Recording, argument: Any, axis: Any, batches: list[Tensor], examples: list[Tensor]
@@ -114,10 +144,8 @@ class BatchCall:
             batch = variable(record, _moved(leaf, place, 0))
             if 0 in batch.shape[:1]:
                 raise ApiValueError("MSC0857", f"vmap: a batch of no examples, in a tensor of shape {leaf.shape}")
-            begin, end = (0,) * batch.ndim, (1, *batch.shape[1:])
-            first = apply("reshape", apply("slice", batch, begin=begin, end=end), shape=batch.shape[1:])
             batches.append(batch)
-            examples.append(variable(record, first))
+            examples.append(variable(record, _example_of(batch, 0)))
             made.append(examples[-1])
         return fill(template, made)
 

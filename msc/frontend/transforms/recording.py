@@ -46,6 +46,10 @@ class Recording(Protocol):
         """Call a function of the user."""
         ...
 
+    def one_stands_for_all(self, examples: Sequence[Tensor]) -> AbstractContextManager[None]:
+        """Within, a function runs on one example; ElementsDecide is raised where it looks at an example's elements."""
+        ...
+
     def refusing(self) -> AbstractContextManager[None]:
         """Within, what cannot be transformed in a graph is left to PyNative mode."""
         ...
@@ -57,6 +61,7 @@ class _OnTape:
         self.insert = tape.insert
         self.ssa = tape.ssa
         self.tensor = tape.tensor
+        self.one_stands_for_all = tape.one_stands_for_all
 
     @property
     def block(self) -> Block:
@@ -90,6 +95,9 @@ class _InGraph:
         if self._session.graph is not self._graph or self.block is not block:
             raise Refusal("MSC0856", "a function that is transformed needs the elements of a tensor")
         return result
+
+    def one_stands_for_all(self, examples: Sequence[Tensor]) -> AbstractContextManager[None]:
+        return nullcontext()
 
     @contextmanager
     def refusing(self) -> Generator[None]:

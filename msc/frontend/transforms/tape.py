@@ -6,7 +6,8 @@ A value of the tape has elements, so that Python's `if`, `print` and `float()` w
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,27 @@ from msc.support.diagnostics import MscError
 Array = NDArray[Any]
 
 
+def _depends(value: SSAValue, on: set[SSAValue]) -> bool:
+    """Whether a value is computed of any of some others."""
+    waiting, seen = [value], {value}
+    while waiting:
+        found = waiting.pop()
+        if found in on:
+            return True
+        if isinstance(found.owner, Operation):
+            new = set(found.owner.operands) - seen
+            seen |= new
+            waiting += new
+    return False
+
+
+class ElementsDecide(BaseException):
+    """A function that runs for one example of a batch looks at its elements, which differ from example to example.
+
+    No subclass of Exception, as `reader.signals.Refusal`: the handlers of user code must not catch it.
+    """
+
+
 class TapeValue(Symbol):
     """A value of a tape, with its elements."""
 
@@ -56,6 +78,8 @@ class Tape:
         self._given: dict[int, tuple[Array, SSAValue]] = {}
         self._tensors: list[weakref.ref[Tensor]] = []
         self._written: dict[int, Parameter] = {}
+        self._before: list[tuple[Parameter, Any]] = []
+        self._examples: list[SSAValue] = []
         self._evaluator = Evaluator(Symbols({}, {}), {}, None)
 
     # The builder that operations on tensors use.
@@ -79,6 +103,8 @@ class Tape:
     def write(self, parameter: Parameter, value: Tensor) -> None:
         """From here on the parameter has another value."""
         self._written[id(parameter)] = parameter
+        if self._examples:
+            self._before.append((parameter, parameter.content))
         parameter.content = value.content
 
     def changing(self, tensor: Tensor) -> None:
@@ -89,12 +115,31 @@ class Tape:
         """Somebody looks at the elements of a tensor, as everybody may."""
 
     def value_of(self, tensor: Tensor, what: str) -> Array:
-        """The elements of a value of the tape."""
+        """The elements of a value of the tape. Raises ElementsDecide for what depends on an example."""
         content = tensor.content
         assert isinstance(content, TapeValue)
+        if self._examples and _depends(content.ssa, set(self._examples)):
+            raise ElementsDecide
         return content.array
 
     # The recording that transformations use.
+
+    @contextmanager
+    def one_stands_for_all(self, examples: Sequence[Tensor]) -> Generator[None]:
+        """Within, nobody may look at the elements of examples: a look undoes what was written, and ends the block."""
+        before, self._before = self._before, []
+        kept = len(self._examples)
+        self._examples += map(self.ssa, examples)
+        try:
+            yield
+        except ElementsDecide:
+            for parameter, content in reversed(self._before):
+                parameter.content = content
+            self._before = []
+            raise
+        finally:
+            del self._examples[kept:]
+            self._before = before + self._before
 
     def insert(self, op: Operation) -> Operation:
         """Append an operation and run it."""

@@ -77,7 +77,8 @@ CODES: tuple[Code, ...] = (
     Code(
         "MSC0415",
         "no batch",
-        "`vmap` met an operation that cannot run on a batch of examples: a branch or a loop that a tensor decides on."
-        " Write it with `where`.",
+        "`vmap` met an operation that cannot run on a batch of examples: a branch or a loop that the elements of an"
+        " example decide. Write the choice with `ops.where`. In PyNative mode, and where `fullgraph=True` is not asked"
+        " for, such a function runs on one example after the other.",
     ),
 )

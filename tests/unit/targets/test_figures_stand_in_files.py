@@ -19,7 +19,7 @@ NAME = re.compile(
     r"(^|_)(CYCLES|LATENCY|PORTS?|GHZ|BANDWIDTH|RATE|WAYS|WAY|LINE|PAGE|L1|L2|L3|CACHES?|MEMORY|CORES|FMA)(_|$)"
     r"|BYTES_PER|REGISTER_BYTES|LINE_BYTES|PAGE_BYTES"
 )
-SAID = re.compile(r"\bcycles?\b|bytes a cycle|the first cache holds|in flight|\bGHz\b|what a core|latency")
+SAID = re.compile(r"\bcycles?\b|bytes a cycle|the first cache holds|L1 holds|in flight|\bGHz\b|what a core|latency")
 
 
 def numbers(tree: ast.Module) -> Iterator[tuple[str, str]]:

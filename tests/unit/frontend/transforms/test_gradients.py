@@ -181,6 +181,42 @@ def test_vmap_is_the_function_on_each_example(mode: int, name: str) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
+def doubled_up_to_ten(x: Any) -> Any:
+    while x.sum() < 10:
+        x = x * 2
+    return x
+
+
+def magnitude(x: Any) -> Any:
+    return x * 1 if x.sum() > 0 else -x
+
+
+def nested(x: Any) -> Any:
+    return msc.vmap(magnitude)(x) * doubled_up_to_ten(x)
+
+
+@pytest.mark.parametrize("function", [doubled_up_to_ten, magnitude, nested])
+@pytest.mark.parametrize("wrapped", [lambda f: f, msc.jit], ids=["called", "jit"])
+def test_vmap_where_each_example_takes_its_own_way(mode: int, function: Any, wrapped: Any) -> None:
+    batch = np.random.default_rng(5).uniform(0.5, 4, size=(4, 3, 2)) * np.array([1, -1, 1]).reshape(3, 1)
+    batch[:, 1] /= 8
+    found = wrapped(msc.vmap(function))(Tensor(batch)).asnumpy()
+    np.testing.assert_array_equal(found, np.stack([function(Tensor(x)).asnumpy() for x in batch]))
+    slopes = msc.vmap(msc.grad(lambda x: function(x).sum()))(Tensor(batch)).asnumpy()
+    np.testing.assert_allclose(slopes, [msc.grad(lambda x: function(x).sum())(Tensor(x)).asnumpy() for x in batch])
+
+
+def test_vmap_undoes_what_a_run_that_is_given_up_has_written(mode: int) -> None:
+    calls = msc.Parameter(Tensor(0.0, msc.float64), name="calls")
+
+    def counted(x: Any) -> Any:
+        ops.assign_add(calls, Tensor(1.0, msc.float64))
+        return magnitude(x)
+
+    msc.vmap(counted)(Tensor(np.array([[1.0, 2.0], [-3.0, 1.0], [2.0, 2.0]])))
+    assert calls.asnumpy() == 3.0
+
+
 def test_control_flow_of_python(mode: int) -> None:
     def powers(x: Any) -> Any:
         y = x
@@ -247,6 +283,7 @@ def test_inside_of_jit() -> None:
         (lambda: msc.vmap(cube, in_axes=(0, 0))(vector(1.0)), "MSC0857", "2 entries for 1 arguments"),
         (lambda: msc.vmap(cube, in_axes=1)(vector(1.0)), "MSC0857", "has no axis 1"),
         (lambda: msc.vmap(cube, in_axes=None)(vector(1.0)), "MSC0857", "no argument with a batch axis"),
+        (lambda: msc.jit(msc.vmap(doubled_up_to_ten), fullgraph=True)(vector(1.0, 2.0)), "MSC0415", "scf.while"),
         (lambda: msc.vmap(lambda x, y: x + y)(vector(1.0), vector(1.0, 2.0)), "MSC0857", "batches of 1, 2"),
     ],
 )
