@@ -22,16 +22,16 @@ class Array:
         return self.value.shape
 
     def sum(self) -> Array:
-        return Array(self.value.sum(dtype=self.value.dtype))
+        return type(self)(self.value.sum(dtype=self.value.dtype))
 
     def max(self) -> Array:
-        return Array(self.value.max())
+        return type(self)(self.value.max())
 
     def reshape(self, *shape: int) -> Array:
-        return Array(self.value.reshape(shape))
+        return type(self)(self.value.reshape(shape))
 
     def __getitem__(self, index: Any) -> Array:
-        return Array(self.value[plain(index)])
+        return type(self)(self.value[plain(index)])
 
     def __setitem__(self, index: Any, item: Any) -> None:
         changed = self.value.copy()
@@ -42,7 +42,7 @@ class Array:
         return len(self.value)
 
     def __iter__(self) -> Any:
-        return (Array(row) for row in self.value)
+        return (type(self)(row) for row in self.value)
 
     def __bool__(self) -> bool:
         return bool(self.value)
@@ -54,10 +54,10 @@ class Array:
         return int(self.value)
 
     def __neg__(self) -> Array:
-        return Array(-self.value)
+        return type(self)(-self.value)
 
     def __abs__(self) -> Array:
-        return Array(abs(self.value))
+        return type(self)(abs(self.value))
 
 
 def plain(value: Any) -> Any:
@@ -67,12 +67,12 @@ def plain(value: Any) -> Any:
 
 def _operator(name: str) -> Any:
     def compute(self: Array, other: Any) -> Array:
-        return Array(getattr(self.value, name)(plain(other)))
+        return type(self)(getattr(self.value, name)(plain(other)))
 
     return compute
 
 
-for _name in ("add", "sub", "mul", "radd", "rsub", "rmul", "lt", "le", "gt", "ge", "eq", "ne", "floordiv", "mod"):
+for _name in "add sub mul truediv floordiv mod radd rsub rmul lt le gt ge eq ne".split():
     setattr(Array, f"__{_name}__", _operator(f"__{_name}__"))
 
 

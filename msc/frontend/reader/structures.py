@@ -123,10 +123,15 @@ def same_form(a: Any, b: Any) -> bool:
 
 
 class Flattening:
-    """Takes structures apart. `leaf` returns what a part becomes in the graph, or None to keep it as it is."""
+    """Takes structures apart. `leaf` returns what a part becomes in the graph, or None to keep it as it is.
 
-    def __init__(self, leaf: Callable[[Any], tuple[Any, Callable[[Any], Any]] | None]) -> None:
-        self._leaf = leaf
+    An object that occurs twice is one leaf; with `each_time` it is two.
+    """
+
+    def __init__(
+        self, leaf: Callable[[Any], tuple[Any, Callable[[Any], Any]] | None], *, each_time: bool = False
+    ) -> None:
+        self._leaf, self._each_time = leaf, each_time
         self.leaves: list[Any] = []
         self.is_object: Callable[[object], bool] = lambda _: False
         """Whether an object, of whatever class, is a structure of its attributes."""
@@ -154,7 +159,7 @@ class Flattening:
         return Fields(value, names, [self.template(vars(value)[n]) for n in names])
 
     def _placed(self, value: Any, graph_value: Any, make: Callable[[Any], Any]) -> Leaf:
-        if id(value) not in self._places:
+        if self._each_time or id(value) not in self._places:
             self._places[id(value)] = len(self.leaves)
             self._seen.append(value)
             self.leaves.append(graph_value)

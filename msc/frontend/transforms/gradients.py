@@ -25,8 +25,8 @@ from msc.graph.autodiff.reverse import Reverse, activity
 
 
 def taken_apart(value: Any) -> tuple[Template, list[Tensor]]:
-    """The structure of a value, and the tensors in it."""
-    flat = Flattening(lambda v: (v, _same) if isinstance(v, Tensor) else None)
+    """The structure of a value, and the tensors in it; one that occurs twice counts twice."""
+    flat = Flattening(lambda v: (v, _same) if isinstance(v, Tensor) else None, each_time=True)
     return flat.template(value), flat.leaves
 
 
@@ -102,9 +102,18 @@ def recorded(
         template, leaves = taken_apart(given[position])
         given[position] = fill(template, [variable(record, t) if is_float(t) else t for t in leaves])
     values = [variable(record, weight) for weight in weights]
-    with standing_for(weights, values):
-        result = record.call(function, given, kwargs)
+    with standing_for(record, weights, values):
+        result = _standing(record.call(function, given, kwargs), weights, values)
     return Recorded(record, result, [given[p] for p in positions], values, operations_since(record, last))
+
+
+def _standing(result: Any, weights: Sequence[Parameter], values: Sequence[Tensor]) -> Any:
+    """A result, with the values that stand for parameters in place of the parameters themselves."""
+    stand_ins = {id(w): v for w, v in zip(weights, values, strict=True) if w.content is v.content}
+    template, leaves = taken_apart(result)
+    if not any(id(leaf) in stand_ins for leaf in leaves):
+        return result
+    return fill(template, [stand_ins.get(id(leaf), leaf) for leaf in leaves])
 
 
 def differentiable_outputs(record: Recording, value: Any) -> list[Tensor]:

@@ -17,6 +17,7 @@ from msc.frontend.dispatch import apply
 from msc.frontend.parameter import Parameter
 from msc.frontend.reader.calls import call, read_in, readable
 from msc.frontend.reader.entry import call_cell_inside
+from msc.frontend.reader.journal import Value
 from msc.frontend.reader.session import Session
 from msc.frontend.reader.signals import Refusal
 from msc.frontend.tensor import Tensor
@@ -50,6 +51,10 @@ class Recording(Protocol):
         """Within, a function runs on one example; ElementsDecide is raised where it looks at an example's elements."""
         ...
 
+    def replacing(self, parameter: Parameter) -> None:
+        """A parameter is about to refer to another value for a while."""
+        ...
+
     def refusing(self) -> AbstractContextManager[None]:
         """Within, what cannot be transformed in a graph is left to PyNative mode."""
         ...
@@ -69,6 +74,9 @@ class _OnTape:
 
     def call(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         return function(*args, **kwargs)
+
+    def replacing(self, parameter: Parameter) -> None:
+        """Nothing is undone on a tape."""
 
     def refusing(self) -> AbstractContextManager[None]:
         return nullcontext()
@@ -98,6 +106,10 @@ class _InGraph:
 
     def one_stands_for_all(self, examples: Sequence[Tensor]) -> AbstractContextManager[None]:
         return nullcontext()
+
+    def replacing(self, parameter: Parameter) -> None:
+        """So that a reading that ends inside leaves the value from before."""
+        self._session.journal.note(Value(parameter))
 
     @contextmanager
     def refusing(self) -> Generator[None]:
@@ -148,10 +160,11 @@ def _symbolic(record: Recording, tensor: Tensor) -> Tensor:
 
 
 @contextmanager
-def standing_for(parameters: Sequence[Parameter], values: Sequence[Tensor]) -> Generator[None]:
+def standing_for(record: Recording, parameters: Sequence[Parameter], values: Sequence[Tensor]) -> Generator[None]:
     """Within, parameters have other values; those that are written meanwhile keep what was written."""
     before = [parameter.content for parameter in parameters]
     for parameter, value in zip(parameters, values, strict=True):
+        record.replacing(parameter)
         parameter.content = value.content
     try:
         yield

@@ -258,6 +258,53 @@ def test_parameters_that_are_assigned(mode: int) -> None:
     assert (net.calls.asnumpy().tolist(), net.scale.asnumpy().tolist()) == ([3.0], [2.0])
 
 
+def test_tensors_that_occur_twice(mode: int) -> None:
+    def both(x: Any) -> Any:
+        y = x * x
+        return y, y
+
+    assert msc.grad(both)(vector(3.0)).tolist() == [12.0]
+    one = vector(1.0)
+    assert msc.grad(both, sens_param=True)(vector(3.0), (one, one)).tolist() == [12.0]
+    assert msc.jvp(lambda x, y: x * y, (vector(3.0), vector(4.0)), (one, one))[1].tolist() == [7.0]
+
+
+def test_a_parameter_as_result(mode: int) -> None:
+    class Given(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = Parameter(Tensor([2.0, 3.0]), name="scale")
+
+        def construct(self, x: Any) -> Any:
+            return {"scale": self.scale, "product": self.scale * x}
+
+    net = Given()
+    assert msc.grad(net, None, net.trainable_params())(vector(5.0, 7.0))[0].tolist() == [6.0, 8.0]
+
+
+def test_a_gradient_that_leaves_the_graph_restores_parameters() -> None:
+    class Loops(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = Parameter(Tensor([2.0]), name="scale")
+
+        def construct(self, x: Any, n: Any) -> Any:
+            k = 0
+            while k < n:
+                k += 1
+                x = x * 0.5 if x.max() > 8 else x * self.scale
+            y = self.scale
+            for _ in range(2):
+                if x.sum() > 0:
+                    y += x
+            return y
+
+    net = Loops()
+    gradient = msc.jit(msc.grad(net, 0, net.trainable_params()))
+    by_input, (by_scale,) = gradient(vector(3.0), Tensor(2))
+    assert (by_input.tolist(), by_scale.tolist(), net.scale.asnumpy().tolist()) == ([8.0], [25.0], [2.0])
+
+
 def test_inside_of_jit() -> None:
     @msc.jit(fullgraph=True)
     def step(x: Any) -> Any:
