@@ -142,8 +142,9 @@ def __getattr__(name: str) -> object:
 
         raise missing_name("msc", name, [*_EXPORTS, *_MODULES])
     module, attribute = _EXPORTS[name]
-    value: object = getattr(import_module(module), attribute)
-    globals()[name] = value
+    from msc.frontend.boundary import published
+
+    globals()[name] = value = published(getattr(import_module(module), attribute), f"msc.{name}")
     return value
 
 

@@ -1,7 +1,8 @@
 """The edge of the Python library: what a wrong call raises deep inside becomes an error in the words of the API.
 
 A right call is not looked at. Where one raises an exception that is none of ours, the arguments are compared with what
-the function's signature says that it takes, and the message names the one that does not fit.
+the function's signature says that it takes, and the message names the one that does not fit. Where all of them do, it
+says what Python raised, and that it may be a bug in msc. An exception out of a pass is one.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from msc.frontend.errors import (
     is_user_code,
 )
 from msc.support.diagnostics import MscError
+from msc.support.failures import diagnosed
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -30,6 +32,7 @@ BARE = (ArithmeticError, AssertionError, AttributeError, BufferError, LookupErro
 """What Python and NumPy raise of wrong values; MSC's own errors are some of these as well."""
 
 _PACKAGE = "msc."
+_COMPILER = ("msc.graph.", "msc.graph_kernel.", "msc.poly.", "msc.schedule.", "msc.lowering.", "msc.codegen.")
 _ASKED_BY_PYTHON = frozenset(
     "__init__ __new__ __getitem__ __setitem__ __len__ __iter__ __contains__ __bool__ __int__ __float__ __index__ "
     "__call__ __abs__ __neg__ __pos__ __invert__ __array__ __round__".split()
@@ -54,6 +57,8 @@ def public(function: F, name: str, described: Callable[..., Any] | None = None) 
             caller = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
             if isinstance(error, MscError) or _is_inside(caller) or _is_users(error.__traceback__):
                 raise
+            if _is_compilers(error.__traceback__):
+                raise MscError(diagnosed(error)) from error
             raised = _error(name, function, described, args, keywords, error)
             raise raised from (error if os.environ.get("MSC_TRACEBACK") else None)
         except MemoryError as error:
@@ -69,16 +74,21 @@ _CODES: set[object] = set()
 """The code of all boundaries: one object, as they are made in one place."""
 
 
+def published(value: Any, name: str) -> Any:
+    """A function of msc with the boundary around it, which is `name` to users; anything else as it is."""
+    if isinstance(value, FunctionType) and value.__module__.startswith(_PACKAGE) and value.__code__ not in _CODES:
+        return public(value, name)
+    return value
+
+
 def publish(names: dict[str, Any], exported: Iterable[str], module: str) -> None:
     """Put the boundary around every function that a module of the API exports, under each of its names.
 
     And around the methods of its classes that are made in none of the ways that see to it themselves.
     """
     for name in exported:
-        value = names[name]
-        if isinstance(value, FunctionType) and value.__module__.startswith(_PACKAGE) and value.__code__ not in _CODES:
-            names[name] = public(value, f"{module}.{name}")
-        elif isinstance(value, type) and value.__module__.startswith(_PACKAGE):
+        value = names[name] = published(names[name], f"{module}.{name}")
+        if isinstance(value, type) and value.__module__.startswith(_PACKAGE):
             publish_methods(value, value.__name__, without=("of",))
 
 
@@ -112,6 +122,15 @@ def _is_users(traceback: TracebackType | None) -> bool:
     return False
 
 
+def _is_compilers(traceback: TracebackType | None) -> bool:
+    """Whether an exception comes out of the compiler, which has checked what it was given."""
+    while traceback is not None:
+        if traceback.tb_frame.f_globals.get("__name__", "").startswith(_COMPILER):
+            return True
+        traceback = traceback.tb_next
+    return False
+
+
 def _error(
     name: str,
     function: Callable[..., Any],
@@ -126,4 +145,8 @@ def _error(
     kind = ApiTypeError if wrong.is_type or isinstance(error, TypeError) else ApiValueError
     if isinstance(error, IndexError) and not wrong.is_type:
         kind = ApiIndexError
-    return kind("MSC0833", wrong.message, help=wrong.help)
+    if wrong.is_type:
+        return kind("MSC0833", wrong.message, help=wrong.help)
+    raised = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:200]}"
+    advice = f"{wrong.help}; if these arguments are right, this is a bug in msc, and MSC_TRACEBACK=1 shows its place"
+    return kind("MSC0833", wrong.message, help=advice, notes=(f"it ended with {raised}",))

@@ -44,7 +44,7 @@ def explained(
         if has_self:
             signature = signature.replace(parameters=list(signature.parameters.values())[1:])
     if args and (described is not None or function.__name__ == "__init__"):
-        name = type(args[0]).__name__
+        name = getattr(args[0], "__name__", type(args[0]).__name__)
     elif args and function.__name__ == "__new__":
         name = args[0].__name__
     usage = f"it is called as {name.rpartition('.')[2]}{_plain(signature)}"

@@ -9,6 +9,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from msc.frontend.boundary import public
 from msc.frontend.capture import INSTALLED
 from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.jit import Jitted
@@ -40,6 +41,13 @@ class Transformed:
 
     def __repr__(self) -> str:
         return f"<{type(self._call).__name__} of {self._function!r}>"
+
+
+def _function_of(transformed: Transformed, *_: Any) -> Any:
+    return transformed.__wrapped__  # pyright: ignore
+
+
+Transformed.__call__ = public(Transformed.__call__, "Transformed", _function_of)
 
 
 def grad(

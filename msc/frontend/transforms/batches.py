@@ -67,7 +67,10 @@ def _repeated(tensor: Tensor, size: int) -> Tensor:
 
 
 def _moved(tensor: Tensor, source: int, target: int) -> Tensor:
-    """The tensor with one axis at another place."""
+    """The tensor with one axis at another place. Raises MSC0857 for a place that it does not have."""
+    for axis in (source, target):
+        if not -tensor.ndim <= axis < tensor.ndim:
+            raise ApiValueError("MSC0857", f"vmap: a result of shape {tensor.shape} with the batch has no axis {axis}")
     source, target = source % tensor.ndim, target % tensor.ndim
     if source == target:
         return tensor

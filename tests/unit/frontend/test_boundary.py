@@ -12,6 +12,7 @@ import msc
 import msc.numpy
 from msc import MscError, Tensor, nn, ops
 from msc.frontend.boundary import BARE
+from msc.graph.batching import Batching
 from tests.fuzz.api_arguments import Choices
 from tests.fuzz.library_calls import call, callables
 
@@ -30,6 +31,10 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: ops.roll(X, (1, 2), 0), ValueError, r"ops.roll cannot be computed: .* shape \(2, 3\).*shifts is \(1, 2\)"),
     (lambda: ops.shape((1, 2)), TypeError, r"ops.shape: \w+ is \(1, 2\); it takes a Tensor"),  # pyright: ignore
     (lambda: ops.Softmax()(X, X), TypeError, "Softmax"),
+    (lambda: msc.grad(nn.Tanh())(X, X), TypeError, "Tanh takes 1 argument without a name, not 2"),
+    (lambda: msc.set_seed(), TypeError, "msc.set_seed needs 'seed'"),  # pyright: ignore
+    (lambda: msc.get_context(4), TypeError, "msc.get_context: key is 4"),  # pyright: ignore
+    (lambda: msc.train.load_checkpoint(), TypeError, "train.load_checkpoint needs"),  # pyright: ignore
     (lambda: msc.numpy.arange("a"), TypeError, "numpy.arange.*'a'"),  # pyright: ignore
 ]
 
@@ -50,6 +55,19 @@ def test_errors_of_the_users_own_code_stay_what_they_are() -> None:
 
     with pytest.raises(KeyError, match="mine"):
         nn.SequentialCell(Own())(X)
+
+
+def test_what_no_argument_explains_says_what_was_raised_and_that_it_may_be_a_bug() -> None:
+    with pytest.raises(ValueError, match="MSC0833") as caught:
+        ops.roll(X, (1, 2), 0)
+    assert "it ended with " in str(caught.value)
+    assert "if these arguments are right, this is a bug in msc" in str(caught.value)
+
+
+def test_an_exception_out_of_the_compiler_is_an_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Batching, "run", vars(Batching)["_rewrite"])
+    with pytest.raises(MscError, match=r"MSC0900.*AttributeError"):
+        msc.vmap(ops.relu)(X)
 
 
 def test_random_calls_end_in_a_result_or_an_error_of_msc() -> None:

@@ -331,6 +331,7 @@ def test_inside_of_jit() -> None:
         (lambda: msc.vmap(cube, in_axes=1)(vector(1.0)), "MSC0857", "has no axis 1"),
         (lambda: msc.vmap(cube, in_axes=None)(vector(1.0)), "MSC0857", "no argument with a batch axis"),
         (lambda: msc.jit(msc.vmap(doubled_up_to_ten), fullgraph=True)(vector(1.0, 2.0)), "MSC0415", "scf.while"),
+        (lambda: msc.vmap(cube, out_axes=2)(vector(1.0)), "MSC0857", "has no axis 2"),
         (lambda: msc.vmap(lambda x, y: x + y)(vector(1.0), vector(1.0, 2.0)), "MSC0857", "batches of 1, 2"),
     ],
 )
