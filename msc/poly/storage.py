@@ -1,7 +1,8 @@
 """Where a kernel's arrays live, as the places of its schedule say: in values, on the stack, in temporaries, in outputs.
 
-What is written and read at one point needs no memory: its value is *forwarded*. In registers or on the stack an array
-is a *local* buffer of just the elements that one run of its block touches. In the workspace at the top of the tree it
+What is written and read at one point needs no memory: its value is *forwarded*. In registers, on the stack and in a
+scratchpad an array is a *local* buffer of just the elements that one run of its block touches; inputs are copied into
+it. In the workspace at the top of the tree it
 is a temporary of its whole shape; below loops, of what an iteration touches, which iterations that run at once have
 each of their own. What has no place is a temporary of its whole shape.
 """
@@ -20,9 +21,6 @@ from msc.poly.model import KernelModel
 from msc.poly.nest import Body, Instance, Loop, Nest
 from msc.poly.schedule_tree.nodes import Place, ScheduleError, Tree, all_blocks
 from msc.poly.valid_extents import ranges_of
-
-LOCAL = ("register", "stack")
-"""The scopes of buffers that a function has of its own."""
 
 
 @dataclass(frozen=True)
@@ -124,18 +122,18 @@ def _arrays(
     accesses = by_array(body_accesses(model, body, around.ranges, wanted))
     for array, uses in accesses.items():
         place = wanted[array]
-        if place.scope in LOCAL:
+        if place.scope in names:
+            aliased[array] = names.index(place.scope)
+        elif place.scope != "workspace":
             if forwarded(uses):
                 passed.add(array)
             else:
                 local[array] = _buffers(uses, around.depth, place)
-        elif place.scope == "workspace" and body.block != 0:
+        elif body.block != 0:
             buffer = local_buffer(uses, around.depth)
             if buffer is None:
                 raise _no_box(place)
             workspace[array] = _apart(buffer, around)
-        elif place.scope != "workspace":
-            aliased[array] = names.index(place.scope)
     return BodyArrays(frozenset(passed), local, workspace, aliased)
 
 

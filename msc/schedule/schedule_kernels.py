@@ -25,12 +25,16 @@ from msc.ir.locations import source_location
 from msc.poly.dependences import Dependences, dependences
 from msc.poly.kernel_text import kernel_lines
 from msc.poly.model import KernelModel
+from msc.poly.schedule_tree.abilities import PLAIN, Abilities
 from msc.poly.schedule_tree.nodes import ScheduleError, Tree, loops
 from msc.poly.schedule_tree.proof import prove
 from msc.poly.schedule_tree.text import from_lines, to_lines
 from msc.poly.schedule_tree.to_isl import to_isl
 from msc.poly.schedule_tree.verify import verify
+from msc.schedule.abilities import abilities_of
 from msc.schedule.blocks import blocked_arrays
+from msc.schedule.capacity import check_capacity
+from msc.schedule.matrix_units import unit_schedule
 from msc.schedule.strategy import Decision, decide, plain
 from msc.schedule.threads import Surroundings
 from msc.support.diagnostics import Diagnostic, MscError
@@ -130,12 +134,14 @@ def _follows(kernel: gk.KernelOp) -> bool:
 
 def _decide(model: KernelModel, target: Machine, threads: int, around: Surroundings) -> Decision:
     deps = dependences(model)
-    decision = decide(model, deps, target, threads, around)
-    problem = illegal(model, deps, decision.tree)
+    abilities = abilities_of(target)
+    on_unit = unit_schedule(model, deps, target)
+    decision = decide(model, deps, target, threads, around) if on_unit is None else Decision(on_unit[0], [on_unit[1]])
+    problem = illegal(model, deps, decision.tree, abilities)
     if problem is None:
         return decision
     text = to_lines(decision.tree)
-    problem = illegal(model, deps, from_lines(text)) or problem
+    problem = illegal(model, deps, from_lines(text), abilities) or problem
     message = f"the schedule chosen for {', '.join(model.operations)} is not legal: {problem}"
     if os.environ.get(STRICT):
         raise MscError(Diagnostic("MSC0900", message, notes=tuple(text)))
@@ -143,11 +149,13 @@ def _decide(model: KernelModel, target: Machine, threads: int, around: Surroundi
     return Decision(plain(model, deps, target), [*decision.reasons, "that was not legal: a plain schedule is used"])
 
 
-def illegal(model: KernelModel, deps: Dependences, tree: Tree) -> ScheduleError | None:
-    """Why a tree is none for its kernel, or breaks a dependence; None for one that isl proves."""
+def illegal(model: KernelModel, deps: Dependences, tree: Tree, abilities: Abilities = PLAIN) -> ScheduleError | None:
+    """Why a tree is none for its kernel on a machine, or breaks a dependence; None for one that isl proves."""
     try:
-        verify(model, tree)
-        prove(model, deps, tree, to_isl(model, tree))
+        verify(model, tree, abilities)
+        schedule = to_isl(model, tree)
+        prove(model, deps, tree, schedule)
+        check_capacity(model, tree, schedule, abilities)
     except ScheduleError as problem:
         return problem
     return None
@@ -156,7 +164,9 @@ def illegal(model: KernelModel, deps: Dependences, tree: Tree) -> ScheduleError 
 def check_given(kernel: gk.KernelOp, model: KernelModel, deps: Dependences) -> None:
     """Raise MSC0408 unless the schedule that a kernel carries is one for it, and isl proves it."""
     schedule = kernel.schedule
-    problem = ScheduleError("it is no schedule") if schedule is None else illegal(model, deps, schedule.data)
+    problem = ScheduleError("it is no schedule")
+    if schedule is not None:
+        problem = illegal(model, deps, schedule.data, abilities_of(target_of(kernel).machine))
     if problem is None:
         return
     lines = kernel_lines(model)

@@ -24,8 +24,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-Mark: TypeAlias = Literal["", "parallel", "vector", "unroll"]
+Mark: TypeAlias = Literal["", "parallel", "vector", "unroll", "pipeline", "intrinsic"]
 MARKS: tuple[Mark, ...] = ("parallel", "vector", "unroll")
+"""The marks that are one word."""
 
 
 @dataclass(frozen=True)
@@ -57,13 +58,19 @@ class Run:
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop over the tiles of an axis, of `tile` iterations each, or over the points that are left."""
+    """A loop over the tiles of an axis, of `tile` iterations each, or over the points that are left.
+
+    A `pipeline` has `buffers` of each array that is placed below it: one is filled while another is used. Of an
+    `intrinsic`, `unit` performs the loop and all below it as one instruction.
+    """
 
     axis: str
     body: Block
     tile: int | None = None
     mark: Mark = ""
     line: int = field(default=0, compare=False)
+    buffers: int = 1
+    unit: str = ""
 
 
 @dataclass(frozen=True)

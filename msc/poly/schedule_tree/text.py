@@ -7,7 +7,7 @@ place ::= `place` ARRAY (`,` ARRAY)* `in` SCOPE          for as long as the bloc
 node  ::= `for` part (`,` part)*  block                  nested loops, the first outermost
 | `head` NAME `to` N  block  `tail` NAME `from` N  block
 | `run` (`S`k)+
-part  ::= NAME (`tile` N)? (`parallel` | `vector` | `unroll`)?
+part  ::= NAME (`tile` N)? (`parallel` | `vector` | `unroll` | `pipeline` N | `intrinsic` UNIT)?
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ def _node_lines(node: Node, indent: str) -> Iterator[str]:
 
 def _part(loop: Loop) -> str:
     tile = "" if loop.tile is None else f" tile {loop.tile}"
-    return f"{loop.axis}{tile}{f' {loop.mark}' if loop.mark else ''}"
+    of_mark = {"pipeline": f" {loop.buffers}", "intrinsic": f" {loop.unit}"}.get(loop.mark, "")
+    return f"{loop.axis}{tile}{f' {loop.mark}{of_mark}' if loop.mark else ''}"
 
 
 def from_lines(lines: Sequence[str]) -> Tree:
@@ -96,7 +97,10 @@ def _read(text: str, number: int) -> _Line:
 
 _AXIS = re.compile(r"axis (\w+) (\d{1,18}):((?: S\d{1,9}\.\d{1,9})+)", re.ASCII)
 _PLACE = re.compile(r"place (\w+(?: ?, ?\w+)*) in (\w+)", re.ASCII)
-_PART = re.compile(rf"(\w+)(?: tile (\d{{1,18}}))?(?: ({'|'.join(MARKS)}))?", re.ASCII)
+_PART = re.compile(
+    rf"(\w+)(?: tile (\d{{1,18}}))?(?: ({'|'.join(MARKS)})| (pipeline) ([1-9]\d{{0,3}})| (intrinsic) (\w+))?", re.ASCII
+)
+_PART_FORM = "NAME tile N parallel|vector|unroll|pipeline N|intrinsic UNIT"
 _HEAD = re.compile(r"head (\w+) to (\d{1,18})", re.ASCII)
 _TAIL = re.compile(r"tail (\w+) from (\d{1,18})", re.ASCII)
 _RUN = re.compile(r"run((?: S\d{1,9})+)", re.ASCII)
@@ -177,8 +181,9 @@ def _inside(line: _Line, rest: Sequence[_Line], depth: int) -> tuple[Block, Sequ
 def _loops(line: _Line, body: Block) -> Loop:
     texts = line.text.removeprefix("for").split(",")
     for text in reversed(texts):
-        name, tile, mark = _matched(_PART, text, line.number, "NAME tile N parallel|vector|unroll")
-        loop = Loop(name, body, int(tile) if tile else None, cast(Mark, mark or ""), line.number)
+        name, tile, word, pipeline, count, intrinsic, unit = _matched(_PART, text, line.number, _PART_FORM)
+        mark = cast(Mark, word or pipeline or intrinsic or "")
+        loop = Loop(name, body, int(tile) if tile else None, mark, line.number, int(count or 1), unit or "")
         body = Block((loop,))
     return loop  # pyright: ignore[reportPossiblyUnboundVariable] - split gives at least one
 

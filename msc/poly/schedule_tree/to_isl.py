@@ -24,6 +24,7 @@ from msc.poly.schedule_tree.nodes import (
     Block,
     Cut,
     Loop,
+    Mark,
     Node,
     Place,
     Run,
@@ -36,6 +37,8 @@ from msc.poly.schedule_tree.nodes import (
 from msc.poly.schedule_tree.ranges import Range, counts, parts
 
 PLACES_MARK = "places"
+_KINDS: Mapping[Mark, str] = {"": "sequential", "pipeline": "sequential", "intrinsic": "sequential"}
+"""How loops run of which the mark says something else."""
 
 
 @dataclass(frozen=True)
@@ -232,7 +235,7 @@ class _Builder:
         text = parameters(self._model, tuple(self._counts)) + loop_row(axis.dims, present, expression)
         row = isl.MultiUnionPwAff(text)
         self._loops.append(Row(loop, numbers, row, at.rows, at.within))
-        mark = isl.Id(f"{loop.mark or 'sequential'}:{_label(loop.axis)}", context=node.get_ctx())
+        mark = isl.Id(f"{_KINDS.get(loop.mark, loop.mark)}:{_label(loop.axis)}", context=node.get_ctx())
         marked = node.insert_partial_schedule(row).insert_mark(mark)
         inside = at.inside(loop.axis, left or _NOTHING, row)
         return _back_to(self._block(marked.child(0).child(0), loop.body, inside), depth)

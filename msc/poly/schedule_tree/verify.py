@@ -11,20 +11,22 @@ from dataclasses import dataclass, field, replace
 
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
+from msc.poly.schedule_tree.abilities import PLAIN, Abilities
+from msc.poly.schedule_tree.intrinsics import check_intrinsic
 from msc.poly.schedule_tree.nodes import Axis, Block, Cut, Loop, Node, Run, ScheduleError, Tree, below, statements, walk
 from msc.poly.schedule_tree.to_isl import bound_of
 
-SCOPES = ("register", "stack", "workspace")
-"""Where an array may live; or it lies in an output, of which it takes no element that is needed."""
 
+def verify(model: KernelModel, tree: Tree, abilities: Abilities = PLAIN) -> None:
+    """Raise ScheduleError, with its line, where a clause of a tree is none for its kernel on a machine.
 
-def verify(model: KernelModel, tree: Tree) -> None:
-    """Raise ScheduleError, with its line, where a clause of a tree is none for its kernel."""
+    An array may live in a scope of the machine, or in an output, of which it takes no element that is needed.
+    """
     check_structure(tree)
     _check_complete(model, tree)
     for axis in tree.axes:
         _check_axis(model, axis)
-    _Walk(model, tree).block(tree.body, _Around())
+    _Walk(model, tree, abilities).block(tree.body, _Around())
 
 
 def check_structure(tree: Tree) -> None:
@@ -78,13 +80,13 @@ class _Around:
     """What stands around a node: by axis the iterations that its loops leave, marks of loops, arrays placed."""
 
     left: Mapping[str, int] = field(default_factory=dict[str, int])
-    marks: frozenset[str] = frozenset()
+    marks: tuple[str, ...] = ()
     placed: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 class _Walk:
-    def __init__(self, model: KernelModel, tree: Tree) -> None:
-        self._model, self._tree = model, tree
+    def __init__(self, model: KernelModel, tree: Tree, abilities: Abilities) -> None:
+        self._model, self._tree, self._abilities = model, tree, abilities
         self._arrays = dict(zip(array_names(model.arrays), model.arrays, strict=True))
 
     def block(self, block: Block, around: _Around) -> None:
@@ -106,8 +108,8 @@ class _Walk:
         if array is None:
             raise ScheduleError(f"there is no array {name}: there are {', '.join(self._arrays)}", line)
         home = self._arrays.get(scope)
-        if scope not in SCOPES and (home is None or home.kind != "output" or array.kind != "internal"):
-            known = f"{', '.join(SCOPES)}, or for what is computed on the way an output"
+        if scope not in self._abilities.scopes and (home is None or home.kind != "output" or array.kind != "internal"):
+            known = f"{', '.join(self._abilities.scopes)}, or for what is computed on the way an output"
             raise ScheduleError(f"there is no scope {scope}: there are {known}", line)
         if around.placed.get(name) == scope:
             raise ScheduleError(f"{name} lives in {scope} already", line)
@@ -161,16 +163,28 @@ class _Walk:
                 f"a tile of axis {axis.name} is 1 to {left} iterations here, not {loop.tile}", loop.line
             )
         self._check_mark(loop, axis, around)
-        marks = around.marks | {loop.mark} if loop.mark else around.marks
+        marks = (*around.marks, loop.mark) if loop.mark else around.marks
         self.block(loop.body, replace(around, left={**around.left, loop.axis: loop.tile or _NONE}, marks=marks))
 
     def _check_mark(self, loop: Loop, axis: Axis, around: _Around) -> None:
         bound = bound_of(self._model, axis, below(loop), loop.line)
         if loop.mark == "vector" and loop.tile is not None:
             raise ScheduleError("vectors run over the points of an axis, not over its tiles", loop.line)
-        if loop.mark and loop.mark != "unroll" and loop.mark in around.marks:
+        most = {"parallel": self._abilities.parallel, "vector": 1}.get(loop.mark)
+        if most is not None and around.marks.count(loop.mark) >= most:
             raise ScheduleError(f"a loop around this one is {loop.mark} already", loop.line)
-        if loop.mark == "parallel" and around.marks & {"vector", "unroll"}:
+        if loop.mark == "intrinsic":
+            check_intrinsic(self._model, self._tree, loop, around.left, around.placed, self._abilities)
+        if loop.mark == "pipeline":
+            self._check_pipeline(loop)
+        if loop.mark == "parallel" and {"vector", "unroll"} & set(around.marks):
             raise ScheduleError("a parallel loop stands in no unrolled or vector loop", loop.line)
         if loop.mark == "unroll" and bound is not None and axis.name not in around.left:
             raise ScheduleError(f"axis {axis.name} ends where a call's sizes say, and cannot be unrolled", loop.line)
+
+    def _check_pipeline(self, loop: Loop) -> None:
+        if not self._abilities.overlaps:
+            message = "nothing on this machine fills one buffer while another is read: there is no pipeline"
+            raise ScheduleError(message, loop.line)
+        if not loop.body.places:
+            raise ScheduleError("a pipeline has buffers of what is placed right below it, and nothing is", loop.line)

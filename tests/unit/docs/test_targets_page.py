@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
+from click.testing import CliRunner
+
+from msc.driver.cli import command
 from msc.targets.catalogue import machine_named, machine_names
 from msc.targets.machine import FIGURES, Machine
 
@@ -41,6 +45,28 @@ def test_the_tables_are_those_of_the_code() -> None:
 def test_every_machine_is_named() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert all(f"`{name}`" in page for name in machine_names())
+
+
+PRODUCT = """
+from msc import nn, ops
+
+class Product(nn.Cell):
+    def construct(self, a, b, c):
+        return ops.relu(ops.matmul(a, b) + c)
+"""
+
+
+def test_the_schedule_for_the_matrix_unit_is_the_one_shown(tmp_path: Path) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    (machine,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "cube.toml").write_text(machine, encoding="utf-8")
+    (tmp_path / "product.py").write_text(PRODUCT, encoding="utf-8")
+    (shown,) = re.findall(r"```text\n(for m tile .*?)```", page, re.DOTALL)
+    inputs = ["--input", "a=200x300xf16", "--input", "b=300x480xf16", "--input", "c=480xf16"]
+    words = ["explain", f"{tmp_path / 'product.py'}:Product", *inputs, "--march", str(tmp_path / "cube.toml")]
+    result = CliRunner().invoke(command, words)
+    assert result.exit_code == 0, result.output
+    assert indent(shown, " " * 12) in result.output
 
 
 def test_the_example_is_a_machine(tmp_path: Path) -> None:

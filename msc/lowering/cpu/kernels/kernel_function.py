@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from xdsl.dialects import arith, func, memref
@@ -137,7 +137,32 @@ class KernelFunction:
         local = {a: [(b, self._allocated(a, b, block)) for b in each] for a, each in arrays.local.items()}
         places = {**scope.local, **parts, **local}
         inner = _Scope(scope.variables, scope.ranges, buffers, places, scope.forwarded | arrays.forwarded, {})
+        for array, held in local.items():
+            if self._model.arrays[array].kind == "input":
+                for part, _ in held:
+                    self._copy_in(array, part, scope, inner, block)
         self._emit(body.inside, inner, block)
+
+    def _copy_in(self, array: int, part: LocalBuffer, scope: _Scope, inner: _Scope, block: Block) -> None:
+        """Bring what a buffer holds of an input from where that lives outside."""
+        for axis, size in enumerate(part.shape):
+            depth = len(scope.variables)
+            loop = ForOp(AffineMap.constant_map(0), AffineMap.constant_map(size), label=f"copy{axis}")
+            loop.variable.name_hint = f"copy{axis}"
+            block.add_op(loop)
+            block = loop.body.block
+            variables, ranges = (*scope.variables, loop.variable), {**scope.ranges, depth: range(size)}
+            scope = replace(scope, variables=variables, ranges=ranges)
+            inner = replace(inner, variables=variables, ranges=ranges)
+        first = len(scope.variables) - len(part.shape)
+        index = [AffineExpr.constant(0)] * len(part.axes)
+        for position, (axis, origin) in enumerate(zip(part.axes, part.origin, strict=True)):
+            index[axis] = AffineExpr.dimension(first + position) + origin
+        dtype = storage_type(self._model.arrays[array].dtype)
+        load = LoadOp(*_place(scope, array, index), dtype)
+        load.results[0].name_hint = "copied"
+        block.add_op(load)
+        block.add_op(StoreOp(load.results[0], *_place(inner, array, index)))
 
     def _allocated(self, array: int, buffer: LocalBuffer, block: Block) -> SSAValue:
         alloca = memref.AllocaOp.get(storage_type(self._model.arrays[array].dtype), shape=list(buffer.shape))
@@ -182,7 +207,9 @@ class _InstanceEmitter:
             self._scope.values[statement.target] = self._body.round_to(value, array.dtype)
             return
         stored = self._body.to_storage(value, array.dtype)
-        self._insert(StoreOp(stored, *self._place(statement.target, compose(statement.write, self._instance.index))))
+        self._insert(
+            StoreOp(stored, *_place(self._scope, statement.target, compose(statement.write, self._instance.index)))
+        )
 
     def _insert(self, op: Operation) -> Operation:
         op.location = self._location  # pyright: ignore[reportAttributeAccessIssue]
@@ -195,7 +222,7 @@ class _InstanceEmitter:
             return self._scope.values[read.operand]
         if read.indirect:
             return self._load_indirect(read, index)
-        load = self._insert(LoadOp(*self._place(read.operand, index), storage_type(read.dtype)))
+        load = self._insert(LoadOp(*_place(self._scope, read.operand, index), storage_type(read.dtype)))
         return self._body.from_storage(load.results[0], read.dtype)
 
     def _load_indirect(self, read: Read, index: Sequence[AffineExpr]) -> SSAValue:
@@ -223,23 +250,24 @@ class _InstanceEmitter:
         return self._insert(arith.IndexCastOp(self._apply(expr), i64)).results[0]
 
     def _apply(self, expr: AffineExpr) -> SSAValue:
-        map_, values = self._over_used((simplified(expr, self._scope.ranges),))
+        map_, values = _over_used(self._scope, (simplified(expr, self._scope.ranges),))
         return self._insert(ApplyOp(map_, values)).results[0]
 
-    def _place(self, array: int, index: Sequence[AffineExpr]) -> tuple[SSAValue, AffineMap, list[SSAValue]]:
-        """The array's buffer and the index into it: local ones hold only what an iteration touches."""
-        scope = self._scope
-        *parts, last = scope.local.get(array, [None])
-        local = next((part for part in parts if part is not None and part[0].holds(index, scope.ranges)), last)
-        buffer, place = (scope.buffers[array], index) if local is None else (local[1], local[0].index(index))
-        return buffer, *self._over_used([simplified(e, scope.ranges) for e in place])
 
-    def _over_used(self, exprs: Sequence[AffineExpr]) -> tuple[AffineMap, list[SSAValue]]:
-        """The map over only those loop variables that it uses."""
-        full = AffineMap(len(self._scope.variables), 0, tuple(exprs))
-        used = sorted(full.used_dims())
-        replacement = [
-            AffineExpr.dimension(used.index(d)) if d in used else AffineExpr.constant(0) for d in range(full.num_dims)
-        ]
-        results = tuple(e.replace_dims_and_symbols(replacement, []) for e in full.results)
-        return AffineMap(len(used), 0, results), [self._scope.variables[d] for d in used]
+def _place(scope: _Scope, array: int, index: Sequence[AffineExpr]) -> tuple[SSAValue, AffineMap, list[SSAValue]]:
+    """The array's buffer and the index into it: local ones hold only what an iteration touches."""
+    *parts, last = scope.local.get(array, [None])
+    local = next((part for part in parts if part is not None and part[0].holds(index, scope.ranges)), last)
+    buffer, place = (scope.buffers[array], index) if local is None else (local[1], local[0].index(index))
+    return buffer, *_over_used(scope, [simplified(e, scope.ranges) for e in place])
+
+
+def _over_used(scope: _Scope, exprs: Sequence[AffineExpr]) -> tuple[AffineMap, list[SSAValue]]:
+    """The map over only those loop variables that it uses."""
+    full = AffineMap(len(scope.variables), 0, tuple(exprs))
+    used = sorted(full.used_dims())
+    replacement = [
+        AffineExpr.dimension(used.index(d)) if d in used else AffineExpr.constant(0) for d in range(full.num_dims)
+    ]
+    results = tuple(e.replace_dims_and_symbols(replacement, []) for e in full.results)
+    return AffineMap(len(used), 0, results), [scope.variables[d] for d in used]

@@ -1,0 +1,86 @@
+"""Whether a unit performs a band: what stands below an `intrinsic` mark is one product that fits the unit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import prod
+
+from msc.poly.contraction import Contraction, Role, contraction_of
+from msc.poly.kernel_text import array_names
+from msc.poly.model import KernelModel
+from msc.poly.schedule_tree.abilities import Abilities, Unit
+from msc.poly.schedule_tree.nodes import Loop, Run, ScheduleError, Tree
+
+ROLES: tuple[Role, ...] = ("batch", "m", "n", "k")
+
+
+def check_intrinsic(
+    model: KernelModel, tree: Tree, loop: Loop, left: Mapping[str, int], placed: Mapping[str, str], abilities: Abilities
+) -> None:
+    """Raise ScheduleError unless the unit of `loop` performs it and all below it as one instruction.
+
+    `left` are the iterations that loops around leave of each axis, `placed` the scopes of arrays there.
+    """
+    unit = abilities.units.get(loop.unit)
+    if unit is None:
+        known = f"there are {', '.join(abilities.units)}" if abilities.units else "it has none"
+        raise ScheduleError(f"the machine has no unit {loop.unit}: {known}", loop.line)
+    found = intrinsic_product(model, loop)
+    if found is None:
+        raise ScheduleError(
+            f"{loop.unit} performs loops over the points of one sum of products of two arrays", loop.line
+        )
+    _check_types(model, found, unit, loop)
+    for role, size in sizes(model, tree, found, left).items():
+        if size > unit.limit(role):
+            raise ScheduleError(f"{unit.name} takes {unit.limit(role)} of {role}, and {size} are left here", loop.line)
+    _check_places(model, found, unit, loop, placed)
+
+
+def intrinsic_product(model: KernelModel, loop: Loop) -> Contraction | None:
+    """What an intrinsic computes: the statement below loops over points, right in each other, if it is a product."""
+    node: object = loop
+    while isinstance(node, Loop):
+        if node.tile is not None or (node is not loop and node.mark) or node.body.places or len(node.body.nodes) != 1:
+            return None
+        node = node.body.nodes[0]
+    if not isinstance(node, Run) or len(node.statements) != 1 or node.statements[0] >= len(model.statements):
+        return None
+    return contraction_of(model, node.statements[0])
+
+
+def sizes(model: KernelModel, tree: Tree, product: Contraction, left: Mapping[str, int]) -> dict[Role, int]:
+    """How many iterations of each role are left."""
+    extents = dict(enumerate(model.statements[product.statement].extents))
+    for axis in tree.axes:
+        if product.statement in axis.dims:
+            extents[axis.dims[product.statement]] = left.get(axis.name, axis.extent) or 1
+    return {role: prod(extents[d] for d in _dims(product, role)) for role in ROLES}
+
+
+def _dims(product: Contraction, role: Role) -> tuple[int, ...]:
+    return {"batch": product.batch, "m": product.m, "n": product.n, "k": product.k}[role]
+
+
+def _check_types(model: KernelModel, product: Contraction, unit: Unit, loop: Loop) -> None:
+    for name, dtype, known in (
+        *((array_names(model.arrays)[read.operand], read.dtype, unit.inputs) for read in (product.a, product.b)),
+        (array_names(model.arrays)[product.target], model.arrays[product.target].dtype, unit.outputs),
+    ):
+        if dtype not in known:
+            raise ScheduleError(f"{name} is {dtype}, and {unit.name} takes {', '.join(known)} there", loop.line)
+
+
+def operand_scopes(product: Contraction, unit: Unit) -> Iterator[tuple[int, str, tuple[Role, Role]]]:
+    """The arrays of a product, the scopes that a unit has them in, and the roles of their rows and columns."""
+    yield product.a.operand, unit.scope_of(0), ("m", "k")
+    yield product.b.operand, unit.scope_of(1), ("n", "k")
+    yield product.target, unit.writes, ("m", "n")
+
+
+def _check_places(model: KernelModel, product: Contraction, unit: Unit, loop: Loop, placed: Mapping[str, str]) -> None:
+    names = array_names(model.arrays)
+    for array, scope, _ in operand_scopes(product, unit):
+        lives = placed.get(names[array], "memory")
+        if scope and lives != scope:
+            raise ScheduleError(f"{names[array]} lives in {lives}, and {unit.name} takes it from {scope}", loop.line)

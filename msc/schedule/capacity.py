@@ -1,0 +1,97 @@
+"""Whether what a tree places in memories of a machine has room there.
+
+An array takes the box that one iteration touches of it; an operand of a unit that reads it from a memory of its own,
+the matrix that the unit reads. Places of blocks in each other live at the same time, those of blocks side by side not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import prod
+
+from msc.dialects.element_types import BYTES
+from msc.poly.buffers import body_accesses, local_buffer
+from msc.poly.kernel_text import array_names
+from msc.poly.model import KernelModel
+from msc.poly.nest import generate
+from msc.poly.schedule_tree.abilities import Abilities
+from msc.poly.schedule_tree.intrinsics import intrinsic_product, operand_scopes, sizes
+from msc.poly.schedule_tree.nodes import Block, Loop, Place, ScheduleError, Tree, all_blocks, blocks, walk
+from msc.poly.schedule_tree.to_isl import IslTree
+from msc.poly.storage import bodies, by_array, outermost
+
+
+@dataclass(frozen=True)
+class _At:
+    """What the loops around a block leave of each axis, and the bytes that live there by scope."""
+
+    left: Mapping[str, int] = field(default_factory=dict[str, int])
+    taken: Mapping[str, int] = field(default_factory=dict[str, int])
+    buffers: int = 1
+
+
+def check_capacity(model: KernelModel, tree: Tree, schedule: IslTree, abilities: Abilities) -> None:
+    """Raise ScheduleError, with its line, for the first place that has no room. Takes trees that isl has proved."""
+    limited = {name for name, scope in abilities.scopes.items() if scope.bytes}
+    if any(place.scope in limited for block in all_blocks(tree.body) for place in block.places):
+        _Check(model, tree, schedule, abilities).block(tree.body, _At())
+
+
+class _Check:
+    def __init__(self, model: KernelModel, tree: Tree, schedule: IslTree, abilities: Abilities) -> None:
+        self._model, self._tree, self._abilities = model, tree, abilities
+        self._names = array_names(model.arrays)
+        self._numbers = {id(block): k for k, block in enumerate(all_blocks(tree.body))}
+        nests = generate(schedule.schedule, tuple(schedule.counts))
+        self._bodies = list(bodies(nests, outermost(model, list(schedule.counts.values()))))
+
+    def block(self, block: Block, at: _At) -> None:
+        taken = dict(at.taken)
+        for place in block.places:
+            scope = self._abilities.scopes.get(place.scope)
+            if scope is None or not scope.bytes:
+                continue
+            size = -(-self._bytes(block, place, at) // scope.align) * scope.align * at.buffers
+            taken[scope.name] = taken.get(scope.name, 0) + size
+            if taken[scope.name] > scope.bytes:
+                beside = f", {taken[scope.name] - size} of them taken" if taken[scope.name] > size else ""
+                message = f"{place.array} takes {size} bytes of {scope.name}, which has {scope.bytes}{beside}"
+                raise ScheduleError(message, place.line)
+        for node in block.nodes:
+            inner = replace(at, taken=taken, buffers=1)
+            if isinstance(node, Loop):
+                inner = replace(inner, left={**at.left, node.axis: node.tile or 0}, buffers=node.buffers)
+            for each in blocks(node):
+                self.block(each, inner)
+
+    def _bytes(self, block: Block, place: Place, at: _At) -> int:
+        array = self._names.index(place.array)
+        matrix = self._matrix(block, array, place.scope, at)
+        elements = matrix if matrix is not None else self._box(block, array, place)
+        return elements * BYTES[self._model.arrays[array].dtype]
+
+    def _matrix(self, block: Block, array: int, scope: str, at: _At) -> int | None:
+        """The elements that a unit below the block reads or writes of an array in a memory of its own."""
+        for node in walk(block):
+            unit = self._abilities.units.get(node.unit) if isinstance(node, Loop) else None
+            product = intrinsic_product(self._model, node) if unit is not None and isinstance(node, Loop) else None
+            if unit is None or product is None:
+                continue
+            left, step = sizes(self._model, self._tree, product, at.left), dict(zip("mnk", unit.step, strict=True))
+            for operand, memory, roles in operand_scopes(product, unit):
+                if (operand, memory) == (array, scope):
+                    return left["batch"] * prod(-(-left[role] // step[role]) * step[role] for role in roles)
+        return None
+
+    def _box(self, block: Block, array: int, place: Place) -> int:
+        most = 0
+        for body, around in self._bodies:
+            if body.block != self._numbers[id(block)]:
+                continue
+            for uses in by_array(body_accesses(self._model, body, around.ranges, {array})).values():
+                buffer = local_buffer(uses, around.depth)
+                if buffer is None:
+                    raise ScheduleError(f"what an iteration touches of {place.array} is no box of one size", place.line)
+                most = max(most, prod(buffer.shape))
+        return most

@@ -1,0 +1,225 @@
+"""The schedule of a product on a machine with a matrix unit, for any such machine: its tree names the unit's memories.
+
+Around the reduction the sums lie where the unit writes them; around the instructions the operands lie where it reads
+them; each instruction takes as much as the unit's shape. Tiles are those whose copies and products take fewest cycles.
+docs/targets.md has an example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import ceil, prod
+
+from msc.dialects.element_types import BYTES
+from msc.poly.alignment import aligned
+from msc.poly.contraction import Contraction, Role, contractions
+from msc.poly.dependences import Dependences
+from msc.poly.kernel_text import array_names
+from msc.poly.model import KernelModel
+from msc.poly.outer_band import carries_nothing
+from msc.poly.schedule_tree.abilities import Abilities, Unit
+from msc.poly.schedule_tree.nodes import Axis, Block, Loop, Node, Place, Run, Tree
+from msc.schedule.abilities import abilities_of
+from msc.targets.machine import Machine
+
+
+@dataclass(frozen=True)
+class UnitProduct:
+    """A kernel around one product: its axes by role, the statements before and after it."""
+
+    contraction: Contraction
+    axes: tuple[Axis, ...]
+    roles: Mapping[str, Role]
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+    def of(self, role: Role) -> tuple[Axis, ...]:
+        """The axes of a role, the outermost first."""
+        return tuple(axis for axis in self.axes if self.roles[axis.name] == role)
+
+
+def unit_product(model: KernelModel, deps: Dependences) -> UnitProduct | None:
+    """A kernel as one product with what precedes and follows each of its sums; None for another kernel."""
+    found = contractions(model)
+    if len(found) != 1 or model.sizes:
+        return None
+    (contraction,) = found
+    number = contraction.statement
+    every = range(len(model.statements))
+    shared = [dict(dims) for dims in aligned(model, list(every)).loops]
+    shared = [dims for dims in shared if set(dims) == set(every) and carries_nothing(deps, dims)]
+    statement = model.statements[number]
+    long = {d for d, extent in enumerate(statement.extents) if extent > 1}
+    if {dims[number] for dims in shared} != long - set(contraction.k) or not long:
+        return None
+    if any(_loops(model, s) != len(shared) for s in every if s != number):
+        return None
+    dims = [*shared, *({number: d} for d in contraction.k if d in long)]
+    named = sorted(dims, key=lambda each: each[number])
+    names = _distinct([statement.names[each[number]] for each in named])
+    axes = tuple(Axis(name, statement.extents[each[number]], each) for name, each in zip(names, named, strict=True))
+    roles: dict[str, Role] = {axis.name: contraction.role(axis.dims[number]) for axis in axes}
+    return UnitProduct(contraction, axes, roles, tuple(range(number)), tuple(every[number + 1 :]))
+
+
+def _loops(model: KernelModel, number: int) -> int:
+    """The dimensions of a statement that need a loop."""
+    return sum(extent > 1 for extent in model.statements[number].extents)
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    return [name if names.index(name) == k else f"{name}_{k}" for k, name in enumerate(names)]
+
+
+def unit_schedule(model: KernelModel, deps: Dependences, machine: Machine) -> tuple[Tree, str] | None:
+    """The schedule of a product on a matrix unit of a machine, and why; None where no unit takes it."""
+    abilities = abilities_of(machine)
+    found = unit_product(model, deps) if abilities.units else None
+    if found is None:
+        return None
+    unit = next((u for u in abilities.units.values() if _takes(model, found.contraction, u)), None)
+    if unit is None:
+        return None
+    search = _Search(model, found, unit, abilities, machine)
+    best = min(search.tiles(), key=search.cost, default=None)
+    if best is None:
+        return None
+    shape, held = " x ".join(map(str, unit.most)), ", ".join(f"{axis} {size}" for axis, size in best.items())
+    return search.tree(best), f"{unit.name} multiplies {shape}; its memories hold tiles of {held}"
+
+
+def _takes(model: KernelModel, contraction: Contraction, unit: Unit) -> bool:
+    inputs = {contraction.a.dtype, contraction.b.dtype}
+    return inputs <= set(unit.inputs) and model.arrays[contraction.target].dtype in unit.outputs
+
+
+Tiles = Mapping[str, int]
+"""By axis the iterations of a tile that the memories hold."""
+
+
+class _Search:
+    def __init__(
+        self, model: KernelModel, found: UnitProduct, unit: Unit, abilities: Abilities, machine: Machine
+    ) -> None:
+        self._model, self._found, self._unit, self._abilities, self._machine = model, found, unit, abilities, machine
+        self._names = array_names(model.arrays)
+        self._inner = {axis.name: size for role in ("m", "n", "k") for axis, size in self._points(role)}
+
+    def _points(self, role: Role) -> Iterator[tuple[Axis, int]]:
+        """By axis of a role the iterations that one instruction takes: the innermost first fill it."""
+        room = self._unit.limit(role)
+        for axis in reversed(self._found.of(role)):
+            size = min(room, axis.extent)
+            yield axis, size
+            room //= size
+
+    def tiles(self) -> Iterator[Tiles]:
+        """Tiles that the unit's memories hold: instructions, doubled along each role."""
+        choices = [self._grown(axis) for axis in self._found.axes if axis.name in self._inner]
+        names = [axis.name for axis in self._found.axes if axis.name in self._inner]
+        for sizes in product(*choices):
+            tiles = dict(zip(names, sizes, strict=True))
+            if self._fits(tiles):
+                yield tiles
+
+    def _grown(self, axis: Axis) -> list[int]:
+        size, found = self._inner[axis.name], list[int]()
+        while size < axis.extent:
+            found.append(size)
+            size *= 2
+        return [*found, axis.extent]
+
+    def _fits(self, tiles: Tiles) -> bool:
+        taken: dict[str, int] = {}
+        for array, scope, size in self._held(tiles):
+            taken[scope] = taken.get(scope, 0) + size * BYTES[self._model.arrays[array].dtype]
+        scopes = self._abilities.scopes
+        return all(not scopes[scope].bytes or size <= scopes[scope].bytes for scope, size in taken.items() if scope)
+
+    def _held(self, tiles: Tiles) -> Iterator[tuple[int, str, int]]:
+        """The arrays of the product, their scopes, and the elements of a tile, as the unit reads them."""
+        size: dict[Role, int] = {"batch": 1}
+        for role, step in zip(("m", "n", "k"), self._unit.step, strict=True):
+            points = prod(tiles[axis.name] for axis in self._found.of(role))
+            size[role] = ceil(points / step) * step
+        contraction = self._found.contraction
+        yield contraction.a.operand, self._unit.scope_of(0), size["m"] * size["k"]
+        yield contraction.b.operand, self._unit.scope_of(1), size["n"] * size["k"]
+        yield contraction.target, self._unit.writes, size["m"] * size["n"]
+
+    def cost(self, tiles: Tiles) -> float:
+        """Cycles: the larger of multiplying and of bringing operands, and the starts of copies and instructions."""
+        unit = next(each for each in self._machine.matrix if each.name == self._unit.name)
+        pads = {pad.name: pad for pad in self._machine.scratchpads}
+        runs = prod(ceil(axis.extent / tiles.get(axis.name, 1)) for axis in self._found.axes)
+        instructions = prod(ceil(axis.extent / self._inner.get(axis.name, 1)) for axis in self._found.axes)
+        moved = 0.0
+        for array, scope, size in self._held(tiles):
+            if scope in pads and array != self._found.contraction.target:
+                bytes_ = size * BYTES[self._model.arrays[array].dtype]
+                moved += bytes_ / pads[scope].bytes_per_cycle + pads[scope].latency
+        return max(instructions * unit.cycles, runs * moved) + runs * unit.latency
+
+    def tree(self, tiles: Tiles) -> Tree:
+        """The tree of tiles."""
+        found, contraction = self._found, self._found.contraction
+        outer = [axis for axis in found.axes if found.roles[axis.name] != "k"]
+        sums = self._reduction(tiles)
+        body = [self._each(found.before, outer, tiles), sums, self._each(found.after, outer, tiles)]
+        block = Block(tuple(node for group in body for node in group), self._places((contraction.target,)))
+        return Tree(found.axes, self._tiled(outer, tiles, block))
+
+    def _reduction(self, tiles: Tiles) -> tuple[Node, ...]:
+        """The loops over tiles of k, those over instructions, and the instruction."""
+        found, contraction = self._found, self._found.contraction
+        named = [axis for axis in found.axes if axis.name in self._inner]
+        inside: Block = Block((Run((contraction.statement,)),))
+        for axis in reversed(named):
+            inside = Block((Loop(axis.name, inside),))
+        first = inside.nodes[0]
+        assert isinstance(first, Loop)
+        inside = Block((replace(first, mark="intrinsic", unit=self._unit.name),))
+        for axis in reversed(named):
+            if self._inner[axis.name] < tiles[axis.name]:
+                inside = Block((Loop(axis.name, inside, self._inner[axis.name]),))
+        operands = dict.fromkeys((contraction.a.operand, contraction.b.operand))
+        held = Block(inside.nodes, self._places(tuple(operands)))
+        return self._tiled(found.of("k"), tiles, held).nodes
+
+    def _tiled(self, axes: Sequence[Axis], tiles: Tiles, body: Block) -> Block:
+        """Loops over the tiles of axes around a body; of a batch over its points. One at least, which places need."""
+        for axis in reversed(axes):
+            body = Block((Loop(axis.name, body, tiles.get(axis.name)),))
+        return body
+
+    def _each(self, statements: Sequence[int], outer: Sequence[Axis], tiles: Tiles) -> tuple[Node, ...]:
+        """Loops over the points of a tile around statements."""
+        if not statements:
+            return ()
+        body = Block((Run(tuple(statements)),))
+        for axis in reversed(outer):
+            if axis.name in tiles:
+                body = Block((Loop(axis.name, body),))
+        return self._with_values(statements, body).nodes
+
+    def _with_values(self, statements: Sequence[int], body: Block) -> Block:
+        """What statements hand to each other at one point stays in registers."""
+        held = {self._model.statements[s].target for s in statements}
+        passed = [a for a in held if self._model.arrays[a].kind == "internal" and a != self._found.contraction.target]
+        if not passed:
+            return body
+        places = tuple(Place(self._names[a], "register") for a in sorted(passed))
+
+        def innermost(block: Block) -> Block:
+            (node,) = block.nodes
+            if isinstance(node, Loop):
+                return replace(block, nodes=(replace(node, body=innermost(node.body)),))
+            return replace(block, places=places)
+
+        return innermost(body)
+
+    def _places(self, arrays: Sequence[int]) -> tuple[Place, ...]:
+        scopes = {array: scope for array, scope, _ in self._held(dict.fromkeys(self._inner, 1))}
+        return tuple(Place(self._names[a], scopes[a]) for a in sorted(arrays) if scopes[a])
