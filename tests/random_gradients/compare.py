@@ -22,6 +22,9 @@ from tests.random_gradients.reference import TorchArray, TorchFunctions, tensors
 TOLERANCE = 1e-9
 """Of f64, relative to the largest element of a gradient or 1."""
 
+_FAILURES = (AssertionError, AttributeError, KeyError, TypeError, ValueError, RuntimeError, msc.MscError)
+"""What a run that is wrong raises."""
+
 
 def check(seed: int, *, backend: str = "interpreter", dtype: Any = np.float64) -> str:
     """Compare the gradients of the Cell of a seed by inputs and weights; "", or why it says nothing. Raises Difference.
@@ -49,7 +52,7 @@ def check(seed: int, *, backend: str = "interpreter", dtype: Any = np.float64) -
             try:
                 by_inputs, by_weights = run(*arguments)
                 found = [g.asnumpy() for g in (*by_inputs, *by_weights)]
-            except (AssertionError, AttributeError, KeyError, TypeError, ValueError, RuntimeError, msc.MscError) as error:
+            except _FAILURES as error:
                 raise Difference(seed, way, f"{type(error).__name__}: {error}", text) from error
             if not _close(found, wanted, tolerance):
                 message = f"n = {n}\n{x}\n{y}\n" + "\n".join(f"{f}\n!= {w}" for f, w in zip(found, wanted, strict=True))
