@@ -165,6 +165,8 @@ def diff(a: Data, n: int = 1, axis: int = -1) -> Tensor:
     x = asarray(a)
     for _ in range(n):
         size = x.shape[axis]
+        if size == 0:
+            break
         x = ops.sub(ops.narrow(x, axis, 1, size - 1), ops.narrow(x, axis, 0, size - 1))
     return x
 

@@ -7,6 +7,8 @@ import itertools
 from collections.abc import Sequence
 from typing import Any, cast
 
+import numpy as np
+
 from msc.frontend.dispatch import apply, apply_all
 from msc.frontend.errors import ApiValueError, NeedsValue
 from msc.frontend.tensor import Tensor, tensor_method
@@ -214,6 +216,5 @@ def repeat_interleave(input: Tensor, repeats: Sizes, axis: int | None = None) ->
     times = sizes_of(repeats)
     if any(n < 0 for n in times) or len(times) not in (1, x.shape[a]):
         raise ApiValueError("MSC0203", f"repeat_interleave: repeats {times} do not fit axis {a} of {x.shape}")
-    counts = times * x.shape[a] if len(times) == 1 else times
-    places = [place for place, count in enumerate(counts) for _ in range(count)]
-    return apply("gather", x, Tensor(places), axis=a) if places else narrow(x, a, 0, 0)
+    places = np.repeat(np.arange(x.shape[a]), times)
+    return apply("gather", x, Tensor(places), axis=a) if places.size else narrow(x, a, 0, 0)

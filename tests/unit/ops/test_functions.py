@@ -213,6 +213,24 @@ def test_numpy_names(ours: Callable[[], Any], expected: Any) -> None:
     np.testing.assert_allclose(ours().asnumpy(), expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: ops.repeat_interleave(Tensor([1.0, 2.0]), 1 << 40),
+        lambda: ops.tile(Tensor([1.0, 2.0]), (1 << 45,)),
+        lambda: ops.zeros((1 << 45,)),
+        lambda: mnp.arange(1 << 45),
+    ],
+)
+def test_a_result_without_room_is_an_error_at_once(call: Callable[[], Any]) -> None:
+    with pytest.raises(msc.MscError):
+        call()
+
+
+def test_differences_of_fewer_elements_than_times() -> None:
+    assert mnp.diff([1.0, 2.0], 5).shape == (0,)
+
+
 def test_random_numbers_follow_the_seed() -> None:
     msc.set_seed(5)
     first = ops.standard_normal((4,)).tolist()
