@@ -274,7 +274,13 @@ class Body:
         return LoopHead(name, lower, upper, op.step.value.data)
 
     def _share(self, op: ForOp) -> None:
-        """The loop as a function of a range of its iterations, and the call that has the team run all of them."""
+        """The loop as a function of a range of its iterations, and the call that has the team run all of them.
+
+        Both read the bounds, so that each value in them has a name.
+        """
+        for value in op.values:
+            if value in self.pending:
+                self._name(value, self.pending.pop(value))
         self.prelude.plain.add("subnormals")
         self.prelude.team = True
         part = replace(self, lines=Lines(1), scope=Scope([set[str]().union(*self.scope.frames)]), around=[])

@@ -153,6 +153,23 @@ def test_shared_loops_give_the_bits_of_the_interpreter(
     assert all(np.array_equal(y, expected[start:62:step]) for y in results)
 
 
+def test_a_bound_that_is_computed_just_before_a_shared_loop(compiled: Compile, module_of: Parse) -> None:
+    computed = """%c = arith.constant 8 : index
+    %n = arith.muli %c, %c : index
+    loop.for %i = 0 to %n parallel "rows" {
+      loop.for %j = 0 to 4096 step 1 "again" {
+        loop.for %k = 0 to 32 {
+          %u = loop.load %x[%i, %j] : memref<64x4096xf32>
+          %w = arith.mulf %u, %u : f32
+          loop.store %w, %y[%i, %j] : f32, memref<64x4096xf32>
+        }
+      }"""
+    module = module_of(AROUND.replace('loop.for %i = 0 to 64 parallel "rows" {', computed))
+    assert "msc_share(rows_part_2_of, arguments_2, n);" in emit_c(module, COptions(threads=2)).source
+    x, s = np.full((64, 4096), 2, np.float32), np.array(0.5, np.float32)
+    assert np.array_equal(compiled(module, threads=2)(x, s), np.full((64, 4096), 4.5, np.float32))
+
+
 def test_programs_of_one_thread_have_no_team(module_of: Parse) -> None:
     alone = emit_c(module_of(AROUND), COptions(threads=1)).source
     assert "msc_share" not in alone
