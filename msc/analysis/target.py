@@ -8,15 +8,23 @@ from xdsl.ir import Operation
 
 from msc.dialects.ms.target import target_attribute
 from msc.targets.catalogue import machine_named
+from msc.targets.davinci import DEFAULT_TARGET, DavinciTarget, davinci_target, davinci_targets
 from msc.targets.machine import Machine
 
 DEFAULT_BACKEND, DEFAULT_MACHINE, DEFAULT_THREADS = "cpu", "native", 1
 """What a module without `ms.target` is compiled for."""
 
 
+HOST_MACHINE = "generic"
+"""The processor beside DaVinci cores, of which nothing is known."""
+
+
 @dataclass(frozen=True)
 class Target:
-    """A back end by name, the machine, and the threads that were asked for: 0 is one on each core."""
+    """A back end by name, the machine, and the threads that were asked for: 0 is one on each core.
+
+    Where kernels run on DaVinci cores, the machine is the processor beside them; `davinci_of` gives the cores.
+    """
 
     backend: str
     machine: Machine
@@ -33,4 +41,13 @@ def target_of(op: Operation) -> Target:
     found = target_attribute(op)
     if found is None:
         return Target(DEFAULT_BACKEND, machine_named(DEFAULT_MACHINE), DEFAULT_THREADS)
-    return Target(found.backend.data, machine_named(found.machine.data), found.threads.data)
+    name = found.machine.data
+    host = HOST_MACHINE if name in davinci_targets() else name
+    return Target(found.backend.data, machine_named(host), found.threads.data)
+
+
+def davinci_of(op: Operation) -> DavinciTarget:
+    """The DaVinci machine of the module around an operation, the default one where it names none."""
+    found = target_attribute(op)
+    known = found is not None and found.machine.data in davinci_targets()
+    return davinci_target(found.machine.data if found is not None and known else DEFAULT_TARGET)

@@ -19,7 +19,14 @@ GROUP = "msc.backends"
 DEFAULT = "cpu"
 """What is compiled for where nothing else is said."""
 
-_OWN = {"cpu": "msc.backends.cpu:CpuBackend"}
+_OWN = {
+    "cpu": "msc.backends.cpu:CpuBackend",
+    "ascend310": "msc.backends.ascend:Ascend310",
+    "ascend910a": "msc.backends.ascend:Ascend910A",
+    "ascend910b1": "msc.backends.ascend:Ascend910B1",
+    "ascend910b3": "msc.backends.ascend:Ascend910B3",
+    "ascend950pr": "msc.backends.ascend:Ascend950PR",
+}
 """By name, as entry points say it; other packages' are looked for only when another name is asked for."""
 
 

@@ -86,7 +86,7 @@ def build(
 
 def source_texts(program: CProgram, kind: Kind, processors: int = 1) -> dict[str, str]:
     """The texts that a compiler makes the `kind` of, by file name: C, header and, by kind, what calls the model."""
-    texts = {f"{program.name}.h": program.header, **_model_texts(program, kind, processors)}
+    texts = {f"{program.name}.h": program.header, **program.companions, **_model_texts(program, kind, processors)}
     if kind == "so":
         texts["artifact.c"] = artifact_text(program)
     if kind == "exe":
@@ -128,6 +128,10 @@ def _compile(
 ) -> None:
     flags = compile_flags(program, options)
     objects = _objects(program, kind, folder, options, [*flags, *([] if kind == "exe" else ["-fPIC"])])
+    if program.linked is not None:
+        from msc.runtime.text_library import text_object  # which keeps it in the cache, which builds
+
+        objects.append(str(text_object(program.linked, folder, options.compiler())))
     if not program.signature.weights_bytes:
         return _link(kind, objects, folder, options, flags)
     if kind in ("so", "exe"):

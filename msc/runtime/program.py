@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from math import prod
 from typing import cast
 
@@ -273,10 +273,19 @@ class WeightSlot:
 
 
 @dataclass(frozen=True)
+class LinkedCode:
+    """C that a program is linked with and that never changes: files by name, compiled with flags of their own."""
+
+    texts: Mapping[str, str]
+    flags: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class CProgram:
     """Generated C: `<name>.c`, `<name>.h`, the layout of the weights, and the names of its kernels.
 
-    `split` is the same C for several compilers at once.
+    `split` is the same C for several compilers at once. `companions` are headers of its own that it includes, by name,
+    and `linked` is what it is linked with.
     """
 
     source: str
@@ -287,6 +296,8 @@ class CProgram:
     march: tuple[str, ...] = ()
     profiled: bool = False
     split: SplitSource | None = None
+    companions: Mapping[str, str] = field(default_factory=dict[str, str])
+    linked: LinkedCode | None = None
 
     @property
     def name(self) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from msc.runtime.cache import open_cache
 from msc.runtime.flags import LINK_FLAGS
+from msc.runtime.program import LinkedCode
 from msc.runtime.shared_library import SharedLibrary
-from msc.runtime.toolchain import find_toolchain
+from msc.runtime.toolchain import Toolchain, find_toolchain
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.hashing import digest
 from msc.support.temporary import make_temporary, remove_temporary
@@ -40,6 +42,28 @@ def text_library(texts: Mapping[str, str], flags: Sequence[str], libraries: Sequ
         raise MscError(Diagnostic("MSC0021", message, help="TMPDIR=FOLDER names a folder with room")) from error
     finally:
         remove_temporary(folder)
+
+
+def text_object(code: LinkedCode, folder: Path, compiler: Toolchain) -> Path:
+    """One object of the C files of `code`, from the cache or built into `folder`. Raises MSC0503, OSError."""
+    store = open_cache()
+    parts = [part for name in sorted(code.texts) for part in (name, code.texts[name])]
+    key = digest(["object", *parts, *compiler.command, compiler.version, *code.flags])
+    found = store.get(key) if store is not None else None
+    if found is not None:
+        return found
+    place = folder / "linked"
+    place.mkdir()
+    for name, text in code.texts.items():
+        (place / name).write_text(text, encoding="utf-8")
+    sources = [name for name in code.texts if name.endswith(".c")]
+    command = (*code.flags, "-fPIC", "-fvisibility=hidden", "-r", "-nostdlib", "-o", "linked.o", *sources)
+    result = compiler.run(command, place)
+    if result.returncode != 0:
+        raise _failed(compiler.version, result.stderr, place.name)
+    if store is not None:
+        store.put(key, place / "linked.o")
+    return place / "linked.o"
 
 
 def _failed(version: str, text: str, name: str) -> MscError:

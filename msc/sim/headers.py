@@ -60,6 +60,13 @@ def rate_values(target: DavinciTarget) -> list[float]:
     return flat + [1.0] * (2 * len(CONTROL))
 
 
+def memory_values(target: DavinciTarget) -> tuple[list[int], list[int]]:
+    """The usable bytes of each memory, and what addresses in it are multiples of, in the order of `Space`."""
+    b, a = target.buffers, target.alignment
+    capacity = [0, b.l1 - b.l1_reserved, b.l0a, b.l0b, b.l0c, b.ub - b.ub_reserved, b.bt, b.fb]
+    return capacity, [1, a.l1, a.l0a, a.l0b, a.l0c, a.ub, a.bt, a.fb]
+
+
 @cache
 def parameters_header(names: tuple[str, ...]) -> str:
     """`dv_params.h`: the position of each number of a machine."""
@@ -191,8 +198,12 @@ _PROLOGUE = """/* Made by msc.sim.headers: CCE's instructions of a DaVinci core,
 typedef struct { uint16_t bits; } half;
 typedef struct { uint16_t bits; } bfloat16_t;
 
+#ifndef DV_ATTACH
+#define DV_ATTACH GLOBAL
+#endif
+
 static struct dv_ring *dv_ring_;
-GLOBAL void dv_attach(struct dv_ring *ring) { dv_ring_ = ring; }
+DV_ATTACH void dv_attach(struct dv_ring *ring) { dv_ring_ = ring; }
 
 static inline struct dv_instr *dv_next(int op, uint32_t line) {
     if (dv_ring_->count == DV_RING) dv_ring_->full(dv_ring_);

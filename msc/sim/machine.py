@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from msc.sim.headers import PATHS, curve_values, parameter_values, rate_values
+from msc.sim.headers import PATHS, curve_values, memory_values, parameter_values, rate_values
 from msc.sim.result import CoreResult, Event, SimulationResult
 from msc.targets.davinci import DavinciTarget
 from msc.targets.davinci_isa import CONTROL, INSTRUCTIONS
@@ -85,25 +85,25 @@ class _CEvent(ctypes.Structure):
     ]
 
 
-def core_kinds(target: DavinciTarget, launch: Launch) -> list[tuple[int, int, int, int]]:
-    """(block, sub block, is cube, is vector) of each core of a launch."""
+def core_kinds(target: DavinciTarget, blocks: int, kind: str) -> list[tuple[int, int, int, int]]:
+    """(block, sub block, is cube, is vector) of each core that so many blocks of a kind of core have."""
     if target.cores.coupled:
-        return [(block, 0, 1, 1) for block in range(launch.blocks)]
-    match launch.kind:
+        return [(block, 0, 1, 1) for block in range(blocks)]
+    match kind:
         case "cube":
-            return [(block, 0, 1, 0) for block in range(launch.blocks)]
+            return [(block, 0, 1, 0) for block in range(blocks)]
         case "vector":
-            return [(block, 0, 0, 1) for block in range(launch.blocks)]
+            return [(block, 0, 0, 1) for block in range(blocks)]
         case _:
             parts = ((0, 1, 0), (0, 0, 1), (1, 0, 1))
-            return [(block, *part) for block in range(launch.blocks) for part in parts]
+            return [(block, *part) for block in range(blocks) for part in parts]
 
 
 def simulate(
     simulator: Library, kernel: Library, target: DavinciTarget, launch: Launch, arguments: Sequence[GlobalBuffer]
 ) -> SimulationResult:
     """Run a kernel. With FUNCTION in the mode its results are in the arguments' data. Raises SimulationFault."""
-    kinds = core_kinds(target, launch)
+    kinds = core_kinds(target, launch.blocks, launch.kind)
     run = _Run(simulator, target, launch, kinds)
     try:
         for argument in arguments:
@@ -124,9 +124,7 @@ class _Run:
     ) -> None:
         self._library, self._target, self._launch, self._kinds = library, target, launch, kinds
         self._kept: list[Any] = []
-        b, a = target.buffers, target.alignment
-        capacity = [0, b.l1 - b.l1_reserved, b.l0a, b.l0b, b.l0c, b.ub - b.ub_reserved, b.bt, b.fb]
-        align = [1, a.l1, a.l0a, a.l0b, a.l0c, a.ub, a.bt, a.fb]
+        capacity, align = memory_values(target)
         make = library.function("dv_new", ctypes.c_void_p)
         flat = [number for kind in kinds for number in kind]
         self._sim = ctypes.c_void_p(

@@ -35,5 +35,15 @@ def simulator_sources() -> dict[str, str]:
 
 def kernel_sources(text: str) -> dict[str, str]:
     """The same of a kernel's library, for its C text."""
+    return {"kernel.c": text, **kernel_headers()}
+
+
+def kernel_headers() -> dict[str, str]:
+    """The headers that a kernel includes, by name."""
     core = (_FOLDER / "dv_core.h").read_text(encoding="utf-8")
-    return {"kernel.c": text, "cce.h": kernel_header(), "dv_core.h": core}
+    return {"cce.h": kernel_header(), "dv_core.h": core}
+
+
+def launch_header() -> str:
+    """`dv_launch.h`: what a compiled model calls."""
+    return (_FOLDER / "dv_launch.h").read_text(encoding="utf-8")

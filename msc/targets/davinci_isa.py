@@ -233,7 +233,9 @@ def _cube() -> list[Instruction]:
 
 
 def _scalar() -> list[Instruction]:
-    return [Instruction("scalar_work", Pipe.S, (), _p("cycles<2147483647"), "the scalar unit computes for so long")]
+    return [
+        Instruction("scalar_work", Pipe.S, (), _p("cycles<1125899906842624"), "the scalar unit computes for so long")
+    ]
 
 
 INSTRUCTIONS: Mapping[str, Instruction] = {i.name: i for i in (*_moves(), *_cube(), *_vector(), *_scalar())}

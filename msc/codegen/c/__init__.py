@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msc.codegen.c.emit import emit_c
+from msc.codegen.c.emit import Accelerator, emit_c
 from msc.codegen.c.options import COptions
 
-__all__ = ["COptions", "emit_c"]
+__all__ = ["Accelerator", "COptions", "emit_c"]

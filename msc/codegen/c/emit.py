@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -12,7 +12,7 @@ from xdsl.dialects.func import FuncOp
 from msc import __version__
 from msc.analysis.bytes import stack_bytes
 from msc.analysis.work import operations_run
-from msc.codegen.c.entry import PROFILE_CLOCK, EntryEmitter
+from msc.codegen.c.entry import PROFILE_CLOCK, PROFILE_LAP, EntryEmitter
 from msc.codegen.c.header import emit_header
 from msc.codegen.c.kernels import Kernel, emit_kernel
 from msc.codegen.c.names import SYSTEM, Scope, comment_text, identifier, module_identifier, string_literal, unique
@@ -21,13 +21,31 @@ from msc.codegen.c.plan import EntryPlan, entry_functions, read_plan
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.team_text import TEAM_DECLARATION
 from msc.ir.entry import ENTRY, STRUCTURE
-from msc.runtime.program import CProgram, Signature, SizeSpec, TensorSpec
+from msc.runtime.program import CProgram, LinkedCode, Signature, SizeSpec, TensorSpec
 from msc.runtime.units import SplitSource
 
 
-def emit_c(module: ModuleOp, options: COptions | None = None) -> CProgram:
+@dataclass(frozen=True)
+class Accelerator:
+    """Where kernels run that the program's own processor does not: C of another code generator.
+
+    `opening` stands before all kernels; `kernel` turns the definition that computes here into one that launches;
+    `clock` is the body of `msc_now`, which a build with clocks asks for the time in seconds.
+    """
+
+    opening: str
+    kernel: Callable[[FuncOp, Kernel], Kernel]
+    clock: str
+    companions: Mapping[str, str]
+    linked: LinkedCode
+
+
+def emit_c(
+    module: ModuleOp, options: COptions | None = None, accelerator: Callable[[bool], Accelerator] | None = None
+) -> CProgram:
     """The C program of a loop-stage module: the same bytes for the same module and options.
 
+    With an `accelerator`, made for builds with clocks or without them, kernels run there.
     Raises MSC0905 for IR that has no C form; a verified loop-stage module has one.
     """
     chosen = options or COptions()
@@ -35,7 +53,8 @@ def emit_c(module: ModuleOp, options: COptions | None = None) -> CProgram:
     plans = [read_plan(module, function) for function in functions]
     signature = _signature(module, functions, plans, chosen)
     prelude = Prelude(chosen.threads)
-    kernels = _kernels(module, plans, signature, prelude)
+    away = accelerator(chosen.profile) if accelerator is not None else None
+    kernels = _kernels(module, plans, signature, prelude, away)
     calls = tuple(kernels[call.kernel].name if call.kernel else "copy" for call in plans[0].calls)
     if any(call.kernel is None for plan in plans for call in plan.calls):
         prelude.headers.add("string.h")
@@ -43,7 +62,7 @@ def emit_c(module: ModuleOp, options: COptions | None = None) -> CProgram:
         EntryEmitter(function, plan, own, kernels, prelude, chosen.flush_subnormals)
         for function, plan, own in zip(functions, plans, signature.functions, strict=True)
     ]
-    texts = _texts(entries, calls, chosen)
+    texts = _texts(entries, calls, chosen, away)
     return CProgram(
         source=texts.source(chosen.export_kernels),
         header=emit_header(signature, chosen.target.flags, calls, chosen.profile),
@@ -52,7 +71,9 @@ def emit_c(module: ModuleOp, options: COptions | None = None) -> CProgram:
         kernels=calls,
         march=chosen.target.flags,
         profiled=chosen.profile,
-        split=texts.split(chosen.export_kernels),
+        split=texts.split(chosen.export_kernels) if away is None else None,
+        companions=away.companions if away is not None else {},
+        linked=away.linked if away is not None else None,
     )
 
 
@@ -117,7 +138,9 @@ def _named(tensors: Sequence[_Named], taken: set[str]) -> tuple[_Named, ...]:
     return tuple(named)
 
 
-def _kernels(module: ModuleOp, plans: Sequence[EntryPlan], signature: Signature, prelude: Prelude) -> dict[str, Kernel]:
+def _kernels(
+    module: ModuleOp, plans: Sequence[EntryPlan], signature: Signature, prelude: Prelude, away: Accelerator | None
+) -> dict[str, Kernel]:
     called = {call.kernel for plan in plans for call in plan.calls}
     own = {f"{signature.name}_{word}" for word in ("profile", "weights", "signature", "calls")}
     own |= {function.symbol for function in signature.functions}
@@ -126,7 +149,8 @@ def _kernels(module: ModuleOp, plans: Sequence[EntryPlan], signature: Signature,
     for op in module.ops:
         if isinstance(op, FuncOp) and op.sym_name.data in called:
             aliased = frozenset[int]().union(*(plan.aliased(op.sym_name.data) for plan in plans))
-            kernels[op.sym_name.data] = emit_kernel(op, scope, aliased, prelude)
+            kernel = emit_kernel(op, scope, aliased, prelude)
+            kernels[op.sym_name.data] = kernel if away is None else away.kernel(op, kernel)
     return kernels
 
 
@@ -157,7 +181,9 @@ class _Texts:
         )
 
 
-def _texts(functions: Sequence[EntryEmitter], calls: Sequence[str], options: COptions) -> _Texts:
+def _texts(
+    functions: Sequence[EntryEmitter], calls: Sequence[str], options: COptions, away: Accelerator | None
+) -> _Texts:
     entry = functions[0]
     signature, prelude = entry.signature, entry.prelude
     if options.profile:
@@ -165,7 +191,7 @@ def _texts(functions: Sequence[EntryEmitter], calls: Sequence[str], options: COp
     entries = [
         _weights(signature),
         *(function.run() for function in functions),
-        *((PROFILE_CLOCK, _call_names(signature, calls), entry.profile()) if options.profile else ()),
+        *((*_clock(away), _call_names(signature, calls), entry.profile()) if options.profile else ()),
         f"const char {signature.name}_signature[] =\n{_json_literal(signature)};\n",
     ]
     target = comment_text(signature.target)
@@ -174,8 +200,14 @@ def _texts(functions: Sequence[EntryEmitter], calls: Sequence[str], options: COp
         "#define _GNU_SOURCE /* clocks, threads */\n" if options.profile or prelude.team else "",
         f'#include "{signature.name}.h"\n',
         prelude.text(),
+        away.opening if away is not None else "",
     ]
     return _Texts(_joined(*opening), prelude, tuple(entry.kernels.values()), _joined(*entries))
+
+
+def _clock(away: Accelerator | None) -> tuple[str, str]:
+    """`msc_now` and `msc_lap`."""
+    return (PROFILE_CLOCK if away is None else f"static double msc_now(void)\n{{\n{away.clock}}}\n"), PROFILE_LAP
 
 
 def _joined(*parts: str) -> str:

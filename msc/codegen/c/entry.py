@@ -236,8 +236,9 @@ PROFILE_CLOCK = """static double msc_now(void)
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
+"""
 
-/* Adds the time since start to total; the next start. */
+PROFILE_LAP = """/* Adds the time since start to total; the next start. */
 static double msc_lap(double start, double *total)
 {
     const double now = msc_now();

@@ -61,20 +61,23 @@ class CceProgram:
 def emit_cce(kernel: KernelOp) -> CceProgram:
     """The C of a kernel: one function `kernel` over the addresses of its arguments."""
     writer = _Writer()
-    machine = kernel.target.data
-    writer.line(
-        f"/* {kernel.sym_name.data}: {kernel.blocks.value.data} blocks of {kernel.kind.data} cores of {machine}. */"
-    )
+    writer.line(f"/* {kernel.sym_name.data}: {cores_text(kernel)}. */")
     writer.line('#include "cce.h"')
     writer.line("")
-    writer.line("GLOBAL __aicore__ void kernel(void *const *arguments) {")
-    writer.depth = 1
-    for position, argument in enumerate(kernel.body.block.args):
-        writer.pointer(argument, f"arguments[{position}]")
-    writer.block(kernel.body.block)
-    writer.depth = 0
-    writer.line("}")
+    writer.function(kernel, "GLOBAL __aicore__ void kernel")
     return CceProgram("\n".join(writer.lines) + "\n", writer.operations)
+
+
+def emit_cce_function(kernel: KernelOp, name: str) -> str:
+    """A kernel as one function of a file that holds others, behind the inclusion of `cce.h`."""
+    writer = _Writer(used={*_TAKEN, name})
+    writer.function(kernel, f"static __aicore__ void {name}")
+    return "\n".join(writer.lines) + "\n"
+
+
+def cores_text(kernel: KernelOp) -> str:
+    """What a kernel runs on, for people."""
+    return f"{kernel.blocks.value.data} blocks of {kernel.kind.data} cores of {kernel.target.data}"
 
 
 @dataclass
@@ -89,6 +92,18 @@ class _Writer:
         self.lines.append("    " * self.depth + text if text else "")
         if op is not None:
             self.operations[len(self.lines)] = op
+
+    def function(self, kernel: KernelOp, head: str) -> None:
+        """A kernel's function over the addresses of its arguments."""
+        self.line(f"{head}(void *const *arguments) {{")
+        self.depth = 1
+        for position, argument in enumerate(kernel.body.block.args):
+            self.pointer(argument, f"arguments[{position}]")
+        if not kernel.body.block.args:
+            self.line("(void)arguments;")
+        self.block(kernel.body.block)
+        self.depth = 0
+        self.line("}")
 
     def name(self, value: SSAValue) -> str:
         """A C identifier for a value: its own name as far as that is one."""

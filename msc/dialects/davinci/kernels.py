@@ -7,7 +7,7 @@ from typing import Self
 
 from xdsl.dialects.builtin import AffineMapAttr, IndexType, IntegerAttr, StringAttr, SymbolNameConstraint, i64
 from xdsl.ir import Attribute, Block, Region, SSAValue
-from xdsl.ir.affine import AffineExpr
+from xdsl.ir.affine import AffineConstantExpr, AffineExpr
 from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, region_def, result_def, traits_def, var_operand_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -117,6 +117,20 @@ def verify_placement(op: AllocOp, machine: DavinciTarget) -> None:
             f"davinci.alloc: bytes {address} to {address + op.type.bytes} of {space.name}, "
             f"which has {size} on {machine.name}"
         )
+
+
+def scalar_cycles(kernel: KernelOp) -> int | None:
+    """The cycles of a kernel of scalar work alone, whose function of loops the scalar unit runs; None for any other."""
+    total = 0
+    for op in kernel.walk():
+        if isinstance(op, QueueOp):
+            if op.instruction.name != "scalar_work":
+                return None
+            [cycles] = op.parameters.data.results
+            if not isinstance(cycles, AffineConstantExpr):
+                return None
+            total += cycles.value
+    return total
 
 
 def memory_of(machine: DavinciTarget, space: Space) -> tuple[int, int]:

@@ -42,6 +42,8 @@ PASSES: dict[str, str] = {
     "canonicalize-ms": "msc.graph.simplify.canonicalize_ms:CanonicalizeMs",
     "cluster-kernels": "msc.graph_kernel.fusion.cluster_kernels:ClusterKernels",
     "convert-gk-to-loop": "msc.lowering.cpu.kernels.convert_gk_to_loop:ConvertGkToLoop",
+    "bind-davinci-kernels": "msc.lowering.ascend.bind_davinci_kernels:BindDavinciKernels",
+    "convert-gk-to-davinci": "msc.lowering.ascend.convert_gk_to_davinci:ConvertGkToDavinci",
     "convert-loop-to-scf": "msc.lowering.cpu.upstream.convert_loop_to_scf:ConvertLoopToScf",
     "cse": "xdsl.transforms.common_subexpression_elimination:CommonSubexpressionElimination",
     "dce": "xdsl.transforms.dead_code_elimination:DeadCodeElimination",

@@ -47,8 +47,14 @@ class InsertSync(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.walk():
-            if isinstance(kernel, KernelOp) and not _has_order(kernel):
-                _Kernel(kernel).order()
+            if isinstance(kernel, KernelOp):
+                synchronise(kernel)
+
+
+def synchronise(kernel: KernelOp) -> None:
+    """Put flags and barriers into a kernel that has none. Raises MSC1023."""
+    if not _has_order(kernel):
+        _Kernel(kernel).order()
 
 
 def _has_order(kernel: KernelOp) -> bool:

@@ -46,7 +46,8 @@ def forget() -> None:
 
 
 def test_it_is_found_by_its_entry_point() -> None:
-    assert backend_names() == ("cpu", "scalar")
+    assert backend_names()[0] == "cpu"
+    assert backend_names()[-1] == "scalar"
     assert find_backend("scalar").summary == "plain scalar C"
 
 

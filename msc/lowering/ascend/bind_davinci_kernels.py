@@ -1,0 +1,50 @@
+"""Pass `bind-davinci-kernels`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.passes import ModulePass
+
+from msc.analysis.properties import KERNEL_FUNCTIONS
+from msc.dialects import davinci, gk
+from msc.dialects.davinci.attributes import DAVINCI_KERNEL
+from msc.dialects.gk.attributes import GK_FUNCTION
+from msc.ir.contracts import Contract
+
+
+@dataclass(frozen=True)
+class BindDavinciKernels(ModulePass):
+    """Writes on each function of loops which `davinci.kernel` runs in its place, and removes those that none does.
+
+    The kernels get the names of their functions with `_core` behind them, and stand at the end of the module.
+    """
+
+    name = "bind-davinci-kernels"
+    contract = Contract(requires=(KERNEL_FUNCTIONS,))
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        functions = {f.sym_name.data: f for f in op.body.block.ops if isinstance(f, FuncOp)}
+        written = {k.sym_name.data: k for k in op.body.block.ops if isinstance(k, davinci.KernelOp)}
+        bound: dict[str, davinci.KernelOp] = {}
+        for kernel in op.walk():
+            if isinstance(kernel, gk.KernelOp):
+                function, name = _named(kernel, GK_FUNCTION), _named(kernel, DAVINCI_KERNEL)
+                if function is not None and name in written and function not in bound:
+                    bound[function] = written[name]
+        for function, kernel in bound.items():
+            copy = kernel.clone()
+            copy.sym_name = StringAttr(f"{function}_core")
+            functions[function].attributes[DAVINCI_KERNEL] = SymbolRefAttr(copy.sym_name)
+            op.body.block.add_op(copy)
+        for kernel in written.values():
+            kernel.detach()
+            kernel.erase()
+
+
+def _named(kernel: gk.KernelOp, attribute: str) -> str | None:
+    found = kernel.attributes.get(attribute)
+    return found.string_value() if isinstance(found, SymbolRefAttr) else None

@@ -1,0 +1,102 @@
+"""Who writes the DaVinci kernel of a `gk.kernel`: a list of writers, asked in order; the scalar unit runs all the rest.
+
+A writer is a function `(request) -> davinci.kernel or None`; None says "not mine". It gets the kernel as the polyhedral
+model sees it, and the machine. Arguments of what it writes are the kernel's inputs, then its outputs, row by row as
+they lie in global memory. It leaves flags out: `insert-sync` puts them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from math import prod
+from typing import cast
+
+from msc.analysis.kernel_model import kernel_model, output_positions
+from msc.dialects import davinci, gk
+from msc.dialects.gk.schedule import ScheduleAttr
+from msc.lowering.ascend.builder import KernelBuilder
+from msc.poly.model import KernelModel, KernelStatement
+from msc.poly.scalar import Apply, Cast, Scalar, reads
+from msc.targets.davinci import DavinciTarget
+from msc.targets.davinci_isa import DTYPES
+
+WRITERS: Sequence[str] = ()
+"""Of the kernels that cube and vector units run, as "package.module:function": the first that writes one is taken."""
+
+_ELEMENTS = {"i1": "ui8", **{name: name for name in DTYPES}}
+"""The element types of tensors that cores know, and how these call them: a boolean is a byte."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A kernel to write: `op` with its attributes, its `model`, the array numbers of its `outputs`, a `name`."""
+
+    op: gk.KernelOp
+    model: KernelModel
+    outputs: tuple[int, ...]
+    target: DavinciTarget
+    name: str
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """The array numbers of the inputs."""
+        return tuple(i for i, array in enumerate(self.model.arrays) if array.kind == "input")
+
+    @property
+    def schedule(self) -> ScheduleAttr | None:
+        """The schedule that the kernel carries: written by a person, by tuning or by the target's strategy."""
+        return self.op.schedule
+
+    @property
+    def is_static(self) -> bool:
+        """Whether every size is known, and cores have every element type that crosses global memory."""
+        arrays = [self.model.arrays[i] for i in (*self.inputs, *self.outputs)]
+        return not self.model.sizes and all(array.dtype in _ELEMENTS and prod(array.shape) for array in arrays)
+
+    def builder(self, kind: str, blocks: int) -> KernelBuilder:
+        """A builder whose arguments are the inputs and the outputs. The kernel must be static."""
+        arrays = [self.model.arrays[i] for i in (*self.inputs, *self.outputs)]
+        arguments = [(_ELEMENTS[array.dtype], prod(array.shape)) for array in arrays]
+        return KernelBuilder(self.name, self.target, kind, blocks, arguments)
+
+
+Writer = Callable[[Request], davinci.KernelOp | None]
+
+
+def write_kernel(op: gk.KernelOp, target: DavinciTarget, name: str) -> davinci.KernelOp:
+    """The DaVinci kernel of a kernel: of the first writer that takes it, else the scalar unit's."""
+    request = Request(op, kernel_model(op), output_positions(op), target, name)
+    for place in WRITERS:
+        module, _, function = place.partition(":")
+        writer = cast(Writer, getattr(import_module(module), function))
+        made = writer(request)
+        if made is not None:
+            return made
+    return scalar_kernel(request)
+
+
+def scalar_kernel(request: Request) -> davinci.KernelOp:
+    """The kernel of one scalar unit, which runs the loops of the kernel's function: right for all, and slow."""
+    builder = KernelBuilder(request.name, request.target, "vector", 1, ())
+    each = request.target.scalar.cycles_per_element
+    cycles = sum(statement_cycles(s, each) * s.points for s in request.model.statements)
+    builder.emit("scalar_work", cycles=max(1, round(cycles)))
+    return builder.finish()
+
+
+def statement_cycles(statement: KernelStatement, each: float) -> float:
+    """Cycles of one point of a statement on the scalar unit, where `each` loads, operates and stores an element."""
+    accesses = 1 + sum(1 for _ in reads(statement.body)) + int(statement.combine is not None)
+    return each * max(accesses / 2, _operations(statement.body) / 2)
+
+
+def _operations(body: Scalar) -> int:
+    match body:
+        case Apply():
+            return 1 + sum(map(_operations, body.args))
+        case Cast():
+            return 1 + _operations(body.arg)
+        case _:
+            return 0
