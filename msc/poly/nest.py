@@ -23,7 +23,10 @@ _QUOTIENTS: frozenset[object] = frozenset(
 
 @dataclass(frozen=True)
 class Loop:
-    """`for (x = lower; x < upper; x += step)`; `kind` is sequential, parallel, vector or unroll."""
+    """`for (x = lower; x < upper; x += step)`; `kind` is sequential, parallel, vector or unroll.
+
+    A parallel loop is shared where it has `least` iterations or more.
+    """
 
     name: str
     kind: str
@@ -31,6 +34,7 @@ class Loop:
     upper: AffineExpr
     step: int
     body: tuple[Nest, ...]
+    least: int = 0
 
 
 @dataclass(frozen=True)
@@ -96,7 +100,9 @@ def _loop(node: isl.AstNode, variables: dict[str, AffineExpr], depth: int, mark:
     if not isinstance(step, AffineConstantExpr):
         raise UnsupportedNest(f"isl generated a loop of step {step}")
     inner = {**variables, iterator: AffineExpr.dimension(depth)}
-    return (Loop(name, kind, lower, upper, step.value, _nests(node.for_get_body(), inner, depth + 1, None)),)
+    body = _nests(node.for_get_body(), inner, depth + 1, None)
+    kind, _, least = kind.partition(" ")
+    return (Loop(name, kind, lower, upper, step.value, body, int(least or 0)),)
 
 
 def _upper(condition: isl.AstExpr, variables: dict[str, AffineExpr]) -> AffineExpr:

@@ -11,7 +11,7 @@ class Member:
     """A loop shared by statements: `dims[k]` is the dimension of statement k that it runs over.
 
     The last `rest` iterations of a vector loop, in its last tile, run as vectors along the tile of the member or the
-    inner loop named `along` instead.
+    inner loop named `along` instead. Threads share a parallel one where it has `least` iterations.
     """
 
     name: str
@@ -20,6 +20,7 @@ class Member:
     tile: int = 1
     vector: bool = False
     parallel: bool = False
+    least: int = 0
     rest: int = 0
     along: str = ""
 

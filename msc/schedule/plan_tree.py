@@ -56,11 +56,11 @@ class _Builder:
         name = self._names[id(member)]
         if member.tile == 1:
             mark: Mark = "parallel" if member.parallel else "vector" if member.vector else ""
-            return Block((Loop(name, below, None, mark),))
+            return Block((Loop(name, below, None, mark, least=member.least),))
         tile = min(member.tile, member.extent)
         if tile == member.extent and (bound is None or member.vector):
             return below
-        return Block((Loop(name, below, tile, "parallel" if member.parallel else ""),))
+        return Block((Loop(name, below, tile, "parallel" if member.parallel else "", least=member.least),))
 
     def _group(self, group: Group) -> Node:
         points = [m for m in self.plan.points if group.statements[0] in m.dims]

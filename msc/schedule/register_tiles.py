@@ -83,4 +83,4 @@ def _points(loops: list[Loop]) -> list[Loop]:
 
 def without_marks(tree: Tree, how: Mark) -> Tree:
     """No loop is marked so."""
-    return mapped(tree, lambda n: replace(n, mark="") if isinstance(n, Loop) and n.mark == how else n)
+    return mapped(tree, lambda n: replace(n, mark="", least=0) if isinstance(n, Loop) and n.mark == how else n)

@@ -20,6 +20,7 @@ from msc.cost.prediction import KernelCost
 from msc.dialects.element_types import BYTES
 from msc.poly.model import KernelModel
 from msc.poly.plan import Member, Plan
+from msc.poly.tile_parts import member_bound
 from msc.schedule.blocks import Blocked, loops_over_blocks
 from msc.schedule.plan_tree import tree_of
 from msc.targets.machine import Machine, Synchronisation
@@ -77,10 +78,26 @@ def shared(
     cycles = [cost.prediction(tree_of(model, parallel), team).cycles for parallel in plans]
     least = min(cycles)
     parallel = plans[cycles.index(least)]
-    if cost.prediction(tree_of(model, plan), 1).cycles - least < around.cost(model, target.synchronisation):
+    alone, costs = cost.prediction(tree_of(model, plan), 1).cycles, around.cost(model, target.synchronisation)
+    if alone - least < costs:
         return plan
+    parallel = _from_least(model, parallel, alone, costs, team)
     reasons.append(f"threads share {best.name} ({best.extent // parallel.band[0].tile} iterations)")
     return parallel
+
+
+def _from_least(model: KernelModel, plan: Plan, alone: float, costs: float, team: int) -> Plan:
+    """Where a call decides how many iterations the shared loop has: shared from as many on as save what it costs.
+
+    A single one is never shared.
+    """
+    shared, *rest = plan.band
+    if member_bound(model, shared) is None:
+        return plan
+    trips = ceil(shared.extent / shared.tile)
+    worth = costs / (alone / trips)
+    fewest = next((n for n in range(max(2, ceil(worth)), trips) if n - ceil(n / team) >= worth), trips)
+    return replace(plan, band=(replace(shared, least=fewest), *rest)) if fewest > 2 else plan
 
 
 def _tiles(model: KernelModel, plan: Plan, member: Member, threads: int) -> list[int]:

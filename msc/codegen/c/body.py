@@ -20,7 +20,7 @@ from msc.codegen.c.arithmetic import RULES
 from msc.codegen.c.conversions import CONVERSIONS
 from msc.codegen.c.lines import Lines
 from msc.codegen.c.literals import constant
-from msc.codegen.c.loops import LoopHead, is_shared
+from msc.codegen.c.loops import LoopHead
 from msc.codegen.c.names import Scope
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.shared_loops import Capture, local_array, part_functions, scalar, share_call, used
@@ -248,7 +248,7 @@ class Body:
             self.ranges[op.variable] = constant_index(trips[0])
             self.block(op.body.block)
             return
-        if is_shared(op, self.prelude.threads):
+        if op.kind.data is LoopKind.PARALLEL and self.prelude.threads != 1:
             self._share(op)
             return
         if op.kind.data is LoopKind.UNROLL and trips is not None:
@@ -292,7 +292,8 @@ class Body:
         self.scope.enter()
         trips = self._head(op).trips(self.prelude)
         self.scope.leave()
-        share_call(name, captures, trips, self.scope, self.lines)
+        least = op.least.value.data if op.least is not None else 0
+        share_call(name, captures, trips, least, self.scope, self.lines)
 
     def _note(self, capture: Capture) -> None:
         """Note what the loops of a kernel may take from around them."""

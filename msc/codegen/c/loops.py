@@ -1,21 +1,13 @@
-"""Loop heads, and which parallel loops are worth threads."""
+"""Loop heads."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
-
-from xdsl.dialects.builtin import VectorType
-from xdsl.ir import Operation
 
 from msc.codegen.c.affine import INDEX, IndexExpression
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.values import Precedence, Value, call
-from msc.dialects.loop import ForOp, LoopKind
-
-PARALLEL_WORK = 100_000
-"""Scalar operations below which a parallel loop runs on one thread: waking a team costs about as much."""
 
 
 def fits(end: int | None, step: int | None) -> bool:
@@ -87,26 +79,3 @@ def _bound(bounds: Sequence[IndexExpression], function: str, prelude: Prelude) -
         prelude.plain.add("bounds")
         value = call(function, INDEX, value, bound.value)
     return value
-
-
-def is_shared(op: ForOp, threads: int) -> bool:
-    """Whether threads share a loop: one that may run in parallel, with enough work."""
-    return threads != 1 and op.kind.data is LoopKind.PARALLEL and work(op) >= PARALLEL_WORK
-
-
-def _trips(op: ForOp) -> int:
-    """Iterations; a loop of which that is not known counts as two."""
-    trips = op.most_iterations
-    return 2 if trips is None else trips
-
-
-def work(op: Operation) -> int:
-    """Scalar operations that a loop executes, roughly: an operation on a vector counts once a lane."""
-    if not isinstance(op, ForOp):
-        return max((_lanes(result) for result in op.results), default=0)
-    return _trips(op) * sum(work(inner) for inner in op.body.block.ops)
-
-
-def _lanes(result: object) -> int:
-    type_ = getattr(result, "type", None)
-    return prod(type_.get_shape()) if isinstance(type_, VectorType) else 1

@@ -64,8 +64,15 @@ def part_functions(name: str, captures: Sequence[Capture], first: str, last: str
     )
 
 
-def share_call(name: str, captures: Sequence[Capture], trips: str, scope: Scope, lines: Lines) -> None:
-    """Have the team run all iterations."""
+def share_call(name: str, captures: Sequence[Capture], trips: str, least: int, scope: Scope, lines: Lines) -> None:
+    """Have the team run all iterations, or the caller where there are fewer than `least`."""
     arguments = scope.fresh("arguments")
     lines.add(f"void *const {arguments}[] = {{{', '.join(c.argument() for c in captures)}}};")
-    lines.add(f"msc_share({name}_of, {arguments}, {trips});")
+    shared = f"msc_share({name}_of, {arguments}, {trips});"
+    if not least:
+        lines.add(shared)
+        return
+    with lines.braces(f"if ({trips} < {least})"):
+        lines.add(f"{name}_of({arguments}, 0, {trips});")
+    with lines.braces("else"):
+        lines.add(shared)

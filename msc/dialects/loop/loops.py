@@ -63,6 +63,8 @@ class ForOp(IRDLOperation):
     upper = prop_def(AffineMapAttr)
     step = prop_def(IntegerAttr, default_value=IntegerAttr(1, i64))
     kind = prop_def(LoopKindAttr, default_value=LoopKindAttr(LoopKind.SEQUENTIAL))
+    least = opt_prop_def(IntegerAttr)
+    """Iterations from which threads share a parallel loop; without it always."""
     label = opt_prop_def(StringAttr)
     body = region_def("single_block")
     traits = traits_def(NoTerminator(), RecursiveMemoryEffect())
@@ -76,6 +78,7 @@ class ForOp(IRDLOperation):
         kind: LoopKind = LoopKind.SEQUENTIAL,
         label: str | None = None,
         body: Region | None = None,
+        least: int = 0,
     ):
         super().__init__(
             operands=[list(values)],
@@ -85,6 +88,7 @@ class ForOp(IRDLOperation):
                 "step": IntegerAttr(step, i64),
                 "kind": LoopKindAttr(kind),
                 "label": StringAttr(label) if label else None,
+                "least": IntegerAttr(least, i64) if least else None,
             },
             regions=[body if body is not None else Region(Block(arg_types=[IndexType()]))],
         )
@@ -120,6 +124,8 @@ class ForOp(IRDLOperation):
                 raise VerifyException("loop.for: a bound is a map over the operands, with one result or more")
         if self.step.value.data < 1:
             raise VerifyException(f"loop.for: step {self.step.value.data} is not positive")
+        if self.least is not None and (self.kind.data is not LoopKind.PARALLEL or self.least.value.data < 2):
+            raise VerifyException("loop.for: threads share parallel loops, from 2 iterations on or more")
         if [a.type for a in self.body.block.args] != [IndexType()]:
             raise VerifyException("loop.for: the body has one index argument")
 
@@ -133,10 +139,11 @@ class ForOp(IRDLOperation):
         upper = _parse_bound(reader, "min")
         step = parser.parse_integer() if parser.parse_optional_keyword("step") else 1
         kind = next((k for k in LoopKind if parser.parse_optional_keyword(k)), LoopKind.SEQUENTIAL)
+        least = parser.parse_integer() if parser.parse_optional_keyword("from") else 0
         label = parser.parse_optional_str_literal()
         attributes = parser.parse_optional_attr_dict_with_keyword()
         body = parser.parse_region([variable.resolve(IndexType())])
-        op = cls(reader.map(lower), reader.map(upper), reader.values, step, kind, label, body)
+        op = cls(reader.map(lower), reader.map(upper), reader.values, step, kind, label, body, least)
         if attributes is not None:
             op.attributes |= attributes.data
         return op
@@ -152,6 +159,8 @@ class ForOp(IRDLOperation):
             printer.print_string(f" step {self.step.value.data}")
         if self.kind.data is not LoopKind.SEQUENTIAL:
             printer.print_string(f" {self.kind.data}")
+        if self.least is not None:
+            printer.print_string(f" from {self.least.value.data}")
         if self.label is not None:
             printer.print_string(" ")
             printer.print_string_literal(self.label.data)

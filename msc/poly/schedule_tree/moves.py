@@ -24,9 +24,10 @@ def find(tree: Tree, axis: str, statement: int | None = None, *, tiles: bool = F
 
 def split(tree: Tree, loop: Loop, size: int) -> Tree:
     """`for m` becomes `for m tile N` and, right inside, `for m`. (Halide, TVM: split; MLIR: tile.)"""
-    inner = replace(loop, mark="" if loop.mark == "parallel" else loop.mark)
-    mark: Mark = "parallel" if loop.mark == "parallel" else ""
-    return put(tree, loop, Loop(loop.axis, Block((inner,)), size, mark))
+    if loop.mark != "parallel":
+        return put(tree, loop, Loop(loop.axis, Block((loop,)), size))
+    inner = replace(loop, mark="", least=0)
+    return put(tree, loop, replace(loop, body=Block((inner,)), tile=size, least=-(-loop.least // size)))
 
 
 def join(tree: Tree, axis: str) -> Tree:
@@ -35,7 +36,8 @@ def join(tree: Tree, axis: str) -> Tree:
     """
     tiles = next((n for n in walk(tree.body) if isinstance(n, Loop) and n.axis == axis and n.tile is not None), None)
     if tiles is not None:
-        return put(tree, tiles, Loop(axis, _without(tiles.body, axis), None, tiles.mark))
+        least = tiles.least * (tiles.tile or 1)
+        return put(tree, tiles, replace(tiles, body=_without(tiles.body, axis), tile=None, least=least))
     inside = frozenset(s for s in tree.axis(axis).dims)
 
     def around(block: Block) -> Block:
@@ -119,15 +121,15 @@ def _right_around(tree: Tree, loop: Loop) -> Loop | None:
     return next((n for n in walk(tree.body) if isinstance(n, Loop) and only_loop(n) is loop), None)
 
 
-def parallelise(tree: Tree, loop: Loop) -> Tree:
+def parallelise(tree: Tree, loop: Loop, least: int = 0) -> Tree:
     """The loop shared by threads, around all others that it can change places with. (Halide, TVM: parallel.)"""
-    shared = replace(loop, mark="parallel")
+    shared = replace(loop, mark="parallel", least=least)
     return outermost(put(tree, loop, shared), shared)
 
 
 def mark(tree: Tree, loop: Loop, how: Mark) -> Tree:
     """The loop `vector`, `unroll`, `parallel`, or none of these."""
-    return put(tree, loop, replace(loop, mark=how))
+    return put(tree, loop, replace(loop, mark=how, least=0))
 
 
 def uncut(tree: Tree) -> Tree:

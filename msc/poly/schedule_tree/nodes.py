@@ -61,7 +61,8 @@ class Loop:
     """A loop over the tiles of an axis, of `tile` iterations each, or over the points that are left.
 
     A `pipeline` has `buffers` of each array that is placed below it: one is filled while another is used. Of an
-    `intrinsic`, `unit` performs the loop and all below it as one instruction.
+    `intrinsic`, `unit` performs the loop and all below it as one instruction. Where a call decides how many iterations
+    a parallel loop has, threads share it from `least` on.
     """
 
     axis: str
@@ -71,6 +72,7 @@ class Loop:
     line: int = field(default=0, compare=False)
     buffers: int = 1
     unit: str = ""
+    least: int = 0
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ place ::= `place` ARRAY (`,` ARRAY)* `in` SCOPE          for as long as the bloc
 node  ::= `for` part (`,` part)*  block                  nested loops, the first outermost
 | `head` NAME `to` N  block  `tail` NAME `from` N  block
 | `run` (`S`k)+
-part  ::= NAME (`tile` N)? (`parallel` | `vector` | `unroll` | `pipeline` N | `intrinsic` UNIT)?
+part  ::= NAME (`tile` N)? (`parallel` (`from` N)? | `vector` | `unroll` | `pipeline` N | `intrinsic` UNIT)?
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ def _node_lines(node: Node, indent: str) -> Iterator[str]:
 def _part(loop: Loop) -> str:
     tile = "" if loop.tile is None else f" tile {loop.tile}"
     of_mark = {"pipeline": f" {loop.buffers}", "intrinsic": f" {loop.unit}"}.get(loop.mark, "")
-    return f"{loop.axis}{tile}{f' {loop.mark}{of_mark}' if loop.mark else ''}"
+    least = f" from {loop.least}" if loop.least else ""
+    return f"{loop.axis}{tile}{f' {loop.mark}{of_mark}{least}' if loop.mark else ''}"
 
 
 def from_lines(lines: Sequence[str]) -> Tree:
@@ -97,10 +98,9 @@ def _read(text: str, number: int) -> _Line:
 
 _AXIS = re.compile(r"axis (\w+) (\d{1,18}):((?: S\d{1,9}\.\d{1,9})+)", re.ASCII)
 _PLACE = re.compile(r"place (\w+(?: ?, ?\w+)*) in (\w+)", re.ASCII)
-_PART = re.compile(
-    rf"(\w+)(?: tile (\d{{1,18}}))?(?: ({'|'.join(MARKS)})| (pipeline) ([1-9]\d{{0,3}})| (intrinsic) (\w+))?", re.ASCII
-)
-_PART_FORM = "NAME tile N parallel|vector|unroll|pipeline N|intrinsic UNIT"
+_MARK = rf"parallel from ([1-9]\d{{0,17}})|({'|'.join(MARKS)})|(pipeline) ([1-9]\d{{0,3}})|(intrinsic) (\w+)"
+_PART = re.compile(rf"(\w+)(?: tile (\d{{1,18}}))?(?: (?:{_MARK}))?", re.ASCII)
+_PART_FORM = "NAME tile N parallel|parallel from N|vector|unroll|pipeline N|intrinsic UNIT"
 _HEAD = re.compile(r"head (\w+) to (\d{1,18})", re.ASCII)
 _TAIL = re.compile(r"tail (\w+) from (\d{1,18})", re.ASCII)
 _RUN = re.compile(r"run((?: S\d{1,9})+)", re.ASCII)
@@ -181,9 +181,10 @@ def _inside(line: _Line, rest: Sequence[_Line], depth: int) -> tuple[Block, Sequ
 def _loops(line: _Line, body: Block) -> Loop:
     texts = line.text.removeprefix("for").split(",")
     for text in reversed(texts):
-        name, tile, word, pipeline, count, intrinsic, unit = _matched(_PART, text, line.number, _PART_FORM)
-        mark = cast(Mark, word or pipeline or intrinsic or "")
-        loop = Loop(name, body, int(tile) if tile else None, mark, line.number, int(count or 1), unit or "")
+        name, tile, least, word, pipeline, count, intrinsic, unit = _matched(_PART, text, line.number, _PART_FORM)
+        mark = "parallel" if least else cast(Mark, word or pipeline or intrinsic or "")
+        size = int(tile) if tile else None
+        loop = Loop(name, body, size, mark, line.number, int(count or 1), unit or "", int(least or 0))
         body = Block((loop,))
     return loop  # pyright: ignore[reportPossiblyUnboundVariable] - split gives at least one
 

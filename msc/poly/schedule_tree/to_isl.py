@@ -204,7 +204,8 @@ class _Builder:
             if part.single:
                 return self._block(child, loop.body, here.inside(loop.axis, part.range))
             row = part.range.tile_row(part.tile) if part.tile > 1 else part.range.index
-            return self._band(child, loop, row, here, part.range.in_tile(part.tile))
+            is_tail = part.tile < tile and len(cut) > 1
+            return self._band(child, loop, row, here, part.range.in_tile(part.tile), is_tail=is_tail)
 
         return self._sequence(node, filters, of_part)
 
@@ -228,14 +229,24 @@ class _Builder:
         return [(whole.part(0, before), cut.head), (whole.part(before, whole.size - before), cut.tail)]
 
     def _band(
-        self, node: isl.ScheduleNode, loop: Loop, expression: str, at: _At, left: Range | None
+        self,
+        node: isl.ScheduleNode,
+        loop: Loop,
+        expression: str,
+        at: _At,
+        left: Range | None,
+        *,
+        is_tail: bool = False,
     ) -> isl.ScheduleNode:
+        """The tail of an open axis, which is less than a tile, is not shared."""
         depth, axis, numbers = node.get_tree_depth(), self._tree.axis(loop.axis), below(loop)
         present = {s: self._ranks[s] for s in sorted(numbers)}
         text = parameters(self._model, tuple(self._counts)) + loop_row(axis.dims, present, expression)
         row = isl.MultiUnionPwAff(text)
         self._loops.append(Row(loop, numbers, row, at.rows, at.within))
-        mark = isl.Id(f"{_KINDS.get(loop.mark, loop.mark)}:{_label(loop.axis)}", context=node.get_ctx())
+        kind = "sequential" if is_tail and loop.mark == "parallel" else _KINDS.get(loop.mark, loop.mark)
+        kind += f" {loop.least}" if loop.least and not is_tail else ""
+        mark = isl.Id(f"{kind}:{_label(loop.axis)}", context=node.get_ctx())
         marked = node.insert_partial_schedule(row).insert_mark(mark)
         inside = at.inside(loop.axis, left or _NOTHING, row)
         return _back_to(self._block(marked.child(0).child(0), loop.body, inside), depth)

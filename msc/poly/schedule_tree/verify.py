@@ -179,6 +179,8 @@ class _Walk:
             self._check_pipeline(loop)
         if loop.mark == "parallel" and {"vector", "unroll"} & set(around.marks):
             raise ScheduleError("a parallel loop stands in no unrolled or vector loop", loop.line)
+        if loop.least:
+            self._check_least(loop, axis, bound is not None)
         if loop.mark == "unroll" and bound is not None and axis.name not in around.left:
             raise ScheduleError(f"axis {axis.name} ends where a call's sizes say, and cannot be unrolled", loop.line)
 
@@ -188,3 +190,11 @@ class _Walk:
             raise ScheduleError(message, loop.line)
         if not loop.body.places:
             raise ScheduleError("a pipeline has buffers of what is placed right below it, and nothing is", loop.line)
+
+    def _check_least(self, loop: Loop, axis: Axis, is_open: bool) -> None:
+        if not is_open:
+            message = f"axis {axis.name} has {axis.extent} iterations in every call, and 'from' says nothing"
+            raise ScheduleError(message, loop.line)
+        most = -(-axis.extent // (loop.tile or 1))
+        if not 2 <= loop.least <= most:
+            raise ScheduleError(f"threads share 2 to {most} iterations here, not from {loop.least} on", loop.line)

@@ -264,12 +264,21 @@ def test_scalars_empty_tensors_and_booleans(compiled: Compile, module_of: Parse)
     same_as_interpreter(compiled(module), module, *arrays)
 
 
-def test_threads_only_where_there_is_work(module_of: Parse) -> None:
+def test_threads_share_what_is_parallel(module_of: Parse) -> None:
+    """However little it is: schedules decide."""
     text = CONV2D.read_text()
     assert "msc_share(k0_conv2d_add_relu_part_of" in emit_c(module_of(text), COptions(threads=2)).source
     assert "msc_share" not in emit_c(module_of(text), COptions(threads=1)).source
     small = text.replace("0 to 5", "0 to 2").replace("0 to 28 parallel", "0 to 2 parallel")
-    assert "msc_share" not in emit_c(module_of(small), COptions(threads=2)).source
+    assert "msc_share(k0_conv2d_add_relu_part_of" in emit_c(module_of(small), COptions(threads=2)).source
+
+
+def test_a_call_of_few_iterations_does_not_wake_threads(module_of: Parse) -> None:
+    text = CONV2D.read_text().replace("0 to 28 parallel", "0 to 28 parallel from 40")
+    source = emit_c(module_of(text), COptions(threads=2)).source
+    head, _, shared = source.rpartition("msc_share(k0_conv2d_add_relu_part_of, arguments, 28);")
+    assert "if (28 < 40) {\n        k0_conv2d_add_relu_part_of(arguments, 0, 28);\n    }" in head
+    assert shared
 
 
 def test_profile_names_and_times_every_call(compiled: Compile, module_of: Parse) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -22,6 +23,7 @@ from msc.driver.models.interpretation import input_tensors
 from msc.driver.models.model_inputs import random_inputs
 from msc.driver.models.reading_models import read_model
 from msc.driver.options import CompileOptions, Dim
+from msc.driver.reports.explanations import explain_model
 from msc.driver.tuner.variants import variants_module
 from msc.interp import evaluate
 from msc.runtime.artifact import CompiledModel
@@ -211,6 +213,20 @@ def test_sizes_out_of_range_and_inputs_that_disagree_are_named(
         product(np.zeros((5, 3), np.float32), np.zeros((4, 7), np.float32))
     with pytest.raises(MscError, match=r"MSC0603.*dimension 1 is 8 instead of 7"):
         product(np.zeros((5, 3), np.float32), np.zeros((3, 8), np.float32))
+
+
+def test_threads_share_calls_of_many_iterations(tmp_path: Path) -> None:
+    """The schedule says from how many on."""
+    path = tmp_path / "model.mir"
+    path.write_text(Model(_ROWS, ("%e = ms.exp %x", "%r = ms.tanh %e"), "?x6").text)
+    (kernel,) = explain_model(str(path), CompileOptions(dims={"n": (1, 30000)}, threads=2, march="x86-64-v3"))
+    found = re.search(r"parallel from (\d+)", "\n".join(kernel.schedule))
+    assert found is not None
+    least = int(found[1])
+    assert 2 < least < 10000
+    compiled = msc.compile(path, dims={"n": (1, 30000)}, threads=2, use_cache=False)
+    for rows in (1, least - 1, least, 30000):
+        check(path, compiled, {"n": rows})
 
 
 REFUSED = {

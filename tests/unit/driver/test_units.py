@@ -42,7 +42,6 @@ def test_several_files_are_as_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int, export_kernels: bool
 ) -> None:
     monkeypatch.setattr("msc.schedule.threads.Surroundings.cost", Mock(return_value=float("-inf")))
-    monkeypatch.setattr("msc.codegen.c.loops.PARALLEL_WORK", float("-inf"))
     options = CompileOptions(threads=threads, export_kernels=export_kernels)
     compilation = compile_model(str(write_model(tmp_path, "convolution", 2)), options)
     assert ("msc_share" in generate_c(compilation).source) is (threads == 2)

@@ -116,12 +116,24 @@ class KernelFunction:
         values = scope.variables
         if not lower.used_dims() and not upper.used_dims():
             lower, upper, values = AffineMap(0, 0, lower.results), AffineMap(0, 0, upper.results), ()
-        op = ForOp(lower, upper, values, loop.step, LoopKind(loop.kind), loop.name)
+        kind, least = self._shared(loop, scope)
+        op = ForOp(lower, upper, values, loop.step, kind, loop.name, least=least)
         op.variable.name_hint = loop.name
         block.add_op(op)
         ranges = {**scope.ranges, depth: self._range(loop, op, scope)}
         inner = _Scope((*scope.variables, op.variable), ranges, scope.buffers, scope.local, scope.forwarded, {})
         self._emit(loop.body, inner, op.body.block)
+
+    def _shared(self, loop: Loop, scope: _Scope) -> tuple[LoopKind, int]:
+        """The kind of a loop, and from how many iterations threads share it: one that never has them is sequential."""
+        kind = LoopKind(loop.kind)
+        if kind is not LoopKind.PARALLEL:
+            return kind, 0
+        low, high = bounds(loop.upper - loop.lower, scope.ranges)
+        fewest, most = -(-low // loop.step), -(-high // loop.step)
+        if most < max(2, loop.least):
+            return LoopKind.SEQUENTIAL, 0
+        return kind, loop.least if fewest < loop.least else 0
 
     def _range(self, loop: Loop, op: ForOp, scope: _Scope) -> range:
         """The iterations for any sizes."""

@@ -17,6 +17,7 @@ from msc.lowering.cpu.buffer_types import root_buffer
 from msc.lowering.cpu.kernel_signature import KernelSignature
 from msc.lowering.cpu.outline.block_loops import BlockLoops, common_counts
 from msc.lowering.cpu.outline.inlined import Inlined, NotOutlined, Target, note_kernels
+from msc.lowering.cpu.outline.loop_work import run_alone
 
 
 def blocked_axes(call: func.CallOp) -> tuple[int, ...]:
@@ -115,6 +116,9 @@ class BlockFunction:
             given = zip(function.body.block.args, call.arguments, strict=True)
             copy.targets |= {parameter: blocks[value] for parameter, value in given if value in blocks}
             nest.inline(copy, numbers, counts, inside)
+        for loop in self._block.ops:
+            if isinstance(loop, ForOp) and loop.kind.data is LoopKind.PARALLEL:
+                run_alone(loop)
         self._block.add_op(func.ReturnOp())
         function = func.FuncOp("blocks", (list(self._block.arg_types), []), Region(self._block))
         self._note(function, functions)

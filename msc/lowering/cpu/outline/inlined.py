@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.utils.hints import isa
 
-from msc.dialects.loop import ForOp, LoopKind, PrefetchOp
+from msc.dialects.loop import ForOp, PrefetchOp
 from msc.dialects.loop.accesses import AccessOp, access_properties
 from msc.dialects.loop.attributes import LOOP_CALLS, LOOP_ORIGIN
 from msc.poly.affine import simplified
@@ -37,10 +37,9 @@ class Target:
 
 @dataclass
 class Inlined:
-    """Copies the body of a kernel, whose parameters lie at `targets`; its loops stay parallel only if it is said."""
+    """Copies the body of a kernel, whose parameters lie at `targets`."""
 
     targets: dict[SSAValue, Target]
-    keeps_parallel: bool = False
     values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
 
     def block(self, source: Block, block: Block) -> None:
@@ -81,12 +80,10 @@ class Inlined:
         return self.values.get(value, value)
 
     def _loop(self, op: ForOp) -> Operation:
-        kind = op.kind.data
-        if kind is LoopKind.PARALLEL and not self.keeps_parallel:
-            kind = LoopKind.SEQUENTIAL
         values = [self._value(v) for v in op.values]
         label = op.label.data if op.label is not None else None
-        new = ForOp(op.lower.data, op.upper.data, values, op.step.value.data, kind, label)
+        least = op.least.value.data if op.least is not None else 0
+        new = ForOp(op.lower.data, op.upper.data, values, op.step.value.data, op.kind.data, label, least=least)
         new.variable.name_hint = op.variable.name_hint
         self.values[op.variable] = new.variable
         self.block(op.body.block, new.body.block)

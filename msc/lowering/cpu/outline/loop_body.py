@@ -8,7 +8,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
 
 from xdsl.dialects import func, memref, scf
 from xdsl.dialects.builtin import MemRefType
@@ -45,9 +44,6 @@ Parameter = tuple[SSAValue, tuple[int, ...], Shape]
 @dataclass
 class LoopBody(ABC):
     """Translates what stands in `loops`, one directly in the other, into the body of a kernel's function."""
-
-    keeps_parallel: ClassVar[bool] = False
-    """Whether threads go on sharing the kernels' loops."""
 
     loops: Sequence[scf.ForOp]
     kernels: Mapping[str, func.FuncOp]
@@ -200,7 +196,7 @@ class LoopBody(ABC):
             parameter: self._target(argument, static_shape(type_))
             for parameter, argument, type_ in zip(kernel.body.block.args, op.arguments, types, strict=True)
         }
-        Inlined(targets, keeps_parallel=self.keeps_parallel).block(kernel.body.block, block)
+        Inlined(targets).block(kernel.body.block, block)
 
     def _copy(self, op: memref.CopyOp, block: Block) -> None:
         """Element by element."""

@@ -9,7 +9,7 @@ from xdsl.dialects import func, memref
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
-from msc.dialects.loop import ApplyOp, ForOp, LoopKind
+from msc.dialects.loop import ApplyOp, ForOp
 from msc.dialects.ms.shapes import Shape
 from msc.ir.typed import memref_type, static_shape
 from msc.lowering.cpu.buffer_types import root_buffer
@@ -26,8 +26,12 @@ class LoopFunction(LoopBody):
     """
 
     leader: Callable[[memref.AllocOp], memref.AllocOp]
-    kind: LoopKind
     outputs: dict[Parameter, SSAValue] = field(init=False, default_factory=dict[Parameter, SSAValue])
+
+    @property
+    def loop(self) -> ForOp:
+        """The loop over the iterations."""
+        return next(op for op in self._block.ops if isinstance(op, ForOp))
 
     def build(self) -> func.FuncOp:
         """The function; `inputs` and `outputs` then tell what a call gives it. Raises NotOutlined."""
@@ -36,7 +40,7 @@ class LoopFunction(LoopBody):
         total = 1
         for count in counts:
             total *= count
-        loop = ForOp(AffineMap.constant_map(0), AffineMap.constant_map(total), (), 1, self.kind, "block")
+        loop = ForOp(AffineMap.constant_map(0), AffineMap.constant_map(total), (), label="block")
         self._find_parameters()
         body.add_op(loop)
         self._numbers(loop, counts)

@@ -14,8 +14,8 @@ from xdsl.rewriter import Rewriter
 
 from msc.analysis.bytes import stack_bytes
 from msc.analysis.properties import BUFFERS, UNPLACED, VECTORS
-from msc.analysis.target import target_of
-from msc.dialects.loop import BufferSliceOp, LoopKind
+from msc.analysis.target import Target, target_of
+from msc.dialects.loop import BufferSliceOp
 from msc.ir.contracts import Contract
 from msc.ir.entry import entries
 from msc.lowering.cpu.kernel_signature import KernelSignature, kernel_signatures
@@ -26,6 +26,7 @@ from msc.lowering.cpu.outline.inlined import NotOutlined
 from msc.lowering.cpu.outline.kernel_functions import KernelFunctions, call_in_place, loop_label, replace_loops
 from msc.lowering.cpu.outline.loop_body import is_arithmetic
 from msc.lowering.cpu.outline.loop_function import LoopFunction
+from msc.lowering.cpu.outline.loop_work import share
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,9 @@ class OutlineLoops(ModulePass):
     Before: `bufferize`'s @main with `scf.for` around calls of kernels' functions. After: where each iteration of a
     loop writes only entries of its own, `@main` calls one function in its place. In it the kernels' loops stand one
     after the other, what they hand to each other lies in local arrays, and entries are indices; two such loops, one
-    directly in the other, are one. Threads share it, which leaves them no memory to divide and nothing to wait for
-    inside. Left alone: loops whose arrays do not fit on a stack, that test conditions, or read what they write.
+    directly in the other, are one. Threads share it where that saves more than it costs: they divide no memory and
+    wait for nothing inside. Elsewhere the kernels' own loops stay shared. Left alone: loops whose arrays do not fit on
+    a stack, that test conditions, or read what they write.
     Functions that are no longer called are gone. The stack is that of the target.
     Keeps: all results.
     """
@@ -53,9 +55,8 @@ class OutlineLoops(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Outline what can be in the entry functions."""
         functions, target = KernelFunctions(op), target_of(op)
-        kind = LoopKind.SEQUENTIAL if target.threads == 1 else LoopKind.PARALLEL
         for entry in entries(op):
-            _Outliner(entry, functions, kernel_signatures(op), kind, target.machine.stack).run()
+            _Outliner(entry, functions, kernel_signatures(op), target).run()
 
 
 @dataclass
@@ -63,8 +64,7 @@ class _Outliner:
     entry: func.FuncOp
     functions: KernelFunctions
     signatures: Mapping[str, KernelSignature]
-    kind: LoopKind
-    stack: int
+    target: Target
 
     def run(self) -> None:
         """Replace the outermost loops that can be, and erase functions that nothing calls then."""
@@ -78,13 +78,14 @@ class _Outliner:
         loops = [loop]
         while (inner := _only_loop(loops[-1])) is not None and is_independent(inner, self.signatures):
             loops.append(inner)
-        building = LoopFunction(loops, self.functions.by_name, self.signatures, self._leader, self.kind)
+        building = LoopFunction(loops, self.functions.by_name, self.signatures, self._leader)
         try:
             function = building.build()
         except NotOutlined:
             return None
-        if stack_bytes(function) > self.stack:
+        if stack_bytes(function) > self.target.machine.stack:
             return None
+        share(building.loop, self.target)
         function.location = loop.location
         calls = [op for op in loop.walk() if isinstance(op, func.CallOp)]
         name = self.functions.add(function, loop_label(loop), calls, len(building.outputs), 0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import ClassVar
 
 from xdsl.dialects import arith, func, memref, scf
 from xdsl.dialects.builtin import IndexType
@@ -48,8 +47,6 @@ class RecurrenceFunction(LoopBody):
     `written` tells in which order the function takes what is written: what anything else uses, the `outputs`, and then
     buffers that it alone uses, be they states or what one kernel hands to another.
     """
-
-    keeps_parallel: ClassVar[bool] = True
 
     starts: Sequence[memref.CopyOp]
     written: dict[SSAValue, SSAValue] = field(init=False, default_factory=dict[SSAValue, SSAValue])
