@@ -36,6 +36,7 @@ LEVELS: dict[str, int] = {
     "ops": 6,
     "nn": 7,
     "common": 7,
+    "dataset": 7,
     "numpy": 7,
     "train": 8,
     "driver": 9,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msc.support.code_tables import capture
+from msc.support.code_tables import capture, training
 from msc.support.code_tables.entry import Code
 
 CODES: tuple[Code, ...] = (
@@ -128,4 +128,5 @@ CODES: tuple[Code, ...] = (
     ),
     Code("MSC0825", "no such activation", "An activation is a name such as 'relu', a Cell or a function of a tensor."),
     *capture.CODES,
+    *training.CODES,
 )

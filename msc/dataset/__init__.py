@@ -1,0 +1,54 @@
+"""Data sets: reading, transforming, batching and shuffling, as MindSpore's `dataset`."""
+
+# isort: off
+# fmt: off
+from importlib import import_module
+
+from msc.dataset import config
+from msc.dataset.base import Dataset
+from msc.dataset.batches import BatchInfo
+from msc.dataset.images import Cifar100Dataset, Cifar10Dataset, ImageFolderDataset, MnistDataset
+from msc.dataset.record_files import Schema, TFRecordDataset
+from msc.dataset.samplers import (
+    DistributedSampler, PKSampler, RandomSampler, Sampler, SequentialSampler, SubsetRandomSampler, SubsetSampler,
+    WeightedRandomSampler,
+)
+from msc.dataset.sources import GeneratorDataset, NumpySlicesDataset
+from msc.dataset.text_files import CSVDataset, Shuffle, TextFileDataset
+from msc.dataset.zipping import zip
+from msc.frontend.boundary import publish
+from msc.frontend.errors import missing_name
+
+__all__ = [
+    "BatchInfo",
+    "CSVDataset",
+    "Cifar10Dataset",
+    "Cifar100Dataset",
+    "Dataset",
+    "DistributedSampler",
+    "GeneratorDataset",
+    "ImageFolderDataset",
+    "MnistDataset",
+    "NumpySlicesDataset",
+    "PKSampler",
+    "RandomSampler",
+    "Sampler",
+    "Schema",
+    "SequentialSampler",
+    "Shuffle",
+    "SubsetRandomSampler",
+    "SubsetSampler",
+    "TFRecordDataset",
+    "TextFileDataset",
+    "WeightedRandomSampler",
+    "config",
+    "zip",
+]
+
+publish(globals(), [name for name in __all__ if name not in ("Shuffle", "config")], "dataset")
+
+
+def __getattr__(name: str) -> object:
+    if name in ("text", "transforms", "vision"):
+        return import_module(f"msc.dataset.{name}")
+    raise missing_name("msc.dataset", name, [*__all__, "text", "transforms", "vision"])

@@ -1,0 +1,290 @@
+"""`Dataset`: rows of named columns, and what makes other data sets of one.
+
+A data set is a tree of stages. A pass over it is asked of the root: `rows(run, start)` gives the rows of an epoch from
+a place on. All that is random about a pass follows from the run, so that a pass can begin anywhere.
+"""
+
+# Values of user programs are of any type.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from msc.dataset import config
+from msc.dataset.arguments import known, names, optional_count, refuse
+from msc.dataset.iterators import RowIterator, as_tensor
+from msc.dataset.runs import Run
+from msc.dataset.values import Array, Row
+from msc.frontend.boundary import publish_methods
+
+
+def _stages() -> Any:
+    return import_module("msc.dataset.stages")
+
+
+def _batches() -> Any:
+    return import_module("msc.dataset.batches")
+
+
+class Dataset:
+    """Rows of named columns. Subclasses say `columns`, `rows` and `size`."""
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        """Wrong arguments are told of in the words of the API."""
+        super().__init_subclass__(**keywords)
+        if cls.__module__.startswith("msc."):
+            publish_methods(cls, cls.__name__, without=("rows", "columns", "size"))
+
+    # What subclasses say.
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        raise NotImplementedError
+
+    def rows(self, run: Run, start: int = 0) -> Iterator[Row]:
+        """The rows of a pass, from number `start` on."""
+        raise NotImplementedError
+
+    def size(self) -> int:
+        """The number of rows of an epoch."""
+        return sum(1 for _ in self.rows(Run(config.seed_of_a_run())))
+
+    @property
+    def inputs(self) -> tuple[Dataset, ...]:
+        """The data sets that this one is made of."""
+        return ()
+
+    # Asking.
+
+    def get_dataset_size(self) -> int:
+        """The number of rows, or of batches, of an epoch. Where only reading tells, as after `filter`, it is read."""
+        return self.size()
+
+    def __len__(self) -> int:
+        return self.size()
+
+    def get_col_names(self) -> list[str]:
+        """The names of the columns."""
+        return list(self.columns)
+
+    def _first(self) -> Row:
+        first = next(self.rows(Run(config.seed_of_a_run())), None)
+        return tuple(np.zeros(0, np.float32) for _ in self.columns) if first is None else first
+
+    def output_shapes(self, estimate: bool = False) -> list[list[int]]:
+        """The shapes of the columns of the first row."""
+        del estimate
+        return [list(value.shape) for value in self._first()]
+
+    def output_types(self) -> list[np.dtype[Any]]:
+        """The NumPy types of the columns of the first row."""
+        return [value.dtype for value in self._first()]
+
+    def get_batch_size(self) -> int:
+        """The number of rows of a batch: 1 without `batch`."""
+        return self.inputs[0].get_batch_size() if self.inputs else 1
+
+    def get_repeat_count(self) -> int:
+        """How often `repeat` repeats: 1 without it."""
+        return self.inputs[0].get_repeat_count() if self.inputs else 1
+
+    def num_classes(self) -> int | None:
+        """The number of classes; None where the data do not say."""
+        return self.inputs[0].num_classes() if self.inputs else None
+
+    def get_class_indexing(self) -> dict[str, int]:
+        """The number of each class by its name, for data sets in folders."""
+        return self.inputs[0].get_class_indexing() if self.inputs else {}
+
+    # Reading.
+
+    def create_dict_iterator(
+        self, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False
+    ) -> RowIterator[dict[str, Any]]:
+        """Rows as dictionaries of tensors, or of arrays with `output_numpy`. Each `for` over it is an epoch."""
+        del do_copy
+        columns, make = self.columns, _identity if output_numpy else as_tensor
+        return RowIterator(
+            self, _epochs(num_epochs), lambda row: {n: make(v) for n, v in zip(columns, row, strict=True)}
+        )
+
+    def create_tuple_iterator(
+        self,
+        columns: Sequence[str] | str | None = None,
+        num_epochs: int = -1,
+        output_numpy: bool = False,
+        do_copy: bool = False,
+    ) -> RowIterator[list[Any]]:
+        """Rows as lists of tensors, or of arrays with `output_numpy`; of some columns in an order, if that is said."""
+        del do_copy
+        own = self.columns
+        places = range(len(own)) if columns is None else known("columns", names("columns", columns), own)
+        make = _identity if output_numpy else as_tensor
+        return RowIterator(self, _epochs(num_epochs), lambda row: [make(row[k]) for k in places])
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        return iter(self.create_tuple_iterator(num_epochs=1))
+
+    def set_dynamic_columns(self, columns: object = None) -> None:
+        """For programs that call this: shapes are those that come."""
+
+    def reset(self) -> None:
+        """For programs that call this: each iterator begins anew."""
+
+    close_pool = reset
+
+    # Making others.
+
+    def map(
+        self,
+        operations: Any,
+        input_columns: Any = None,
+        output_columns: Any = None,
+        num_parallel_workers: int | None = None,
+        python_multiprocessing: bool = False,
+        cache: object = None,
+        callbacks: object = None,
+        max_rowsize: object = None,
+        offload: object = None,
+        column_order: Any = None,
+    ) -> Dataset:
+        """Apply one function, or several in turn, to columns of each row.
+
+        Without `input_columns` the first columns are given. If there are as many results as inputs they take the places
+        of those; otherwise `output_columns` names them, and they come first. Rows keep their order for any number of
+        `num_parallel_workers`, which are threads.
+        """
+        del python_multiprocessing, cache, callbacks, max_rowsize, offload
+        made = _stages().Map(self, operations, input_columns, output_columns, num_parallel_workers)
+        return made if column_order is None else made.project(column_order)
+
+    def filter(
+        self, predicate: Callable[..., Any], input_columns: Any = None, num_parallel_workers: int | None = None
+    ) -> Dataset:
+        """The rows of which a function of columns, all of them by default, is true."""
+        del num_parallel_workers
+        return _stages().Filter(self, predicate, input_columns)
+
+    def batch(
+        self,
+        batch_size: int | Callable[..., int],
+        drop_remainder: bool = False,
+        num_parallel_workers: int | None = None,
+        per_batch_map: Callable[..., Any] | None = None,
+        input_columns: Any = None,
+        output_columns: Any = None,
+        column_order: Any = None,
+        pad_info: Any = None,
+        python_multiprocessing: bool = False,
+        max_rowsize: object = None,
+    ) -> Dataset:
+        """Rows in batches: one axis more. `batch_size` may be a function of a BatchInfo.
+
+        `per_batch_map(*columns, info)` gets lists of arrays before they are stacked, and gives lists. The last batch
+        may be smaller, unless `drop_remainder`.
+        """
+        del num_parallel_workers, python_multiprocessing, max_rowsize
+        if pad_info is not None:
+            return self.padded_batch(batch_size, drop_remainder, pad_info=pad_info)
+        made = _batches().Batch(self, batch_size, drop_remainder, per_batch_map, input_columns, output_columns)
+        return made if column_order is None else made.project(column_order)
+
+    def padded_batch(
+        self,
+        batch_size: int | Callable[..., int],
+        drop_remainder: bool = False,
+        num_parallel_workers: int | None = None,
+        pad_info: Any = None,
+    ) -> Dataset:
+        """Batches of rows that are padded to one shape.
+
+        `pad_info` says for columns to which shape, and with what: `{"x": ([None, 8], 0.5)}`; a None is the
+        largest size of the batch. Without `pad_info` all columns are padded with zeros.
+        """
+        del num_parallel_workers
+        return _batches().PaddedBatch(self, batch_size, drop_remainder, pad_info)
+
+    def shuffle(self, buffer_size: int) -> Dataset:
+        """Rows in a random order, another one each epoch: each is drawn from the next `buffer_size` ones."""
+        return _stages().Shuffle(self, buffer_size)
+
+    def repeat(self, count: int | None = None) -> Dataset:
+        """The rows several times in one epoch, shuffled anew each time; without end for None and -1."""
+        return _stages().Repeat(self, count)
+
+    def skip(self, count: int) -> Dataset:
+        """The rows after the first ones."""
+        return _stages().Slice(self, optional_count("count", count, 0), None)
+
+    def take(self, count: int = -1) -> Dataset:
+        """The first rows; all for -1."""
+        number = optional_count("count", count, -1)
+        if number == 0:
+            refuse("count", 0, "an integer of 1 or more, or -1")
+        return _stages().Slice(self, 0, None if number == -1 else number)
+
+    def zip(self, datasets: Any) -> Dataset:
+        """Rows with the columns of this and of other data sets, as many as the shortest has."""
+        others = datasets if isinstance(datasets, tuple | list) else (datasets,)
+        return _stages().Zip((self, *others))
+
+    def concat(self, datasets: Any) -> Dataset:
+        """The rows of this data set, then those of others with the same columns."""
+        others = datasets if isinstance(datasets, tuple | list) else (datasets,)
+        return _stages().Concat((self, *others))
+
+    def __add__(self, datasets: Any) -> Dataset:
+        return self.concat(datasets)
+
+    def rename(self, input_columns: Any, output_columns: Any) -> Dataset:
+        """Other names for columns."""
+        return _stages().Rename(self, input_columns, output_columns)
+
+    def project(self, columns: Any) -> Dataset:
+        """Some columns, in an order."""
+        return _stages().Project(self, columns)
+
+    def flat_map(self, func: Callable[..., Dataset]) -> Dataset:
+        """The rows of the data sets that a function makes of each row."""
+        return _stages().FlatMap(self, func)
+
+    def apply(self, apply_func: Callable[[Dataset], Dataset]) -> Dataset:
+        """What a function makes of this data set."""
+        made: Any = apply_func(self)
+        if not isinstance(made, Dataset):
+            refuse("what apply_func gives", made, "a data set", is_type=True)
+        return made
+
+    def split(self, sizes: Sequence[int] | Sequence[float], randomize: bool = True) -> tuple[Dataset, ...]:
+        """Parts that have no row in common: numbers of rows, or shares of 1. With `randomize` rows are drawn at random,
+        the same ones in each epoch.
+        """
+        return _stages().split(self, sizes, randomize)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(columns={list(self.columns)})"
+
+
+def _identity(array: Array) -> Any:
+    return array
+
+
+def _epochs(number: object) -> int:
+    if isinstance(number, bool) or not isinstance(number, int) or number < -1 or number == 0:
+        refuse("num_epochs", number, "an integer of 1 or more, or -1 for no limit")
+    return number
+
+
+def skipping(rows: Iterator[Row], start: int) -> Iterator[Row]:
+    """Rows without the first `start` ones, for stages that must make them to know what follows."""
+    return rows if start == 0 else islice(rows, start, None)
+
+
+publish_methods(Dataset, "Dataset", without=("rows", "columns", "size"))

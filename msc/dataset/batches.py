@@ -1,0 +1,183 @@
+"""Rows in batches."""
+
+# Values of user programs are of any type.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, cast
+
+import numpy as np
+
+from msc.dataset import arguments
+from msc.dataset.arguments import known, names, refuse
+from msc.dataset.base import Dataset, skipping
+from msc.dataset.runs import Run, at_row, drawing
+from msc.dataset.stages import Stage
+from msc.dataset.values import Array, Row, as_array, stacked
+from msc.frontend.errors import ApiTypeError, ApiValueError
+
+
+@dataclass(frozen=True)
+class BatchInfo:
+    """Which batch is made: its number in the epoch, and that of the epoch, both from 0 on."""
+
+    batch: int
+    epoch: int
+
+    def get_batch_num(self) -> int:
+        """The number of the batch in its epoch."""
+        return self.batch
+
+    def get_epoch_num(self) -> int:
+        """The number of the epoch."""
+        return self.epoch
+
+
+class Batch(Stage):
+    """See `Dataset.batch`."""
+
+    def __init__(
+        self,
+        source: Dataset,
+        batch_size: Any,
+        drop_remainder: Any,
+        per_batch_map: Any = None,
+        inputs: Any = None,
+        outputs: Any = None,
+    ) -> None:
+        super().__init__(source)
+        self._batch_size: int | Callable[[BatchInfo], Any] = (
+            batch_size if callable(batch_size) else arguments.count("batch_size", batch_size)
+        )
+        if not isinstance(drop_remainder, bool):
+            refuse("drop_remainder", drop_remainder, "True or False", is_type=True)
+        if per_batch_map is not None and not callable(per_batch_map):
+            refuse("per_batch_map", per_batch_map, "a function", is_type=True)
+        self._drops, self._map = drop_remainder, per_batch_map
+        own = source.columns
+        given = own if inputs is None else names("input_columns", inputs)
+        self._places = known("input_columns", given, own)
+        self._outputs = given if outputs is None else names("output_columns", outputs)
+        self._kept = tuple(k for k in range(len(own)) if k not in self._places)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        own = list(self.source.columns)
+        if self._map is None:
+            return tuple(own)
+        if len(self._outputs) != len(self._places):
+            return (*self._outputs, *(own[k] for k in self._kept))
+        for place, name in zip(self._places, self._outputs, strict=True):
+            own[place] = name
+        return tuple(own)
+
+    def rows(self, run: Run, start: int = 0) -> Iterator[Row]:
+        if callable(self._batch_size):
+            return skipping(self._batches(run, 0), start)
+        return self._batches(run, start)
+
+    def _batches(self, run: Run, first: int) -> Iterator[Row]:
+        size = self._batch_size
+        rows = self.source.rows(run.inside(0), 0 if callable(size) else first * size)
+        number = first
+        while True:
+            info = BatchInfo(number, run.epoch)
+            wanted = self._size(size, info)
+            group = list(islice(rows, wanted))
+            if not group or (self._drops and len(group) < wanted):
+                return
+            with drawing(run):
+                at_row(number)
+                batch = self._joined(group, info)
+            yield batch
+            number += 1
+
+    def _size(self, size: int | Callable[[BatchInfo], Any], info: BatchInfo) -> int:
+        return arguments.count("what batch_size gives", size(info)) if callable(size) else size
+
+    def _joined(self, group: Sequence[Row], info: BatchInfo) -> Row:
+        columns: list[list[Array]] = [list(values) for values in zip(*group, strict=True)]
+        if self._map is None:
+            return tuple(self.joined(values, name) for values, name in zip(columns, self.columns, strict=True))
+        found = self._map(*(columns[k] for k in self._places), info)
+        parts: tuple[Any, ...] = cast("tuple[Any, ...]", found) if isinstance(found, tuple) else (found,)
+        if len(parts) != len(self._outputs):
+            raise ApiValueError(
+                "MSC0872",
+                f"per_batch_map gives {len(parts)} columns for {arguments.listed(self._outputs)}",
+                help="output_columns names the columns that it gives",
+            )
+        made = [_column(part, name) for part, name in zip(parts, self._outputs, strict=True)]
+        if len(made) != len(self._places):
+            own = self.source.columns
+            return (*made, *(self.joined(columns[k], own[k]) for k in self._kept))
+        placed = dict(zip(self._places, made, strict=True))
+        return tuple(
+            placed[k] if k in placed else self.joined(values, name)
+            for k, (values, name) in enumerate(zip(columns, self.columns, strict=True))
+        )
+
+    def joined(self, values: list[Array], column: str) -> Array:
+        """The values of a column in one array."""
+        return stacked(values, column)
+
+    def size(self) -> int:
+        if callable(self._batch_size):
+            return Dataset.size(self)
+        rows = self.source.size()
+        return rows // self._batch_size if self._drops else -(-rows // self._batch_size)
+
+    def get_batch_size(self) -> int:
+        return -1 if callable(self._batch_size) else self._batch_size
+
+
+def _column(part: Any, name: str) -> Array:
+    """What per_batch_map gives for a column: a list of values, or the whole array."""
+    what = f"what per_batch_map gives for column '{name}'"
+    if isinstance(part, list):
+        return stacked([as_array(value, what) for value in cast("list[Any]", part)], name)
+    return as_array(part, what)
+
+
+class PaddedBatch(Batch):
+    """See `Dataset.padded_batch`."""
+
+    def __init__(self, source: Dataset, batch_size: Any, drop_remainder: Any, pad_info: Any) -> None:
+        super().__init__(source, batch_size, drop_remainder)
+        self._pads: dict[str, tuple[Any, Any]] | None = None
+        if pad_info is None:
+            return
+        if not isinstance(pad_info, Mapping):
+            refuse("pad_info", pad_info, 'a dictionary, as {"x": ([None, 8], 0)}', is_type=True)
+        given = cast("Mapping[str, Any]", pad_info)
+        known("pad_info", tuple(given), source.columns)
+        self._pads = {}
+        for name, entry in given.items():
+            if not isinstance(entry, tuple) or len(cast("tuple[Any, ...]", entry)) != 2:
+                refuse(f"pad_info of '{name}'", entry, "a pair: a shape or None, and what to pad with")
+            self._pads[name] = cast("tuple[Any, Any]", entry)
+
+    def joined(self, values: list[Array], column: str) -> Array:
+        if self._pads is not None and column not in self._pads:
+            return stacked(values, column)
+        shape, fill = (None, 0) if self._pads is None else self._pads[column]
+        if len({value.ndim for value in values}) != 1:
+            raise ApiTypeError("MSC0872", f"column '{column}' has values of different ranks in one batch")
+        largest = np.max([value.shape for value in values], axis=0) if values[0].ndim else ()
+        wanted = list(largest) if shape is None else list(shape)
+        if len(wanted) != values[0].ndim:
+            refuse(f"pad_info of '{column}'", str(wanted), f"a shape of rank {values[0].ndim}")
+        sizes = [int(own) if n in (None, -1) else int(n) for n, own in zip(wanted, largest, strict=True)]
+        return np.stack([_padded(value, sizes, fill) for value in values])
+
+
+def _padded(value: Array, sizes: list[int], fill: Any) -> Array:
+    """A value in a larger array; what is longer is cut, as MindSpore does."""
+    made = np.full(sizes, "" if value.dtype.kind == "U" else (fill or 0), value.dtype)
+    inside = tuple(slice(min(n, m)) for n, m in zip(value.shape, sizes, strict=True))
+    made[inside] = value[inside]
+    return made

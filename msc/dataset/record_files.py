@@ -1,0 +1,198 @@
+"""TFRecord files: records of `tf.train.Example`, read by number.
+
+    Example { Features features = 1; }          Features { map<string, Feature> feature = 1; }
+    Feature { BytesList bytes_list = 1; FloatList float_list = 2; Int64List int64_list = 3; }
+
+Source: tensorflow/core/example/example.proto and feature.proto.
+"""
+
+# Values of user programs are of any type.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from msc.dataset import arguments
+from msc.dataset.arguments import names, refuse
+from msc.dataset.images import corrupt
+from msc.dataset.sources import IndexedDataset
+from msc.dataset.text_files import Shuffle, shuffles
+from msc.dataset.values import Array, Row
+from msc.frontend.dtypes import as_dtype
+from msc.frontend.errors import ApiValueError
+from msc.support.wire_format import MalformedError, fields, read_record, read_varint, record_places, submessage
+
+_BYTES, _FLOATS, _INTEGERS = 1, 2, 3
+
+
+class Schema:
+    """The columns of a TFRecord file, with element types and shapes: from `add_column`, or a file of JSON."""
+
+    def __init__(self, schema_file: str | Path | None = None) -> None:
+        self.columns: dict[str, tuple[np.dtype[Any], list[int] | None]] = {}
+        if schema_file is not None:
+            path = arguments.files("schema_file", schema_file)[0]
+            try:
+                self.parse_columns(json.loads(path.read_text("utf-8"))["columns"])
+            except (ValueError, KeyError, TypeError) as error:
+                raise corrupt(path, f"it is not a schema in JSON ({error})") from None
+
+    def add_column(self, name: str, de_type: Any, shape: list[int] | None = None) -> None:
+        """A column by name, with its element type and, if it is not of rank 1, its shape (-1: from the data)."""
+        kind = np.dtype(np.str_) if de_type in ("string", str) else as_dtype(de_type).numpy
+        self.columns[names("name", name)[0]] = (kind, None if shape is None else list(shape))
+
+    def parse_columns(self, columns: Any) -> None:
+        """Columns from what JSON holds: a dictionary by name, or a list of dictionaries with `name`."""
+        entries: Any = (
+            [{"name": n, **e} for n, e in cast("Mapping[str, Any]", columns).items()]
+            if isinstance(columns, Mapping)
+            else columns
+        )
+        for entry in entries:
+            self.add_column(entry["name"], entry["type"], entry.get("shape"))
+
+
+class TFRecordDataset(IndexedDataset):
+    """The features of `tf.train.Example`s in record files; each is a column of rank 1.
+
+    `schema` (a Schema or its file) gives columns their types and shapes; without it they are those of the first record,
+    Int64, Float32, and bytes as strings or, where they are no text, UInt8. `columns_list` takes some columns. Checksums
+    are checked. Raises MSC0870.
+    """
+
+    def __init__(
+        self,
+        dataset_files: Any,
+        schema: Any = None,
+        columns_list: Any = None,
+        num_samples: int | None = None,
+        num_parallel_workers: int | None = None,
+        shuffle: bool | Shuffle = Shuffle.GLOBAL,
+        num_shards: int | None = None,
+        shard_id: int | None = None,
+        shard_equal_rows: bool = False,
+        cache: object = None,
+        compression_type: str | None = None,
+    ) -> None:
+        del cache, shard_equal_rows
+        if compression_type:
+            refuse("compression_type", compression_type, "None: unpack the files first")
+        self._files = arguments.files("dataset_files", dataset_files)
+        self._schema = (
+            schema.columns if isinstance(schema, Schema) else None if schema is None else Schema(schema).columns
+        )
+        known = tuple(self._schema) if self._schema is not None else tuple(sorted(self._example_features()))
+        columns = known if columns_list is None else names("columns_list", columns_list)
+        arguments.known("columns_list", columns, known)
+        super().__init__(columns, None, shuffles(shuffle), num_samples, num_shards, shard_id, num_parallel_workers)
+
+    @cached_property
+    def _places(self) -> list[tuple[Path, int, int]]:
+        found: list[tuple[Path, int, int]] = []
+        for path in self._files:
+            try:
+                with path.open("rb") as file:
+                    found += [(path, *place) for place in record_places(file, path.stat().st_size)]
+            except OSError as error:
+                raise corrupt(path, error.strerror or str(error)) from None
+            except MalformedError as error:
+                raise corrupt(path, f"it is not a file of records ({error})") from None
+        return found
+
+    def _example_features(self) -> dict[str, Any]:
+        if not self._places:
+            raise ApiValueError("MSC0870", f"'{self._files[0]}' has no records that say what columns there are")
+        return self._features(0)
+
+    def _features(self, index: int) -> dict[str, Any]:
+        path, place, length = self._places[index]
+        try:
+            with path.open("rb") as file:
+                return _example(memoryview(read_record(file, place, length)))
+        except OSError as error:
+            raise corrupt(path, error.strerror or str(error)) from None
+        except (MalformedError, UnicodeDecodeError) as error:
+            raise corrupt(path, f"record {index} is no tf.train.Example ({error})") from None
+
+    def total(self) -> int:
+        return len(self._places)
+
+    def row(self, index: int) -> Row:
+        features = self._features(index)
+        return tuple(self._column(name, features, index) for name in self.columns)
+
+    def _column(self, name: str, features: Mapping[str, Any], index: int) -> Array:
+        path = self._places[index][0]
+        if name not in features:
+            raise corrupt(path, f"record {index} has no feature '{name}'")
+        value = _array(features[name])
+        if self._schema is None:
+            return value
+        kind, shape = self._schema[name]
+        if kind.kind != "U" and value.dtype.kind == "U":
+            value = _bytes(features[name])
+        value = value if kind.kind == "U" else value.astype(kind)
+        if shape is None:
+            return value
+        fixed = math.prod(n for n in shape if n != -1)
+        if shape.count(-1) > 1 or (value.size % fixed if -1 in shape else value.size != fixed):
+            raise corrupt(path, f"record {index}: feature '{name}' has {value.size} values, not shape {shape}")
+        return value.reshape(shape)
+
+
+def _example(message: memoryview) -> dict[str, Any]:
+    """The features of an Example by name: lists of bytes, of floats or of integers."""
+    found: dict[str, Any] = {}
+    for number, features in fields(message):
+        if number != 1:
+            continue
+        for _, entry in fields(submessage(features)):
+            parts = dict(fields(submessage(entry)))
+            name = str(submessage(parts.get(1, memoryview(b""))), "utf-8")
+            found[name] = _feature(submessage(parts.get(2, memoryview(b""))))
+    return found
+
+
+def _feature(message: memoryview) -> Any:
+    for kind, content in fields(message):
+        values = [value for number, value in fields(submessage(content)) if number == 1]
+        if kind == _BYTES:
+            return [bytes(submessage(value)) for value in values]
+        if kind == _FLOATS:
+            return np.frombuffer(b"".join(submessage(value) for value in values), "<f4")
+        if kind == _INTEGERS:
+            return np.asarray([n for value in values for n in _integers(value)], np.uint64).astype(np.int64)
+    return np.zeros(0, np.float32)
+
+
+def _integers(value: int | memoryview) -> list[int]:
+    if isinstance(value, int):
+        return [value & 0xFFFFFFFFFFFFFFFF]
+    found: list[int] = []
+    place = 0
+    while place < len(value):
+        number, place = read_varint(value, place)
+        found.append(number & 0xFFFFFFFFFFFFFFFF)
+    return found
+
+
+def _array(feature: Any) -> Array:
+    if not isinstance(feature, list):
+        return feature
+    try:
+        return np.asarray([item.decode() for item in cast("list[bytes]", feature)])
+    except UnicodeDecodeError:
+        return _bytes(cast("list[bytes]", feature))
+
+
+def _bytes(feature: list[bytes]) -> Array:
+    return np.frombuffer(b"".join(feature), np.uint8)

@@ -1,0 +1,246 @@
+"""Data sets of what is in memory: arrays, and what users' objects give."""
+
+# Values of user programs are of any type.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import islice
+from typing import Any, cast
+
+import numpy as np
+
+from msc.dataset import arguments
+from msc.dataset.arguments import names, optional_count, refuse
+from msc.dataset.base import Dataset, skipping
+from msc.dataset.runs import Run
+from msc.dataset.samplers import Sampler, sampler_of
+from msc.dataset.values import Array, Row, as_array
+from msc.frontend.errors import ApiIndexError, ApiTypeError, ApiValueError
+
+
+class IndexedDataset(Dataset):
+    """Base of data sets whose rows are read by number, in the order of a sampler."""
+
+    def __init__(
+        self,
+        columns: tuple[str, ...],
+        sampler: Any = None,
+        shuffle: Any = None,
+        num_samples: int | None = None,
+        num_shards: int | None = None,
+        shard_id: int | None = None,
+        num_parallel_workers: int | None = None,
+        *,
+        shuffled: bool = True,
+    ) -> None:
+        arguments.workers(num_parallel_workers)
+        if shuffle is not None and not isinstance(shuffle, bool):
+            refuse("shuffle", shuffle, "True or False", is_type=True)
+        limit = optional_count("num_samples", num_samples)
+        self._columns = columns
+        self._shuffle = shuffled if shuffle is None else shuffle
+        self._sampler = sampler_of(sampler, shuffle, limit, arguments.shards(num_shards, shard_id), shuffled)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self._columns
+
+    def total(self) -> int:
+        """How many rows there are, whatever the sampler takes."""
+        raise NotImplementedError
+
+    def row(self, index: int) -> Row:
+        """A row by its number."""
+        raise NotImplementedError
+
+    def labels(self, column: str | None) -> Array:
+        """The values of a column of all rows, for samplers of classes."""
+        place = arguments.known("class_column", (column or self.columns[-1],), self.columns)[0]
+        return np.asarray([self.row(k)[place] for k in range(self.total())])
+
+    def rows(self, run: Run, start: int = 0) -> Iterator[Row]:
+        order = self._order(run)
+        return (self.row(int(k)) for k in order[start:])
+
+    def _order(self, run: Run) -> Any:
+        total = self.total()
+        order = self._sampler.chosen(total, run.generator(), self.labels)
+        if order.size and not (order.min() >= 0 and order.max() < total):
+            raise ApiIndexError(
+                "MSC0871", f"a sampler asks for row {order.max()}, and there are {total}: 0 to {total - 1}"
+            )
+        return order
+
+    def size(self) -> int:
+        return len(self._order(Run(0)))
+
+    def add_sampler(self, new_sampler: Any) -> None:
+        """Sample what the present sampler gives."""
+        if not isinstance(new_sampler, Sampler):
+            refuse("new_sampler", new_sampler, "a sampler", is_type=True)
+        new_sampler.add_child(self._sampler)
+        self._sampler = new_sampler
+
+    def use_sampler(self, new_sampler: Any) -> None:
+        """Take another sampler in place of the present one."""
+        self._sampler = sampler_of(new_sampler, None, None, None, self._shuffle)
+
+
+class NumpySlicesDataset(IndexedDataset):
+    """The rows of arrays: a dictionary or a tuple gives several columns, a list or an array one."""
+
+    def __init__(
+        self,
+        data: Any,
+        column_names: Any = None,
+        num_samples: int | None = None,
+        num_parallel_workers: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Any = None,
+        num_shards: int | None = None,
+        shard_id: int | None = None,
+    ) -> None:
+        columns, arrays = _arrays(data, column_names)
+        super().__init__(columns, sampler, shuffle, num_samples, num_shards, shard_id, num_parallel_workers)
+        self._arrays = arrays
+
+    def total(self) -> int:
+        return len(self._arrays[0])
+
+    def row(self, index: int) -> Row:
+        return tuple(np.asarray(array[index]) for array in self._arrays)
+
+    def labels(self, column: str | None) -> Array:
+        return self._arrays[arguments.known("class_column", (column or self.columns[-1],), self.columns)[0]]
+
+
+def _arrays(data: Any, column_names: Any) -> tuple[tuple[str, ...], list[Array]]:
+    if isinstance(data, Mapping):
+        given = cast("Mapping[str, Any]", data)
+        values, found = list(given.values()), tuple(given)
+    else:
+        values = list(cast("tuple[Any, ...]", data)) if isinstance(data, tuple) else [data]
+        found = tuple(f"column_{k}" for k in range(len(values)))
+    columns = found if column_names is None else names("column_names", column_names)
+    if len(columns) != len(values) or not values:
+        refuse("column_names", f"{len(columns)} names", f"as many as data has columns, {len(values)}")
+    arrays = [as_array(value, f"column '{name}' of data") for name, value in zip(columns, values, strict=True)]
+    for name, array in zip(columns, arrays, strict=True):
+        if array.ndim == 0:
+            refuse(f"column '{name}' of data", "one value", "an array or a list with a value for each row")
+        if len(array) != len(arrays[0]):
+            raise ApiValueError(
+                "MSC0872", f"column '{columns[0]}' has {len(arrays[0])} rows, column '{name}' {len(array)}"
+            )
+    return columns, arrays
+
+
+def _row_of(value: Any, columns: tuple[str, ...]) -> Row:
+    """What a user's object gives for a row: a tuple with a value for each column, or the value of the only one."""
+    parts: tuple[Any, ...] = cast("tuple[Any, ...]", value) if isinstance(value, tuple) else (value,)
+    if len(parts) != len(columns):
+        raise ApiTypeError(
+            "MSC0872",
+            f"the source of a GeneratorDataset gives {len(parts)} values for the columns {arguments.listed(columns)}",
+            help="give a tuple with one value for each column",
+        )
+    return tuple(
+        as_array(part, f"what the source gives for column '{name}'") for part, name in zip(parts, columns, strict=True)
+    )
+
+
+class GeneratorDataset(IndexedDataset):
+    """Rows that a Python object gives: one with `__getitem__` and `__len__`, an iterable, or a generator function.
+
+    Of the first kind rows are read by number, in a random order unless `shuffle=False`. Those of the others come in
+    their own order, and are asked for anew in each epoch. `column_types` converts, and checks the number of values.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        column_names: Any = None,
+        column_types: Sequence[Any] | None = None,
+        schema: object = None,
+        num_samples: int | None = None,
+        num_parallel_workers: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Any = None,
+        num_shards: int | None = None,
+        shard_id: int | None = None,
+        python_multiprocessing: bool = True,
+        max_rowsize: object = None,
+        batch_sampler: object = None,
+        collate_fn: object = None,
+    ) -> None:
+        del schema, python_multiprocessing, max_rowsize
+        if batch_sampler is not None or collate_fn is not None:
+            refuse("batch_sampler", "given", "None: write .batch(..., per_batch_map=...)")
+        columns = names("column_names", column_names)
+        self._source = source
+        self._indexed = hasattr(source, "__getitem__") and hasattr(source, "__len__")
+        if not self._indexed and not callable(source) and not isinstance(source, Iterable):
+            refuse("source", source, "an object with __getitem__ and __len__, an iterable, or a function", is_type=True)
+        if not self._indexed and (sampler is not None or shuffle):
+            refuse(
+                "shuffle" if shuffle else "sampler",
+                True if shuffle else sampler,
+                "None for a source that is read in order",
+                advice="give the source __getitem__ and __len__, or write .shuffle(buffer_size)",
+            )
+        super().__init__(
+            columns,
+            sampler,
+            shuffle,
+            num_samples,
+            num_shards,
+            shard_id,
+            num_parallel_workers,
+            shuffled=self._indexed,
+        )
+        self._types = None if column_types is None else [_numpy_type(kind) for kind in column_types]
+        if self._types is not None and len(self._types) != len(columns):
+            refuse("column_types", f"{len(self._types)} types", f"as many as there are columns, {len(columns)}")
+        self._limit, self._shards = num_samples, arguments.shards(num_shards, shard_id)
+
+    def total(self) -> int:
+        return len(self._source)
+
+    def row(self, index: int) -> Row:
+        return self._typed(self._source[index])
+
+    def _typed(self, value: Any) -> Row:
+        row = _row_of(value, self._columns)
+        if self._types is None:
+            return row
+        return tuple(part.astype(kind, copy=False) for part, kind in zip(row, self._types, strict=True))
+
+    def rows(self, run: Run, start: int = 0) -> Iterator[Row]:
+        if self._indexed:
+            return super().rows(run, start)
+        return skipping((self._typed(value) for value in self._read()), start)
+
+    def _read(self) -> Iterator[Any]:
+        made: Any = self._source if isinstance(self._source, Iterable) else cast("Callable[[], Any]", self._source)()
+        if not isinstance(made, Iterable):
+            refuse("what the source gives", made, "an iterator", is_type=True)
+        items = iter(cast("Iterable[Any]", made))
+        if self._shards is not None:
+            items = islice(items, self._shards[1], None, self._shards[0])
+        return items if self._limit is None else islice(items, self._limit)
+
+    def size(self) -> int:
+        return super().size() if self._indexed else self._counted
+
+    @cached_property
+    def _counted(self) -> int:
+        return sum(1 for _ in self._read())
+
+
+def _numpy_type(kind: Any) -> np.dtype[Any]:
+    from msc.frontend.dtypes import DType
+
+    return kind.numpy if isinstance(kind, DType) else np.dtype(kind)

@@ -1,0 +1,372 @@
+"""Stages that make a data set of others: map, filter, shuffle, repeat, parts, columns."""
+
+# Values of user programs are of any type.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count as numbers
+from itertools import islice
+from typing import Any, cast
+
+import numpy as np
+
+from msc.dataset import arguments, config
+from msc.dataset.arguments import known, names, refuse
+from msc.dataset.base import Dataset, skipping
+from msc.dataset.mapping import mapped
+from msc.dataset.runs import Run
+from msc.dataset.values import Array, Row, as_array
+from msc.frontend.errors import ApiTypeError, ApiValueError
+
+
+class Stage(Dataset):
+    """A data set that is made of another one, whose columns and number of rows it keeps."""
+
+    def __init__(self, source: Dataset) -> None:
+        self.source = source
+
+    @property
+    def inputs(self) -> tuple[Dataset, ...]:
+        return (self.source,)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.source.columns
+
+    def size(self) -> int:
+        return self.source.size()
+
+
+def functions(operations: Any) -> tuple[Callable[..., Any], ...]:
+    """One function or several. Raises MSC0871."""
+    found = tuple(cast("Sequence[Any]", operations)) if isinstance(operations, list | tuple) else (operations,)
+    if not found or not all(callable(function) for function in found):
+        wrong = next((function for function in found if not callable(function)), operations)
+        refuse("operations", wrong, "a function or a transform, or a list of them", is_type=True)
+    for function in found:
+        if isinstance(function, type):
+            refuse(
+                "operations", function, "an object", is_type=True, advice=f"write {cast(Any, function).__name__}(...)"
+            )
+    return found
+
+
+def _taken(function: Callable[..., Any], columns: int) -> int:
+    """How many of the first columns a function takes, which no argument says."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return 1
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return 1
+    needed = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty for p in parameters)
+    return min(max(needed, 1), columns)
+
+
+class Map(Stage):
+    """Functions of columns; see `Dataset.map`."""
+
+    def __init__(self, source: Dataset, operations: Any, inputs: Any, outputs: Any, workers: Any) -> None:
+        super().__init__(source)
+        self.functions = functions(operations)
+        own = source.columns
+        given = own[: _taken(self.functions[0], len(own))] if inputs is None else names("input_columns", inputs)
+        self._places = known("input_columns", given, own)
+        self._outputs = given if outputs is None else names("output_columns", outputs)
+        self._workers = config.get_num_parallel_workers() if workers is None else arguments.workers(workers)
+        kept = [name for k, name in enumerate(own) if k not in self._places]
+        for name in self._outputs:
+            if name in kept:
+                raise ApiValueError("MSC0873", f"map: output_columns has '{name}', which is another column already")
+        self._in_place = len(self._outputs) == len(self._places)
+        self._kept = tuple(k for k in range(len(own)) if k not in self._places)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        own = list(self.source.columns)
+        if not self._in_place:
+            return (*self._outputs, *(own[k] for k in self._kept))
+        for place, name in zip(self._places, self._outputs, strict=True):
+            own[place] = name
+        return tuple(own)
+
+    def rows(self, run: Run, start: int = 0) -> Iterator[Row]:
+        return mapped(self.source.rows(run.inside(0), start), self._applied, self._workers, run, start)
+
+    def _applied(self, row: Row) -> Row:
+        values: tuple[Any, ...] = tuple(row[k] for k in self._places)
+        for function in self.functions:
+            found = function(*values)
+            values = cast("tuple[Any, ...]", found) if isinstance(found, tuple) else (found,)
+        if len(values) != len(self._outputs):
+            raise ApiValueError(
+                "MSC0872",
+                f"map: the functions give {len(values)} values for the columns {arguments.listed(self._outputs)}",
+                help="output_columns names the columns of what they give",
+            )
+        made = [as_array(v, f"what map gives for column '{n}'") for v, n in zip(values, self._outputs, strict=True)]
+        if not self._in_place:
+            return (*made, *(row[k] for k in self._kept))
+        result = list(row)
+        for place, value in zip(self._places, made, strict=True):
+            result[place] = value
+        return tuple(result)
+
+
+class Filter(Stage):
+    """The rows of which a function is true."""
+
+    def __init__(self, source: Dataset, predicate: Any, inputs: Any) -> None:
+        super().__init__(source)
+        if not callable(predicate):
+            refuse("predicate", predicate, "a function", is_type=True)
+        self._predicate = predicate
+        given = source.columns if inputs is None else names("input_columns", inputs)
+        self._places = known("input_columns", given, source.columns)
+
+    def rows(self, run: Run, start: int = 0) -> Iterator[Row]:
+        return skipping((row for row in self.source.rows(run.inside(0)) if self._holds(row)), start)
+
+    def _holds(self, row: Row) -> bool:
+        found = np.asarray(self._predicate(*(row[k] for k in self._places)))
+        if found.size != 1:
+            raise ApiTypeError("MSC0872", f"filter: the function gives an array of shape {found.shape}, not one truth")
+        return bool(found.reshape(())[()])
+
+    def size(self) -> int:
+        return Dataset.size(self)
+
+
+class Shuffle(Stage):
+    """Each row is drawn from a buffer of the next ones; see `Dataset.shuffle`."""
+
+    def __init__(self, source: Dataset, buffer_size: Any, *, anew: bool = True) -> None:
+        super().__init__(source)
+        self._buffer_size = arguments.count("buffer_size", buffer_size, 2 if anew else 1)
+        self._anew = anew
+
+    def rows(self, run: Run, start: int = 0) -> Iterator[Row]:
+        return skipping(self._shuffled(run if self._anew else run.at_epoch(0)), start)
+
+    def _shuffled(self, run: Run) -> Iterator[Row]:
+        draws, buffer = run.generator(), list[Row]()
+        for row in self.source.rows(run.inside(0)):
+            if len(buffer) < self._buffer_size:
+                buffer.append(row)
+                continue
+            place = int(draws.integers(len(buffer)))
+            buffer[place], row = row, buffer[place]
+            yield row
+        for place in draws.permutation(len(buffer)):
+            yield buffer[place]
+
+
+class Repeat(Stage):
+    """The rows several times; each time is an epoch of the source."""
+
+    def __init__(self, source: Dataset, count: Any) -> None:
+        super().__init__(source)
+        self._count = None if count in (None, -1) else arguments.count("count", count)
+
+    def rows(self, run: Run, start: int = 0) -> Iterator[Row]:
+        first = 0
+        if start:
+            first, start = divmod(start, max(self.source.size(), 1))
+        times = numbers(first) if self._count is None else range(first, self._count)
+        for time in times:
+            epoch = run.epoch * self._count + time if self._count is not None else time
+            is_empty = True
+            for row in self.source.rows(run.inside(0).at_epoch(epoch), start):
+                is_empty = False
+                yield row
+            if is_empty and not start:
+                return
+            start = 0
+
+    def size(self) -> int:
+        if self._count is None:
+            raise ApiValueError("MSC0871", "a data set that repeats without end has no size: give repeat a count")
+        return self.source.size() * self._count
+
+    def get_repeat_count(self) -> int:
+        return -1 if self._count is None else self._count
+
+
+class Slice(Stage):
+    """Rows from one number on, up to a count of them."""
+
+    def __init__(self, source: Dataset, start: int, count: int | None) -> None:
+        super().__init__(source)
+        self._start, self._count = start, count
+
+    def rows(self, run: Run, start: int = 0) -> Iterator[Row]:
+        rows = self.source.rows(run.inside(0), self._start + start)
+        return rows if self._count is None else islice(rows, max(self._count - start, 0))
+
+    def size(self) -> int:
+        rest = max(self.source.size() - self._start, 0)
+        return rest if self._count is None else min(rest, self._count)
+
+
+class Rename(Stage):
+    """Other names for columns."""
+
+    def __init__(self, source: Dataset, inputs: Any, outputs: Any) -> None:
+        super().__init__(source)
+        old, new = names("input_columns", inputs), names("output_columns", outputs)
+        if len(old) != len(new):
+            refuse("output_columns", f"{len(new)} names", f"as many as input_columns has, {len(old)}")
+        found = list(source.columns)
+        for place, name in zip(known("input_columns", old, source.columns), new, strict=True):
+            found[place] = name
+        if len(set(found)) != len(found):
+            raise ApiValueError("MSC0873", f"rename: two columns get one name: {arguments.listed(tuple(found))}")
+        self._columns = tuple(found)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self._columns
+
+    def rows(self, run: Run, start: int = 0) -> Iterator[Row]:
+        return self.source.rows(run.inside(0), start)
+
+
+class Project(Stage):
+    """Some columns, in an order."""
+
+    def __init__(self, source: Dataset, columns: Any) -> None:
+        super().__init__(source)
+        self._columns = names("columns", columns)
+        self._places = known("columns", self._columns, source.columns)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self._columns
+
+    def rows(self, run: Run, start: int = 0) -> Iterator[Row]:
+        return (tuple(row[k] for k in self._places) for row in self.source.rows(run.inside(0), start))
+
+
+class FlatMap(Stage):
+    """The rows of the data sets that a function makes of each row."""
+
+    def __init__(self, source: Dataset, function: Any) -> None:
+        super().__init__(source)
+        if not callable(function):
+            refuse("func", function, "a function", is_type=True)
+        self._function = function
+
+    def _made(self, row: Row) -> Dataset:
+        made: object = self._function(*row)
+        if not isinstance(made, Dataset):
+            refuse("what func gives", made, "a data set", is_type=True)
+        return made
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        first = next(self.source.rows(Run(config.seed_of_a_run())), None)
+        return self.source.columns if first is None else self._made(first).columns
+
+    def rows(self, run: Run, start: int = 0) -> Iterator[Row]:
+        made = (
+            found
+            for number, row in enumerate(self.source.rows(run.inside(0)))
+            for found in self._made(row).rows(run.inside(1).inside(number))
+        )
+        return skipping(made, start)
+
+    def size(self) -> int:
+        return Dataset.size(self)
+
+
+class Joined(Dataset):
+    """A data set that is made of several."""
+
+    def __init__(self, sources: Sequence[Any]) -> None:
+        for source in sources:
+            if not isinstance(source, Dataset):
+                refuse("datasets", source, "data sets", is_type=True)
+        self.sources = tuple(cast("Sequence[Dataset]", sources))
+
+    @property
+    def inputs(self) -> tuple[Dataset, ...]:
+        return self.sources
+
+
+class Zip(Joined):
+    """Rows with the columns of all."""
+
+    def __init__(self, sources: Sequence[Any]) -> None:
+        super().__init__(sources)
+        found = [name for source in self.sources for name in source.columns]
+        for name in found:
+            if found.count(name) > 1:
+                raise ApiValueError("MSC0873", f"zip: '{name}' is a column of two data sets", help="rename one of them")
+        self._columns = tuple(found)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self._columns
+
+    def rows(self, run: Run, start: int = 0) -> Iterator[Row]:
+        parts = [source.rows(run.inside(k), start) for k, source in enumerate(self.sources)]
+        return (tuple(value for part in row for value in part) for row in zip(*parts, strict=False))
+
+    def size(self) -> int:
+        return min(source.size() for source in self.sources)
+
+
+class Concat(Joined):
+    """The rows of one data set after those of another."""
+
+    def __init__(self, sources: Sequence[Any]) -> None:
+        super().__init__(sources)
+        for source in self.sources:
+            if source.columns != self.columns:
+                own, other = arguments.listed(self.columns), arguments.listed(source.columns)
+                raise ApiValueError("MSC0873", f"concat: one data set has the columns {own}, another {other}")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.sources[0].columns
+
+    def rows(self, run: Run, start: int = 0) -> Iterator[Row]:
+        for k, source in enumerate(self.sources):
+            if start and (size := source.size()) <= start:
+                start -= size
+                continue
+            yield from source.rows(run.inside(k), start)
+            start = 0
+
+    def size(self) -> int:
+        return sum(source.size() for source in self.sources)
+
+
+def split(source: Dataset, sizes: Any, randomize: Any) -> tuple[Dataset, ...]:
+    """The parts of `Dataset.split`."""
+    total = source.size()
+    lengths = _lengths(sizes, total)
+    ordered = Shuffle(source, max(total, 1), anew=False) if randomize else source
+    ends: Array = np.cumsum([0, *lengths])
+    return tuple(Slice(ordered, int(begin), length) for begin, length in zip(ends[:-1], lengths, strict=True))
+
+
+def _lengths(sizes: Any, total: int) -> list[int]:
+    wanted = "a list of numbers of rows, or of shares above 0 that make 1"
+    if not isinstance(sizes, list | tuple) or not sizes:
+        refuse("sizes", sizes, wanted, is_type=True)
+    given = cast("Sequence[Any]", sizes)
+    if all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in given):
+        if sum(given) != total:
+            refuse("sizes", str(list(given)), f"numbers whose sum is that of the rows, {total}")
+        return list(given)
+    if not all(isinstance(n, float) and 0 < n < 1 for n in given) or abs(sum(given) - 1) > 1e-6:
+        refuse("sizes", str(list(given)), wanted)
+    lengths = [round(n * total) for n in given]
+    lengths[0] += total - sum(lengths)
+    if min(lengths) < 1:
+        refuse("sizes", str(list(given)), f"shares of {total} rows that have a row each")
+    return lengths

@@ -1,0 +1,43 @@
+"""Codes of data sets and of the training loop."""
+
+from __future__ import annotations
+
+from msc.support.code_tables.entry import Code
+
+CODES = (
+    Code(
+        "MSC0870",
+        "data that cannot be read",
+        "A file of a data set is missing, cut short, or of another format than the data set reads. The message gives "
+        "the file and what is wrong with it.",
+    ),
+    Code(
+        "MSC0871",
+        "data set with an argument that it cannot have",
+        "The message names the argument and says what it takes. Sizes are integers of 1 or more, a shard is below the "
+        "number of shards, a sampler excludes shuffle and shards.",
+    ),
+    Code(
+        "MSC0872",
+        "rows that do not fit",
+        "Every row of a data set has one value a column. A batch stacks values of one shape and element type: pad them "
+        "with `padded_batch`, bring them to one shape with `map`, or combine them in `per_batch_map`.",
+    ),
+    Code(
+        "MSC0873",
+        "no such column",
+        "Operations name columns that the data set has; the message lists them. Data sets that are zipped have no "
+        "column of one name, those that are concatenated have the same columns.",
+    ),
+    Code(
+        "MSC0874",
+        "transform that does not take this",
+        "A transform of images, text or data has an argument that it cannot have, or gets a value that it cannot "
+        "transform: images are arrays [height, width, channels] or [height, width], or images of Pillow.",
+    ),
+    Code(
+        "MSC0875",
+        "a package is needed that is not installed",
+        "Image files are decoded by Pillow, which the extra `data` installs: pip install 'msc[data]'.",
+    ),
+)
