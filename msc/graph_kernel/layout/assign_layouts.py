@@ -28,7 +28,7 @@ from msc.ir.contracts import Contract
 from msc.ir.typed import static_shape
 
 MANY_CHANNELS = 8
-"""Of an image: so many fill half a line of a cache."""
+"""Of an image: so many fill half a line of a cache, and half a vector."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,9 @@ class _Layouts:
             self.block.erase_op(kernel)
 
     def _kernel(self, kernel: KernelOp) -> None:
+        if _convolves_to_few_channels(kernel):
+            self._bring_back(kernel)
+            return
         inside = list(kernel.body.block.ops)
         images = _computes_on_images(kernel) or _is_padding_of_image(kernel)
         follows = any(v in self.last for v in kernel.inputs) and not any(
@@ -183,4 +186,14 @@ def _can_move(kernel: KernelOp, value: SSAValue) -> bool:
     if isinstance(owner, ReshapeOp):
         owner = owner.operands[0].owner
     computed = isinstance(value, OpResult) and not isinstance(owner, TransposeOp)
-    return computed and len(static_shape(value)) > 2 and list(kernel.terminator.values).count(value) == 1
+    shape = static_shape(value)
+    return computed and len(shape) > 2 and not _is_wide(shape) and list(kernel.terminator.values).count(value) == 1
+
+
+def _is_wide(shape: Sequence[int]) -> bool:
+    """Whether vectors fill better along the last axis of an image than along its channels."""
+    return shape[1] < MANY_CHANNELS <= shape[-1]
+
+
+def _convolves_to_few_channels(kernel: KernelOp) -> bool:
+    return any(isinstance(op, ConvolutionOp) and _is_wide(op.result_shape()) for op in kernel.body.block.ops)

@@ -39,9 +39,13 @@ class ArgumentNames:
 
 
 def shared_name(names: Sequence[str | None]) -> str | None:
-    """A name for an argument that kernels call differently: `fc1.weight` and `fc2.weight` are both a `weight`."""
+    """A name for an argument that kernels call differently: `fc1.weight` and `fc2.weight` are both a `weight`.
+
+    None where they share none, or a number alone, such as `down.1` and `up.1`.
+    """
     parts = {tuple((name or "").split(".")) for name in names}
     if len(parts) == 1:
         return names[0]
     last = {each[-1] for each in parts}
-    return last.pop() or None if len(last) == 1 else None
+    name = last.pop() if len(last) == 1 else ""
+    return name if name and not name[0].isdigit() else None

@@ -1,0 +1,1 @@
+"""Training steps beside PyTorch's: ``python -m benchmarks.training --help``."""
