@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from msc.analysis.properties import INLINED
+from msc.analysis.properties import INLINED, UNCLUSTERED
 from msc.ir.contracts import Contract
 from msc.ir.entry import entries, is_entry
 from msc.ir.locations import source_location
@@ -34,7 +34,7 @@ class InlineCalls(ModulePass):
     """
 
     name = "inline-calls"
-    contract = Contract(ensures=(INLINED,))
+    contract = Contract(requires=(UNCLUSTERED,), ensures=(INLINED,))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         inliner = _Inliner({f.sym_name.data: f for f in op.ops if isinstance(f, FuncOp)})

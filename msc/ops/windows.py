@@ -262,15 +262,15 @@ def _adapted(kind: str, x: Tensor, axis: int, size: int) -> Tensor:
     if old % size == 0:
         parted = reshape(x, (*x.shape[:axis], size, old // size, *x.shape[axis + 1 :]))
         return apply(reduce, parted, axis=(axis + 1,), keep_dims=False)
-    starts = [i * old // size for i in range(size)]
-    ends = [-(-(i + 1) * old // size) for i in range(size)]
-    widest = max(e - s for s, e in zip(starts, ends, strict=True))
-    places = np.array([[min(s + j, e - 1) for j in range(widest)] for s, e in zip(starts, ends, strict=True)])
+    outputs = np.arange(size)
+    starts, ends = outputs * old // size, -(-(outputs + 1) * old // size)
+    widest = int((ends - starts).max())
+    places = np.minimum(starts[:, None] + np.arange(widest), ends[:, None] - 1)
     windows = apply("gather", x, Tensor.of(places.reshape(-1)), axis=axis)
     parted = reshape(windows, (*x.shape[:axis], size, widest, *x.shape[axis + 1 :]))
     if kind == "max":
         return apply(reduce, parted, axis=(axis + 1,), keep_dims=False)
-    real = np.array([[j < e - s for j in range(widest)] for s, e in zip(starts, ends, strict=True)])
+    real = np.arange(widest) < (ends - starts)[:, None]
     shape = (size, widest, *(1,) * (x.ndim - axis - 1))
     kept = where(Tensor.of(real.reshape(shape)), parted, 0.0)
     total = apply("reduce_sum", kept, axis=(axis + 1,), keep_dims=False)

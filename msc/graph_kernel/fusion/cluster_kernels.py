@@ -11,7 +11,15 @@ from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
 from msc.analysis.kernels import blocks_outside_kernels
-from msc.analysis.properties import BASIC_OPS, CONSTANTS_ARE_PARAMETERS, KERNELS, SHAPES_KNOWN, UNCLUSTERED
+from msc.analysis.properties import (
+    BASIC_OPS,
+    CONSTANTS_ARE_PARAMETERS,
+    KERNEL_FUNCTIONS,
+    KERNELS,
+    SCHEDULED,
+    SHAPES_KNOWN,
+    UNCLUSTERED,
+)
 from msc.graph_kernel.fusion.areas import Area, AreaGraph
 from msc.graph_kernel.fusion.fusion_rules import Limits, decide
 from msc.graph_kernel.fusion.kernel_building import build_kernels
@@ -38,7 +46,7 @@ class ClusterKernels(ModulePass):
     contract = Contract(
         requires=(SHAPES_KNOWN, BASIC_OPS, CONSTANTS_ARE_PARAMETERS),
         ensures=(KERNELS,),
-        breaks=(UNCLUSTERED,),
+        breaks=(UNCLUSTERED, SCHEDULED, KERNEL_FUNCTIONS),
         runs_after={
             "block-products": "the body of its loop becomes a kernel",
             "lift-sizes": "kernels copy constants, with what these are over the sizes",
