@@ -97,13 +97,17 @@ def _p(text: str) -> tuple[Parameter, ...]:
 _MOVE = "bursts<4095 length<65535 src_gap=0<65535 dst_gap=0<65535"
 _ALIGN = "bursts<4095 length<2097151 src_gap=0<2147483647 dst_gap=0<65535"
 _ALIGN_OUT = "bursts<4095 length<2097151 src_gap=0<65535 dst_gap=0<2147483647"
-_LOAD2D = "repeat<255 src_stride=1<65535 dst_stride=1<65535 transpose=0<1"
+_LOAD2D = "repeat<255 src_stride=1<65535 dst_stride=1<65535 transpose=0<1 src_gap=0<65535 dst_gap=0<65535"
+_LOAD2D_NOTE = (
+    "fractals of 512 B; transposed, squares of 16 x 16 or, of bytes, 32 x 32: two fractals each, src_gap and dst_gap "
+    "apart, unless elements have two bytes"
+)
 _LOAD3D = (
     "h>1<32767 w>1<32767 c>1<65535 pad_left=0<255 pad_right=0<255 pad_top=0<255 pad_bottom=0<255 stride_w=1>1<63 "
     "stride_h=1>1<63 filter_w=1>1<255 filter_h=1>1<255 dilation_w=1>1<255 dilation_h=1>1<255 k_extension<65535 "
     "m_extension<65535 k_start=0<65535 m_start=0<65535"
 )
-_MAD = "m<4095 k<4095 n<4095 accumulate=0<2147483647 unit_flag=0<3"
+_MAD = "m<4095 k<4095 n<4095 accumulate=0<2147483647 unit_flag=0<3 k_align=0<1"
 _FIX = "n<4095 m<65535 dst_stride<2147483647 src_stride<65535 relu=0<1 unit_flag=0<3 nd=1<1"
 _UNARY = "repeat<255 dst_block_stride=1 src_block_stride=1 dst_repeat_stride=8<255 src_repeat_stride=8<255"
 _BINARY = (
@@ -193,11 +197,17 @@ def _moves() -> list[Instruction]:
             _p(_ALIGN + " bypass=0<1"),
             "bursts of length bytes, src_gap bytes apart; the rest of a block becomes zero",
         ),
-        Instruction("load_cbuf_to_ca", Pipe.MTE1, (s.ca, s.cbuf), _p(_LOAD2D), "fractals of 512 B"),
-        Instruction("load_cbuf_to_cb", Pipe.MTE1, (s.cb, s.cbuf), _p(_LOAD2D), "fractals of 512 B"),
+        Instruction("load_cbuf_to_ca", Pipe.MTE1, (s.ca, s.cbuf), _p(_LOAD2D), _LOAD2D_NOTE),
+        Instruction("load_cbuf_to_cb", Pipe.MTE1, (s.cb, s.cbuf), _p(_LOAD2D), _LOAD2D_NOTE),
         Instruction("img2colv2_cbuf_to_ca", Pipe.MTE1, (s.ca, s.cbuf), _p(_LOAD3D), "load3d: C1HWC0 windows as rows"),
         Instruction("img2colv2_cbuf_to_cb", Pipe.MTE1, (s.cb, s.cbuf), _p(_LOAD3D), "load3d: C1HWC0 windows as rows"),
-        Instruction("copy_cbuf_to_bt", Pipe.MTE1, (s.bt, s.cbuf), _p("length<65535"), "length blocks of 32 B"),
+        Instruction(
+            "copy_cbuf_to_bt",
+            Pipe.MTE1,
+            (s.bt, s.cbuf),
+            _p("length<65535"),
+            "length blocks of 32 B of L1; f16 and bf16 become f32",
+        ),
         Instruction("copy_cbuf_to_fbuf", Pipe.FIX, (s.fb, s.cbuf), _p("length<65535"), "length blocks of 32 B"),
         Instruction(
             "copy_matrix_cc_to_gm",

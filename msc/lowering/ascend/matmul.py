@@ -9,45 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 
 from xdsl.ir.affine import AffineExpr
 
 from msc.dialects.davinci import KernelOp
 from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression, up
 from msc.lowering.ascend.matmul_tiling import MatmulSchedule, MatmulShape, scalar_cycles
+from msc.lowering.ascend.operands import MatrixOperand, Operand, Rows, Tile, Way
 from msc.targets.davinci import DavinciTarget
 from msc.targets.davinci_isa import DTYPES, Pipe, Space
-
-
-@dataclass(frozen=True)
-class Tile:
-    """A tile of C: where it starts, and how many rows and columns of it there are."""
-
-    m: Expr
-    n: Expr
-    rows: Expr
-    columns: Expr
-
-
-@dataclass(frozen=True)
-class _Operand:
-    """How an operand comes: `flag` is the first of its event ids, `packet` base tiles come in one of `buffers`."""
-
-    source: Buffer
-    l1: Buffer
-    l0: Buffer
-    packet: int
-    buffers: int
-    flag: int
-    extent: int
-    """Rows of A or columns of B in a base tile."""
-    row: int
-    """Elements between two stored rows."""
-    transposed: bool
-    """Whether it is stored with k along its rows' count: k rows of m or n elements."""
-    pad: int
-    """Elements of an L1 packet."""
 
 
 def matmul_kernel(shape: MatmulShape, schedule: MatmulSchedule, target: DavinciTarget, relu: bool = False) -> KernelOp:
@@ -71,7 +42,12 @@ class MatmulWriter:
         relu: bool = False,
         finished: Callable[[Tile], None] | None = None,
         landing: Buffer | None = None,
+        bias: Callable[[Tile], tuple[Buffer, Expr]] | None = None,
+        operands: tuple[tuple[Buffer, int], ...] = (),
     ) -> None:
+        self.bias = bias
+        self._operands = operands
+        self._first = tuple(first for _, first in operands) or (0, 0, 0)
         self.builder, self.shape, self.schedule, self.relu, self.finished = builder, shape, schedule, relu, finished
         self.landing = landing
         base_m, base_n, _ = schedule.base
@@ -80,22 +56,34 @@ class MatmulWriter:
         half_l0 = 2 if schedule.double_buffer and _halves_fit(builder.target, shape, schedule) else 1
         self.halves = half_l0
         self.sum_halves = 2 if not schedule.unit_flag and 8 * sums <= builder.target.buffers.l0c else 1
-        depth_a, depth_b = schedule.depth_a1, schedule.depth_b1
-        a, b, self.c = builder.arguments
-        self.a = self._operand(a, Space.ca, "a", base_m, depth_a, 0, shape.transpose_a, shape.m)
-        self.b = self._operand(b, Space.cb, "b", base_n, depth_b, 3, not shape.transpose_b, shape.n)
+        self.sources = self._arguments()
+        self.c = self.sources[2]
+        self.a, self.b = self.make_operand(True), self.make_operand(False)
         self.sums = alloc(Space.cc, shape.sum_dtype, self.sum_halves * sums, "c0")
+        if bias is not None:
+            tables = self.tables
+            self.bias1 = alloc(Space.cbuf, bias(Tile(0, 0, 0, 0))[0].dtype, self.a.buffers * base_n, "bias1")
+            self.bias0 = alloc(Space.bt, shape.sum_dtype, tables * base_n, "bias0")
 
-    def _operand(
-        self, source: Buffer, l0: Space, name: str, extent: int, depth: int, flag: int, transposed: bool, size: int
-    ) -> _Operand:
-        shape, k = self.shape, self.schedule.base[2]
-        packet, buffers = self.schedule.packet(depth), self.schedule.buffers(depth)
-        pad = packet * k * extent
-        l1 = self.builder.alloc(Space.cbuf, shape.dtype, buffers * pad, f"{name}1")
-        half = self.builder.alloc(l0, shape.dtype, self.halves * k * extent, f"{name}0")
-        row = size if transposed else shape.k
-        return _Operand(source, l1, half, packet, buffers, flag, extent, row, transposed, pad)
+    @property
+    def tables(self) -> int:
+        """Places of the bias in its table."""
+        return 2 if 2 * 4 * self.schedule.base[1] <= self.builder.target.buffers.bt else 1
+
+    def _arguments(self) -> tuple[Buffer, Buffer, Buffer]:
+        """A, B and C: what was given, or the kernel's arguments."""
+        (a, _), (b, _), (c, _) = self._operands or tuple((each, 0) for each in self.builder.arguments)
+        return a, b, c
+
+    def make_operand(self, is_a: bool) -> Operand:
+        """A or B: matrices in rows."""
+        shape, schedule, (base_m, base_n, base_k) = self.shape, self.schedule, self.schedule.base
+        depth = schedule.depth_a1 if is_a else schedule.depth_b1
+        packet, buffers = schedule.packet(depth), schedule.buffers(depth)
+        way = Way(is_a, base_m if is_a else base_n, base_k, shape.k, packet, buffers, 0 if is_a else 3)
+        transposed = shape.transpose_a if is_a else not shape.transpose_b
+        rows = Rows(self.sources[0 if is_a else 1], shape.rows[0 if is_a else 1], transposed, shape.c0)
+        return MatrixOperand(self.builder, way, rows, shape.dtype, self.halves)
 
     def write(self) -> None:
         """The whole program of a core."""
@@ -104,15 +92,42 @@ class MatmulWriter:
 
     def visit_tiles(self, visit: Callable[[Tile], None]) -> None:
         """The loops over the tiles of a core's part, around what `visit` writes."""
-        builder, columns = self.builder, self.schedule.grid[1]
+        builder, (rows, columns) = self.builder, self.schedule.grid
         block = builder.block_index()
         single_m, single_n = self.schedule.single
-        first_m, first_n = block // columns * single_m, block % columns * single_n
+        part = block % (rows * columns) if self.schedule.batches > 1 else block
+        first_m, first_n = part // columns * single_m, part % columns * single_n
         end_m = builder.minimum(first_m + single_m, self.shape.m, name="end_m")
         end_n = builder.minimum(first_n + single_n, self.shape.n, name="end_n")
-        self._parts(first_m, end_m, first_n, end_n, visit)
+        if not self.shape.batch:
+            self._parts(first_m, end_m, first_n, end_n, visit, self._whole())
+            return
+        share = -(-self.shape.count // self.schedule.batches)
+        first = block // (rows * columns) * share
+        stop = builder.minimum(first + share, self.shape.count, name="stop_batch")
+        with builder.loop(first, stop, 1, "batch") as index:
+            self._parts(first_m, end_m, first_n, end_n, visit, self._in_batch(index))
 
-    def _parts(self, first_m: Expr, end_m: Expr, first_n: Expr, end_n: Expr, visit: Callable[[Tile], None]) -> None:
+    def _whole(self) -> Tile:
+        a, b, c = self._first
+        return Tile(0, 0, 0, 0, a, b, c)
+
+    def _in_batch(self, index: AffineExpr) -> Tile:
+        """Where the operands of a product of the batch begin."""
+        at: list[AffineExpr] = [AffineExpr.constant(first) for first in self._first]
+        places: list[Expr] = []
+        inner = 1
+        for each in reversed(self.shape.batch):
+            place = index // inner % each.extent
+            places.insert(0, place)
+            at = [place * step + before for step, before in zip((each.a, each.b, each.c), at, strict=True)]
+            inner *= each.extent
+        a, b, c = at
+        return Tile(0, 0, 0, 0, a, b, c, tuple(places), index)
+
+    def _parts(
+        self, first_m: Expr, end_m: Expr, first_n: Expr, end_n: Expr, visit: Callable[[Tile], None], batch: Tile
+    ) -> None:
         """A core's part, split further so that what all cores work on at a time stays in L2."""
         (split_m, split_n), (single_m, single_n) = self.schedule.l2_split, self.schedule.single
         base_m, base_n, _ = self.schedule.base
@@ -124,15 +139,15 @@ class MatmulWriter:
             stop_m = b.minimum(pm + part_m, end_m, name="stop_m")
             stop_n = b.minimum(pn + part_n, end_n, name="stop_n")
             with b.loop(pn, stop_n, base_n, "n") as n, b.loop(pm, stop_m, base_m, "m") as m:
-                visit(self._tile(m, n, stop_m, stop_n))
+                visit(self._tile(m, n, stop_m, stop_n, batch))
 
-    def _tile(self, m: AffineExpr, n: AffineExpr, stop_m: Expr, stop_n: Expr) -> Tile:
+    def _tile(self, m: AffineExpr, n: AffineExpr, stop_m: Expr, stop_n: Expr, batch: Tile) -> Tile:
         b, (base_m, base_n, _) = self.builder, self.schedule.base
         rows: Expr = base_m if self._even(self.shape.m, 0) else b.minimum(expression(stop_m) - m, base_m, name="rows")
         columns: Expr = (
             base_n if self._even(self.shape.n, 1) else b.minimum(expression(stop_n) - n, base_n, name="columns")
         )
-        return Tile(m, n, rows, columns)
+        return replace(batch, m=m, n=n, rows=rows, columns=columns)
 
     def _compute(self, tile: Tile) -> None:
         self._sum(tile)
@@ -176,10 +191,11 @@ class MatmulWriter:
         b, base_k, k = self.builder, self.schedule.base[2], self.shape.k
         packet = self.a.packet * base_k
         with b.loop(0, k, packet, "k_outer") as outer:
-            place = self._place(self.a, outer)
+            place = self.a.way.place(outer)
             b.wait_flag(Pipe.MTE1, Pipe.MTE2, place)
-            self._move(self.a, tile, outer)
-            self._move(self.b, tile, outer)
+            self.a.move(tile, outer)
+            self.b.move(tile, outer)
+            self._move_bias(tile, outer)
             b.set_flag(Pipe.MTE2, Pipe.MTE1, place)
             b.wait_flag(Pipe.MTE2, Pipe.MTE1, place)
             stop: Expr = outer + packet
@@ -189,35 +205,42 @@ class MatmulWriter:
                 self._step(tile, step, outer, outer, True, stop)
             b.set_flag(Pipe.MTE1, Pipe.MTE2, place)
 
-    def _place(self, x: _Operand, k: AffineExpr) -> AffineExpr:
-        """Which buffer of L1 the packet at k has."""
-        return k // (x.packet * self.schedule.base[2]) % x.buffers
-
-    def _load(self, x: _Operand, tile: Tile, k: AffineExpr) -> None:
+    def _load(self, x: Operand, tile: Tile, k: AffineExpr) -> None:
         """MTE2: the next packet of an operand, when its place in L1 is free."""
-        b, place = self.builder, self._place(x, k) + x.flag
+        b, place = self.builder, x.way.place(k) + x.way.flag
         b.wait_flag(Pipe.MTE1, Pipe.MTE2, place)
-        self._move(x, tile, k)
+        x.move(tile, k)
+        if x is self.a:
+            self._move_bias(tile, k)
         b.set_flag(Pipe.MTE2, Pipe.MTE1, place)
         b.wait_flag(Pipe.MTE2, Pipe.MTE1, place)
 
-    def _move(self, x: _Operand, tile: Tile, k: AffineExpr) -> None:
-        b, base_k, size, packet = self.builder, self.schedule.base[2], self.shape.k, x.packet
-        extent = tile.rows if x is self.a else tile.columns
-        start = tile.m if x is self.a else tile.n
-        depth: Expr = packet * base_k
-        if size % (packet * base_k):
-            depth = b.minimum(k * -1 + size, packet * base_k, name="depth")
-        rows, columns = (depth, extent) if x.transposed else (extent, depth)
-        source = k * x.row + start if x.transposed else expression(start) * x.row + k
-        b.emit(
-            "copy_gm_to_cbuf_multi_nd2nz", (x.l1, self._place(x, k) * x.pad), (x.source, source),
-            n=rows, d=columns, src_stride=x.row, dst_stride=packet * base_k if x.transposed else x.extent,
-        )  # fmt: skip
+    def _move_bias(self, tile: Tile, k: AffineExpr) -> None:
+        """MTE2: the bias of a tile, with its first packet of A."""
+        if self.bias is None:
+            return
+        source, first = self.bias(tile)
+        with self.builder.loop(0, k * -1 + 1, 1, "first"):
+            self.builder.emit(
+                "copy_gm_to_cbuf_multi_nd2nz", (self.bias1, self.a.way.place(k) * self.schedule.base[1]),
+                (source, expression(tile.n) + first), n=1, d=tile.columns, src_stride=0, dst_stride=1,
+            )  # fmt: skip
 
-    def _free(self, x: _Operand, k: AffineExpr) -> None:
+    def _bias_to_table(self, tile: Tile, k: AffineExpr, start: AffineExpr, half: AffineExpr) -> None:
+        """MTE1: the bias of a tile, before its first product."""
+        if self.bias is None:
+            return
+        base_n = self.schedule.base[1]
+        blocks = up(expression(tile.columns) * DTYPES[self.bias1.dtype], 32) // 32
+        with self.builder.loop(0, k * -1 + 1, 1, "first"):
+            self.builder.emit(
+                "copy_cbuf_to_bt", (self.bias0, half % self.tables * base_n),
+                (self.bias1, self.a.way.place(start) * base_n), length=blocks,
+            )  # fmt: skip
+
+    def _free(self, x: Operand, k: AffineExpr) -> None:
         """MTE1 has read a packet."""
-        self.builder.set_flag(Pipe.MTE1, Pipe.MTE2, self._place(x, k) + x.flag)
+        self.builder.set_flag(Pipe.MTE1, Pipe.MTE2, x.way.place(k) + x.way.flag)
 
     def _step(
         self, tile: Tile, k: AffineExpr, outer: AffineExpr, inner: AffineExpr, a_is_outer: bool, stop: Expr
@@ -228,8 +251,9 @@ class MatmulWriter:
         self._scalar_work()
         half = k // base_k % self.halves
         b.wait_flag(Pipe.M, Pipe.MTE1, half)
-        self._to_l0(self.a, k, outer if a_is_outer else inner, tile.rows, depth, half)
-        self._to_l0(self.b, k, inner if a_is_outer else outer, tile.columns, depth, half)
+        self.a.to_l0(tile, k, outer if a_is_outer else inner, depth, half)
+        self.b.to_l0(tile, k, inner if a_is_outer else outer, depth, half)
+        self._bias_to_table(tile, k, outer if a_is_outer else inner, half)
         b.set_flag(Pipe.MTE1, Pipe.M, half)
         b.wait_flag(Pipe.MTE1, Pipe.M, half)
         self._product(tile, k, depth, half)
@@ -243,46 +267,6 @@ class MatmulWriter:
         if work > 0:
             self.builder.emit("scalar_work", cycles=work)
 
-    def _to_l0(
-        self, x: _Operand, k: AffineExpr, start: AffineExpr, extent: Expr, depth: Expr, half: AffineExpr
-    ) -> None:
-        """MTE1: a base tile of an operand, from its packet that starts at `start`."""
-        b, c0, base_k = self.builder, self.shape.c0, self.schedule.base[2]
-        place = self._place(x, start) * x.pad
-        target, name = half * (base_k * x.extent), "ca" if x is self.a else "cb"
-        if x.transposed:
-            self._turned_to_l0(x, place + (k - start) * c0, extent, depth, target)
-            return
-        source = place + (k - start) * x.extent
-        if x is self.b and extent == x.extent and base_k // c0 * x.extent // 16 <= 255:
-            b.emit("load_cbuf_to_cb", (x.l0, target), (x.l1, source), repeat=up(depth, c0) // c0 * (x.extent // 16))
-            return
-        b.emit(
-            f"img2colv2_cbuf_to_{name}", (x.l0, target), (x.l1, source), h=x.extent // 16, w=16, c=up(depth, c0),
-            k_extension=up(depth, c0), m_extension=up(extent, 16),
-        )  # fmt: skip
-
-    def _turned_to_l0(self, x: _Operand, source: AffineExpr, extent: Expr, depth: Expr, target: AffineExpr) -> None:
-        """An operand stored along its other axis: its fractals are turned on their way."""
-        b, base_k, c0 = self.builder, self.schedule.base[2], self.shape.c0
-        high = x.packet * base_k // 16
-        fractals, steps = up(extent, 16) // 16, up(depth, 16) // 16
-        name = "load_cbuf_to_ca" if x is self.a else "load_cbuf_to_cb"
-        if x is self.b and not isinstance(fractals, int):
-            with b.loop(0, fractals, 1, "fractal") as f:
-                b.emit(
-                    name, (x.l0, target + f * 256), (x.l1, source + f * (high * 256)), repeat=steps,
-                    dst_stride=fractals, transpose=1,
-                )  # fmt: skip
-            return
-        with b.loop(0, steps, 1, "fractal") as f:
-            place = target + f * 256 if x is self.a else target + f * (x.extent * c0)
-            stride = steps if x is self.a else 1
-            b.emit(
-                name, (x.l0, place), (x.l1, source + f * 256), repeat=fractals, src_stride=high, dst_stride=stride,
-                transpose=1,
-            )  # fmt: skip
-
     def _product(self, tile: Tile, k: AffineExpr, depth: Expr, half: AffineExpr) -> None:
         b, (base_m, base_n, base_k) = self.builder, self.schedule.base
         unit: Expr = 0
@@ -291,13 +275,26 @@ class MatmulWriter:
         else:
             with b.loop(0, k * -1 + 1, 1, "first"):
                 b.wait_flag(Pipe.FIX, Pipe.M, self._sum_half(tile))
-        b.emit(
-            "mad", (self.sums, self._sum_half(tile) * (base_m * base_n)), (self.a.l0, half * (base_k * base_m)),
-            (self.b.l0, half * (base_k * base_n)), m=tile.rows, k=depth, n=tile.columns, accumulate=k, unit_flag=unit,
-        )  # fmt: skip
+
+        def product(name: str, *table: tuple[Buffer, Expr], accumulate: Expr = 0) -> None:
+            sums = (self.sums, self._sum_half(tile) * (base_m * base_n))
+            a, b = (self.a.l0, half * (base_k * base_m)), (self.b.l0, half * (base_k * base_n))
+            self.builder.emit(
+                name, sums, a, b, *table, m=tile.rows, k=depth, n=tile.columns, accumulate=accumulate, unit_flag=unit,
+                k_align=int(self.shape.transpose_a and self.shape.c0 == 8),
+            )  # fmt: skip
+
+        if self.bias is None:
+            product("mad", accumulate=k)
+            return
+        with b.loop(0, k * -1 + 1, 1, "first"):
+            product("mad_bias", (self.bias0, half % self.tables * base_n))
+        if self.shape.k > base_k:
+            with b.loop(0, b.minimum(k, 1), 1, "later"):
+                product("mad", accumulate=1)
 
     def _sum_half(self, tile: Tile) -> AffineExpr:
-        return expression(tile.m) // self.schedule.base[0] % self.sum_halves
+        return (expression(tile.m) // self.schedule.base[0] + tile.turn) % self.sum_halves
 
     def _out(self, tile: Tile) -> None:
         """The Fixpipe writes a tile."""
@@ -306,13 +303,16 @@ class MatmulWriter:
         if not unit:
             b.set_flag(Pipe.M, Pipe.FIX, half)
             b.wait_flag(Pipe.M, Pipe.FIX, half)
-        to: tuple[Buffer, Expr] = (self.c, expression(tile.m) * self.shape.n + tile.n)
+        row = self.shape.rows[2]
+        to: tuple[Buffer, Expr] = (self.c, expression(tile.m) * row + tile.n + tile.at_c)
         if self.landing is not None:
             to = (self.landing, 0)
+            if b.target.cores.coupled:
+                b.wait_flag(Pipe.V, Pipe.FIX, 0)
         b.emit(
             "copy_matrix_cc_to_gm" if self.landing is None else "copy_matrix_cc_to_ubuf", to,
             (self.sums, half * (base_m * base_n)), n=tile.columns, m=tile.rows,
-            dst_stride=self.shape.n if self.landing is None else base_n, src_stride=up(tile.rows, 16),
+            dst_stride=row if self.landing is None else base_n, src_stride=up(tile.rows, 16),
             relu=int(self.relu), unit_flag=3 if unit else 0,
         )  # fmt: skip
         if not unit:
@@ -322,7 +322,7 @@ class MatmulWriter:
     def _flags(self) -> Generator[None]:
         """Backward flags: everything is free at the start, and taken back at the end."""
         operands = (self.a,) if self._joint else (self.a, self.b)
-        backward = [(Pipe.MTE1, Pipe.MTE2, x.flag + k) for x in operands for k in range(x.buffers)]
+        backward = [(Pipe.MTE1, Pipe.MTE2, x.way.flag + k) for x in operands for k in range(x.buffers)]
         backward += [(Pipe.M, Pipe.MTE1, k) for k in range(self.halves)]
         if not self.schedule.unit_flag:
             backward += [(Pipe.FIX, Pipe.M, k) for k in range(self.sum_halves)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, prod
 
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.targets.davinci import DavinciTarget
@@ -11,8 +11,23 @@ from msc.targets.davinci_isa import DTYPES
 
 
 @dataclass(frozen=True)
+class Batch:
+    """One dimension of many products: how many there are, and how far apart the operands of two neighbours lie."""
+
+    extent: int
+    a: int
+    b: int
+    c: int
+
+
+@dataclass(frozen=True)
 class MatmulShape:
-    """C[m, n] = A[m, k] B[k, n]; `transpose_*` say that an operand is stored the other way round."""
+    """C[m, n] = A[m, k] B[k, n]; `transpose_*` say that an operand is stored the other way round.
+
+    `bias` says that one is added in the cube. `batch` repeats the product, the outermost dimension first.
+    `row_*` are the elements between two stored rows, where
+    rows lie further apart than they are long.
+    """
 
     m: int
     n: int
@@ -21,6 +36,22 @@ class MatmulShape:
     out_dtype: str = "f16"
     transpose_a: bool = False
     transpose_b: bool = False
+    batch: tuple[Batch, ...] = ()
+    row_a: int | None = None
+    row_b: int | None = None
+    row_c: int | None = None
+    bias: bool = False
+
+    @property
+    def rows(self) -> tuple[int, int, int]:
+        """Elements between two stored rows of A, of B and of C."""
+        a, b = self.m if self.transpose_a else self.k, self.k if self.transpose_b else self.n
+        return self.row_a or a, self.row_b or b, self.row_c or self.n
+
+    @property
+    def count(self) -> int:
+        """How many products there are."""
+        return prod(each.extent for each in self.batch)
 
     @property
     def sum_dtype(self) -> str:
@@ -31,6 +62,11 @@ class MatmulShape:
     def c0(self) -> int:
         """Elements of 32 bytes."""
         return 32 // DTYPES[self.dtype]
+
+    @property
+    def step(self) -> int:
+        """What base tiles are multiples of along k: fractals that are turned come in squares."""
+        return max(16, self.c0)
 
 
 @dataclass(frozen=True)
@@ -48,11 +84,13 @@ class MatmulSchedule:
     unit_flag: bool
     double_buffer: bool
     scalar_cycles: float | None
+    batches: int = 1
+    """Cores that share the batch, each with a grid of its own."""
 
     @property
     def cores(self) -> int:
         """How many cores take part."""
-        return self.grid[0] * self.grid[1]
+        return self.batches * self.grid[0] * self.grid[1]
 
     def packet(self, depth: int) -> int:
         """Base tiles that one move to L1 brings."""
@@ -124,15 +162,16 @@ def _base(shape: MatmulShape, target: DavinciTarget) -> tuple[int, int, int]:
     size, sums = DTYPES[shape.dtype], target.buffers.l0c // 4
     n = min(256, -(-shape.n // 16) * 16)
     m = min(sums // n // 16 * 16, 256 if n < 256 else 128, -(-shape.m // 16) * 16)
-    k = min(target.buffers.l0a // 2 // m, target.buffers.l0b // 2 // n) // size // shape.c0 * shape.c0
-    return m, n, max(shape.c0, min(k, -(-shape.k // shape.c0) * shape.c0))
+    k = min(target.buffers.l0a // 2 // m, target.buffers.l0b // 2 // n) // size // shape.step * shape.step
+    return m, n, max(shape.step, min(k, -(-shape.k // shape.step) * shape.step))
 
 
 def _check_base(shape: MatmulShape, target: DavinciTarget, base: tuple[int, int, int]) -> None:
     m, n, k = base
     size = DTYPES[shape.dtype]
-    if min(base) < 1 or m % 16 or n % 16 or k % shape.c0:
-        raise _unfit(f"base = {list(base)}: m and n are multiples of 16, k of {shape.c0}")
+    step = shape.step if shape.transpose_a or not shape.transpose_b else shape.c0
+    if min(base) < 1 or m % 16 or n % 16 or k % step:
+        raise _unfit(f"base = {list(base)}: m and n are multiples of 16, k of {step}")
     for name, needs, has in (
         ("L0A", m * k * size, target.buffers.l0a),
         ("L0B", n * k * size, target.buffers.l0b),
@@ -166,6 +205,7 @@ def _depths(
     shape: MatmulShape, target: DavinciTarget, base: tuple[int, int, int], wishes: MatmulWishes, packets: bool
 ) -> tuple[int, int]:
     size, room = DTYPES[shape.dtype], target.buffers.l1 - target.buffers.l1_reserved
+    room -= 3 * 4 * base[1] if shape.bias else 0
     a, b = base[0] * base[2] * size, base[1] * base[2] * size
     depth_a, depth_b = wishes.depth_a1, wishes.depth_b1
     if depth_a is None and depth_b is None:

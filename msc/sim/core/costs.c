@@ -34,6 +34,7 @@ static double load3d_bandwidth(struct sim *sim, const struct dv_instr *i, bool t
 static struct cost load_cost(struct core *core, const struct dv_instr *i) {
     struct sim *sim = core->sim;
     double bytes = 512.0 * i->p[0];
+    if (i->p[3] && dv_size(i->type[1]) != 2) bytes *= 2;
     bool to_b = dv_spaces[i->op][0] == SPACE_cb;
     double bandwidth = to_b ? PARAM(mte1_l0b) : PARAM(mte1_l0a), constant = i->p[3] ? PARAM(mte1_transpose) : PARAM(mte1_load2d);
     switch (i->op) {

@@ -156,6 +156,7 @@ void dv_mark_written(struct core *core, const struct dv_instr *i);
 /* The data of an instruction. */
 void dv_execute(struct core *core, const struct dv_instr *i);
 void dv_load_valid(const struct dv_instr *i, uint8_t *to, const uint8_t *from);
+int64_t dv_fractals_of_k(const struct dv_instr *i);
 bool dv_product_holds(const struct core *core, const struct dv_instr *i);
 void dv_vector(struct core *core, const struct dv_instr *i);
 float dv_load(const uint8_t *at, int type);

@@ -89,6 +89,14 @@ static void copy_rows(struct core *core, const struct dv_instr *i, int64_t bytes
     }
 }
 
+/* L1 to the bias table: f16 and bf16 become f32. */
+static void widen(struct core *core, const struct dv_instr *i) {
+    int to_size = dv_size(i->type[0]), from_size = dv_size(i->type[1]);
+    uint8_t *to = operand(core, i, 0);
+    const uint8_t *from = operand(core, i, 1);
+    for (int64_t k = 0; k < i->p[0] * 32 / from_size; k++) dv_store(to + k * to_size, i->type[0], dv_load(from + k * from_size, i->type[1]));
+}
+
 static void nd2nz(struct core *core, const struct dv_instr *i) {
     int size = dv_size(i->type[0]), c0 = 32 / size;
     uint8_t *to = operand(core, i, 0);
@@ -102,17 +110,22 @@ static void nd2nz(struct core *core, const struct dv_instr *i) {
         }
 }
 
-static void transpose_fractal(uint8_t *to, const uint8_t *from) {
-    uint16_t a[256], b[256];
-    memcpy(a, from, 512);
-    for (int r = 0; r < 16; r++)
-        for (int c = 0; c < 16; c++) b[c * 16 + r] = a[r * 16 + c];
-    memcpy(to, b, 512);
+/* A square of which rows become columns: 16 x 16 in one fractal (2 bytes) or two beside each other (4 bytes), 32 x 32 in
+ * two below each other (1 byte). Distances between the two are in fractals. */
+static void transpose_square(uint8_t *to, const uint8_t *from, int size, int64_t to_gap, int64_t from_gap) {
+    int side = size == 1 ? 32 : 16, c0 = 32 / size;
+    uint8_t square[1024];
+    for (int r = 0; r < side; r++)
+        for (int c = 0; c < side; c++)
+            memcpy(square + (c * side + r) * size, from + (size == 1 ? r / 16 : c / c0) * from_gap * 512 + (r % 16 * c0 + c % c0) * size, (size_t)size);
+    for (int r = 0; r < side; r++)
+        for (int c = 0; c < side; c++)
+            memcpy(to + (size == 1 ? r / 16 : c / c0) * to_gap * 512 + (r % 16 * c0 + c % c0) * size, square + (r * side + c) * size, (size_t)size);
 }
 
 static void load2d(const struct dv_instr *i, uint8_t *to, const uint8_t *from) {
     for (int64_t k = 0; k < i->p[0]; k++) {
-        if (i->p[3]) transpose_fractal(to + k * i->p[2] * 512, from + k * i->p[1] * 512);
+        if (i->p[3]) transpose_square(to + k * i->p[2] * 512, from + k * i->p[1] * 512, dv_size(i->type[1]), i->p[5], i->p[4]);
         else memcpy(to + k * i->p[2] * 512, from + k * i->p[1] * 512, 512);
     }
 }
@@ -136,13 +149,19 @@ static void load3d(const struct dv_instr *i, uint8_t *to, const uint8_t *from, i
         }
 }
 
+/* Fractals of a row of L0A: where k_align is set, those of a multiple of 16. */
+int64_t dv_fractals_of_k(const struct dv_instr *i) {
+    int64_t c0 = 32 / dv_size(i->type[1]), k = i->p[5] ? (i->p[1] + 15) / 16 * 16 : i->p[1];
+    return (k + c0 - 1) / c0;
+}
+
 static int32_t integer(const uint8_t *at, int type) { return type == TYPE_ui8 ? *at : (int8_t)*at; }
 
 /* k runs upwards and each sum rounds to f32; i32 wraps. */
 static void mad(struct core *core, const struct dv_instr *i) {
     int64_t M = i->p[0], K = i->p[1], N = i->p[2];
     int ta = i->type[1], tb = i->type[2], sa = dv_size(ta);
-    int64_t c0 = 32 / sa, k1 = (K + c0 - 1) / c0, m1 = (M + 15) / 16, n1 = (N + 15) / 16;
+    int64_t c0 = 32 / sa, k1 = dv_fractals_of_k(i), m1 = (M + 15) / 16, n1 = (N + 15) / 16;
     uint8_t *c = operand(core, i, 0);
     const uint8_t *a = operand(core, i, 1), *b = operand(core, i, 2);
     const uint8_t *bias = i->op == OP_mad_bias ? operand(core, i, 3) : NULL;
@@ -169,8 +188,8 @@ void dv_load_valid(const struct dv_instr *i, uint8_t *to, const uint8_t *from) {
 }
 
 /* Whether every element of A (rows m) or B (rows n) that a product takes holds something. */
-static bool holds(const uint8_t *valid, int64_t rows, int64_t depth, int size, bool is_b) {
-    int64_t c0 = 32 / size, k1 = (depth + c0 - 1) / c0, r1 = (rows + 15) / 16;
+static bool holds(const uint8_t *valid, int64_t rows, int64_t depth, int64_t k1, int size, bool is_b) {
+    int64_t c0 = 32 / size, r1 = (rows + 15) / 16;
     for (int64_t r = 0; r < rows; r++)
         for (int64_t k = 0; k < depth; k++) {
             int64_t fractal = is_b ? k / c0 * r1 + r / 16 : r / 16 * k1 + k / c0;
@@ -181,8 +200,9 @@ static bool holds(const uint8_t *valid, int64_t rows, int64_t depth, int size, b
 
 bool dv_product_holds(const struct core *core, const struct dv_instr *i) {
     int size = dv_size(i->type[1]);
-    return holds(core->valid[SPACE_ca] + i->operand[1], i->p[0], i->p[1], size, false) &&
-           holds(core->valid[SPACE_cb] + i->operand[2], i->p[2], i->p[1], size, true);
+    int64_t k1 = dv_fractals_of_k(i);
+    return holds(core->valid[SPACE_ca] + i->operand[1], i->p[0], i->p[1], k1, size, false) &&
+           holds(core->valid[SPACE_cb] + i->operand[2], i->p[2], i->p[1], k1, size, true);
 }
 
 static void fixpipe(struct core *core, const struct dv_instr *i) {
@@ -220,7 +240,10 @@ void dv_execute(struct core *core, const struct dv_instr *i) {
         load2d(i, operand(core, i, 0), operand(core, i, 1));
         return;
     case OP_img2colv2_cbuf_to_ca: case OP_img2colv2_cbuf_to_cb: load3d(i, operand(core, i, 0), operand(core, i, 1), 0); return;
-    case OP_copy_cbuf_to_bt: case OP_copy_cbuf_to_fbuf: copy_rows(core, i, p[0] * 32, 1, 0, 0, 0); return;
+    case OP_copy_cbuf_to_bt: case OP_copy_cbuf_to_fbuf:
+        if (i->type[0] == i->type[1]) copy_rows(core, i, p[0] * 32, 1, 0, 0, 0);
+        else widen(core, i);
+        return;
     case OP_mad: case OP_mad_bias: mad(core, i); return;
     case OP_copy_matrix_cc_to_gm: case OP_copy_matrix_cc_to_cbuf: case OP_copy_matrix_cc_to_ubuf: fixpipe(core, i); return;
     }

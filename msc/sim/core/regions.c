@@ -141,7 +141,7 @@ static int load3d_regions(const struct dv_instr *i, struct region *out) {
 }
 
 static int mad_regions(const struct dv_instr *i, struct region *out) {
-    int64_t k0 = 32 / dv_size(i->type[1]), m = ceil_div(i->p[0], 16), k = ceil_div(i->p[1], k0), n = ceil_div(i->p[2], 16);
+    int64_t m = ceil_div(i->p[0], 16), k = dv_fractals_of_k(i), n = ceil_div(i->p[2], 16);
     int count = 0;
     out[count++] = rows(0, SPACE_cc, true, i->operand[0], m * n * 1024, 1, 0);
     out[count++] = rows(1, SPACE_ca, false, i->operand[1], m * k * 512, 1, 0);
@@ -178,11 +178,15 @@ int dv_regions(const struct core *core, const struct dv_instr *i, struct region 
     case OP_load_gm_to_ca: case OP_load_gm_to_cb: case OP_load_cbuf_to_ca: case OP_load_cbuf_to_cb:
         out[0] = rows(0, to, true, i->operand[0], 512, p[0], p[2] * 512);
         out[1] = rows(1, from, false, i->operand[1], 512, p[0], p[1] * 512);
+        if (p[3] && size != 2) {
+            out[0] = grid(out[0], 2, p[5] * 512);
+            out[1] = grid(out[1], 2, p[4] * 512);
+        }
         return 2;
     case OP_img2colv2_cbuf_to_ca: case OP_img2colv2_cbuf_to_cb:
         return load3d_regions(i, out);
     case OP_copy_cbuf_to_bt: case OP_copy_cbuf_to_fbuf:
-        out[0] = rows(0, to, true, i->operand[0], p[0] * 32, 1, 0);
+        out[0] = rows(0, to, true, i->operand[0], p[0] * 32 / dv_size(i->type[1]) * size, 1, 0);
         out[1] = rows(1, from, false, i->operand[1], p[0] * 32, 1, 0);
         return 2;
     case OP_copy_matrix_cc_to_gm: case OP_copy_matrix_cc_to_cbuf: case OP_copy_matrix_cc_to_ubuf:

@@ -49,4 +49,4 @@ def test_report() -> None:
 def test_kernel_and_c() -> None:
     assert "davinci.mad" in simulate_file(str(SAMPLES / "matmul.dv.mir"), None, True, True, Outputs(), "davinci")
     c = simulate_file(str(SAMPLES / "matmul.dv.mir"), None, True, True, Outputs(), "c")
-    assert "mad(c0, a0 + dv_mod(k, 2) * 4096, b0 + dv_mod(k, 2) * 4096, 64, 64, 64, k, 0);" in c
+    assert "mad(c0, a0 + dv_mod(k, 2) * 4096, b0 + dv_mod(k, 2) * 4096, 64, 64, 64, k, 0, 0);" in c

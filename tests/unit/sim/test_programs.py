@@ -67,6 +67,10 @@ def test_matmul_schedules(wishes: MatmulWishes) -> None:
 def test_matmul_of_integers() -> None:
     product(MatmulShape(48, 64, 96, "i8", "i32", transpose_b=True), MatmulWishes(cores=2), np.int8, np.int32)
     product(MatmulShape(48, 64, 96, "f32", "f32", transpose_b=True), MatmulWishes(cores=2), np.float32, np.float32)
+    product(
+        MatmulShape(40, 40, 50, "f32", "f32", transpose_a=True), MatmulWishes(base=(32, 32, 32)), np.float32, np.float32
+    )
+    product(MatmulShape(64, 96, 80, "i8", "i32", transpose_a=True), MatmulWishes(base=(32, 32, 64)), np.int8, np.int32)
 
 
 @pytest.mark.parametrize(("m", "n", "k"), [(128, 128, 64), (100, 80, 72)])

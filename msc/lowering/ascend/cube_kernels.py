@@ -1,0 +1,116 @@
+"""The DaVinci kernel of a `gk.kernel` that is a matrix product: the cube's, with the vector unit behind it if need be.
+
+What follows the sums runs on the Fixpipe where that can do it, else on the vector unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from msc.dialects import davinci
+from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression
+from msc.lowering.ascend.fixpipe_form import FixpipeForm, fixpipe_form
+from msc.lowering.ascend.fused_matmul import Inputs, write_fused
+from msc.lowering.ascend.kernels import Request
+from msc.lowering.ascend.matmul import MatmulWriter
+from msc.lowering.ascend.matmul_tiling import MatmulSchedule, MatmulShape, MatmulWishes, matmul_schedule
+from msc.lowering.ascend.operands import Tile
+from msc.lowering.ascend.products import Access, CubeProduct, cube_product, matmul_shape
+from msc.lowering.ascend.tile_program import TileProgram, tile_program
+from msc.lowering.ascend.tile_writer import Source
+from msc.support.diagnostics import MscError
+
+
+def write(request: Request) -> davinci.KernelOp | None:
+    """The kernel of a product; None for a kernel that is none, or that the machine's cube does not take."""
+    if not request.is_static or len(request.outputs) != 1:
+        return None
+    product = cube_product(request.model, request.target)
+    if product is None or not request.target.features.nd2nz:
+        return None
+    out_dtype = request.model.arrays[request.outputs[0]].dtype
+    form = fixpipe_form(product, request.target.buffers.bt) if request.target.features.fixpipe_to_gm else None
+    program = None if form is not None else tile_program(product)
+    if form is None and (program is None or out_dtype not in ("f16", "bf16", "f32")):
+        return None
+    shape = matmul_shape(product, out_dtype)
+    if shape is None:
+        return None
+    shape = replace(shape, bias=form is not None and form.bias is not None)
+    try:
+        schedule = matmul_schedule(shape, request.target, MatmulWishes())
+        return _Kernel(request, product, shape, schedule).write(form, program)
+    except MscError as problem:
+        if any(each.code != "MSC1021" for each in problem.diagnostics):
+            raise
+        return None
+
+
+@dataclass(frozen=True)
+class _Kernel:
+    request: Request
+    product: CubeProduct
+    shape: MatmulShape
+    schedule: MatmulSchedule
+
+    def write(self, form: FixpipeForm | None, program: TileProgram | None) -> davinci.KernelOp:
+        if form is not None:
+            builder = self.request.builder("cube", self.schedule.cores)
+            bias = None if form.bias is None else self._bias(builder, form.bias[0])
+            self._writer(builder, relu=form.relu, bias=bias).write()
+            return builder.finish()
+        assert program is not None
+        builder = self.request.builder("mix", self.schedule.cores)
+        inputs = Inputs(
+            [self._source(builder, access) for access, _ in program.tiles],
+            [self._source(builder, access) for access, _ in program.rows],
+        )
+        return write_fused(builder, self.shape, self.schedule, program, inputs, make=self._made)
+
+    def _made(
+        self,
+        builder: KernelBuilder,
+        shape: MatmulShape,
+        schedule: MatmulSchedule,
+        *,
+        finished: Callable[[Tile], None],
+        landing: Buffer | None,
+    ) -> MatmulWriter:
+        del shape, schedule
+        return self._writer(builder, finished=finished, landing=landing)
+
+    def _writer(
+        self,
+        builder: KernelBuilder,
+        *,
+        relu: bool = False,
+        finished: Callable[[Tile], None] | None = None,
+        landing: Buffer | None = None,
+        bias: Callable[[Tile], tuple[Buffer, Expr]] | None = None,
+    ) -> MatmulWriter:
+        operands = (self._place(builder, access) for access in (self.product.a, self.product.b, self.product.out))
+        return MatmulWriter(builder, self.shape, self.schedule, relu, finished, landing, bias, operands=tuple(operands))
+
+    def _argument(self, builder: KernelBuilder, array: int) -> Buffer:
+        return builder.arguments[(*self.request.inputs, *self.request.outputs).index(array)]
+
+    def _place(self, builder: KernelBuilder, access: Access) -> tuple[Buffer, int]:
+        return self._argument(builder, access.array), access.first
+
+    def _bias(self, builder: KernelBuilder, access: Access) -> Callable[[Tile], tuple[Buffer, Expr]]:
+        argument = self._argument(builder, access.array)
+        return lambda _: (argument, access.first)
+
+    def _source(self, builder: KernelBuilder, access: Access) -> Callable[[Tile], Source]:
+        """Where an array begins for a tile of the batch."""
+        argument = self._argument(builder, access.array)
+        steps = [access.strides.get(axis, 0) for axis in self.product.batch]
+
+        def source(tile: Tile) -> Source:
+            first = expression(access.first)
+            for place, step in zip(tile.batch, steps, strict=False):
+                first = expression(place) * step + first
+            return Source(argument, access.strides.get(self.product.m, 0), first)
+
+        return source

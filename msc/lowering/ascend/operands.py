@@ -1,0 +1,167 @@
+"""The operands of a product on their way: packets from global memory to L1, base tiles from there to L0A and L0B."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from xdsl.ir.affine import AffineExpr
+
+from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression, up
+from msc.targets.davinci_isa import Space
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A tile of C: where it starts, and how many rows and columns of it there are; `at_*`: where its batch begins."""
+
+    m: Expr
+    n: Expr
+    rows: Expr
+    columns: Expr
+    at_a: Expr = 0
+    at_b: Expr = 0
+    at_c: Expr = 0
+    batch: tuple[Expr, ...] = ()
+    """The place in each dimension of the batch."""
+    turn: Expr = 0
+    """The number of the product in the batch: what alternates goes on alternating."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """How an operand comes: a base tile is `extent` by `step` of k, `packet` of them come in one of `buffers`.
+
+    `flag` is the first of its event ids; `depth` is all of k.
+    """
+
+    is_a: bool
+    extent: int
+    step: int
+    depth: int
+    packet: int
+    buffers: int
+    flag: int
+
+    def place(self, k: AffineExpr) -> AffineExpr:
+        """Which buffer of L1 the packet at k has."""
+        return k // (self.packet * self.step) % self.buffers
+
+
+class Operand(ABC):
+    """One operand, with its buffers in L1 and L0; those of L0 have `halves`."""
+
+    def __init__(self, builder: KernelBuilder, way: Way, dtype: str, halves: int, pad: int) -> None:
+        self.builder, self.way, self.pad = builder, way, pad
+        name = "a" if way.is_a else "b"
+        self.l1 = builder.alloc(Space.cbuf, dtype, way.buffers * pad, f"{name}1")
+        space = Space.ca if way.is_a else Space.cb
+        self.l0 = builder.alloc(space, dtype, halves * way.step * way.extent, f"{name}0")
+
+    @property
+    def packet(self) -> int:
+        """Base tiles of a packet."""
+        return self.way.packet
+
+    @property
+    def buffers(self) -> int:
+        """Packets that L1 holds."""
+        return self.way.buffers
+
+    @abstractmethod
+    def move(self, tile: Tile, k: AffineExpr) -> None:
+        """MTE2: the packet at k to its place in L1."""
+
+    @abstractmethod
+    def to_l0(self, tile: Tile, k: AffineExpr, start: AffineExpr, depth: Expr, half: AffineExpr) -> None:
+        """MTE1: `depth` of k from k on, of the packet that starts at `start`, to a half of L0."""
+
+    def extent(self, tile: Tile) -> Expr:
+        """Rows of A or columns of B in a tile."""
+        return tile.rows if self.way.is_a else tile.columns
+
+    def part(self, k: AffineExpr) -> Expr:
+        """How much of k is in the packet at k."""
+        whole = self.way.packet * self.way.step
+        if self.way.depth % whole == 0:
+            return whole
+        return self.builder.minimum(k * -1 + self.way.depth, whole, name="depth")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A matrix in global memory: rows of k, `row` elements apart; `transposed`: rows along m or n, one for each k."""
+
+    source: Buffer
+    row: int
+    transposed: bool
+    c0: int
+
+
+class MatrixOperand(Operand):
+    """An operand that is a matrix in rows."""
+
+    def __init__(self, builder: KernelBuilder, way: Way, rows: Rows, dtype: str, halves: int) -> None:
+        super().__init__(builder, way, dtype, halves, way.packet * way.step * way.extent)
+        self.rows = rows
+
+    @property
+    def transposed(self) -> bool:
+        """Whether its fractals are turned on their way to L0."""
+        return self.rows.transposed
+
+    def move(self, tile: Tile, k: AffineExpr) -> None:
+        way, rows = self.way, self.rows
+        start, at = (tile.m, tile.at_a) if way.is_a else (tile.n, tile.at_b)
+        depth, extent = self.part(k), self.extent(tile)
+        source = k * rows.row + start if rows.transposed else expression(start) * rows.row + k
+        self.builder.emit(
+            "copy_gm_to_cbuf_multi_nd2nz", (self.l1, way.place(k) * self.pad), (rows.source, source + at),
+            n=depth if rows.transposed else extent, d=extent if rows.transposed else depth, src_stride=rows.row,
+            dst_stride=way.packet * way.step if rows.transposed else way.extent,
+        )  # fmt: skip
+
+    def to_l0(self, tile: Tile, k: AffineExpr, start: AffineExpr, depth: Expr, half: AffineExpr) -> None:
+        b, c0, way, extent = self.builder, self.rows.c0, self.way, self.extent(tile)
+        place, target = way.place(start) * self.pad, half * (way.step * way.extent)
+        if self.transposed:
+            self._turned(place + (k - start) * c0, extent, depth, target)
+            return
+        source = place + (k - start) * way.extent
+        if not way.is_a and extent == way.extent and way.step // c0 * way.extent // 16 <= 255:
+            fractals = up(depth, c0) // c0 * (way.extent // 16)
+            b.emit("load_cbuf_to_cb", (self.l0, target), (self.l1, source), repeat=fractals)
+            return
+        b.emit(
+            f"img2colv2_cbuf_to_{'ca' if way.is_a else 'cb'}", (self.l0, target), (self.l1, source),
+            h=way.extent // 16, w=16, c=up(depth, c0), k_extension=up(depth, c0), m_extension=up(extent, 16),
+        )  # fmt: skip
+
+    def _turned(self, source: AffineExpr, extent: Expr, depth: Expr, target: AffineExpr) -> None:
+        """An operand stored along its other axis: squares of it are turned on their way.
+
+        A square has 16 x 16 elements, of bytes 32 x 32, in one fractal or two.
+        """
+        b, c0, is_a = self.builder, self.rows.c0, self.way.is_a
+        side, fractal = max(16, c0), 16 * c0
+        high, along, across = self.way.packet * self.way.step // 16, side // c0, side // 16
+        squares, steps = up(extent, side) // side, up(depth, side) // side
+        rows, deep = up(extent, 16) // 16, up(depth, side) // c0
+        from_gap: Expr = {8: high, 16: 0, 32: 1}[c0]
+        to_gap: Expr = {8: 1 if is_a else rows, 16: 0, 32: deep if is_a else 1}[c0]
+        name = "load_cbuf_to_ca" if is_a else "load_cbuf_to_cb"
+        if not is_a and not isinstance(rows, int):
+            with b.loop(0, squares, 1, "square") as f:
+                b.emit(
+                    name, (self.l0, target + f * (across * fractal)), (self.l1, source + f * (high * along * fractal)),
+                    repeat=steps, src_stride=across, dst_stride=rows * along, transpose=1,
+                    src_gap=from_gap, dst_gap=to_gap,
+                )  # fmt: skip
+            return
+        with b.loop(0, steps, 1, "square") as f:
+            place = target + f * (along * fractal) if is_a else target + f * (along * fractal) * rows
+            b.emit(
+                name, (self.l0, place), (self.l1, source + f * (across * fractal)), repeat=squares,
+                src_stride=high * along, dst_stride=deep * across if is_a else across, transpose=1,
+                src_gap=from_gap, dst_gap=to_gap,
+            )  # fmt: skip

@@ -1,0 +1,245 @@
+"""Kernels that are one matrix product with what follows its sums, as the cube takes them: strides by role."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from xdsl.ir.affine import AffineExpr
+
+from msc.lowering.ascend.matmul_tiling import Batch, MatmulShape
+from msc.poly.affine import linear_form
+from msc.poly.contraction import Contraction
+from msc.poly.dependences import dependences
+from msc.poly.model import KernelModel, KernelStatement
+from msc.poly.scalar import Constant, Read, Scalar, reads
+from msc.poly.unit_product import UnitProduct, unit_product
+from msc.targets.davinci import DavinciTarget
+
+Strides = Mapping[str, int]
+"""By axis the elements between two neighbours; axes that an array does not move along are left out."""
+
+CUBE_TYPES = {"f16": "f32", "bf16": "f32", "f32": "f32", "i8": "i32", "ui8": "i32"}
+"""What the cube multiplies, and the type of its sums."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """An array of global memory: by axis the elements between two neighbours, and the first element."""
+
+    array: int
+    strides: Strides
+    first: int
+
+
+@dataclass(frozen=True)
+class Following:
+    """A statement behind the sums: it writes `target`; `inputs` are its reads of global memory."""
+
+    target: int
+    body: Scalar
+    inputs: Mapping[Read, Access]
+
+
+@dataclass(frozen=True)
+class CubeProduct:
+    """`out = after(sum(a * b))`: axes with their extents by role, `n` along the rows of the output."""
+
+    dtype: str
+    a: Access
+    b: Access
+    out: Access
+    extents: Mapping[str, int]
+    batch: tuple[str, ...]
+    m: str
+    n: str
+    k: tuple[str, ...]
+    sums: int
+    after: tuple[Following, ...]
+
+    def size(self, axis: str) -> int:
+        """The extent of an axis; 1 of none."""
+        return self.extents.get(axis, 1)
+
+
+NONE = ""
+"""The axis of a role that has none."""
+
+
+def cube_product(model: KernelModel, target: DavinciTarget) -> CubeProduct | None:
+    """A kernel as a product of the cube; None where the cube has no types or no order of axes for it."""
+    found = unit_product(model, dependences(model))
+    if found is None or not _types_fit(model, found.contraction, target):
+        return None
+    contraction = found.contraction
+    if not all(_begins_sums(model.statements[s], contraction) for s in found.before):
+        return None
+    a, b = (_access(model, found, contraction.statement, read.operand, read.index.results) for read in
+            (contraction.a, contraction.b))  # fmt: skip
+    after = _after(model, found)
+    if a is None or b is None or after is None or not after:
+        return None
+    out = _output(model, found)
+    if out is None:
+        return None
+    extents = {axis.name: axis.extent for axis in found.axes}
+    roles = {role: tuple(axis.name for axis in found.of(role)) for role in ("batch", "m", "n", "k")}
+    product = CubeProduct(
+        contraction.a.dtype, a, b, out, extents, roles["batch"], NONE, NONE, roles["k"], contraction.target, after
+    )
+    return _oriented(product, roles["m"], roles["n"])
+
+
+def _types_fit(model: KernelModel, contraction: Contraction, target: DavinciTarget) -> bool:
+    a, b = contraction.a.dtype, contraction.b.dtype
+    sums = model.arrays[contraction.target].dtype
+    kinds = [model.arrays[read.operand].kind for read in (contraction.a, contraction.b)]
+    if a != b or CUBE_TYPES.get(a) != sums or kinds != ["input", "input"]:
+        return False
+    return a not in ("f32", "bf16") or target.architecture in ("2201", "3510")
+
+
+def _begins_sums(statement: KernelStatement, contraction: Contraction) -> bool:
+    body = statement.body
+    return statement.target == contraction.target and isinstance(body, Constant) and body.value == 0
+
+
+def _access(
+    model: KernelModel, found: UnitProduct, statement: int, array: int, index: Sequence[AffineExpr]
+) -> Access | None:
+    """The strides of an access of a statement."""
+    strides: dict[str, int] = {}
+    first = 0
+    names = {axis.dims[statement]: axis.name for axis in found.axes if statement in axis.dims}
+    for expr, step in zip(index, model.arrays[array].strides, strict=True):
+        form = linear_form(expr)
+        if form is None:
+            return None
+        first += form.constant * step
+        for d, c in form.coefficients.items():
+            if d in names:
+                strides[names[d]] = strides.get(names[d], 0) + c * step
+    return Access(array, {name: step for name, step in strides.items() if step}, first)
+
+
+def _after(model: KernelModel, found: UnitProduct) -> tuple[Following, ...] | None:
+    made: list[Following] = []
+    written: dict[int, Strides] = {}
+    for number in (found.contraction.statement, *found.after):
+        statement = model.statements[number]
+        place = _access(model, found, number, statement.target, statement.write.results)
+        if place is None or (place.first and model.arrays[statement.target].kind == "internal"):
+            return None
+        written[statement.target] = place.strides
+        if number == found.contraction.statement:
+            continue
+        if statement.combine is not None:
+            return None
+        inputs: dict[Read, Access] = {}
+        for read in reads(statement.body):
+            if read.indirect:
+                return None
+            access = _access(model, found, number, read.operand, read.index.results)
+            if access is None:
+                return None
+            if model.arrays[read.operand].kind == "input":
+                inputs[read] = access
+            elif access.first or written.get(read.operand) != access.strides:
+                return None
+        made.append(Following(statement.target, statement.body, inputs))
+    return tuple(made)
+
+
+def _output(model: KernelModel, found: UnitProduct) -> Access | None:
+    """Where the result goes: one array, written once, the last thing that is computed."""
+    written = [s for s in found.after if model.arrays[model.statements[s].target].kind == "output"]
+    if len(written) != 1 or written[0] != found.after[-1]:
+        return None
+    statement = model.statements[written[0]]
+    return _access(model, found, written[0], statement.target, statement.write.results)
+
+
+def _oriented(product: CubeProduct, m: tuple[str, ...], n: tuple[str, ...]) -> CubeProduct | None:
+    """The product with n along the rows of its output: A and B change places where m is."""
+    swap = any(product.out.strides.get(axis) == 1 for axis in m) and not any(
+        product.out.strides.get(axis) == 1 for axis in n
+    )
+    if swap:
+        product, m, n = replace(product, a=product.b, b=product.a), n, m
+    product = _merged(product, m, n)
+    ms = [axis for axis in m if axis in product.extents]
+    ns = [axis for axis in n if axis in product.extents]
+    row = next((axis for axis in ns if product.out.strides.get(axis) == 1), NONE)
+    if ns and not row:
+        return None
+    column = max(ms, key=product.size, default=NONE)
+    others = (*(x for x in ms if x != column), *(x for x in ns if x != row))
+    batch = tuple(axis for axis in product.extents if axis in (*product.batch, *others))
+    return replace(product, m=column, n=row, batch=batch)
+
+
+def _merged(product: CubeProduct, m: tuple[str, ...], n: tuple[str, ...]) -> CubeProduct:
+    """Axes of one role that all arrays move along as if they were one, as one: the inner one stands for both."""
+    for group in (product.batch, m, n, product.k):
+        kept = [axis for axis in group if axis in product.extents]
+        for outer, inner in pairwise(kept):
+            if all(_is_one(each, outer, inner, product.extents[inner]) for each in _accesses(product)):
+                product = _joined(product, outer, inner)
+    k = tuple(axis for axis in product.k if axis in product.extents)
+    after = tuple(
+        replace(each, inputs={read: _restricted(access, product) for read, access in each.inputs.items()})
+        for each in product.after
+    )
+    a, b, out = (_restricted(access, product) for access in (product.a, product.b, product.out))
+    return replace(product, k=k, after=after, a=a, b=b, out=out)
+
+
+def _restricted(access: Access, product: CubeProduct) -> Access:
+    """An access by the axes that a product still has."""
+    return replace(access, strides={name: step for name, step in access.strides.items() if name in product.extents})
+
+
+def _accesses(product: CubeProduct) -> list[Access]:
+    inputs = [access for each in product.after for access in each.inputs.values()]
+    return [product.a, product.b, product.out, *inputs]
+
+
+def _is_one(access: Access, outer: str, inner: str, extent: int) -> bool:
+    return access.strides.get(outer, 0) == access.strides.get(inner, 0) * extent
+
+
+def _joined(product: CubeProduct, outer: str, inner: str) -> CubeProduct:
+    extents = {name: size for name, size in product.extents.items() if name != outer}
+    extents[inner] *= product.extents[outer]
+    return replace(product, extents=extents)
+
+
+def matmul_shape(product: CubeProduct, out_dtype: str) -> MatmulShape | None:
+    """The product of two matrices in rows, repeated over its batch; None for one that is none, as a convolution."""
+    if len(product.k) > 1:
+        return None
+    k = product.k[0] if product.k else NONE
+    a = _rows(product.a, product.m, k, product)
+    b = _rows(product.b, product.n, k, product)
+    row_c = product.out.strides.get(product.m, 0) or product.size(product.n)
+    if a is None or b is None:
+        return None
+    batch = tuple(
+        Batch(product.size(x), *(each.strides.get(x, 0) for each in (product.a, product.b, product.out)))
+        for x in product.batch
+    )
+    return MatmulShape(
+        product.size(product.m), product.size(product.n), product.size(k), product.dtype, out_dtype,
+        a[0], not b[0], batch, a[1], b[1], row_c,
+    )  # fmt: skip
+
+
+def _rows(access: Access, outer: str, k: str, product: CubeProduct) -> tuple[bool, int] | None:
+    """Whether an operand is stored with k along the count of its rows, and how far its rows are apart."""
+    along, across = access.strides.get(k, 0), access.strides.get(outer, 0)
+    if along == 1 or (not k and across != 1) or (product.size(k) == 1 and across != 1):
+        return False, across or product.size(k)
+    if across == 1 or (product.size(outer) == 1 and along):
+        return True, along
+    return None
