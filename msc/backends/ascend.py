@@ -36,7 +36,7 @@ _DAVINCI = Stage(
         "bufferize",
         Run("plan-memory", {"reuse": False}),
     ),
-    verifiers=runs("verify-loop-stage", "verify-memory-plan", "verify-bounds"),
+    verifiers=runs("verify-loop-stage", "verify-memory-plan", "verify-bounds", "verify-davinci-kernels"),
 )
 _C = Stage("c", ".c .h", "C of the host, and of kernels with CCE's intrinsics", "codegen/davinci")
 _ARTIFACT = Stage("artifact", ".so .o", "what the system's C compiler builds, with the simulator", "runtime")

@@ -25,6 +25,10 @@ KERNEL_FLAGS = ("-std=c11", "-O1", "-fvisibility=hidden")
 """A kernel only hands over instructions."""
 
 
+CHECK_FLAGS = ("-std=c11", "-O0", "-fvisibility=hidden")
+"""A kernel that runs once, to be checked, is not worth optimising."""
+
+
 def simulator_sources() -> dict[str, str]:
     """File name -> text of everything that the simulator's library is compiled of."""
     files = [path for path in sorted(_FOLDER.iterdir()) if path.suffix in (".c", ".h")]

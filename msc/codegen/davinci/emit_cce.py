@@ -5,6 +5,7 @@ Each operation becomes one line, so that a line of the C leads back to its opera
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -65,6 +66,17 @@ def emit_cce(kernel: KernelOp) -> CceProgram:
     writer.line('#include "cce.h"')
     writer.line("")
     writer.function(kernel, "GLOBAL __aicore__ void kernel")
+    return CceProgram("\n".join(writer.lines) + "\n", writer.operations)
+
+
+def emit_cce_kernels(kernels: Sequence[KernelOp]) -> CceProgram:
+    """The C of several kernels: one exported function each, `kernel_0`, `kernel_1`, ..."""
+    writer = _Writer()
+    writer.line('#include "cce.h"')
+    for number, kernel in enumerate(kernels):
+        writer.line(f"/* {kernel.sym_name.data}: {cores_text(kernel)}. */")
+        writer.names, writer.used = {}, set(_TAKEN)
+        writer.function(kernel, f"GLOBAL __aicore__ void kernel_{number}")
     return CceProgram("\n".join(writer.lines) + "\n", writer.operations)
 
 
@@ -193,7 +205,7 @@ class _Writer:
         for parameter in op.instruction.parameters:
             if parameter.real:
                 assert op.scalar is not None
-                given.append(repr(op.scalar.value.data))
+                given.append(_real(op.scalar.value.data))
             else:
                 given.append(self.expression(next(numbers), op.values))
         self.line(f"{op.instruction.name}({', '.join(given)});", op)
@@ -215,6 +227,13 @@ class _Writer:
                 return f"{word}({self.expression(left, values)}, {self.expression(right, values)})"
             case _:
                 raise ValueError(f"no C for {expr}")
+
+
+def _real(value: float) -> str:
+    """A double as C has it."""
+    if math.isnan(value):
+        return '__builtin_nan("")'
+    return repr(value) if math.isfinite(value) else f"{'-' if value < 0 else ''}__builtin_inf()"
 
 
 _WORDS = {

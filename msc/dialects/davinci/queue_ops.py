@@ -117,7 +117,7 @@ class QueueOp(IRDLOperation):
         if any(p.real for p in instruction_of(cls).parameters):
             if instruction_of(cls).spaces:
                 parser.parse_punctuation(",")
-            scalar = float(parser.parse_number())
+            scalar = _real(parser)
         given = _given(parser, reader, instruction_of(cls))
         exprs = [
             given.get(p.name, AffineExpr.constant(p.default or 0)) for p in instruction_of(cls).parameters if not p.real
@@ -150,6 +150,15 @@ class QueueOp(IRDLOperation):
 def instruction_of(kind: type[QueueOp]) -> Instruction:
     """The row of the table that an operation stands for."""
     return INSTRUCTIONS[kind.name.removeprefix("davinci.")]
+
+
+def _real(parser: Parser) -> float:
+    """A number, `inf`, `-inf` or `nan`."""
+    sign = -1.0 if parser.parse_optional_punctuation("-") else 1.0
+    for word in ("inf", "nan"):
+        if parser.parse_optional_keyword(word):
+            return sign * float(word)
+    return sign * float(parser.parse_number())
 
 
 def _buffer(parser: Parser) -> SSAValue:

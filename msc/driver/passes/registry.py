@@ -67,6 +67,7 @@ PASSES: dict[str, str] = {
     "plan-memory": "msc.lowering.cpu.memory.plan_memory:PlanMemory",
     "schedule-kernels": "msc.schedule.schedule_kernels:ScheduleKernels",
     "sink-views": "msc.graph.simplify.sink_views:SinkViews",
+    "verify-davinci-kernels": "msc.codegen.davinci.verify_davinci_kernels:VerifyDavinciKernels",
     "verify-bounds": "msc.lowering.cpu.verification.verify_bounds:VerifyBounds",
     "verify-parallel": "msc.lowering.cpu.verification.verify_parallel:VerifyParallel",
     "verify-loop-stage": "msc.lowering.cpu.verification.verify_loop_stage:VerifyLoopStage",

@@ -98,7 +98,13 @@ class KernelBuilder:
             message = f"the buffers in {space.name} need {start + type_.bytes} bytes; {self.target.name} has {size}"
             raise MscError(Diagnostic("MSC1021", message, help="make tiles smaller, or buffers fewer"))
         self._taken[space] = start + type_.bytes
-        op = self._append(AllocOp(start, type_))
+        op = self._entry(AllocOp(start, type_))
+        op.buffer.name_hint = name or None
+        return Buffer(op.buffer, dtype, elements)
+
+    def alloc_at(self, space: Space, dtype: str, elements: int, address: int, name: str = "") -> Buffer:
+        """A buffer in the place of others that are there already."""
+        op = self._entry(AllocOp(address, BufferType.of(space, dtype, elements)))
         op.buffer.name_hint = name or None
         return Buffer(op.buffer, dtype, elements)
 
@@ -176,6 +182,15 @@ class KernelBuilder:
         value.name_hint = name
         self._values.append(value)
         return AffineExpr.dimension(len(self._values) - 1)
+
+    def _entry(self, op: AllocOp) -> AllocOp:
+        """At the start of the kernel: a buffer is there from then on."""
+        first = next((o for o in self._body.block.ops if not isinstance(o, AllocOp)), None)
+        if first is None:
+            self._body.block.add_op(op)
+        else:
+            self._body.block.insert_op_before(op, first)
+        return op
 
     def _append(self, op: _O) -> _O:
         self._open[-1].add_op(op)

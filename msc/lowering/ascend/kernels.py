@@ -22,7 +22,10 @@ from msc.poly.scalar import Apply, Cast, Scalar, reads
 from msc.targets.davinci import DavinciTarget
 from msc.targets.davinci_isa import DTYPES
 
-WRITERS: Sequence[str] = ("msc.lowering.ascend.cube_kernels:write",)
+WRITERS: Sequence[str] = (
+    "msc.lowering.ascend.cube_kernels:write",
+    "msc.lowering.ascend.vector_kernels.writer:write",
+)
 """Of the kernels that cube and vector units run, as "package.module:function": the first that writes one is taken."""
 
 _ELEMENTS = {"i1": "ui8", **{name: name for name in DTYPES}}

@@ -43,6 +43,7 @@ int dv_repeats(const struct core *core, const struct dv_instr *i) {
     int at = repeat_position(i->op);
     if (i->op == OP_vgather) return (int)ceil_div(i->p[0], 256 / dv_size(i->type[0]));
     if (at < 0) return 1;
+    if (i->op == OP_vbrcb) return (int)i->p[at]; /* no mask */
     if (core->mask_count > 0) return (int)ceil_div(core->mask_count, dv_elements_per_repeat(i));
     return (int)i->p[at];
 }

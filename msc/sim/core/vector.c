@@ -25,6 +25,11 @@ static float scalar_of(const struct dv_instr *i) {
     return (float)value;
 }
 
+/* NaN where one operand is, as IEEE 754-2019 has it; assumed of the hardware. */
+static float maximum(float a, float b) { return a != a || b != b ? a + b : a > b ? a : b; }
+
+static float minimum(float a, float b) { return a != a || b != b ? a + b : a < b ? a : b; }
+
 static float unary(int op, float x, float scalar, float old) {
     switch (op) {
     case OP_vexp: return expf(x);
@@ -36,8 +41,8 @@ static float unary(int op, float x, float scalar, float old) {
     case OP_vrelu: return x < 0 ? 0.0f : x;
     case OP_vadds: return x + scalar;
     case OP_vmuls: return x * scalar;
-    case OP_vmaxs: return fmaxf(x, scalar);
-    case OP_vmins: return fminf(x, scalar);
+    case OP_vmaxs: return maximum(x, scalar);
+    case OP_vmins: return minimum(x, scalar);
     case OP_vlrelu: return x < 0 ? x * scalar : x;
     case OP_vaxpy: return old + x * scalar;
     default: return x; /* vconv */
@@ -50,9 +55,9 @@ static float binary(int op, float x, float y, float old) {
     case OP_vsub: return x - y;
     case OP_vmul: return x * y;
     case OP_vdiv: return x / y;
-    case OP_vmax: return fmaxf(x, y);
-    case OP_vmin: return fminf(x, y);
-    case OP_vaddrelu: return fmaxf(x + y, 0.0f);
+    case OP_vmax: return maximum(x, y);
+    case OP_vmin: return minimum(x, y);
+    case OP_vaddrelu: return maximum(x + y, 0.0f);
     case OP_vmla: return old + x * y;
     default: return old * x + y; /* vmadd */
     }
@@ -101,8 +106,8 @@ static void elementwise(struct core *core, const struct dv_instr *i, int sources
 
 static float combined(int op, float a, float b) {
     switch (op) {
-    case OP_vcmax: case OP_vcgmax: return fmaxf(a, b);
-    case OP_vcmin: case OP_vcgmin: return fminf(a, b);
+    case OP_vcmax: case OP_vcgmax: return maximum(a, b);
+    case OP_vcmin: case OP_vcgmin: return minimum(a, b);
     default: return a + b;
     }
 }

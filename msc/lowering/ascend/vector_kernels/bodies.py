@@ -1,0 +1,290 @@
+"""The bodies of statements, evaluated for all points of a tile at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from msc.lowering.ascend.builder import Buffer, Expr
+from msc.lowering.ascend.vector_kernels.formulas import BINARY, COMPARISONS, UNARY, WITH_CONSTANT, formula
+from msc.lowering.ascend.vector_kernels.instructions import Value
+from msc.lowering.ascend.vector_kernels.tiling import UB_DTYPES
+from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar
+
+if TYPE_CHECKING:
+    from msc.lowering.ascend.vector_kernels.tile import Tile
+
+_FLOATS = ("f16", "f32")
+_COMMUTES = ("add", "mul", "max", "min")
+
+
+class NotForVectors(Exception):
+    """Something that the vector unit does not do; the scalar unit takes the kernel."""
+
+
+class Bodies:
+    """Evaluates one statement over its axes; what it takes of UB goes back with `release`."""
+
+    def __init__(self, tile: Tile, axes: tuple[int, ...]) -> None:
+        self.tile, self.axes = tile, axes
+        self._taken: list[Buffer] = []
+        self._spread: dict[Buffer, Value] = {}
+
+    def release(self) -> None:
+        """Nothing that was taken is needed any more."""
+        for buffer in self._taken:
+            self.tile.room.give(buffer)
+        self._taken = []
+
+    def into(self, s: Scalar, target: Value) -> None:
+        """Write the value of a body to `target`, which has all axes of the statement."""
+        if isinstance(s, Constant):
+            self._fill(target, s)
+            return
+        value = self._value(s, target)
+        if value.buffer is not target.buffer:
+            self._copy(value, target)
+
+    def whole(self, s: Scalar) -> Value:
+        """The value of a body with an element for each point of the statement."""
+        value = self._fill(self._new(_dtype(s)), s) if isinstance(s, Constant) else self._value(s, None)
+        if value.spread or value.axes != self.axes:
+            made = self._new(value.dtype)
+            self._copy(value, made)
+            return made
+        return value
+
+    def _new(self, dtype: str, into: Value | None = None) -> Value:
+        """Where a result goes: `into` where that has the type, else a new place."""
+        if into is not None and into.dtype == dtype:
+            return into
+        made = self.tile.take(self.axes, dtype)
+        self._taken.append(made.buffer)
+        return made
+
+    def _fill(self, target: Value, s: Constant) -> Value:
+        self._run("vector_dup", (target,), float(s.value))
+        return target
+
+    def _copy(self, value: Value, target: Value) -> None:
+        if value.dtype != target.dtype:
+            raise NotForVectors(f"{value.dtype} as {target.dtype}")
+        if value.dtype == "i32":
+            raise NotForVectors("copies of integers")
+        self._run("vmuls", (target, value), 1.0)
+
+    def _run(self, name: str, operands: Sequence[Value], scalar: float | None = None) -> None:
+        self.tile.code.run(name, self.axes, operands, scalar)
+
+    def _value(self, s: Scalar, into: Value | None) -> Value:
+        match s:
+            case Read():
+                return self._read(s)
+            case Cast():
+                return self._cast(s, into)
+            case Apply():
+                return self._apply(s, into)
+            case Constant():
+                return self._fill(self._new(_dtype(s)), s)
+            case _:
+                raise NotForVectors("the value of an index")
+
+    def _read(self, s: Read) -> Value:
+        value = self.tile.values.get(s.operand)
+        if value is None:
+            raise NotForVectors("an array that is read before it is written")
+        if not self.axes or self.axes[-1] in value.axes:
+            return value
+        if value.buffer not in self._spread:
+            block = 32 // value.bytes
+            elements = value.strides[0] * self.tile.code.capacities[value.axes[0]] if value.axes else 1
+            whole = -(-elements // 8) * 8
+            buffer = self.tile.room.take(value.dtype, whole * block, "spread")
+            self._taken.append(buffer)
+            self._spread[value.buffer] = self.tile.code.spread(value, self._filled(value), buffer)
+        return self._spread[value.buffer]
+
+    def _filled(self, value: Value) -> Expr:
+        """The elements of a value from its first to its last row."""
+        if not value.axes:
+            return 1
+        return self.tile.code.sizes[value.axes[0]] * value.strides[0]
+
+    def _cast(self, s: Cast, into: Value | None) -> Value:
+        if s.bits:
+            raise NotForVectors("bits read as another type")
+        of, to = s.arg.dtype, s.dtype
+        if to == "i1" and of in ("f16", "f32", "bf16", "i8", "ui8"):
+            return self._apply(Apply("ne", (s.arg, Constant(0.0, of))), into)
+        exact = of in ("i1", "i8", "ui8") and to in ("f16", "f32", "bf16", "i32")
+        rounding = (of in ("f16", "f32", "bf16", "i32") and to in ("f16", "f32", "bf16") and of != "i32") or (
+            of == "i32" and to == "f32"
+        )  # fmt: skip
+        if not (exact or rounding or of == to):
+            raise NotForVectors(f"{of} to {to}")
+        value = self._value(s.arg, None)
+        if to == "bf16" and of in ("f16", "f32"):
+            return self._rounded(value, into)
+        return self._convert(value, UB_DTYPES[to], into)
+
+    def _rounded(self, value: Value, into: Value | None) -> Value:
+        """To bf16 and back."""
+        made = self._new("bf16")
+        self._run("vconv", (made, value))
+        result = self._new("f32", into)
+        self._run("vconv", (result, made))
+        return result
+
+    def _convert(self, value: Value, dtype: str, into: Value | None) -> Value:
+        if value.dtype == dtype:
+            return value
+        if value.spread:
+            whole = self._new(value.dtype)
+            self._copy(value, whole)
+            value = whole
+        made = self._new(dtype, into)
+        self._run("vconv", (made, value))
+        return made
+
+    def _apply(self, s: Apply, into: Value | None) -> Value:
+        kind = s.args[-1].dtype
+        if (better := formula(s)) is not None:
+            return self._value(better, into)
+        if s.op in ("and", "or", "not", "xor") and kind == "i1":
+            return self._logical(s, into)
+        if s.op in COMPARISONS:
+            return self._flags(self._compared(s), into)
+        if s.op == "isnan":
+            return self._flags(self._compared(Apply("ne", (s.args[0], s.args[0]))), into)
+        if s.op == "select":
+            return self._select(s, into)
+        if kind == "i32":
+            return self._integers(s, into)
+        if kind not in ("f16", "f32", "bf16"):
+            raise NotForVectors(f"{s.op} of {kind}")
+        return self._floats(s, into)
+
+    def _integers(self, s: Apply, into: Value | None) -> Value:
+        if s.op not in ("add", "sub", "mul") or any(isinstance(a, Constant) for a in s.args):
+            raise NotForVectors(f"{s.op} of integers")
+        operands = [self._value(a, None) for a in s.args]
+        made = self._new("i32", into)
+        self._run(BINARY[s.op], (made, *operands))
+        return made
+
+    def _floats(self, s: Apply, into: Value | None) -> Value:
+        dtype = UB_DTYPES[s.dtype]
+        if s.op == "neg":
+            return self._scaled("vmuls", s.args[0], -1.0, into)
+        if s.op in UNARY:
+            value = self._value(s.args[0], None)
+            made = self._new(dtype, into)
+            self._run(UNARY[s.op], (made, value))
+            return made
+        if s.op not in BINARY:
+            raise NotForVectors(s.op)
+        return self._with_constant(s, into) or self._two(s, into)
+
+    def _with_constant(self, s: Apply, into: Value | None) -> Value | None:
+        """One instruction for an array and a literal, where the result is the same to the last bit."""
+        left, right = s.args
+        if isinstance(left, Constant) and isinstance(right, Constant):
+            return None
+        if isinstance(left, Constant) and s.op in _COMMUTES:
+            left, right = right, left
+        if isinstance(right, Constant):
+            value = float(right.value)
+            if s.op in WITH_CONSTANT:
+                return self._scaled(WITH_CONSTANT[s.op], left, value, into)
+            if s.op == "sub":
+                return self._scaled("vadds", left, -value, into)
+            if s.op == "div" and _is_power_of_two(value):
+                return self._scaled("vmuls", left, 1.0 / value, into)
+        return None
+
+    def _scaled(self, name: str, s: Scalar, scalar: float, into: Value | None) -> Value:
+        value = self._value(s, None)
+        made = self._new(value.dtype, into)
+        self._run(name, (made, value), scalar)
+        return made
+
+    def _two(self, s: Apply, into: Value | None) -> Value:
+        left, right = (self._value(a, None) for a in s.args)
+        made = self._new(UB_DTYPES[s.dtype], into)
+        self._run(BINARY[s.op], (made, left, right))
+        return made
+
+    def _full(self, s: Scalar) -> Value:
+        """With an element for each point, in rows as a new place has them."""
+        return self.whole(s)
+
+    def _bits(self, how: int, left: Value, right: Value) -> Buffer:
+        """The bits of a comparison, one for each point, in the order in which the tile lies in UB."""
+        elements = self._elements(left)
+        buffer = self.tile.room.take("ui8", -(-elements // 8) + 256, "bits", fill=True)
+        self._taken.append(buffer)
+        bits = Value(buffer, left.axes, left.strides)
+        self._in_a_row("vcmp", (bits, left, right), compare=how)
+        return buffer
+
+    def _elements(self, value: Value) -> int:
+        return value.strides[0] * self.tile.code.capacities[value.axes[0]] if value.axes else 1
+
+    def _in_a_row(self, name: str, operands: Sequence[Value], **more: int) -> None:
+        self.tile.code.in_a_row(name, operands, {}, self._filled(operands[-1]), None, **more)
+
+    def _compared(self, s: Apply) -> tuple[Buffer, Value]:
+        kind = s.args[0].dtype
+        if kind not in ("f16", "f32", "bf16", "i8", "ui8", "i1"):
+            raise NotForVectors(f"{s.op} of {kind}")
+        left, right = (self._full(a) for a in s.args)
+        return self._bits(COMPARISONS[s.op], left, right), left
+
+    def _flags(self, compared: tuple[Buffer, Value], into: Value | None) -> Value:
+        """Bits as 0 and 1 in f16."""
+        bits, like = compared
+        one, zero = self._new("f16"), self._new("f16")
+        self._fill(one, Constant(1.0, "f16"))
+        self._fill(zero, Constant(0.0, "f16"))
+        return self._selected(bits, one, zero, self._new("f16", into), like)
+
+    def _selected(self, bits: Buffer, left: Value, right: Value, made: Value, like: Value) -> Value:
+        mask = Value(bits, like.axes, like.strides)
+        self._in_a_row("vsel", (made, left, right, mask))
+        return made
+
+    def _select(self, s: Apply, into: Value | None) -> Value:
+        condition, *branches = s.args
+        if s.dtype not in ("f16", "f32", "bf16", "i1"):
+            raise NotForVectors(f"select of {s.dtype}")
+        if isinstance(condition, Apply) and condition.op in COMPARISONS:
+            bits, like = self._compared(condition)
+        else:
+            flags = self._full(condition)
+            zero = self._new("f16")
+            self._fill(zero, Constant(0.0, "f16"))
+            bits, like = self._bits(COMPARISONS["ne"], flags, zero), flags
+        left, right = (self._full(b) for b in branches)
+        return self._selected(bits, left, right, self._new(UB_DTYPES[s.dtype], into), like)
+
+    def _logical(self, s: Apply, into: Value | None) -> Value:
+        operands = [self._value(a, None) for a in s.args]
+        if s.op == "xor":
+            operands = [self._full(a) for a in s.args]
+            return self._flags((self._bits(COMPARISONS["ne"], *operands), operands[0]), into)
+        made = self._new("f16", into)
+        if s.op == "not":
+            less = self._new("f16")
+            self._run("vmuls", (less, operands[0]), -1.0)
+            self._run("vadds", (made, less), 1.0)
+            return made
+        self._run("vmin" if s.op == "and" else "vmax", (made, *operands))
+        return made
+
+
+def _dtype(s: Scalar) -> str:
+    return UB_DTYPES[s.dtype]
+
+
+def _is_power_of_two(value: float) -> bool:
+    return value != 0 and abs(value) in {2.0**k for k in range(-14, 15)}
