@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from msc.ops import Tensor, from_numpy, tensor
     from msc.runtime.artifact import CompiledModel, load
     from msc.support.diagnostics import Diagnostic, Location, MscError
+    from msc.train.model import Model
     from msc.train.serialization import load_checkpoint, load_param_into_net, save_checkpoint
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "DType",
     "Diagnostic",
     "Location",
+    "Model",
     "MscError",
     "Parameter",
     "ParameterTuple",
@@ -97,6 +99,7 @@ _EXPORTS: dict[str, tuple[str, str]] = {
     "Diagnostic": ("msc.support.diagnostics", "Diagnostic"),
     "Location": ("msc.support.diagnostics", "Location"),
     "MscError": ("msc.support.diagnostics", "MscError"),
+    "Model": ("msc.train.model", "Model"),
     "Parameter": ("msc.frontend.parameter", "Parameter"),
     "ParameterTuple": ("msc.frontend.parameter", "ParameterTuple"),
     "load_checkpoint": ("msc.train.serialization", "load_checkpoint"),

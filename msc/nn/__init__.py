@@ -22,6 +22,10 @@ from msc.nn.losses import (
     KLDivLoss, L1Loss, LossBase, MAELoss, MarginRankingLoss, MSELoss, NLLLoss, RMSELoss, SmoothL1Loss,
     SoftMarginLoss, SoftmaxCrossEntropyWithLogits, TripletMarginLoss,
 )
+from msc.nn.metrics import (
+    F1, MAE, MSE, ROC, Accuracy, ConfusionMatrix, CosineSimilarity, Fbeta, Loss, Metric, Perplexity, Precision, Recall,
+    Top1CategoricalAccuracy, Top5CategoricalAccuracy, TopKCategoricalAccuracy, auc, get_metric_fn,
+)
 from msc.nn.normalisation import (
     LRN, BatchNorm1d, BatchNorm2d, BatchNorm3d, GroupNorm, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d,
     LayerNorm, RMSNorm,
@@ -48,25 +52,27 @@ from msc.nn.transformer import (
 )
 
 __all__ = [
-    "CELU", "ELU", "FTRL", "GELU", "GLU", "GRU", "LRN", "LSTM", "RNN", "SGD", "Adagrad", "Adam", "AdamWeightDecay",
-    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
-    "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "BCELoss", "BCEWithLogitsLoss", "BatchNorm1d",
-    "BatchNorm2d", "BatchNorm3d", "Cell", "CellDict", "CellList", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d",
-    "Conv1d", "Conv1dTranspose", "Conv2d", "Conv2dTranspose", "Conv3d", "Conv3dTranspose", "CosineDecayLR",
-    "CosineEmbeddingLoss", "CrossEntropyLoss", "Dense", "DiceLoss", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d",
-    "Embedding", "ExponentialDecayLR", "FastGelu", "Flatten", "GRUCell", "GroupNorm", "HShrink", "HSigmoid", "HSwish",
+    "CELU", "ELU", "F1", "FTRL", "GELU", "GLU", "GRU", "LRN", "LSTM", "MAE", "MSE", "RNN", "ROC", "SGD", "Accuracy",
+    "Adagrad", "Adam", "AdamWeightDecay", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d",
+    "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "BCELoss",
+    "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Cell", "CellDict", "CellList",
+    "ConfusionMatrix", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "Conv1d", "Conv1dTranspose", "Conv2d",
+    "Conv2dTranspose", "Conv3d", "Conv3dTranspose", "CosineDecayLR", "CosineEmbeddingLoss", "CosineSimilarity",
+    "CrossEntropyLoss", "Dense", "DiceLoss", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "Embedding",
+    "ExponentialDecayLR", "FastGelu", "Fbeta", "Flatten", "GRUCell", "GroupNorm", "HShrink", "HSigmoid", "HSwish",
     "Hardtanh", "HingeEmbeddingLoss", "HuberLoss", "Identity", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d",
     "InverseDecayLR", "KLDivLoss", "L1Loss", "LSTMCell", "Lamb", "LayerNorm", "LeakyReLU", "LearningRateSchedule",
-    "Linear", "LogSigmoid", "LogSoftmax", "LossBase", "MAELoss", "MSELoss", "MarginRankingLoss", "MaxPool1d",
-    "MaxPool2d", "MaxPool3d", "Mish", "Momentum", "MultiheadAttention", "NLLLoss", "NaturalExpDecayLR", "Optimizer",
-    "PReLU", "Pad", "PixelShuffle", "PixelUnshuffle", "PolynomialDecayLR", "RMSELoss", "RMSNorm", "RMSProp",
-    "RNNCell", "ReLU", "ReLU6", "ReflectionPad1d", "ReflectionPad2d", "ReplicationPad1d", "ReplicationPad2d", "SeLU",
-    "SequentialCell", "SiLU", "Sigmoid", "SmoothL1Loss", "SoftMarginLoss", "SoftShrink", "Softmax", "Softmax2d",
-    "SoftmaxCrossEntropyWithLogits", "Softmin", "Softplus", "Softsign", "Tanh", "Tanhshrink", "Threshold",
-    "TrainOneStepCell", "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
-    "TransformerEncoderLayer", "TripletMarginLoss", "Upsample", "WarmUpLR", "WithEvalCell", "WithLossCell",
-    "ZeroPad2d", "cosine_decay_lr", "exponential_decay_lr", "get_activation", "inverse_decay_lr",
-    "natural_exp_decay_lr", "piecewise_constant_lr", "polynomial_decay_lr", "warmup_lr",
+    "Linear", "LogSigmoid", "LogSoftmax", "Loss", "LossBase", "MAELoss", "MSELoss", "MarginRankingLoss", "MaxPool1d",
+    "MaxPool2d", "MaxPool3d", "Metric", "Mish", "Momentum", "MultiheadAttention", "NLLLoss", "NaturalExpDecayLR",
+    "Optimizer", "PReLU", "Pad", "Perplexity", "PixelShuffle", "PixelUnshuffle", "PolynomialDecayLR", "Precision",
+    "RMSELoss", "RMSNorm", "RMSProp", "RNNCell", "ReLU", "ReLU6", "Recall", "ReflectionPad1d", "ReflectionPad2d",
+    "ReplicationPad1d", "ReplicationPad2d", "SeLU", "SequentialCell", "SiLU", "Sigmoid", "SmoothL1Loss",
+    "SoftMarginLoss", "SoftShrink", "Softmax", "Softmax2d", "SoftmaxCrossEntropyWithLogits", "Softmin", "Softplus",
+    "Softsign", "Tanh", "Tanhshrink", "Threshold", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy",
+    "TopKCategoricalAccuracy", "TrainOneStepCell", "Transformer", "TransformerDecoder", "TransformerDecoderLayer",
+    "TransformerEncoder", "TransformerEncoderLayer", "TripletMarginLoss", "Upsample", "WarmUpLR", "WithEvalCell",
+    "WithLossCell", "ZeroPad2d", "auc", "cosine_decay_lr", "exponential_decay_lr", "get_activation", "get_metric_fn",
+    "inverse_decay_lr", "natural_exp_decay_lr", "piecewise_constant_lr", "polynomial_decay_lr", "warmup_lr",
 ]
 
 

@@ -186,6 +186,13 @@ class Session:
         self._gave_up = False
         self.run()
 
+    def defer(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], what: str) -> None:
+        """Call a function when the graph has run, and again in every call. Raises Refusal inside a branch or loop."""
+        if self.graph.depth:
+            raise Refusal("MSC0844", f"{what} stands where a tensor decides whether it is reached")
+        self.journal.note_all([self.prints])
+        self.prints.append((function, args, kwargs))
+
     def run(self) -> None:
         """Run what has been written, so that all tensors have elements, and begin another graph."""
         graph, self.graph = self.graph, self._new_graph()

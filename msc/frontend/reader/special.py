@@ -17,7 +17,6 @@ from msc.frontend.reader.expressions import aligned
 from msc.frontend.reader.frames import Frame
 from msc.frontend.reader.numbers import DTYPES, RuntimeNumber, as_kind
 from msc.frontend.reader.ranges import make_range
-from msc.frontend.reader.signals import Refusal
 from msc.frontend.reader.structures import Constant, Flattening, fill
 from msc.frontend.tensor import Tensor
 
@@ -45,12 +44,8 @@ def _range(frame: Frame, *bounds: Any) -> Any:
 
 def _print(frame: Frame, *args: Any, **kwargs: Any) -> None:
     """Printed when the graph has run, and then again in every call."""
-    session = frame.session
-    if session.graph.depth:
-        raise Refusal("MSC0844", "print() stands where a tensor decides whether it is reached")
     shown = tuple(_as_it_is(frame, a) for a in args)
-    session.journal.note_all([session.prints])
-    session.prints.append((print, shown, kwargs))
+    frame.session.defer(print, shown, kwargs, "print()")
 
 
 def _as_it_is(frame: Frame, value: Any) -> Any:

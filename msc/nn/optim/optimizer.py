@@ -154,6 +154,21 @@ class Optimizer(Cell):
         """The learning rate of a parameter, as it was given."""
         return self._rates[self._place(param)]
 
+    def changeable_rate(self) -> Parameter:
+        """The learning rate as a parameter, which callbacks change: a constant becomes one at the first call.
+
+        Raises MSC0858 where a schedule, a list or the rates of groups say the rate.
+        """
+        rates = {id(rate): rate for rate in self._rates}
+        first = self._rates[0]
+        if isinstance(first, Parameter):
+            return first
+        if len({rate if isinstance(rate, float) else None for rate in rates.values()} - {None}) != 1 or self._schedules:
+            raise ApiValueError("MSC0858", f"{self._kind}: its learning rate is no single number that could be changed")
+        self.learning_rate = Parameter(Tensor(first, dtypes.float32), name="learning_rate", requires_grad=False)
+        self._rates = [self.learning_rate] * len(self._rates)
+        return self.learning_rate
+
     def _place(self, param: Parameter) -> int:
         for number, own in enumerate(self.parameters):
             if own is param:
@@ -163,6 +178,8 @@ class Optimizer(Cell):
     def _current(self, rate: Any) -> Tensor:
         if isinstance(rate, LearningRateSchedule):
             return cast(Tensor, rate(self.global_step.value()))
+        if isinstance(rate, Parameter):
+            return rate.value()
         if isinstance(rate, Tensor):
             last = ops.minimum(self.global_step.value(), Tensor(rate.shape[0] - 1, dtypes.int32))
             return ops.gather(rate, last, 0)

@@ -14,7 +14,7 @@ from msc.nn.optim.optimizer import Optimizer
 class WithLossCell(Cell):
     """A network and a loss: from data and label to the loss."""
 
-    def __init__(self, backbone: Cell, loss_fn: Cell) -> None:
+    def __init__(self, backbone: Cell, loss_fn: Any) -> None:
         super().__init__(auto_prefix=False)
         self._backbone = backbone
         self._loss_fn = loss_fn
@@ -31,7 +31,7 @@ class WithLossCell(Cell):
 class WithEvalCell(Cell):
     """A network and a loss: from data and label to the loss, what the network gives, and the label."""
 
-    def __init__(self, network: Cell, loss_fn: Cell, add_cast_fp32: bool = False) -> None:
+    def __init__(self, network: Cell, loss_fn: Any, add_cast_fp32: bool = False) -> None:
         super().__init__(auto_prefix=False)
         self._network = network
         self._loss_fn = loss_fn

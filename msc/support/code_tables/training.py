@@ -40,4 +40,34 @@ CODES = (
         "a package is needed that is not installed",
         "Image files are decoded by Pillow, which the extra `data` installs: pip install 'msc[data]'.",
     ),
+    Code(
+        "MSC0876",
+        "training that cannot begin",
+        "`Model` takes a network, a loss, an optimiser and metrics; `train` and `eval` a data set of msc.dataset whose "
+        "columns are what the network with its loss takes. The message names the argument.",
+    ),
+    Code(
+        "MSC0877",
+        "metric that cannot be computed",
+        "A metric has an argument that it cannot have, or gets predictions and labels that do not fit together; the "
+        "message gives both shapes.",
+    ),
+    Code(
+        "MSC0878",
+        "callback with an argument that it cannot have",
+        "The message names the argument and says what it takes. What a callback monitors is 'loss' or a metric of the "
+        "evaluation, which `Model.fit` makes.",
+    ),
+    Code(
+        "MSC0879",
+        "checkpoint from which training cannot go on",
+        "Training goes on from a checkpoint that ModelCheckpoint wrote of the same network, optimiser and data set: it "
+        "holds all of their states. `load_checkpoint` and `load_param_into_net` load parameters from any other one.",
+    ),
+    Code(
+        "MSC0880",
+        "loss that is no number",
+        "The loss became infinite or NaN, and training cannot go on. A smaller learning rate, or gradients clipped "
+        "with `ops.clip_by_global_norm`, help most often; so does a look at the data of that step.",
+    ),
 )

@@ -1,0 +1,21 @@
+"""Callbacks, as MindSpore's `train.callback`."""
+
+# isort: off
+# fmt: off
+from msc.frontend.boundary import publish
+from msc.frontend.errors import missing_name
+from msc.train.callback.base import Callback, RunContext
+from msc.train.callback.checkpoints import CheckpointConfig, ModelCheckpoint
+from msc.train.callback.monitors import History, LambdaCallback, LossMonitor, ProgressBar, TimeMonitor
+from msc.train.callback.stopping import EarlyStopping, LearningRateScheduler, ReduceLROnPlateau
+
+__all__ = [
+    "Callback", "CheckpointConfig", "EarlyStopping", "History", "LambdaCallback", "LearningRateScheduler",
+    "LossMonitor", "ModelCheckpoint", "ProgressBar", "ReduceLROnPlateau", "RunContext", "TimeMonitor",
+]
+
+publish(globals(), __all__, "train.callback")
+
+
+def __getattr__(name: str) -> object:
+    raise missing_name("msc.train.callback", name, __all__)

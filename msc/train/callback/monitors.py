@@ -1,0 +1,174 @@
+"""Callbacks that show or keep how a run goes."""
+
+# Values of user programs are of any type.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from msc.frontend.errors import ApiValueError
+from msc.frontend.tensor import Tensor
+from msc.train.callback.base import Callback, RunContext, count, loss_of, refuse
+
+
+class LossMonitor(Callback):
+    """Prints the loss every `per_print_times` steps. Raises MSC0880 for a loss that is no number."""
+
+    def __init__(self, per_print_times: int = 1) -> None:
+        self._period = count("per_print_times", per_print_times, 0)
+        self._printed = 0
+
+    def on_train_begin(self, run_context: RunContext) -> None:
+        self._printed = run_context.original_args().cur_step_num or 0
+
+    def on_train_step_end(self, run_context: RunContext) -> None:
+        facts = run_context.original_args()
+        loss = loss_of(facts.net_outputs)
+        if loss is None:
+            return
+        step = (facts.cur_step_num - 1) % facts.batch_num + 1
+        if not math.isfinite(loss):
+            raise ApiValueError(
+                "MSC0880",
+                f"the loss is {loss} in epoch {facts.cur_epoch_num}, step {step}",
+                help="try a smaller learning rate, or gradients clipped with ops.clip_by_global_norm",
+            )
+        if self._period and facts.cur_step_num - self._printed >= self._period:
+            self._printed = facts.cur_step_num
+            print(f"epoch: {facts.cur_epoch_num} step: {step}, loss is {loss:g}", flush=True)
+
+    def on_train_epoch_end(self, run_context: RunContext) -> None:
+        facts = run_context.original_args()
+        if facts.eval_results:
+            results = ", ".join(f"{name}: {value}" for name, value in facts.eval_results.items())
+            print(f"epoch: {facts.cur_epoch_num}, evaluation: {results}", flush=True)
+
+    def on_eval_begin(self, run_context: RunContext) -> None:
+        pass
+
+    on_eval_step_end = on_eval_epoch_end = on_eval_end = on_eval_begin
+
+
+class TimeMonitor(Callback):
+    """Prints the time of each epoch, and of a step of it; `data_size` is how many steps that is."""
+
+    def __init__(self, data_size: int | None = None, data_time: bool = False) -> None:
+        del data_time
+        self._steps = None if data_size is None else count("data_size", data_size)
+        self._begun = 0.0
+
+    def epoch_begin(self, run_context: RunContext) -> None:
+        self._begun = time.perf_counter()
+
+    def epoch_end(self, run_context: RunContext) -> None:
+        facts = run_context.original_args()
+        spent = (time.perf_counter() - self._begun) * 1000
+        steps = self._steps or facts.batch_num or 1
+        mode = "Eval" if facts.mode == "eval" else "Train"
+        print(f"{mode} epoch time: {spent:5.3f} ms, per step time: {spent / steps:5.3f} ms", flush=True)
+
+
+class History(Callback):
+    """Keeps, for each epoch, what the last step gave (`net_output`) and the results of the evaluation."""
+
+    def __init__(self) -> None:
+        self.history: dict[str, list[Any]] = {}
+        self.epoch: dict[str, list[int]] = {"epoch": []}
+
+    def begin(self, run_context: RunContext) -> None:
+        if run_context.original_args().mode != "eval":
+            self.history, self.epoch = {}, {"epoch": []}
+
+    def epoch_end(self, run_context: RunContext) -> None:
+        facts = run_context.original_args()
+        if facts.mode == "eval":
+            return
+        self.epoch["epoch"].append(facts.cur_epoch_num)
+        outputs = facts.net_outputs
+        kept = outputs.asnumpy().copy() if isinstance(outputs, Tensor) else outputs
+        results: dict[str, Any] = {"net_output": kept} | dict(facts.eval_results or {})
+        for name, value in results.items():
+            self.history.setdefault(name, []).append(value)
+
+
+class LambdaCallback(Callback):
+    """Calls functions of the run's context: `on_train_step_end=lambda run_context: ...` and the like."""
+
+    def __init__(
+        self,
+        on_train_epoch_begin: Callable[..., Any] | None = None,
+        on_train_epoch_end: Callable[..., Any] | None = None,
+        on_train_step_begin: Callable[..., Any] | None = None,
+        on_train_step_end: Callable[..., Any] | None = None,
+        on_train_begin: Callable[..., Any] | None = None,
+        on_train_end: Callable[..., Any] | None = None,
+        on_eval_epoch_begin: Callable[..., Any] | None = None,
+        on_eval_epoch_end: Callable[..., Any] | None = None,
+        on_eval_step_begin: Callable[..., Any] | None = None,
+        on_eval_step_end: Callable[..., Any] | None = None,
+        on_eval_begin: Callable[..., Any] | None = None,
+        on_eval_end: Callable[..., Any] | None = None,
+    ) -> None:
+        given = {name: value for name, value in locals().items() if name.startswith("on_") and value is not None}
+        for name, function in given.items():
+            if not callable(function):
+                refuse(name, function, "a function of the run's context")
+        self.__dict__.update(given)
+
+
+class ProgressBar(Callback):
+    """A bar on the terminal: epoch, step, loss, time left. It is there by default; `MSC_PROGRESS=0` turns it off."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+        self._task: Any = None
+
+    def on_train_begin(self, run_context: RunContext) -> None:
+        progress, console = import_module("rich.progress"), import_module("rich.console")
+        self._bar = progress.Progress(
+            progress.TextColumn("{task.description}"),
+            progress.BarColumn(),
+            progress.MofNCompleteColumn(),
+            progress.TextColumn("loss {task.fields[loss]}"),
+            progress.TimeRemainingColumn(),
+            console=console.Console(stderr=True),
+            transient=True,
+        )
+        facts = run_context.original_args()
+        total = facts.batch_num * facts.epoch_num
+        self._task = self._bar.add_task("training", total=total, completed=facts.cur_step_num or 0, loss="-")
+        self._bar.start()
+
+    def on_train_step_end(self, run_context: RunContext) -> None:
+        facts = run_context.original_args()
+        loss = loss_of(facts.net_outputs)
+        text = f"epoch {facts.cur_epoch_num} of {facts.epoch_num}"
+        shown = "-" if loss is None else f"{loss:.4g}"
+        self._bar.update(self._task, completed=facts.cur_step_num, description=text, loss=shown)
+
+    def on_train_end(self, run_context: RunContext) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def on_eval_begin(self, run_context: RunContext) -> None:
+        pass
+
+    on_eval_step_end = on_eval_epoch_end = on_eval_end = on_eval_begin
+
+
+def shows_progress(environment: Any) -> bool:
+    """Whether a person looks at standard error, and did not say that there be no progress."""
+    stream: Any = sys.stderr
+    terminal = stream is not None and not stream.closed and stream.isatty()
+    return terminal and environment.get("MSC_PROGRESS") != "0" and environment.get("TERM") != "dumb"

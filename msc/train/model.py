@@ -1,0 +1,346 @@
+"""`Model`: a network with its loss, optimiser and metrics, trained, evaluated and asked."""
+
+# Values of user programs are of any type.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from typing import Any, cast
+
+from msc.dataset import config
+from msc.dataset.base import Dataset
+from msc.frontend.errors import ApiTypeError, ApiValueError
+from msc.nn.cell import Cell
+from msc.nn.metrics import Loss, get_metrics
+from msc.nn.optim.optimizer import Optimizer
+from msc.nn.optim.steps import TrainOneStepCell, WithEvalCell, WithLossCell
+from msc.support.argument_values import described
+from msc.train.callback.base import Callbacks, Facts, RunContext
+from msc.train.callback.monitors import LossMonitor, ProgressBar, shows_progress
+from msc.train.feeding import batches, one_epoch, tensors
+from msc.train.state import Progress, begun, newest, restored
+
+
+class Model:
+    """`Model(network, loss_fn, optimizer, metrics)`: `train`, `fit`, `eval` and `predict`.
+
+    Without `loss_fn` the network gives the loss itself. `metrics` are names, or a dictionary of names and metrics.
+    `eval_network` gives what metrics take; `eval_indexes` says which of its outputs are loss, prediction and label.
+    Raises MSC0876.
+    """
+
+    def __init__(
+        self,
+        network: Cell,
+        loss_fn: Any = None,
+        optimizer: Any = None,
+        metrics: Any = None,
+        eval_network: Cell | None = None,
+        eval_indexes: Sequence[int] | None = None,
+        amp_level: str = "O0",
+        boost_level: str = "O0",
+        **kwargs: Any,
+    ) -> None:
+        del boost_level
+        for name, value, kind in (
+            ("network", network, Cell),
+            ("optimizer", optimizer, Optimizer),
+            ("eval_network", eval_network, Cell),
+        ):
+            if not isinstance(value, kind) and (value is not None or name == "network"):
+                raise ApiTypeError("MSC0876", f"{name} is {described(value)}; it takes a {kind.__name__}")
+        if loss_fn is not None and not callable(loss_fn):
+            raise ApiTypeError("MSC0876", f"loss_fn is {described(loss_fn)}; it takes a Cell, such as nn.MSELoss()")
+        if eval_indexes is not None and len(eval_indexes) != 3:
+            raise ApiValueError(
+                "MSC0876", "eval_indexes are three numbers: of the loss, the predictions and the labels"
+            )
+        for name in kwargs:
+            if name not in ("loss_scale_manager", "keep_batchnorm_fp32"):
+                raise ApiTypeError("MSC0876", f"Model has no argument '{name}'")
+        self._network, self._loss, self._optimizer = network, loss_fn, optimizer
+        self._eval_indexes = None if eval_indexes is None else tuple(eval_indexes)
+        self._metrics = get_metrics(metrics)
+        self._train_network = self._training_step(amp_level, kwargs)
+        self._eval_network = self._evaluation(eval_network)
+
+    def _training_step(self, amp_level: str, options: dict[str, Any]) -> Cell:
+        """The cell of a step: forward, backward and update, one graph in graph mode."""
+        if amp_level != "O0" or options:
+            raise ApiValueError("MSC0876", f"amp_level is {amp_level!r}; it takes 'O0'")
+        network = self._network if self._loss is None else WithLossCell(self._network, self._loss)
+        return network if self._optimizer is None else TrainOneStepCell(network, self._optimizer)
+
+    def _evaluation(self, given: Cell | None) -> Cell | None:
+        if given is not None:
+            return given
+        if self._loss is None:
+            return None
+        self._eval_indexes = (0, 1, 2) if self._eval_indexes is None else self._eval_indexes
+        return WithEvalCell(self._network, self._loss)
+
+    @property
+    def train_network(self) -> Cell:
+        """The cell of a training step."""
+        return self._train_network
+
+    @property
+    def predict_network(self) -> Cell:
+        """The network."""
+        return self._network
+
+    @property
+    def eval_network(self) -> Cell | None:
+        """The cell of an evaluation."""
+        return self._eval_network
+
+    # Training.
+
+    def train(
+        self,
+        epoch: int,
+        train_dataset: Dataset,
+        callbacks: Any = None,
+        dataset_sink_mode: bool = False,
+        sink_size: int = -1,
+        initial_epoch: int = 0,
+        resume: Any = None,
+    ) -> None:
+        """Train up to epoch number `epoch`.
+
+        Callbacks are called for each step; with `dataset_sink_mode` for each sink, which is an epoch, or `sink_size`
+        steps: then an epoch has as many. `resume` is a checkpoint of ModelCheckpoint's, or their folder, whose newest
+        is taken: training goes on behind it with the same order of rows and the same bits. With an empty folder a run
+        begins, so that one program both begins and goes on.
+        """
+        self._run_training(epoch, train_dataset, callbacks, dataset_sink_mode, sink_size, initial_epoch, resume)
+
+    def fit(
+        self,
+        epoch: int,
+        train_dataset: Dataset,
+        valid_dataset: Dataset | None = None,
+        valid_frequency: int | Sequence[int] = 1,
+        callbacks: Any = None,
+        dataset_sink_mode: bool = False,
+        valid_dataset_sink_mode: bool = False,
+        sink_size: int = -1,
+        initial_epoch: int = 0,
+        resume: Any = None,
+    ) -> None:
+        """Train, and evaluate after every `valid_frequency` epochs, or after those of a list: `eval_results`."""
+        del valid_dataset_sink_mode
+        if valid_dataset is not None:
+            self._check_evaluation(valid_dataset)
+        validation = None if valid_dataset is None else (valid_dataset, valid_frequency)
+        self._run_training(
+            epoch, train_dataset, callbacks, dataset_sink_mode, sink_size, initial_epoch, resume, validation
+        )
+
+    def _run_training(
+        self,
+        epoch: int,
+        dataset: Dataset,
+        callbacks: Any,
+        sinks: bool,
+        sink_size: int,
+        initial_epoch: int,
+        resume: Any,
+        validation: tuple[Dataset, Any] | None = None,
+    ) -> None:
+        size = self._check_training(epoch, dataset, sink_size, initial_epoch)
+        steps = sink_size if sinks and sink_size > 0 else size
+        checkpoint = None if resume is None else newest(resume)
+        progress = begun() if checkpoint is None else restored(checkpoint, self._train_network, self._optimizer)
+        if checkpoint is None:
+            progress.steps, progress.steps_of_epoch = initial_epoch * steps, steps
+        elif progress.steps_of_epoch != steps:
+            message = f"its epochs have {progress.steps_of_epoch} steps, those of this run {steps}"
+            raise ApiValueError("MSC0879", f"training cannot go on from '{checkpoint}': {message}")
+        members = Callbacks(callbacks)
+        bar = self._progress_bar(members)
+        facts = self._facts(dataset, members, "train", steps)
+        facts.update(
+            epoch_num=epoch,
+            cur_epoch_num=progress.steps // steps,
+            cur_step_num=progress.steps,
+            dataset_sink_mode=sinks,
+            sink_size=steps if sinks else 1,
+            progress=progress,
+            resumed=checkpoint is not None,
+            valid_dataset=None if validation is None else validation[0],
+        )
+        self._train_network.set_train()
+        feed = batches(dataset, progress.seed, progress.steps, size)
+        try:
+            with closing(feed):
+                self._epochs(RunContext(facts), members, feed, validation)
+        finally:
+            if bar is not None:
+                bar.close()
+
+    def _progress_bar(self, members: Callbacks) -> ProgressBar | None:
+        """A bar where a person looks, and nothing else prints the loss."""
+        if any(isinstance(member, LossMonitor | ProgressBar) for member in members.members):
+            return None
+        if not shows_progress(os.environ):
+            return None
+        bar = ProgressBar()
+        members.members.append(bar)
+        return bar
+
+    def _facts(self, dataset: Dataset, members: Callbacks, mode: str, steps: int) -> Facts:
+        return Facts(
+            train_network=self._train_network,
+            eval_network=self._eval_network,
+            network=self._network,
+            loss_fn=self._loss,
+            optimizer=self._optimizer,
+            metrics=self._metrics,
+            train_dataset=dataset if mode == "train" else None,
+            valid_dataset=dataset if mode == "eval" else None,
+            list_callback=members.members,
+            batch_num=steps,
+            cur_step_num=0,
+            cur_epoch_num=0,
+            mode=mode,
+            parallel_mode="stand_alone",
+            device_number=1,
+            dataset_sink_mode=False,
+        )
+
+    def _epochs(
+        self, context: RunContext, members: Callbacks, feed: Generator[Any], validation: tuple[Dataset, Any] | None
+    ) -> None:
+        facts = context.original_args()
+        progress = cast(Progress, facts.progress)
+        members.call("on_train_begin", context)
+        while facts.cur_epoch_num < facts.epoch_num and not context.get_stop_requested():
+            facts.cur_epoch_num += 1
+            is_whole = progress.steps % facts.batch_num == 0
+            if is_whole or facts.resumed:
+                members.call("on_train_epoch_begin", context)
+            self._epoch(context, members, feed)
+            if progress.steps % facts.batch_num:
+                break
+            facts.eval_results = None
+            if validation is not None and _is_evaluated(facts.cur_epoch_num, validation[1]):
+                facts.eval_results = self._evaluate(validation[0], members)
+                self._train_network.set_train()
+            members.call("on_train_epoch_end", context)
+        members.call("on_train_end", context)
+
+    def _epoch(self, context: RunContext, members: Callbacks, feed: Generator[Any]) -> None:
+        """The steps of an epoch that are not done yet."""
+        facts = context.original_args()
+        progress = cast(Progress, facts.progress)
+        columns = facts.train_dataset.columns
+        last = facts.cur_epoch_num * facts.batch_num
+        while progress.steps < last and not context.get_stop_requested():
+            members.call("on_train_step_begin", context)
+            for _ in range(min(facts.sink_size, last - progress.steps)):
+                facts.train_dataset_element = inputs = tensors(next(feed), columns)
+                facts.net_outputs = self._train_network(*inputs)
+                progress.steps += 1
+            facts.cur_step_num = progress.steps
+            members.call("on_train_step_end", context)
+
+    def _check_training(self, epoch: Any, dataset: Any, sink_size: Any, initial_epoch: Any) -> int:
+        for name, value, least in (
+            ("epoch", epoch, 1),
+            ("initial_epoch", initial_epoch, 0),
+            ("sink_size", sink_size, -1),
+        ):
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ApiTypeError("MSC0876", f"{name} is {described(value)}; it takes an integer of {least} or more")
+        if sink_size == 0:
+            raise ApiValueError("MSC0876", "sink_size is 0; it takes -1, a whole epoch, or a number of steps")
+        if self._optimizer is None and self._loss is not None:
+            raise ApiValueError("MSC0876", "this Model has a loss_fn and no optimizer: there is nothing to train with")
+        return self._check_dataset("train_dataset", dataset)
+
+    def _check_dataset(self, name: str, dataset: Any) -> int:
+        """The number of batches. Raises MSC0876."""
+        if not isinstance(dataset, Dataset):
+            help_ = "msc.dataset.GeneratorDataset makes one of any Python object"
+            raise ApiTypeError(
+                "MSC0876", f"{name} is {described(dataset)}; it takes a data set of msc.dataset", help=help_
+            )
+        if self._loss is not None and len(dataset.columns) != 2:
+            raise ApiValueError(
+                "MSC0876",
+                f"{name} has the columns {', '.join(map(repr, dataset.columns))}; a network with loss_fn takes two, "
+                "data and label",
+                help="project leaves columns out; without loss_fn a network that gives the loss takes any columns",
+            )
+        size = dataset.get_dataset_size()
+        if size == 0:
+            raise ApiValueError("MSC0876", f"{name} has no batches: are there fewer rows than batch_size?")
+        return size
+
+    # Evaluation.
+
+    def eval(self, valid_dataset: Dataset, callbacks: Any = None, dataset_sink_mode: bool = False) -> dict[str, Any]:
+        """The results of the metrics over a data set, by name."""
+        del dataset_sink_mode
+        self._check_evaluation(valid_dataset)
+        return self._evaluate(valid_dataset, Callbacks(callbacks))
+
+    def _check_evaluation(self, dataset: Any) -> None:
+        if self._eval_network is None or not self._metrics:
+            missing = "metrics" if not self._metrics else "loss_fn or eval_network"
+            raise ApiValueError("MSC0876", f"evaluation needs {missing}, which this Model was made without")
+        self._check_dataset("valid_dataset", dataset)
+
+    def _evaluate(self, dataset: Dataset, members: Callbacks) -> dict[str, Any]:
+        assert self._eval_network is not None
+        for metric in self._metrics.values():
+            metric.clear()
+        facts = self._facts(dataset, members, "eval", dataset.get_dataset_size())
+        context, columns = RunContext(facts), dataset.columns
+        self._eval_network.set_train(False)
+        members.call("on_eval_begin", context)
+        members.call("on_eval_epoch_begin", context)
+        with closing(one_epoch(dataset, config.seed_of_a_run())) as feed:
+            for row in feed:
+                facts.cur_step_num += 1
+                members.call("on_eval_step_begin", context)
+                facts.net_outputs = outputs = self._eval_network(*tensors(row, columns))
+                self._measure(outputs if isinstance(outputs, tuple) else (outputs,))
+                members.call("on_eval_step_end", context)
+        results = {name: metric.eval() for name, metric in self._metrics.items()}
+        facts.eval_results = results
+        members.call("on_eval_epoch_end", context)
+        members.call("on_eval_end", context)
+        return results
+
+    def _measure(self, outputs: tuple[Any, ...]) -> None:
+        for metric in self._metrics.values():
+            if self._eval_indexes is None or metric.indexes is not None:
+                metric.update(*outputs)
+                continue
+            if max(self._eval_indexes) >= len(outputs):
+                message = f"eval_indexes are {self._eval_indexes}, and eval_network gives {len(outputs)} outputs"
+                raise ApiValueError("MSC0876", message)
+            loss, prediction, label = self._eval_indexes
+            if isinstance(metric, Loss):
+                metric.update(outputs[loss])
+            else:
+                metric.update(outputs[prediction], outputs[label])
+
+    def predict(self, *predict_data: Any, backend: object = None) -> Any:
+        """What the network gives for inputs."""
+        del backend
+        self._network.set_train(False)
+        return self._network(*predict_data)
+
+
+def _is_evaluated(epoch: int, frequency: Any) -> bool:
+    if isinstance(frequency, int) and not isinstance(frequency, bool) and frequency > 0:
+        return epoch % frequency == 0
+    if isinstance(frequency, list | tuple | set):
+        return epoch in frequency
+    raise ApiTypeError("MSC0876", f"valid_frequency is {described(frequency)}; it takes an integer or a list of epochs")

@@ -1,0 +1,107 @@
+"""All that a run needs to go on with the same bits: parameters, random numbers, and where in the data it is.
+
+A checkpoint of a run holds, beside the parameters of the training step, `epoch_num` and `step_num`, as MindSpore's do,
+and `random_state`, `host_random_state` and `dataset_state`.
+"""
+
+# Values of user programs are of any type.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from msc.dataset import config
+from msc.frontend.errors import ApiError, ApiValueError
+from msc.frontend.parameter import Parameter
+from msc.frontend.randomness import generator
+from msc.frontend.tensor import Tensor
+from msc.nn.cell import Cell
+from msc.ops.philox import state as random_state
+from msc.support.argument_values import file_path
+from msc.train.serialization import load_checkpoint, load_param_into_net
+
+_KEYS = ("epoch_num", "step_num", "random_state", "host_random_state", "dataset_state")
+
+
+@dataclass
+class Progress:
+    """Where a run is: the seed of its data, how many steps were done, and how many make an epoch."""
+
+    seed: int
+    steps: int = 0
+    steps_of_epoch: int = 0
+
+    def entries(self, epoch: int) -> dict[str, Any]:
+        """What a checkpoint holds beside parameters."""
+        return {
+            "epoch_num": epoch,
+            "step_num": self.steps,
+            "random_state": Tensor(np.array(random_state().asnumpy())),
+            "host_random_state": Tensor(_host_state()),
+            "dataset_state": Tensor(np.array([self.seed, self.steps, self.steps_of_epoch], np.int64)),
+        }
+
+
+def begun() -> Progress:
+    """A run at its beginning, with the seed that was set, or one of its own."""
+    return Progress(config.seed_of_a_run())
+
+
+def _host_state() -> Any:
+    """The state of NumPy's Philox generator as 64-bit words."""
+    found = cast("dict[str, Any]", generator().bit_generator.state)
+    words = [*found["state"]["counter"], *found["state"]["key"], *found["buffer"]]
+    rest = [found["buffer_pos"], found["has_uint32"], found["uinteger"]]
+    return np.array([int(word) for word in (*words, *rest)], np.uint64)
+
+
+def _set_host_state(words: Any) -> None:
+    bits = generator().bit_generator
+    bits.state = {
+        "bit_generator": "Philox",
+        "state": {"counter": words[:4], "key": words[4:6]},
+        "buffer": words[6:10],
+        "buffer_pos": int(words[10]),
+        "has_uint32": int(words[11]),
+        "uinteger": int(words[12]),
+    }
+
+
+def newest(place: Any) -> Path | None:
+    """The checkpoint that a path names: a file, or the newest one of a folder; None for a folder without any."""
+    path = file_path("resume", place, "the path of a checkpoint, or of a folder of them")
+    if not path.is_dir():
+        if not path.exists():
+            raise _unusable(path, "there is no such file")
+        return path
+    found = [file for file in path.iterdir() if file.suffix in (".ckpt", ".safetensors") and file.is_file()]
+    return max(found, key=lambda file: (file.stat().st_mtime_ns, file.name), default=None)
+
+
+def restored(path: Path, network: Cell, optimizer: Any) -> Progress:
+    """Give a training step and all random numbers the state of a checkpoint; where the run was. Raises MSC0879."""
+    entries: Mapping[str, Parameter] = load_checkpoint(path)
+    missing = [key for key in _KEYS if key not in entries]
+    if missing:
+        raise _unusable(path, f"it has no '{missing[0]}': ModelCheckpoint did not write it, or with saved_network")
+    if "learning_rate" in entries and "learning_rate" not in network.parameters_dict():
+        optimizer.changeable_rate()
+    own = network.parameters_dict()
+    absent = [name for name in own if name not in entries]
+    if absent:
+        raise _unusable(path, f"it has no parameter '{absent[0]}', which the network or its optimiser has")
+    load_param_into_net(network, {name: entries[name] for name in own}, strict_load=True)
+    random_state().set_data(Tensor(entries["random_state"].asnumpy()))
+    _set_host_state(entries["host_random_state"].asnumpy())
+    seed, steps, steps_of_epoch = (int(n) for n in entries["dataset_state"].asnumpy())
+    return Progress(seed, steps, steps_of_epoch)
+
+
+def _unusable(path: Path, reason: str) -> ApiError:
+    return ApiValueError("MSC0879", f"training cannot go on from '{path}': {reason}")
