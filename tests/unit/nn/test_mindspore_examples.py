@@ -29,11 +29,13 @@ def words_and_numbers(text: str) -> tuple[list[str], list[float]]:
     return words, [float(number) for number in NUMBER.findall(text)]
 
 
-def run(name: str, folder: Path) -> str:
+def run(name: str, folder: Path, **changes: str) -> str:
     for path in EXAMPLES.glob("*.txt"):
         text = path.read_text("utf-8")
         changed = re.sub(r"\bmindspore as ms\b", "msc as ms", text).replace("from mindspore", "from msc")
         changed = re.sub(r"\bmindspore\.", "msc.", changed).replace(" mindspore,", " msc as mindspore,")
+        for old, new in changes.items():
+            changed = changed.replace(old, new)
         (folder / path.with_suffix(".py").name).write_text(changed, "utf-8")
     done = subprocess.run([sys.executable, f"{name}.py"], cwd=folder, capture_output=True, text=True, check=False)
     assert not done.returncode, done.stderr
@@ -52,6 +54,7 @@ def run(name: str, folder: Path) -> str:
         "e13_transforms",
         "e16_tensor_ops",
         "e20_data",
+        "e21_summary",
     ],
 )
 def test_example(name: str, tmp_path: Path) -> None:
@@ -65,3 +68,22 @@ def test_example(name: str, tmp_path: Path) -> None:
 def test_custom_operators(tmp_path: Path) -> None:
     assert shutil.which("g++"), "this example compiles C++: install g++"
     assert run("e18_primitive_custom", tmp_path) == expected("e18_primitive_custom") + "\n"
+
+
+def test_fine_tuning(tmp_path: Path) -> None:
+    """The size of the file is another one: it is safetensors."""
+    size = re.compile(r"\d+$", re.MULTILINE)
+    assert size.sub("#", run("e08_finetune", tmp_path).strip()) == size.sub("#", expected("e08_finetune"))
+
+
+def test_training_in_both_modes(tmp_path: Path) -> None:
+    """A smaller network and fewer rows than in the recording; what is called and written is the same."""
+    lines = run("e06_model", tmp_path, e04_lenet5="tiny").splitlines()
+    recorded = expected("e06_model").splitlines()
+    eager, compiled = lines[:4], lines[4:]
+    assert [line.partition("files")[2] for line in eager] == [line.partition("files")[2] for line in recorded[:4]]
+    assert eager[2] == compiled[2] == recorded[2]
+    for one, other in zip(eager, compiled, strict=True):
+        assert words_and_numbers(one)[0] == words_and_numbers(other)[0]
+        assert words_and_numbers(one)[1] == pytest.approx(words_and_numbers(other)[1], rel=1e-3, abs=2e-5)
+    assert eager[3] == recorded[3]

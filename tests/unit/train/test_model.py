@@ -77,31 +77,6 @@ def weights(trained: Model) -> list[bytes]:
     return [p.asnumpy().tobytes() for p in trained.train_network.get_parameters()]
 
 
-@pytest.fixture(scope="module")
-def both_modes() -> Any:
-    """Losses and predictions of one run in each mode."""
-
-    def run_in(mode: int) -> Any:
-        losses: list[float] = []
-        keep = LambdaCallback(on_train_step_end=lambda c: losses.append(float(c.original_args().net_outputs)))
-        with msc.set_context(mode=mode):
-            trained = model()
-            trained.train(3, data(), callbacks=[keep])
-            return losses, trained.eval(data()), trained.predict(Tensor(ROWS[:2])).asnumpy()
-
-    return run_in(msc.PYNATIVE_MODE), run_in(msc.GRAPH_MODE)
-
-
-def test_both_modes_train_evaluate_and_predict(both_modes: Any) -> None:
-    (losses, results, outputs), (others, other_results, other_outputs) = both_modes
-    assert len(losses) == 12
-    assert losses[-1] < losses[0] / 5
-    np.testing.assert_allclose(others, losses, rtol=1e-5)
-    np.testing.assert_allclose(other_outputs, outputs, rtol=1e-4, atol=1e-5)
-    assert results == pytest.approx(other_results, rel=1e-4)
-    assert results["mse"] == pytest.approx(results["loss"], rel=1e-5)
-
-
 def test_moments_come_in_order() -> None:
     events = Events()
     model().train(1, data(batch=10), callbacks=events)
