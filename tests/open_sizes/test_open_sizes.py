@@ -9,4 +9,4 @@ from tests.open_sizes.trying import try_seed
 def test_random_models_are_right_at_every_size(first: int) -> None:
     for seed in range(first, first + 3):
         outcome = try_seed(seed)
-        assert outcome.verdict in ("right", "refused", "not a model"), f"{seed}: {outcome.text}"
+        assert outcome.verdict in ("right", "on call", "refused", "not a model"), f"{seed}: {outcome.text}"

@@ -24,7 +24,8 @@ from tests.open_sizes.graphs import Graph, arrays_of, model_of, random_graph
 from tests.open_sizes.operators import OPERATORS
 
 Array: TypeAlias = NDArray[Any]
-Verdict: TypeAlias = Literal["right", "wrong", "internal", "refused", "not a model"]
+Verdict: TypeAlias = Literal["right", "wrong", "internal", "refused", "on call", "not a model"]
+"""`on call`: right, by a compilation for each combination of sizes that is called."""
 
 HIGHEST = {"n": 7, "m": 5}
 SIZES = ({"n": 1, "m": 1}, {"n": 7, "m": 5}, {"n": 2, "m": 4}, {"n": 5, "m": 3})
@@ -32,7 +33,7 @@ SIZES = ({"n": 1, "m": 1}, {"n": 7, "m": 5}, {"n": 2, "m": 4}, {"n": 5, "m": 3})
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a model: of a refusal, the reason; of the rest, what was wrong."""
+    """What came of a model: of a refusal, or of a compilation on call, the reason; of the rest, what was wrong."""
 
     seed: int
     verdict: Verdict
@@ -77,7 +78,7 @@ def _tried(seed: int, path: Path, graph: Graph, expected: Sequence[Sequence[Arra
         return Outcome(seed, "internal" if code.startswith("MSC09") else "refused", str(error))
     except (Exception, SystemExit) as error:  # whatever it is, it is a bug
         return Outcome(seed, "internal", f"{type(error).__name__}: {error}")
-    return Outcome(seed, "refused" if on_call else "right", refusal)
+    return Outcome(seed, "on call" if on_call else "right", refusal)
 
 
 def _difference(function: CompiledModel, path: Path, arrays: Mapping[str, Array], wanted: Sequence[Array]) -> str:
