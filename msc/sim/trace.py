@@ -35,7 +35,7 @@ def trace_json(result: SimulationResult) -> dict[str, object]:
             )
             flow = flows.setdefault((event.core, *event.flag, turn), len(flows))
             events.append(_arrow(result, event, flow))
-    return {"displayTimeUnit": "ns", "traceEvents": events}
+    return {"displayTimeUnit": "ns", "generator": "msc sim", "traceEvents": events}
 
 
 def _metadata() -> Iterator[dict[str, object]]:

@@ -7,10 +7,12 @@ from pathlib import Path
 
 from msc.support.hashing import digest
 
-_COMMENTS = {".c": ("/* ", " */"), ".h": ("/* ", " */"), ".S": ("/* ", " */")}
+_COMMENTS = {".c": ("/* ", " */"), ".h": ("/* ", " */"), ".S": ("/* ", " */"), ".svg": ("<!-- ", " -->")}
 _DIGITS = 16
 _MAXIMUM_BYTES = 1 << 28
-_MARK = re.compile(r"(?:// |/\* )Written by msc(?: for ([\w.?+-]+))?; checksum ([0-9a-f]{16})(?: \*/)?", re.ASCII)
+_MARK = re.compile(
+    r"(?:// |/\* |<!-- )Written by msc(?: for ([\w.?+-]+))?; checksum ([0-9a-f]{16})(?: \*/| -->)?", re.ASCII
+)
 
 
 def marked(text: str, suffix: str = ".mir", owner: str = "") -> str:

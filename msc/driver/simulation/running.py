@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,32 +20,16 @@ from msc.driver.simulation.kernels import (
     read_kernels,
     simulate_kernel,
 )
+from msc.driver.simulation.result_files import Outputs, figures_text, write_results
 from msc.sim.result import PIPES, SimulationResult
-from msc.sim.timeline import timeline_svg
-from msc.sim.trace import instruction_csv, pipe_csv, trace_json
-from msc.support.files import read_source, replacing
+from msc.support.files import read_source
+from msc.support.outputs import Guard
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 _TRACE_EVENTS = 2_000_000
-
-
-@dataclass(frozen=True)
-class Outputs:
-    """Where results go: paths, or None; JSON to `-` is printed."""
-
-    json: str | None = None
-    trace: str | None = None
-    csv: str | None = None
-    svg: str | None = None
-    window: tuple[float, float] | None = None
-
-    @property
-    def traced(self) -> bool:
-        """Whether instructions have to be recorded."""
-        return any(path is not None for path in (self.trace, self.csv, self.svg))
 
 
 def simulate_file(
@@ -58,15 +40,20 @@ def simulate_file(
     if emit is not None:
         return "".join(emit_cce(k).text if emit == "c" else kernel_text(k) for k in kernels)
     sources = {path: read_source(Path(path))}
-    text: list[str] = []
+    results: dict[str, SimulationResult] = {}
     for kernel in kernels:
         if check:
             check_kernel(kernel, sources)
         options = SimulationOptions(functional=not timing_only, trace_events=_TRACE_EVENTS * outputs.traced)
         data = [] if timing_only else arguments_of(kernel)
-        result = simulate_kernel(kernel, options, data, (), sources)
-        text.append(_reported(kernel, result, outputs))
-    return "".join(text)
+        results[kernel.sym_name.data] = simulate_kernel(kernel, options, data, (), sources)
+    inputs = (Path(path),)
+    write_results(results, outputs, inputs)
+    if outputs.json is None:
+        return "".join(report(name, result) for name, result in results.items())
+    figures = [{"kernel": name, **result.to_json()} for name, result in results.items()]
+    table = figures[0] if len(figures) == 1 else {"kernels": figures}
+    return figures_text(table, outputs.json, Guard(inputs, outputs.force))
 
 
 def arguments_of(kernel: KernelOp) -> list[NDArray[np.generic]]:
@@ -83,22 +70,6 @@ def arguments_of(kernel: KernelOp) -> list[NDArray[np.generic]]:
         numbers = random.integers(0, 4, argument.type.elements.data)
         made.append(numbers.astype(names[argument.type.dtype]))
     return made
-
-
-def _reported(kernel: KernelOp, result: SimulationResult, outputs: Outputs) -> str:
-    name = kernel.sym_name.data
-    if outputs.trace is not None:
-        _write(outputs.trace, json.dumps(trace_json(result)))
-    if outputs.csv is not None:
-        folder = Path(outputs.csv)
-        folder.mkdir(parents=True, exist_ok=True)
-        _write(str(folder / f"{name}_instructions.csv"), instruction_csv(result))
-        _write(str(folder / f"{name}_pipes.csv"), pipe_csv(result))
-    if outputs.svg is not None:
-        _write(outputs.svg, timeline_svg(result, outputs.window))
-    if outputs.json is not None:
-        return _json_text({"kernel": name, **result.to_json()}, outputs.json)
-    return report(name, result)
 
 
 def report(name: str, result: SimulationResult) -> str:
@@ -128,16 +99,12 @@ def report(name: str, result: SimulationResult) -> str:
     return "\n".join(lines) + "\n"
 
 
-def simulate_cases(path: Path, target: str | None, json_out: str | None) -> str:
+def simulate_cases(path: Path, target: str | None, json_out: str | None, *, force: bool = False) -> str:
     """Simulate a file of cases; the text to print. Raises MscError."""
     outcomes = [run_case(case) for case in read_cases(path, target)]
     table = {"cases": [outcome.to_json() for outcome in outcomes], "same_order": same_order(outcomes)}
-    if json_out == "-":
-        return _json_text(table, json_out)
-    printed = _table_text(outcomes)
-    if json_out is not None:
-        _json_text(table, json_out)
-    return printed
+    written = figures_text(table, json_out, Guard((path,), force)) if json_out is not None else ""
+    return written if json_out == "-" else _table_text(outcomes)
 
 
 def _table_text(outcomes: Sequence[Outcome]) -> str:
@@ -151,16 +118,3 @@ def _table_text(outcomes: Sequence[Outcome]) -> str:
         order = "the same" if same_order(outcomes) else "another"
         text += f"\n\nworst task time: {error:+.1f} % ({worst.case.name}); order of the cases: {order} as published"
     return text + "\n"
-
-
-def _json_text(table: object, out: str) -> str:
-    text = json.dumps(table, indent=2) + "\n"
-    if out == "-":
-        return text
-    _write(out, text)
-    return ""
-
-
-def _write(path: str, text: str) -> None:
-    with replacing(Path(path)) as file:
-        file.write(text.encode("utf-8"))

@@ -9,7 +9,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from msc.driver.simulation.running import Outputs, simulate_file
+from msc.driver.simulation.result_files import Outputs
+from msc.driver.simulation.running import simulate_file
+from msc.support.diagnostics import MscError
 
 SAMPLES = Path(__file__).parents[3] / "samples" / "davinci"
 
@@ -50,3 +52,41 @@ def test_kernel_and_c() -> None:
     assert "davinci.mad" in simulate_file(str(SAMPLES / "matmul.dv.mir"), None, True, True, Outputs(), "davinci")
     c = simulate_file(str(SAMPLES / "matmul.dv.mir"), None, True, True, Outputs(), "c")
     assert "mad(c0, a0 + dv_mod(k, 2) * 4096, b0 + dv_mod(k, 2) * 4096, 64, 64, 64, k, 0, 0);" in c
+
+
+@pytest.mark.parametrize("option", ["json", "trace", "csv", "svg"])
+def test_files_of_a_user_stay(option: str, tmp_path: Path) -> None:
+    """What is there already is replaced only where `msc sim` wrote it, or by force."""
+    source, place = tmp_path / "k.dv.mir", tmp_path / "out"
+    source.write_text((SAMPLES / "add.dv.mir").read_text())
+    file = place / "add_pipes.csv" if option == "csv" else place
+
+    def run(*, force: bool = False, out: Path = place) -> None:
+        simulate_file(str(source), None, True, False, Outputs(**{option: str(out)}, force=force))  # pyright: ignore
+
+    run()
+    run()
+    file.write_text("mine")
+    with pytest.raises(MscError, match="MSC0011"):
+        run()
+    assert file.read_text() == "mine"
+    run(force=True)
+    assert file.read_text() != "mine"
+    if option != "csv":
+        with pytest.raises(MscError, match="MSC0010"):
+            run(out=source)
+
+
+def test_kernels_of_one_file_have_files_of_their_own(tmp_path: Path) -> None:
+    text = (SAMPLES / "add.dv.mir").read_text()
+    (tmp_path / "two.dv.mir").write_text(text + text.replace("@add", "@again"))
+    outputs = Outputs(json="-", trace=str(tmp_path / "t.json"), svg=str(tmp_path / "p.svg"))
+    printed = json.loads(simulate_file(str(tmp_path / "two.dv.mir"), None, True, False, outputs))
+    assert [figures["kernel"] for figures in printed["kernels"]] == ["add", "again"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "p_add.svg",
+        "p_again.svg",
+        "t_add.json",
+        "t_again.json",
+        "two.dv.mir",
+    ]

@@ -1,0 +1,99 @@
+"""The files of `msc sim`: figures, traces, tables and pictures. They replace no file of a user's."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from msc.sim.result import SimulationResult
+from msc.sim.timeline import timeline_svg
+from msc.sim.trace import instruction_csv, pipe_csv, trace_json
+from msc.support.folder_outputs import FolderOutput, filled_folder
+from msc.support.marks import is_marked, marked
+from msc.support.outputs import Guard, OutputSet
+
+_MAXIMUM_BYTES = 1 << 28
+_KEYS = ({"kernel", "target", "cycles", "task_us"}, {"kernels"}, {"cases", "same_order"})
+"""What the JSON of one kernel, of several and of cases holds."""
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Where results go: paths, or None; JSON to `-` is printed."""
+
+    json: str | None = None
+    trace: str | None = None
+    csv: str | None = None
+    svg: str | None = None
+    window: tuple[float, float] | None = None
+    force: bool = False
+
+    @property
+    def traced(self) -> bool:
+        """Whether instructions have to be recorded."""
+        return any(path is not None for path in (self.trace, self.csv, self.svg))
+
+
+def write_results(results: dict[str, SimulationResult], outputs: Outputs, inputs: tuple[Path, ...]) -> None:
+    """Write what `outputs` names, of kernels by their names, but the figures.
+
+    The trace and the picture of several kernels are files for each: `t.json` becomes `t_add.json`. Raises MSC0004, and
+    MSC0010 and MSC0011 (`Guard.check`).
+    """
+    guard = Guard(inputs, outputs.force)
+    with ExitStack() as stack:
+        files = stack.enter_context(OutputSet(guard))
+        tables: FolderOutput | None = None
+        if outputs.csv is not None:
+            tables = stack.enter_context(filled_folder(Path(outputs.csv), guard, is_shared=True))
+        for name, result in results.items():
+            suffix = f"_{name}" if len(results) > 1 else ""
+            if outputs.trace is not None:
+                files.write(_with_suffix(outputs.trace, suffix), json.dumps(trace_json(result)), is_trace)
+            if outputs.svg is not None:
+                picture = marked(timeline_svg(result, outputs.window), ".svg")
+                files.write(_with_suffix(outputs.svg, suffix), picture, is_marked)
+            if tables is not None:
+                tables.write(f"{name}_instructions.csv", instruction_csv(result))
+                tables.write(f"{name}_pipes.csv", pipe_csv(result))
+        if tables is not None:
+            tables.finish()
+
+
+def figures_text(table: object, out: str, guard: Guard) -> str:
+    """Figures as JSON: the text to print where `out` is `-`, else nothing, and a file. Raises as `write_results`."""
+    text = json.dumps(table, indent=2) + "\n"
+    if out == "-":
+        return text
+    with OutputSet(guard) as files:
+        files.write(Path(out), text, are_figures)
+    return ""
+
+
+def is_trace(path: Path) -> bool:
+    """Whether a file is a trace of `msc sim`. Raises OSError."""
+    return _object(path).get("generator") == "msc sim"
+
+
+def are_figures(path: Path) -> bool:
+    """Whether a file holds figures of `msc sim`. Raises OSError."""
+    found = _object(path).keys()
+    return any(keys <= found for keys in _KEYS)
+
+
+def _with_suffix(path: str, suffix: str) -> Path:
+    place = Path(path)
+    return place.with_name(f"{place.stem}{suffix}{place.suffix}") if suffix else place
+
+
+def _object(path: Path) -> dict[str, object]:
+    """The JSON object in a file; without entries where there is something else. Raises OSError."""
+    try:
+        with path.open("rb") as file:
+            data: object = json.loads(file.read(_MAXIMUM_BYTES))
+    except (ValueError, RecursionError):
+        return {}
+    return cast("dict[str, object]", data) if isinstance(data, dict) else {}
