@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
 from contextlib import suppress
 from types import TracebackType
-from typing import NoReturn, Self, TextIO
+from typing import TYPE_CHECKING, NoReturn, Self, TextIO
 
 import click
 
 from msc.driver.interruptions import Ended, end_by, ending_on_signals, leave, say
 from msc.support.colours import for_stream
-from msc.support.diagnostics import MscError, render
+from msc.support.diagnostics import Diagnostic, MscError, render
 from msc.support.failures import diagnosed
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 EXIT_FAILURE = 1
 EXIT_USAGE = 2
+_OUTPUT = "the standard output"
 
 
 def run_program(command: click.Command, name: str) -> NoReturn:
@@ -72,10 +77,22 @@ class Reports:
                 say(for_stream(str(error)))
                 return EXIT_FAILURE
             case _:
+                refused = _refused_output(error)
                 _abandon_output()
-                say(for_stream(render(diagnosed(error))))
+                say(for_stream(render(refused or diagnosed(error))))
                 return EXIT_FAILURE
         return None
+
+
+class _Output(io.FileIO):
+    """The standard output, whose errors name it."""
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            error.filename = _OUTPUT
+            raise
 
 
 def _open_standard_streams() -> None:
@@ -90,7 +107,21 @@ def _open_standard_streams() -> None:
             os.open(os.devnull, os.O_RDONLY)
     streams: tuple[TextIO | None, TextIO | None] = (sys.stdout, sys.stderr)
     out, errors = (stream or os.fdopen(k + 1, "w", closefd=False) for k, stream in enumerate(streams))
+    if isinstance(out, io.TextIOWrapper) and sys.stdout in (None, sys.__stdout__):
+        raw = io.BufferedWriter(_Output(1, "w", closefd=False))
+        out = io.TextIOWrapper(
+            raw, out.encoding, out.errors, line_buffering=out.line_buffering, write_through=out.write_through
+        )
     sys.stdout, sys.stderr = out, errors
+
+
+def _refused_output(error: BaseException) -> Diagnostic | None:
+    """What to tell of an error of the standard output."""
+    if not isinstance(error, OSError) or error.filename != _OUTPUT:
+        return None
+    from msc.support.files import cannot_write
+
+    return cannot_write(_OUTPUT, error).diagnostics[0]
 
 
 def _abandon_output() -> None:

@@ -18,7 +18,7 @@ from msc.runtime.program import CProgram
 from msc.runtime.program_text import main_text, table_text, tensor_text
 from msc.runtime.recognition import begins_as
 from msc.runtime.seal import append_seal
-from msc.runtime.toolchain import TIMEOUT_VARIABLE, Toolchain, compile_timeout, find_toolchain
+from msc.runtime.toolchain import TIMEOUT_VARIABLE, Toolchain, compile_timeout, find_toolchain, refused_by_system
 from msc.runtime.weights import assembly_name, bytes_name, fill_room, room_assembly, weights_assembly, write_weights
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.files import replacing
@@ -213,6 +213,9 @@ def _endless(compiler: Toolchain, arguments: Sequence[str], folder: Path) -> Msc
 
 
 def _failed(compiler: Toolchain, arguments: Sequence[str], folder: Path, text: str) -> MscError:
+    refused = refused_by_system(text)
+    if refused is not None:
+        return MscError(refused)
     with suppress(OSError):
         (folder / "compiler-output.txt").write_text(text, encoding="utf-8")
     lines = text.strip().splitlines()[:_MESSAGE_LINES]

@@ -11,7 +11,7 @@ from msc.runtime.cache import open_cache
 from msc.runtime.flags import LINK_FLAGS
 from msc.runtime.program import LinkedCode
 from msc.runtime.shared_library import SharedLibrary
-from msc.runtime.toolchain import Toolchain, find_toolchain
+from msc.runtime.toolchain import Toolchain, find_toolchain, refused_by_system
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.hashing import digest
 from msc.support.temporary import make_temporary, remove_temporary
@@ -67,6 +67,9 @@ def text_object(code: LinkedCode, folder: Path, compiler: Toolchain) -> Path:
 
 
 def _failed(version: str, text: str, name: str) -> MscError:
+    refused = refused_by_system(text)
+    if refused is not None:
+        return MscError(refused)
     lines = tuple(text.strip().splitlines()[:12])
     return MscError(
         Diagnostic("MSC0503", f"the C compiler failed: {version}", notes=(*lines, f"its files were in {name}"))

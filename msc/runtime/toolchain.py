@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from math import nan
@@ -69,16 +70,50 @@ def compile_timeout() -> float:
     return seconds
 
 
+_REFUSALS = (
+    (
+        ("No space left on device", "Disk quota exceeded", "File too large", "File size limit exceeded"),
+        ("MSC0021", "there is no room for the C compiler's files", "TMPDIR=FOLDER names a folder with room"),
+    ),
+    (
+        ("Too many open files",),
+        ("MSC0021", "the C compiler may open no more files", "`ulimit -n` limits the number of open files"),
+    ),
+    (
+        ("Cannot allocate memory", "out of memory", "virtual memory exhausted", "Killed signal terminated program"),
+        ("MSC0020", "there is not enough memory for the C compiler", "a machine with more memory, or fewer at once"),
+    ),
+)
+"""What compilers and linkers say, in English, where the system refuses them something, and what to tell of it."""
+
+
+def refused_by_system(text: str) -> Diagnostic | None:
+    """What to tell of a compiler's messages if they name a limit of the system: the C is not to blame then."""
+    for line in text.splitlines():
+        for signs, (code, message, advice) in _REFUSALS:
+            if any(sign in line for sign in signs):
+                return Diagnostic(code, message, notes=(line.strip(),), help=advice)
+    return None
+
+
 def find_toolchain() -> Toolchain:
     """$CC, else cc, gcc, clang on the PATH. Raises MSC0502 when there is none that runs."""
-    return _find(os.environ.get("CC", ""), os.environ.get("PATH", ""))
+    return _find(os.environ.get("CC", ""), os.environ.get("PATH", ""), _here())
+
+
+def _here() -> str:
+    """The working folder; nothing where that was removed."""
+    with suppress(OSError):
+        return str(Path.cwd())
+    return ""
 
 
 @lru_cache(maxsize=8)
-def _find(wanted: str, path: str) -> Toolchain:
-    """Cached by what it depends on: the environment's CC and PATH."""
+def _find(wanted: str, path: str, here: str) -> Toolchain:
+    """Cached by what it depends on: the environment's CC and PATH, and the folder in which they mean something."""
     named = _words(wanted)
-    for command in (named,) if named else tuple((name,) for name in _CANDIDATES):
+    for words in (named,) if named else tuple((name,) for name in _CANDIDATES):
+        command = _anywhere(words, path, here)
         version = _version(command, path)
         if version is not None:
             return Toolchain(command, version)
@@ -90,6 +125,24 @@ def _words(wanted: str) -> tuple[str, ...]:
         return tuple(shlex.split(wanted))
     except ValueError as error:
         raise _no_compiler(wanted) from error
+
+
+def _anywhere(words: tuple[str, ...], path: str, here: str) -> tuple[str, ...]:
+    """The command for any folder, as it runs in a temporary one: relative paths, as of `CC=./cc`, become absolute."""
+    program = shutil.which(words[0], path=path)
+    if program is None or not here:
+        return words
+    first = words[0] if os.path.isabs(program) and os.sep not in words[0] else os.path.join(here, program)
+    return (first, *(os.path.join(here, word) if _is_local(word, path, here) else word for word in words[1:]))
+
+
+def _is_local(word: str, path: str, here: str) -> bool:
+    """Whether an argument, as of `python3 wrapper.py`, is a file of the working folder and no program of the PATH."""
+    return (
+        not word.startswith("-")
+        and Path(here, word).is_file()
+        and (os.sep in word or not shutil.which(word, path=path))
+    )
 
 
 def _version(command: tuple[str, ...], path: str) -> str | None:

@@ -68,6 +68,9 @@ def choose_output(
     if output.path is not None and not _is_folder(output.path.parent):
         message = f"cannot write '{out}': there is no folder '{output.path.parent}'"
         raise MscError(Diagnostic("MSC0004", message))
+    if output.path is not None and form != "bundle" and _is_folder(output.path):
+        help_ = "name a file; --emit bundle makes a bundle of the folder" if "bundle" in forms_of(backend) else None
+        raise MscError(Diagnostic("MSC0004", f"cannot write '{out}': it is a folder", help=help_))
     return output
 
 
@@ -103,7 +106,8 @@ def _form_of(backend: Backend, out: str | None) -> str:
     if stage is not None:
         return stage.name
     suffix, suffixes = Path(out).suffix, _suffixes(backend)
-    if (out.endswith("/") or _is_folder(Path(out))) and "bundle" in forms_of(backend):
+    is_folder = out.endswith("/") or (_is_folder(Path(out)) and not (suffix and suffix in suffixes))
+    if is_folder and "bundle" in forms_of(backend):
         return "bundle"
     if suffix not in suffixes:
         known = ", ".join(s for s in suffixes if s)

@@ -221,3 +221,25 @@ def test_outputs_of_a_run_are_replaced_by_their_manifest(model: Path, tmp_path: 
     result = msc(*command, cwd=tmp_path)
     assert (result.returncode, result.stderr[:14]) == (1, b"error[MSC0011]")
     assert (tmp_path / "out/y.npy").read_bytes() == b"mine"
+
+
+def test_a_folder_with_the_name_of_a_file_stays(model: Path, tmp_path: Path) -> None:
+    for name in ("x.so", "x.c", "x.gk.mir"):
+        (tmp_path / name).mkdir()
+        with pytest.raises(MscError, match=r"MSC0004.*it is a folder"):
+            put(model, tmp_path / name)
+        assert not os.listdir(tmp_path / name)
+    (tmp_path / "plain").mkdir()
+    assert choose_output(None, str(tmp_path / "plain")).form == "bundle"
+    with pytest.raises(MscError, match=r"MSC0004.*it is a folder"):
+        put(model, tmp_path / "plain", "c")
+
+
+@pytest.mark.parametrize("arguments", [["explain"], ["inspect"], ["--help"]])
+def test_an_output_that_is_full_is_named(model: Path, tmp_path: Path, arguments: list[str]) -> None:
+    words = [*arguments, *([model] if arguments == ["inspect"] else [])]
+    with Path("/dev/full").open("wb") as full:
+        command = [sys.executable, "-m", "msc.driver", *map(str, words)]
+        done = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 1
+    assert done.stderr.decode().splitlines() == ["error[MSC0004]: cannot write the standard output: " + os.strerror(28)]

@@ -193,3 +193,35 @@ def test_a_weight_of_no_elements_stands_before_or_behind_the_one_at_its_offset(p
     file = io.BytesIO()
     write_weights(replace(program, weights=slots), arrays, file)
     assert file.getvalue().rstrip(b"\0") == arrays["w"].tobytes().rstrip(b"\0")
+
+
+@pytest.mark.parametrize("command", ["./tools/my-cc", "my-cc", "/bin/sh tools/my-cc"])
+def test_a_compiler_named_from_the_working_folder(
+    monkeypatch: pytest.MonkeyPatch, program: CProgram, weights: Weights, tmp_path: Path, command: str
+) -> None:
+    """It runs in a temporary folder, where a relative path leads elsewhere."""
+    (tmp_path / "tools").mkdir()
+    script(tmp_path / "tools/my-cc", 'exec gcc "$@"')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"tools{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("CC", command)
+    assert build(program, weights, "o", tmp_path / "x.o").is_file()
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("fatal error: error writing to /tmp/cc1.s: No space left on device", r"MSC0021.*no room(.|\n)*TMPDIR"),
+        ("/usr/bin/ld: final link failed: File too large", r"MSC0021.*no room"),
+        ("gcc: fatal error: Killed signal terminated program cc1", r"MSC0020.*not enough memory"),
+        ("cc1: out of memory allocating 65536 bytes", r"MSC0020.*not enough memory"),
+    ],
+)
+def test_what_the_system_refuses_the_compiler_is_no_bug(
+    monkeypatch: pytest.MonkeyPatch, program: CProgram, weights: Weights, tmp_path: Path, said: str, told: str
+) -> None:
+    compiler = script(tmp_path / "cc", f'case "$*" in --version) echo gcc 12;; *) echo "{said}" >&2; exit 1;; esac')
+    monkeypatch.setenv("CC", str(compiler))
+    with pytest.raises(MscError, match=told) as error:
+        build(program, weights, "o", tmp_path / "x.o")
+    assert "report" not in str(error.value)
