@@ -17,7 +17,15 @@ if TYPE_CHECKING:
 _GK = kernel_stage(
     before_expansion=runs("block-attention", "block-products"),
     layouts=runs(
-        *("winograd", "fuse-pads", "assign-layouts", "pack-operands", "hoist-invariants", "hoist-parameters"),
+        *(
+            "winograd",
+            "fuse-pads",
+            "assign-layouts",
+            "read-transposed",
+            "pack-operands",
+            "hoist-invariants",
+            "hoist-parameters",
+        ),
         "hand-over-blocks",
     ),
 )

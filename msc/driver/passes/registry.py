@@ -34,6 +34,7 @@ DIALECTS: dict[str, str] = {
 PASSES: dict[str, str] = {
     "apply-tuning": "msc.schedule.apply_tuning:ApplyTuning",
     "assign-layouts": "msc.graph_kernel.layout.assign_layouts:AssignLayouts",
+    "read-transposed": "msc.graph_kernel.layout.read_transposed:ReadTransposed",
     "block-attention": "msc.graph_kernel.attention.block_attention:BlockAttention",
     "block-sums": "msc.lowering.cpu.block_sums:BlockSums",
     "block-products": "msc.graph_kernel.block_products:BlockProducts",

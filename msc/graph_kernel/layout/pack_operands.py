@@ -75,11 +75,11 @@ class PackOperands(ModulePass):
     """Store the right operand of contractions as the micro-kernels read it: in panels of columns.
 
     Takes: kernels. Gives: the same kernels, in which the weights of convolutions lie output channels last and the
-    right operands of matrix products rows first, both cut into panels of the width of a register tile, the
-    last filled up with zeros; each is read through a view at the kernel's border. Weights are packed at compile time
-    (`hoist-parameters` afterwards); others by a kernel in front, where enough rows use them. An `ms.identity` in the
-    kernel itself, which its schedule makes a panel at a time, takes the place of that where a panel finds room beside
-    the rows in L2, or no operand does, where rows of the caller's lie so that L1 keeps few of
+    right operands of matrix products rows first, both cut into panels of the width of a register tile, the last filled
+    up with zeros; each is read through a view at the kernel's border. Weights are packed at compile time
+    (`hoist-parameters` afterwards); others by a kernel in front, where enough rows or places of images use them. An
+    `ms.identity` in the kernel itself, which its schedule makes a panel at a time, takes the place of that where a
+    panel finds room beside the rows in L2, or no operand does, where rows of the caller's lie so that L1 keeps few of
     them, and where calls decide sizes: views cannot cut what they leave open. Keeps: the meaning, bit by bit.
     The target's registers, caches and threads decide.
     """
@@ -120,11 +120,17 @@ def _pack(kernel: KernelOp, target: Machine, threads: int, constancy: Constancy)
             if isinstance(op, MatrixProductOp)
             else _weight_packing(op, target, prod(op.shape(0)[2:]) if runs_along_image(kernel) else None)
         )
-        if packing is None or not (constant or isinstance(op, MatrixProductOp)):
+        if packing is None or not (constant or isinstance(op, MatrixProductOp) or _images_pay(op)):
             continue
         stored = _stored(value, packing, kernel, op, constant)
         read_stored(kernel.body.block, index, stored, packing.inverse, packing.padded)
         kernel.operands[index] = stored
+
+
+def _images_pay(op: ConvolutionOp | SubpixelConvOp) -> bool:
+    """Whether so many places of images read a variable weight that packing it costs less than it saves."""
+    n, _, *spatial = op.result_shape()
+    return not has_open_sizes(op) and n * prod(spatial) >= ROWS_THAT_PAY
 
 
 def _stage(op: MatrixProductOp, right: SSAValue) -> None:

@@ -81,9 +81,13 @@ def _spread(op: ConvolutionOp, g: SSAValue, weight: SSAValue, emit: GradientEmit
 def _weight_gradient(op: WeightedWindowOp, x: SSAValue, g: SSAValue, emit: GradientEmitter) -> SSAValue:
     """A convolution of x with g, whose channels are the batch; strides and dilations change places.
 
-    x `[n, group ic, ...]`, g `[n, oc, ...]` to `[oc, ic, kernel...]`, where x is read in windows.
+    x `[n, group ic, ...]`, g `[n, oc, ...]` to `[oc, ic, kernel...]`, where x is read in windows. x is padded, and cut
+    where windows end, before it is transposed: so its convolution may read the same padded image.
     """
     group, spatial = op.int_("group"), list(range(2, op.SPATIAL + 2))
+    axes = zip(emit.shape(x)[2:], emit.shape(g)[2:], op.windows(), op.padding(), strict=True)
+    pads = [(begin, (o - 1) * w.stride + w.span - n - begin) for n, o, w, (begin, _) in axes]
+    x = emit.pad_spatial(x, pads)
     n, channels, *sizes = emit.shape(x)
     inputs = channels // group
     if group == 1:
@@ -94,8 +98,8 @@ def _weight_gradient(op: WeightedWindowOp, x: SSAValue, g: SSAValue, emit: Gradi
         image = emit.reshape(turned, [inputs, group * n, *sizes])
     kernel = emit(TransposeOp, g, perm=[1, 0, *spatial])
     sizes_of = {"stride": list(op.ints("dilation")), "dilation": list(op.ints("stride")), "group": group}
-    found = emit(FORWARD[op.SPATIAL - 1], image, kernel, **sizes_of, **_padding(op))
-    return emit(TransposeOp, _cut(found, (inputs, emit.shape(g)[1], *op.kernel()), emit), perm=[1, 0, *spatial])
+    found = emit(FORWARD[op.SPATIAL - 1], image, kernel, **sizes_of)
+    return emit(TransposeOp, found, perm=[1, 0, *spatial])
 
 
 def _cut(value: SSAValue, shape: Sequence[int], emit: GradientEmitter) -> SSAValue:
