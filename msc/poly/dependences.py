@@ -22,6 +22,7 @@ from xdsl.ir.affine import (
 )
 
 from msc.poly.model import KernelModel, KernelStatement
+from msc.poly.remembered import remembered
 from msc.poly.valid_extents import over_symbols
 
 
@@ -92,17 +93,20 @@ def parameters(model: KernelModel, more: Sequence[str] = ()) -> str:
     return f"[{', '.join(names)}] -> " if names else ""
 
 
+@remembered
 def domain(model: KernelModel) -> isl.UnionSet:
     """All iteration domains, of the largest sizes: what is legal there is legal for smaller ones."""
     return isl.UnionSet("{ " + "; ".join(domain_of(i, s) for i, s in enumerate(model.statements)) + " }")
 
 
+@remembered
 def valid_domain(model: KernelModel) -> isl.UnionSet:
     """All iteration domains, for any sizes in their ranges."""
     box = "; ".join(domain_of(i, s, valid=True) for i, s in enumerate(model.statements))
     return isl.UnionSet(f"{parameters(model)}{{ {box} }}")
 
 
+@remembered
 def dependences(model: KernelModel) -> Dependences:
     """Dependences of the kernel in its program order."""
     instances = domain(model)

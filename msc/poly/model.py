@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 from xdsl.ir.affine import AffineExpr, AffineMap
@@ -86,7 +87,7 @@ class KernelModel:
     def points(self) -> int:
         return sum(s.points for s in self.statements)
 
-    @property
+    @cached_property
     def structure(self) -> str:
         """The same text for kernels that compute the same, wherever they came from; it tells 0.0 from -0.0."""
         return repr((self.arrays, self.statements, self.sizes))

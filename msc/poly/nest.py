@@ -7,13 +7,14 @@ in this order; loops that are not degenerate count, from outside.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import islpy as isl
 from xdsl.ir.affine import AffineConstantExpr, AffineExpr
 
-from msc.poly.schedule_tree.to_isl import PLACES_MARK
+from msc.poly.remembered import remembered
+from msc.poly.schedule_tree.to_isl import PLACES_MARK, IslTree, Loops
 
 _FOR: int = getattr(isl.ast_node_type, "for_")  # noqa: B009 - islpy's stub leaves this one out
 _QUOTIENTS: frozenset[object] = frozenset(
@@ -60,11 +61,33 @@ class UnsupportedNest(Exception):
     """isl generated a construct that msc's schedules should never ask for (a guard, a non-unit condition)."""
 
 
-def generate(schedule: isl.Schedule, parameters: Sequence[str] = ()) -> tuple[Nest, ...]:
-    """Isl's AST of a schedule as a nest; `parameters` name the outermost dimensions."""
-    build = isl.AstBuild.from_context(schedule.get_domain().params())
-    variables = {name: AffineExpr.dimension(k) for k, name in enumerate(parameters)}
-    return _nests(build.node_from_schedule(schedule), variables, len(parameters), None)
+def generate(tree: IslTree) -> tuple[Nest, ...]:
+    """Isl's AST of a tree as a nest. The sizes of the call and the counts of tiles are the outermost dimensions."""
+    placed = frozenset(places.number for places in tree.places)
+    return _with_places(_generated(tree.made), placed)
+
+
+@remembered
+def _generated(made: Loops) -> tuple[Nest, ...]:
+    """The nest with a Body for every block."""
+    build = isl.AstBuild.from_context(made.schedule.get_domain().params())
+    variables = {name: AffineExpr.dimension(k) for k, name in enumerate(made.parameters)}
+    return _nests(build.node_from_schedule(made.schedule), variables, len(made.parameters), None)
+
+
+def _with_places(nests: Sequence[Nest], placed: frozenset[int]) -> tuple[Nest, ...]:
+    """The nest with a Body only for blocks that places stand at."""
+    found: list[Nest] = []
+    for nest in nests:
+        match nest:
+            case Loop():
+                found.append(replace(nest, body=_with_places(nest.body, placed)))
+            case Body():
+                inside = _with_places(nest.inside, placed)
+                found += [Body(nest.block, inside)] if nest.block in placed else inside
+            case Instance():
+                found.append(nest)
+    return tuple(found)
 
 
 def _nests(node: isl.AstNode, variables: dict[str, AffineExpr], depth: int, mark: str | None) -> tuple[Nest, ...]:

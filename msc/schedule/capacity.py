@@ -43,7 +43,7 @@ class _Check:
         self._model, self._tree, self._abilities = model, tree, abilities
         self._names = array_names(model.arrays)
         self._numbers = {id(block): k for k, block in enumerate(all_blocks(tree.body))}
-        nests = generate(schedule.schedule, tuple(schedule.counts))
+        nests = generate(schedule)
         self._bodies = list(bodies(nests, outermost(model, list(schedule.counts.values()))))
 
     def block(self, block: Block, at: _At) -> None:

@@ -117,8 +117,7 @@ class _Search:
         tree = self._with_places(placed)
         self._provisional = list(all_blocks(tree.body))
         scheduled = to_isl(self._model, tree)
-        names = [*(f"n{k}" for k in range(len(self._model.sizes))), *scheduled.counts]
-        return scheduled, generate(scheduled.schedule, names)
+        return scheduled, generate(scheduled)
 
     def _scopes(self, scheduled: IslTree, nests: Sequence[Nest], homes: Mapping[int, int]) -> dict[int, list[Place]]:
         """Places by the number of their block."""

@@ -2,8 +2,8 @@
 
 A loop becomes a band over the tile or point function of its axis, under a mark `kind:name`; where a tile does not
 divide what it cuts, a sequence of two parts stands in front, so that every loop has constant bounds and no guard is
-ever needed. Nodes side by side become a sequence of filters, a cut a sequence of two ranges, places the mark `places:k`
-in front of block k.
+ever needed. Nodes side by side become a sequence of filters, a cut a sequence of two ranges. In front of block k, where
+its places would be, stands the mark `places:k`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from xdsl.ir.affine import AffineExpr
 from msc.poly.dependences import parameters, tuple_of, valid_domain
 from msc.poly.model import KernelModel
 from msc.poly.outer_band import loop_row
+from msc.poly.remembered import remembered
+from msc.poly.schedule_tree.moves import without_places
 from msc.poly.schedule_tree.nodes import (
     Axis,
     Block,
@@ -33,6 +35,7 @@ from msc.poly.schedule_tree.nodes import (
     all_blocks,
     below,
     blocks,
+    walk,
 )
 from msc.poly.schedule_tree.ranges import Range, counts, parts
 
@@ -57,21 +60,45 @@ class Row:
 
 @dataclass(frozen=True)
 class PlaceRows:
-    """The places of a block, and the loops around them."""
+    """The places of block `number`, and the loops around them."""
 
+    number: int
     places: tuple[Place, ...]
     above: tuple[isl.MultiUnionPwAff, ...]
     within: isl.UnionSet
 
 
 @dataclass(frozen=True)
+class Loops:
+    """The loops of a tree in isl's form, whatever places it has: every block has its mark.
+
+    `blocks` are those in front of which `places` may stand: the number of each, the loops around and the instances.
+    `parameters` are the sizes and the counts of tiles.
+    """
+
+    tree: Tree
+    schedule: isl.Schedule
+    counts: Mapping[str, AffineExpr]
+    parameters: tuple[str, ...]
+    rows: tuple[Row, ...]
+    blocks: tuple[tuple[int, tuple[isl.MultiUnionPwAff, ...], isl.UnionSet], ...]
+
+
+@dataclass(frozen=True)
 class IslTree:
     """The schedule of a tree, its parameters that count tiles with their values, its loops and its places."""
 
-    schedule: isl.Schedule
-    counts: Mapping[str, AffineExpr]
+    made: Loops
     loops: tuple[Row, ...]
     places: tuple[PlaceRows, ...]
+
+    @property
+    def schedule(self) -> isl.Schedule:
+        return self.made.schedule
+
+    @property
+    def counts(self) -> Mapping[str, AffineExpr]:
+        return self.made.counts
 
 
 @dataclass(frozen=True)
@@ -89,9 +116,39 @@ class _At:
         return replace(self, ranges={**self.ranges, axis: left}, rows=self.rows if row is None else (*self.rows, row))
 
 
+_KEPT = 2
+"""Trees of a model whose loops are kept: places are searched, the result is proved, then lowered."""
+
+
 def to_isl(model: KernelModel, tree: Tree) -> IslTree:
-    """The schedule tree of a tree that fits its kernel (`verify`). Raises ScheduleError."""
-    return _Builder(model, tree).result()
+    """The schedule tree of a tree that fits its kernel (`verify`). Raises ScheduleError.
+
+    Trees of the same loops share them: only the first one asks isl.
+    """
+    bare, known = without_places(tree), _made(model)
+    if bare not in known:
+        made = _Builder(model, bare).result()
+        for oldest in list(known)[: 1 - _KEPT]:
+            del known[oldest]
+        known[bare] = made
+    return _placed(known[bare], tree)
+
+
+@remembered
+def _made(model: KernelModel) -> dict[Tree, Loops]:
+    """The loops of trees of a model, by the trees without places; the latest ones."""
+    return {}
+
+
+def _placed(made: Loops, tree: Tree) -> IslTree:
+    """Loops with the places of a tree; its nodes, which have its lines, stand in for those that they were made of."""
+    nodes = {id(old): new for old, new in zip(walk(made.tree.body), walk(tree.body), strict=True)}
+    rows = tuple(replace(row, loop=node) for row in made.rows if isinstance(node := nodes[id(row.loop)], Loop))
+    places = [block.places for block in all_blocks(tree.body)]
+    placed = (
+        PlaceRows(number, places[number], above, within) for number, above, within in made.blocks if places[number]
+    )
+    return IslTree(made, rows, tuple(placed))
 
 
 def tile_counts(model: KernelModel, tree: Tree) -> dict[str, AffineExpr]:
@@ -138,15 +195,17 @@ class _Builder:
         self._ranks = {i: len(s.extents) for i, s in enumerate(model.statements)}
         self._numbers = {id(block): k for k, block in enumerate(all_blocks(tree.body))}
         self._loops = list[Row]()
-        self._places = list[PlaceRows]()
+        self._blocks = list[tuple[int, tuple[isl.MultiUnionPwAff, ...], isl.UnionSet]]()
+        self._filters = dict[frozenset[int], isl.UnionSet]()
 
-    def result(self) -> IslTree:
+    def result(self) -> Loops:
         domain = valid_domain(self._model).intersect_params(self._context())
         schedule = isl.Schedule.from_domain(domain)
         if self._model.statements:
             root = schedule.get_root().child(0)
             schedule = self._block(root, self._tree.body, _At(domain)).get_schedule()
-        return IslTree(schedule, self._counts, tuple(self._loops), tuple(self._places))
+        names = (*(f"n{k}" for k in range(len(self._model.sizes))), *self._counts)
+        return Loops(self._tree, schedule, self._counts, names, tuple(self._loops), tuple(self._blocks))
 
     def _context(self) -> isl.Set:
         """What isl may know of the parameters: the least sizes, and that tiles end before what they are cut from.
@@ -161,11 +220,9 @@ class _Builder:
         return isl.Set(f"{parameters(self._model, tuple(self._counts))}{{ : {' and '.join(facts)} }}")
 
     def _block(self, node: isl.ScheduleNode, block: Block, at: _At) -> isl.ScheduleNode:
-        depth = node.get_tree_depth()
-        if block.places:
-            self._places.append(PlaceRows(block.places, at.rows, at.within))
-            mark = isl.Id(f"{PLACES_MARK}:{self._numbers[id(block)]}", context=node.get_ctx())
-            node = node.insert_mark(mark).child(0)
+        depth, number = node.get_tree_depth(), self._numbers[id(block)]
+        self._blocks.append((number, at.rows, at.within))
+        node = node.insert_mark(isl.Id(f"{PLACES_MARK}:{number}", context=node.get_ctx())).child(0)
         filters = [self._statement_filter(below(each)) for each in block.nodes]
         built = self._sequence(node, filters, lambda child, k: self._node(child, block.nodes[k], at.of(filters[k])))
         return _back_to(built, depth)
@@ -274,7 +331,10 @@ class _Builder:
         return isl.UnionSet(f"{parameters(self._model, tuple(self._counts))}{{ {'; '.join(pieces)} }}")
 
     def _statement_filter(self, numbers: frozenset[int]) -> isl.UnionSet:
-        return isl.UnionSet("{ " + "; ".join(tuple_of(s, self._ranks[s]) for s in sorted(numbers)) + " }")
+        if numbers not in self._filters:
+            text = "{ " + "; ".join(tuple_of(s, self._ranks[s]) for s in sorted(numbers)) + " }"
+            self._filters[numbers] = isl.UnionSet(text)
+        return self._filters[numbers]
 
 
 _NOTHING = Range("0", "0", "1", 1)

@@ -20,4 +20,4 @@ def tree(text: str) -> Tree:
 def nests_of(model: KernelModel, schedule: Tree) -> tuple[Nest, ...]:
     """The loops of a tree, which has to fit its kernel."""
     verify(model, schedule)
-    return generate(to_isl(model, schedule).schedule)
+    return generate(to_isl(model, schedule))

@@ -104,7 +104,7 @@ def test_the_strategy_uses_the_unit(sizes: tuple[int, int, int]) -> None:
     schedule, _ = found
     assert any("intrinsic cube" in line for line in to_lines(schedule))
     assert illegal(model, dependences(model), schedule, ABILITIES_OF_512) is None
-    runs = list(executed(generate(to_isl(model, schedule).schedule)))
+    runs = list(executed(generate(to_isl(model, schedule))))
     assert len(runs) == len(set(runs)) == sum(s.points for s in model.statements)
 
 

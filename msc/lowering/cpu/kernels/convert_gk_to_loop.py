@@ -106,7 +106,7 @@ def _function(kernel: gk.KernelOp, model: KernelModel, outputs: Sequence[int]) -
     inputs = [i for i, a in enumerate(model.arrays) if a.kind == "input"]
     locations = [op.location for op in statement_operations(kernel)]
     counts = tuple(scheduled.counts.values())
-    nests = generate(scheduled.schedule, [*(f"n{k}" for k in range(len(model.sizes))), *scheduled.counts])
+    nests = generate(scheduled)
     places = storage(model, tree, nests, counts)
     builder = KernelFunction(model, nests, inputs, outputs, locations, counts, places)
     function = builder.build()

@@ -1,0 +1,26 @@
+"""What is computed once for a value, and kept as long as the value is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import TypeVar, cast
+
+K = TypeVar("K")
+T = TypeVar("T")
+
+_SLOT = "_remembered"
+"""Where a value keeps them: by its identity, as comparing models takes longer than most of what is asked of them."""
+
+
+def remembered(function: Callable[[K], T]) -> Callable[[K], T]:
+    """Compute a function once for each object. The object must not change: a frozen dataclass without slots."""
+
+    @wraps(function)
+    def known(value: K) -> T:
+        results = cast("dict[object, T]", vars(value).setdefault(_SLOT, {}))
+        if known not in results:
+            results[known] = function(value)
+        return results[known]
+
+    return known
