@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
     from msc.runtime.program import CProgram
 
-_GK = kernel_stage()
+_GK = kernel_stage(
+    layouts=runs("absorb-pads", "assign-layouts", "pack-filters", "hoist-invariants", "hoist-parameters")
+)
 _DAVINCI = Stage(
     "davinci",
     ".dv.mir",

@@ -33,6 +33,7 @@ DIALECTS: dict[str, str] = {
 
 PASSES: dict[str, str] = {
     "apply-tuning": "msc.schedule.apply_tuning:ApplyTuning",
+    "absorb-pads": "msc.graph_kernel.layout.absorb_pads:AbsorbPads",
     "assign-layouts": "msc.graph_kernel.layout.assign_layouts:AssignLayouts",
     "read-transposed": "msc.graph_kernel.layout.read_transposed:ReadTransposed",
     "block-attention": "msc.graph_kernel.attention.block_attention:BlockAttention",
@@ -64,6 +65,7 @@ PASSES: dict[str, str] = {
     "outline-constants": "msc.graph.weights.outline_constants:OutlineConstants",
     "outline-loops": "msc.lowering.cpu.outline.outline_loops:OutlineLoops",
     "outline-recurrences": "msc.lowering.cpu.outline.outline_recurrences:OutlineRecurrences",
+    "pack-filters": "msc.graph_kernel.layout.pack_filters:PackFilters",
     "pack-operands": "msc.graph_kernel.layout.pack_operands:PackOperands",
     "plan-memory": "msc.lowering.cpu.memory.plan_memory:PlanMemory",
     "schedule-kernels": "msc.schedule.schedule_kernels:ScheduleKernels",

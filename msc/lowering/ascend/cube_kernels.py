@@ -10,6 +10,9 @@ from dataclasses import dataclass, replace
 
 from msc.dialects import davinci
 from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression
+from msc.lowering.ascend.convolution import ConvolutionWriter, convolution_shape
+from msc.lowering.ascend.convolution_tiling import ConvolutionTiling, convolution_tilings
+from msc.lowering.ascend.convolutions import Convolution, convolution
 from msc.lowering.ascend.fixpipe_form import FixpipeForm, fixpipe_form
 from msc.lowering.ascend.fused_matmul import Inputs, write_fused
 from msc.lowering.ascend.kernels import Request
@@ -24,27 +27,36 @@ from msc.support.diagnostics import MscError
 
 def write(request: Request) -> davinci.KernelOp | None:
     """The kernel of a product; None for a kernel that is none, or that the machine's cube does not take."""
-    if not request.is_static or len(request.outputs) != 1:
+    if not request.is_static or len(request.outputs) != 1 or not request.target.features.nd2nz:
         return None
-    product = cube_product(request.model, request.target)
-    if product is None or not request.target.features.nd2nz:
-        return None
-    out_dtype = request.model.arrays[request.outputs[0]].dtype
-    form = fixpipe_form(product, request.target.buffers.bt) if request.target.features.fixpipe_to_gm else None
-    program = None if form is not None else tile_program(product)
-    if form is None and (program is None or out_dtype not in ("f16", "bf16", "f32")):
-        return None
-    shape = matmul_shape(product, out_dtype)
-    if shape is None:
-        return None
-    shape = replace(shape, bias=form is not None and form.bias is not None)
     try:
-        schedule = matmul_schedule(shape, request.target, MatmulWishes())
-        return _Kernel(request, product, shape, schedule).write(form, program)
+        return _write(request)
     except MscError as problem:
         if any(each.code != "MSC1021" for each in problem.diagnostics):
             raise
         return None
+
+
+def _write(request: Request) -> davinci.KernelOp | None:
+    target, out_dtype = request.target, request.model.arrays[request.outputs[0]].dtype
+    product = cube_product(request.model, target)
+    plain = None if product is None else matmul_shape(product, out_dtype)
+    windows = convolution(request.model, target) if plain is None else None
+    product = product if windows is None else windows.product
+    if product is None or (plain is None and windows is None):
+        return None
+    form = fixpipe_form(product, target.buffers.bt) if target.features.fixpipe_to_gm else None
+    program = None if form is not None else tile_program(product)
+    if form is None and (program is None or out_dtype not in ("f16", "bf16", "f32")):
+        return None
+    bias = form is not None and form.bias is not None
+    if windows is not None:
+        tiling = convolution_tilings(windows, target, out_dtype, bias=bias)[0]
+        shape = convolution_shape(windows, out_dtype, bias=bias)
+        return _Kernel(request, product, shape, tiling.schedule, (windows, tiling)).write(form, program)
+    assert plain is not None
+    shape = replace(plain, bias=bias)
+    return _Kernel(request, product, shape, matmul_schedule(shape, target, MatmulWishes())).write(form, program)
 
 
 @dataclass(frozen=True)
@@ -53,6 +65,7 @@ class _Kernel:
     product: CubeProduct
     shape: MatmulShape
     schedule: MatmulSchedule
+    windows: tuple[Convolution, ConvolutionTiling] | None = None
 
     def write(self, form: FixpipeForm | None, program: TileProgram | None) -> davinci.KernelOp:
         if form is not None:
@@ -89,8 +102,15 @@ class _Kernel:
         landing: Buffer | None = None,
         bias: Callable[[Tile], tuple[Buffer, Expr]] | None = None,
     ) -> MatmulWriter:
-        operands = (self._place(builder, access) for access in (self.product.a, self.product.b, self.product.out))
-        return MatmulWriter(builder, self.shape, self.schedule, relu, finished, landing, bias, operands=tuple(operands))
+        out = self._place(builder, self.product.out)
+        if self.windows is not None:
+            windows, tiling = self.windows
+            operands = ((self._argument(builder, windows.image), 0), (self._argument(builder, windows.filters), 0), out)
+            return ConvolutionWriter(
+                builder, self.shape, tiling, windows, relu, finished, landing, bias, operands=operands
+            )
+        operands = (self._place(builder, self.product.a), self._place(builder, self.product.b), out)
+        return MatmulWriter(builder, self.shape, self.schedule, relu, finished, landing, bias, operands=operands)
 
     def _argument(self, builder: KernelBuilder, array: int) -> Buffer:
         return builder.arguments[(*self.request.inputs, *self.request.outputs).index(array)]

@@ -150,6 +150,8 @@ class MatmulWriter:
         return replace(batch, m=m, n=n, rows=rows, columns=columns)
 
     def _compute(self, tile: Tile) -> None:
+        self.a.begin(tile)
+        self.b.begin(tile)
         self._sum(tile)
         self._out(tile)
         if self.finished is not None:

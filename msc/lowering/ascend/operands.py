@@ -68,6 +68,10 @@ class Operand(ABC):
         """Packets that L1 holds."""
         return self.way.buffers
 
+    def begin(self, tile: Tile) -> None:
+        """What is computed once for a tile: of a matrix nothing."""
+        del tile
+
     @abstractmethod
     def move(self, tile: Tile, k: AffineExpr) -> None:
         """MTE2: the packet at k to its place in L1."""

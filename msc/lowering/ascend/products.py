@@ -10,7 +10,7 @@ from xdsl.ir.affine import AffineExpr
 
 from msc.lowering.ascend.matmul_tiling import Batch, MatmulShape
 from msc.poly.affine import linear_form
-from msc.poly.contraction import Contraction
+from msc.poly.contraction import Contraction, Role
 from msc.poly.dependences import dependences
 from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.scalar import Constant, Read, Scalar, reads
@@ -67,28 +67,52 @@ NONE = ""
 """The axis of a role that has none."""
 
 
-def cube_product(model: KernelModel, target: DavinciTarget) -> CubeProduct | None:
-    """A kernel as a product of the cube; None where the cube has no types or no order of axes for it."""
+@dataclass(frozen=True)
+class Outline:
+    """A kernel as a product: its axes, the product, what follows the sums, and where the result goes."""
+
+    found: UnitProduct
+    after: tuple[Following, ...]
+    out: Access
+
+    @property
+    def extents(self) -> Mapping[str, int]:
+        """By axis how many iterations there are."""
+        return {axis.name: axis.extent for axis in self.found.axes}
+
+    def role(self, role: Role) -> tuple[str, ...]:
+        """The axes of a role."""
+        return tuple(axis.name for axis in self.found.of(role))
+
+
+def outline(model: KernelModel, target: DavinciTarget) -> Outline | None:
+    """A kernel as a product of types that the cube has, with element-wise work behind it; None for another."""
     found = unit_product(model, dependences(model))
     if found is None or not _types_fit(model, found.contraction, target):
         return None
-    contraction = found.contraction
-    if not all(_begins_sums(model.statements[s], contraction) for s in found.before):
+    if not all(_begins_sums(model.statements[s], found.contraction) for s in found.before):
         return None
-    a, b = (_access(model, found, contraction.statement, read.operand, read.index.results) for read in
-            (contraction.a, contraction.b))  # fmt: skip
-    after = _after(model, found)
-    if a is None or b is None or after is None or not after:
+    after, out = _after(model, found), _output(model, found)
+    return Outline(found, after, out) if after and out is not None else None
+
+
+def cube_product(model: KernelModel, target: DavinciTarget) -> CubeProduct | None:
+    """A kernel as a product of the cube; None where the cube has no types or no order of axes for it."""
+    outlined = outline(model, target)
+    if outlined is None:
         return None
-    out = _output(model, found)
-    if out is None:
-        return None
-    extents = {axis.name: axis.extent for axis in found.axes}
-    roles = {role: tuple(axis.name for axis in found.of(role)) for role in ("batch", "m", "n", "k")}
-    product = CubeProduct(
-        contraction.a.dtype, a, b, out, extents, roles["batch"], NONE, NONE, roles["k"], contraction.target, after
+    contraction = outlined.found.contraction
+    a, b = (
+        access_of(model, outlined.found, contraction.statement, read.operand, read.index.results)
+        for read in (contraction.a, contraction.b)
     )
-    return _oriented(product, roles["m"], roles["n"])
+    if a is None or b is None:
+        return None
+    product = CubeProduct(
+        contraction.a.dtype, a, b, outlined.out, outlined.extents, outlined.role("batch"), NONE, NONE,
+        outlined.role("k"), contraction.target, outlined.after,
+    )  # fmt: skip
+    return _oriented(product, outlined.role("m"), outlined.role("n"))
 
 
 def _types_fit(model: KernelModel, contraction: Contraction, target: DavinciTarget) -> bool:
@@ -105,7 +129,7 @@ def _begins_sums(statement: KernelStatement, contraction: Contraction) -> bool:
     return statement.target == contraction.target and isinstance(body, Constant) and body.value == 0
 
 
-def _access(
+def access_of(
     model: KernelModel, found: UnitProduct, statement: int, array: int, index: Sequence[AffineExpr]
 ) -> Access | None:
     """The strides of an access of a statement."""
@@ -128,7 +152,7 @@ def _after(model: KernelModel, found: UnitProduct) -> tuple[Following, ...] | No
     written: dict[int, Strides] = {}
     for number in (found.contraction.statement, *found.after):
         statement = model.statements[number]
-        place = _access(model, found, number, statement.target, statement.write.results)
+        place = access_of(model, found, number, statement.target, statement.write.results)
         if place is None or (place.first and model.arrays[statement.target].kind == "internal"):
             return None
         written[statement.target] = place.strides
@@ -140,7 +164,7 @@ def _after(model: KernelModel, found: UnitProduct) -> tuple[Following, ...] | No
         for read in reads(statement.body):
             if read.indirect:
                 return None
-            access = _access(model, found, number, read.operand, read.index.results)
+            access = access_of(model, found, number, read.operand, read.index.results)
             if access is None:
                 return None
             if model.arrays[read.operand].kind == "input":
@@ -157,7 +181,7 @@ def _output(model: KernelModel, found: UnitProduct) -> Access | None:
     if len(written) != 1 or written[0] != found.after[-1]:
         return None
     statement = model.statements[written[0]]
-    return _access(model, found, written[0], statement.target, statement.write.results)
+    return access_of(model, found, written[0], statement.target, statement.write.results)
 
 
 def _oriented(product: CubeProduct, m: tuple[str, ...], n: tuple[str, ...]) -> CubeProduct | None:
@@ -181,10 +205,15 @@ def _oriented(product: CubeProduct, m: tuple[str, ...], n: tuple[str, ...]) -> C
 
 def _merged(product: CubeProduct, m: tuple[str, ...], n: tuple[str, ...]) -> CubeProduct:
     """Axes of one role that all arrays move along as if they were one, as one: the inner one stands for both."""
-    for group in (product.batch, m, n, product.k):
+    return joined_axes(product, (product.batch, m, n, product.k), _accesses(product))
+
+
+def joined_axes(product: CubeProduct, groups: Sequence[tuple[str, ...]], accesses: Sequence[Access]) -> CubeProduct:
+    """Neighbouring axes of a group that some accesses move along as if they were one, as one."""
+    for group in groups:
         kept = [axis for axis in group if axis in product.extents]
         for outer, inner in pairwise(kept):
-            if all(_is_one(each, outer, inner, product.extents[inner]) for each in _accesses(product)):
+            if all(_is_one(each, outer, inner, product.extents[inner]) for each in accesses):
                 product = _joined(product, outer, inner)
     k = tuple(axis for axis in product.k if axis in product.extents)
     after = tuple(
@@ -201,8 +230,12 @@ def _restricted(access: Access, product: CubeProduct) -> Access:
 
 
 def _accesses(product: CubeProduct) -> list[Access]:
-    inputs = [access for each in product.after for access in each.inputs.values()]
-    return [product.a, product.b, product.out, *inputs]
+    return [product.a, product.b, *behind(product)]
+
+
+def behind(product: CubeProduct) -> list[Access]:
+    """The output, and what is read behind the sums."""
+    return [product.out, *(access for each in product.after for access in each.inputs.values())]
 
 
 def _is_one(access: Access, outer: str, inner: str, extent: int) -> bool:

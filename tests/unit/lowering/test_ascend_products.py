@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 import msc
 from msc.dialects import davinci
@@ -38,6 +39,47 @@ func.func @main(%q: tensor<2x3x20x16x{t}>, %k: tensor<2x3x24x16x{t}>) -> tensor<
   func.return %1 : tensor<2x3x20x24x{t}>
 }}
 """
+
+
+CONVOLUTIONS = """
+builtin.module attributes {{ms.weights = "model.safetensors"}} {{
+ms.parameter @w : tensor<40x20x3x3x{t}>
+ms.parameter @v : tensor<20x40x3x3x{t}>
+ms.parameter @b : tensor<40x1x1x{t}>
+func.func @main(%x: tensor<2x20x13x11x{t}>) -> tensor<2x20x7x6x{t}> {{
+  %w = ms.get_parameter @w : tensor<40x20x3x3x{t}>
+  %v = ms.get_parameter @v : tensor<20x40x3x3x{t}>
+  %b = ms.get_parameter @b : tensor<40x1x1x{t}>
+  %0 = ms.conv2d %x, %w {{pad_mode = "same", stride = [2, 2]}}
+    : (tensor<2x20x13x11x{t}>, tensor<40x20x3x3x{t}>) -> tensor<2x40x7x6x{t}>
+  %1 = ms.add %0, %b : (tensor<2x40x7x6x{t}>, tensor<40x1x1x{t}>) -> tensor<2x40x7x6x{t}>
+  %2 = ms.relu %1 : (tensor<2x40x7x6x{t}>) -> tensor<2x40x7x6x{t}>
+  %3 = ms.conv2d %2, %v {{pad_mode = "pad", pad = [2, 2, 2, 2], dilation = [2, 2]}}
+    : (tensor<2x40x7x6x{t}>, tensor<20x40x3x3x{t}>) -> tensor<2x20x7x6x{t}>
+  %4 = ms.sigmoid %3 : (tensor<2x20x7x6x{t}>) -> tensor<2x20x7x6x{t}>
+  func.return %4 : tensor<2x20x7x6x{t}>
+}}
+}}
+"""
+
+
+@pytest.mark.parametrize("dtype", ["f16", "f32"])
+def test_convolutions_with_what_follows_run_on_the_cube(dtype: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.mir"
+    path.write_text(CONVOLUTIONS.format(t=dtype), encoding="utf-8")
+    rng, kind = np.random.default_rng(0), np.float16 if dtype == "f16" else np.float32
+    shapes = {"w": (40, 20, 3, 3), "v": (20, 40, 3, 3), "b": (40, 1, 1)}
+    weights = {name: (rng.standard_normal(shape) * 0.2).astype(kind) for name, shape in shapes.items()}
+    save_file(weights, tmp_path / "model.safetensors")
+    module = compile_model(str(path), CompileOptions(target="ascend910b1"), stop_after="davinci").module
+    kernels = [op for op in module.body.block.ops if isinstance(op, davinci.KernelOp)]
+    convolutions = [kernel for kernel in kernels if kernel.kind.data in ("cube", "mix")]
+    assert [kernel.kind.data for kernel in convolutions] == ["cube", "mix"]
+    for kernel in convolutions:
+        check_kernel(kernel)
+    image = rng.standard_normal((2, 20, 13, 11)).astype(kind)
+    [found], [expected] = (msc.compile(str(path), target=t).results(image) for t in ("ascend910b1", "cpu"))
+    np.testing.assert_allclose(found, expected, rtol=4e-3, atol=4e-3 if dtype == "f16" else 2e-5)
 
 
 @pytest.mark.parametrize("text", [BIAS_RELU, GELU_RESIDUAL, SCORES])

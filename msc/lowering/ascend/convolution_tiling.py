@@ -1,0 +1,165 @@
+"""How a convolution is cut: into tiles of pixels and output channels, packets of channels in L1, and over cores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil
+
+from msc.lowering.ascend.convolutions import Convolution
+from msc.lowering.ascend.matmul_tiling import MatmulSchedule
+from msc.support.diagnostics import Diagnostic, MscError
+from msc.targets.davinci import DavinciTarget
+from msc.targets.davinci_isa import DTYPES
+
+
+@dataclass(frozen=True)
+class ConvolutionTiling:
+    """Packets of `groups_*` rows of channels, in `buffers_*` of L1; `schedule` has the rest."""
+
+    schedule: MatmulSchedule
+    groups_a: int
+    groups_b: int
+    buffers_a: int
+    buffers_b: int
+    cycles: float
+
+    def packet(self, convolution: Convolution, *, is_a: bool) -> int:
+        """Base tiles of a packet."""
+        groups = self.groups_a if is_a else self.groups_b
+        return groups * convolution.taps * convolution.c0 // self.schedule.base[2]
+
+
+def rows_of_image(convolution: Convolution, pixels: int) -> int:
+    """The most rows of the image that so many neighbouring pixels of the output read."""
+    height, width = convolution.height, convolution.width
+    outputs = min((pixels - 2) // width.outputs + 2 if pixels > 1 else 1, height.outputs)
+    return min((outputs - 1) * height.stride + (height.taps - 1) * height.dilation + 1, height.size)
+
+
+def load3d_bandwidth(convolution: Convolution, target: DavinciTarget) -> float:
+    """Bytes a cycle of Load3D to L0A: by the stride along a row and the rows of the filter."""
+    stride, rows, mte1 = convolution.width.stride, convolution.height.taps, target.mte1
+    found = mte1.load3d_l0a_least
+    if stride == 1:
+        found = mte1.l0a if rows == 1 else 512 // (rows + 2 + mte1.load3d_l0a_extra)
+    elif stride in (2, 4, 8):
+        found = 512 // (2 * stride + mte1.load3d_l0a_extra + (rows if rows > 1 else 0))
+    return max(found, mte1.load3d_l0a_least)
+
+
+def convolution_tilings(
+    convolution: Convolution, target: DavinciTarget, out_dtype: str, *, bias: bool
+) -> list[ConvolutionTiling]:
+    """Tilings that fit the machine, the fewest predicted cycles first. Raises MSC1021 where there is none."""
+    found = list(_Search(convolution, target, out_dtype, bias).tilings())
+    if not found:
+        message = f"no tile of this convolution fits {target.name}"
+        raise MscError(Diagnostic("MSC1021", message, help="fewer taps, or narrower images"))
+    return sorted(found, key=lambda tiling: tiling.cycles)
+
+
+class _Search:
+    def __init__(self, convolution: Convolution, target: DavinciTarget, out_dtype: str, bias: bool) -> None:
+        self.c, self.target, self.bias = convolution, target, bias
+        self.size, self.out_size = DTYPES[convolution.product.dtype], DTYPES[out_dtype]
+
+    def tilings(self) -> Iterator[ConvolutionTiling]:
+        pixels, outputs = self.c.pixels, self.c.outputs
+        for n in sorted({_even(outputs, most) for most in (32, 64, 128, 192, 256)}):
+            for m in sorted({_even(pixels, most) for most in (32, 64, 128, 192, 256, 384, 512)}):
+                if 4 * m * n <= self.target.buffers.l0c:
+                    yield from self._packets(m, n)
+
+    def _packets(self, m: int, n: int) -> Iterator[ConvolutionTiling]:
+        groups = self.c.groups
+        for b in sorted({1, 2, 4, 8, groups} & set(range(1, groups + 1))):
+            k = self._base_k(m, n, b)
+            if k is None:
+                continue
+            for a in sorted({b, 2 * b, 4 * b, -(-groups // b) * b}):
+                if a < groups + b:
+                    yield from self._buffered(m, n, k, a, b)
+
+    def _base_k(self, m: int, n: int, groups: int) -> int | None:
+        buffers, c0 = self.target.buffers, self.c.c0
+        room = min(buffers.l0a // 2 // (m * self.size), buffers.l0b // 2 // (n * self.size))
+        rows = groups * self.c.taps
+        return max((d * c0 for d in range(1, rows + 1) if rows % d == 0 and d * c0 <= room), default=None)
+
+    def _buffered(self, m: int, n: int, k: int, a: int, b: int) -> Iterator[ConvolutionTiling]:
+        rows = rows_of_image(self.c, m)
+        if rows * self.c.width.size > 16383:
+            return
+        bytes_a, bytes_b = a * rows * self.c.width.size * 32, b * self.c.taps * n * 32
+        room = self.target.buffers.l1 - self.target.buffers.l1_reserved - (12 * n if self.bias else 0)
+        for buffers_a in (2, 1):
+            for buffers_b in (2, 1):
+                if buffers_a * bytes_a + buffers_b * bytes_b <= room:
+                    yield self._tiling((m, n, k), (a, b), (buffers_a, buffers_b), bytes_a)
+
+    def _tiling(
+        self, base: tuple[int, int, int], groups: tuple[int, int], buffers: tuple[int, int], bytes_a: int
+    ) -> ConvolutionTiling:
+        m, n, _ = base
+        tiles_m, tiles_n = ceil(self.c.pixels / m), ceil(self.c.outputs / n)
+        batches, rows, columns = self._split(tiles_m, tiles_n)
+        each = ceil(self.c.images / batches) * ceil(tiles_m / rows) * ceil(tiles_n / columns)
+        double_sums = 8 * m * n <= self.target.buffers.l0c
+        schedule = MatmulSchedule(
+            grid=(rows, columns),
+            single=(ceil(tiles_m / rows) * m, ceil(tiles_n / columns) * n),
+            base=base,
+            depth_a1=1,
+            depth_b1=1,
+            big_packets=True,
+            l2_split=(1, 1),
+            constant_tiling=True,
+            unit_flag=not double_sums,
+            double_buffer=True,
+            scalar_cycles=0,
+            batches=batches,
+        )
+        cycles = each * self._cycles(base, groups, buffers, bytes_a, double_sums)
+        return ConvolutionTiling(schedule, *groups, *buffers, cycles)
+
+    def _split(self, tiles_m: int, tiles_n: int) -> tuple[int, int, int]:
+        """Cores over images, tiles of pixels and tiles of channels: the busiest has least to do."""
+        cores, images = self.target.cores.cube, self.c.images
+        found: list[tuple[tuple[int, int], tuple[int, int, int]]] = []
+        for rows in range(1, min(cores, tiles_m) + 1):
+            for columns in range(1, min(cores // rows, tiles_n) + 1):
+                batches = min(images, cores // (rows * columns))
+                most = ceil(images / batches) * ceil(tiles_m / rows) * ceil(tiles_n / columns)
+                found.append(((most, batches * rows * columns), (batches, rows, columns)))
+        return min(found)[1]
+
+    def _cycles(
+        self,
+        base: tuple[int, int, int],
+        groups: tuple[int, int],
+        buffers: tuple[int, int],
+        bytes_a: int,
+        double_sums: bool,
+    ) -> float:
+        """One tile: the slowest pipe, and what nothing hides."""
+        (m, n, k), target, depth = base, self.target, self.c.depth
+        mte1, gm = target.mte1, target.gm
+        steps = depth / k
+        step_k = {1: target.cube.s8_k, 2: target.cube.f16_k, 4: target.cube.f32_k}[self.size]
+        product = steps * (m // 16 * (n // 16) * k / step_k + target.cube.gap)
+        load_a = m * k * self.size / load3d_bandwidth(self.c, target) + mte1.gap
+        load_b = n * k * self.size / mte1.l0b + mte1.gap
+        packets_a, packets_b = ceil(self.c.groups / groups[0]), ceil(self.c.groups / groups[1])
+        image = packets_a * (gm.l1_start + bytes_a / 512 * gm.nd2nz_packet_512)
+        filters = packets_b * gm.l1_start + depth * n * self.size / 512 * gm.l1_packet
+        loads = steps * (load_a + load_b)
+        out = m * ceil(n * self.out_size / 512) * gm.write_packet
+        exposed = (0 if buffers[0] > 1 else image) + (0 if double_sums else out / 4)
+        return max(product, loads, image + filters, out) + exposed + target.cube.restart + 4 * target.queues.flag
+
+
+def _even(total: int, most: int) -> int:
+    """The tile of a multiple of 16 that cuts `total` into as many parts as `most` does, as even as can be."""
+    parts = ceil(total / most)
+    return ceil(ceil(total / parts) / 16) * 16

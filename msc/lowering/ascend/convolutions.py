@@ -1,0 +1,224 @@
+"""Kernels that are one convolution of images that lie channels last, with packed filters, as the cube takes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from xdsl.ir.affine import AffineExpr
+
+from msc.lowering.ascend.products import NONE, Access, CubeProduct, Outline, behind, joined_axes, outline
+from msc.poly.affine import LinearForm, linear_form
+from msc.poly.compute import affine_map
+from msc.poly.model import KernelModel, KernelStatement
+from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar, reads
+from msc.targets.davinci import DavinciTarget
+from msc.targets.davinci_isa import DTYPES
+
+
+@dataclass(frozen=True)
+class Along:
+    """One axis of an image: `size` pixels; of the output `outputs`, with a filter of `taps`."""
+
+    size: int
+    outputs: int
+    taps: int
+    stride: int
+    dilation: int
+    pad: int
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """`product` has the pixels of an image as m and the output channels as n; its batch are the images.
+
+    `channels` of the image lie together; `image` and `filters` are arrays. Filters lie as `[ic1, kh, kw, oc, ic0]`.
+    """
+
+    product: CubeProduct
+    image: int
+    filters: int
+    height: Along
+    width: Along
+    channels: int
+    images: int
+
+    @property
+    def c0(self) -> int:
+        """Channels of one row of a fractal."""
+        return 32 // DTYPES[self.product.dtype]
+
+    @property
+    def groups(self) -> int:
+        """Rows of channels of a pixel, the last one filled up."""
+        return -(-self.channels // self.c0)
+
+    @property
+    def taps(self) -> int:
+        """Weights of a filter for one channel."""
+        return self.height.taps * self.width.taps
+
+    @property
+    def depth(self) -> int:
+        """All of k: channels, filled up, for each tap."""
+        return self.groups * self.taps * self.c0
+
+    @property
+    def pixels(self) -> int:
+        """Pixels of an output."""
+        return self.height.outputs * self.width.outputs
+
+    @property
+    def outputs(self) -> int:
+        """Output channels."""
+        return self.product.size(self.product.n)
+
+
+def convolution(model: KernelModel, target: DavinciTarget) -> Convolution | None:
+    """A kernel as a convolution of the cube; None for another kernel, or where arrays lie otherwise."""
+    plain = without_padding(model)
+    outlined = outline(plain, target) if plain is not None else None
+    if plain is None or outlined is None or outlined.role("batch"):
+        return None
+    contraction = outlined.found.contraction
+    number = contraction.statement
+    names = {axis.dims[number]: axis.name for axis in outlined.found.axes if number in axis.dims}
+    image = plain.arrays[contraction.a.operand]
+    forms = [linear_form(expr) for expr in contraction.a.index.results]
+    if len(forms) != 4 or any(form is None for form in forms):
+        return None
+    extents = plain.statements[number].extents
+    n, height, width, channel = (form for form in forms if form is not None)
+    ways = [
+        _along(form, image.shape[k], extents, contraction.m, contraction.k) for k, form in ((1, height), (2, width))
+    ]
+    channels = _only(channel, contraction.k, extents)
+    images = _only(n, contraction.m, extents)
+    if any(way is None for way in ways) or channels is None or images is None or images != image.shape[0]:
+        return None
+    rows, columns = (way for way in ways if way is not None)
+    if channels != image.shape[3] or not _is_packed(plain, outlined, rows, columns, channels):
+        return None
+    product = _product(outlined, names, n, (height, width))
+    if product is None:
+        return None
+    a, b = contraction.a.operand, contraction.b.operand
+    return Convolution(product, a, b, rows, columns, channels, images)
+
+
+def _along(
+    form: LinearForm, size: int, extents: tuple[int, ...], m: tuple[int, ...], k: tuple[int, ...]
+) -> Along | None:
+    """An axis whose index is `stride * output + dilation * tap - pad`."""
+    outputs = [(d, c) for d, c in form.coefficients.items() if d in m]
+    taps = [(d, c) for d, c in form.coefficients.items() if d in k]
+    if len(outputs) > 1 or len(taps) > 1 or form.constant > 0:
+        return None
+    output, stride = outputs[0] if outputs else (None, 1)
+    tap, dilation = taps[0] if taps else (None, 1)
+    if not (1 <= stride <= 63 and 1 <= dilation <= 255 and -form.constant <= 255 and size <= 32767):
+        return None
+    return Along(
+        size,
+        1 if output is None else extents[output],
+        1 if tap is None else extents[tap],
+        stride,
+        dilation,
+        -form.constant,
+    )
+
+
+def _only(form: LinearForm, dims: tuple[int, ...], extents: tuple[int, ...]) -> int | None:
+    """The extent of the one dimension that an index is; 1 where it is 0."""
+    if not form.coefficients:
+        return 1 if form.constant == 0 else None
+    [(d, c), *others] = form.coefficients.items()
+    return extents[d] if d in dims and c == 1 and not others and not form.constant else None
+
+
+def _is_packed(model: KernelModel, outlined: Outline, rows: Along, columns: Along, channels: int) -> bool:
+    """Whether filters lie as `[ic1, kh, kw, oc, ic0]`: the last element of each dimension is where it should be."""
+    contraction = outlined.found.contraction
+    c0 = 32 // DTYPES[contraction.a.dtype]
+    filters, extents = model.arrays[contraction.b.operand], model.statements[contraction.statement].extents
+    oc = extents[contraction.n[0]] if contraction.n else 1
+    shape = (-(-channels // c0), rows.taps, columns.taps, oc, c0)
+    if filters.shape != shape or len(contraction.n) > 1:
+        return False
+    results = contraction.b.index.results
+    point = [0] * len(extents)
+    for d in (*contraction.n, *contraction.k):
+        point[d] = extents[d] - 1
+    last = (channels - 1, rows.taps - 1, columns.taps - 1, oc - 1)
+    expected = (last[0] // c0, last[1], last[2], last[3], last[0] % c0)
+    return tuple(expr.eval(point, []) for expr in results) == expected
+
+
+def _product(
+    outlined: Outline, names: dict[int, str], images: LinearForm, axes: tuple[LinearForm, LinearForm]
+) -> CubeProduct | None:
+    """What a convolution has in common with a matrix product: output and epilogue by batch, pixels and channels."""
+    contraction = outlined.found.contraction
+    pixels = tuple(names[d] for form in axes for d in form.coefficients if d in contraction.m and d in names)
+    n = tuple(names[d] for d in contraction.n if d in names)
+    batch = tuple(names[d] for d in images.coefficients if d in names)
+    nowhere = Access(-1, {}, 0)
+    product = CubeProduct(
+        contraction.a.dtype, nowhere, nowhere, outlined.out, outlined.extents, batch, NONE, NONE,
+        outlined.role("k"), contraction.target, outlined.after,
+    )  # fmt: skip
+    product = joined_axes(product, (pixels,), behind(product))
+    left = [axis for axis in pixels if axis in product.extents]
+    if len(left) > 1 or (n and product.out.strides.get(n[0]) != 1):
+        return None
+    return replace(product, m=left[0] if left else NONE, n=n[0] if n else NONE)
+
+
+def without_padding(model: KernelModel) -> KernelModel | None:
+    """The model with reads beyond the image in place of padding with zeros; None where a padding is another."""
+    number = next((k for k, s in enumerate(model.statements) if s.combine == "add"), None)
+    if number is None:
+        return None
+    sums = model.statements[number]
+    read = next(iter(reads(sums.body)), None)
+    if read is None or model.arrays[read.operand].kind != "internal":
+        return model
+    writers = [s for s in model.statements if s.target == read.operand]
+    copies = [s for s in writers if not isinstance(s.body, Constant)]
+    fills = [s for s in writers if isinstance(s.body, Constant)]
+    if len(copies) != 1 or any(isinstance(s.body, Constant) and s.body.value != 0 for s in fills):
+        return None
+    moved = _moved(read, copies[0])
+    if moved is None or any(
+        read.operand == r.operand for s in model.statements if s is not sums for r in reads(s.body)
+    ):
+        return None
+    body = _replaced(sums.body, read, moved)
+    kept = tuple(replace(s, body=body) if s is sums else s for s in model.statements if s not in writers)
+    return replace(model, statements=kept)
+
+
+def _moved(read: Read, copy: KernelStatement) -> Read | None:
+    """A read of a padded image as one of the image, which may lie outside of it."""
+    if not isinstance(copy.body, Read) or copy.body.indirect:
+        return None
+    at: list[AffineExpr] = [AffineExpr.constant(0)] * len(copy.extents)
+    for expr, index in zip(copy.write.results, read.index.results, strict=True):
+        form = linear_form(expr)
+        if form is None or len(form.coefficients) > 1 or any(c != 1 for c in form.coefficients.values()):
+            return None
+        for d in form.coefficients:
+            at[d] = index - form.constant
+    results = [expr.replace_dims_and_symbols(at, []) for expr in copy.body.index.results]
+    return Read(copy.body.operand, affine_map(read.index.num_dims, results), read.dtype)
+
+
+def _replaced(body: Scalar, old: Read, new: Read) -> Scalar:
+    match body:
+        case Apply():
+            return Apply(body.op, tuple(_replaced(arg, old, new) for arg in body.args))
+        case Cast():
+            return replace(body, arg=_replaced(body.arg, old, new))
+        case Read():
+            return new if body == old else body
+        case _:
+            return body
