@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
@@ -11,7 +11,10 @@ from msc.analysis.kernel_model import output_positions
 from msc.dialects.gk import KernelOp, blocked_axes, blocks_of
 from msc.poly.alignment import is_along
 from msc.poly.model import KernelModel
-from msc.poly.plan import Member, Plan
+from msc.poly.schedule_tree.moves import join, listed, outermost, shared_loop
+from msc.poly.schedule_tree.nodes import Axis, Tree
+from msc.schedule.outline import outline
+from msc.schedule.register_tiles import retiled
 
 _ELEMENT_BYTES = 4
 
@@ -41,14 +44,14 @@ def blocked_arrays(kernel: KernelOp) -> tuple[Blocked, ...]:
     return tuple(found for found in (*inputs, *results) if found.axes)
 
 
-def numbered_loops(model: KernelModel, band: Sequence[Member], blocked: Sequence[Blocked]) -> list[Member]:
+def numbered_loops(model: KernelModel, band: Sequence[Axis], blocked: Sequence[Blocked]) -> list[Axis]:
     """Those of `loops_over_blocks` with a block an iteration, which leaves nothing of them for vectors and tiles."""
     return loops_over_blocks(model, band, [found for found in blocked if found.is_numbered])
 
 
-def loops_over_blocks(model: KernelModel, band: Sequence[Member], blocked: Sequence[Blocked]) -> list[Member]:
+def loops_over_blocks(model: KernelModel, band: Sequence[Axis], blocked: Sequence[Blocked]) -> list[Axis]:
     """The loops of the band over the blocks, outermost first; empty where one of them is none of the band."""
-    loops: list[Member] = []
+    loops: list[Axis] = []
     for depth in range(max((len(found.axes) for found in blocked), default=0)):
         places = [(found.array, found.axes[depth]) for found in blocked if depth < len(found.axes)]
         matching = [m for m in band if all(is_along(model, m.dims, array, axis) for array, axis in places)]
@@ -58,22 +61,24 @@ def loops_over_blocks(model: KernelModel, band: Sequence[Member], blocked: Seque
     return loops
 
 
-def with_blocks_outermost(model: KernelModel, plan: Plan, blocked: Sequence[Blocked], lanes: int, pair: int) -> Plan:
-    """The plan with its loops over blocks in front of all others.
+def with_blocks_outermost(
+    model: KernelModel, tree: Tree, names: Sequence[str], blocked: Sequence[Blocked], lanes: int, pair: int
+) -> Tree:
+    """The tree with its loops over blocks around all others.
 
     Where nothing is reduced, tiles of vectors are as wide as a pair of lines, of `pair` bytes, if that divides their
     loop.
     """
-    loops = loops_over_blocks(model, plan.band, blocked)
-    rest = (m for m in plan.band if m not in loops)
-    is_plain = not any(s.combine for s in model.statements)
-    split = (_in_pairs_of_lines(m, lanes, pair) if m.vector and is_plain else m for m in loops)
-    return replace(plan, band=(*split, *rest))
-
-
-def _in_pairs_of_lines(member: Member, lanes: int, pair: int) -> Member:
-    wide = max(lanes, pair // _ELEMENT_BYTES)
-    return replace(member, tile=lanes if member.extent % wide else wide)
+    axes = loops_over_blocks(model, [tree.axis(name) for name in names], blocked)
+    columns = outline(tree).vector
+    for axis in reversed(axes):
+        if axis.name == columns and not any(s.combine for s in model.statements):
+            wide = max(lanes, pair // _ELEMENT_BYTES)
+            width = lanes if axis.extent % wide else wide
+            tree = retiled(model, join(tree, axis.name), axis.name, width, "vector")
+        loop = shared_loop(tree, axis.name)
+        tree = tree if loop is None else outermost(tree, loop)
+    return listed(tree, [axis.name for axis in axes])
 
 
 def is_handed_over(array: int, blocked: Collection[Blocked]) -> bool:

@@ -7,38 +7,42 @@ meet what a row before them read a step ago, as windows of a convolution do, or 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Collection, Iterator
 
 from msc.cost.prediction import KernelCost
-from msc.poly.plan import Group, Plan
-from msc.schedule.plan_tree import tree_of
+from msc.poly.schedule_tree.moves import nested, put
+from msc.poly.schedule_tree.nodes import Loop, Node, Tree, below
+from msc.schedule.outline import outline, own_loops_of
 
 FASTER = 0.98
-"""The part of a plan's predicted time that another order must come to, to be taken."""
+"""The part of a schedule's predicted time that another order must come to, to be taken."""
 
 
-def turned(cost: KernelCost, plan: Plan, reasons: list[str]) -> Plan:
-    """The plan with the loop of each reduction innermost that is predicted to make the kernel fastest."""
-    for position, group in enumerate(plan.groups):
-        before, after = plan.groups[:position], plan.groups[position + 1 :]
-        turns = () if any(m.along == loop.name for m in plan.band for loop in group.inner) else _turns(cost, group)
-        plans = [replace(plan, groups=(*before, other, *after)) for other in turns]
-        best = min(plans, key=lambda p: _cycles(cost, p), default=plan)
-        if best is not plan and _cycles(cost, best) < FASTER * _cycles(cost, plan):
-            name = best.groups[position].inner[-1].name
-            reasons.append(f"{name} innermost: its steps share what they read, or are few")
-            plan = best
-    return plan
+def with_best_order(cost: KernelCost, tree: Tree, band: Collection[str], reasons: list[str]) -> Tree:
+    """The tree with the loop of each reduction innermost that is predicted to make the kernel fastest.
+
+    `band` are the axes that all nodes share.
+    """
+    for position in range(len(outline(tree).nodes)):
+        orders = dict(_orders(cost, tree, outline(tree).nodes[position], band))
+        best = min(orders, key=lambda name: _cycles(cost, orders[name]), default=None)
+        if best is not None and _cycles(cost, orders[best]) < FASTER * _cycles(cost, tree):
+            reasons.append(f"{best} innermost: its steps share what they read, or are few")
+            tree = orders[best]
+    return tree
 
 
-def _turns(cost: KernelCost, group: Group) -> Iterator[Group]:
-    """The group with each of its loops innermost that is not, if it is one reduction."""
-    alone = len(group.statements) == 1 and cost.model.statements[group.statements[0]].reduced
-    if alone and not any(m.vector for m in group.inner):
-        for last in group.inner[:-1]:
-            yield replace(group, inner=(*(m for m in group.inner if m is not last), last))
+def _orders(cost: KernelCost, tree: Tree, node: Node, band: Collection[str]) -> Iterator[tuple[str, Tree]]:
+    """The tree with each of a node's own loops innermost that is not, if the node is one reduction."""
+    own, statements = own_loops_of(node, band), below(node)
+    if len(statements) > 1 or not all(cost.model.statements[s].reduced for s in statements):
+        return
+    for last in own[:-1]:
+        if not any(loop.mark == "vector" for loop in own):
+            order: list[Loop] = [*(loop for loop in own if loop is not last), last]
+            (new,) = nested(order, own[-1].body).nodes
+            yield last.axis, put(tree, own[0], new)
 
 
-def _cycles(cost: KernelCost, plan: Plan) -> float:
-    return cost.prediction(tree_of(cost.model, plan), 1).cycles
+def _cycles(cost: KernelCost, tree: Tree) -> float:
+    return cost.prediction(tree, 1).cycles

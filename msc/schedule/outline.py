@@ -9,6 +9,7 @@ run S1
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from msc.poly.schedule_tree.moves import chain, only_loop
@@ -38,8 +39,12 @@ class Outline:
 
     def own(self, node: Node) -> list[Loop]:
         """The loops of a node over axes that not all nodes share."""
-        shared = {axis.name for axis in self.shared}
-        return [loop for loop in chain(node) if loop.axis not in shared]
+        return own_loops_of(node, {axis.name for axis in self.shared})
+
+
+def own_loops_of(node: Node, shared: Collection[str]) -> list[Loop]:
+    """The loops of a node over axes that are not `shared`."""
+    return [loop for loop in chain(node) if loop.axis not in shared]
 
 
 def outline(tree: Tree) -> Outline:

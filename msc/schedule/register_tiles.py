@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from msc.poly.model import KernelModel
 from msc.poly.schedule_tree.moves import chain, find, mapped, nested, put, sink, split
 from msc.poly.schedule_tree.nodes import Block, Cut, Loop, Mark, Node, Tree
+from msc.poly.schedule_tree.to_isl import bound_of
 from msc.schedule.outline import Outline, outline
 
 
@@ -24,6 +26,15 @@ def tiled(tree: Tree, axis: str, size: int, how: Mark, *, ends_early: bool = Fal
         loop = find(tree, axis)
     points = replace(loop, mark=how)
     return sink(put(tree, loop, points), points)
+
+
+def retiled(model: KernelModel, tree: Tree, axis: str, size: int, how: Mark) -> Tree:
+    """All iterations of an axis in tiles of `size`; of tiles of one iteration each stays a plain loop."""
+    if size == 1:
+        return tree
+    known = tree.axis(axis)
+    ends_early = bound_of(model, known, frozenset(known.dims)) is not None
+    return tiled(tree, axis, min(size, known.extent), how, ends_early=ends_early)
 
 
 def vectors_innermost(tree: Tree, node: Node, loop: Loop) -> Tree:

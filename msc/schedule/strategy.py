@@ -1,49 +1,40 @@
 """The decisions for one kernel: which loops are shared, which runs as vectors, what is tiled, what runs in parallel.
 
-isl proves which loops the statements can share; an instruction-count model picks the vector dimension; tiles of
-reductions are chosen to keep accumulators in registers (`tiling`). Nothing is measured.
+isl proves which loops the statements can share (`sharing`); an instruction-count model picks the vector dimension;
+tiles of reductions are chosen to keep accumulators in registers (`tiling`). Each decision is a move on the tree.
+Nothing is measured.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
 from math import gcd
 
-from msc.cost.access import block_size, lanes_of, pieces, scalar_cost, statement_cost, strides, vectorisable
+from msc.cost.access import block_size, pieces, scalar_cost, statement_cost, strides, vectorisable
 from msc.cost.prediction import KernelCost
-from msc.poly.alignment import aligned
 from msc.poly.dependences import Dependences
 from msc.poly.model import KernelModel, KernelStatement
-from msc.poly.outer_band import ScheduleLimit, SharedLoop, can_share, carries_nothing, restricted, shared_loops
-from msc.poly.plan import Group, Member, Plan
 from msc.poly.scalar import reads
-from msc.poly.schedule_tree.nodes import Tree
-from msc.poly.tile_parts import end_together
+from msc.poly.schedule_tree.moves import chain, compute_at, enclose, reorder
+from msc.poly.schedule_tree.nodes import Axis, Loop, Node, Tree, below
 from msc.schedule.blocks import Blocked, is_handed_over, numbered_loops, with_blocks_outermost
-from msc.schedule.loop_order import turned
-from msc.schedule.plan_tree import tree_of
-from msc.schedule.staging import own_loops, staged, with_staged
+from msc.schedule.loop_order import with_best_order
+from msc.schedule.outline import outline, own_loops_of
+from msc.schedule.packing import packing_copies, with_packing
+from msc.schedule.register_tiles import retiled, vectors_innermost, with_tail_along
+from msc.schedule.sharing import Group, grouped, grouped_node, initial, own_loops, shared_band
 from msc.schedule.storage import stored
 from msc.schedule.threads import NOWHERE, Surroundings, shared
 from msc.schedule.tile_order import in_order
-from msc.schedule.tiling import TileSearch
+from msc.schedule.tiling import RegisterTile, TileSearch
 from msc.support.wording import counted
 from msc.targets.machine import Machine
 
 NEAR = 1.05
 """Times the fewest instructions that vectors along another loop may take to be compared by prediction."""
-REST_THAT_MATTERS = 0.1
-"""The part of a kernel's instructions from which a rest of its columns gets loops of its own."""
-
-
-@dataclass
-class _Option:
-    """A plan with the reasons for it."""
-
-    plan: Plan
-    reasons: list[str]
+TAIL_THAT_MATTERS = 0.1
+"""The part of a kernel's instructions from which the tail of its columns gets loops of its own."""
 
 
 @dataclass
@@ -57,24 +48,25 @@ class Decision:
 def decide(
     model: KernelModel, deps: Dependences, target: Machine, threads: int, around: Surroundings = NOWHERE
 ) -> Decision:
-    """The plan of a kernel on a target, among others; loops over blocks that they hand to each other are outermost."""
+    """The schedule of a kernel on a target, among others; loops over blocks that they share are outermost."""
     reasons: list[str] = []
-    first, copies = _borders(model, around.blocked), staged(model)
-    rest = [k for k in range(len(model.statements)) if k not in first and k not in copies]
-    band = _outer_band(model, deps, rest, reasons)
-    groups = _groups(model, deps, band, rest)
+    first, copies = _borders(model, around.blocked), packing_copies(model)
+    others = [k for k in range(len(model.statements)) if k not in first and k not in copies]
+    band = shared_band(model, deps, others, reasons)
+    groups = grouped(model, deps, band, others)
     blocks = numbered_loops(model, band, around.blocked)
-    inside = tuple(m for m in band if m not in blocks)
+    inside = tuple(axis for axis in band if axis not in blocks)
     cost = KernelCost(model, target, around.fresh(model))
-    plan = _with_vectors(cost, inside, groups, threads or target.cores, reasons)
-    plan = replace(plan, band=(*blocks, *plan.band))
-    lanes = lanes_of(model, target)
-    plan = with_blocks_outermost(model, plan, around.blocked, lanes, target.line_pair)
-    plan = with_staged(model, plan, copies, reasons)
-    before = tuple(_inner_vector(model, Group((k,), own_loops(model, k, ())), lanes) for k in first)
-    plan = replace(plan, first=before)
-    plan = shared(model, plan, target, threads, reasons, around)
-    return Decision(stored(model, deps, tree_of(model, plan), target), reasons)
+    tree = initial(inside, groups, blocks)
+    names = [axis.name for axis in tree.axes[: len(band)]]
+    tree = _Search(cost, tree, names[len(blocks) :], groups, threads or target.cores).best(reasons)
+    for name in reversed(names[: len(blocks)]):
+        tree = enclose(tree, name)
+    tree = with_blocks_outermost(model, tree, names, around.blocked, cost.lanes, target.line_pair)
+    tree = with_packing(model, tree, names, copies, reasons)
+    tree = shared(model, tree, names, target, threads, reasons, around)
+    tree = _with_borders(model, tree, first, len(band), cost.lanes)
+    return Decision(stored(model, deps, tree, target), reasons)
 
 
 def _borders(model: KernelModel, blocked: Sequence[Blocked]) -> list[int]:
@@ -92,152 +84,169 @@ def _borders(model: KernelModel, blocked: Sequence[Blocked]) -> list[int]:
     return fills if len(fills) < len(model.statements) else []
 
 
+def _with_borders(model: KernelModel, tree: Tree, first: Sequence[int], at: int, lanes: int) -> Tree:
+    """The tree with these statements in front, one after the other; their axes come after the first `at`."""
+    nodes, known = list[Node](), len(tree.axes)
+    for number in first:
+        group = Group((number,), own_loops(model, number, ()))
+        tree, node = grouped_node(tree, group, at=at + len(tree.axes) - known)
+        nodes.append(node)
+    for node in reversed(nodes):
+        tree = compute_at(tree, node, None)
+    for node in nodes:
+        tree = _with_inner_vector(model, tree, list(chain(node)), lanes)
+    return tree
+
+
 def plain(model: KernelModel, deps: Dependences, target: Machine) -> Tree:
     """The schedule that is always legal: statements one after the other, each in its own loops, no vectors."""
-    plan = Plan((), tuple(Group((k,), own_loops(model, k, ())) for k in range(len(model.statements))))
-    return stored(model, deps, tree_of(model, plan), target)
+    groups = [Group((k,), own_loops(model, k, ())) for k in range(len(model.statements))]
+    return stored(model, deps, initial((), groups), target)
 
 
-def _outer_band(
-    model: KernelModel, deps: Dependences, statements: Sequence[int], reasons: list[str]
-) -> tuple[Member, ...]:
-    inside = deps if len(statements) == len(model.statements) else restricted(deps, statements, ())
-    alignment = aligned(model, statements)
-    loops = [
-        SharedLoop(dims, True)
-        for dims in alignment.loops
-        if carries_nothing(inside, dims) and end_together(model, dims)
-    ]
-    if not alignment.is_complete:
-        loops += _others(loops, _loops_of_isl(model, inside, statements, reasons))
-    members = [_member(model, loop, _extent(model, loop)) for loop in loops]
-    return tuple(sorted(members, key=lambda m: m.dims[max(m.dims)]))
+@dataclass(frozen=True)
+class _Search:
+    """The search for the vectors and register tiles of a kernel: of a `tree` of plain loops, `names` around all."""
+
+    cost: KernelCost
+    tree: Tree
+    names: Sequence[str]
+    groups: Sequence[Group]
+    threads: int
+
+    def best(self, reasons: list[str]) -> Tree:
+        """The tree whose vectors take the fewest instructions, or nearly so and are predicted to be faster."""
+        model, lanes = self.cost.model, self.cost.lanes
+        inner = sum(_inner_cost(model, group, lanes) for group in self.groups)
+        counts = {k: _axis_cost(model, axis, lanes) for k, axis in enumerate(self._band) if _can_carry(model, axis)}
+        ranked = sorted([(inner, 1, None), *((count, -k, k) for k, count in counts.items())], key=lambda c: c[:2])
+        most = NEAR * ranked[0][0] if any(group.own for group in self.groups) else 0
+        near = [ranked[0], *(each for each in ranked[1:] if each[0] <= most)]
+        options = [(count, *self._along(carrier)) for count, _, carrier in near]
+        best = options[0] if len(options) == 1 else min(options, key=lambda o: self.cost.prediction(o[1], 1).cycles)
+        count, tree, (first, *others) = best
+        reasons += [f"{first} ({count:.0f} instructions estimated)", *others]
+        return tree
+
+    @property
+    def _band(self) -> list[Axis]:
+        return [self.tree.axis(name) for name in self.names]
+
+    def _along(self, carrier: int | None) -> tuple[Tree, list[str]]:
+        """The tree with vectors along a loop of the band, or along inner ones, and why."""
+        if carrier is None:
+            tree = self.tree
+            for node in outline(tree).nodes:
+                tree = _with_inner_vector(self.cost.model, tree, own_loops_of(node, self.names), self.cost.lanes)
+            return tree, ["vectors along inner loops"]
+        columns = self._band[carrier]
+        reasons = [f"vectors of {self.cost.lanes} along {columns.name}"]
+        return with_best_order(self.cost, self._tiled(columns, reasons), self.names, reasons), reasons
+
+    def _tiled(self, columns: Axis, reasons: list[str]) -> Tree:
+        """Vectors along the columns, and register tiles where reductions run below the band (`tile_order`)."""
+        model, lanes = self.cost.model, self.cost.lanes
+        others = [axis for axis in self._band if axis is not columns]
+        below = [s for group in self.groups if group.own for s in group.statements]
+        reductions = [s for s in below if model.statements[s].reduced]
+        if below and not reductions:
+            return self._with_columns([*others, columns], columns, lanes)
+        if not reductions:
+            return self._moved(others, columns, reasons)
+        heaviest = max(reductions, key=lambda s: model.statements[s].points)
+        group = next(group for group in self.groups if heaviest in group.statements)
+        summed = [axis.dims[heaviest] for axis in group.own if _may_be_summed(model, group, axis)]
+        inner = {axis.dims[heaviest]: axis.name for axis in self.tree.axes if axis.dims.get(heaviest) in summed}
+        dim = columns.dims[heaviest]
+        search = TileSearch(
+            model, model.statements[heaviest], dim, lanes, self.cost.target, tuple(inner), self.cost.fresh
+        )
+        if row := search.whole_row(self.threads):
+            reasons.append(f"sums of {row} {columns.name} at once: rows are read as they lie in memory")
+            return self._with_columns([*others, columns], columns, row)
+        sides = [axis for axis in others if axis.extent > 1]
+        tile = search.best(tuple(axis.dims[heaviest] for axis in reversed(sides)))
+        return self._with_register_tile(heaviest, columns, others, tile, inner, reasons)
+
+    def _with_register_tile(
+        self,
+        heaviest: int,
+        columns: Axis,
+        others: Sequence[Axis],
+        tile: RegisterTile,
+        inner: dict[int, str],
+        reasons: list[str],
+    ) -> Tree:
+        counts = dict(tile.rows)
+        rows = [axis for axis in others if axis.dims[heaviest] in counts]
+        outer = [axis for axis in others if axis not in rows]
+        sizes = {axis.name: counts[axis.dims[heaviest]] for axis in rows}
+        name = " x ".join(f"{row} {size}" for row, size in sizes.items()) or "none 1"
+        cycles = counted(round(tile.cycles), "cycle")
+        reasons.append(f"register tile {name} x {columns.name} {tile.width}: {cycles} a step")
+        order = in_order(self.cost.model, heaviest, columns, (*outer, *rows), self.cost.target)
+        tree = self._with_columns(order, columns, tile.width)
+        for row, size in sizes.items():
+            tree = retiled(self.cost.model, tree, row, size, "unroll")
+        if tile.rest:
+            along = inner.get(tile.along) or rows[0].name
+            tree = _with_tail(tree, columns, tile.rest, along, reasons)
+        return tree
+
+    def _with_columns(self, order: Sequence[Axis], columns: Axis, width: int) -> Tree:
+        """The band in an order, with vectors along the columns in tiles of a width."""
+        tree = reorder(self.tree, [axis.name for axis in order])
+        return retiled(self.cost.model, tree, columns.name, width, "vector")
+
+    def _moved(self, others: Sequence[Axis], columns: Axis, reasons: list[str]) -> Tree:
+        """The band without reductions: the columns whole and innermost.
+
+        Where some array has another axis contiguous and this one apart (a transposition), tiles of a vector of both
+        stay in L1.
+        """
+        model, lanes = self.cost.model, self.cost.lanes
+        row = next((axis for axis in others if _is_crossed(model, axis, columns) and axis.extent > 1), None)
+        if row is not None:
+            height, width = (min(lanes, axis.extent) for axis in (row, columns))
+            tiles = f"tiles of {height} x {width} along {row.name} and {columns.name}"
+            reasons.append(f"{tiles}: one is read across")
+            order = [*(axis for axis in others if axis is not row), row, columns]
+            return retiled(model, self._with_columns(order, columns, width), row.name, height, "unroll")
+        blocks = gcd(*(block_size(model.statements[s], d) for s, d in columns.dims.items()))
+        across = None if blocks else self._across(others, columns)
+        tree = self._with_columns([*others, columns], columns, blocks or columns.extent)
+        if across is None:
+            return tree
+        tree = retiled(model, tree, across.name, min(lanes, across.extent), "unroll")
+        return _with_tail(tree, columns, columns.extent % lanes, across.name, reasons)
+
+    def _across(self, others: Sequence[Axis], columns: Axis) -> Axis | None:
+        """The axis that fills vectors and along which the tail costs least, if that saves a part that matters."""
+        model, lanes = self.cost.model, self.cost.lanes
+        tail = columns.extent % lanes
+        if not tail or columns.extent < lanes or _has_bound(model, columns):
+            return None
+        whole = _axis_cost(model, columns, lanes)
+        costs = {
+            axis.name: _axis_cost(model, axis, lanes) * tail / columns.extent
+            for axis in others
+            if axis.extent >= lanes and _can_carry(model, axis) and axis.dims.keys() == columns.dims.keys()
+        }
+        best = min(costs, key=lambda name: costs[name], default=None)
+        saved = 0 if best is None else whole / pieces(columns.extent, lanes) - costs[best]
+        return self.tree.axis(best) if best is not None and saved > TAIL_THAT_MATTERS * whole else None
 
 
-def _loops_of_isl(
-    model: KernelModel, deps: Dependences, statements: Sequence[int], reasons: list[str]
-) -> list[SharedLoop]:
-    """The outermost loops of isl's schedule that carry nothing and run equally often in every statement."""
-    try:
-        found = shared_loops(model, deps, statements)
-    except ScheduleLimit:
-        reasons.append("isl's operation limit was reached: loops that it may find are not shared")
-        return []
-
-    def fits(loop: SharedLoop) -> bool:
-        alike = len({model.statements[s].extents[d] for s, d in loop.dims.items()}) == 1
-        return loop.coincident and alike and end_together(model, loop.dims)
-
-    return list(takewhile(fits, found))
+def _can_carry(model: KernelModel, axis: Axis) -> bool:
+    return axis.extent > 1 and all(vectorisable(model.statements[s]) for s in axis.dims)
 
 
-def _others(known: Sequence[SharedLoop], found: Sequence[SharedLoop]) -> list[SharedLoop]:
-    """The loops over dimensions that no known one runs over."""
-    taken = {pair for loop in known for pair in loop.dims.items()}
-    return [loop for loop in found if taken.isdisjoint(loop.dims.items())]
-
-
-def _extent(model: KernelModel, loop: SharedLoop) -> int:
-    statement, dim = min(loop.dims.items())
-    return model.statements[statement].extents[dim]
-
-
-def _member(model: KernelModel, loop: SharedLoop, extent: int) -> Member:
-    widest = max(loop.dims, key=lambda s: len(model.statements[s].extents))
-    return Member(model.statements[widest].names[loop.dims[widest]], extent, dict(loop.dims))
-
-
-def _groups(
-    model: KernelModel, deps: Dependences, band: Sequence[Member], statements: Sequence[int]
-) -> tuple[Group, ...]:
-    """Statements in order; neighbours that may share all their inner loops run in one group.
-
-    Accumulators are cleared first of all: between two statements, that would keep them in loops of their own.
-    """
-    groups: list[Group] = []
-    for number in sorted(statements, key=lambda k: any(reads(model.statements[k].body))):
-        own = own_loops(model, number, band)
-        merged = _merge(model, deps, band, groups[-1], number, own) if groups else None
-        if merged is not None:
-            groups[-1] = merged
-        else:
-            groups.append(Group((number,), own))
-    return tuple(groups)
-
-
-def _merge(
-    model: KernelModel, deps: Dependences, band: Sequence[Member], group: Group, number: int, own: Sequence[Member]
-) -> Group | None:
-    """The group with one more statement, if they run the same inner loops and isl finds that legal."""
-    if [m.extent for m in own] != [m.extent for m in group.inner]:
-        return None
-    together = (*group.statements, number)
-    if not own:
-        return Group(together)
-    fixed = [SharedLoop(m.dims, True) for m in band]
-    inner = restricted(deps, together, fixed)
-    wanted = [{**m.dims, **o.dims} for m, o in zip(group.inner, own, strict=True)]
-    if not can_share(inner, wanted) or not all(end_together(model, dims) for dims in wanted):
-        return None
-    known = aligned(model, together).loops
-    if any(w not in known for w in wanted) and not _finds(model, inner, together, wanted):
-        return None
-    return Group(together, tuple(replace(m, dims=w) for m, w in zip(group.inner, wanted, strict=True)))
-
-
-def _finds(model: KernelModel, deps: Dependences, statements: Sequence[int], wanted: Sequence[dict[int, int]]) -> bool:
-    """Whether isl too would share the loops."""
-    try:
-        found = [dict(loop.dims) for loop in shared_loops(model, deps, statements)]
-    except ScheduleLimit:
-        return False
-    return all(w in found for w in wanted)
-
-
-def _with_vectors(
-    cost: KernelCost, band: tuple[Member, ...], groups: tuple[Group, ...], threads: int, reasons: list[str]
-) -> Plan:
-    """The plan whose vectors take the fewest instructions, or nearly so and are predicted to be faster."""
-    model = cost.model
-    inner = sum(_inner_cost(model, g, cost.lanes) for g in groups)
-    counts = {i: _band_cost(model, m, cost.lanes) for i, m in enumerate(band) if _can_carry(model, m)}
-    ranked = sorted([(inner, 1, None), *((count, -i, i) for i, count in counts.items())], key=lambda c: c[:2])
-    most = NEAR * ranked[0][0] if any(g.inner for g in groups) else 0
-    carriers = [ranked[0][2], *(carrier for count, _, carrier in ranked[1:] if count <= most)]
-    options = [_option(cost, band, groups, carrier, threads) for carrier in carriers]
-    best = (
-        options[0]
-        if len(options) == 1
-        else min(options, key=lambda d: cost.prediction(tree_of(model, d.plan), 1).cycles)
-    )
-    count = next(count for count, _, carrier in ranked if carrier == carriers[options.index(best)])
-    reasons += [f"{best.reasons[0]} ({count:.0f} instructions estimated)", *best.reasons[1:]]
-    return best.plan
-
-
-def _option(
-    cost: KernelCost, band: tuple[Member, ...], groups: tuple[Group, ...], carrier: int | None, threads: int
-) -> _Option:
-    """The plan with vectors along a loop of the band, or along inner ones."""
-    model, lanes = cost.model, cost.lanes
-    if carrier is None:
-        plan = Plan(band, tuple(_inner_vector(model, g, lanes) for g in groups))
-        return _Option(plan, ["vectors along inner loops"])
-    reasons = [f"vectors of {lanes} along {band[carrier].name}"]
-    tiled = Plan(_tiled(cost, band, carrier, groups, threads, reasons), groups)
-    return _Option(turned(cost, tiled, reasons), reasons)
-
-
-def _can_carry(model: KernelModel, member: Member) -> bool:
-    return member.extent > 1 and all(vectorisable(model.statements[s]) for s in member.dims)
-
-
-def _band_cost(model: KernelModel, member: Member, lanes: int) -> float:
-    return sum(statement_cost(model, model.statements[s], d, lanes) for s, d in member.dims.items())
+def _axis_cost(model: KernelModel, axis: Axis, lanes: int) -> float:
+    return sum(statement_cost(model, model.statements[s], d, lanes) for s, d in axis.dims.items())
 
 
 def _inner_cost(model: KernelModel, group: Group, lanes: int) -> float:
-    vector = _inner_vector_member(model, group, lanes)
+    vector = _inner_vector(model, group.statements, group.own, lanes)
     if vector is None:
         return sum(scalar_cost(model.statements[s]) for s in group.statements)
     return _vector_cost(model, vector, lanes)
@@ -251,126 +260,47 @@ def _horizontal_cost(statement: KernelStatement, dim: int, lanes: int) -> float:
     return statement.points / statement.extents[dim] * (2 * width.bit_length() + 2)
 
 
-def _inner_vector_member(model: KernelModel, group: Group, lanes: int) -> Member | None:
+def _inner_vector(model: KernelModel, statements: Sequence[int], own: Sequence[Axis], lanes: int) -> Axis | None:
     """The inner loop that runs cheapest as vectors, or None if elements one at a time are cheaper."""
-    candidates = [m for m in group.inner if _can_carry(model, m)]
+    candidates = [axis for axis in own if _can_carry(model, axis)]
     if not candidates:
         return None
-    best = min(candidates, key=lambda m: _vector_cost(model, m, lanes))
-    scalar = sum(scalar_cost(model.statements[s]) for s in group.statements)
+    best = min(candidates, key=lambda axis: _vector_cost(model, axis, lanes))
+    scalar = sum(scalar_cost(model.statements[s]) for s in statements)
     return best if _vector_cost(model, best, lanes) < scalar else None
 
 
-def _vector_cost(model: KernelModel, member: Member, lanes: int) -> float:
+def _vector_cost(model: KernelModel, axis: Axis, lanes: int) -> float:
     """Instructions of an inner loop as vectors, horizontal reductions included."""
-    horizontal = sum(_horizontal_cost(model.statements[s], d, lanes) for s, d in member.dims.items())
-    return _band_cost(model, member, lanes) + horizontal
+    horizontal = sum(_horizontal_cost(model.statements[s], d, lanes) for s, d in axis.dims.items())
+    return _axis_cost(model, axis, lanes) + horizontal
 
 
-def _inner_vector(model: KernelModel, group: Group, lanes: int) -> Group:
-    """The group with its vector loop innermost."""
-    vector = _inner_vector_member(model, group, lanes)
-    if vector is None:
-        return group
-    rest = tuple(m for m in group.inner if m is not vector)
-    return Group(group.statements, (*rest, replace(vector, vector=True)))
+def _with_inner_vector(model: KernelModel, tree: Tree, own: Sequence[Loop], lanes: int) -> Tree:
+    """The tree with one of a node's own loops, right in each other, innermost as vectors."""
+    statements = sorted(below(own[0])) if own else []
+    axes = [tree.axis(loop.axis) for loop in own]
+    here = [replace(axis, dims={s: axis.dims[s] for s in statements}) for axis in axes]
+    vector = _inner_vector(model, statements, here, lanes)
+    return tree if vector is None else vectors_innermost(tree, own[0], own[here.index(vector)])
 
 
-def _tiled(
-    cost: KernelCost,
-    band: tuple[Member, ...],
-    vector: int,
-    groups: Sequence[Group],
-    threads: int,
-    reasons: list[str],
-) -> tuple[Member, ...]:
-    """The band with its vector member, and register tiles where reductions run below it (`tile_order`)."""
-    model, target, lanes = cost.model, cost.target, cost.lanes
-    below = [s for g in groups if g.inner for s in g.statements]
-    reductions = [s for s in below if model.statements[s].reduced]
-    if below and not reductions:
-        return (*(m for i, m in enumerate(band) if i != vector), replace(band[vector], tile=lanes, vector=True))
-    if not reductions:
-        return _moved(model, band, vector, lanes, reasons)
-    heaviest = max(reductions, key=lambda s: model.statements[s].points)
-    others = [i for i in range(len(band)) if i != vector and band[i].extent > 1]
-    group = next(g for g in groups if heaviest in g.statements)
-    inner = {m.dims[heaviest]: m for m in group.inner if _may_be_summed(model, group, m)}
-    reduction, columns_dim = model.statements[heaviest], band[vector].dims[heaviest]
-    search = TileSearch(model, reduction, columns_dim, lanes, target, tuple(inner), cost.fresh)
-    if row := search.whole_row(threads):
-        reasons.append(f"sums of {row} {band[vector].name} at once: rows are read as they lie in memory")
-        return (*(band[i] for i in range(len(band)) if i != vector), replace(band[vector], tile=row, vector=True))
-    tile = search.best(tuple(band[i].dims[heaviest] for i in reversed(others)))
-    counts = dict(tile.rows)
-    rows = tuple(replace(band[i], tile=n) for i in others if (n := counts.get(band[i].dims[heaviest])) is not None)
-    name = " x ".join(f"{m.name} {m.tile}" for m in rows) or "none 1"
-    reasons.append(
-        f"register tile {name} x {band[vector].name} {tile.width}: {counted(round(tile.cycles), 'cycle')} a step"
-    )
-    outer = tuple(m for i, m in enumerate(band) if i != vector and m.dims[heaviest] not in counts)
-    columns = replace(band[vector], tile=tile.width, vector=True)
-    if tile.rest:
-        columns = _with_rest(columns, tile.rest, inner.get(tile.along, rows[0]), reasons)
-    return in_order(model, heaviest, columns, (*outer, *rows), target)
-
-
-def _moved(
-    model: KernelModel, band: tuple[Member, ...], vector: int, lanes: int, reasons: list[str]
-) -> tuple[Member, ...]:
-    """The band without reductions: the vector member whole and innermost.
-
-    Where some array has another member contiguous and this one apart (a transposition), tiles of a vector of both stay
-    within L1.
-    """
-    others = [i for i in range(len(band)) if i != vector]
-    row = next((i for i in others if _is_crossed(model, band[i], band[vector]) and band[i].extent > 1), None)
-    if row is None:
-        blocks = gcd(*(block_size(model.statements[s], d) for s, d in band[vector].dims.items()))
-        columns = replace(band[vector], tile=blocks or band[vector].extent, vector=True)
-        across = None if blocks else _across(model, band, vector, lanes)
-        if across is None:
-            return (*(band[i] for i in others), columns)
-        columns = _with_rest(columns, columns.extent % lanes, band[across], reasons)
-        tiled = replace(band[across], tile=min(lanes, band[across].extent))
-        return (*(tiled if i == across else band[i] for i in others), columns)
-    rows, columns = (replace(m, tile=min(lanes, m.extent)) for m in (band[row], band[vector]))
-    reasons.append(f"tiles of {rows.tile} x {columns.tile} along {rows.name} and {columns.name}: one is read across")
-    return (*(band[i] for i in others if i != row), rows, replace(columns, vector=True))
-
-
-def _across(model: KernelModel, band: Sequence[Member], vector: int, lanes: int) -> int | None:
-    """The member that fills vectors and along which what fills none costs least, if that saves a part that matters."""
-    columns, rest = band[vector], band[vector].extent % lanes
-    if not rest or columns.extent < lanes or _has_bound(model, columns):
-        return None
-    whole = _band_cost(model, columns, lanes)
-    costs = {
-        i: _band_cost(model, m, lanes) * rest / columns.extent
-        for i, m in enumerate(band)
-        if i != vector and m.extent >= lanes and _can_carry(model, m) and m.dims.keys() == columns.dims.keys()
-    }
-    best = min(costs, key=lambda i: costs[i], default=None)
-    saved = 0 if best is None else whole / pieces(columns.extent, lanes) - costs[best]
-    return best if saved > REST_THAT_MATTERS * whole else None
-
-
-def _may_be_summed(model: KernelModel, group: Group, member: Member) -> bool:
+def _may_be_summed(model: KernelModel, group: Group, axis: Axis) -> bool:
     """Whether columns that fill no vector may run along an inner loop: that of one statement alone, of known extent."""
-    return len(group.statements) == 1 and _can_carry(model, member) and not _has_bound(model, member)
+    return len(group.statements) == 1 and _can_carry(model, axis) and not _has_bound(model, axis)
 
 
-def _with_rest(columns: Member, rest: int, along: Member, reasons: list[str]) -> Member:
-    """The columns, of which the last run as vectors along another loop."""
-    reasons.append(f"the last {rest} of {columns.name}, which fill no vector, along {along.name}")
-    return replace(columns, rest=rest, along=along.name)
+def _with_tail(tree: Tree, columns: Axis, tail: int, along: str, reasons: list[str]) -> Tree:
+    """The last columns as vectors along another loop."""
+    reasons.append(f"the last {tail} of {columns.name}, which fill no vector, along {along}")
+    return with_tail_along(tree, columns.name, tail, along)
 
 
-def _has_bound(model: KernelModel, member: Member) -> bool:
-    return any(model.statements[s].bound(d) is not None for s, d in member.dims.items())
+def _has_bound(model: KernelModel, axis: Axis) -> bool:
+    return any(model.statements[s].bound(d) is not None for s, d in axis.dims.items())
 
 
-def _is_crossed(model: KernelModel, row: Member, vector: Member) -> bool:
+def _is_crossed(model: KernelModel, row: Axis, vector: Axis) -> bool:
     """Whether in some array neighbours along `row` are neighbours, and those along `vector` lie apart."""
     return any(
         along_row == 1 and along_vector > 1

@@ -19,10 +19,11 @@ from msc.cost.access import block_size, strides
 from msc.cost.prediction import KernelCost
 from msc.dialects.element_types import BYTES
 from msc.poly.model import KernelModel
-from msc.poly.plan import Member, Plan
-from msc.poly.tile_parts import member_bound
+from msc.poly.schedule_tree.moves import join, listed, parallelise, put, shared_loop
+from msc.poly.schedule_tree.nodes import Axis, Loop, Tree, loops
+from msc.poly.schedule_tree.to_isl import bound_of
 from msc.schedule.blocks import Blocked, loops_over_blocks
-from msc.schedule.plan_tree import tree_of
+from msc.schedule.register_tiles import retiled
 from msc.targets.machine import Machine, Synchronisation
 
 WASTE = 1.125
@@ -60,73 +61,98 @@ NOWHERE = Surroundings()
 
 
 def shared(
-    model: KernelModel, plan: Plan, target: Machine, threads: int, reasons: list[str], around: Surroundings = NOWHERE
-) -> Plan:
-    """The plan with one outer loop, of all groups, first and parallel, if that saves more than it costs.
+    model: KernelModel,
+    tree: Tree,
+    names: Sequence[str],
+    target: Machine,
+    threads: int,
+    reasons: list[str],
+    around: Surroundings = NOWHERE,
+) -> Tree:
+    """The tree with one of the loops `names` around all nodes outermost and parallel, if that saves more than it costs.
 
     Where a kernel works block by block, that is the loop over blocks.
     """
-    candidates = loops_over_blocks(model, plan.band, around.blocked)[:1] or plan.band
+    band = [axis for axis in tree.axes if axis.name in names]
+    candidates = loops_over_blocks(model, band, around.blocked)[:1] or band
     team = threads or target.cores
-    best = _loop(model, plan, candidates, target, team) if threads != 1 else None
+    best = _loop(model, tree, candidates, target, team) if threads != 1 else None
     if best is None:
-        return plan
-    rest = tuple(m for m in plan.band if m is not best)
-    loops = [replace(best, tile=tile, parallel=True) for tile in _tiles(model, plan, best, team)]
-    plans = [replace(plan, band=(loop, *rest)) for loop in loops]
+        return tree
+    axis, loop = best
     cost = KernelCost(model, target)
-    cycles = [cost.prediction(tree_of(model, parallel), team).cycles for parallel in plans]
+    options = [_parallel(model, tree, axis, loop, size) for size in _sizes(model, tree, axis, loop, team)]
+    cycles = [cost.prediction(option, team).cycles for option in options]
     least = min(cycles)
-    parallel = plans[cycles.index(least)]
-    alone, costs = cost.prediction(tree_of(model, plan), 1).cycles, around.cost(model, target.synchronisation)
+    alone, costs = cost.prediction(tree, 1).cycles, around.cost(model, target.synchronisation)
     if alone - least < costs:
-        return plan
-    parallel = _from_least(model, parallel, alone, costs, team)
-    reasons.append(f"threads share {best.name} ({best.extent // parallel.band[0].tile} iterations)")
-    return parallel
+        return tree
+    tree = options[cycles.index(least)]
+    reasons.append(f"threads share {axis.name} ({axis.extent // _size(shared_loop(tree, axis.name))} iterations)")
+    return _from_least(model, tree, axis, alone, costs, team)
 
 
-def _from_least(model: KernelModel, plan: Plan, alone: float, costs: float, team: int) -> Plan:
+def _size(loop: Loop | None) -> int:
+    """Iterations of the axis in one of the loop."""
+    return 1 if loop is None or loop.tile is None else loop.tile
+
+
+def _parallel(model: KernelModel, tree: Tree, axis: Axis, loop: Loop, size: int) -> Tree:
+    if size != _size(loop):
+        tree = retiled(model, join(tree, axis.name), axis.name, size, "unroll")
+    found = shared_loop(tree, axis.name)
+    return listed(tree if found is None else parallelise(tree, found), [axis.name])
+
+
+def _from_least(model: KernelModel, tree: Tree, axis: Axis, alone: float, costs: float, team: int) -> Tree:
     """Where a call decides how many iterations the shared loop has: shared from as many on as save what it costs.
 
     A single one is never shared.
     """
-    shared, *rest = plan.band
-    if member_bound(model, shared) is None:
-        return plan
-    trips = ceil(shared.extent / shared.tile)
+    loop = shared_loop(tree, axis.name)
+    if loop is None or bound_of(model, axis, frozenset(axis.dims)) is None:
+        return tree
+    trips = ceil(axis.extent / _size(loop))
     worth = costs / (alone / trips)
     fewest = next((n for n in range(max(2, ceil(worth)), trips) if n - ceil(n / team) >= worth), trips)
-    return replace(plan, band=(replace(shared, least=fewest), *rest)) if fewest > 2 else plan
+    return put(tree, loop, replace(loop, least=fewest)) if fewest > 2 else tree
 
 
-def _tiles(model: KernelModel, plan: Plan, member: Member, threads: int) -> list[int]:
+def _sizes(model: KernelModel, tree: Tree, axis: Axis, loop: Loop, threads: int) -> list[int]:
     """The tile of a shared loop, and a smaller one of rows if with that no thread is left without work at the end."""
-    blocks = [block_size(model.statements[s], d) for s, d in member.dims.items()]
-    fixed = member.vector or any(m.along == member.name for m in plan.band) or any(blocks)
-    if fixed or _waste(member, threads) <= WASTE:
-        return [member.tile]
-    parts = ceil(ceil(member.extent / member.tile) / threads) * threads
-    return [member.tile, ceil(member.extent / parts)]
+    blocks = [block_size(model.statements[s], d) for s, d in axis.dims.items()]
+    vectors = any(n.mark == "vector" and n.axis == axis.name for n in loops(tree))
+    size = _size(loop)
+    if vectors or any(blocks) or _waste(axis, size, threads) <= WASTE:
+        return [size]
+    parts = ceil(ceil(axis.extent / size) / threads) * threads
+    return [size, ceil(axis.extent / parts)]
 
 
-def _loop(model: KernelModel, plan: Plan, candidates: Sequence[Member], target: Machine, threads: int) -> Member | None:
-    """The loop of all groups that is best shared, None if there is none among the candidates."""
-    whole = max((len(m.dims) for m in plan.band), default=0)
-    loops = [m for m in candidates if m.extent // m.tile > 1 and len(m.dims) == whole]
-    return max(loops, key=lambda m: (-max(WASTE, _waste(m, threads)), _reach(model, m, target)), default=None)
+def _loop(
+    model: KernelModel, tree: Tree, candidates: Sequence[Axis], target: Machine, threads: int
+) -> tuple[Axis, Loop] | None:
+    """The loop of all nodes that is best shared, None if there is none among the candidates."""
+    whole = max((len(axis.dims) for axis in candidates), default=0)
+    found = [(axis, loop) for axis in candidates if (loop := shared_loop(tree, axis.name)) is not None]
+    fitting = [(a, loop) for a, loop in found if a.extent // _size(loop) > 1 and len(a.dims) == whole]
+
+    def goodness(each: tuple[Axis, Loop]) -> tuple[float, int]:
+        return -max(WASTE, _waste(each[0], _size(each[1]), threads)), _reach(model, each[0], target)
+
+    return max(fitting, key=goodness, default=None)
 
 
-def _waste(member: Member, threads: int) -> float:
+def _waste(axis: Axis, size: int, threads: int) -> float:
     """Times its even share that the busiest thread has, who also does what is left of the last tile."""
-    tiles, rest = divmod(member.extent, member.tile)
-    return (ceil(tiles / threads) + rest / member.tile) * threads * member.tile / member.extent
+    tiles, tail = divmod(axis.extent, size)
+    return (ceil(tiles / threads) + tail / size) * threads * size / axis.extent
 
 
-def _reach(model: KernelModel, member: Member, target: Machine) -> int:
+def _reach(model: KernelModel, axis: Axis, target: Machine) -> int:
     """How far apart in an output neighbours along a loop lie; if all threads would read too much, minus the bytes."""
     moving, reach = set[int](), 0
-    for number, dim in member.dims.items():
+    for number, dim in axis.dims.items():
         statement = model.statements[number]
         steps = strides(model, statement, dim)
         moving |= {array for (array, _), step in zip(statement.accesses(), steps, strict=True) if step}

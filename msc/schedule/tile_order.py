@@ -15,22 +15,20 @@ from msc.cost.access import strides
 from msc.cost.prediction import traffic
 from msc.dialects.element_types import BYTES
 from msc.poly.model import KernelModel
-from msc.poly.plan import Member
+from msc.poly.schedule_tree.nodes import Axis
 from msc.targets.machine import Machine
 
 
 def in_order(
-    model: KernelModel, statement: int, columns: Member, others: Sequence[Member], target: Machine
-) -> tuple[Member, ...]:
+    model: KernelModel, statement: int, columns: Axis, others: Sequence[Axis], target: Machine
+) -> tuple[Axis, ...]:
     """The band of a kernel around the reduction `statement`: the loop over columns, and the others, rows last."""
     if others and traffic(model) > target.l2 and _panels_stay(model, statement, columns, others, target):
         return (*others, columns)
     return (columns, *others)
 
 
-def _panels_stay(
-    model: KernelModel, statement: int, columns: Member, others: Sequence[Member], target: Machine
-) -> bool:
+def _panels_stay(model: KernelModel, statement: int, columns: Axis, others: Sequence[Axis], target: Machine) -> bool:
     """Whether all panels are few enough to be read again for all rows, rather than all rows for each panel."""
     outer = [m.dims[statement] for m in others]
     column, row = columns.dims[statement], outer[-1]

@@ -19,7 +19,7 @@ from msc.cost.access import access_cost, block_size, cuts, pieces, strides
 from msc.cost.register_tiles import MUCH_LESS, SPARE_REGISTERS, WIDE, holds_wide_tiles, rows_kept
 from msc.dialects.element_types import BYTES
 from msc.poly.model import KernelModel, KernelStatement
-from msc.schedule.staging import staged
+from msc.schedule.packing import packing_copies
 from msc.targets.machine import Machine
 
 SPARE_OF_STREAMS = 7
@@ -286,7 +286,7 @@ class TileSearch:
     def _column_bytes(self, read: int) -> int:
         """Of one column of a panel that is copied."""
         array, index = self.statement.accesses()[read]
-        copied = {self.model.statements[k].target for k in staged(self.model)}
+        copied = {self.model.statements[k].target for k in packing_copies(self.model)}
         if array not in copied or not strides(self.model, self.statement, self.vector)[read]:
             return 0
         rows = (d for d in index.used_dims() if d in self.statement.reduced)

@@ -227,3 +227,47 @@ def _below(node: Node, inside: Callable[[Block], Block]) -> Node:
             return node if head is node.head and tail is node.tail else replace(node, head=head, tail=tail)
         case Run():
             return node
+
+
+def enclose(tree: Tree, axis: str) -> Tree:
+    """A loop over all points of an axis around all others."""
+    return replace(tree, body=Block((Loop(axis, tree.body),)))
+
+
+def reorder(tree: Tree, names: Sequence[str]) -> Tree:
+    """The outermost loops, right in each other, in another order: the first named is outermost. (Halide, TVM: reorder.)
+
+    The axes are listed in that order, too.
+    """
+    tree = listed(tree, names)
+    outer = tree.body.nodes[0] if names else None
+    loops = {loop.axis: loop for loop in list(chain(outer))[: len(names)]} if outer is not None else {}
+    if loops.keys() != set(names):
+        raise ScheduleError(f"the outermost loops are not those over {', '.join(names)}")
+    if outer is None:
+        return tree
+    (new,) = nested([loops[name] for name in names], list(loops.values())[-1].body).nodes
+    return put(tree, outer, new)
+
+
+def listed(tree: Tree, first: Sequence[str]) -> Tree:
+    """The same tree with some axes listed first."""
+    rank = {name: k for k, name in enumerate(first)}
+    return replace(tree, axes=tuple(sorted(tree.axes, key=lambda axis: rank.get(axis.name, len(rank)))))
+
+
+def shared_loop(tree: Tree, axis: str) -> Loop | None:
+    """The loop of an axis around what runs last: over its tiles, or its points where it has none."""
+    nodes = tree.body.nodes
+    while nodes and isinstance(loop := nodes[-1], Loop) and loop.mark not in ("vector", "unroll"):
+        if loop.axis == axis:
+            return loop
+        nodes = loop.body.nodes
+    return None
+
+
+def compute_at(tree: Tree, node: Node, loop: Loop | None) -> Tree:
+    """A node in front of all else in each iteration of a loop; without a loop once. (Halide, TVM: compute_at.)"""
+    if loop is None:
+        return replace(tree, body=replace(tree.body, nodes=(node, *tree.body.nodes)))
+    return put(tree, loop, replace(loop, body=replace(loop.body, nodes=(node, *loop.body.nodes))))

@@ -9,9 +9,6 @@ import pytest
 ROOT = Path(__file__).parents[3]
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text("utf-8")
 ALLOWED = {
-    ("staged", "msc/schedule/staging.py"): "the plan's clause, until the strategy writes trees",
-    ("staged", "msc/schedule/strategy.py"): "the same",
-    ("staged", "msc/schedule/tiling.py"): "the same",
     ("set entry", "msc/ir/parsing.py"): "the error for models with the former name of the operation",
 }
 """(word, file) -> why the word stands there."""

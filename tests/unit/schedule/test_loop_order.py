@@ -9,13 +9,16 @@ import pytest
 from msc.cost.prediction import KernelCost
 from msc.poly.compute import affine_map, dims
 from msc.poly.model import Array, KernelModel, KernelStatement
-from msc.poly.plan import Group, Member, Plan
 from msc.poly.scalar import Apply, Read
-from msc.schedule.loop_order import turned
+from msc.poly.schedule_tree.nodes import Axis, Tree, loops
+from msc.schedule.loop_order import with_best_order
+from msc.schedule.register_tiles import tiled
+from msc.schedule.sharing import Group, initial
 from msc.targets.catalogue import machine_named
 
 TARGET = machine_named("x86-64-v4").with_bytes(L1=48 << 10, L2=2 << 20)
 NAMES = ("oc", "i", "j", "ic", "kh", "kw")
+BAND = ("oc", "i", "j")
 SIZE = 16
 
 
@@ -37,14 +40,17 @@ def window(channels: int, taps: int, stride: int, blocks: int = 1) -> KernelMode
 
 def innermost(model: KernelModel, columns: int) -> str:
     """The loop that is innermost with register tiles of so many columns by 32 channels."""
-    extents = model.statements[0].extents
-    band = [Member(NAMES[d], extents[d], {0: d}) for d in (1, 2, 0)]
-    band[1:] = [replace(band[1], tile=columns), replace(band[2], tile=32, vector=True)]
-    inner = tuple(Member(NAMES[d], extents[d], {0: d}) for d in (4, 5, 3))
+    tree = tiled(tiled(windows(model), "j", columns, "unroll"), "oc", 32, "vector")
     reasons: list[str] = []
-    plan = turned(KernelCost(model, TARGET), Plan(tuple(band), (Group((0,), inner),)), reasons)
-    assert bool(reasons) == (plan.groups[0].inner != inner)
-    return plan.groups[0].inner[-1].name
+    found = with_best_order(KernelCost(model, TARGET), tree, BAND, reasons)
+    assert bool(reasons) == (found != tree)
+    return [loop.axis for loop in loops(found) if loop.axis not in BAND][-1]
+
+
+def windows(model: KernelModel) -> Tree:
+    """The loops of a model one in the other: rows, columns and channels around the sums."""
+    i, j, oc, kh, kw, ic = (Axis(NAMES[d], model.statements[0].extents[d], {0: d}) for d in (1, 2, 0, 4, 5, 3))
+    return initial((i, j, oc), [Group((0,), (kh, kw, ic))])
 
 
 def test_neighbouring_windows_share_what_they_read() -> None:
@@ -70,7 +76,5 @@ def test_loops_without_sums_keep_their_order() -> None:
     model = window(32, 3, 1)
     statement = replace(model.statements[0], combine=None)
     plain = replace(model, statements=(statement,))
-    band = tuple(Member(n, plain.statements[0].extents[d], {0: d}) for d, n in enumerate(NAMES[:3]))
-    inner = tuple(Member(NAMES[d], statement.extents[d], {0: d}) for d in (4, 5, 3))
-    plan = Plan(band, (Group((0,), inner),))
-    assert turned(KernelCost(plain, TARGET), plan, []) is plan
+    tree = windows(plain)
+    assert with_best_order(KernelCost(plain, TARGET), tree, BAND, []) is tree

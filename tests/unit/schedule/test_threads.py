@@ -6,15 +6,19 @@ import pytest
 
 from msc.poly.compute import affine_map, dims
 from msc.poly.model import Array, KernelModel, KernelStatement
-from msc.poly.plan import Group, Member, Plan
 from msc.poly.scalar import Read, apply
-from msc.schedule.threads import Surroundings, shared
+from msc.poly.schedule_tree.moves import reorder
+from msc.poly.schedule_tree.nodes import Axis, Tree, loops
+from msc.schedule.register_tiles import tiled
+from msc.schedule.sharing import Group, initial
+from msc.schedule.threads import NOWHERE, Surroundings, shared
 from msc.targets.catalogue import machine_named
 
 TARGET = machine_named("x86-64-v4")
+BAND = ("m", "n")
 
 
-def product(rows: int, columns: int, depth: int) -> tuple[KernelModel, Plan]:
+def product(rows: int, columns: int, depth: int, order: tuple[str, str] = BAND) -> tuple[KernelModel, Tree]:
     """A product of matrices in tiles of 8 rows and 32 columns."""
     m, n, k = dims(3)
     shapes = ((rows, depth), (depth, columns), (rows, columns))
@@ -23,8 +27,18 @@ def product(rows: int, columns: int, depth: int) -> tuple[KernelModel, Plan]:
     statement = KernelStatement(
         (rows, columns, depth), ("m", "n", "k"), 2, affine_map(3, (m, n)), apply("mul", *reads), "add", 0
     )
-    band = (Member("m", rows, {0: 0}, 8), Member("n", columns, {0: 1}, 32, vector=True))
-    return KernelModel(arrays, (statement,), ("ms.matmul",)), Plan(band, (Group((0,), (Member("k", depth, {0: 2}),)),))
+    band = (Axis("m", rows, {0: 0}), Axis("n", columns, {0: 1}))
+    tree = initial(band, [Group((0,), (Axis("k", depth, {0: 2}),))])
+    if order != BAND:
+        tree = reorder(tree, order)
+    tree = tiled(tiled(tree, "n", 32, "vector"), "m", 8, "unroll")
+    return KernelModel(arrays, (statement,), ("ms.matmul",)), tree
+
+
+def shared_axes(model: KernelModel, tree: Tree, threads: int, around: Surroundings = NOWHERE) -> list[str]:
+    """The axes of the loops that threads share."""
+    found = shared(model, tree, BAND, TARGET, threads, [], around)
+    return [loop.axis for loop in loops(found) if loop.mark == "parallel"]
 
 
 @pytest.mark.parametrize(
@@ -42,36 +56,34 @@ def product(rows: int, columns: int, depth: int) -> tuple[KernelModel, Plan]:
     ],
 )
 def test_a_loop_with_iterations_enough(sizes: tuple[int, int, int], loop: str | None) -> None:
-    model, plan = product(*sizes)
+    model, tree = product(*sizes)
     reasons: list[str] = []
-    found = shared(model, plan, TARGET, 2, reasons)
-    assert [member.name for member in found.band if member.parallel] == ([] if loop is None else [loop])
-    assert [m.parallel for m in found.band[1:]] == [False] * (len(found.band) - 1)
+    found = shared(model, tree, BAND, TARGET, 2, reasons)
+    assert [each.axis for each in loops(found) if each.mark == "parallel"] == ([] if loop is None else [loop])
+    assert all(each.mark != "parallel" for each in list(loops(found))[1:])
     assert bool(reasons) == (loop is not None)
 
 
 def test_the_loop_that_moves_furthest_in_the_output() -> None:
     """Rows, though columns are outermost, so that the kernel after it finds its rows in its own cache."""
-    model, plan = product(256, 256, 256)
-    turned = Plan(plan.band[::-1], plan.groups)
-    assert [m.name for m in shared(model, turned, TARGET, 2, []).band if m.parallel] == ["m"]
+    assert shared_axes(*product(256, 256, 256, ("n", "m")), 2) == ["m"]
 
 
 def test_less_must_be_saved_where_threads_wrote_what_is_read() -> None:
-    model, plan = product(48, 512, 32)
-    assert not any(m.parallel for m in shared(model, plan, TARGET, 2, []).band)
-    assert any(m.parallel for m in shared(model, plan, TARGET, 2, [], Surroundings(follows=True)).band)
+    model, tree = product(48, 512, 32)
+    assert not shared_axes(model, tree, 2)
+    assert shared_axes(model, tree, 2, Surroundings(follows=True))
 
 
 def test_in_a_loop_what_is_new_must_be_fetched() -> None:
     """A step of a recurrent network: the same weights every time, and little else."""
-    model, plan = product(8, 256, 512)
-    assert not any(m.parallel for m in shared(model, plan, TARGET, 2, []).band)
+    model, tree = product(8, 256, 512)
+    assert not shared_axes(model, tree, 2)
     step, apart = Surroundings(kept=frozenset({1})), Surroundings(kept=frozenset())
-    assert any(m.parallel for m in shared(model, plan, TARGET, 2, [], step).band)
-    assert not any(m.parallel for m in shared(model, plan, TARGET, 2, [], apart).band)
+    assert shared_axes(model, tree, 2, step)
+    assert not shared_axes(model, tree, 2, apart)
 
 
 def test_one_thread_shares_nothing() -> None:
-    model, plan = product(4096, 64, 64)
-    assert shared(model, plan, TARGET, 1, []) == plan
+    model, tree = product(4096, 64, 64)
+    assert shared(model, tree, BAND, TARGET, 1, []) == tree

@@ -6,8 +6,8 @@ import pytest
 
 from msc.poly.compute import affine_map, dims
 from msc.poly.model import Array, KernelModel, KernelStatement
-from msc.poly.plan import Member
 from msc.poly.scalar import Read, apply
+from msc.poly.schedule_tree.nodes import Axis
 from msc.schedule.tile_order import in_order
 from msc.targets.catalogue import machine_named
 
@@ -15,8 +15,8 @@ TARGET = machine_named("x86-64-v4")
 """Its L2 is of 1 MiB."""
 
 
-def product(batch: int, rows: int, columns: int, depth: int) -> tuple[KernelModel, Member, tuple[Member, ...]]:
-    """Batched products of matrices with the members of their bands: columns, and batch and rows."""
+def product(batch: int, rows: int, columns: int, depth: int) -> tuple[KernelModel, Axis, tuple[Axis, ...]]:
+    """Batched products of matrices with the axes of their bands: columns, and batch and rows."""
     b, m, n, k = dims(4)
     shapes = ((batch, rows, depth), (batch, depth, columns), (batch, rows, columns))
     arrays = tuple(Array(shape, "f32", "input" if i < 2 else "output") for i, shape in enumerate(shapes))
@@ -24,10 +24,10 @@ def product(batch: int, rows: int, columns: int, depth: int) -> tuple[KernelMode
     statement = KernelStatement(
         (batch, rows, columns, depth), ("b", "m", "n", "k"), 2, affine_map(4, (b, m, n)), apply("mul", *reads), "add", 0
     )
-    others = (Member("b", batch, {0: 0}), Member("m", rows, {0: 1}, 8))
+    others = (Axis("b", batch, {0: 0}), Axis("m", rows, {0: 1}))
     return (
         KernelModel(arrays, (statement,), ("ms.batch_matmul",)),
-        Member("n", columns, {0: 2}, 32, vector=True),
+        Axis("n", columns, {0: 2}),
         others,
     )
 

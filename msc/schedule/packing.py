@@ -1,0 +1,100 @@
+"""Copies of what a reduction reads, each part made in front of the loops that read it again and again.
+
+A product of large matrices reads its right operand in panels of columns. Rows of a panel lie a row of the matrix apart,
+in a page each and in few cache sets. A copy that holds one panel at a time is made where the panel is about to be used,
+stays in L2, and is written over by the next one. `pack-operands` decides which products have one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from xdsl.ir.affine import AffineDimExpr
+
+from msc.poly.model import KernelModel
+from msc.poly.scalar import Read, reads
+from msc.poly.schedule_tree.moves import compute_at, listed, outermost, shared_loop
+from msc.poly.schedule_tree.nodes import Loop, Tree, walk
+from msc.schedule.sharing import Group, grouped_node, own_loops
+
+
+def packing_copies(model: KernelModel) -> list[int]:
+    """Statements that only copy to an internal array what reductions read, more often than it is written."""
+    return [k for k in range(len(model.statements)) if _is_packing(model, k)]
+
+
+def _is_packing(model: KernelModel, number: int) -> bool:
+    statement = model.statements[number]
+    array = statement.target
+    if not isinstance(statement.body, Read) or statement.combine or model.arrays[array].kind != "internal":
+        return False
+    readers = _readers(model, array)
+    again = all(model.statements[r].combine and _repeats(model, r, array) for r in readers)
+    return bool(readers) and again and sum(s.target == array for s in model.statements) == 1
+
+
+def _readers(model: KernelModel, array: int) -> list[int]:
+    return [k for k, s in enumerate(model.statements) if any(r.operand == array for r in reads(s.body))]
+
+
+def _repeats(model: KernelModel, reader: int, array: int) -> bool:
+    """Whether some loop of the reader over what it writes reads the same again."""
+    statement = model.statements[reader]
+    moved = _dims(model, reader, array).values()
+    return any(d not in moved and statement.extents[d] > 1 for d in statement.write.used_dims())
+
+
+def _dims(model: KernelModel, number: int, array: int) -> dict[int, int]:
+    """The dimension of a statement that indexes each axis of an array, where one does."""
+    accesses = model.statements[number].accesses()
+    maps = [map_ for k, (a, map_) in enumerate(accesses) if a == array and (k or model.statements[number].target == a)]
+    return {axis: e.position for axis, e in enumerate(maps[0].results) if isinstance(e, AffineDimExpr)}
+
+
+def with_packing(
+    model: KernelModel, tree: Tree, names: Sequence[str], copies: Sequence[int], reasons: list[str]
+) -> Tree:
+    """The tree of all other statements with each copy computed at the innermost loop of the band that it moves along.
+
+    Those loops are outermost, so that one copy is for all that the others run.
+    """
+    for number in copies:
+        tree = _with_copy(model, tree, names, number, reasons)
+    return tree
+
+
+def _with_copy(model: KernelModel, tree: Tree, names: Sequence[str], number: int, reasons: list[str]) -> Tree:
+    array = model.statements[number].target
+    reader = _readers(model, array)[0]
+    axis_of = {dim: axis for axis, dim in _dims(model, reader, array).items()}
+    written = _dims(model, number, array)
+    band = [axis for axis in tree.axes if axis.name in names]
+    moved = {axis.name: written.get(axis_of.get(axis.dims[reader], -1)) for axis in band}
+    along = {name: dim for name, dim in moved.items() if dim is not None}
+    tree = _along(tree, along, number)
+    for name in reversed(along):
+        loop = shared_loop(tree, name)
+        tree = tree if loop is None else outermost(tree, loop)
+    tree = listed(tree, list(along))
+    own = own_loops(model, number, [tree.axis(name) for name in along])
+    tree, node = grouped_node(tree, Group((number,), own), _points(tree, along), len(names))
+    around = [loop for name in along if (loop := shared_loop(tree, name)) is not None]
+    if along:
+        name = model.operations[model.statements[number].operation]
+        others = ", ".join(axis.name for axis in band if axis.name not in along)
+        reasons.append(f"{name} a part at a time, once for all {others}")
+    return compute_at(tree, node, around[-1] if around else None)
+
+
+def _along(tree: Tree, dims: Mapping[str, int], number: int) -> Tree:
+    """Axes that run over dimensions of a statement, too."""
+    axes = (replace(a, dims={**a.dims, number: dims[a.name]}) if a.name in dims else a for a in tree.axes)
+    return replace(tree, axes=tuple(axes))
+
+
+def _points(tree: Tree, names: Iterable[str]) -> list[Loop]:
+    """Loops over the points of the tiles that axes are in, vectors innermost."""
+    marked = [node for node in walk(tree.body) if isinstance(node, Loop) and node.mark in ("vector", "unroll")]
+    first = {loop.axis: loop for loop in reversed(marked) if loop.axis in names}
+    return sorted((first[name] for name in names if name in first), key=lambda loop: loop.mark == "vector")
