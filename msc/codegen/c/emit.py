@@ -19,7 +19,7 @@ from msc.codegen.c.names import SYSTEM, Scope, comment_text, identifier, module_
 from msc.codegen.c.options import COptions
 from msc.codegen.c.plan import EntryPlan, entry_functions, read_plan
 from msc.codegen.c.prelude import Prelude
-from msc.codegen.c.team_text import TEAM_DECLARATION
+from msc.codegen.c.text import sections
 from msc.ir.entry import ENTRY, STRUCTURE
 from msc.runtime.program import CProgram, LinkedCode, Signature, SizeSpec, TensorSpec
 from msc.runtime.units import SplitSource
@@ -172,7 +172,7 @@ class _Texts:
     def split(self, exported: bool) -> SplitSource:
         """In pieces for several files, in which what others call is hidden from all else."""
         kernels = "".join(f"{kernel.prototype};\n" for kernel in self.kernels)
-        team = TEAM_DECLARATION if self.prelude.team else ""
+        team = sections("team.c")["declaration"] if self.prelude.team else ""
         hidden = _hidden(team if exported else team + kernels)
         return SplitSource(
             _joined(self.opening, hidden, kernels if exported else ""),

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from msc.codegen.c.template import Template
+from msc.codegen.c.text import sections
+
+INTEGERS = sections("integers.h")
 
 _EXPRESSIONS: Mapping[str, tuple[str, str]] = {
     "div": (
@@ -38,44 +41,6 @@ _DIRECTED: Mapping[str, tuple[str, str, str]] = {
 }
 """Function -> where it rounds to, when the truncated quotient is not it (the signs), and how they differ."""
 
-_POWER = """
-/* By squaring, wrapping. A negative power is the truncated reciprocal: 0 but for 1 and -1. */
-static inline {v} ipow_{f}({v} a, {v} b)
-{
-    if (b < 0)
-        return a == 1 ? ({v})1 : a == -1 ? ({v})((b & 1) != 0 ? -1 : 1) : ({v})0;
-    {ue} power = 1;
-    uint64_t factor = (uint64_t)a;
-    for (; b != 0; b = ({v})(b / 2)) {
-        if ((b & 1) != 0)
-            power = ({ue})(power * factor);
-        factor *= factor;
-    }
-    return ({v})power;
-}
-"""
-_POWER_LANES = """
-/* By squaring, wrapping. A negative power is the truncated reciprocal: 0 but for 1 and -1. */
-static inline {v} ipow_{f}({v} a, {v} b)
-{
-    {v} result = a;
-    for (int lane = 0; lane < {n}; ++lane) {
-        const {e} base = a[lane];
-        {e} exponent = b[lane];
-        {ue} power = 1;
-        uint64_t factor = (uint64_t)base;
-        for (; exponent > 0; exponent = ({e})(exponent / 2)) {
-            if ((exponent & 1) != 0)
-                power = ({ue})(power * factor);
-            factor *= factor;
-        }
-        const {e} reciprocal = base == 1 ? ({e})1 : base == -1 ? ({e})((b[lane] & 1) != 0 ? -1 : 1) : ({e})0;
-        result[lane] = b[lane] < 0 ? reciprocal : ({e})power;
-    }
-    return result;
-}
-"""
-
 
 def _filled(expression: str, a: str, b: str) -> str:
     return expression.replace("{a}", a).replace("{b}", b)
@@ -102,6 +67,6 @@ def _directed(name: str, rounded: str, signs: str, step: str) -> Template:
 INTEGER_TEMPLATES: Mapping[str, Template] = {
     **{name: _elementwise(name, *parts) for name, parts in _EXPRESSIONS.items()},
     **{name: _directed(name, *parts) for name, parts in _DIRECTED.items()},
-    "ipow": Template(_POWER_LANES, variants={0: _POWER}),
+    "ipow": Template(INTEGERS["power_lanes"], variants={0: INTEGERS["power"]}),
 }
 """By name, callees before callers."""

@@ -7,72 +7,30 @@ what follows, the next row of an operation in place, would wait until a store wi
 
 from __future__ import annotations
 
+from msc.codegen.c.text import sections
 from msc.codegen.c.types import CType
+
+VECTORS = sections("vectors.h")
 
 SMALLEST_REGISTER_BITS = 128
 """Vectors that are no larger have no halves worth a store."""
-
-_LOAD = """
-/* The first lanes, fewer than all, and zeros. */
-static inline {v} load_part_{f}(const {e} *p, int count)
-{
-{begin}    {v} v = {0};
-    for (int lane = 0; lane < count; ++lane)
-        v[lane] = p[lane];
-    return v;
-{end}}
-"""
-_STORE = """
-/* The first lanes, fewer than all. */
-static inline void store_part_{f}({e} *p, int count, {v} v)
-{
-    for (int lane = 0; lane < count; ++lane)
-        p[lane] = v[lane];
-}
-"""
-_STORE_OF_HALVES = """
-/* The first lanes, fewer than all. */
-static inline void store_part_{f}({e} *p, int count, {v} v)
-{
-    const {h} low = __builtin_shufflevector(v, v, {low});
-    const {h} high = __builtin_shufflevector(v, v, {high});
-    if (count >= {n} / 2)
-        store_{hf}(p, low);
-    if (count > {n} / 2)
-        store_part_{hf}(p + {n} / 2, count - {n} / 2, high);
-    if (count < {n} / 2)
-        store_part_{hf}(p, count, low);
-}
-"""
-LOAD_PART_STRIDED = """
-/* The first lanes, fewer than all, and zeros. */
-static inline {v} load_part_strided_{f}(const {e} *p, int64_t stride, int count)
-{
-    return ({v}){{strided_part}};
-}
-"""
-STORE_PART_STRIDED = """
-/* The first lanes, fewer than all. */
-static inline void store_part_strided_{f}({e} *p, int64_t stride, int count, {v} v)
-{
-{scatter_part}
-}
-"""
 
 
 def load_part_text(type_: CType) -> str:
     """The template of the load for vectors of a type: the machine's instruction in front of the lanes one by one."""
     load = _masked_load(type_)
     if load is None:
-        return _LOAD.replace("{begin}", "").replace("{end}", "")
+        return VECTORS["load_part"].replace("{begin}", "").replace("{end}", "")
     feature = "__AVX512F__" if "512_mask" in load else "__AVX2__"
     begin = f"#if defined({feature})\n    return ({{v}}){load};\n#else\n"
-    return _LOAD.replace("{begin}", begin).replace("{end}", "#endif\n")
+    return VECTORS["load_part"].replace("{begin}", begin).replace("{end}", "#endif\n")
 
 
 def store_part_text(type_: CType) -> str:
     """The template of the store for vectors of a type."""
-    return _STORE if type_.bits * type_.lanes <= SMALLEST_REGISTER_BITS else _STORE_OF_HALVES
+    return (
+        VECTORS["store_part"] if type_.bits * type_.lanes <= SMALLEST_REGISTER_BITS else VECTORS["store_part_of_halves"]
+    )
 
 
 def _masked_load(type_: CType) -> str | None:

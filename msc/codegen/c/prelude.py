@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from msc.codegen.c.prelude_text import PLAIN, TEMPLATES
-from msc.codegen.c.team_text import TEAM
 from msc.codegen.c.template import Template
+from msc.codegen.c.text import sections
 from msc.codegen.c.types import CType, memory_name
 from msc.codegen.c.vector_math import definitions, supported
 
@@ -71,8 +71,15 @@ class Prelude:
                 self.function(other, CType(type_.base, type_.lanes // 2))
 
     def team_text(self, linkage: str = "") -> str:
-        """The thread team; `linkage`, `static ` or nothing, is that of the function through which kernels use it."""
-        return TEAM.replace("@THREADS@", str(self.threads)).replace("@LINKAGE@", linkage) if self.team else ""
+        """The thread team; `linkage`, `static ` or nothing, is that of the function through which kernels use it.
+
+        It shares work by claims (Blumofe and Leiserson's stealing, with counters for deques): nobody waits for a thread
+        that the system does not run, as a fork-join barrier does.
+        """
+        if not self.team:
+            return ""
+        text = sections("team.c")["definition"]
+        return text.replace("{threads}", str(self.threads)).replace("{linkage}", linkage)
 
     def text(self) -> str:
         """Headers, types and functions as C text, ending in an empty line; all but the team."""

@@ -1,19 +1,8 @@
-"""The thread team of generated C: one text, emitted where a kernel shares a loop. `@THREADS@` is the option threads,
-`@LINKAGE@` stands before the function that kernels call.
-
-Work sharing by claims (Blumofe and Leiserson's stealing, with counters for deques): nobody waits for a thread that the
-system does not run, as a fork-join barrier does.
-"""
-
-from __future__ import annotations
-
-TEAM_DECLARATION = """\
+/*** declaration ***/
 typedef void msc_part(void *const *arguments, int64_t first, int64_t last);
 void msc_share(msc_part *part, void *const *arguments, int64_t iterations);
-"""
-"""What kernels in another file than the team's need of it."""
 
-TEAM = """\
+/*** definition ***/
 /* Threads that share loops. Iterations are cut into chunks; each member of the team has a range of chunks of its own,
    the same in each call, and then takes from the others' ranges. The caller is a member and starts at once. It waits at
    the end only for chunks that others have begun: never for a thread that does not run. Who computes a chunk changes no
@@ -21,7 +10,7 @@ TEAM = """\
 typedef void msc_part(void *const *arguments, int64_t first, int64_t last);
 
 #ifdef MSC_NO_THREADS
-@LINKAGE@void msc_share(msc_part *part, void *const *arguments, int64_t iterations)
+{linkage}void msc_share(msc_part *part, void *const *arguments, int64_t iterations)
 {
     part(arguments, 0, iterations);
 }
@@ -35,7 +24,7 @@ typedef void msc_part(void *const *arguments, int64_t first, int64_t last);
 #include <unistd.h>
 
 enum {
-    MSC_MOST_THREADS = @THREADS@ ? @THREADS@ : 64, /* no more than there are processors */
+    MSC_MOST_THREADS = {threads} ? {threads} : 64, /* no more than there are processors */
     MSC_CHUNKS = 8,                  /* of a member's range */
     MSC_SPIN = 100000,               /* nanoseconds of waiting before sleeping; waking up takes about as long */
     MSC_STACK = 1 << 20,             /* bytes; local arrays take at most a third */
@@ -226,7 +215,7 @@ __attribute__((destructor)) static void msc_stop(void)
 
 /* Run part(arguments, first, last) on ranges that make up all iterations. A call that finds the team with another one
    does all of its own. */
-@LINKAGE@void msc_share(msc_part *part, void *const *arguments, int64_t iterations)
+{linkage}void msc_share(msc_part *part, void *const *arguments, int64_t iterations)
 {
     const pid_t self = getpid();
     int cancelling;
@@ -259,4 +248,3 @@ __attribute__((destructor)) static void msc_stop(void)
     pthread_setcancelstate(cancelling, NULL);
 }
 #endif
-"""

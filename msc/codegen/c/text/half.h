@@ -1,0 +1,76 @@
+/*** bf16_to_f32 ***/
+static inline f32x{n} from_bf16_f32x{n}(u16x{n} x)
+{
+    return (f32x{n})(__builtin_convertvector(x, u32x{n}) << 16);
+}
+
+/*** bf16_to_f32_scalar ***/
+static inline float from_bf16_f32(uint16_t x)
+{
+    const uint32_t bits = (uint32_t)x << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/*** f32_to_bf16 ***/
+/* To nearest, ties to even; NaN stays NaN. */
+static inline u16x{n} bf16_from_f32x{n}(f32x{n} value)
+{
+    const u32x{n} bits = (u32x{n})value;
+    const u32x{n} rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+    const u32x{n} quiet = (bits >> 16) | 0x40u;
+    const u32x{n} nan = (u32x{n})(value != value);
+    return __builtin_convertvector((nan & quiet) | (~nan & rounded), u16x{n});
+}
+
+/*** f32_to_bf16_scalar ***/
+/* To nearest, ties to even; NaN stays NaN. */
+static inline uint16_t bf16_from_f32(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if (value != value)
+        return (uint16_t)(bits >> 16 | 0x40u);
+    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+
+/*** f16_to_f32_software ***/
+static inline f32x{n} from_f16_f32x{n}(u16x{n} x)
+{
+    const u32x{n} wide = __builtin_convertvector(x, u32x{n});
+    const u32x{n} magnitude = wide & 0x7fffu;
+    const u32x{n} special = (u32x{n})(magnitude >= 0x7c00u) & 0x38000000u;
+    const u32x{n} tiny = (u32x{n})(magnitude < 0x0400u);
+    const u32x{n} subnormal = (u32x{n})(__builtin_convertvector((i32x{n})magnitude, f32x{n}) * 0x1p-24f);
+    const u32x{n} normal = (magnitude << 13) + 0x38000000u + special;
+    return (f32x{n})((tiny & subnormal) | (~tiny & normal) | (wide & 0x8000u) << 16);
+}
+
+/*** f32_to_f16_software ***/
+/* To nearest, ties to even; NaN stays NaN. */
+static inline u16x{n} f16_from_f32x{n}(f32x{n} value)
+{
+    const u32x{n} bits = (u32x{n})value & 0x7fffffffu;
+    const u32x{n} tiny = (u32x{n})(bits < 0x38800000u);
+    const u32x{n} large = (u32x{n})(bits >= 0x47800000u);
+    const u32x{n} nan = (u32x{n})(bits > 0x7f800000u);
+    const u32x{n} subnormal = (u32x{n})((f32x{n})bits + 0.5f) - 0x3f000000u;
+    const u32x{n} normal = (bits - 0x38000000u + 0xfffu + (bits >> 13 & 1u)) >> 13;
+    const u32x{n} special = 0x7c00u | (nan & 0x200u);
+    const u32x{n} finite = (tiny & subnormal) | (~tiny & normal);
+    const u32x{n} sign = (u32x{n})value >> 16 & 0x8000u;
+    return __builtin_convertvector((large & special) | (~large & finite) | sign, u16x{n});
+}
+
+/*** f16_to_f32_scalar ***/
+static inline float from_f16_f32(uint16_t x)
+{
+    return from_f16_f32x4((u16x4){x})[0];
+}
+
+/*** f32_to_f16_scalar ***/
+static inline uint16_t f16_from_f32(float value)
+{
+    return f16_from_f32x4((f32x4){value})[0];
+}
