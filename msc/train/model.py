@@ -21,6 +21,7 @@ from msc.support.argument_values import described
 from msc.train.callback.base import Callbacks, Facts, RunContext
 from msc.train.callback.monitors import LossMonitor, ProgressBar, shows_progress
 from msc.train.feeding import batches, one_epoch, tensors
+from msc.train.sinking import Sinks
 from msc.train.state import Progress, begun, newest, restored
 
 
@@ -66,6 +67,7 @@ class Model:
         self._metrics = get_metrics(metrics)
         self._train_network = self._training_step(amp_level, kwargs)
         self._eval_network = self._evaluation(eval_network)
+        self._sinks = Sinks(self._train_network)
 
     def _training_step(self, amp_level: str, options: dict[str, Any]) -> Cell:
         """The cell of a step: forward, backward and update, one graph in graph mode."""
@@ -112,7 +114,8 @@ class Model:
         """Train up to epoch number `epoch`.
 
         Callbacks are called for each step; with `dataset_sink_mode` for each sink, which is an epoch, or `sink_size`
-        steps: then an epoch has as many. `resume` is a checkpoint of ModelCheckpoint's, or their folder, whose newest
+        steps: then an epoch has as many. In graph mode many steps of a sink are one compiled call, and `net_outputs` is
+        the loss of the last. `resume` is a checkpoint of ModelCheckpoint's, or their folder, whose newest
         is taken: training goes on behind it with the same order of rows and the same bits. With an empty folder a run
         begins, so that one program both begins and goes on.
         """
@@ -241,10 +244,11 @@ class Model:
         last = facts.cur_epoch_num * facts.batch_num
         while progress.steps < last and not context.get_stop_requested():
             members.call("on_train_step_begin", context)
-            for _ in range(min(facts.sink_size, last - progress.steps)):
-                facts.train_dataset_element = inputs = tensors(next(feed), columns)
-                facts.net_outputs = self._train_network(*inputs)
-                progress.steps += 1
+            steps = min(facts.sink_size, last - progress.steps)
+            facts.train_dataset_element, facts.net_outputs = self._sinks.run(
+                feed, steps, lambda row: tensors(row, columns)
+            )
+            progress.steps += steps
             facts.cur_step_num = progress.steps
             members.call("on_train_step_end", context)
 
