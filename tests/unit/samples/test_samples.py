@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -79,3 +81,17 @@ def test_lenet5_recognises_the_held_out_digits() -> None:
     assert (images.shape, images.dtype, labels.shape) == ((360, 1, 32, 32), np.dtype(np.uint8), (360,))
     logits = lenet5(images.astype(np.float32) / np.float32(255), stored("lenet5"))
     assert np.mean(logits.argmax(1) == labels) >= 0.98
+
+
+def test_lenet5_is_trained_by_msc_alone(tmp_path: Path) -> None:
+    """Two steps of training, then all that follows."""
+    command = [sys.executable, str(SAMPLES / "lenet5" / "train.py"), "--rows", "64", "--mode", "pynative"]
+    done = subprocess.run([*command, "--epochs", "1"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stderr
+    assert re.findall(r"epoch: 1 step: 2, loss", done.stdout)
+    assert re.search(r"held-out digits: [\d.]+% right", done.stdout)
+    folder = tmp_path / "lenet5-trained"
+    assert {name: tensor.shape for name, tensor in load((folder / "lenet5.safetensors").read_bytes()).items()} == (
+        declared("lenet5", "ms.parameter")
+    )
+    assert {"lenet5_net.mir", "lenet5_net.onnx", "lenet5_net.so"} <= {path.name for path in folder.iterdir()}

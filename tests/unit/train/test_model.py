@@ -213,7 +213,7 @@ def run(folder: Path | None, epochs: int = 4, stop_at: int = 0, rate: Any = 0.05
     return trained
 
 
-@pytest.mark.parametrize("stop_at", [1, 5, 10])
+@pytest.mark.parametrize("stop_at", [1, 10])
 def test_a_run_that_was_killed_goes_on_with_the_same_bits(tmp_path: Path, stop_at: int) -> None:
     ds.config.set_seed(11)
     whole = run(None)
