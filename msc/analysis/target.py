@@ -46,6 +46,12 @@ def target_of(op: Operation) -> Target:
     return Target(found.backend.data, machine_named(host), found.threads.data)
 
 
+def is_davinci(op: Operation) -> bool:
+    """Whether the kernels of the module around an operation run on DaVinci cores."""
+    found = target_attribute(op)
+    return found is not None and found.machine.data in davinci_targets()
+
+
 def davinci_of(op: Operation) -> DavinciTarget:
     """The DaVinci machine of the module around an operation, the default one where it names none."""
     found = target_attribute(op)

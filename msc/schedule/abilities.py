@@ -4,8 +4,22 @@ from __future__ import annotations
 
 from functools import cache
 
+from xdsl.ir import Operation
+
+from msc.analysis.target import is_davinci, target_of
 from msc.poly.schedule_tree.abilities import PLAIN, Abilities, Scope, Unit
 from msc.targets.machine import Machine
+
+_AXES = 16
+"""Loops in each other that cores of an Ascend machine share. UB has no limit here: buffers there share room over time,
+and who writes the kernel knows how much they take."""
+
+
+def abilities_at(op: Operation) -> Abilities:
+    """What schedules may name in the module around an operation: scopes of DaVinci cores where it is for those."""
+    if is_davinci(op):
+        return Abilities({**PLAIN.scopes, "ub": Scope("ub")}, overlaps=True, parallel=_AXES)
+    return abilities_of(target_of(op).machine)
 
 
 @cache

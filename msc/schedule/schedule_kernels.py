@@ -31,7 +31,7 @@ from msc.poly.schedule_tree.proof import prove
 from msc.poly.schedule_tree.text import from_lines, to_lines
 from msc.poly.schedule_tree.to_isl import to_isl
 from msc.poly.schedule_tree.verify import verify
-from msc.schedule.abilities import abilities_of
+from msc.schedule.abilities import abilities_at, abilities_of
 from msc.schedule.blocks import blocked_arrays
 from msc.schedule.capacity import check_capacity
 from msc.schedule.matrix_units import unit_schedule
@@ -166,7 +166,7 @@ def check_given(kernel: gk.KernelOp, model: KernelModel, deps: Dependences) -> N
     schedule = kernel.schedule
     problem = ScheduleError("it is no schedule")
     if schedule is not None:
-        problem = illegal(model, deps, schedule.data, abilities_of(target_of(kernel).machine))
+        problem = illegal(model, deps, schedule.data, abilities_at(kernel))
     if problem is None:
         return
     lines = kernel_lines(model)

@@ -12,9 +12,10 @@ from msc.analysis.bytes import bytes_read, bytes_written
 from msc.analysis.flops import flops
 from msc.analysis.kernel_model import kernel_model
 from msc.analysis.repetition import times_run
-from msc.analysis.target import target_of
+from msc.analysis.target import is_davinci, target_of
 from msc.cost.prediction import KernelCost, Prediction
-from msc.dialects.gk import KernelOp
+from msc.dialects.davinci.attributes import DAVINCI_REASONS, DAVINCI_SCHEDULE
+from msc.dialects.gk import KernelOp, ScheduleAttr
 from msc.dialects.gk.attributes import GK_FUNCTION, GK_PATTERN, GK_REASONS, GK_SCHEDULE_REASONS
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.structure import ConstantOp
@@ -110,13 +111,15 @@ def _explain(
     symbol, pattern = kernel.attributes.get(GK_FUNCTION), kernel.attributes.get(GK_PATTERN)
     function = symbol.string_value() if isinstance(symbol, SymbolRefAttr) else ""
     asked_for = target_of(kernel)
-    target, model, tree = asked_for.machine, kernel_model(kernel), schedule_of(kernel)
+    target, model, tree = asked_for.machine, kernel_model(kernel), _schedule(kernel)
     cost = KernelCost(model, target)
-    prediction = cost.prediction(tree, asked_for.threads)
+    prediction = cost.prediction(schedule_of(kernel), asked_for.threads)
+    on_host = not is_davinci(kernel)
     runs, total = times_run(kernel), measured.seconds.get(function)
     seconds = total / runs if total is not None and runs else None
     work = KernelWork(flops(kernel), bytes_read(kernel) + bytes_written(kernel))
-    others = _alternatives(cost, tree, asked_for.threads) if asked in (function, kernel.label.data) else ()
+    asked_by_name = asked in (function, kernel.label.data)
+    others = _alternatives(cost, tree, asked_for.threads) if asked_by_name and on_host else ()
     return KernelExplanation(
         function=function,
         label=kernel.label.data,
@@ -125,11 +128,11 @@ def _explain(
         fusion=_strings(kernel, GK_REASONS),
         statements=tuple(kernel_lines(model)),
         schedule=tuple(to_lines(tree)),
-        schedule_reasons=_strings(kernel, GK_SCHEDULE_REASONS),
+        schedule_reasons=_strings(kernel, DAVINCI_REASONS if is_davinci(kernel) else GK_SCHEDULE_REASONS),
         flops=work.flops,
         bytes_read=bytes_read(kernel),
         bytes_written=bytes_written(kernel),
-        predicted_cycles=round(prediction.cycles),
+        predicted_cycles=round(prediction.cycles) if on_host else 0,
         predicted_instruction_cycles=round(prediction.instruction_cycles),
         predicted_memory_cycles=round(prediction.memory_cycles),
         predicted_seconds=_predicted_seconds(prediction, target, measured.machine),
@@ -139,6 +142,12 @@ def _explain(
         predicted_share_of_peak=_share_of_peak(work.flops, prediction, target, asked_for.threads),
         alternatives=others,
     )
+
+
+def _schedule(kernel: KernelOp) -> Tree:
+    """What the kernel's code follows: on DaVinci cores not the loops that say what it means."""
+    found = kernel.attributes.get(DAVINCI_SCHEDULE)
+    return found.data if isinstance(found, ScheduleAttr) else schedule_of(kernel)
 
 
 def _alternatives(cost: KernelCost, tree: Tree, threads: int) -> tuple[Alternative, ...]:
@@ -191,7 +200,7 @@ def _paragraph(kernel: KernelExplanation) -> str:
         ("computes", kernel.statements),
         ("schedule", kernel.schedule),
         ("because", kernel.schedule_reasons),
-        ("predicted", (_predicted_line(kernel),)),
+        ("predicted", (_predicted_line(kernel),) if kernel.predicted_cycles else ()),
         ("instead", tuple(f"{a.predicted_cycles} cycles: {a.change}" for a in kernel.alternatives)),
         ("measured", _measured_lines(kernel)),
     )

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr, UnitAttr
 from xdsl.passes import ModulePass
 
 from msc.analysis.kernel_model import kernel_model, output_positions
 from msc.analysis.properties import KERNELS, SHAPES_KNOWN, UNSCHEDULED
 from msc.analysis.target import davinci_of
 from msc.dialects import davinci, gk
-from msc.dialects.davinci.attributes import DAVINCI_KERNEL
-from msc.dialects.gk.attributes import GK_SCHEDULE, GK_SCHEDULE_REASONS
+from msc.dialects.davinci.attributes import DAVINCI_KERNEL, DAVINCI_REASONS, DAVINCI_SCHEDULE
+from msc.dialects.gk.attributes import GK_COLLAPSED, GK_SCHEDULE, GK_SCHEDULE_REASONS
 from msc.ir.contracts import Contract
 from msc.lowering.ascend.insert_sync import synchronise
 from msc.lowering.ascend.kernels import write_kernel
@@ -25,8 +25,11 @@ class ConvertGkToDavinci(ModulePass):
     """A kernel of queue instructions for every `gk.kernel`, with its flags.
 
     Takes kernels of basic operations. Writes a `davinci.kernel` for each, one for all that compute the same, and names
-    it on the kernel as `davinci.kernel`. What neither the cube nor the vector unit does becomes scalar work. The
-    schedule is used up: the function of loops, which says what a kernel means, has a plain one.
+    it on the kernel as `davinci.kernel`. What neither the cube nor the vector unit does becomes scalar work. A schedule
+    that is there is followed, and becomes `davinci.schedule`: the function of loops, which says what a kernel means,
+    has a plain one.
+
+    Raises MSC0408 for a schedule that neither unit can follow.
     """
 
     name = "convert-gk-to-davinci"
@@ -34,17 +37,22 @@ class ConvertGkToDavinci(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = davinci_of(op)
-        written: dict[object, davinci.KernelOp] = {}
+        written: dict[object, tuple[davinci.KernelOp, gk.KernelOp]] = {}
         kernels = [kernel for kernel in op.walk() if isinstance(kernel, gk.KernelOp)]
         for number, kernel in enumerate(kernels, 1):
             step(f"convert-gk-to-davinci: {number} of {len(kernels)}, {kernel.label.data}")
+            if kernel.schedule is None:
+                kernel.attributes[GK_COLLAPSED] = UnitAttr()
             lines = tuple(kernel.schedule.lines) if kernel.schedule is not None else ()
             key = kernel_model(kernel).structure, output_positions(kernel), lines
             if key not in written:
                 made = write_kernel(kernel, target, f"c{len(written)}_{kernel.label.data}")
                 synchronise(made)
                 op.body.block.add_op(made)
-                written[key] = made
-            kernel.attributes[DAVINCI_KERNEL] = SymbolRefAttr(StringAttr(written[key].sym_name.data))
+                written[key] = made, kernel
+            made, first = written[key]
+            kernel.attributes[DAVINCI_KERNEL] = SymbolRefAttr(StringAttr(made.sym_name.data))
+            for noted in {DAVINCI_SCHEDULE, DAVINCI_REASONS} & first.attributes.keys():
+                kernel.attributes[noted] = first.attributes[noted]
             kernel.attributes.pop(GK_SCHEDULE, None)
             kernel.attributes.pop(GK_SCHEDULE_REASONS, None)

@@ -8,13 +8,20 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
+from msc.analysis.kernel_model import kernel_model
+from msc.dialects import gk
 from msc.dialects.arrays import Array, numpy_dtype
 from msc.dialects.davinci import KernelOp
+from msc.dialects.davinci.attributes import DAVINCI_SCHEDULE
 from msc.dialects.davinci.kernels import scalar_cycles
-from msc.driver.compile import compile_model, generate
+from msc.driver.compile import Step, compile_model, generate
 from msc.driver.options import CompileOptions
 from msc.driver.verification.differential import Settings, verify_model
 from msc.interp import evaluate
+from msc.poly.dependences import dependences
+from msc.schedule.abilities import abilities_at
+from msc.schedule.schedule_kernels import illegal
+from msc.support.diagnostics import MscError
 
 ROOT = Path(__file__).parents[3]
 OPERATORS = ROOT / "tests" / "unit" / "backends" / "ascend_operators.mir"
@@ -22,6 +29,21 @@ NAMES = (
     *("add", "rows", "columns", "gelu", "tanh", "softmax", "mean", "max", "sum", "less", "select", "integers"),
     *("bytes", "bf16", "relu", "f16 sum", "transpose", "argmax", "cast", "and"),
 )
+TARGET = "ascend910b1"
+BY_HAND = """
+builtin.module attributes {ms.target = #ms.target<"ascend910b1", machine = "ascend910b1", threads = 1>} {
+func.func @main(%x: tensor<64x96xf32>) -> tensor<64x96xf32> {
+  %y = gk.kernel "exp" (%a = %x : tensor<64x96xf32>) -> tensor<64x96xf32> attributes {gk.schedule = #gk.schedule<[
+    "axis i0 64: S0.0", "axis i1 96: S0.1",
+    "for i0 tile 16 parallel", "  for i0 tile 4 pipeline 2", "    place in0, out0 in ub",
+    "    for i0, i1 vector", "      run S0"]>} {
+    %0 = ms.exp %a : (tensor<64x96xf32>) -> tensor<64x96xf32>
+    gk.yield %0 : tensor<64x96xf32>
+  }
+  func.return %y : tensor<64x96xf32>
+}
+}
+"""
 ON_THE_SCALAR_UNIT = {"transpose", "argmax"}
 
 
@@ -36,7 +58,7 @@ class Compared:
 
 @pytest.fixture(scope="module")
 def compared() -> Compared:
-    options = CompileOptions(target="ascend910b1")
+    options = CompileOptions(target=TARGET)
     compilation = compile_model(str(OPERATORS), options)
     program = generate(compilation)
     rng = np.random.default_rng(0)
@@ -62,8 +84,38 @@ def test_the_vector_unit_takes_what_it_can(compared: Compared) -> None:
     assert slow == ON_THE_SCALAR_UNIT
 
 
+def test_schedules_are_trees_that_isl_proves() -> None:
+    seen = list[str]()
+
+    def prove(step: Step, module: ModuleOp) -> None:
+        for kernel in module.walk():
+            if step.name == "convert-gk-to-davinci" and isinstance(kernel, gk.KernelOp):
+                tree = kernel.attributes.get(DAVINCI_SCHEDULE)
+                if isinstance(tree, gk.ScheduleAttr):
+                    model = kernel_model(kernel)
+                    assert illegal(model, dependences(model), tree.data, abilities_at(kernel)) is None
+                    seen.append(kernel.label.data)
+
+    compile_model(
+        str(ROOT / "samples" / "attention" / "attention.mir"), CompileOptions(target=TARGET), after_step=prove
+    )
+    assert seen
+
+
+def test_a_schedule_by_hand_decides_tiles_and_cores(tmp_path: Path) -> None:
+    path = tmp_path / "rows.gk.mir"
+    path.write_text(BY_HAND, "utf-8")
+    [kernel] = [
+        op for op in compile_model(str(path), CompileOptions(target=TARGET)).module.ops if isinstance(op, KernelOp)
+    ]
+    assert kernel.blocks.value.data == 4
+    path.write_text(BY_HAND.replace("for i0, i1 vector", "for i0 vector, i1"), "utf-8")
+    with pytest.raises(MscError, match=r"MSC0408(.|\n)*its schedule cannot run on the vector unit"):
+        compile_model(str(path), CompileOptions(target=TARGET))
+
+
 def test_every_step_of_a_model_agrees_with_the_interpreter() -> None:
     path = str(ROOT / "samples" / "lenet5" / "lenet5.mir")
-    checks = verify_model(path, CompileOptions(target="ascend910b1"), Settings())
+    checks = verify_model(path, CompileOptions(target=TARGET), Settings())
     assert not any(check.diverges for check in checks)
     assert checks[-1].stage == "c"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
@@ -26,6 +26,8 @@ class Axes:
     arrays: tuple[tuple[int, ...], ...]
     statements: tuple[tuple[int, ...], ...]
     reduced: tuple[frozenset[int], ...]
+    dims: tuple[Mapping[int, int], ...]
+    """Of each axis: by statement the dimension that runs over it."""
 
     @property
     def last(self) -> int:
@@ -55,8 +57,7 @@ def axes_of(model: KernelModel) -> Axes | None:
                         return None
         if any(read.indirect for read in reads(statement.body)):
             return None
-    found = _numbered(model, classes)
-    return None if found is None else _merged(found)
+    return _numbered(model, classes)
 
 
 def _accesses(statement: KernelStatement) -> Iterator[tuple[int, AffineMap]]:
@@ -115,6 +116,15 @@ def _numbered(model: KernelModel, classes: _Classes) -> Axes | None:
         tuple(tuple(sorted(numbers[p] for p in places or ())) for places in arrays),
         tuple(tuple(sorted(numbers[p] for p in places or ())) for places in statements),
         tuple(reduced),
+        tuple(
+            {
+                k: d
+                for k, s in enumerate(model.statements)
+                for d in range(len(s.extents))
+                if classes.root(("s", k, d)) == p
+            }
+            for p in numbers
+        ),
     )
 
 
@@ -124,27 +134,3 @@ def _innermost_last(order: TopologicalSorter[_Place], arrays: Sequence[list[_Pla
     longest: list[_Place] = max((places for places in arrays if places), key=len, default=list[_Place]())
     inner = longest[-1:] if longest and all(p[-1] == longest[-1] for p in arrays if p and longest[-1] in p) else []
     return [place for place in found if place not in inner] + inner
-
-
-def _merged(axes: Axes) -> Axes:
-    """Axes that stand beside each other wherever one of them stands are one."""
-    for first in range(len(axes.extents) - 1):
-        second = first + 1
-        lists = (*axes.arrays, *axes.statements, *(tuple(sorted(r)) for r in axes.reduced))
-        if all((first in places) == (second in places) for places in lists):
-            return _merged(_joined(axes, first))
-    return axes
-
-
-def _joined(axes: Axes, first: int) -> Axes:
-    def without(places: Sequence[int]) -> tuple[int, ...]:
-        return tuple(p - (p > first) for p in places if p != first + 1)
-
-    extents = list(axes.extents)
-    extents[first : first + 2] = [extents[first] * extents[first + 1]]
-    return Axes(
-        tuple(extents),
-        tuple(without(places) for places in axes.arrays),
-        tuple(without(places) for places in axes.statements),
-        tuple(frozenset(without(sorted(r))) for r in axes.reduced),
-    )

@@ -29,6 +29,7 @@ class Bodies:
         self.tile, self.axes = tile, axes
         self._taken: list[Buffer] = []
         self._spread: dict[Buffer, Value] = {}
+        self._known: dict[Scalar, Value] = {}
 
     def release(self) -> None:
         """Nothing that was taken is needed any more."""
@@ -77,6 +78,14 @@ class Bodies:
         self.tile.code.run(name, self.axes, operands, scalar)
 
     def _value(self, s: Scalar, into: Value | None) -> Value:
+        """The value of a body, computed once where a formula uses it several times."""
+        if into is not None:
+            return self._computed(s, into)
+        if s not in self._known:
+            self._known[s] = self._computed(s, None)
+        return self._known[s]
+
+    def _computed(self, s: Scalar, into: Value | None) -> Value:
         match s:
             case Read():
                 return self._read(s)

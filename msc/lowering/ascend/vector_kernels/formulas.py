@@ -27,16 +27,33 @@ def _sigmoid(x: Scalar) -> Scalar:
     return apply("div", _c(1.0), apply("add", apply("exp", apply("neg", x)), _c(1.0)))
 
 
+def _log1p(x: Scalar) -> Scalar:
+    """With u = 1 + x: log(u) x / (u - 1), and x where u is 1: what rounding takes from u, the quotient gives back."""
+    u = apply("add", x, _c(1.0))
+    exact = apply("div", apply("mul", apply("log", u), x), apply("sub", u, _c(1.0)))
+    finite = apply("select", apply("eq", u, _c(math.inf)), u, exact)
+    return apply("select", apply("eq", u, _c(1.0)), x, finite)
+
+
+def _expm1(x: Scalar) -> Scalar:
+    """With u = exp(x): (u - 1) x / log(u), x where u is 1, and u - 1 where log(u) says no more."""
+    u = apply("exp", x)
+    less = apply("sub", u, _c(1.0))
+    exact = apply("div", apply("mul", less, x), apply("log", u))
+    far = apply("select", apply("gt", apply("abs", x), _c(40.0)), less, exact)
+    return apply("select", apply("eq", u, _c(1.0)), x, far)
+
+
 def _tanh(x: Scalar) -> Scalar:
-    """1 - 2 / (exp(2 x) + 1)."""
-    power = apply("exp", apply("mul", x, _c(2.0)))
-    return apply("sub", _c(1.0), apply("div", _c(2.0), apply("add", power, _c(1.0))))
+    """With t = exp(2 x) - 1: t / (t + 2), which is 1 in f32 from 9.1 on."""
+    near = apply("max", apply("min", x, _c(9.1)), _c(-9.1))
+    t = _expm1(apply("mul", near, _c(2.0)))
+    return apply("div", t, apply("add", t, _c(2.0)))
 
 
 def _softplus(x: Scalar) -> Scalar:
-    """max(x, 0) + log(1 + exp(-|x|))."""
-    small = apply("log", apply("add", apply("exp", apply("neg", apply("abs", x))), _c(1.0)))
-    return apply("add", apply("max", x, _c(0.0)), small)
+    """max(x, 0) + log1p(exp(-|x|))."""
+    return apply("add", apply("max", x, _c(0.0)), _log1p(apply("exp", apply("neg", apply("abs", x)))))
 
 
 def _polynomial(x: Scalar, coefficients: tuple[float, ...]) -> Scalar:
@@ -72,9 +89,8 @@ _FORMULAS: Mapping[str, _F] = {
     "tanh": _tanh,
     "softplus": _softplus,
     "erf": _erf,
-    "exp2": lambda x: apply("exp", apply("mul", x, _c(math.log(2.0)))),
-    "expm1": lambda x: apply("sub", apply("exp", x), _c(1.0)),
-    "log1p": lambda x: apply("log", apply("add", x, _c(1.0))),
+    "expm1": _expm1,
+    "log1p": _log1p,
     "log2": lambda x: apply("mul", apply("log", x), _c(1.0 / math.log(2.0))),
 }
 _NARROW = ("f16", "bf16")

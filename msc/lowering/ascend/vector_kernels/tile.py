@@ -266,16 +266,18 @@ class Tile:
             return
         if combine not in _LANE_REDUCTIONS:
             raise NotForVectors(f"a reduction by {combine} along lanes")
-        kept = tuple(a for a in own[:-1] if a not in reduced)
-        middle = own[:-1]
-        row_bytes = 256 * prod(self.code.capacities[a] for a in middle)
-        partial = self.room.take("f32" if value.bytes == 4 else "f16", row_bytes // value.bytes, "partial", fill=True)
-        each = self.take(middle, value.dtype, "sums")
-        self.code.reduce_lanes(_LANE_REDUCTIONS[combine], own, value, each, partial)
-        self.code.run(f"v{_REDUCTIONS[combine]}", middle, (target, each, target))
-        assert set(kept) <= set(middle)
-        self.room.give(each.buffer)
-        self.room.give(partial)
+        taken: list[Buffer] = []
+        while own and own[-1] in reduced:
+            row_bytes = 256 * prod(self.code.capacities[a] for a in own[:-1])
+            partial = self.room.take(value.dtype, row_bytes // value.bytes, "partial", fill=True)
+            each = self.take(own[:-1], value.dtype, "sums")
+            self.code.reduce_lanes(_LANE_REDUCTIONS[combine], own, value, each, partial)
+            self.room.give(partial)
+            taken.append(each.buffer)
+            own, value = own[:-1], each
+        self.code.run(f"v{_REDUCTIONS[combine]}", own, (target, value, target))
+        for buffer in taken:
+            self.room.give(buffer)
 
 
 def _value(buffer: Buffer, layout: Layout) -> Value:
