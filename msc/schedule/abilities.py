@@ -24,9 +24,9 @@ def abilities_at(op: Operation) -> Abilities:
 
 @cache
 def abilities_of(machine: Machine) -> Abilities:
-    """The scratchpads and matrix units of a machine, beside what every processor has."""
-    if not machine.scratchpads and not machine.matrix:
-        return PLAIN
+    """The memories of a machine with their room, its scratchpads among them, and its matrix units."""
+    room = {"register": machine.register_file, "stack": machine.stack}
+    plain = {name: Scope(name, room.get(name, 0)) for name in PLAIN.scopes}
     pads = {pad.name: Scope(pad.name, pad.bytes, pad.align) for pad in machine.scratchpads}
     units = {
         unit.name: Unit(
@@ -40,4 +40,4 @@ def abilities_of(machine: Machine) -> Abilities:
         )
         for unit in machine.matrix
     }
-    return Abilities({**PLAIN.scopes, **pads}, units)
+    return Abilities({**plain, **pads}, units)

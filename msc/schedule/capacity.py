@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from math import prod
 
 from msc.dialects.element_types import BYTES
-from msc.poly.buffers import body_accesses, local_buffer
+from msc.poly.buffers import body_accesses, forwarded, local_buffers
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
 from msc.poly.nest import generate
-from msc.poly.schedule_tree.abilities import Abilities
+from msc.poly.schedule_tree.abilities import Abilities, Scope
 from msc.poly.schedule_tree.intrinsics import intrinsic_product, operand_scopes, sizes
 from msc.poly.schedule_tree.nodes import Block, Loop, Place, ScheduleError, Tree, all_blocks, blocks, walk
 from msc.poly.schedule_tree.to_isl import IslTree
@@ -52,6 +52,9 @@ class _Check:
             scope = self._abilities.scopes.get(place.scope)
             if scope is None or not scope.bytes:
                 continue
+            if place.scope == "register":
+                self._check_registers(self._bytes(block, place, at), scope, place)
+                continue
             size = -(-self._bytes(block, place, at) // scope.align) * scope.align * at.buffers
             taken[scope.name] = taken.get(scope.name, 0) + size
             if taken[scope.name] > scope.bytes:
@@ -64,6 +67,13 @@ class _Check:
                 inner = replace(inner, left={**at.left, node.axis: node.tile or 0}, buffers=node.buffers)
             for each in blocks(node):
                 self.block(each, inner)
+
+    @staticmethod
+    def _check_registers(size: int, scope: Scope, place: Place) -> None:
+        """C compilers share registers out; a register tile larger than all of them is none."""
+        if size > scope.bytes:
+            message = f"{place.array} takes {size} bytes of registers, and there are {scope.bytes}"
+            raise ScheduleError(message, place.line)
 
     def _bytes(self, block: Block, place: Place, at: _At) -> int:
         array = self._names.index(place.array)
@@ -90,8 +100,10 @@ class _Check:
             if body.block != self._numbers[id(block)]:
                 continue
             for uses in by_array(body_accesses(self._model, body, around.ranges, {array})).values():
-                buffer = local_buffer(uses, around.depth)
-                if buffer is None:
+                if place.scope == "register" and forwarded(uses):
+                    continue
+                buffers = local_buffers(uses, around.depth)
+                if buffers is None:
                     raise ScheduleError(f"what an iteration touches of {place.array} is no box of one size", place.line)
-                most = max(most, prod(buffer.shape))
+                most = max(most, sum(prod(buffer.shape) for buffer in buffers))
         return most

@@ -134,8 +134,8 @@ def _follows(kernel: gk.KernelOp) -> bool:
 
 def _decide(model: KernelModel, target: Machine, threads: int, around: Surroundings) -> Decision:
     deps = dependences(model)
-    abilities = abilities_of(target)
     on_unit = unit_schedule(model, deps, target)
+    abilities = PLAIN if on_unit is None else abilities_of(target)  # places of the strategy have room (`storage`)
     decision = decide(model, deps, target, threads, around) if on_unit is None else Decision(on_unit[0], [on_unit[1]])
     problem = illegal(model, deps, decision.tree, abilities)
     if problem is None:
