@@ -110,9 +110,11 @@ def _refuse_values(options: CompileOptions) -> None:
 
 
 def _positional(given: Sequence[Any], others: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
-    """Target, threads and dims by position, of a model that is no Cell. Raises MSC0008 for more."""
-    if len(given) > len(others):
-        refuse("examples", given, "a Cell or a function as the model: other models have types of their own")
+    """Target, threads and dims by position, of a model that is no Cell. Raises MSC0008 for more, and for examples."""
+    if len(given) > len(others) or not isinstance(given[0], str):
+        message = "examples of arguments go with a Cell or a function; a model file says itself what its inputs are"
+        help_ = 'leave them out; dims={"batch": 8} gives sizes to open dimensions'
+        raise MscError(Diagnostic("MSC0008", message, help=help_))
     target, threads, dims = (*given, *others[len(given) :])
     return target, threads, dims
 

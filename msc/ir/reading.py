@@ -82,6 +82,9 @@ class _Faults:
                 return replace(self._at(_code_of(error.msg), error.msg, error.span), notes=notes)
             case ParseError():
                 return self._at(_code_of(error.msg), error.msg, self._span_of(error))
+            case ValueError() if error.args and str(error.args[0]).startswith("Invalid Block name"):
+                advice = "as in ^bb0: letters, digits, '_', '$', '.' and '-', and no digit first"
+                return self._at("MSC0100", "this is no name of a block", self._here(), advice)
             case _ if (range_ := _OUT_OF_RANGE.search(str(error))) is not None:
                 return self._at("MSC0112", _range_text(range_), self._here())
             case _:

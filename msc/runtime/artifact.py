@@ -20,6 +20,7 @@ from msc.runtime.shared_library import SharedLibrary, copy_of_bytes, copy_of_fil
 from msc.support.argument_values import content, file_path
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.failures import Door
+from msc.support.files import near_file
 from msc.targets.detection import detect_flags
 
 if TYPE_CHECKING:
@@ -67,7 +68,8 @@ def _open(path: Path) -> int:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
     except (OSError, ValueError) as error:
         reason = "no such file" if isinstance(error, FileNotFoundError) else getattr(error, "strerror", None)
-        raise MscError(Diagnostic("MSC0001", f"cannot read '{path}': {reason or 'no such file'}")) from error
+        message = f"cannot read '{path}': {reason or 'no such file'}"
+        raise MscError(Diagnostic("MSC0001", message, help=near_file(path))) from error
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return descriptor
     os.close(descriptor)

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from msc.support.diagnostics import Diagnostic, Location, MscError, did_you_mean
+from msc.support.diagnostics import Diagnostic, Location, MscError, near_match
 from msc.support.streams import is_stream, read_stream
 
 MAXIMUM_SOURCE_BYTES = 16 << 20
@@ -29,7 +29,7 @@ def read_source(path: Path) -> str:
             data = file.read(MAXIMUM_SOURCE_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise MscError(Diagnostic("MSC0001", f"cannot read '{path}': {reason}", help=_near(path))) from error
+        raise MscError(Diagnostic("MSC0001", f"cannot read '{path}': {reason}", help=near_file(path))) from error
     return decode_source(data, str(path))
 
 
@@ -38,13 +38,22 @@ def source_name(path: str) -> str:
     return "<stdin>" if path == "-" else path
 
 
-def _near(path: Path) -> str | None:
-    """A file of the same extension beside one that is not there, whose name is like it."""
-    if path.exists():
-        return None
+def near_file(path: Path) -> str | None:
+    """The help line that proposes a file of the same extension beside one that is not there, whose name is like it.
+
+    Names are compared without the extension, which says nothing of how alike they are.
+    """
     with suppress(OSError, ValueError):
-        return did_you_mean(path.name, [entry.name for entry in path.parent.iterdir() if entry.suffix == path.suffix])
+        if not path.exists():
+            names = {_stem(each.name): each.name for each in path.parent.iterdir() if each.suffix == path.suffix}
+            match = near_match(_stem(path.name), names)
+            return None if match is None else f"did you mean '{names[match]}'?"
     return None
+
+
+def _stem(name: str) -> str:
+    """A name without its extension: `a` of `a.mir`, and of `a.gk.mir`, which is what a stage makes of that."""
+    return name.rpartition(".")[0].removesuffix(".opt").removesuffix(".gk").removesuffix(".loop") or name
 
 
 def decode_source(data: bytes, name: str) -> str:

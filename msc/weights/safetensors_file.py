@@ -19,7 +19,8 @@ from typing import Any, cast
 import numpy as np
 
 from msc.dialects.arrays import Array, numpy_dtype
-from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.files import near_file
 
 DTYPES: Mapping[str, str] = {
     "F16": "f16",
@@ -166,12 +167,4 @@ def _mapped(path: Path) -> mmap.mmap | bytes:
 
 
 def _missing(path: Path, reason: str) -> MscError:
-    try:
-        names = [
-            entry.name for entry in path.parent.iterdir() if entry.suffix == ".safetensors" and entry.name != path.name
-        ]
-    except (OSError, ValueError):
-        names = []
-    return MscError(
-        Diagnostic("MSC0301", f"cannot read weights '{path}': {reason}", help=did_you_mean(path.name, names))
-    )
+    return MscError(Diagnostic("MSC0301", f"cannot read weights '{path}': {reason}", help=near_file(path)))

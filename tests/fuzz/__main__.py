@@ -133,7 +133,7 @@ def main(name: str, file: Path | None, minutes: float, seconds: float | None, se
     try:
         atheris: Any = import_module("atheris")
     except ImportError as error:
-        raise click.ClickException("fuzzing needs Atheris: pip install 'msc[fuzz]'") from error
+        raise click.ClickException("fuzzing needs Atheris: pip install -e '.[fuzz]'") from error
     with atheris.instrument_imports(include=["msc", "xdsl"]):
         target = load(name)
         corpus = Path(tempfile.mkdtemp(prefix="msc-fuzz-"))

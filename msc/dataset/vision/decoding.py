@@ -20,7 +20,7 @@ def pillow() -> Any:
     try:
         return import_module("PIL.Image")
     except ImportError:
-        raise ApiError("MSC0875", "image files need Pillow", help="pip install 'msc[data]'") from None
+        raise ApiError("MSC0875", "image files need Pillow", help="pip install pillow") from None
 
 
 def is_picture(value: object) -> bool:

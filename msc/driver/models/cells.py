@@ -30,11 +30,14 @@ from msc.frontend.reader.journal import Value
 from msc.frontend.reader.structures import Constant, Entries, Items, Leaf, Template
 from msc.ir.donation import UPDATES
 from msc.ir.entry import STRUCTURE, find_entry
+from msc.nn.cell import Cell
 from msc.runtime.structures import Structure, structure_text
+from msc.support.argument_values import refuse
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.marks import is_marked, marked
 from msc.support.naming import identifier
 from msc.support.outputs import Guard, OutputSet
+from msc.support.wording import counted
 from msc.weights.safetensors_writing import is_written_here, write_tensors
 
 
@@ -62,9 +65,10 @@ class CellModel:
 def capture(target: Any, examples: Sequence[Any], name: str | None = None) -> CellModel:
     """The model that a Cell or a function is on arguments of the examples' types and structure.
 
-    Raises MSC084x for what cannot be captured whole, what user code raises, and MSC0850 for what a compiled model
-    cannot do to the world around it.
+    Raises MSC0008 for examples that are not as many as the arguments, MSC084x for what cannot be captured whole, what
+    user code raises, and MSC0850 for what a compiled model cannot do to the world around it.
     """
+    _check_examples(target, examples)
     arguments = taken_apart(tuple(examples), {})
     with UserCode("MSC0854", f"{_name_of(target)} raises an error"):
         found = read_call(target, arguments, _interpreted, True, set())
@@ -203,15 +207,36 @@ def input_names(target: Any, count: int) -> list[str]:
     return [names[k] if k < len(names) else f"x{k}" for k in range(count)]
 
 
-def _parameter_names(target: Any) -> list[str]:
-    """What a function, or the `construct` of a Cell, calls its arguments."""
+def _check_examples(target: Any, examples: Sequence[Any]) -> None:
+    """Raises MSC0008 for a target that is no Cell or function, and for examples that its signature does not take."""
+    if not callable(target) or isinstance(target, type):
+        refuse("net", target, "a Cell or a function")
+    signature = _signature(target)
+    if signature is None or (isinstance(target, Cell) and target.has_hooks()):
+        return
+    try:
+        signature.bind(*examples)
+    except TypeError as error:
+        takes = ", ".join(name for name in signature.parameters) or "no arguments"
+        message = f"{_name_of(target)} takes {takes}, and {counted(len(examples), 'example')} came with it"
+        help_ = "give an example of each argument, as in msc.compile(net, x); only its type and shape count"
+        raise MscError(Diagnostic("MSC0008", message, help=help_)) from error
+
+
+def _signature(target: Any) -> inspect.Signature | None:
+    """Of a function, or of the `construct` of a Cell."""
     construct = getattr(target, "construct", target)
     try:
-        parameters = inspect.signature(getattr(construct, "__msc_function__", construct)).parameters.values()
+        return inspect.signature(getattr(construct, "__msc_function__", construct))
     except (TypeError, ValueError):
-        return []
+        return None
+
+
+def _parameter_names(target: Any) -> list[str]:
+    """What a function, or the `construct` of a Cell, calls its arguments."""
+    signature = _signature(target)
     plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [parameter.name for parameter in parameters if parameter.kind in plain]
+    return [p.name for p in signature.parameters.values() if p.kind in plain] if signature is not None else []
 
 
 def _names_in(template: Template, name: str) -> Iterator[str]:

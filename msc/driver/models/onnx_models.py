@@ -25,7 +25,7 @@ def check_onnx() -> None:
     """Raise MSC0717 without the `onnx` package."""
     if find_spec("onnx") is None:
         message = "reading ONNX files needs the package 'onnx'"
-        raise MscError(Diagnostic("MSC0717", message, help="pip install 'msc[onnx]'"))
+        raise MscError(Diagnostic("MSC0717", message, help="pip install onnx"))
 
 
 def load_onnx(model: str, options: CompileOptions) -> Imported:

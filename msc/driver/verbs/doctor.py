@@ -5,13 +5,16 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import platform
+import shlex
 import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import click
 
+import msc
 from msc.driver.verbs.verb import Verb
 from msc.support.diagnostics import MscError
 from msc.support.wording import counted
@@ -59,10 +62,16 @@ def _package(name: str, *, required: bool) -> Finding:
     try:
         return Finding(name, importlib.metadata.version(name))
     except importlib.metadata.PackageNotFoundError:
-        remedy = f"{sys.executable} -m pip install {name}"
+        remedy = f"{sys.executable} -m pip install {_source(name)}"
         return (
             Finding(name, "not installed", remedy) if required else Finding(name, f"not installed (optional: {remedy})")
         )
+
+
+def _source(package: str) -> str:
+    """What pip installs a package from: msc from its own folder, since the index's package of that name is another."""
+    folder = Path(msc.__file__).parents[1]
+    return f"-e {shlex.quote(str(folder))}" if package == "msc" else package
 
 
 def _compiler() -> Iterator[Finding]:

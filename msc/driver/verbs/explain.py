@@ -24,7 +24,7 @@ _CODE = re.compile(r"(MSC)?\w{0,8}", re.IGNORECASE)
 @click.argument("subject", metavar="MODEL|CODE|OPERATION", required=False, shell_complete=words_or_files(subjects))
 @click.option("--kernel", metavar="NAME", help="Only the kernel of this label or function name.")
 @click.option("--measured", metavar="FILE", help="Show times beside it, of msc bench --kernels --json.")
-@click.option("--json", "as_json", is_flag=True, help="Print the explanation of a model as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the explanation as JSON.")
 @with_compile_options
 def command(
     subject: str | None, kernel: str | None, measured: str | None, as_json: bool, options: CompileOptions
@@ -40,7 +40,7 @@ def command(
     elif _OPERATION.fullmatch(subject) and not Path(subject).exists():
         click.echo(_explain_operation(subject, as_json))
     elif _CODE.fullmatch(subject):
-        click.echo(explain_code(subject))
+        click.echo(explain_code(subject, as_json=as_json))
     else:
         _explain_model(subject, kernel, measured, as_json, options)
 
@@ -65,10 +65,14 @@ def _explain_model(
     click.echo(json.dumps([asdict(k) for k in kernels]) if as_json else explanation_text(kernels))
 
 
-def explain_code(code: str) -> str:
+def explain_code(code: str, *, as_json: bool = False) -> str:
     """Title and explanation of a code, in any case, with or without `MSC`. Raises MSC0005 when there is none."""
     name = code.upper() if code.upper().startswith("MSC") else f"MSC{code.zfill(4)}"
     if name not in CODES:
-        raise MscError(Diagnostic("MSC0005", f"there is no code '{code}'", help=did_you_mean(name, CODES)))
+        kinds = "a code is written MSC0201, an operation ms.conv2d, a model as the name of its file, net.mir"
+        help_ = (did_you_mean(name, CODES) if any(map(str.isdigit, code)) else None) or kinds
+        raise MscError(Diagnostic("MSC0005", f"there is no code '{code}'", help=help_))
     entry = CODES[name]
+    if as_json:
+        return json.dumps(asdict(entry))
     return f"{entry.code}: {entry.title}\n\n{click.wrap_text(entry.explanation, 88)}"

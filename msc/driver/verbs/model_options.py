@@ -168,6 +168,9 @@ def parse_input_values(texts: Sequence[str]) -> dict[str, str]:
     return values
 
 
+_SIZE_DIGITS = 12
+
+
 def parse_dims(texts: Sequence[str]) -> dict[str, Dim]:
     """Sizes by name from `NAME=SIZE` and `NAME=LEAST..LARGEST`. Raises MSC0008."""
     sizes = dict[str, Dim]()
@@ -176,6 +179,8 @@ def parse_dims(texts: Sequence[str]) -> dict[str, Dim]:
         low, dots, high = size.partition("..")
         if not equals or not name or not _is_size(low) or (dots and not _is_size(high)):
             message = f"--dim {text}: write NAME=SIZE, as in --dim batch=8, or a range, as in --dim batch=1..64"
+            if equals and name and any(len(end) > _SIZE_DIGITS and end.isdigit() for end in (low, high)):
+                message = f"--dim {text}: a size has at most {_SIZE_DIGITS} digits"
             raise MscError(Diagnostic("MSC0008", message))
         _once("--dim", name, sizes)
         sizes[name] = (int(low), int(high)) if dots else int(low)
@@ -188,4 +193,4 @@ def _once(option: str, name: str, known: Mapping[str, object]) -> None:
 
 
 def _is_size(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 13
+    return text.isascii() and text.isdigit() and len(text) <= _SIZE_DIGITS

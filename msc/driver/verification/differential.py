@@ -33,6 +33,7 @@ from msc.ir.entry import entries
 from msc.ir.locations import source_location
 from msc.runtime.artifact import CompiledModel, load
 from msc.runtime.build import BuildOptions, build
+from msc.runtime.program import TensorSpec
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.progress import progress
 from msc.support.progress import step as progress_step
@@ -105,6 +106,11 @@ def verify_model(
     return tuple(checks)
 
 
+def _input_text(tensors: Sequence[TensorSpec]) -> str:
+    sizes = ("x".join([*("?" if n < 0 else str(n) for n in t.shape), t.dtype]) for t in tensors)
+    return ", ".join(f"{t.name}: {size}" for t, size in zip(tensors, sizes, strict=True)) or "nothing"
+
+
 class _Verification:
     """One walk with its reference values, for one entry function."""
 
@@ -128,6 +134,8 @@ class _Verification:
         """Walk along all stages to C."""
         if reference is not None:
             start = read_model(model, self._options)
+            if start.stage.holds_tensors:
+                self._check_inputs(start.module, model, reference)
             self._text = ""
             step = Step(start.stage.name, "read", 0.0)
             if not start.stage.holds_tensors:
@@ -135,6 +143,14 @@ class _Verification:
             self._check_module(step, start.module)
         compilation = compile_model(model, self._options, after_step=self._after)
         self._check_c(compilation)
+
+    def _check_inputs(self, module: ModuleOp, model: str, reference: str) -> None:
+        """Raises MSC0008 for a reference that takes other inputs."""
+        taken, wanted = (_input_text(input_tensors(m, self._entry)) for m in (module, self._original.module))
+        if taken != wanted:
+            message = f"'{model}' takes {taken}, but the reference '{reference}' takes {wanted}"
+            help_ = "--reference is the model that an edited stage came from"
+            raise MscError(Diagnostic("MSC0008", message, help=help_))
 
     def _check_loops_of_kernels(self, step: Step, module: ModuleOp, reference: str) -> None:
         """The functions of a file of loops, each alone, beside the kernels of the same names that the model has."""

@@ -79,8 +79,8 @@ CODES: tuple[Code, ...] = (
     Code(
         "MSC0717",
         "package is missing",
-        "Reading ONNX files needs an extra: `pip install 'msc[onnx]'`; `msc verify --against onnxruntime` needs the"
-        " package `onnxruntime`.",
+        "Reading ONNX files needs the package `onnx`, which the extra `onnx` of msc installs; `msc verify"
+        " --against onnxruntime` needs the package `onnxruntime`.",
     ),
     Code(
         "MSC0721",

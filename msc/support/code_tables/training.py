@@ -38,7 +38,7 @@ CODES = (
     Code(
         "MSC0875",
         "a package is needed that is not installed",
-        "Image files are decoded by Pillow, which the extra `data` installs: pip install 'msc[data]'.",
+        "Image files are decoded by Pillow, which the extra `data` of msc installs: `pip install pillow`.",
     ),
     Code(
         "MSC0876",

@@ -12,6 +12,7 @@ from google.protobuf.message import DecodeError
 from onnx import FunctionProto, ModelProto, OperatorSetIdProto
 
 from msc.importers.onnx.reading.failures import failure, shown
+from msc.support.files import near_file
 
 MAXIMUM_MODEL_BYTES = 2 << 30
 """What protobuf itself can hold; larger weights are external data."""
@@ -50,7 +51,7 @@ def _bytes(path: Path) -> bytes:
             return file.read()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise failure("MSC0701", f"cannot read '{path}': {reason}") from error
+        raise failure("MSC0701", f"cannot read '{path}': {reason}", help=near_file(path)) from error
 
 
 def opsets(model: ModelProto) -> dict[str, int]:

@@ -1,3 +1,4 @@
+import importlib.metadata
 import json
 from pathlib import Path
 
@@ -61,3 +62,14 @@ def test_a_folder_that_others_may_write_to_is_no_cache(monkeypatch: pytest.Monke
 def test_findings_are_printed_as_json() -> None:
     found = json.loads(CliRunner().invoke(command, ["--json"]).output)
     assert {"python", "C compiler", "cache"} <= {finding["subject"] for finding in found}
+
+
+def test_msc_is_installed_from_its_own_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package index may have another package of that name."""
+
+    def missing(name: str) -> str:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", missing)
+    assert (subjects()["msc"].remedy or "").endswith(f"pip install -e {Path(__file__).parents[4]}")
+    assert (subjects()["xdsl"].remedy or "").endswith("pip install xdsl")
