@@ -133,7 +133,7 @@ _EXPORTS.update({name: ("msc.frontend.transforms.api", name) for name in _TRANSF
 _DTYPES = "bfloat16 bool_ float16 float32 float64 int16 int32 int64 int8 uint16 uint32 uint64 uint8"
 _EXPORTS.update({name: ("msc.frontend.dtypes", name) for name in _DTYPES.split()})
 
-_MODULES = frozenset({"common", "context", "dataset", "nn", "numpy", "ops", "train"})
+_MODULES = frozenset({"amp", "common", "context", "dataset", "nn", "numpy", "ops", "train"})
 """Modules that are there after `import msc`, as in MindSpore."""
 
 

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msc.frontend.capture import INSTALLED, Property, Symbol
+from msc.frontend.dtypes import float32
 from msc.frontend.parameter import Parameter
+from msc.frontend.precision import Precision, computing_in, converted, converted_operands
 from msc.frontend.tensor import Tensor, concrete
 
 if TYPE_CHECKING:
@@ -32,11 +34,23 @@ def apply(name: str, *operands: Tensor | None, **properties: Property) -> Tensor
 
 def apply_all(name: str, *operands: Tensor | None, **properties: Property) -> tuple[Tensor, ...]:
     """All results of `ms.<name>`."""
+    precision = Precision.current
+    if precision is not None and precision.takes(name):
+        return _narrow(precision, name, operands, properties)
     builder = INSTALLED.builder
     if builder is not None and any(map(_belongs_to_graph, operands)):
         return builder.emit(name, operands, properties)
     arrays = [None if operand is None else concrete(operand) for operand in operands]
     return tuple(map(Tensor.of, run(name, arrays, properties)))
+
+
+def _narrow(
+    precision: Precision, name: str, operands: tuple[Tensor | None, ...], properties: dict[str, Property]
+) -> tuple[Tensor, ...]:
+    """The results of an operation that computes in a precision; those of a named one are f32 again."""
+    with computing_in(Precision(precision.dtype, frozenset())):
+        results = apply_all(name, *converted_operands(precision, operands), **properties)
+        return results if precision.operations is None else tuple(converted(r, float32) for r in results)
 
 
 def _belongs_to_graph(operand: Tensor | None) -> bool:

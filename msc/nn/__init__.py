@@ -39,6 +39,8 @@ from msc.nn.optim.schedules import (
     CosineDecayLR, ExponentialDecayLR, InverseDecayLR, LearningRateSchedule, NaturalExpDecayLR, PolynomialDecayLR,
     WarmUpLR,
 )
+from msc.nn.optim.loss_scale import DynamicLossScaleUpdateCell, FixedLossScaleUpdateCell
+from msc.nn.optim.scaled_steps import TrainOneStepWithLossScaleCell
 from msc.nn.optim.steps import TrainOneStepCell, WithEvalCell, WithLossCell
 from msc.nn.optim.updates import FTRL, SGD, Adagrad, Adam, AdamWeightDecay, Lamb, Momentum, RMSProp
 from msc.nn.pooling import (
@@ -55,24 +57,25 @@ __all__ = [
     "CELU", "ELU", "F1", "FTRL", "GELU", "GLU", "GRU", "LRN", "LSTM", "MAE", "MSE", "RNN", "ROC", "SGD", "Accuracy",
     "Adagrad", "Adam", "AdamWeightDecay", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d",
     "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "BCELoss",
-    "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Cell", "CellDict", "CellList",
-    "ConfusionMatrix", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "Conv1d", "Conv1dTranspose", "Conv2d",
-    "Conv2dTranspose", "Conv3d", "Conv3dTranspose", "CosineDecayLR", "CosineEmbeddingLoss", "CosineSimilarity",
-    "CrossEntropyLoss", "Dense", "DiceLoss", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "Embedding",
-    "ExponentialDecayLR", "FastGelu", "Fbeta", "Flatten", "GRUCell", "GroupNorm", "HShrink", "HSigmoid", "HSwish",
-    "Hardtanh", "HingeEmbeddingLoss", "HuberLoss", "Identity", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d",
-    "InverseDecayLR", "KLDivLoss", "L1Loss", "LSTMCell", "Lamb", "LayerNorm", "LeakyReLU", "LearningRateSchedule",
-    "Linear", "LogSigmoid", "LogSoftmax", "Loss", "LossBase", "MAELoss", "MSELoss", "MarginRankingLoss", "MaxPool1d",
-    "MaxPool2d", "MaxPool3d", "Metric", "Mish", "Momentum", "MultiheadAttention", "NLLLoss", "NaturalExpDecayLR",
-    "Optimizer", "PReLU", "Pad", "Perplexity", "PixelShuffle", "PixelUnshuffle", "PolynomialDecayLR", "Precision",
-    "RMSELoss", "RMSNorm", "RMSProp", "RNNCell", "ReLU", "ReLU6", "Recall", "ReflectionPad1d", "ReflectionPad2d",
-    "ReplicationPad1d", "ReplicationPad2d", "SeLU", "SequentialCell", "SiLU", "Sigmoid", "SmoothL1Loss",
-    "SoftMarginLoss", "SoftShrink", "Softmax", "Softmax2d", "SoftmaxCrossEntropyWithLogits", "Softmin", "Softplus",
-    "Softsign", "Tanh", "Tanhshrink", "Threshold", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy",
-    "TopKCategoricalAccuracy", "TrainOneStepCell", "Transformer", "TransformerDecoder", "TransformerDecoderLayer",
-    "TransformerEncoder", "TransformerEncoderLayer", "TripletMarginLoss", "Upsample", "WarmUpLR", "WithEvalCell",
-    "WithLossCell", "ZeroPad2d", "auc", "cosine_decay_lr", "exponential_decay_lr", "get_activation", "get_metric_fn",
-    "inverse_decay_lr", "natural_exp_decay_lr", "piecewise_constant_lr", "polynomial_decay_lr", "warmup_lr",
+    "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Cell", "CellDict", "CellList", "ConfusionMatrix",
+    "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "Conv1d", "Conv1dTranspose", "Conv2d", "Conv2dTranspose",
+    "Conv3d", "Conv3dTranspose", "CosineDecayLR", "CosineEmbeddingLoss", "CosineSimilarity", "CrossEntropyLoss",
+    "Dense", "DiceLoss", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "DynamicLossScaleUpdateCell", "Embedding",
+    "ExponentialDecayLR", "FastGelu", "Fbeta", "FixedLossScaleUpdateCell", "Flatten", "GRUCell", "GroupNorm", "HShrink",
+    "HSigmoid", "HSwish", "Hardtanh", "HingeEmbeddingLoss", "HuberLoss", "Identity", "InstanceNorm1d", "InstanceNorm2d",
+    "InstanceNorm3d", "InverseDecayLR", "KLDivLoss", "L1Loss", "LSTMCell", "Lamb", "LayerNorm", "LeakyReLU",
+    "LearningRateSchedule", "Linear", "LogSigmoid", "LogSoftmax", "Loss", "LossBase", "MAELoss", "MSELoss",
+    "MarginRankingLoss", "MaxPool1d", "MaxPool2d", "MaxPool3d", "Metric", "Mish", "Momentum", "MultiheadAttention",
+    "NLLLoss", "NaturalExpDecayLR", "Optimizer", "PReLU", "Pad", "Perplexity", "PixelShuffle", "PixelUnshuffle",
+    "PolynomialDecayLR", "Precision", "RMSELoss", "RMSNorm", "RMSProp", "RNNCell", "ReLU", "ReLU6", "Recall",
+    "ReflectionPad1d", "ReflectionPad2d", "ReplicationPad1d", "ReplicationPad2d", "SeLU", "SequentialCell", "SiLU",
+    "Sigmoid", "SmoothL1Loss", "SoftMarginLoss", "SoftShrink", "Softmax", "Softmax2d", "SoftmaxCrossEntropyWithLogits",
+    "Softmin", "Softplus", "Softsign", "Tanh", "Tanhshrink", "Threshold", "Top1CategoricalAccuracy",
+    "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "TrainOneStepCell", "TrainOneStepWithLossScaleCell",
+    "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
+    "TripletMarginLoss", "Upsample", "WarmUpLR", "WithEvalCell", "WithLossCell", "ZeroPad2d", "auc", "cosine_decay_lr",
+    "exponential_decay_lr", "get_activation", "get_metric_fn", "inverse_decay_lr", "natural_exp_decay_lr",
+    "piecewise_constant_lr", "polynomial_decay_lr", "warmup_lr",
 ]
 
 

@@ -13,6 +13,7 @@ from msc.frontend.dtypes import as_dtype
 from msc.frontend.errors import ApiAttributeError, ApiTypeError, ApiValueError
 from msc.frontend.modes import Hooks, in_graph_mode
 from msc.frontend.parameter import UNNAMED, Parameter, ParameterTuple
+from msc.frontend.precision import Precision, computing_in, given
 from msc.frontend.tensor import Tensor
 from msc.support.diagnostics import did_you_mean
 
@@ -54,6 +55,7 @@ class Cell:
             )
         self.__dict__.update(_cells={}, _params={}, _forward_pre_hooks=[], _forward_hooks=[])
         self.training = False
+        self._precision: Precision | None = None
         self.auto_prefix = auto_prefix
         self.param_prefix = ""
         self.cls_name = type(self).__name__
@@ -90,7 +92,8 @@ class Cell:
             changed: Any = hook(self, args)
             if changed is not None:
                 args = cast(tuple[Any, ...], changed) if isinstance(changed, tuple) else (changed,)
-        result = self.construct(*args, **kwargs)
+        with computing_in(self._precision):
+            result = given(self._precision, self.construct(*args, **kwargs))
         hooks = self.__dict__["_forward_hooks"]
         for hook in hooks:
             changed = hook(self, args, result)
@@ -284,8 +287,11 @@ class Cell:
         return self
 
     def to_float(self, dst_type: Any) -> Cell:
-        """Compute this cell in an element type: its inputs are converted to it. Parameters keep theirs."""
-        self.compute_dtype = as_dtype(dst_type)
+        """Compute this cell, and those in it, in float16, bfloat16 or float32: operands are converted to it.
+
+        Parameters keep their own type.
+        """
+        self._precision = Precision(as_dtype(dst_type))
         return self
 
     def apply(self, fn: Callable[[Cell], object]) -> Cell:

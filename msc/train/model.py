@@ -10,6 +10,7 @@ from collections.abc import Generator, Sequence
 from contextlib import closing
 from typing import Any, cast
 
+from msc.amp.levels import build_train_network
 from msc.dataset import config
 from msc.dataset.base import Dataset
 from msc.frontend.errors import ApiTypeError, ApiValueError
@@ -71,8 +72,8 @@ class Model:
 
     def _training_step(self, amp_level: str, options: dict[str, Any]) -> Cell:
         """The cell of a step: forward, backward and update, one graph in graph mode."""
-        if amp_level != "O0" or options:
-            raise ApiValueError("MSC0876", f"amp_level is {amp_level!r}; it takes 'O0'")
+        if self._optimizer is not None and (amp_level != "O0" or options):
+            return build_train_network(self._network, self._optimizer, self._loss, amp_level, **options)
         network = self._network if self._loss is None else WithLossCell(self._network, self._loss)
         return network if self._optimizer is None else TrainOneStepCell(network, self._optimizer)
 

@@ -38,8 +38,9 @@ LEVELS: dict[str, int] = {
     "common": 7,
     "dataset": 7,
     "numpy": 7,
-    "train": 8,
-    "driver": 9,
+    "amp": 8,
+    "train": 9,
+    "driver": 10,
     "model_zoo": 8,
 }
 """The thin public modules beside them (`msc.context`, ...) may import anything, and nothing imports them."""

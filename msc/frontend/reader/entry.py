@@ -16,6 +16,7 @@ import numpy as np
 from msc.frontend.capture import INSTALLED
 from msc.frontend.mutable import MutableFloat, MutableInt
 from msc.frontend.parameter import Parameter
+from msc.frontend.precision import ATTRIBUTE, computing_in, given, own_precision
 from msc.frontend.reader.calls import call, read_in, readable
 from msc.frontend.reader.capture import Arguments, Captured, Reading, Stopped
 from msc.frontend.reader.places import are_shared
@@ -158,6 +159,14 @@ def call_inside(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> A
 def call_cell_inside(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call of a Cell: the `construct` of users is read, that of library layers runs as it is."""
     session = INSTALLED.builder
+    precision = own_precision(cell)
+    if isinstance(session, Session):
+        session.guards.attribute(cell, ATTRIBUTE, precision)
+    with computing_in(precision):
+        return given(precision, _call_cell(session, cell, args, kwargs))
+
+
+def _call_cell(session: object, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if hasattr(type(cell), "bprop"):
         from msc.frontend.transforms.custom import call_with_bprop
 

@@ -70,4 +70,17 @@ CODES = (
         "The loss became infinite or NaN, and training cannot go on. A smaller learning rate, or gradients clipped "
         "with `ops.clip_by_global_norm`, help most often; so does a look at the data of that step.",
     ),
+    Code(
+        "MSC0881",
+        "mixed precision that there is not",
+        "`auto_mixed_precision` takes a Cell, a level of O0, O1, O2, O3 and auto, and float16 or bfloat16; "
+        "`custom_mixed_precision` one list of classes of cells: those that compute in the narrow type, or those that "
+        "do not.",
+    ),
+    Code(
+        "MSC0882",
+        "scale of a loss that cannot be",
+        "A scale and its factor are numbers above 0, a window is a number of steps. A fixed scale that never leaves "
+        "out an update is divided out by the optimiser, whose `loss_scale` is the same.",
+    ),
 )

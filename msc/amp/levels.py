@@ -1,0 +1,137 @@
+"""Mixed precision of whole networks: what computes in f16 or bf16, by MindSpore's levels or by lists of cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from msc import nn
+from msc.frontend.dtypes import as_dtype, bfloat16, float16, float32
+from msc.frontend.errors import ApiTypeError, ApiValueError
+from msc.frontend.precision import Precision, set_precision
+from msc.nn.optim.loss_scale import DynamicLossScaleManager, LossScaleManager
+from msc.nn.optim.scaled_steps import TrainOneStepWithLossScaleCell
+from msc.support.diagnostics import did_you_mean
+
+LEVELS = ("O0", "O1", "O2", "O3", "auto")
+
+CONTRACTIONS = frozenset(
+    {"matmul", "batch_matmul", "dense", "conv1d", "conv2d", "conv3d"}
+    | {"conv1d_transpose", "conv2d_transpose", "conv3d_transpose"}
+)
+"""Operations that level O1 computes in the narrow type: products, whose sums are f32."""
+
+_WHITE: tuple[type[nn.Cell], ...] = (
+    *(nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Conv1dTranspose, nn.Conv2dTranspose, nn.Conv3dTranspose),
+    *(nn.Dense, nn.LSTMCell, nn.RNNCell, nn.GRUCell),
+)
+_BLACK: tuple[type[nn.Cell], ...] = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.LayerNorm)
+
+
+def get_white_list() -> list[type[nn.Cell]]:
+    """The cells that `custom_mixed_precision` may compute in the narrow type, as level O1 does: a list to change."""
+    return list(_WHITE)
+
+
+def get_black_list() -> list[type[nn.Cell]]:
+    """The cells that level O2 leaves in f32: a list to change."""
+    return list(_BLACK)
+
+
+def auto_mixed_precision(network: nn.Cell, amp_level: str = "O0", dtype: Any = float16) -> nn.Cell:
+    """The network, which from here on computes in f16 or bf16 as the level says, and gives f32.
+
+    O0: nothing. O1: products and convolutions. O2: all but batch norms and layer norms. O3: all. auto: as O1.
+    Parameters stay f32: what the optimiser updates are the master weights. Raises MSC0881.
+    """
+    _check(network, dtype)
+    if amp_level not in LEVELS:
+        near = did_you_mean(str(amp_level), LEVELS)
+        raise ApiValueError("MSC0881", f"amp_level is {amp_level!r}; it is one of {', '.join(LEVELS)}", help=near)
+    if amp_level == "O0":
+        return network
+    if amp_level in ("O1", "auto"):
+        set_precision(network, Precision(as_dtype(dtype), CONTRACTIONS))
+        return network
+    return custom_mixed_precision(network, black_list=_BLACK if amp_level == "O2" else (), dtype=dtype)
+
+
+def custom_mixed_precision(
+    network: nn.Cell,
+    *,
+    white_list: Iterable[type[nn.Cell]] | None = None,
+    black_list: Iterable[type[nn.Cell]] | None = None,
+    dtype: Any = float16,
+) -> nn.Cell:
+    """The network, in which the cells of the white list compute in f16 or bf16, or all but those of the black list.
+
+    Cells of the white list give f32, and so does a network with a black list. Exactly one list is given, of classes of
+    cells. Raises MSC0881.
+    """
+    _check(network, dtype)
+    if (white_list is None) == (black_list is None):
+        raise ApiValueError("MSC0881", "custom_mixed_precision takes either a white_list or a black_list")
+    narrow, wide = Precision(as_dtype(dtype), gives_f32=True), Precision(float32)
+    listed = tuple(_cells(white_list or black_list or ()))
+    if black_list is not None:
+        set_precision(network, narrow)
+    for _, cell in network.cells_and_names():
+        if isinstance(cell, listed):
+            set_precision(cell, narrow if black_list is None else wide)
+    return network
+
+
+def _cells(given: Iterable[object]) -> Iterable[type[nn.Cell]]:
+    for item in given:
+        if not (isinstance(item, type) and issubclass(item, nn.Cell)):
+            raise ApiTypeError("MSC0881", f"a list of mixed precision holds classes of cells, not {_name(item)}")
+        yield item
+
+
+def _name(item: Any) -> str:
+    return getattr(item, "__name__", repr(item))
+
+
+def _check(network: object, dtype: Any) -> None:
+    if not isinstance(network, nn.Cell):
+        raise ApiTypeError("MSC0881", f"mixed precision is one of a Cell, not of a {type(network).__name__}")
+    if as_dtype(dtype) not in (float16, bfloat16):
+        raise ApiValueError("MSC0881", f"the type of mixed precision is {dtype}; it is float16 or bfloat16")
+
+
+def build_train_network(
+    network: nn.Cell,
+    optimizer: nn.Optimizer,
+    loss_fn: Any = None,
+    level: str = "O0",
+    boost_level: str = "O0",
+    *,
+    loss_scale_manager: LossScaleManager | None = None,
+    keep_batchnorm_fp32: bool | None = None,
+    cast_model_type: Any = None,
+) -> nn.Cell:
+    """The cell of a training step in mixed precision: network, loss, scaled gradient, update.
+
+    Without `loss_scale_manager`, O2 in f16 has a dynamic scale, and the others have none. `keep_batchnorm_fp32` says
+    whether O2 and O3 leave norms in f32. A fixed scale that never leaves out an update is divided out by the optimiser:
+    its `loss_scale` is the same number. Raises MSC0881 and MSC0882.
+    """
+    del boost_level
+    dtype = float16 if cast_model_type is None else cast_model_type
+    if keep_batchnorm_fp32 is not None and level in ("O2", "O3"):
+        level = "O2" if keep_batchnorm_fp32 else "O3"
+    auto_mixed_precision(network, level, dtype)
+    with_loss = network if loss_fn is None else nn.WithLossCell(network, loss_fn)
+    manager = loss_scale_manager
+    if manager is None and level == "O2" and as_dtype(dtype) is float16:
+        manager = DynamicLossScaleManager()
+    if manager is None:
+        return nn.TrainOneStepCell(with_loss, optimizer)
+    update = manager.get_update_cell()
+    if update is not None:
+        return TrainOneStepWithLossScaleCell(with_loss, optimizer, update, returns_state=False)
+    scale = float(manager.get_loss_scale())
+    if optimizer.loss_scale != scale:
+        message = f"the loss counts {scale:g} times, but the optimiser divides gradients by {optimizer.loss_scale:g}"
+        raise ApiValueError("MSC0882", message, help=f"make the optimiser with loss_scale={scale:g}")
+    return nn.TrainOneStepCell(with_loss, optimizer, sens=scale)
