@@ -15,6 +15,8 @@ Role: TypeAlias = Literal["batch", "m", "n", "k"]
 class Contraction:
     """`c[batch, m, n] += a[batch, m, k] b[batch, k, n]`: the dimensions of the statement by their role.
 
+    Dimensions of one iteration have none.
+
     A convolution is one: its pixels are m, its output channels n, its input channels and taps k, its groups batch.
     """
 
@@ -44,7 +46,7 @@ def contraction_of(model: KernelModel, number: int) -> Contraction | None:
     if a is None or b is None:
         return None
     in_a, in_b, written = (set(x) for x in (a.index.used_dims(), b.index.used_dims(), statement.write.used_dims()))
-    dims = range(len(statement.extents))
+    dims = [d for d in range(len(statement.extents)) if statement.extents[d] > 1]
     batch = tuple(d for d in dims if d in in_a & in_b & written)
     m = tuple(d for d in dims if d in (in_a & written) - in_b)
     n = tuple(d for d in dims if d in (in_b & written) - in_a)

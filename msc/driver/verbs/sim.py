@@ -1,12 +1,16 @@
-"""`msc sim`: a kernel for DaVinci cores on the simulator, or a list of cases."""
+"""`msc sim`: a kernel for DaVinci cores on the simulator, the kernels of a model, or a list of cases."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
+from msc.driver.verbs.cell_options import with_cells
 from msc.driver.verbs.verb import Verb
+from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.outputs import Guard
 
 
 @click.command(name="sim", cls=Verb)
@@ -34,7 +38,9 @@ from msc.driver.verbs.verb import Verb
 @click.option("--force", is_flag=True, help="Let results replace files that msc did not write.")
 @click.option("--window", metavar="START:END", help="Cycles that --svg draws.")
 @click.option("--check/--no-check", default=True, help="Prove the kernel free of races and deadlock first.")
+@click.option("--dim", "dims", multiple=True, metavar="NAME=SIZE", help="Size of a dimension that a model leaves open.")
 @click.option("--emit", type=click.Choice(["davinci", "c"]), help="Print the kernel, or its C, and simulate nothing.")
+@with_cells
 def command(
     file: str | None,
     target: str | None,
@@ -47,9 +53,12 @@ def command(
     force: bool,
     window: str | None,
     check: bool,
+    dims: tuple[str, ...],
     emit: str | None,
 ) -> None:
     """Simulate the kernel of FILE (.dv.mir): cycles, busy pipes, bytes, what binds; traces and pictures of it.
+
+    FILE may be a model too: each kernel of it is timed, and a table shows what takes how long.
 
     Example: msc sim samples/davinci/add.dv.mir --target ascend910b1
     """
@@ -62,8 +71,39 @@ def command(
         click.echo(simulate_cases(Path(cases), target, json_out, force=force), nl=False)
         return
     assert file is not None
+    if not file.endswith(".dv.mir"):
+        _check_model_options({"--trace": trace, "--csv": csv, "--svg": svg, "--emit": emit, "--window": window})
+        click.echo(_model(file, target, dims, json_out, force=force, check=check), nl=False)
+        return
     outputs = Outputs(json_out, trace, csv, svg, _window(window), force)
     click.echo(simulate_file(file, target, timing_only, check, outputs, emit), nl=False)
+
+
+def _check_model_options(given: Mapping[str, str | None]) -> None:
+    """Raises MSC0014 for options that are for kernels alone."""
+    for option, value in given.items():
+        if value is not None:
+            message = f"{option} has no effect here: it is for a kernel"
+            help_line = "msc compile MODEL --target ascend910b1 --emit davinci writes a model's kernels"
+            raise MscError(Diagnostic("MSC0014", message, help=help_line))
+
+
+def _model(
+    file: str, target: str | None, dims: tuple[str, ...], json_out: str | None, *, force: bool, check: bool
+) -> str:
+    from msc.driver.options import CompileOptions
+    from msc.driver.simulation.models import model_figures, model_table, simulate_model
+    from msc.driver.simulation.result_files import figures_text
+    from msc.driver.verbs.model_options import parse_dims
+    from msc.targets.davinci import DEFAULT_TARGET, davinci_target
+
+    machine = davinci_target(target or DEFAULT_TARGET).name
+    kernels = simulate_model(file, CompileOptions(target=machine, dims=parse_dims(dims)), check=check)
+    table = model_table(machine, kernels)
+    if json_out is None:
+        return table
+    written = figures_text(model_figures(machine, kernels), json_out, Guard((Path(file),), force))
+    return written if json_out == "-" else table
 
 
 def _window(text: str | None) -> tuple[float, float] | None:

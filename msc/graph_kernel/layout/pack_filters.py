@@ -14,8 +14,9 @@ from msc.analysis.properties import KERNELS, UNSCHEDULED, WEIGHTS_HOISTED
 from msc.dialects.element_types import BYTES
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.convolution import ConvolutionOp
+from msc.dialects.ms.padding import PadOp
 from msc.graph_kernel.layout.pack_operands import Packing
-from msc.graph_kernel.layout.stored_inputs import moving_kernel, read_stored
+from msc.graph_kernel.layout.stored_inputs import moving_kernel, read_stored, transposition_kernel
 from msc.ir.contracts import Contract
 
 BLOCK_BYTES = 32
@@ -24,11 +25,11 @@ BLOCK_BYTES = 32
 
 @dataclass(frozen=True)
 class PackFilters(ModulePass):
-    """Store the filters of convolutions as the fractals that a cube reads.
+    """Store the operands of convolutions as a cube reads them: filters in fractals, images channels last.
 
     Takes: kernels. Gives: `[oc, ic, kh, kw]` as `[ic1, kh, kw, oc, ic0]`; ic0 are the channels of 32 bytes, the last
     ones filled up with zeros. A kernel reads its filter through a view; `hoist-parameters` packs weights at compile
-    time. Filters of groups stay. Keeps: the meaning.
+    time. Images that lie otherwise are turned by a kernel in front. Groups stay. Keeps: the meaning.
     """
 
     name = "pack-filters"
@@ -37,16 +38,37 @@ class PackFilters(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in [k for k in op.walk() if isinstance(k, KernelOp)]:
             for convolution in list(kernel.body.block.ops):
-                if isinstance(convolution, ConvolutionOp):
+                if isinstance(convolution, ConvolutionOp) and _has_windows(convolution):
+                    _turn(kernel, convolution)
                     _pack(kernel, convolution)
 
 
-def _pack(kernel: KernelOp, op: ConvolutionOp) -> None:
-    filters = op.operands[1]
-    if not isinstance(filters, BlockArgument) or filters.uses.get_length() != 1 or op.int_("group") > 1:
-        return
+def _has_windows(op: ConvolutionOp) -> bool:
+    """Whether a convolution is no matrix product: an image, all channels, several taps."""
     shape = op.shape(1)
-    if len(shape) != 4 or shape[2] * shape[3] == 1:
+    return len(shape) == 4 and shape[2] * shape[3] > 1 and op.int_("group") == 1
+
+
+def _turn(kernel: KernelOp, op: ConvolutionOp) -> None:
+    """Let an image lie channels last, by a kernel in front, if it does not."""
+    image = op.operands[0]
+    while isinstance(image.owner, PadOp):
+        image = image.owner.operands[0]
+    if not isinstance(image, BlockArgument) or image.uses.get_length() != 1:
+        return
+    value, around = kernel.inputs[image.index], kernel.parent
+    assert around is not None
+    turned = transposition_kernel("to_channels_last", value, (0, 2, 3, 1))
+    turned.location = op.location
+    around.insert_op_before(turned, kernel)
+    index = image.index
+    read_stored(kernel.body.block, index, turned.results[0], (0, 3, 1, 2))
+    kernel.operands[index] = turned.results[0]
+
+
+def _pack(kernel: KernelOp, op: ConvolutionOp) -> None:
+    filters, shape = op.operands[1], op.shape(1)
+    if not isinstance(filters, BlockArgument) or filters.uses.get_length() != 1:
         return
     block = BLOCK_BYTES // BYTES[op.dtype(1)]
     outputs, inputs, *taps = shape

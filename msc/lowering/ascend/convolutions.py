@@ -129,9 +129,10 @@ def _along(
 
 def _only(form: LinearForm, dims: tuple[int, ...], extents: tuple[int, ...]) -> int | None:
     """The extent of the one dimension that an index is; 1 where it is 0."""
-    if not form.coefficients:
+    moving = {d: c for d, c in form.coefficients.items() if extents[d] > 1}
+    if not moving:
         return 1 if form.constant == 0 else None
-    [(d, c), *others] = form.coefficients.items()
+    [(d, c), *others] = moving.items()
     return extents[d] if d in dims and c == 1 and not others and not form.constant else None
 
 

@@ -56,7 +56,9 @@ def _write(request: Request) -> davinci.KernelOp | None:
         return _Kernel(request, product, shape, tiling.schedule, (windows, tiling)).write(form, program)
     assert plain is not None
     shape = replace(plain, bias=bias)
-    return _Kernel(request, product, shape, matmul_schedule(shape, target, MatmulWishes())).write(form, program)
+    return _Kernel(request, product, shape, matmul_schedule(shape, target, MatmulWishes(scalar_cycles=0.0))).write(
+        form, program
+    )
 
 
 @dataclass(frozen=True)

@@ -190,7 +190,7 @@ def _grid(shape: MatmulShape, base: tuple[int, int, int], cores: int) -> tuple[i
 
     used = min(cores, tiles_m * tiles_n)
     rows = min((r for r in range(1, used + 1)), key=lambda r: (cost(r), r))
-    return rows, max(1, cores // rows)
+    return rows, max(1, min(cores // rows, tiles_n))
 
 
 def _single(shape: MatmulShape, base: tuple[int, int, int], grid: tuple[int, int]) -> tuple[int, int]:

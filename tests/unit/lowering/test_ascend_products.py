@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.numpy import save_file
+from safetensors.numpy import save_file  # pyright: ignore[reportUnknownVariableType]
 
 import msc
 from msc.dialects import davinci

@@ -1,0 +1,115 @@
+"""The kernels of a model on the simulator: a table of what each takes."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.table import Table
+from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
+from xdsl.dialects.func import CallOp, FuncOp
+
+from msc.analysis.repetition import times_run
+from msc.dialects.davinci import KernelOp
+from msc.dialects.davinci.attributes import DAVINCI_KERNEL
+from msc.dialects.davinci.kernels import scalar_cycles
+from msc.driver.compile import compile_model
+from msc.driver.options import CompileOptions
+from msc.driver.simulation.kernels import check_kernel, simulate_kernel
+from msc.sim.result import SimulationResult
+from msc.support.progress import step
+
+
+@dataclass(frozen=True)
+class SimulatedKernel:
+    """A kernel: its name, how often a call of the model runs it (None: that is computed), and one run of it.
+
+    `result` is None for a kernel that the scalar unit of one core runs.
+    """
+
+    name: str
+    runs: int | None
+    microseconds: float
+    cycles: float
+    unit: str
+    result: SimulationResult | None
+
+    def to_json(self) -> dict[str, object]:
+        """As `msc sim MODEL --json` writes it."""
+        more: dict[str, object] = {} if self.result is None else self.result.to_json()
+        return {
+            "kernel": self.name, "runs": self.runs, "unit": self.unit, "cycles": self.cycles,
+            "task_us": self.microseconds, **more,
+        }  # fmt: skip
+
+
+def simulate_model(model: str, options: CompileOptions, *, check: bool) -> list[SimulatedKernel]:
+    """Time each kernel of a model, in the order of the first run; with `check`, prove it free of races first.
+
+    Raises MscError.
+    """
+    module = compile_model(model, options, stop_after="davinci").module
+    kernels = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, KernelOp)}
+    found: list[SimulatedKernel] = []
+    runs = _runs(module)
+    for number, (function, count) in enumerate(runs.items(), 1):
+        kernel = kernels.get(_core(module, function))
+        if kernel is not None:
+            step(f"sim: {number} of {len(runs)}, {function}")
+            found.append(_simulated(function, kernel, count, check))
+    return found
+
+
+def _runs(module: ModuleOp) -> dict[str, int | None]:
+    """The functions that are called, and how often."""
+    found: dict[str, int | None] = {}
+    for call in module.walk():
+        if isinstance(call, CallOp):
+            name, times = call.callee.string_value(), times_run(call)
+            before = found.get(name, 0)
+            found[name] = None if times is None or before is None else before + times
+    return found
+
+
+def _core(module: ModuleOp, function: str) -> str:
+    for op in module.body.block.ops:
+        if isinstance(op, FuncOp) and op.sym_name.data == function:
+            name = op.attributes.get(DAVINCI_KERNEL)
+            return name.string_value() if isinstance(name, SymbolRefAttr) else ""
+    return ""
+
+
+def _simulated(name: str, kernel: KernelOp, runs: int | None, check: bool) -> SimulatedKernel:
+    cycles = scalar_cycles(kernel)
+    if cycles is not None:
+        return SimulatedKernel(name, runs, kernel.machine.microseconds(cycles), cycles, "scalar", None)
+    if check:
+        check_kernel(kernel)
+    result = simulate_kernel(kernel)
+    return SimulatedKernel(name, runs, result.task_us, result.cycles, kernel.kind.data, result)
+
+
+def model_table(target: str, kernels: Sequence[SimulatedKernel]) -> str:
+    """The table that a person reads, and the sum."""
+    table = Table("kernel", "runs", "us", "cycles", "unit", "cores", "cube", "binds", "share", box=None)
+    total = sum(k.microseconds * (k.runs or 1) for k in kernels)
+    for k in kernels:
+        result = k.result
+        cube = f"{100 * result.cube_utilisation:.1f} %" if result is not None and result.macs else ""
+        cores, binds = ("1", "scalar") if result is None else (str(len(result.cores)), result.binding_pipe)
+        share = 100 * k.microseconds * (k.runs or 1) / total if total else 0.0
+        runs = "?" if k.runs is None else str(k.runs)
+        table.add_row(
+            k.name, runs, f"{k.microseconds:.2f}", f"{k.cycles:.0f}", k.unit, cores, cube, binds, f"{share:.1f} %"
+        )
+    out = io.StringIO()
+    Console(file=out, width=150).print(table)
+    text = "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+    return f"{text}\n\n{len(kernels)} kernels on {target}: {total:.1f} us\n"
+
+
+def model_figures(target: str, kernels: Sequence[SimulatedKernel]) -> dict[str, object]:
+    """The same as JSON has it."""
+    return {"target": target, "kernels": [kernel.to_json() for kernel in kernels]}
