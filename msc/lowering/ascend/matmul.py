@@ -56,6 +56,7 @@ class MatmulWriter:
         half_l0 = 2 if schedule.double_buffer and _halves_fit(builder.target, shape, schedule) else 1
         self.halves = half_l0
         self.sum_halves = 2 if not schedule.unit_flag and 8 * sums <= builder.target.buffers.l0c else 1
+        self._block = builder.block_index()
         self.sources = self._arguments()
         self.c = self.sources[2]
         self.a, self.b = self.make_operand(True), self.make_operand(False)
@@ -80,10 +81,20 @@ class MatmulWriter:
         shape, schedule, (base_m, base_n, base_k) = self.shape, self.schedule, self.schedule.base
         depth = schedule.depth_a1 if is_a else schedule.depth_b1
         packet, buffers = schedule.packet(depth), schedule.buffers(depth)
-        way = Way(is_a, base_m if is_a else base_n, base_k, shape.k, packet, buffers, 0 if is_a else 3)
+        way = Way(
+            is_a, base_m if is_a else base_n, base_k, shape.k, packet, buffers, 0 if is_a else 3, self._rotation()
+        )
         transposed = shape.transpose_a if is_a else not shape.transpose_b
         rows = Rows(self.sources[0 if is_a else 1], shape.rows[0 if is_a else 1], transposed, shape.c0)
         return MatrixOperand(self.builder, way, rows, shape.dtype, self.halves)
+
+    def _rotation(self) -> AffineExpr | None:
+        """Where in k this core begins: whole packets, where k has only such."""
+        schedule = self.schedule
+        packet = max(schedule.packet(schedule.depth_a1), schedule.packet(schedule.depth_b1)) * schedule.base[2]
+        if not schedule.rotated or self.shape.k % packet:
+            return None
+        return self._block % (self.shape.k // packet) * packet
 
     def write(self) -> None:
         """The whole program of a core."""
@@ -93,7 +104,7 @@ class MatmulWriter:
     def visit_tiles(self, visit: Callable[[Tile], None]) -> None:
         """The loops over the tiles of a core's part, around what `visit` writes."""
         builder, (rows, columns) = self.builder, self.schedule.grid
-        block = builder.block_index()
+        block = self._block
         single_m, single_n = self.schedule.single
         part = block % (rows * columns) if self.schedule.batches > 1 else block
         first_m, first_n = part // columns * single_m, part % columns * single_n

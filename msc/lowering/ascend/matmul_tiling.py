@@ -86,6 +86,8 @@ class MatmulSchedule:
     scalar_cycles: float | None
     batches: int = 1
     """Cores that share the batch, each with a grid of its own."""
+    rotated: bool = False
+    """Each core begins at another part of k: so cores that share rows do not ask for the same lines at a time."""
 
     @property
     def cores(self) -> int:
@@ -125,9 +127,11 @@ def matmul_schedule(shape: MatmulShape, target: DavinciTarget, wishes: MatmulWis
     Rule: the whole of the machine; the base tile whose halves fill L0A, L0B and L0C; the split over cores whose busiest
     core has least to compute and, of equal ones, least to load; packets that fill L1. A schedule that asks for
     no big packets has one base tile in L1, as the plain template of the vendor's library. Unit flags are on there and
-    off with big packets, likewise. Raises MSC1021 for what does not fit.
+    off with big packets, likewise. Where the base tile is msc's own, unit flags are on, and cores begin at different
+    parts of k. Raises MSC1021 for what does not fit.
     """
     packets = wishes.big_packets if wishes.big_packets is not None else wishes.depth_a1 is None
+    own = wishes.base is None and wishes.single is None
     base = wishes.base or _base(shape, target)
     _check_base(shape, target, base)
     cores = wishes.cores or (wishes.grid[0] * wishes.grid[1] if wishes.grid else target.cores.cube)
@@ -143,9 +147,10 @@ def matmul_schedule(shape: MatmulShape, target: DavinciTarget, wishes: MatmulWis
         big_packets=packets,
         l2_split=wishes.l2_split or (1, 1),
         constant_tiling=bool(wishes.constant_tiling),
-        unit_flag=not packets if wishes.unit_flag is None else wishes.unit_flag,
+        unit_flag=not packets or own if wishes.unit_flag is None else wishes.unit_flag,
         double_buffer=wishes.double_buffer is not False,
         scalar_cycles=wishes.scalar_cycles,
+        rotated=own and grid[0] * grid[1] > 1,
     )
 
 

@@ -42,6 +42,12 @@ class Way:
     packet: int
     buffers: int
     flag: int
+    rotation: AffineExpr | None = None
+    """What k begins at in memory; sums are the same from anywhere on."""
+
+    def stored(self, k: AffineExpr) -> AffineExpr:
+        """Where in memory the step k of the sums is."""
+        return k if self.rotation is None else (k + self.rotation) % self.depth
 
     def place(self, k: AffineExpr) -> AffineExpr:
         """Which buffer of L1 the packet at k has."""
@@ -118,9 +124,11 @@ class MatrixOperand(Operand):
         way, rows = self.way, self.rows
         start, at = (tile.m, tile.at_a) if way.is_a else (tile.n, tile.at_b)
         depth, extent = self.part(k), self.extent(tile)
+        k_place = way.place(k)
+        k = way.stored(k)
         source = k * rows.row + start if rows.transposed else expression(start) * rows.row + k
         self.builder.emit(
-            "copy_gm_to_cbuf_multi_nd2nz", (self.l1, way.place(k) * self.pad), (rows.source, source + at),
+            "copy_gm_to_cbuf_multi_nd2nz", (self.l1, k_place * self.pad), (rows.source, source + at),
             n=depth if rows.transposed else extent, d=extent if rows.transposed else depth, src_stride=rows.row,
             dst_stride=way.packet * way.step if rows.transposed else way.extent,
         )  # fmt: skip
