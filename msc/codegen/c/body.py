@@ -20,7 +20,7 @@ from msc.codegen.c.arithmetic import RULES
 from msc.codegen.c.conversions import CONVERSIONS
 from msc.codegen.c.lines import Lines
 from msc.codegen.c.literals import constant
-from msc.codegen.c.loops import LoopHead
+from msc.codegen.c.loops import LoopHead, only_moves
 from msc.codegen.c.names import Scope
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.shared_loops import Capture, local_array, part_functions, scalar, share_call, used
@@ -31,6 +31,9 @@ from msc.dialects.loop import AccessOp, ApplyOp, ForOp, LanesOp, LoadOp, LoopKin
 
 _INLINE_LIMIT = 88
 """Characters; a longer expression gets a name."""
+
+_UNROLLED = 16
+"""Iterations of loops that GCC unrolls whole (its max-completely-peel-times)."""
 
 
 @dataclass
@@ -254,6 +257,9 @@ class Body:
         if op.kind.data is LoopKind.UNROLL and trips is not None:
             self.prelude.plain |= {"pragma", "pragma_unroll"}
             self.lines.add(f"MSC_UNROLL({len(trips)})")
+        elif trips is not None and len(trips) <= _UNROLLED and only_moves(op):
+            self.prelude.plain |= {"pragma", "pragma_rolled"}
+            self.lines.add("MSC_ROLLED")
         self._emit_loop(op, lambda head: head.text(self.prelude))
 
     def _emit_loop(self, op: ForOp, text: Callable[[LoopHead], str]) -> None:

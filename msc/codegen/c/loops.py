@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from xdsl.dialects import arith, vector
+from xdsl.dialects.builtin import VectorType
+
 from msc.codegen.c.affine import INDEX, IndexExpression
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.values import Precedence, Value, call
+from msc.dialects.loop import ApplyOp, ForOp, LoadOp, PrefetchOp, StoreOp
 
 
 def fits(end: int | None, step: int | None) -> bool:
@@ -24,6 +28,16 @@ def head_text(name: str, start: str, end: str, step: str, *, fits: bool) -> str:
     if not fits:
         after = f"{name} = (uint64_t)({end}) - (uint64_t){name} > (uint64_t)({step}) ? {name} + {step} : {end}"
     return f"for (int64_t {name} = {start}; {name} < {end}; {after})"
+
+
+_MOVES = (ForOp, LoadOp, StoreOp, PrefetchOp, ApplyOp, arith.ConstantOp, vector.BroadcastOp)
+
+
+def only_moves(loop: ForOp) -> bool:
+    """Whether a loop only fills or copies whole vectors: nothing in it gets simpler where the iteration is known."""
+    inside = list(loop.body.walk())
+    stored = [op.value for op in inside if isinstance(op, StoreOp)]
+    return all(isinstance(op, _MOVES) for op in inside) and all(isinstance(v.type, VectorType) for v in stored)
 
 
 @dataclass(frozen=True)

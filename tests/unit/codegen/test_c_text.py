@@ -264,6 +264,21 @@ def test_scalars_empty_tensors_and_booleans(compiled: Compile, module_of: Parse)
     same_as_interpreter(compiled(module), module, *arrays)
 
 
+@pytest.mark.parametrize(("value", "trips", "rolled"), [("%zero", 9, True), ("%a", 9, True), ("%a", 17, False)])
+def test_short_loops_that_move_vectors_stay_loops(module_of: Parse, value: str, trips: int, rolled: bool) -> None:
+    """The C compiler unrolls short loops; where they compute nothing, that only takes it time."""
+    shape = f"memref<{trips}x4xf32>"
+    nest = f"""%x: {shape}, %y: {shape} |
+        %zero = arith.constant dense<0.0> : vector<4xf32>
+        loop.for %i = 0 to {trips} "i" {{
+          %a = loop.load %x[%i, 0] : {shape}, vector<4xf32>
+          loop.store {value}, %y[%i, 0] : vector<4xf32>, {shape}
+        }}"""
+    buffers = f'%x: {shape} {{ms.role = "input"}}, %y: {shape} {{ms.role = "output"}}'
+    module = module_of(module_text(nest, buffers, f"func.call @k(%x, %y) : ({shape}, {shape}) -> ()"))
+    assert ("MSC_ROLLED\n    for" in emit_c(module, COptions(target=machine_named("x86-64-v3"))).source) is rolled
+
+
 def test_threads_share_what_is_parallel(module_of: Parse) -> None:
     """However little it is: schedules decide."""
     text = CONV2D.read_text()

@@ -49,6 +49,14 @@ static inline void msc_prefetch(const void *p, uintptr_t bytes)
 #define MSC_UNROLL(n) MSC_PRAGMA(GCC unroll n)
 #endif
 
+/*** pragma_rolled ***/
+/* The next loop fills or copies vectors: unrolling it only takes the compiler longer. */
+#if defined(__clang__)
+#define MSC_ROLLED MSC_PRAGMA(clang loop unroll(disable))
+#else
+#define MSC_ROLLED MSC_PRAGMA(GCC unroll 1)
+#endif
+
 /*** subnormals ***/
 /* The bits of a mode that take zeros for subnormal operands and results. */
 #if defined(__SSE__)
