@@ -162,7 +162,7 @@ class _Search:
         buffers = {a: local_buffers(each, around.depth) for a, each in uses.items()}
         sizes = {a: self._bytes(a, each) for a, each in buffers.items()}
         least = self._machine.code.register_buffer
-        large = [a for a in buffers if sizes[a] > least and (sizes[a] > room or not _is_turned(buffers[a]))]
+        large = [a for a in buffers if sizes[a] > least and (sizes[a] > room or not _is_transposed(buffers[a]))]
         aliased = aliased_outputs(self._model, self._bare, scheduled.schedule, large)
         for array, each in buffers.items():
             if array in aliased:
@@ -217,6 +217,6 @@ def _rank(scope: str) -> int:
     return known.get(scope, 2)
 
 
-def _is_turned(buffers: Sequence[LocalBuffer] | None) -> bool:
+def _is_transposed(buffers: Sequence[LocalBuffer] | None) -> bool:
     """Whether vectors run across the rows: in a buffer of their own, lanes lie side by side."""
     return any(buffer.axes[-1] != len(buffer.axes) - 1 for buffer in buffers or () if buffer.axes)
