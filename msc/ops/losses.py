@@ -31,7 +31,7 @@ def reduced(loss: Tensor, reduction: str, function: str = "the loss") -> Tensor:
             raise ApiValueError("MSC0203", f"{function}: reduction is {reduction!r}, not 'mean', 'sum' or 'none'")
 
 
-def _alike(function: str, input: Tensor, target: Tensor, name: str = "target") -> None:
+def same_shape(function: str, input: Tensor, target: Tensor, name: str = "target") -> None:
     """Raise MSC0201 unless both have one shape: a loss that broadcasts hides a missing axis."""
     if input.shape != target.shape:
         raise ApiValueError("MSC0201", f"{function}: the {name} has shape {target.shape}; it must be {input.shape}")
@@ -124,7 +124,7 @@ def binary_cross_entropy(
     logits: Tensor, labels: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
     """-(y log(x) + (1 - y) log(1 - x)), of probabilities x; the logarithm is at least -100."""
-    _alike("binary_cross_entropy", logits, labels, "label")
+    same_shape("binary_cross_entropy", logits, labels, "label")
     positive, negative = clamp(log(logits), -100.0), clamp(log(sub(1.0, logits)), -100.0)
     loss = mul(add(mul(labels, positive), mul(sub(1.0, labels), negative)), -1.0)
     return reduced(loss if weight is None else mul(loss, weight), reduction, "binary_cross_entropy")
@@ -138,7 +138,7 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
 ) -> Tensor:
     """The binary cross entropy of sigmoid(x), without overflow."""
-    _alike("binary_cross_entropy_with_logits", logits, label, "label")
+    same_shape("binary_cross_entropy_with_logits", logits, label, "label")
     soft = apply("softplus", mul(absolute(logits), -1.0))
     above = add(soft, relu(mul(logits, -1.0)))
     scale = 1.0 if pos_weight is None else add(mul(sub(pos_weight, 1.0), label), 1.0)
@@ -193,7 +193,7 @@ def cross_entropy(
     logs = log_softmax(input, axis)
     if target.dtype.is_integer:
         return nll_loss(logs, target, weight, ignore_index, reduction, label_smoothing)
-    _alike("cross_entropy", input, target)
+    same_shape("cross_entropy", input, target)
     classes = input.shape[axis]
     target = target if not label_smoothing else add(mul(target, 1 - label_smoothing), label_smoothing / classes)
     terms = mul(logs, target)
@@ -207,7 +207,7 @@ def cross_entropy(
 
 def softmax_cross_entropy_with_logits(logits: Tensor, labels: Tensor) -> Tensor:
     """The cross entropy of each row with a row of probabilities."""
-    _alike("softmax_cross_entropy_with_logits", logits, labels, "labels")
+    same_shape("softmax_cross_entropy_with_logits", logits, labels, "labels")
     return mul(sum(mul(log_softmax(logits, -1), labels), -1), -1.0)
 
 

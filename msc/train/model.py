@@ -68,7 +68,7 @@ class Model:
         self._metrics = get_metrics(metrics)
         self._train_network = self._training_step(amp_level, kwargs)
         self._eval_network = self._evaluation(eval_network)
-        self._sinks = Sinks(self._train_network)
+        self.sinks = Sinks(self._train_network)
 
     def _training_step(self, amp_level: str, options: dict[str, Any]) -> Cell:
         """The cell of a step: forward, backward and update, one graph in graph mode."""
@@ -246,7 +246,7 @@ class Model:
         while progress.steps < last and not context.get_stop_requested():
             members.call("on_train_step_begin", context)
             steps = min(facts.sink_size, last - progress.steps)
-            facts.train_dataset_element, facts.net_outputs = self._sinks.run(
+            facts.train_dataset_element, facts.net_outputs = self.sinks.run(
                 feed, steps, lambda row: tensors(row, columns)
             )
             progress.steps += steps

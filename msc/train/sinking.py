@@ -53,10 +53,11 @@ class Sinks:
 
     def __init__(self, step: Cell) -> None:
         self._step = step
-        self._loop: Jitted[..., Any] | None = None
+        self.loop: Jitted[..., Any] | None = None
+        """The compiled loop; None for a step that no loop can hold."""
         if isinstance(step, TrainOneStepCell) and not step.return_grad:
             loop: Any = StepLoop(step)
-            self._loop = Jitted(loop, fullgraph=True)
+            self.loop = Jitted(loop, fullgraph=True)
 
     def run(self, feed: Iterator[Row], steps: int, tensors: Converter) -> tuple[tuple[Tensor, ...], Any]:
         """Take `steps` batches: the inputs and the outputs of the last step."""
@@ -64,7 +65,7 @@ class Sinks:
         outputs: Any = None
         while steps:
             group = [next(feed)]
-            loops = self._loop is not None and in_graph_mode()
+            loops = self.loop is not None and in_graph_mode()
             size = chunk(steps, sum(value.nbytes for value in group[0])) if loops else 1
             group += [next(feed) for _ in range(size - 1)]
             alike = all([v.shape for v in row] == [v.shape for v in group[0]] for row in group)
@@ -77,12 +78,12 @@ class Sinks:
 
     def _looped(self, group: list[Row], tensors: Converter) -> Tensor | None:
         """The loss of the last step of a loop; None if no loop can hold the step."""
-        assert self._loop is not None
+        assert self.loop is not None
         stacks = tuple(np.stack(values) for values in zip(*group, strict=True))
         try:
-            return self._loop(*tensors(stacks))
+            return self.loop(*tensors(stacks))
         except MscError:
-            self._loop = None  # single calls show why, if they cannot be compiled either
+            self.loop = None  # single calls show why, if they cannot be compiled either
             return None
 
 
