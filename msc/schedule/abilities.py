@@ -6,8 +6,9 @@ from functools import cache
 
 from xdsl.ir import Operation
 
-from msc.analysis.target import is_davinci, target_of
+from msc.analysis.target import davinci_of, is_davinci, target_of
 from msc.poly.schedule_tree.abilities import PLAIN, Abilities, Scope, Unit
+from msc.targets.davinci import DavinciTarget
 from msc.targets.machine import Machine
 
 _AXES = 16
@@ -17,9 +18,22 @@ and who writes the kernel knows how much they take."""
 
 def abilities_at(op: Operation) -> Abilities:
     """What schedules may name in the module around an operation: scopes of DaVinci cores where it is for those."""
-    if is_davinci(op):
-        return Abilities({**PLAIN.scopes, "ub": Scope("ub")}, overlaps=True, parallel=_AXES)
-    return abilities_of(target_of(op).machine)
+    return davinci_abilities(davinci_of(op)) if is_davinci(op) else abilities_of(target_of(op).machine)
+
+
+def davinci_abilities(target: DavinciTarget) -> Abilities:
+    """The memories of a DaVinci core, and its cube: `mad` multiplies tiles of L0A and L0B into L0C."""
+    sizes, align = target.buffers, target.alignment
+    rooms = {
+        "l1": Scope("l1", sizes.l1 - sizes.l1_reserved, align.l1),
+        "l0a": Scope("l0a", sizes.l0a, align.l0a),
+        "l0b": Scope("l0b", sizes.l0b, align.l0b),
+        "l0c": Scope("l0c", sizes.l0c, align.l0c),
+        "ub": Scope("ub"),
+    }
+    inputs = ("f16", "i8", "ui8", *(("bf16", "f32") if target.architecture in ("2201", "3510") else ()))
+    unit = Unit("mad", (4095, 4095, 4095), inputs, ("f32", "i32"), ("l0a", "l0b"), "l0c", (16, 16, 16))
+    return Abilities({**PLAIN.scopes, **rooms}, {unit.name: unit}, overlaps=True, parallel=_AXES)
 
 
 @cache

@@ -8,18 +8,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from xdsl.dialects.builtin import ArrayAttr, StringAttr
+
 from msc.dialects import davinci
+from msc.dialects.davinci.attributes import DAVINCI_REASONS, DAVINCI_SCHEDULE
+from msc.dialects.gk.schedule import ScheduleAttr
 from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression
 from msc.lowering.ascend.convolution import ConvolutionWriter, convolution_shape
 from msc.lowering.ascend.convolution_tiling import ConvolutionTiling, convolution_tilings
 from msc.lowering.ascend.convolutions import Convolution, convolution
+from msc.lowering.ascend.cube_trees import schedule_in, tree_of
 from msc.lowering.ascend.fixpipe_form import FixpipeForm, fixpipe_form
 from msc.lowering.ascend.fused_matmul import Inputs, write_fused
 from msc.lowering.ascend.kernels import Request
 from msc.lowering.ascend.matmul import MatmulWriter
 from msc.lowering.ascend.matmul_tiling import MatmulSchedule, MatmulShape, MatmulWishes, matmul_schedule
 from msc.lowering.ascend.operands import Tile
-from msc.lowering.ascend.products import Access, CubeProduct, cube_product, matmul_shape
+from msc.lowering.ascend.products import Access, CubeProduct, cube_product, matmul_shape, outline
 from msc.lowering.ascend.tile_program import TileProgram, tile_program
 from msc.lowering.ascend.tile_writer import Source
 from msc.support.diagnostics import MscError
@@ -56,9 +61,29 @@ def _write(request: Request) -> davinci.KernelOp | None:
         return _Kernel(request, product, shape, tiling.schedule, (windows, tiling)).write(form, program)
     assert plain is not None
     shape = replace(plain, bias=bias)
-    return _Kernel(request, product, shape, matmul_schedule(shape, target, MatmulWishes(scalar_cycles=0.0))).write(
-        form, program
-    )
+    schedule = _schedule(request, product, shape)
+    return None if schedule is None else _Kernel(request, product, shape, schedule).write(form, program)
+
+
+def _schedule(request: Request, product: CubeProduct, shape: MatmulShape) -> MatmulSchedule | None:
+    """The schedule that the kernel carries, or by rule, noted on it; None for one that the cube cannot follow."""
+    outlined, target = outline(request.model, request.target), request.target
+    assert outlined is not None
+    if request.schedule is not None:
+        made = schedule_in(request.schedule.data, shape, product, target)
+        meant = tree_of(request.model, outlined, product, made)
+        if meant is None or meant.body != request.schedule.data.body:
+            return None
+        request.op.attributes[DAVINCI_SCHEDULE] = request.schedule
+        return made
+    made = matmul_schedule(shape, target, MatmulWishes(scalar_cycles=0.0))
+    tree = tree_of(request.model, outlined, product, made)
+    if tree is not None:
+        request.op.attributes[DAVINCI_SCHEDULE] = ScheduleAttr(tree)
+    base = " x ".join(map(str, made.base))
+    reason = f"base tiles of {base} (m, n, k) on {made.cores} of {target.cores.cube} cube cores"
+    request.op.attributes[DAVINCI_REASONS] = ArrayAttr([StringAttr(reason)])
+    return made
 
 
 @dataclass(frozen=True)

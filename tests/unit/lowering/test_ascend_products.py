@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
 from safetensors.numpy import save_file  # pyright: ignore[reportUnknownVariableType]
 
 import msc
-from msc.dialects import davinci
+from msc.analysis.kernel_model import kernel_model
+from msc.dialects import davinci, gk
+from msc.dialects.davinci.attributes import DAVINCI_SCHEDULE
+from msc.dialects.gk.attributes import GK_SCHEDULE
 from msc.driver.compile import compile_model
 from msc.driver.options import CompileOptions
 from msc.driver.simulation.kernels import check_kernel
+from msc.lowering.ascend.kernels import write_kernel
+from msc.poly.dependences import dependences
+from msc.schedule.schedule_kernels import check_given
+from msc.support.diagnostics import MscError
+from msc.targets.davinci import davinci_target
 
 BIAS_RELU = """
 func.func @main(%a: tensor<40x70x{t}>, %b: tensor<70x90x{t}>, %c: tensor<90x{t}>) -> tensor<40x90x{t}> {{
@@ -39,6 +48,54 @@ func.func @main(%q: tensor<2x3x20x16x{t}>, %k: tensor<2x3x24x16x{t}>) -> tensor<
   func.return %1 : tensor<2x3x20x24x{t}>
 }}
 """
+
+
+def gk_kernel(text: str, folder: Path) -> gk.KernelOp:
+    path = folder / "model.mir"
+    path.write_text(text, encoding="utf-8")
+    module = compile_model(str(path), CompileOptions(target="ascend910b1"), stop_after="gk").module
+    (kernel,) = (op for op in module.walk() if isinstance(op, gk.KernelOp))
+    return kernel
+
+
+def written(kernel: gk.KernelOp) -> davinci.KernelOp:
+    return write_kernel(kernel, davinci_target("ascend910b1"), "product")
+
+
+def test_the_schedule_of_a_product_is_a_tree_of_the_memories_of_a_core(tmp_path: Path) -> None:
+    kernel = gk_kernel(BIAS_RELU.format(t="f16"), tmp_path)
+    own = written(kernel)
+    schedule = kernel.attributes[DAVINCI_SCHEDULE]
+    assert isinstance(schedule, gk.ScheduleAttr)
+    lines = schedule.lines
+    assert {"place t2 in l0c", "place in0, in1 in l1", "place in0 in l0a"} <= {line.strip() for line in lines}
+    kernel.attributes[GK_SCHEDULE] = schedule
+    check_given(kernel, kernel_model(kernel), dependences(kernel_model(kernel)))
+    assert str(written(kernel)) == str(own)
+
+
+def test_a_schedule_of_a_product_written_by_hand_is_followed(tmp_path: Path) -> None:
+    kernel = gk_kernel(BIAS_RELU.format(t="f16"), tmp_path)
+    own = written(kernel)
+    lines = cast(gk.ScheduleAttr, kernel.attributes[DAVINCI_SCHEDULE]).lines
+    text = "\n".join(lines).replace("n tile 90", "n tile 48").replace("k tile 70 pipeline 2", "k tile 32 pipeline 2")
+    assert text != "\n".join(lines)
+    kernel.attributes[GK_SCHEDULE] = gk.ScheduleAttr.of_lines(text.split("\n"))
+    check_given(kernel, kernel_model(kernel), dependences(kernel_model(kernel)))
+    by_hand = written(kernel)
+    assert "mad" in str(by_hand)
+    assert str(by_hand) != str(own)
+    check_kernel(by_hand)
+
+
+def test_a_schedule_without_room_is_refused(tmp_path: Path) -> None:
+    kernel = gk_kernel(BIAS_RELU.replace("40x", "4000x").replace("90x", "900x").format(t="f16"), tmp_path)
+    written(kernel)
+    lines = cast(gk.ScheduleAttr, kernel.attributes[DAVINCI_SCHEDULE]).lines
+    text = "\n".join(lines).replace("n tile 256, m tile 128", "n tile 512, m tile 256")
+    kernel.attributes[GK_SCHEDULE] = gk.ScheduleAttr.of_lines(text.split("\n"))
+    with pytest.raises(MscError, match=r"t2 takes .* bytes of l0c, which has 131072"):
+        check_given(kernel, kernel_model(kernel), dependences(kernel_model(kernel)))
 
 
 CONVOLUTIONS = """
