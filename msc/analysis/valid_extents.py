@@ -126,5 +126,6 @@ class ValidExtents:
 
 def _refused(op: Operation, message: str, sizes: Sequence[Size]) -> MscError:
     size = sizes[0]
-    help_ = f"bind what it works on, say --dim {size.name}={size.high}"
+    known = f'--dim {size.name}={size.high}, in Python dims={{"{size.name}": {size.high}}}'
+    help_ = f"give what it works on a size, say {known}"
     return DecidedByCall(Diagnostic("MSC0208", f"{op.name}: {message}", source_location(op), help=help_))

@@ -14,7 +14,7 @@ from msc.ir.typed import is_tensor
 from msc.runtime.program import Signature
 from msc.support.diagnostics import Diagnostic, MscError
 
-_HELP = "--max-memory SIZE allows more"
+_HELP = '--max-memory SIZE allows more, in Python max_memory="8G"'
 
 
 def check_tensors(module: ModuleOp, limit: int) -> None:

@@ -56,7 +56,9 @@ class Emitter(OperationBuilder[Value]):
         shape = shape_of(tensor_type(value))
         if -1 in shape:
             message = f"{self.op.name} is expanded for known sizes only, but meets a {value.type}"
-            raise MscError(Diagnostic("MSC0404", message, source_location(self.op), help="fix the dimensions (--dims)"))
+            raise MscError(
+                Diagnostic("MSC0404", message, source_location(self.op), help="fix the dimensions: --dim NAME=8")
+            )
         return shape
 
     def dtype(self, value: SSAValue) -> str:

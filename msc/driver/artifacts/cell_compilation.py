@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from msc.backends.registry import DEFAULT, find_backend
-from msc.dialects.arrays import Array, dtype_text
+from msc.dialects.arrays import dtype_text
 from msc.driver.artifacts.emission import emit
 from msc.driver.artifacts.forms import Output, forms_of
 from msc.driver.artifacts.libraries import library_of
-from msc.driver.models.cells import capture, input_names
-from msc.driver.options import CompileOptions, Dim, Reporting
+from msc.driver.models.cells import capture, input_names, open_example
+from msc.driver.models.open_tensors import OpenTensor, checked_inputs, infos
+from msc.driver.options import CompileOptions, Reporting
 from msc.driver.passes.ir_dump import format_module
 from msc.frontend.tensor import Placeholder, Tensor
 from msc.runtime.artifact import CompiledModel
+from msc.runtime.tensor_info import TensorInfo
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+from msc.support.failures import Door
 from msc.support.progress import progress
 from msc.support.temporary import temporary_folder
 
@@ -56,76 +60,59 @@ class CellOnCall:
     def __init__(self, target: Any, examples: Sequence[Any], options: CompileOptions, *, use_cache: bool) -> None:
         """Raises MSC0207 for a size of a dimension that no argument leaves open."""
         self._target, self._use_cache = target, use_cache
-        self._declared = [Tensor(e) if not isinstance(e, Tensor) else e for e in examples]
-        self._names = input_names(target, len(examples))
-        self._limits = _limits(self._names, self._declared, options.dims)
+        tensors = [Tensor(e) if not isinstance(e, Tensor) else e for e in examples]
+        names = input_names(target, len(examples))
+        self._declared = [_declared(name, tensor) for name, tensor in zip(names, tensors, strict=True)]
+        self._limits = _limited(options, [name for tensor in self._declared for name in tensor.names if name])
         self._options = replace(options, dims={})
         self._compiled: OrderedDict[tuple[tuple[int, ...], ...], CompiledModel] = OrderedDict()
 
-    def __call__(self, *arrays: Any) -> Any:
-        """The Cell's results. Raises MSC0601, MSC0603 and MSC0604 for arrays that do not fit the examples."""
-        given = [np.asarray(array) for array in arrays]
-        self._check(given)
-        return self.at(*(array.shape for array in given))(*given)
+    @property
+    def inputs(self) -> tuple[TensorInfo, ...]:
+        """Name, dtype and shape of each input, in the order of a call."""
+        return infos(self._declared, self._limits)
+
+    def __call__(self, *arrays: Any, **named: Any) -> Any:
+        """The Cell's results. Raises MSC0601 to MSC0604 for arrays that do not fit the examples."""
+        with Door():
+            given = tuple(checked_inputs(self._declared, self._limits, arrays, named).values())
+            return self.at(*(array.shape for array in given))(*given)
+
+    def save(self, path: str | PathLike[str], *, force: bool = False) -> NoReturn:
+        """A library is of known sizes, or ranges of them. Raises MSC0207."""
+        name = next(name for tensor in self._declared for name in tensor.names if name)
+        raise MscError(open_example(name))
 
     def at(self, *shapes: tuple[int, ...]) -> CompiledModel:
         """The compiled model for inputs of these shapes."""
         if shapes not in self._compiled:
-            pairs = zip(shapes, self._declared, strict=True)
-            examples = [Tensor.of(np.zeros(shape, tensor.dtype.numpy)) for shape, tensor in pairs]
+            pairs = zip(shapes, self.inputs, strict=True)
+            examples = [Tensor.of(np.zeros(shape, tensor.dtype)) for shape, tensor in pairs]
             self._compiled[shapes] = _compiled(self._target, examples, self._options, self._use_cache)
         self._compiled.move_to_end(shapes)
         while len(self._compiled) > MOST_SIZES:
             self._compiled.popitem(last=False)
         return self._compiled[shapes]
 
-    def _check(self, given: Sequence[Array]) -> None:
-        if len(given) != len(self._declared):
-            message = f"the model takes {', '.join(self._names)}, got {len(given)} arrays"
-            raise MscError(Diagnostic("MSC0601", message))
-        for array, tensor, name in zip(given, self._declared, self._names, strict=True):
-            if array.dtype != tensor.dtype.numpy:
-                message = f"input '{name}' has dtype {array.dtype}, expected {tensor.dtype.numpy}"
-                raise MscError(Diagnostic("MSC0604", message, help=f"pass array.astype('{tensor.dtype.numpy}')"))
-            if array.ndim != len(tensor.shape) or not all(map(self._fits, *self._sizes(array, tensor, name))):
-                shape = ", ".join("?" if n == -1 else str(n) for n in tensor.shape)
-                limits = "".join(f"; {k} is {a} to {b}" for k, (a, b) in self._limits.items() if k.startswith(name))
-                message = f"input '{name}' has shape {list(array.shape)}, expected [{shape}]{limits}"
-                raise MscError(Diagnostic("MSC0603", message))
-
-    def _sizes(self, array: Array, tensor: Tensor, name: str) -> tuple[Sequence[int], Sequence[tuple[int, int]]]:
-        """The sizes of an array, and what each may be."""
-        free = (0, 1 << 62)
-        limits = [
-            (size, size) if size != -1 else self._limits.get(f"{name}.{axis}", free)
-            for axis, size in enumerate(tensor.shape)
-        ]
-        return array.shape, limits
-
-    @staticmethod
-    def _fits(size: int, limits: tuple[int, int]) -> bool:
-        return limits[0] <= size <= limits[1]
-
     def __repr__(self) -> str:
-        pairs = zip(self._names, self._declared, strict=True)
-        inputs = ", ".join(f"{n}: {_type_text(t)}" for n, t in pairs)
+        inputs = ", ".join(f"{tensor.name}: {tensor.type_text}" for tensor in self._declared)
         return f"<msc.CellOnCall of {inputs}>"
 
 
-def _type_text(tensor: Tensor) -> str:
-    return "x".join([*("?" if n == -1 else str(n) for n in tensor.shape), dtype_text(tensor.dtype.numpy)])
+def _declared(name: str, tensor: Tensor) -> OpenTensor:
+    """An example as an input: its open sizes are called `x.0`, after the input and their places."""
+    sizes = [f"{name}.{axis}" if size == -1 else size for axis, size in enumerate(tensor.shape)]
+    return OpenTensor(name, dtype_text(tensor.dtype.numpy), tuple(sizes))
 
 
-def _limits(names: Sequence[str], tensors: Sequence[Tensor], dims: Mapping[str, Dim]) -> dict[str, tuple[int, int]]:
-    """The least and the largest of each open size that is limited."""
-    known = [f"{n}.{axis}" for n, t in zip(names, tensors, strict=True) for axis, s in enumerate(t.shape) if s == -1]
-    limits: dict[str, tuple[int, int]] = {}
-    for name, size in dims.items():
+def _limited(options: CompileOptions, known: Sequence[str]) -> CompileOptions:
+    """Options with the limits of open sizes. Raises MSC0207 for one that is not open."""
+    for name in options.dims:
         if name not in known:
             near = did_you_mean(name, known) or f"its open dimensions: {', '.join(known)}"
             raise MscError(Diagnostic("MSC0207", f"the model has no open dimension '{name}'", help=near))
-        limits[name] = (size, size) if isinstance(size, int) else size
-    return limits
+    fixed = {name: (size, size) if isinstance(size, int) else size for name, size in options.dims.items()}
+    return replace(options, dims=fixed)
 
 
 def text_of(target: Any, examples: Sequence[Any]) -> str:

@@ -28,6 +28,7 @@ from msc.frontend.reader.entry import Unread, read_call, taken_apart
 from msc.frontend.reader.graph import Graph
 from msc.frontend.reader.journal import Value
 from msc.frontend.reader.structures import Constant, Entries, Items, Leaf, Template
+from msc.frontend.tensor import Placeholder, Tensor
 from msc.ir.donation import UPDATES
 from msc.ir.entry import STRUCTURE, find_entry
 from msc.nn.cell import Cell
@@ -207,10 +208,20 @@ def input_names(target: Any, count: int) -> list[str]:
     return [names[k] if k < len(names) else f"x{k}" for k in range(count)]
 
 
+def open_example(name: str) -> Diagnostic:
+    """What to say of an open size where a model of known sizes is written."""
+    help_ = "give an example with all sizes, say Tensor(np.zeros((1, 4), np.float32))"
+    return Diagnostic("MSC0207", f"dimension '{name}' of an input is open", help=help_)
+
+
 def _check_examples(target: Any, examples: Sequence[Any]) -> None:
-    """Raises MSC0008 for a target that is no Cell or function, and for examples that its signature does not take."""
+    """Raises MSC0008 for no Cell or function and for examples that it does not take, MSC0207 for open sizes."""
     if not callable(target) or isinstance(target, type):
         refuse("net", target, "a Cell or a function")
+    for k, example in enumerate(examples):
+        if isinstance(example, Tensor) and isinstance(example.content, Placeholder):
+            axis = example.shape.index(-1)
+            raise MscError(open_example(f"{input_names(target, k + 1)[k]}.{axis}"))
     signature = _signature(target)
     if signature is None or (isinstance(target, Cell) and target.has_hooks()):
         return

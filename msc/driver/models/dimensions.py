@@ -82,7 +82,7 @@ def _retype(argument: BlockArgument, names: list[str], sizes: Mapping[str, int])
     missing = [name for name in names if name and name not in sizes]
     if missing:
         message = f"dimension '{missing[0]}' of an input is open"
-        help_line = f"give it a size: --dim {missing[0]}=1"
+        help_line = f'give it a size: --dim {missing[0]}=1, in Python dims={{"{missing[0]}": 1}}'
         function = argument.owner.parent_op()
         location = None if function is None else source_location(function)
         raise DecidedByCall(Diagnostic("MSC0207", message, location, help=help_line))

@@ -60,7 +60,12 @@ class LiftSizes(ModulePass):
         if others:
             message = "a module with several entry functions leaves sizes to the call"
             raise MscError(
-                Diagnostic("MSC0208", message, source_location(others[0]), help="give the sizes: --dim NAME=N")
+                Diagnostic(
+                    "MSC0208",
+                    message,
+                    source_location(others[0]),
+                    help='give the sizes: --dim NAME=8, in Python dims={"NAME": 8}',
+                )
             )
         functions = [find_entry(sample.module) for sample in self.samples]
         same = [function for function in functions if function is not None]

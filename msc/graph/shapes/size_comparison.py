@@ -48,7 +48,7 @@ class Sample:
 
 def differs(op: Operation, reason: str) -> MscError:
     """MSC0208: the model is another one at other sizes."""
-    help_ = "bind the dimension that it works on: --dim NAME=SIZE"
+    help_ = 'give the dimension that it works on a size: --dim NAME=8, in Python dims={"NAME": 8}'
     return DecidedByCall(Diagnostic("MSC0208", f"{op.name}: {reason}", source_location(op), help=help_))
 
 

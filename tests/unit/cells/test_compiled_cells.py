@@ -75,6 +75,21 @@ def test_open_sizes_are_compiled_at_the_call() -> None:
         msc.compile(net, Tensor(shape=(None, 4), dtype=msc.float32), dims={"y.0": 3})
 
 
+def test_a_cell_of_open_sizes_is_called_as_other_models(tmp_path: Path) -> None:
+    example = Tensor(shape=(None, 2), dtype=msc.float32)
+    compiled: Any = msc.compile(nn.ReLU(), example)
+    assert compiled(x=[[-1, 2]]).tolist() == [[0, 2]]
+    (found,) = compiled.inputs
+    assert (found.name, found.dtype, found.shape[0].name, found.shape[1]) == ("x", np.float32, "x.0", 2)
+    for wrong in (lambda: compiled(), lambda: compiled(y=array(1, 2)), lambda: compiled(array(1, 2), array(1, 2))):
+        with pytest.raises(MscError, match="MSC060"):
+            wrong()
+    with pytest.raises(MscError, match=r"MSC0207.*'x.0'(.|\n)*an example with all sizes"):
+        compiled.save(tmp_path / "x.so")
+    with pytest.raises(MscError, match=r"MSC0207.*'x.0'(.|\n)*an example with all sizes"):
+        msc.export(nn.ReLU(), example, file_name=str(tmp_path / "x.mir"))
+
+
 def test_what_a_model_cannot_do_is_refused() -> None:
     with pytest.raises(MscError, match=r"MSC0850(.|\n)*'last'"):
         msc.compile(Outside(), array(3))
