@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 
 from msc.dialects.davinci import (
     AllocOp,
+    BufferType,
     FlagOp,
     KernelOp,
     PipeBarrierOp,
@@ -27,6 +28,7 @@ from msc.support.diagnostics import Diagnostic, MscError
 from msc.targets.davinci_isa import Pipe, Space
 
 _SELF_READING = (Pipe.V,)
+_REPEAT_BYTES = 256
 
 
 @dataclass(frozen=True)
@@ -180,7 +182,8 @@ class _Kernel:
         """A barrier before each instruction that reads what its own queue has written since the last one."""
         for pipe in _SELF_READING:
             written: set[SSAValue] = set()
-            for turn in range(2 if loop is not None else 1):
+            again = loop is not None and not _accumulates_aside(items, loop)
+            for turn in range(2 if again else 1):
                 for item in items:
                     reads, writes = self._own(item, pipe)
                     if written & reads:
@@ -202,6 +205,28 @@ class _Kernel:
                     if k == 0:
                         writes |= set(self._places(buffer))
         return reads, writes
+
+
+def _accumulates_aside(items: Sequence[Operation], loop: ForOp) -> bool:
+    """Whether a loop is one instruction that accumulates in 256 bytes, in others in each iteration."""
+    if len(items) != 1 or not isinstance(op := items[0], QueueOp) or len(op.buffers) != 3:
+        return False
+    names = [p.name for p in op.numbers]
+    if "dst_repeat_stride" not in names:
+        return False
+    numbers = dict(zip(names, op.parameters.data.results, strict=True))
+    still = all(numbers[f"{word}_repeat_stride"] == AffineExpr.constant(0) for word in ("dst", "src1"))
+    dense = all(numbers[f"{word}_block_stride"] == AffineExpr.constant(1) for word in ("dst", "src1"))
+    offsets = op.offsets.data.results
+    same = op.buffers[0] is op.buffers[2] and offsets[0] == offsets[2] and op.buffers[0] is not op.buffers[1]
+    if not (still and dense and same) or loop.variable not in op.values:
+        return False
+    place = [*op.values].index(loop.variable)
+    at = [offsets[0].eval([k if d == place else 0 for d in range(len(op.values))], []) for k in (0, 1, 2)]
+    buffer = op.buffers[0].type
+    assert isinstance(buffer, BufferType)
+    size = buffer.bytes // buffer.elements.data
+    return at[2] - at[1] == at[1] - at[0] and (at[1] - at[0]) * size * loop.step.value.data >= _REPEAT_BYTES
 
 
 def _outermost(loop: ForOp) -> ForOp:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import Phase, given, settings
 from xdsl.dialects.builtin import ModuleOp
 
 from msc.analysis.kernel_model import kernel_model
@@ -22,6 +23,7 @@ from msc.poly.dependences import dependences
 from msc.schedule.abilities import abilities_at
 from msc.schedule.schedule_kernels import illegal
 from msc.support.diagnostics import MscError
+from tests.random_kernels_ascend.kernels import check, kernels
 
 ROOT = Path(__file__).parents[3]
 OPERATORS = ROOT / "tests" / "unit" / "backends" / "ascend_operators.mir"
@@ -112,6 +114,13 @@ def test_a_schedule_by_hand_decides_tiles_and_cores(tmp_path: Path) -> None:
     path.write_text(BY_HAND.replace("for i0, i1 vector", "for i0 vector, i1"), "utf-8")
     with pytest.raises(MscError, match=r"MSC0408(.|\n)*its schedule cannot run on the vector unit"):
         compile_model(str(path), CompileOptions(target=TARGET))
+
+
+@settings(max_examples=3, deadline=None, derandomize=True, database=None, phases=(Phase.generate,))
+@given(kernels())
+def test_random_kernels(kernel: tuple[str, str]) -> None:
+    """`python -m tests.random_kernels_ascend` tries many more."""
+    check(*kernel)
 
 
 def test_every_step_of_a_model_agrees_with_the_interpreter() -> None:

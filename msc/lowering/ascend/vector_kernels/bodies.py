@@ -28,6 +28,7 @@ class Bodies:
     def __init__(self, tile: Tile, axes: tuple[int, ...]) -> None:
         self.tile, self.axes = tile, axes
         self._taken: list[Buffer] = []
+        self._half = False
         self._spread: dict[Buffer, Value] = {}
         self._known: dict[Scalar, Value] = {}
 
@@ -37,11 +38,21 @@ class Bodies:
             self.tile.room.give(buffer)
         self._taken = []
 
+    def _note_half(self, s: Scalar) -> None:
+        """The half of a row of banks of the array beside which rows are spread."""
+        if isinstance(s, Apply):
+            lanes = [a for a in s.args if isinstance(a, Read) and self._runs_along_lanes(a)]
+            self._half = bool(lanes) and self.tile.half.get(lanes[0].operand, False)
+
+    def _runs_along_lanes(self, read: Read) -> bool:
+        return bool(self.axes) and self.axes[-1] in self.tile.axes.arrays[read.operand]
+
     def into(self, s: Scalar, target: Value) -> None:
         """Write the value of a body to `target`, which has all axes of the statement."""
         if isinstance(s, Constant):
             self._fill(target, s)
             return
+        self._note_half(s)
         value = self._value(s, target)
         if value.buffer is not target.buffer:
             self._copy(value, target)
@@ -108,7 +119,7 @@ class Bodies:
             block = 32 // value.bytes
             elements = value.strides[0] * self.tile.code.capacities[value.axes[0]] if value.axes else 1
             whole = -(-elements // 8) * 8
-            buffer = self.tile.room.take(value.dtype, whole * block, "spread")
+            buffer = self.tile.room.take(value.dtype, whole * block, "spread", half=not self._half)
             self._taken.append(buffer)
             self._spread[value.buffer] = self.tile.code.spread(value, self._filled(value), buffer)
         return self._spread[value.buffer]
@@ -199,6 +210,11 @@ class Bodies:
         left, right = s.args
         if isinstance(left, Constant) and isinstance(right, Constant):
             return None
+        if s.op == "div" and isinstance(left, Constant) and float(left.value) == 1.0:
+            value = self._value(right, None)
+            made = self._new(value.dtype, into)
+            self._run("vrec", (made, value))
+            return made
         if isinstance(left, Constant) and s.op in _COMMUTES:
             left, right = right, left
         if isinstance(right, Constant):

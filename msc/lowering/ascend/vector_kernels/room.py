@@ -21,23 +21,36 @@ class Room:
         self._address: dict[Buffer, tuple[int, int]] = {}
         self.filled: list[Buffer] = []
 
-    def take(self, dtype: str, elements: int, name: str = "t", *, fill: bool = False) -> Buffer:
-        """A buffer of so many elements; with `fill` its bytes hold something from the start. Raises MSC1021."""
-        room = -(-elements * DTYPES[dtype] // 256) * 256
-        if self._free[room]:
-            address = self._free[room].pop()
-            key = (address, dtype)
-            if key not in self._places:
-                self._places[key] = self.b.alloc_at(Space.ub, dtype, room // DTYPES[dtype], address, name)
-                self._address[self._places[key]] = (address, room)
-            return self._places[key]
-        buffer = self.b.alloc(Space.ub, dtype, room // DTYPES[dtype], name)
+    def take(
+        self, dtype: str, elements: int, name: str = "t", *, fill: bool = False, half: bool | None = None
+    ) -> Buffer:
+        """A buffer of so many elements; with `fill` its bytes hold something from the start. Raises MSC1021.
+
+        `half` says in which half of a row of banks it starts: two sources of an instruction in different halves do not
+        wait for each other.
+        """
+        size = -(-elements * DTYPES[dtype] // 256) * 256
+        for address in self._free[size]:
+            if half is None or address % _BANK_ROW == half * _BANK_ROW // 2:
+                self._free[size].remove(address)
+                return self._again(dtype, address, size, name)
+        taken = self.b.taken(Space.ub)
+        padding = 0 if half is None else (half * _BANK_ROW // 2 - taken) % _BANK_ROW
+        buffer = self.b.alloc(Space.ub, dtype, size // DTYPES[dtype], name, padding)
         address = self.b.taken(Space.ub) - buffer.bytes
         self._places[address, dtype] = buffer
-        self._address[buffer] = (address, room)
+        self._address[buffer] = (address, size)
         if fill:
             self.filled.append(buffer)
         return buffer
+
+    def _again(self, dtype: str, address: int, size: int, name: str) -> Buffer:
+        """The buffer of a type at an address that others have had."""
+        key = (address, dtype)
+        if key not in self._places:
+            self._places[key] = self.b.alloc_at(Space.ub, dtype, size // DTYPES[dtype], address, name)
+            self._address[self._places[key]] = (address, size)
+        return self._places[key]
 
     def filled_places(self) -> list[tuple[int, int]]:
         """First byte and bytes of the buffers that hold something from the start."""

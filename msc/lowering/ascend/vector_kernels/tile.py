@@ -9,11 +9,13 @@ from math import prod
 from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression
 from msc.lowering.ascend.vector_kernels.axes import Axes
 from msc.lowering.ascend.vector_kernels.bodies import Bodies, NotForVectors
+from msc.lowering.ascend.vector_kernels.formulas import formula
 from msc.lowering.ascend.vector_kernels.instructions import Instructions, Value
 from msc.lowering.ascend.vector_kernels.room import Room
 from msc.lowering.ascend.vector_kernels.tiling import GM_DTYPES, UB_DTYPES, Layout, Tiling, layout_of, unit_of
+from msc.poly.compute import identity
 from msc.poly.model import KernelModel, KernelStatement
-from msc.poly.scalar import reads
+from msc.poly.scalar import Apply, Constant, Read, reads
 from msc.targets.davinci_isa import DTYPES
 
 _LANE_REDUCTIONS = {"add": "add", "max": "max", "min": "min", "and": "min", "or": "max"}
@@ -49,6 +51,7 @@ class Tile:
         self.code.sizes = dict(self.code.capacities)
         self.layouts = [layout_of(axes, tiling, of, self.unit) for of in axes.arrays]
         self.values: dict[int, Value] = {}
+        self.half = _halves(model)
         self._last = {
             array: number
             for number, s in enumerate(model.statements)
@@ -125,12 +128,13 @@ class Tile:
     def _staging(self, array: int) -> Buffer:
         """A buffer for the elements of an array as they lie in global memory."""
         layout, dtype = self.layouts[array], GM_DTYPES[self.model.arrays[array].dtype]
-        return self.room.take(dtype, layout.elements, f"a{array}", fill=self._is_padded(layout))
+        half = self.half.get(array, False)
+        return self.room.take(dtype, layout.elements, f"a{array}", fill=self._is_padded(layout), half=half)
 
-    def take(self, of: Sequence[int], dtype: str, name: str = "t") -> Value:
+    def take(self, of: Sequence[int], dtype: str, name: str = "t", half: bool | None = None) -> Value:
         """A value over some axes, of nothing yet."""
         layout = layout_of(self.axes, self.tiling, of, self.unit)
-        return _value(self.room.take(dtype, layout.elements, name, fill=self._is_padded(layout)), layout)
+        return _value(self.room.take(dtype, layout.elements, name, fill=self._is_padded(layout), half=half), layout)
 
     def _is_padded(self, layout: Layout) -> bool:
         """Whether something may read elements that nothing writes."""
@@ -229,19 +233,60 @@ class Tile:
         taken: dict[int, Buffer] = {}
         for number, statement in enumerate(self.model.statements):
             target = statement.target
+            if self._is_overwritten(number):
+                continue
             if target not in self.values:
                 array = self.model.arrays[target]
                 dtype = UB_DTYPES[array.dtype]
                 if target in buffers.outputs and buffers.outputs[target].dtype == dtype:
                     self.values[target] = _value(buffers.outputs[target], self.layouts[target])
+                elif (dying := self._in_place(number, statement, taken)) is not None:
+                    self.values[target] = self.values[dying]
+                    taken[target] = taken.pop(dying)
                 else:
-                    self.values[target] = self.take(self.axes.arrays[target], dtype, f"a{target}")
+                    self.values[target] = self.take(
+                        self.axes.arrays[target], dtype, f"a{target}", self.half.get(target, False)
+                    )
                     if array.kind == "internal":
                         taken[target] = self.values[target].buffer
             self._statement(number, statement)
             for array in [a for a in taken if self._last[a] <= number]:
                 self.room.give(taken.pop(array))
                 del self.values[array]
+
+    def _in_place(self, number: int, statement: KernelStatement, taken: Mapping[int, Buffer]) -> int | None:
+        """An array that nothing reads after an element-wise statement, whose place the result may have."""
+        target, body = statement.target, statement.body
+        if statement.combine is not None or not isinstance(body, Apply) or len(body.args) != 1:
+            return None
+        [read] = body.args
+        own = self.axes.arrays[target]
+        if not isinstance(read, Read) or self.axes.arrays[read.operand] != own or formula(body) is not None:
+            return None
+        same = UB_DTYPES[read.dtype] == UB_DTYPES[self.model.arrays[target].dtype]
+        internal = self.model.arrays[target].kind == "internal"
+        whole = read.operand in taken and self._last[read.operand] == number and own == self.axes.statements[number]
+        return read.operand if same and internal and whole else None
+
+    def _is_overwritten(self, number: int) -> bool:
+        """Whether a statement only says where a reduction along lanes starts, which the reduction needs no more."""
+        statement, following = self.model.statements[number], self.model.statements[number + 1 : number + 2]
+        if statement.combine is not None or not isinstance(statement.body, Constant) or not following:
+            return False
+        after = following[0]
+        neutral = after.combine is not None and after.target == statement.target and self._writes_all(number + 1)
+        if not neutral or statement.body.dtype != self.model.arrays[statement.target].dtype:
+            return False
+        assert after.combine is not None
+        return bool(statement.body.value == identity(after.combine, statement.body.dtype))
+
+    def _writes_all(self, number: int) -> bool:
+        """Whether a reduction is along the innermost axes alone, and gives each element of its array once."""
+        own = [a for a in self.axes.statements[number] if a not in self.tiling.outer]
+        reduced = self.axes.reduced[number]
+        kept = [a for a in own if a not in reduced]
+        target = self.layouts[self.model.statements[number].target]
+        return own[: len(kept)] == kept and len(kept) < len(own) and target.axes == tuple(kept)
 
     def _statement(self, number: int, statement: KernelStatement) -> None:
         own = tuple(a for a in self.axes.statements[number] if a not in self.tiling.outer)
@@ -267,17 +312,39 @@ class Tile:
         if combine not in _LANE_REDUCTIONS:
             raise NotForVectors(f"a reduction by {combine} along lanes")
         taken: list[Buffer] = []
+        fresh = self._is_overwritten(number - 1) if number else False
         while own and own[-1] in reduced:
             row_bytes = 256 * prod(self.code.capacities[a] for a in own[:-1])
-            partial = self.room.take(value.dtype, row_bytes // value.bytes, "partial", fill=True)
-            each = self.take(own[:-1], value.dtype, "sums")
+            partial = self.room.take(value.dtype, row_bytes // value.bytes, "partial", fill=True, half=False)
+            last = fresh and own[-2:-1] not in [(a,) for a in reduced] and value.dtype == target.dtype
+            each = target if last else self.take(own[:-1], value.dtype, "sums")
             self.code.reduce_lanes(_LANE_REDUCTIONS[combine], own, value, each, partial)
             self.room.give(partial)
-            taken.append(each.buffer)
             own, value = own[:-1], each
-        self.code.run(f"v{_REDUCTIONS[combine]}", own, (target, value, target))
-        for buffer in taken:
+            if each is not target:
+                taken.append(each.buffer)
+        if value is not target:
+            self.code.run(f"v{_REDUCTIONS[combine]}", own, (target, value, target))
+        self._give(taken)
+
+    def _give(self, buffers: Sequence[Buffer]) -> None:
+        for buffer in buffers:
             self.room.give(buffer)
+
+
+def _halves(model: KernelModel) -> dict[int, bool]:
+    """The half of a row of banks for each array, so that the two sources of an instruction are in different ones."""
+    halves: dict[int, bool] = {}
+    for statement in model.statements:
+        body = statement.body
+        if isinstance(body, Apply) and len(body.args) == 2:
+            first, second = (a.operand if isinstance(a, Read) else None for a in body.args)
+            if first is not None and second is not None and first != second:
+                if first in halves:
+                    halves.setdefault(second, not halves[first])
+                halves.setdefault(first, not halves.get(second, True))
+                halves.setdefault(second, not halves[first])
+    return halves
 
 
 def _value(buffer: Buffer, layout: Layout) -> Value:
