@@ -31,7 +31,7 @@ _DAVINCI = Stage(
     ),
     properties=("Vectors", "Buffers", "Placed"),
     passes=runs(
-        "convert-gk-to-davinci",
+        *("apply-tuning", "convert-gk-to-davinci"),
         Run("schedule-kernels", {"plain": True}),
         *("convert-gk-to-loop", "bind-davinci-kernels"),
         Run("vectorize", {"enable": False}),

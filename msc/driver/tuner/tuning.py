@@ -27,6 +27,7 @@ from msc.driver.models.target import with_target
 from msc.driver.options import CompileOptions
 from msc.driver.reports.benchmark import Workload, kernel_times
 from msc.driver.reports.kernel_records import KernelRecord, record_kernels
+from msc.driver.tuner.simulated import tune_simulated
 from msc.driver.tuner.variants import Subject, VariantTime, time_each
 from msc.poly.schedule_tree.nodes import Tree
 from msc.poly.schedule_tree.text import to_lines
@@ -34,6 +35,7 @@ from msc.schedule.neighbours import Neighbourhood
 from msc.schedule.schedule_kernels import ScheduleKernels, schedule_of
 from msc.schedule.tuned_schedules import TunedSchedule, TuningFile, kernel_key, target_text
 from msc.support.wording import counted
+from msc.targets.davinci import davinci_targets
 from msc.targets.machine import Machine
 
 MARGIN = 0.02
@@ -126,6 +128,8 @@ def tune(model: str, options: CompileOptions, workload: Workload, budget: float,
     Raises what compiling raises, MSC0006 for a model past the stage of kernels, MSC0601 to MSC0604 for inputs.
     """
     plain = replace(options, tuned=None)
+    if options.target in davinci_targets():
+        return Search(tune_simulated(model, plain, budget, report))
     started = searches(model, plain, workload)
     report(f"{counted(len(started), 'kernel')} to tune")
     try:

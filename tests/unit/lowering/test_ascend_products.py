@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -17,9 +18,15 @@ from msc.dialects.gk.attributes import GK_SCHEDULE
 from msc.driver.compile import compile_model
 from msc.driver.options import CompileOptions
 from msc.driver.simulation.kernels import check_kernel
-from msc.lowering.ascend.kernels import write_kernel
+from msc.driver.simulation.models import simulate_model
+from msc.driver.tuner import simulated
+from msc.lowering.ascend.alternatives import alternatives
+from msc.lowering.ascend.kernels import Request, write_kernel
 from msc.poly.dependences import dependences
+from msc.poly.schedule_tree.nodes import Tree
+from msc.poly.schedule_tree.text import to_lines
 from msc.schedule.schedule_kernels import check_given
+from msc.schedule.tuned_schedules import TuningFile
 from msc.support.diagnostics import MscError
 from msc.targets.davinci import davinci_target
 
@@ -96,6 +103,25 @@ def test_a_schedule_without_room_is_refused(tmp_path: Path) -> None:
     kernel.attributes[GK_SCHEDULE] = gk.ScheduleAttr.of_lines(text.split("\n"))
     with pytest.raises(MscError, match=r"t2 takes .* bytes of l0c, which has 131072"):
         check_given(kernel, kernel_model(kernel), dependences(kernel_model(kernel)))
+
+
+def test_tuning_finds_a_schedule_on_the_simulator_that_compiling_follows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = BIAS_RELU.replace("40x", "1000x").replace("70x", "512x").replace("90x", "768x").format(t="f16")
+    path, tuned = tmp_path / "model.mir", tmp_path / "tuned.json"
+    path.write_text(text, encoding="utf-8")
+
+    def few(request: Request) -> list[Tree]:
+        return [t for t in alternatives(request) if "n tile 128, m tile 192" in "\n".join(to_lines(t))]
+
+    monkeypatch.setattr(simulated, "alternatives", few)
+    options = CompileOptions(target="ascend910b1")
+    (entry,) = simulated.tune_simulated(str(path), options, 300.0, lambda _: None).entries
+    assert entry.after_us < entry.before_us
+    tuned.write_text(TuningFile((entry,)).to_json(), encoding="utf-8")
+    (after,) = simulate_model(str(path), replace(options, tuned=tuned), check=False)
+    assert round(after.microseconds, 3) == entry.after_us
 
 
 CONVOLUTIONS = """
