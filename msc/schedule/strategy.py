@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import gcd
 
 from msc.cost.access import block_size, pieces, scalar_cost, statement_cost, strides, vectorisable
@@ -64,8 +65,8 @@ def decide(
         tree = enclose(tree, name)
     tree = with_blocks_outermost(model, tree, names, around.blocked, cost.lanes, target.line_pair)
     tree = with_packing(model, tree, names, copies, reasons)
-    tree = shared(model, tree, names, target, threads, reasons, around)
-    tree = _with_borders(model, tree, first, len(band), cost.lanes)
+    bordered = partial(_with_borders, model, first, len(band), cost.lanes)
+    tree = bordered(shared(model, tree, names, target, threads, reasons, around, bordered))
     return Decision(stored(model, deps, tree, target), reasons)
 
 
@@ -84,7 +85,7 @@ def _borders(model: KernelModel, blocked: Sequence[Blocked]) -> list[int]:
     return fills if len(fills) < len(model.statements) else []
 
 
-def _with_borders(model: KernelModel, tree: Tree, first: Sequence[int], at: int, lanes: int) -> Tree:
+def _with_borders(model: KernelModel, first: Sequence[int], at: int, lanes: int, tree: Tree) -> Tree:
     """The tree with these statements in front, one after the other; their axes come after the first `at`."""
     nodes, known = list[Node](), len(tree.axes)
     for number in first:

@@ -11,7 +11,7 @@ not for any loop, the least is read by all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, prod
 
@@ -68,10 +68,11 @@ def shared(
     threads: int,
     reasons: list[str],
     around: Surroundings = NOWHERE,
+    whole: Callable[[Tree], Tree] = lambda tree: tree,
 ) -> Tree:
     """The tree with one of the loops `names` around all nodes outermost and parallel, if that saves more than it costs.
 
-    Where a kernel works block by block, that is the loop over blocks.
+    Where a kernel works block by block, that is the loop over blocks. `whole` adds what the tree runs besides.
     """
     band = [axis for axis in tree.axes if axis.name in names]
     candidates = loops_over_blocks(model, band, around.blocked)[:1] or band
@@ -82,9 +83,9 @@ def shared(
     axis, loop = best
     cost = KernelCost(model, target)
     options = [_parallel(model, tree, axis, loop, size) for size in _sizes(model, tree, axis, loop, team)]
-    cycles = [cost.prediction(option, team).cycles for option in options]
+    cycles = [cost.prediction(whole(option), team).cycles for option in options]
     least = min(cycles)
-    alone, costs = cost.prediction(tree, 1).cycles, around.cost(model, target.synchronisation)
+    alone, costs = cost.prediction(whole(tree), 1).cycles, around.cost(model, target.synchronisation)
     if alone - least < costs:
         return tree
     tree = options[cycles.index(least)]

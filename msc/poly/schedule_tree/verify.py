@@ -111,6 +111,10 @@ class _Walk:
         if scope not in self._abilities.scopes and (home is None or home.kind != "output" or array.kind != "internal"):
             known = f"{', '.join(self._abilities.scopes)}, or for what is computed on the way an output"
             raise ScheduleError(f"there is no scope {scope}: there are {known}", line)
+        if array.kind == "output" and scope in PLAIN.scopes:
+            raise ScheduleError(f"{name} is an output, which lies where the caller wants it", line)
+        if array.kind == "input" and scope == "workspace":
+            raise ScheduleError(f"{name} is an input: it is copied to the stack or to registers", line)
         if around.placed.get(name) == scope:
             raise ScheduleError(f"{name} lives in {scope} already", line)
 
