@@ -38,6 +38,8 @@ _ASKED_BY_PYTHON = frozenset(
     "__call__ __abs__ __neg__ __pos__ __invert__ __array__ __round__".split()
 )
 _OPERATORS = "add sub mul matmul truediv floordiv mod pow and or xor lshift rshift eq ne lt le gt ge".split()
+_FOR_MSC = ("of", "run_construct")
+"""Methods that msc itself calls, though their names have no underscore."""
 METHODS = _ASKED_BY_PYTHON | {f"__{prefix}{name}__" for name in _OPERATORS for prefix in ("", "r", "i")}
 """The methods with a meaning of their own that a class of the library lets users reach."""
 
@@ -53,17 +55,19 @@ def public(function: F, name: str, described: Callable[..., Any] | None = None) 
     def called(*args: Any, **keywords: Any) -> Any:
         try:
             return function(*args, **keywords)
+        except MscError as error:
+            if error.__traceback__ is not None and error.__traceback__.tb_next is None:
+                error.__traceback__ = None  # `Door` took the frames of the inside away; this one is of the inside, too
+            raise
         except BARE as error:
             caller = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-            if isinstance(error, MscError) or _is_inside(caller) or _is_users(error.__traceback__):
+            if _is_inside(caller) or _is_users(error.__traceback__):
                 raise
             if _is_compilers(error.__traceback__):
                 raise MscError(diagnosed(error)) from error
             raised = _error(name, function, described, args, keywords, error)
             raise raised from (error if os.environ.get("MSC_TRACEBACK") else None)
-        except MemoryError as error:
-            if isinstance(error, MscError):
-                raise
+        except MemoryError:
             raise ApiMemoryError("MSC0020", f"{name}: there is not enough memory for the result") from None
 
     _CODES.add(cast(FunctionType, called).__code__)
@@ -89,7 +93,7 @@ def publish(names: dict[str, Any], exported: Iterable[str], module: str) -> None
     for name in exported:
         value = names[name] = published(names[name], f"{module}.{name}")
         if isinstance(value, type) and value.__module__.startswith(_PACKAGE):
-            publish_methods(value, value.__name__, without=("of",))
+            publish_methods(value, value.__name__, without=_FOR_MSC)
 
 
 def publish_methods(class_: type[Any], name: str, without: tuple[str, ...] = ()) -> None:

@@ -158,7 +158,8 @@ class MsOp(IRDLOperation):
         dtypes = [self.dtype(i) for i in range(len(self.operands))]
         if len(set(dtypes)) > 1:
             raise DtypeConflict(
-                f"{self.name}: operands have element types {' and '.join(dtypes)}", help="convert one with ms.cast"
+                f"{self.name}: operands have element types {' and '.join(dtypes)}",
+                help="convert one with ms.cast, in Python with x.astype(msc.float32)",
             )
         return self.expect_dtype(0, family)
 

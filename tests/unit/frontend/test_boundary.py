@@ -85,3 +85,9 @@ def test_random_calls_end_in_a_result_or_an_error_of_msc() -> None:
             if str(error) != "no":  # what an object of the test raises, which belongs to the user
                 bare.append(f"{name} {data.hex()}: {type(error).__name__}: {error}")
     assert not bare, "\n".join(bare)
+
+
+def test_a_compiled_cell_is_not_explained_by_what_msc_calls() -> None:
+    """`run_construct` is of the inside: a wrong number of arguments is told of `construct`."""
+    with pytest.raises(TypeError, match=r"construct\(\) takes 2 positional arguments but 3 were given"):
+        msc.jit(nn.ReLU())(Tensor([1.0]), Tensor([1.0]))
