@@ -11,14 +11,16 @@ import shutil
 import stat
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from errno import EISDIR
+from errno import EISDIR, ENXIO
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+from msc.support import streams
 from msc.support.destinations import Destination, resolved
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.files import cannot_write, default_mode
@@ -27,6 +29,7 @@ Recogniser = Callable[[Path], bool]
 """Whether msc made a regular file, and nobody changed it since. It may raise OSError."""
 
 _BUFFERED_BYTES = 1 << 24
+_PAUSE = 0.02
 
 
 def anything(path: Path) -> bool:
@@ -230,18 +233,37 @@ def _buffer() -> IO[bytes]:
 
 
 def _pour(draft: _Draft) -> None:
-    """Write a buffer into what is no regular file. A FIFO waits for its reader. Raises MSC0004."""
+    """Write a buffer into what is no regular file. A FIFO waits a while for its reader. Raises MSC0004."""
     draft.text.seek(0)
     try:
         if draft.to.descriptor is not None:
             _flush_standard_streams()
             descriptor = os.dup(draft.to.descriptor)
         else:
-            descriptor = os.open(draft.to.path, os.O_WRONLY | getattr(os, "O_NOCTTY", 0))
+            descriptor = _opened(draft.to.path)
         with os.fdopen(descriptor, "wb") as file:
             shutil.copyfileobj(draft.text, file, 1 << 20)
     except OSError as error:
         raise cannot_write(draft.path, error) from error
+
+
+def _opened(path: Path) -> int:
+    """A descriptor of what is no regular file. Raises OSError, also for a FIFO from which nobody reads."""
+    flags, deadline = os.O_WRONLY | getattr(os, "O_NOCTTY", 0), time.monotonic() + streams.PATIENCE
+    if not stat.S_ISFIFO(os.stat(path).st_mode):
+        return os.open(path, flags)
+    while True:
+        try:
+            descriptor = os.open(path, flags | os.O_NONBLOCK)
+        except OSError as error:
+            if error.errno != ENXIO:
+                raise
+            if time.monotonic() > deadline:
+                raise TimeoutError(0, f"nobody read from it for {streams.PATIENCE:g} seconds") from error
+            time.sleep(_PAUSE)
+        else:
+            os.set_blocking(descriptor, True)
+            return descriptor
 
 
 def _flush_standard_streams() -> None:

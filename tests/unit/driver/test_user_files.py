@@ -14,6 +14,7 @@ import pytest
 from msc.driver.artifacts.emission import emit
 from msc.driver.artifacts.forms import Output, choose_output
 from msc.driver.options import CompileOptions, Reporting
+from msc.support import streams
 from msc.support.diagnostics import MscError
 
 OPTIONS = CompileOptions(march="generic")
@@ -27,6 +28,15 @@ def put(model: Path, out: Path, form: str | None = None, *, force: bool = False,
 def msc(*arguments: object, cwd: Path, **settings: object) -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-m", "msc.driver", *map(str, arguments)]
     return subprocess.run(command, cwd=cwd, capture_output=True, check=False, **settings)  # pyright: ignore
+
+
+def test_a_fifo_that_nobody_reads_is_not_waited_for(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "PATIENCE", 0.1)
+    os.mkfifo(tmp_path / "out")
+    with pytest.raises(MscError, match=r"MSC0004.*nobody read from it for 0.1 seconds"):
+        put(model, tmp_path / "out", "gk")
 
 
 def refused(model: Path, out: Path, form: str | None = None) -> str:
