@@ -19,6 +19,7 @@ from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 
 if TYPE_CHECKING:
     from msc.frontend.execution import Program
+    from msc.frontend.parameter import Parameter
     from msc.frontend.reader.capture import Arguments, Captured
 
 P = ParamSpec("P")
@@ -81,6 +82,8 @@ class Jitted(Generic[P, R]):
         """The entries that take nothing but tensors and give one, by the shapes and types of those."""
         self._declined: set[tuple[str, int, int]] = set()
         self._segments: dict[str, Program] = {}
+        self._varying: dict[int, Parameter] = {}
+        """Parameters that changed after they had been compiled as constants: from then on they are arguments."""
         self.history = History()
         functools.update_wrapper(self, function, updated=())
 
@@ -123,6 +126,8 @@ class Jitted(Generic[P, R]):
             if guard is None:
                 return entry
             broken = broken or guard.what
+            changed = (g.parameter for g in entry.captured.guards if g.parameter is not None and not g.holds())
+            self._varying.update((id(parameter), parameter) for parameter in changed)
         if broken is not None:
             self.history.add(Event("recompiled", f"{broken} has changed"))
         elif self._entries and key not in self._entries:
@@ -136,7 +141,9 @@ class Jitted(Generic[P, R]):
         if len(entries) >= MAXIMUM_ENTRIES:
             return self._eager(arguments, "what it depends on changes in every call", "")
         start = time.perf_counter()
-        found = read_call(self.__msc_function__, arguments, self._run_segment, self._fullgraph, self._declined)
+        found = read_call(
+            self.__msc_function__, arguments, self._run_segment, self._fullgraph, self._declined, self._varying
+        )
         if isinstance(found, Unread):
             return self._eager(arguments, found.diagnostic.message, str(found.diagnostic.location or ""))
         if not hasattr(found, "guards"):

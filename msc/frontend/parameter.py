@@ -22,6 +22,9 @@ class Parameter(Tensor):
     `Parameter(default_input, name=None, requires_grad=True)`; a tensor, an array or a number. The memory is its own.
     """
 
+    varies = False
+    """Whether the value changes between calls, as a learning rate does: compiled graphs take it as an argument."""
+
     def __init__(
         self,
         default_input: object,

@@ -18,6 +18,7 @@ from msc.frontend.jit import Jitted
 from msc.frontend.modes import in_graph_mode
 from msc.frontend.tensor import Tensor
 from msc.nn.cell import Cell
+from msc.nn.optim.scaled_steps import TrainOneStepWithLossScaleCell
 from msc.nn.optim.steps import TrainOneStepCell
 from msc.support.diagnostics import MscError
 
@@ -41,8 +42,7 @@ class StepLoop(Cell):
     def construct(self, *stacks: Tensor) -> Tensor:
         def body(i: Tensor, carried: tuple[Tensor, ...]) -> Sequence[Tensor]:
             del carried
-            outputs: Any = self.step(*(apply("extract_slice", stack, i) for stack in stacks))
-            loss: Tensor = outputs[0] if isinstance(outputs, tuple) else outputs
+            loss: Tensor = self.step(*(apply("extract_slice", stack, i) for stack in stacks))
             return ((loss if loss.ndim == 0 else loss.mean()).astype(dtypes.float32),)
 
         return for_loop(stacks[0].shape[0], body, (Tensor(0.0, dtypes.float32),))[0]
@@ -55,7 +55,7 @@ class Sinks:
         self._step = step
         self.loop: Jitted[..., Any] | None = None
         """The compiled loop; None for a step that no loop can hold."""
-        if isinstance(step, TrainOneStepCell) and not step.return_grad:
+        if _gives_a_loss(step):
             loop: Any = StepLoop(step)
             self.loop = Jitted(loop, fullgraph=True)
 
@@ -85,6 +85,13 @@ class Sinks:
         except MscError:
             self.loop = None  # single calls show why, if they cannot be compiled either
             return None
+
+
+def _gives_a_loss(step: Cell) -> bool:
+    """Whether a step is one of the library's that gives the loss alone: what else others do, no loop may leave out."""
+    if isinstance(step, TrainOneStepCell):
+        return not step.return_grad
+    return isinstance(step, TrainOneStepWithLossScaleCell) and not step.returns_state
 
 
 def chunk(steps: int, size: int) -> int:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, TypeAlias
@@ -136,8 +136,10 @@ class Reading:
         *,
         fullgraph: bool,
         declined: set[tuple[str, int, int]],
+        varying: Mapping[int, Parameter] | None = None,
     ) -> None:
         self._function = function
+        self._varying = varying
         self._arguments = arguments
         self.session = Session(runner, fullgraph=fullgraph, declined=declined)
         self._given: list[Tensor] = []
@@ -248,12 +250,20 @@ class Reading:
         except _NotRepeatable as reason:
             session.splits.append(Split(session.place(), str(reason)))
             return None
-        for change in changes:
-            if isinstance(change.slot, Value) and isinstance(change.slot.holder, Parameter):
-                session.graph.thaw(change.slot.holder)
-                if id(change.slot.holder) not in session.observed:
-                    session.guards.drop((id(change.slot.holder), "="))
+        written = [change.slot.holder for change in changes if isinstance(change.slot, Value)]
+        for parameter in (*written, *self._varying_parameters()):
+            if isinstance(parameter, Parameter):
+                session.graph.thaw(parameter)
+                if id(parameter) not in session.observed:
+                    session.guards.drop((id(parameter), "="))
         return self._placed(flat, template, [*prints, *writes, *effects])
+
+    def _varying_parameters(self) -> list[Parameter]:
+        """Those that were read and change between calls."""
+        varying = self._varying
+        if varying is None:
+            return []
+        return [p for p in self.session.graph.frozen() if p.varies or id(p) in varying]
 
     def _finished_changes(self) -> list[Change]:
         """What was changed outside, undone: it takes place when the graph has run."""

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,12 +120,21 @@ class Unread:
 
 
 def read_call(
-    function: Any, arguments: Arguments, runner: Runner, fullgraph: bool, declined: set[tuple[str, int, int]]
+    function: Any,
+    arguments: Arguments,
+    runner: Runner,
+    fullgraph: bool,
+    declined: set[tuple[str, int, int]],
+    varying: Mapping[int, Parameter] | None = None,
 ) -> Captured | Stopped | Unread:
-    """Read a call. Raises what user code raises, with its lines as the traceback; MSC084x with fullgraph."""
+    """Read a call. Raises what user code raises, with its lines as the traceback; MSC084x with fullgraph.
+
+    Parameters in `varying`, by identity, and those that have `varies` are arguments of the graph; without it those that
+    the graph does not write are constants.
+    """
     if are_shared(arguments.given):
         return Unread(Diagnostic("MSC0845", "one container is given as two arguments"))
-    reading = Reading(function, arguments, runner, fullgraph=fullgraph, declined=declined)
+    reading = Reading(function, arguments, runner, fullgraph=fullgraph, declined=declined, varying=varying)
     try:
         with ShownToUsers():
             return reading.read()

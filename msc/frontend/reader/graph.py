@@ -126,6 +126,10 @@ class Graph:
             found = self._frozen[id(parameter)] = (parameter, op)
         return self.symbol(found[1].results[0])
 
+    def frozen(self) -> list[Parameter]:
+        """The parameters that were read, and that nothing has written."""
+        return [parameter for parameter, _ in self._frozen.values()]
+
     def thaw(self, parameter: Parameter) -> None:
         """Make an argument of a parameter that was read: calls may change it."""
         found = self._frozen.pop(id(parameter), None)

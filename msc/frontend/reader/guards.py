@@ -31,6 +31,8 @@ class Guard:
     seen: Any
     is_counted: bool = False
     """Whether `Changes` counts what changes it."""
+    parameter: Parameter | None = None
+    """The parameter whose value it is about."""
 
     def holds(self) -> bool:
         return same(self.seen, self.read())
@@ -153,4 +155,4 @@ class Guards:
         """A parameter whose value is a constant of the graph."""
         what = f"the value of parameter '{parameter.name}'"
         seen = Print(None, (parameter.content, MISSING))
-        self._guards.setdefault((id(parameter), "="), Guard(what, lambda: parameter.content, seen, is_counted=True))
+        self._guards.setdefault((id(parameter), "="), Guard(what, lambda: parameter.content, seen, True, parameter))

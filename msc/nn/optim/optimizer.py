@@ -166,6 +166,7 @@ class Optimizer(Cell):
         if len({rate if isinstance(rate, float) else None for rate in rates.values()} - {None}) != 1 or self._schedules:
             raise ApiValueError("MSC0858", f"{self._kind}: its learning rate is no single number that could be changed")
         self.learning_rate = Parameter(Tensor(first, dtypes.float32), name="learning_rate", requires_grad=False)
+        self.learning_rate.varies = True
         self._rates = [self.learning_rate] * len(self._rates)
         return self.learning_rate
 

@@ -132,3 +132,21 @@ def test_training_and_attributes_of_layers_are_noticed() -> None:
         np.testing.assert_allclose(compiled(x).asnumpy(), WithLayers.construct(net, x).asnumpy(), rtol=1e-5, atol=1e-6)
     net.layers[0] = nn.ReLU()
     np.testing.assert_array_equal(compiled(x).asnumpy(), x.asnumpy())
+
+
+def test_a_parameter_that_changes_between_calls_becomes_an_argument() -> None:
+    """It is a constant at first, which is faster; after its first change the graph takes whatever it is."""
+    weight = Parameter(Tensor([1.0, 2.0]), name="weight")
+    scale: Any = msc.jit(lambda x: x * weight, backend="interpreter")
+    for number in range(20):
+        weight.set_data(Tensor([1.0, float(number)]))
+        assert scale(Tensor([1.0, 1.0])).tolist() == [1.0, number]
+    assert "not compiled" not in msc.jit.explain(scale)
+    assert sum(map(len, scale._entries.values())) == 2
+
+    weight.varies = True
+    other: Any = msc.jit(lambda x: x + weight, backend="interpreter")
+    for number in range(3):
+        weight.set_data(Tensor([0.0, float(number)]))
+        assert other(Tensor([1.0, 1.0])).tolist() == [1.0, 1.0 + number]
+    assert sum(map(len, other._entries.values())) == 1
