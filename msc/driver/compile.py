@@ -25,6 +25,7 @@ from msc.driver.passes.reproducer import with_reproducer
 from msc.driver.size_samples import sample_changes
 from msc.ir.verification import module_diagnostics
 from msc.runtime.program import CProgram
+from msc.support.collection import paused_collection
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.failures import is_internal
 from msc.support.marks import is_marked, marked
@@ -89,6 +90,7 @@ class _Stopwatch:
 
 
 @progress()
+@paused_collection()
 def compile_model(
     model: str,
     options: CompileOptions,
@@ -112,6 +114,7 @@ def compile_model(
     return compile_read(read, options, stop_after, reporting, after_step, read_seconds=seconds)
 
 
+@paused_collection()
 def compile_read(
     model: Model,
     options: CompileOptions,
@@ -245,6 +248,7 @@ def generate_c(compilation: Compilation) -> CProgram:
     return program
 
 
+@paused_collection()
 def generate(compilation: Compilation) -> Program:
     """The code of a compilation at its last stage. Raises MSC0507 when the model needs too much memory."""
     options = compilation.options

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import re
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import replace
 from types import TracebackType
 from typing import Self
@@ -19,6 +16,7 @@ from msc.ir.errors import CodedParseError
 from msc.ir.limits import check_limits, open_brackets
 from msc.ir.locations import SourceText
 from msc.ir.parsing import SourceParser
+from msc.support.collection import paused_collection
 from msc.support.diagnostics import Diagnostic, MscError
 
 _CODE_OF_MESSAGE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
@@ -48,7 +46,7 @@ def parse_module(ctx: Context, text: str, name: str) -> ModuleOp:
     """
     source = SourceText(text, name)
     check_limits(source)
-    with _paused_collection(), _Faults(source) as faults:
+    with paused_collection(), _Faults(source) as faults:
         faults.parser = SourceParser(ctx, source)
         return faults.parser.parse_module()
 
@@ -143,15 +141,3 @@ def _range_text(found: re.Match[str]) -> str:
 
 def _code_of(message: str) -> str:
     return next((code for pattern, code in _CODE_OF_MESSAGE if pattern.search(message)), "MSC0100")
-
-
-@contextmanager
-def _paused_collection() -> Generator[None]:
-    """Parsing makes a great many objects and no garbage worth collecting: pausing the collector saves a tenth."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()

@@ -6,6 +6,7 @@ import os
 import platform
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 _CPUINFO = Path("/proc/cpuinfo")
@@ -43,6 +44,7 @@ def detect_machine() -> str:
     return platform.machine().lower()
 
 
+@cache
 def detect_cpu(cpuinfo: Path = _CPUINFO) -> CpuFacts:
     """The first processor; all but the architecture is unknown where it cannot be read."""
     try:
@@ -88,6 +90,7 @@ def detect_cpu_model(cpuinfo: Path = _CPUINFO) -> str:
     return detect_cpu(cpuinfo).title or detect_machine()
 
 
+@cache
 def detect_cache_facts(folder: Path = _CACHES) -> tuple[CacheFacts, ...]:
     """The data caches of the first core, nearest first."""
     found: dict[int, CacheFacts] = {}
