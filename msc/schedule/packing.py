@@ -27,7 +27,8 @@ def packing_copies(model: KernelModel) -> list[int]:
 def _is_packing(model: KernelModel, number: int) -> bool:
     statement = model.statements[number]
     array = statement.target
-    if not isinstance(statement.body, Read) or statement.combine or model.arrays[array].kind != "internal":
+    body = statement.body
+    if not isinstance(body, Read) or body.indirect or statement.combine or model.arrays[array].kind != "internal":
         return False
     readers = _readers(model, array)
     again = all(model.statements[r].combine and _repeats(model, r, array) for r in readers)
