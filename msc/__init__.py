@@ -145,12 +145,9 @@ def __getattr__(name: str) -> object:
 
         raise missing_name("msc", name, [*_EXPORTS, *_MODULES])
     module, attribute = _EXPORTS[name]
-    value: object = getattr(import_module(module), attribute)
-    if not module.startswith(("msc.driver.", "msc.runtime.")):  # those have a door of their own
-        from msc.frontend.boundary import published
+    from msc.frontend.boundary import published
 
-        value = published(value, f"msc.{name}")
-    globals()[name] = value
+    globals()[name] = value = published(getattr(import_module(module), attribute), f"msc.{name}")
     return value
 
 
