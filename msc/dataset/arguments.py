@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn, cast
@@ -26,7 +27,7 @@ def count(name: str, value: Any, least: int = 1) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         refuse(name, value, wanted, is_type=True)
     number = int(value)
-    if number < least:
+    if not least <= number <= sys.maxsize:
         refuse(name, number, wanted)
     return number
 

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from msc.dataset import config
-from msc.dataset.arguments import known, names, optional_count, refuse
+from msc.dataset.arguments import count as count_of
+from msc.dataset.arguments import known, names, refuse
 from msc.dataset.iterators import RowIterator, as_tensor
 from msc.dataset.runs import Run
 from msc.dataset.values import Array, Row
@@ -221,11 +222,11 @@ class Dataset:
 
     def skip(self, count: int) -> Dataset:
         """The rows after the first ones."""
-        return _stages().Slice(self, optional_count("count", count, 0), None)
+        return _stages().Slice(self, count_of("count", count, 0), None)
 
     def take(self, count: int = -1) -> Dataset:
         """The first rows; all for -1."""
-        number = optional_count("count", count, -1)
+        number = count_of("count", count, -1)
         if number == 0:
             refuse("count", 0, "an integer of 1 or more, or -1")
         return _stages().Slice(self, 0, None if number == -1 else number)

@@ -27,6 +27,9 @@ class Transform:
         if cls.__module__.startswith("msc."):
             publish_methods(cls, cls.__name__)
 
+    def __init__(self) -> None:
+        """A transform without arguments."""
+
     def __call__(self, *values: Any) -> Any:
         raise NotImplementedError
 

@@ -18,6 +18,8 @@ from msc.dataset.vision.decoding import is_picture, picture, pillow
 from msc.dataset.vision.pixels import Border, ConvertMode, Inter, image
 from msc.frontend.dtypes import as_dtype
 
+LARGEST = float(np.finfo(np.float32).max)
+
 
 def method_of(transform: str, value: Any) -> Inter:
     """A way to interpolate."""
@@ -112,8 +114,8 @@ class Rescale(ImageTransform):
     """Pixels times a factor, plus a shift, as Float32."""
 
     def __init__(self, rescale: float, shift: float) -> None:
-        self._factor = np.float32(number("Rescale", "rescale", rescale))
-        self._shift = np.float32(number("Rescale", "shift", shift))
+        self._factor = np.float32(number("Rescale", "rescale", rescale, -LARGEST, LARGEST))
+        self._shift = np.float32(number("Rescale", "shift", shift, -LARGEST, LARGEST))
 
     def changed(self, picture: Array) -> Any:
         return picture.astype(np.float32) * self._factor + self._shift
@@ -123,7 +125,8 @@ class Normalize(ImageTransform):
     """(pixels - mean) / std, for each channel, as Float32."""
 
     def __init__(self, mean: Sequence[float], std: Sequence[float], is_hwc: bool = True) -> None:
-        self._mean, self._std = (np.asarray(v, np.float32).reshape(-1) for v in (mean, std))
+        given = (np.asarray(v, np.float64).reshape(-1) for v in (mean, std))
+        self._mean, self._std = (np.clip(v, -LARGEST, LARGEST).astype(np.float32) for v in given)
         if self._mean.shape != self._std.shape or not self._mean.size:
             refuse("Normalize", "std", f"of {self._std.size} numbers", f"as many as mean has, {self._mean.size}")
         if not (self._std > 0).all():

@@ -65,6 +65,9 @@ class Callback:
         if cls.__module__.startswith("msc."):
             publish_methods(cls, cls.__name__)
 
+    def __init__(self) -> None:
+        """A callback without arguments."""
+
     def begin(self, run_context: RunContext) -> None:
         """The run begins."""
 
