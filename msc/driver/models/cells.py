@@ -92,7 +92,10 @@ class _Capture:
         self._target, self._arguments, self._captured = target, arguments, captured
         self._name = name or _name_of(target)
         self._graph = captured.graph
-        self._outputs = list(captured.outputs)
+        wanted = {leaf for template in _given_back(captured) for leaf in _leaves_of(template)}
+        kept = [leaf for leaf in range(len(captured.outputs)) if leaf in wanted]
+        self._numbers = {leaf: number for number, leaf in enumerate(kept)}
+        self._outputs = [captured.outputs[leaf] for leaf in kept]
         self._given = len(arguments.leaves)
         self._states: dict[int, Parameter] = {}
         self._updates: dict[int, int] = {}
@@ -146,7 +149,7 @@ class _Capture:
         """The number of the result that a leaf is: leaves behind the outputs are arguments, given back as they are."""
         count = len(self._captured.outputs)
         if leaf < count:
-            return leaf
+            return self._numbers[leaf]
         self._outputs.append(self._graph.inputs[leaf - count].symbol.ssa)
         return len(self._outputs) - 1
 
@@ -248,6 +251,23 @@ def _parameter_names(target: Any) -> list[str]:
     signature = _signature(target)
     plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return [p.name for p in signature.parameters.values() if p.kind in plain] if signature is not None else []
+
+
+def _given_back(captured: Captured) -> Iterator[Template]:
+    """What a model gives back: the result and what it assigns; not what is printed, which a model does not."""
+    yield captured.result
+    yield from (effect.value for effect in captured.effects if effect.slot is not None)
+
+
+def _leaves_of(template: Template) -> Iterator[int]:
+    match template:
+        case Leaf():
+            yield template.index
+        case Constant():
+            return
+        case _:
+            for item in template.items:
+                yield from _leaves_of(item)
 
 
 def _names_in(template: Template, name: str) -> Iterator[str]:

@@ -213,3 +213,18 @@ def test_files_that_cannot_be_run_are_told(model: str, text: str, tmp_path: Path
     done = run("compile", str(tmp_path / model), "--input", "x=2x4xf32", "-o", str(tmp_path / "net.so"))
     code = "MSC0833" if "Net(1, 2, 3)" in model else "MSC0852"  # what the constructor is given is told by the library
     assert (done.returncode, f"error[{code}]" in done.stderr, "Traceback" in done.stderr) == (1, True, False)
+
+
+def test_what_is_printed_is_no_output(capsys: pytest.CaptureFixture[str]) -> None:
+    class Chatty(nn.Cell):
+        def construct(self, x: Tensor) -> tuple[Tensor, Tensor]:
+            y = x * 2
+            print("twice", y + 1)
+            return y, x
+
+    compiled = msc.compile(Chatty(), array(3))
+    twice, same = compiled(array(3))
+    np.testing.assert_allclose(twice, 2 * array(3))
+    np.testing.assert_allclose(same, array(3))
+    assert len(compiled.outputs) == 2
+    assert not capsys.readouterr().out
