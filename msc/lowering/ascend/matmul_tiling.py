@@ -124,7 +124,8 @@ class MatmulWishes:
 def matmul_schedule(shape: MatmulShape, target: DavinciTarget, wishes: MatmulWishes) -> MatmulSchedule:
     """The schedule of a product: what is wished, and by rule the rest.
 
-    Rule: the whole of the machine; the base tile whose halves fill L0A, L0B and L0C; the split over cores whose busiest
+    Rule: the whole of the machine; the base tile whose halves fill L0A, L0B and L0C, or one that keeps cores busy
+    which that leaves idle; the split over cores whose busiest
     core has least to compute and, of equal ones, least to load; packets that fill L1. A schedule that asks for
     no big packets has one base tile in L1, as the plain template of the vendor's library. Unit flags are on there and
     off with big packets, likewise. Where the base tile is msc's own, unit flags are on, and cores begin at different
@@ -132,7 +133,9 @@ def matmul_schedule(shape: MatmulShape, target: DavinciTarget, wishes: MatmulWis
     """
     packets = wishes.big_packets if wishes.big_packets is not None else wishes.depth_a1 is None
     own = wishes.base is None and wishes.single is None
-    base = wishes.base or _base(shape, target)
+    base = wishes.base or (
+        _cheapest(shape, target) if own and packets and wishes.grid is None else _base(shape, target)
+    )
     _check_base(shape, target, base)
     cores = wishes.cores or (wishes.grid[0] * wishes.grid[1] if wishes.grid else target.cores.cube)
     grid = wishes.grid or _grid(shape, base, cores)
@@ -151,6 +154,7 @@ def matmul_schedule(shape: MatmulShape, target: DavinciTarget, wishes: MatmulWis
         double_buffer=wishes.double_buffer is not False,
         scalar_cycles=wishes.scalar_cycles,
         rotated=own and grid[0] * grid[1] > 1,
+        batches=max(1, min(shape.count, cores // (grid[0] * grid[1]))) if shape.batch else 1,
     )
 
 
@@ -161,6 +165,43 @@ def scalar_cycles(schedule: MatmulSchedule, target: DavinciTarget) -> float:
     moves = 1 / schedule.packet(schedule.depth_a1) + 1 / schedule.packet(schedule.depth_b1)
     cost = target.scalar.high_level_step - target.scalar.high_level_load * (2 - moves)
     return cost * (target.scalar.constant_tiling if schedule.constant_tiling else 1.0)
+
+
+_EDGES = (16, 32, 64, 96, 128, 192, 256)
+"""Rows and columns of base tiles that are compared."""
+
+
+def _cheapest(shape: MatmulShape, target: DavinciTarget) -> tuple[int, int, int]:
+    """The base tile that fills L0, or, where that leaves cores idle, the one of the fewest predicted cycles."""
+    whole = _base(shape, target)
+    if ceil(shape.m / whole[0]) * ceil(shape.n / whole[1]) * shape.count >= target.cores.cube:
+        return whole
+    ms, ns = (sorted({min(e, -(-size // 16) * 16) for e in _EDGES}) for size in (shape.m, shape.n))
+    found = [whole, *((m, n, _depth(shape, target, m, n)) for m in ms for n in ns)]
+    fitting = [base for base in found if base[2] and base[0] * base[1] * 4 <= target.buffers.l0c]
+    return min(fitting, key=lambda base: _predicted(shape, target, base))
+
+
+def _predicted(shape: MatmulShape, target: DavinciTarget, base: tuple[int, int, int]) -> float:
+    """Cycles of a product by its base tile: the slowest pipe of the busiest core, and the start of all."""
+    (m, n, k), size, cores = base, DTYPES[shape.dtype], target.cores.cube
+    rows, columns = _grid(shape, base, cores)
+    batches = max(1, min(shape.count, cores // (rows * columns)))
+    tiles = ceil(ceil(shape.m / m) / rows) * ceil(ceil(shape.n / n) / columns) * ceil(shape.count / batches)
+    step_k = {1: target.cube.s8_k, 2: target.cube.f16_k, 4: target.cube.f32_k}[size]
+    product = m // 16 * (n // 16) * k / step_k + target.cube.gap
+    loads = k * size * (m / target.mte1.l0a + n / target.mte1.l0b) + 2 * target.mte1.gap
+    packets = k * size * (m + n) / target.gm.packet * target.gm.nd2nz_packet_512
+    out = m * ceil(n * DTYPES[shape.out_dtype] / target.gm.packet) * target.gm.write_packet
+    tile = ceil(shape.k / k) * max(product, loads, packets) + out / 2 + target.cube.restart
+    return tiles * tile + batches * rows * columns * target.cores.launch_us * target.clock.mhz
+
+
+def _depth(shape: MatmulShape, target: DavinciTarget, m: int, n: int) -> int:
+    """The most of k that L0 has room for twice."""
+    size = DTYPES[shape.dtype]
+    most = min(target.buffers.l0a // 2 // m, target.buffers.l0b // 2 // n) // size // shape.step * shape.step
+    return min(most, 4 * 64 // size, -(-shape.k // shape.step) * shape.step)
 
 
 def _base(shape: MatmulShape, target: DavinciTarget) -> tuple[int, int, int]:

@@ -138,7 +138,7 @@ class _Compiler:
         access = of.inputs.get(read)
         if access is None or read.dtype not in _FLOATS:
             raise Unsupported
-        if access.strides.get(self.n) == 1 and set(access.strides) == {self.n}:
+        if access.strides.get(self.n) == 1 and self.m not in access.strides:
             return Row(self._numbered(self.rows, (access, read.dtype)))
         if access.strides.get(self.n) != 1:
             raise Unsupported
