@@ -77,7 +77,8 @@ class PackOperands(ModulePass):
     Takes: kernels. Gives: the same kernels, in which the weights of convolutions lie output channels last and the
     right operands of matrix products rows first, both cut into panels of the width of a register tile, the last filled
     up with zeros; each is read through a view at the kernel's border. Weights are packed at compile time
-    (`hoist-parameters` afterwards); others by a kernel in front, where enough rows or places of images use them. An
+    (`hoist-parameters` afterwards); others by a kernel in front, where enough rows or places of images use them. So is
+    a left operand whose columns, far apart in memory, are the rows of the product. An
     `ms.identity` in the kernel itself, which its schedule makes a panel at a time, takes the place of that where a
     panel finds room beside the rows in L2, or no operand does, where rows of the caller's lie so that L1 keeps few of
     them, and where calls decide sizes: views cannot cut what they leave open. Keeps: the meaning, bit by bit.
@@ -105,6 +106,8 @@ def _pack(kernel: KernelOp, target: Machine, threads: int, constancy: Constancy)
     for op in list(kernel.body.block.ops):
         if not isinstance(op, ConvolutionOp | SubpixelConvOp | MatrixProductOp):
             continue
+        if isinstance(op, MatrixProductOp):
+            _turn_left(kernel, op, constancy)
         right = op.operands[1]
         if not isinstance(right, BlockArgument) or right.uses.get_length() != 1:
             continue
@@ -125,6 +128,30 @@ def _pack(kernel: KernelOp, target: Machine, threads: int, constancy: Constancy)
         stored = _stored(value, packing, kernel, op, constant)
         read_stored(kernel.body.block, index, stored, packing.inverse, packing.padded)
         kernel.operands[index] = stored
+
+
+def _turn_left(kernel: KernelOp, op: MatrixProductOp, constancy: Constancy) -> None:
+    """Let a kernel in front transpose a variable left operand whose columns, far apart, are the rows of the product.
+
+    A register tile reads down such columns, a line and a page for each step: the gradient by the weight of a layer.
+    """
+    left = op.operands[0]
+    if not op.flag("transpose_a") or not isinstance(left, BlockArgument) or left.uses.get_length() != 1:
+        return
+    index, shape = left.index, op.shape(0)
+    value = kernel.inputs[index]
+    pays = not has_open_sizes(op) and op.result_shape()[-1] >= ROWS_THAT_PAY and shape[-2] >= ROWS_THAT_PAY
+    if not pays or constancy.of(value) or shape[-1] * BYTES[op.dtype(0)] < LONG_ROW_BYTES:
+        return
+    rank = len(shape)
+    perm = (*range(rank - 2), rank - 1, rank - 2)
+    turned = transposition_kernel("pack", value, perm)
+    turned.location = op.location
+    block = kernel.parent
+    assert block is not None
+    block.insert_op_before(turned, kernel)
+    read_stored(kernel.body.block, index, turned.results[0], perm)
+    kernel.operands[index] = turned.results[0]
 
 
 def _images_pay(op: ConvolutionOp | SubpixelConvOp) -> bool:
