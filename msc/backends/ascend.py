@@ -47,6 +47,7 @@ _ARTIFACT = Stage("artifact", ".so .o", "what the system's C compiler builds, wi
 class AscendBackend(CBackend):
     """What all Ascend machines share."""
 
+    simulated = True
     stages = (_GK, _DAVINCI, _C, _ARTIFACT)
     forms = (
         Form("c", (".c",), is_text=True),

@@ -81,6 +81,8 @@ class Backend(ABC):
     """Dialects that it brings, by name, each as "package.module:DIALECT"."""
     switches: ClassVar[tuple[Switch, ...]] = ()
     """Optimisations of its own that `--without` turns off."""
+    simulated: ClassVar[bool] = False
+    """Whether its kernels run on a simulator, whose clock counts the machine's seconds and not ours."""
     default_machine: ClassVar[str]
     """The machine where none is asked for."""
 

@@ -10,6 +10,8 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from msc.support.diagnostics import MscError
 from tests.random_kernels_ascend.kernels import check, kernels
 
+SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
+
 
 @click.command()
 @click.option("--count", default=200, show_default=True, help="How many kernels.")
@@ -24,7 +26,7 @@ def main(count: int, start: int) -> None:
         deadline=None,
         database=None,
         phases=(Phase.generate,),
-        suppress_health_check=list(HealthCheck),
+        suppress_health_check=SLOW,
     )
     @given(kernels())
     def run(kernel: tuple[str, str]) -> None:

@@ -16,7 +16,7 @@ from msc.driver.models.model_inputs import Value, choose_inputs
 from msc.driver.options import CompileOptions
 from msc.driver.reports.kernel_rates import KernelRate, KernelTime, kernel_work, rate_json, rates
 from msc.runtime.machine import Roofline, measured_machine
-from msc.runtime.timing import MOST_CALLS, Timing, measure
+from msc.runtime.timing import MOST_CALLS, Timing, measure, summary
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.wording import counted
 
@@ -42,12 +42,15 @@ class Measurement:
     kernels: tuple[KernelTime, ...] = ()
     rates: tuple[KernelRate | None, ...] = ()
     machine: Roofline | None = None
+    simulated: str | None = None
+    """The machine on whose clock the times are, where it is simulated."""
 
     def to_json(self) -> dict[str, object]:
         """Seconds, everywhere; kernels also with their rates where the model tells what they do."""
         kernels = [{**vars(k), **rate_json(rate)} for k, rate in zip(self.kernels, self.rates, strict=True)]
         machine = None if self.machine is None else asdict(self.machine)
-        return {"first": self.first, **self.timing.to_json(), "kernels": kernels, "machine": machine}
+        clock = {} if self.simulated is None else {"simulated": self.simulated}
+        return {"first": self.first, **self.timing.to_json(), "kernels": kernels, "machine": machine, **clock}
 
 
 def benchmark(
@@ -55,8 +58,12 @@ def benchmark(
 ) -> Measurement:
     """Measure a model on one input. Kernels are timed in a second build, which has clocks between them.
 
+    Of a simulated machine one call says all: its times are those of the kernels, one after the other.
+
     Raises what compiling raises, and MSC0601 to MSC0604.
     """
+    if options.backend.simulated:
+        return _simulated(model, options, workload, use_cache)
     (options, compiled), given = made_for(
         options, workload.given, lambda o: (o, library_of(model, o, use_cache=use_cache).load())
     )
@@ -73,6 +80,16 @@ def benchmark(
     return Measurement(timing, first.median, kernels, achieved, machine)
 
 
+def _simulated(model: str, options: CompileOptions, workload: Workload, use_cache: bool) -> Measurement:
+    profiled = replace(options, profile=True)
+    (options, _), given = made_for(profiled, workload.given, lambda o: (o, library_of(model, o, use_cache=use_cache)))
+    once = replace(workload, given=given, warm_up=0, seconds=0.0)
+    kernels = kernel_times(model, options, once, use_cache=use_cache, least=1)
+    total = sum(kernel.seconds for kernel in kernels)
+    nothing = tuple(None for _ in kernels)
+    return Measurement(summary([total]), total, kernels, nothing, simulated=options.target)
+
+
 def _machine(threads: int) -> Roofline | None:
     """What the machine can do; None where that cannot be measured, which is no reason not to time a model."""
     with suppress(MscError):
@@ -81,7 +98,7 @@ def _machine(threads: int) -> Roofline | None:
 
 
 def kernel_times(
-    model: str, options: CompileOptions, workload: Workload, *, use_cache: bool = True
+    model: str, options: CompileOptions, workload: Workload, *, use_cache: bool = True, least: int = 10
 ) -> tuple[KernelTime, ...]:
     """Median seconds of every kernel call, in order, in a build with clocks between them. Raises as `benchmark`."""
     compiled = library_of(model, replace(options, profile=True), use_cache=use_cache).load()
@@ -96,7 +113,7 @@ def kernel_times(
         samples.append(np.zeros(len(names), np.float64))
         compiled.profile(inputs, samples[-1])
 
-    measure(call, warm_up=workload.warm_up, seconds=workload.seconds)
+    measure(call, warm_up=workload.warm_up, seconds=workload.seconds, least=least)
     medians = np.median(np.array(samples[workload.warm_up :]), axis=0)
     total = float(medians.sum()) or 1.0
     return tuple(KernelTime(name, float(s), float(s) / total) for name, s in zip(names, medians, strict=True))
@@ -105,6 +122,12 @@ def kernel_times(
 def measurement_text(measurement: Measurement) -> str:
     """For people: microseconds."""
     timing = measurement.timing
+    if measurement.simulated is not None:
+        count = counted(len(measurement.kernels), "kernel")
+        lines = [f"{_us(timing.median)} on {measurement.simulated}, simulated: {count}, one after the other"]
+        lines.append(f"\n{'kernel':<44}{'us':>12}{'share':>8}")
+        lines += [_kernel_line(kernel, None) for kernel in measurement.kernels]
+        return "\n".join(lines)
     parts = [
         f"{name} {_us(timing.percentile(p))}" for name, p in (("median", 50), ("p10", 10), ("p90", 90), ("p99", 99))
     ]

@@ -17,6 +17,7 @@ from msc.dialects.davinci.attributes import DAVINCI_SCHEDULE
 from msc.dialects.davinci.kernels import scalar_cycles
 from msc.driver.compile import Step, compile_model, generate
 from msc.driver.options import CompileOptions
+from msc.driver.reports.benchmark import Workload, benchmark
 from msc.driver.verification.differential import Settings, verify_model
 from msc.interp import evaluate
 from msc.poly.dependences import dependences
@@ -44,6 +45,12 @@ func.func @main(%x: tensor<64x96xf32>) -> tensor<64x96xf32> {
   }
   func.return %y : tensor<64x96xf32>
 }
+}
+"""
+EXP = """
+func.func @main(%x: tensor<512x512xf32>) -> tensor<512x512xf32> {
+  %y = ms.exp %x : (tensor<512x512xf32>) -> tensor<512x512xf32>
+  func.return %y : tensor<512x512xf32>
 }
 """
 ON_THE_SCALAR_UNIT = {"transpose", "argmax"}
@@ -114,6 +121,17 @@ def test_a_schedule_by_hand_decides_tiles_and_cores(tmp_path: Path) -> None:
     path.write_text(BY_HAND.replace("for i0, i1 vector", "for i0 vector, i1"), "utf-8")
     with pytest.raises(MscError, match=r"MSC0408(.|\n)*its schedule cannot run on the vector unit"):
         compile_model(str(path), CompileOptions(target=TARGET))
+
+
+def test_bench_tells_the_time_of_the_machine(tmp_path: Path) -> None:
+    path = tmp_path / "exp.mir"
+    path.write_text(EXP, "utf-8")
+    measured = benchmark(str(path), CompileOptions(target=TARGET), Workload({}))
+    again = benchmark(str(path), CompileOptions(target=TARGET), Workload({}))
+    assert measured.to_json() == again.to_json()
+    assert measured.simulated == TARGET
+    assert [kernel.name for kernel in measured.kernels] == ["k0_exp"]
+    assert 19e-6 < measured.timing.median < 30e-6  # the last of 48 cores starts after 19.6 us
 
 
 @settings(max_examples=3, deadline=None, derandomize=True, database=None, phases=(Phase.generate,))
