@@ -151,11 +151,15 @@ class _Search:
         load_a = m * k * self.size / load3d_bandwidth(self.c, target) + mte1.gap
         load_b = n * k * self.size / mte1.l0b + mte1.gap
         packets_a, packets_b = ceil(self.c.groups / groups[0]), ceil(self.c.groups / groups[1])
-        image = packets_a * (gm.l1_start + bytes_a / 512 * gm.nd2nz_packet_512)
+        moved = bytes_a / gm.packet * gm.nd2nz_packet_512
+        if groups[0] < self.c.groups:  # each pixel is a packet of its own
+            moved = max(moved, bytes_a / (32 * groups[0]) * gm.l1_packet)
+        image = packets_a * (gm.l1_start + moved)
         filters = packets_b * gm.l1_start + depth * n * self.size / 512 * gm.l1_packet
         loads = steps * (load_a + load_b)
         out = m * ceil(n * self.out_size / 512) * gm.write_packet
-        exposed = (0 if buffers[0] > 1 else image) + (0 if double_sums else out / 4)
+        waits = (0 if buffers[0] > 1 else image) + (0 if buffers[1] > 1 else filters)
+        exposed = waits + (0 if double_sums else out / 4)
         return max(product, loads, image + filters, out) + exposed + target.cube.restart + 4 * target.queues.flag
 
 
