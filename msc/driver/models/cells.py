@@ -70,7 +70,7 @@ def capture(target: Any, examples: Sequence[Any], name: str | None = None) -> Ce
     user code raises, and MSC0850 for what a compiled model cannot do to the world around it.
     """
     _check_examples(target, examples)
-    arguments = taken_apart(tuple(examples), {})
+    arguments = taken_apart(tuple(map(_on_its_own, examples)), {})
     with UserCode("MSC0854", f"{_name_of(target)} raises an error"):
         found = read_call(target, arguments, _interpreted, True, set())
     if isinstance(found, Unread):
@@ -235,6 +235,22 @@ def _check_examples(target: Any, examples: Sequence[Any]) -> None:
         message = f"{_name_of(target)} takes {takes}, and {counted(len(examples), 'example')} came with it"
         help_ = "give an example of each argument, as in msc.compile(net, x); only its type and shape count"
         raise MscError(Diagnostic("MSC0008", message, help=help_)) from error
+
+
+def _on_its_own(example: Any) -> Any:
+    """An example that is no other's object: only types count of examples, so that one may stand for two arguments."""
+    kind: type[Any] = type(example)
+    if issubclass(kind, Tensor) and not issubclass(kind, Parameter):
+        return Tensor.of(example.content)
+    if issubclass(kind, np.ndarray):
+        return example.view()
+    if kind in (list, tuple):
+        return kind(map(_on_its_own, example))
+    if kind is dict:
+        return {key: _on_its_own(example[key]) for key in example}
+    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        return kind(*map(_on_its_own, example))
+    return example
 
 
 def _signature(target: Any) -> inspect.Signature | None:

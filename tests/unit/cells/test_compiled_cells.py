@@ -228,3 +228,20 @@ def test_what_is_printed_is_no_output(capsys: pytest.CaptureFixture[str]) -> Non
     np.testing.assert_allclose(same, array(3))
     assert len(compiled.outputs) == 2
     assert not capsys.readouterr().out
+
+
+def test_one_example_may_stand_for_several_arguments() -> None:
+    """Only the types of examples count."""
+
+    def joined(x: Tensor, y: Tensor) -> Tensor:
+        return x - y
+
+    def inside(d: dict[str, Tensor], e: dict[str, Tensor]) -> Tensor:
+        return d["a"] - e["a"]
+
+    a, b = array(3), 2 * array(3)
+    for example in (Tensor(a), a):
+        np.testing.assert_allclose(msc.compile(joined, example, example)(a, b), a - b)
+    one = {"a": Tensor(a)}
+    np.testing.assert_allclose(msc.compile(inside, one, one)(a, b), a - b)
+    np.testing.assert_allclose(msc.compile(lambda p: p[0] - p[1], [one["a"]] * 2)(a, b), a - b)  # pyright: ignore
