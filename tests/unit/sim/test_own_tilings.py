@@ -1,0 +1,55 @@
+"""What msc's own tiles reach on the simulator: products, what follows them, convolutions."""
+
+from __future__ import annotations
+
+import pytest
+
+from msc.driver.simulation.kernels import simulate_kernel
+from msc.lowering.ascend.builder import KernelBuilder
+from msc.lowering.ascend.convolution import ConvolutionWriter, convolution_shape
+from msc.lowering.ascend.convolution_tiling import convolution_tilings
+from msc.lowering.ascend.convolutions import Along, Convolution
+from msc.lowering.ascend.fused_matmul import fused_matmul_kernel
+from msc.lowering.ascend.matmul import matmul_kernel
+from msc.lowering.ascend.matmul_tiling import MatmulShape, MatmulWishes, matmul_schedule
+from msc.lowering.ascend.products import Access, CubeProduct
+from msc.sim.result import SimulationResult
+from msc.targets.davinci import davinci_target
+
+B1 = davinci_target("ascend910b1")
+
+
+def mac_ratio(result: SimulationResult) -> float:
+    figures = result.to_json()
+    assert isinstance(figures["mac_ratio"], float)
+    return figures["mac_ratio"]
+
+
+def test_a_product_and_the_same_with_gelu() -> None:
+    shape = MatmulShape(4096, 5120, 4096)
+    schedule = matmul_schedule(shape, B1, MatmulWishes())
+    alone = simulate_kernel(matmul_kernel(shape, schedule, B1))
+    fused = simulate_kernel(fused_matmul_kernel(shape, schedule, B1, "gelu"))
+    assert mac_ratio(alone) >= 0.80
+    assert fused.task_us <= 1.02 * alone.task_us
+
+
+def test_a_large_product() -> None:
+    shape = MatmulShape(8192, 8192, 8192, transpose_b=True)
+    assert mac_ratio(simulate_kernel(matmul_kernel(shape, matmul_schedule(shape, B1, MatmulWishes()), B1))) >= 0.86
+
+
+@pytest.mark.parametrize(("size", "channels"), [(56, 64), (28, 128), (14, 256), (7, 512)])
+def test_convolutions_of_resnet50(size: int, channels: int) -> None:
+    along = Along(size, size, 3, 1, 1, 1)
+    out = Access(2, {"n": size * size * channels, "ow": channels, "oc": 1}, 0)
+    extents = {"n": 32, "oc": channels, "ow": size * size, "ic": channels, "kh": 3, "kw": 3}
+    nowhere = Access(-1, {}, 0)
+    product = CubeProduct("f16", nowhere, nowhere, out, extents, ("n",), "ow", "oc", ("ic", "kh", "kw"), 0, ())
+    convolution = Convolution(product, 0, 1, along, along, channels, 32)
+    tiling = convolution_tilings(convolution, B1, "f16", bias=False)[0]
+    image = 32 * size * size * channels
+    arguments = [("f16", image), ("f16", convolution.depth * channels), ("f16", image)]
+    builder = KernelBuilder("convolution", B1, "cube", tiling.schedule.cores, arguments)
+    ConvolutionWriter(builder, convolution_shape(convolution, "f16", bias=False), tiling, convolution).write()
+    assert mac_ratio(simulate_kernel(builder.finish())) >= 0.60
