@@ -123,6 +123,19 @@ def test_a_dynamic_scale_finds_its_size(mode: int) -> None:
     assert int(step.optimizer.global_step) == overflows.count(False)
 
 
+def test_a_model_takes_a_level_and_a_scale() -> None:
+    loss = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
+    for options, kind in (
+        ({"amp_level": "O2"}, nn.TrainOneStepWithLossScaleCell),
+        ({"amp_level": "O3"}, nn.TrainOneStepCell),
+        ({"loss_scale_manager": amp.FixedLossScaleManager(8.0)}, nn.TrainOneStepWithLossScaleCell),
+    ):
+        net = nn.Dense(6, 3)
+        model = msc.Model(net, loss, nn.SGD(net.trainable_params(), 0.1), **options)
+        assert isinstance(model.train_network, kind)
+        assert np.isfinite(float(model.train_network(Tensor(X), Tensor(Y))))
+
+
 def test_scalers() -> None:
     scaler = amp.DynamicLossScaler(8.0, 2.0, 2)
     assert scaler.unscale((scaler.scale(Tensor(3.0)),))[0] == 3.0
