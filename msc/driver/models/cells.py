@@ -7,10 +7,10 @@ inputs, which a call updates.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, i64
@@ -237,20 +237,22 @@ def _check_examples(target: Any, examples: Sequence[Any]) -> None:
         raise MscError(Diagnostic("MSC0008", message, help=help_)) from error
 
 
+_SEQUENCES: Mapping[Any, Callable[[Iterable[Any]], Any]] = {list: list, tuple: tuple}
+
+
 def _on_its_own(example: Any) -> Any:
     """An example that is no other's object: only types count of examples, so that one may stand for two arguments."""
-    kind: type[Any] = type(example)
-    if issubclass(kind, Tensor) and not issubclass(kind, Parameter):
+    kind: Any = cast(object, example).__class__
+    fields: object = getattr(kind, "_fields", None)
+    if isinstance(example, Tensor) and not isinstance(example, Parameter):
         return Tensor.of(example.content)
     if issubclass(kind, np.ndarray):
         return example.view()
-    if kind in (list, tuple):
-        return kind(map(_on_its_own, example))
+    if kind in _SEQUENCES:
+        return _SEQUENCES[kind](map(_on_its_own, example))
     if kind is dict:
-        return {key: _on_its_own(example[key]) for key in example}
-    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
-        return kind(*map(_on_its_own, example))
-    return example
+        return {key: _on_its_own(value) for key, value in example.items()}
+    return example if fields is None else kind(*map(_on_its_own, example))
 
 
 def _signature(target: Any) -> inspect.Signature | None:
