@@ -37,7 +37,8 @@ def tree_of(model: KernelModel, outlined: Outline, product: CubeProduct, schedul
     contraction = outlined.found.contraction
     axes = {axis.name for axis in outlined.found.axes}
     named = {product.m, product.n, *product.k} - {""}
-    if product.batch or axes != named or product.a.array != contraction.a.operand or len(product.k) > 1:
+    changed = product.a.array != contraction.a.operand or product.a.array == product.b.array
+    if product.batch or axes != named or changed or len(product.k) > 1:
         return None
     return _Builder(model, outlined, product, schedule).tree()
 
