@@ -14,8 +14,10 @@ import islpy as isl
 from msc.poly.dependences import Dependences
 from msc.poly.model import KernelModel
 
-MAX_OPERATIONS = 20_000_000
-"""isl's own work limit for one kernel (about a second); beyond it the caller falls back to a plain schedule."""
+MAX_OPERATIONS = 50_000
+"""isl's own work limit for one search; beyond it the loops that it may find are not shared. Layers that profit take
+up to 30,000 operations. One takes 20 µs where numbers get long, as for grouped convolutions, so the limit is low.
+"""
 
 CORNER = 16
 """Iterations of each loop among which isl looks for shared ones."""
