@@ -89,13 +89,16 @@ def test_what_is_no_cell() -> None:
     for kind in kinds:
         with pytest.raises(MscError, match=r"MSC0008.*not a class(.|\n)*pass an object of it"):
             msc.compile(kind)
+
+
+def test_an_example_that_is_given_twice_stands_for_two_arguments() -> None:
     shared = [msc.Tensor(X)]
 
     def first(a: list[msc.Tensor], b: list[msc.Tensor]) -> msc.Tensor:
-        return a[0] + b[0]
+        return a[0] - b[0]
 
-    with pytest.raises(MscError, match="MSC0845"):
-        msc.compile(first, shared, shared)
+    difference = msc.compile(first, shared, shared)
+    assert np.array_equal(difference(X + 2, X), np.full_like(X, 2))
 
 
 def test_models_in_memory(tmp_path: Path) -> None:

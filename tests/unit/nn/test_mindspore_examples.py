@@ -29,11 +29,15 @@ def words_and_numbers(text: str) -> tuple[list[str], list[float]]:
     return words, [float(number) for number in NUMBER.findall(text)]
 
 
+def imports_msc(line: str) -> str:
+    """An import line of MindSpore's, of msc instead."""
+    return re.sub(r"\bmindspore(?=\.| as | import )", "msc", re.sub(r"\bmindspore(?=,|$)", "msc as mindspore", line))
+
+
 def run(name: str, folder: Path, **changes: str) -> str:
     for path in EXAMPLES.glob("*.txt"):
-        text = path.read_text("utf-8")
-        changed = re.sub(r"\bmindspore as ms\b", "msc as ms", text).replace("from mindspore", "from msc")
-        changed = re.sub(r"\bmindspore\.", "msc.", changed).replace(" mindspore,", " msc as mindspore,")
+        lines = path.read_text("utf-8").splitlines()
+        changed = "\n".join(imports_msc(x) if x.startswith(("import ", "from ")) else x for x in lines) + "\n"
         for old, new in changes.items():
             changed = changed.replace(old, new)
         (folder / path.with_suffix(".py").name).write_text(changed, "utf-8")
