@@ -101,9 +101,9 @@ def test_conflicting_types_while_parsing_have_a_place() -> None:
     ],
 )
 def test_hostile_text_is_refused_quickly(code: str, text: str) -> None:
-    start = time.monotonic()
+    start = time.process_time()
     assert diagnostics(text)[0].code == code
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5
 
 
 @settings(max_examples=150, deadline=None)
