@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from msc.backends.backend import CBackend, CodeOptions, Form
+from msc.backends.backend import CBackend, CodeOptions
 from msc.backends.stage import Run, Stage, kernel_stage, runs
 
 if TYPE_CHECKING:
@@ -49,13 +49,7 @@ class AscendBackend(CBackend):
 
     simulated = True
     stages = (_GK, _DAVINCI, _C, _ARTIFACT)
-    forms = (
-        Form("c", (".c",), is_text=True),
-        Form("obj", (".o",)),
-        Form("archive", (".a",)),
-        Form("so", (".so",)),
-        Form("exe", (".exe", "")),
-    )
+    forms = tuple(form for form in CBackend.forms if form.name != "bundle")
     default_machine: ClassVar[str]
 
     def machines(self) -> Sequence[str]:

@@ -1,8 +1,8 @@
 """A matrix product with element-wise work behind it: cube cores hand tiles to the vector cores of their block.
 
 Tiles go through global memory, where they lie in the output until it is written, or from L0C straight to UB where the
-machine has that path. A tile is handed over by a flag between cores, and the next one when the vector cores have taken
-it. Cores that have both units do one after the other.
+machine has that path. A flag between cores says that a tile is there; the vector cores set another when they have
+read it, and the next tile waits for that. Cores that have both units do one after the other.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def write_fused(
         cube.write()
         part.end_here()
         return builder.finish()
-    cube = make(builder, shape, schedule, finished=lambda tile: _hand_over(builder, tile), landing=landing)
+    cube = make(builder, shape, schedule, finished=lambda tile: _signal_full(builder, tile), landing=landing)
     with builder.section("cube"):
         cube.write()
         builder.wait_for_cores(2, _TAKEN)
@@ -104,7 +104,7 @@ def write_fused(
     return builder.finish()
 
 
-def _hand_over(builder: KernelBuilder, _tile: Tile) -> None:
+def _signal_full(builder: KernelBuilder, _tile: Tile) -> None:
     builder.wait_for_cores(2, _TAKEN)
     builder.tell_cores(Pipe.FIX, 2, _FULL)
 

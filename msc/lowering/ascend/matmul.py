@@ -1,8 +1,8 @@
 """The program of a matrix product on cube cores, for a given schedule.
 
 Each core takes the tiles of its part of C. For a tile, MTE2 brings packets of A and B to L1 in fractals, MTE1 takes
-base tiles of them to L0A and L0B, M adds their products up in L0C, and the Fixpipe writes the tile. Packets, L0 halves
-and L0C are handed over by flags, forwards when they are full and backwards when they are free.
+base tiles of them to L0A and L0B, M adds their products up in L0C, and the Fixpipe writes the tile. Flags order the
+uses of packets, L0 halves and L0C: forwards when they are full, backwards when they are free.
 """
 
 from __future__ import annotations
