@@ -7,11 +7,11 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from msc.runtime.commands import Commands
+from msc.runtime.commands import Commands, run_command
 from msc.runtime.flags import BUILD_FLAGS, LINK_FLAGS, SANITIZER_FLAGS, THREAD_FLAGS
 from msc.runtime.interface import artifact_text
 from msc.runtime.program import CProgram
@@ -164,7 +164,11 @@ def _link(kind: Kind, objects: Sequence[str], folder: Path, options: BuildOption
 
 
 def _objects(program: CProgram, kind: Kind, folder: Path, options: BuildOptions, flags: Sequence[str]) -> list[str]:
-    """Each file compiled by itself, as many at once as there are processors. Whatever goes wrong ends all of them."""
+    """Each file compiled by itself, as many at once as there are processors. Whatever goes wrong ends all of them.
+
+    The compiler is found before: a signal interrupts this thread alone, so a search in the pool's would go on.
+    """
+    options = replace(options, toolchain=options.compiler())
     sources = _write_texts(program, folder, kind, options.processors)
     with ThreadPoolExecutor(options.processors) as pool, Commands() as commands:
         running = [pool.submit(_object, source, folder, options, flags, commands) for source in sources]
@@ -184,7 +188,7 @@ def _archive(options: BuildOptions, folder: Path, member: str) -> None:
     """An archive of one object, by the archiver that the compiler names."""
     compiler = options.compiler()
     archiver = compiler.archiver()
-    result = Commands().run((archiver, "rcs", "result", member), folder, compile_timeout())
+    result = run_command((archiver, "rcs", "result", member), folder, compile_timeout())
     if result.returncode != 0 or not begins_as(folder / "result", "a"):
         raise _failed(compiler, (archiver, "rcs", "result", member), folder, result.stderr or "it wrote no archive")
 

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
@@ -70,6 +71,18 @@ class Commands:
             )
             self._running.add(process)
             return process
+
+
+def run_command(
+    command: Sequence[str], folder: Path | None, timeout: float, text: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Run one command. Raises OSError and TimeoutExpired; whatever else leaves it ends the command.
+
+    Another thread starts the command: a signal raises its exception in the main thread, and one that interrupts `Popen`
+    would leave a process that nobody knows.
+    """
+    with ThreadPoolExecutor(1) as pool, Commands() as commands:
+        return pool.submit(commands.run, command, folder, timeout, text).result()
 
 
 def _end(process: subprocess.Popen[str]) -> None:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from math import nan
 from pathlib import Path
 
-from msc.runtime.commands import Commands
+from msc.runtime.commands import Commands, run_command
 from msc.runtime.flags import THREAD_FLAGS
 from msc.support.diagnostics import Diagnostic, MscError
 
@@ -47,14 +47,15 @@ class Toolchain:
 
     def archiver(self) -> str:
         """The `ar` that goes with the compiler. Raises OSError and TimeoutExpired."""
-        asked = Commands().run((*self.command, "-print-prog-name=ar"), None, _VERSION_TIMEOUT)
+        asked = run_command((*self.command, "-print-prog-name=ar"), None, _VERSION_TIMEOUT)
         return asked.stdout.strip() or "ar"
 
     def run(
         self, arguments: Sequence[str], folder: Path, commands: Commands | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Run the compiler in `folder`, as one of `commands`. OSError, TimeoutExpired and Stopped come through."""
-        return (commands or Commands()).run((*self.command, *arguments), folder, compile_timeout())
+        run = commands.run if commands else run_command
+        return run((*self.command, *arguments), folder, compile_timeout())
 
 
 def compile_timeout() -> float:
@@ -149,7 +150,7 @@ def _version(command: tuple[str, ...], path: str) -> str | None:
     if shutil.which(command[0], path=path) is None:
         return None
     try:
-        result = Commands().run((*command, "--version"), None, _VERSION_TIMEOUT)
+        result = run_command((*command, "--version"), None, _VERSION_TIMEOUT)
     except (OSError, subprocess.TimeoutExpired):
         return None
     lines = result.stdout.splitlines()
@@ -169,7 +170,7 @@ def _no_compiler(wanted: str) -> MscError:
 
 def _links(command: tuple[str, ...], flags: tuple[str, ...]) -> bool:
     try:
-        result = Commands().run(
+        result = run_command(
             (*command, *flags, "-x", "c", "-", "-o", "/dev/null"),
             None,
             _VERSION_TIMEOUT,

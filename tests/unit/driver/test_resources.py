@@ -83,12 +83,17 @@ def test_no_room_for_temporary_folders(monkeypatch: pytest.MonkeyPatch, tmp_path
         make_temporary("x")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_a_signal_leaves_nothing(model: Path, tmp_path: Path, number: signal.Signals) -> None:
-    """While a compiler runs that does not end: it is ended too."""
+@pytest.mark.parametrize(
+    ("number", "asked"),
+    [(signal.SIGTERM, "*"), (signal.SIGHUP, "*"), (signal.SIGINT, "*"), (signal.SIGINT, "*' -c '*")],
+    ids=["SIGTERM", "SIGHUP", "SIGINT", "SIGINT-compiling"],
+)
+def test_a_signal_leaves_nothing(model: Path, tmp_path: Path, number: signal.Signals, asked: str) -> None:
+    """While a compiler does not end, asked for its version or with a file to compile: it is ended too."""
     (tmp_path / "tmp").mkdir()
     started = tmp_path / "started"
-    cc = compiler(tmp_path / "cc", f"echo $$ > {started}; exec sleep 60")
+    endless = f"echo $$ > {started}; exec sleep 60"
+    cc = compiler(tmp_path / "cc", f'case "$*" in {asked}) {endless};; *) exec cc "$@";; esac')
     environment = {**os.environ, "CC": str(cc), "TMPDIR": str(tmp_path / "tmp")}
     command = [*MSC, "compile", str(model), "-o", str(tmp_path / "x.exe")]
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
