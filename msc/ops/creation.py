@@ -141,7 +141,7 @@ def logspace(start: Number, end: Number, steps: int, base: int = 10, *, dtype: D
 
 def eye(n: int, m: int | None = None, dtype: DTypeLike = dtypes.float32) -> Tensor:
     """The identity matrix, with m columns."""
-    return Tensor.of(np.eye(n, m, dtype=as_dtype(dtype).numpy))
+    return Tensor.of(np.eye(*_sizes((n, n if m is None else m)), dtype=as_dtype(dtype).numpy))
 
 
 @flexible

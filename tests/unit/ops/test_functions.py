@@ -228,6 +228,11 @@ def test_a_result_without_room_is_an_error_at_once(call: Callable[[], Any]) -> N
         call()
 
 
+def test_no_matrix_of_negative_size() -> None:
+    with pytest.raises(msc.MscError, match=r"MSC0203.*\(-1, 2\) has negative sizes"):
+        ops.eye(-1, 2)
+
+
 def test_differences_of_fewer_elements_than_times() -> None:
     assert mnp.diff([1.0, 2.0], 5).shape == (0,)
 
