@@ -53,6 +53,11 @@ class Case:
     schedule: Mapping[str, object]
     published: Mapping[str, float]
 
+    @property
+    def computes(self) -> bool:
+        """Whether its kernel computes: copies move what nothing has written, the scalar unit is timed alone."""
+        return self.op != "copy" and self.schedule.get("unit") != "scalar"
+
 
 def read_cases(path: Path, target: str | None = None) -> list[Case]:
     """The cases of a file; those that name no target are for `target`. Raises MSC1022 for what is no case."""
@@ -64,10 +69,16 @@ def read_cases(path: Path, target: str | None = None) -> list[Case]:
     if not isinstance(listed, list) or not listed:
         raise _wrong(str(path), "holds no [[cases]]")
     made: list[Case] = []
+    wrong: list[Diagnostic] = []
     for position, entry in enumerate(cast("list[object]", listed)):
         if not isinstance(entry, dict):
             raise _wrong(str(path), f"case {position + 1} is no table")
-        made.append(_case(cast("dict[str, object]", entry), position, target))
+        try:
+            made.append(_case(cast("dict[str, object]", entry), position, target))
+        except MscError as error:
+            wrong.extend(error.diagnostics)
+    if wrong:
+        raise MscError(*wrong)
     return made
 
 

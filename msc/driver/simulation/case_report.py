@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.table import Table
 from xdsl.dialects.builtin import ModuleOp
 
 from msc.driver.simulation.case_files import Case, case_kernel
-from msc.driver.simulation.kernels import simulate_kernel
+from msc.driver.simulation.kernels import SimulationOptions, arguments_of, simulate_kernel
 from msc.ir.verification import verify_module
+from msc.support.diagnostics import MscError
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A case and what the simulator says of it, by the names of `SimulationResult.to_json`."""
+    """A case and what the simulator says of it, by the names of `SimulationResult.to_json`.
+
+    A case that cannot be simulated predicts nothing; `refused` says why.
+    """
 
     case: Case
     predicted: dict[str, object]
+    refused: MscError | None = None
 
     def number(self, key: str) -> float | None:
         """A predicted figure."""
@@ -40,19 +45,34 @@ class Outcome:
             "predicted": self.predicted,
             "published": dict(self.case.published),
             "error": errors,
+            **({"refused": [f"{d.code}: {d.message}" for d in self.refused.diagnostics]} if self.refused else {}),
         }
 
 
-def run_case(case: Case) -> Outcome:
-    """Simulate a case, timing only. Raises MscError."""
-    kernel = case_kernel(case)
-    verify_module(ModuleOp([kernel]))
-    return Outcome(case, simulate_kernel(kernel).to_json())
+def run_case(case: Case, functional: bool = False) -> Outcome:
+    """Simulate a case: its time, and with `functional` what it computes, if it computes.
+
+    A mistake in it does not stop the other cases: the outcome holds it, with the case's name.
+    """
+    try:
+        kernel = case_kernel(case)
+        verify_module(ModuleOp([kernel]))
+        options = SimulationOptions(functional=functional and case.computes)
+        data = arguments_of(kernel) if options.functional else []
+        return Outcome(case, simulate_kernel(kernel, options, data).to_json())
+    except MscError as error:
+        note = f"in the case '{case.name}' for {case.target}"
+        return Outcome(case, {}, MscError(*(replace(d, notes=(*d.notes, note)) for d in error.diagnostics)))
+
+
+def timed_cases(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """The cases that have both a published and a predicted task time."""
+    return [o for o in outcomes if o.error("task_us") is not None]
 
 
 def same_order(outcomes: Sequence[Outcome]) -> bool:
     """Whether the cases with a published task time come in the same order by prediction."""
-    timed = [o for o in outcomes if "task_us" in o.case.published]
+    timed = timed_cases(outcomes)
     by_published = sorted(timed, key=lambda o: o.case.published["task_us"])
     by_predicted = sorted(timed, key=lambda o: o.number("task_us") or 0.0)
     return [o.case.name for o in by_published] == [o.case.name for o in by_predicted]
@@ -62,6 +82,9 @@ def case_table(outcomes: Sequence[Outcome]) -> Table:
     """The table that a person reads: task time, then each pipe that has a published time."""
     table = Table("case", "", "task us", *_PIPES, "binding", box=None)
     for o in outcomes:
+        if o.refused is not None:
+            table.add_row(o.case.name, f"error[{o.refused.diagnostics[0].code}]", *[""] * (1 + len(_KEYS)))
+            continue
         predicted = [_figure(o.number(key)) for key in _KEYS]
         table.add_row(o.case.name, "predicted", *predicted, str(o.predicted["binding_pipe"]))
         if o.case.published:

@@ -105,6 +105,22 @@ def check_kernel(kernel: KernelOp, sources: Mapping[str, str] | None = None) -> 
     check_kernels([kernel], sources)
 
 
+def arguments_of(kernel: KernelOp) -> list[NDArray[np.generic]]:
+    """Arrays for a kernel's arguments, filled with the same numbers every time."""
+    import ml_dtypes
+    import numpy as np
+
+    made: list[NDArray[np.generic]] = []
+    random = np.random.default_rng(0)
+    for argument in kernel.body.block.args:
+        assert isinstance(argument.type, BufferType)
+        names = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "i8": np.int8, "ui8": np.uint8}
+        names |= {"i16": np.int16, "i32": np.int32, "ui32": np.uint32}
+        numbers = random.integers(0, 4, argument.type.elements.data)
+        made.append(numbers.astype(names[argument.type.dtype]))
+    return made
+
+
 def _arguments(kernel: KernelOp, data: Sequence[NDArray[np.generic]], outputs: Sequence[int]) -> list[GlobalBuffer]:
     buffers: list[GlobalBuffer] = []
     for position, argument in enumerate(kernel.body.block.args):

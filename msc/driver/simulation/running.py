@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from msc.codegen.davinci.emit_cce import emit_cce
-from msc.dialects.davinci import BufferType, KernelOp
 from msc.driver.simulation.case_files import read_cases
-from msc.driver.simulation.case_report import Outcome, case_table, run_case, same_order
+from msc.driver.simulation.case_report import Outcome, case_table, run_case, same_order, timed_cases
 from msc.driver.simulation.kernels import (
     SimulationOptions,
+    arguments_of,
     check_kernel,
     kernel_text,
     read_kernels,
@@ -22,12 +21,9 @@ from msc.driver.simulation.kernels import (
 )
 from msc.driver.simulation.result_files import Outputs, figures_text, write_results
 from msc.sim.result import PIPES, SimulationResult
+from msc.support.diagnostics import MscError
 from msc.support.files import read_source
 from msc.support.outputs import Guard
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 _TRACE_EVENTS = 2_000_000
 
@@ -54,22 +50,6 @@ def simulate_file(
     figures = [{"kernel": name, **result.to_json()} for name, result in results.items()]
     table = figures[0] if len(figures) == 1 else {"kernels": figures}
     return figures_text(table, outputs.json, Guard(inputs, outputs.force))
-
-
-def arguments_of(kernel: KernelOp) -> list[NDArray[np.generic]]:
-    """Arrays for a kernel's arguments, filled with the same numbers every time."""
-    import ml_dtypes
-    import numpy as np
-
-    made: list[NDArray[np.generic]] = []
-    random = np.random.default_rng(0)
-    for argument in kernel.body.block.args:
-        assert isinstance(argument.type, BufferType)
-        names = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "i8": np.int8, "ui8": np.uint8}
-        names |= {"i16": np.int16, "i32": np.int32, "ui32": np.uint32}
-        numbers = random.integers(0, 4, argument.type.elements.data)
-        made.append(numbers.astype(names[argument.type.dtype]))
-    return made
 
 
 def report(name: str, result: SimulationResult) -> str:
@@ -99,19 +79,30 @@ def report(name: str, result: SimulationResult) -> str:
     return "\n".join(lines) + "\n"
 
 
-def simulate_cases(path: Path, target: str | None, json_out: str | None, *, force: bool = False) -> str:
-    """Simulate a file of cases; the text to print. Raises MscError."""
-    outcomes = [run_case(case) for case in read_cases(path, target)]
+def simulate_cases(
+    path: Path,
+    target: str | None,
+    json_out: str | None,
+    tell: Callable[[str], object],
+    *,
+    functional: bool = False,
+    force: bool = False,
+) -> None:
+    """Simulate a file of cases; `tell` gets the text to print. Raises MscError, at the end for single cases."""
+    outcomes = [run_case(case, functional) for case in read_cases(path, target)]
     table = {"cases": [outcome.to_json() for outcome in outcomes], "same_order": same_order(outcomes)}
     written = figures_text(table, json_out, Guard((path,), force)) if json_out is not None else ""
-    return written if json_out == "-" else _table_text(outcomes)
+    tell(written if json_out == "-" else _table_text(outcomes))
+    refused = [d for o in outcomes if o.refused is not None for d in o.refused.diagnostics]
+    if refused:
+        raise MscError(*refused)
 
 
 def _table_text(outcomes: Sequence[Outcome]) -> str:
     out = io.StringIO()
     Console(file=out, width=150).print(case_table(outcomes))
     text = "\n".join(line.rstrip() for line in out.getvalue().splitlines())
-    timed = [o for o in outcomes if "task_us" in o.case.published]
+    timed = timed_cases(outcomes)
     if timed:
         worst = max(timed, key=lambda o: abs(o.error("task_us") or 0.0))
         error = 100 * (worst.error("task_us") or 0.0)

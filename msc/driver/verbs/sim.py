@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import click
@@ -16,7 +17,12 @@ from msc.support.outputs import Guard
 @click.command(name="sim", cls=Verb)
 @click.argument("file", required=False)
 @click.option("--target", metavar="NAME", help="The machine: ascend910b1 unless the kernel says otherwise.")
-@click.option("--timing-only", is_flag=True, help="No data: for shapes that would take long to compute.")
+@click.option(
+    "--timing-only/--functional",
+    "timing_only",
+    default=None,
+    help="Whether data is left out, for shapes that would take long to compute. Cases are for timing only by default.",
+)
 @click.option("--cases", "cases", type=click.Path(dir_okay=False), help="Simulate the cases of a TOML file instead.")
 @click.option(
     "--json",
@@ -44,7 +50,7 @@ from msc.support.outputs import Guard
 def command(
     file: str | None,
     target: str | None,
-    timing_only: bool,
+    timing_only: bool | None,
     cases: str | None,
     json_out: str | None,
     trace: str | None,
@@ -68,7 +74,8 @@ def command(
     if (file is None) == (cases is None):
         raise click.UsageError("give a kernel file, or --cases FILE.toml")
     if cases is not None:
-        click.echo(simulate_cases(Path(cases), target, json_out, force=force), nl=False)
+        tell = partial(click.echo, nl=False)
+        simulate_cases(Path(cases), target, json_out, tell, functional=timing_only is False, force=force)
         return
     assert file is not None
     if not file.endswith(".dv.mir"):
@@ -76,7 +83,7 @@ def command(
         click.echo(_model(file, target, dims, json_out, force=force, check=check), nl=False)
         return
     outputs = Outputs(json_out, trace, csv, svg, _window(window), force)
-    click.echo(simulate_file(file, target, timing_only, check, outputs, emit), nl=False)
+    click.echo(simulate_file(file, target, bool(timing_only), check, outputs, emit), nl=False)
 
 
 def _check_model_options(given: Mapping[str, str | None]) -> None:

@@ -41,6 +41,19 @@ def _gelu() -> tuple[Step, ...]:
     )
 
 
+def _tanh() -> tuple[Step, ...]:
+    """(1 - e) / (1 + e) of e = exp(-2 x), where e is at most exp(10), which is finite in f16."""
+    return (
+        Step("vmuls", "t", "x", -2.0),
+        Step("vmins", "t", "t", 10.0),
+        Step("vexp", "t", "t"),
+        Step("vmuls", "z", "t", -1.0),
+        Step("vadds", "z", "z", 1.0),
+        Step("vadds", "t", "t", 1.0),
+        Step("vdiv", "z", "zt"),
+    )
+
+
 FORMULAS: Mapping[str, tuple[Step, ...]] = {
     **{name: (Step(f"v{name}", "z", "xy"),) for name in ("add", "sub", "mul", "div", "max", "min")},
     **{name: (Step(f"v{name}", "z", "x"),) for name in ("exp", "ln", "abs", "rec", "rsqrt", "sqrt", "relu")},
@@ -51,6 +64,15 @@ FORMULAS: Mapping[str, tuple[Step, ...]] = {
         Step("vadds", "t", "t", 1.0),
         Step("vrec", "z", "t"),
     ),
+    "silu": (
+        Step("vmuls", "t", "x", -1.0),
+        Step("vexp", "t", "t"),
+        Step("vadds", "t", "t", 1.0),
+        Step("vdiv", "z", "xt"),
+    ),
+    "tanh": _tanh(),
+    "neg": (Step("vmuls", "z", "x", -1.0),),
+    "square": (Step("vmul", "z", "xx"),),
 }
 """Operation -> its instructions."""
 
@@ -143,12 +165,12 @@ class _Writer:
         backward = [(source, target, k) for source, target in self._backward() for k in range(self.count)]
         for source, target, event in backward:
             b.set_flag(source, target, event)
-        first = b.block_index() * share
+        first = expression(b.minimum(b.block_index() * share, self.total, name="first"))
         mine = b.minimum(first * -1 + self.total, share, name="mine")
         whole = mine // elements
         with b.loop(0, whole, 1, "i") as i:
             self._piece(i * elements + first, i % self.count, elements)
-        with b.loop(whole * elements, mine, elements, "rest") as start:
+        with b.loop(whole * elements, mine, elements, "tail") as start:
             self._piece(start + first, start // elements % self.count, expression(mine) - start)
         for source, target, event in backward:
             b.wait_flag(source, target, event)

@@ -98,6 +98,10 @@ def meaning(operation: str, x: Reals, y: Reals) -> Reals:
             return np.abs(x) if operation == "abs" else np.maximum(x, 0)
         case "rec":
             return 1 / x
+        case "neg" | "square":
+            return -x if operation == "neg" else x * x
+        case "tanh" | "silu":
+            return np.tanh(x) if operation == "tanh" else x / (1 + np.exp(-x))
         case "sigmoid":
             return 1 / (1 + np.exp(-x))
         case _:

@@ -69,9 +69,19 @@ def test_every_key_of_a_matmul(tmp_path: Path) -> None:
     ],
 )
 def test_other_operations(tmp_path: Path, text: str) -> None:
-    printed = simulate_cases(write(tmp_path, "[[cases]]\n" + text), None, "-")
-    [case] = json.loads(printed)["cases"]
+    printed = list[str]()
+    simulate_cases(write(tmp_path, "[[cases]]\n" + text), None, "-", printed.append)
+    [case] = json.loads(printed[0])["cases"]
     assert case["predicted"]["task_us"] > 0
+
+
+@pytest.mark.parametrize("total", [1, 64, 1000, 10_000])
+@pytest.mark.parametrize("more", ["", "schedule = { cores = 7, elements = 32, double_buffer = false }"])
+def test_cores_without_a_share_do_nothing(tmp_path: Path, total: int, more: str) -> None:
+    text = f'[[cases]]\nop = "add"\nshape = [{total}]\n{more}'
+    printed = list[str]()
+    simulate_cases(write(tmp_path, text), None, "-", printed.append, functional=True)
+    assert json.loads(printed[0])["cases"][0]["predicted"]["task_us"] > 0
 
 
 @pytest.mark.parametrize(
@@ -89,4 +99,28 @@ def test_other_operations(tmp_path: Path, text: str) -> None:
 )
 def test_wrong_lists_are_told_of(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(MscError, match=f"MSC1022(.|\n)*{told}"):
-        simulate_cases(write(tmp_path, text), None, "-")
+        simulate_cases(write(tmp_path, text), None, "-", print)
+
+
+def test_a_case_that_cannot_be_simulated_does_not_stop_the_others(tmp_path: Path) -> None:
+    text = """
+    [[cases]]
+    name = "small chip"
+    target = "ascend310"
+    op = "copy"
+    shape = [256, 256]
+    path = "gm->l1 nd2nz"
+    tile = [16, 64]
+    published = { task_us = 3 }
+    [[cases]]
+    name = "fits"
+    op = "add"
+    shape = [64]
+    """
+    printed = list[str]()
+    with pytest.raises(MscError, match=r"(?s)nd2nz.*in the case 'small chip' for ascend310"):
+        simulate_cases(write(tmp_path, text), None, "-", printed.append)
+    refused, simulated = json.loads(printed[0])["cases"]
+    assert refused["predicted"] == {}
+    assert "nd2nz" in refused["refused"][0]
+    assert simulated["predicted"]["task_us"] > 0
