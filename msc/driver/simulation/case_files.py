@@ -145,9 +145,11 @@ def _matmul(case: Case) -> KernelOp:
     m, n, k = (_integer(case, keys, key) for key in "mnk")
     dtype = str(keys.get("dtype", "f16"))
     out = str(keys.get("out_dtype", "i32" if DTYPES[dtype] == 1 else dtype))
-    shape = MatmulShape(m, n, k, dtype, out, bool(keys.get("transpose_a", False)), bool(keys.get("transpose_b", False)))
-    if keys.get("layout", "ND") != "ND":
-        raise _wrong(case.name, f"layout is {keys['layout']!r}", "operands lie in rows: ND")
+    layout = keys.get("layout", "ND")
+    if layout not in ("ND", "NZ"):
+        raise _wrong(case.name, f"layout is {layout!r}", "A and B lie in rows, ND, or in fractals, NZ")
+    turned_a, turned_b = (bool(keys.get(key, False)) for key in ("transpose_a", "transpose_b"))
+    shape = MatmulShape(m, n, k, dtype, out, turned_a, turned_b, fractal=layout == "NZ")
     wishes: dict[str, Any] = {key: _frozen(value) for key, value in case.schedule.items() if key != "via"}
     schedule = matmul_schedule(shape, target, MatmulWishes(**wishes))
     via = str(case.schedule.get("via", keys.get("via", "fixpipe" if case.op == "matmul_relu" else "gm"))).lower()

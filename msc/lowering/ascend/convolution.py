@@ -12,7 +12,7 @@ from msc.lowering.ascend.convolution_tiling import ConvolutionTiling, rows_of_im
 from msc.lowering.ascend.convolutions import Convolution
 from msc.lowering.ascend.matmul import MatmulWriter
 from msc.lowering.ascend.matmul_tiling import Batch, MatmulShape
-from msc.lowering.ascend.operands import MatrixOperand, Operand, Rows, Tile, Way
+from msc.lowering.ascend.operands import FractalOperand, Operand, Rows, Tile, Way
 
 
 def convolution_shape(convolution: Convolution, out_dtype: str, *, bias: bool) -> MatmulShape:
@@ -87,20 +87,6 @@ class ImageOperand(Operand):
         )  # fmt: skip
 
 
-class FilterOperand(MatrixOperand):
-    """B of a convolution: filters that are packed as `[ic1, kh, kw, oc, ic0]`."""
-
-    def move(self, tile: Tile, k: AffineExpr) -> None:
-        way, c0, outputs = self.way, self.rows.c0, self.rows.row
-        bursts = expression(self.part(k)) // c0
-        source = k // c0 * (outputs * c0) + expression(tile.n) * c0
-        self.builder.emit(
-            "copy_gm_to_cbuf", (self.l1, way.place(k) * self.pad), (self.rows.source, source + tile.at_b),
-            bursts=bursts, length=tile.columns, src_gap=expression(tile.columns) * -1 + outputs,
-            dst_gap=expression(tile.columns) * -1 + way.extent,
-        )  # fmt: skip
-
-
 class ConvolutionWriter(MatmulWriter):
     """Writes the tiles of a convolution."""
 
@@ -126,4 +112,4 @@ class ConvolutionWriter(MatmulWriter):
         if is_a:
             return ImageOperand(self.builder, way, self.sources[0], c, t.groups_a, self.halves)
         rows = Rows(self.sources[1], c.outputs, False, c.c0)
-        return FilterOperand(self.builder, way, rows, c.product.dtype, self.halves)
+        return FractalOperand(self.builder, way, rows, c.product.dtype, self.halves)

@@ -62,7 +62,7 @@ def fused_matmul_kernel(
     shape: MatmulShape, schedule: MatmulSchedule, target: DavinciTarget, operation: str, via: str = "gm"
 ) -> KernelOp:
     """The kernel of `operation`(A B). Raises MSC1021 for a path that the machine has not."""
-    sizes = [(shape.dtype, shape.m * shape.k), (shape.dtype, shape.k * shape.n), (shape.out_dtype, shape.m * shape.n)]
+    sizes = list(zip((shape.dtype, shape.dtype, shape.out_dtype), shape.elements, strict=True))
     kind = "cube" if target.cores.coupled else "mix"
     builder = KernelBuilder(f"matmul_{operation}", target, kind, schedule.cores, sizes)
     builder.name_arguments("a", "b", "c")

@@ -16,14 +16,14 @@ from xdsl.ir.affine import AffineExpr
 from msc.dialects.davinci import KernelOp
 from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression, up
 from msc.lowering.ascend.matmul_tiling import MatmulSchedule, MatmulShape, scalar_cycles
-from msc.lowering.ascend.operands import MatrixOperand, Operand, Rows, Tile, Way
+from msc.lowering.ascend.operands import FractalOperand, MatrixOperand, Operand, Rows, Tile, Way
 from msc.targets.davinci import DavinciTarget
 from msc.targets.davinci_isa import DTYPES, Pipe, Space
 
 
 def matmul_kernel(shape: MatmulShape, schedule: MatmulSchedule, target: DavinciTarget, relu: bool = False) -> KernelOp:
     """The kernel of C = A B on `schedule.cores` cube cores. Raises MSC1021 for what does not fit."""
-    sizes = [(shape.dtype, shape.m * shape.k), (shape.dtype, shape.k * shape.n), (shape.out_dtype, shape.m * shape.n)]
+    sizes = list(zip((shape.dtype, shape.dtype, shape.out_dtype), shape.elements, strict=True))
     kind = "cube"
     builder = KernelBuilder("matmul", target, kind, schedule.cores, sizes)
     builder.name_arguments("a", "b", "c")
@@ -77,7 +77,7 @@ class MatmulWriter:
         return a, b, c
 
     def make_operand(self, is_a: bool) -> Operand:
-        """A or B: matrices in rows."""
+        """A or B: matrices in rows, or in fractals."""
         shape, schedule, (base_m, base_n, base_k) = self.shape, self.schedule, self.schedule.base
         depth = schedule.depth_a1 if is_a else schedule.depth_b1
         packet, buffers = schedule.packet(depth), schedule.buffers(depth)
@@ -86,7 +86,8 @@ class MatmulWriter:
         )
         transposed = shape.transpose_a if is_a else not shape.transpose_b
         rows = Rows(self.sources[0 if is_a else 1], shape.rows[0 if is_a else 1], transposed, shape.c0)
-        return MatrixOperand(self.builder, way, rows, shape.dtype, self.halves)
+        kind = FractalOperand if shape.fractal else MatrixOperand
+        return kind(self.builder, way, rows, shape.dtype, self.halves)
 
     def _rotation(self) -> AffineExpr | None:
         """Where in k this core begins: whole packets, where k has only such."""

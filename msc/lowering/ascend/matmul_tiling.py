@@ -26,7 +26,8 @@ class MatmulShape:
 
     `bias` says that one is added in the cube. `batch` repeats the product, the outermost dimension first.
     `row_*` are the elements between two stored rows, where
-    rows lie further apart than they are long.
+    rows lie further apart than they are long. With `fractal`, A and B lie in columns of 32 bytes (NZ), which `row_*`
+    then count the rows of.
     """
 
     m: int
@@ -41,10 +42,26 @@ class MatmulShape:
     row_b: int | None = None
     row_c: int | None = None
     bias: bool = False
+    fractal: bool = False
+
+    @property
+    def elements(self) -> tuple[int, int, int]:
+        """What A, B and C hold, without a batch; an operand in NZ has whole fractals."""
+        sides = ((self.m, self.k, self.transpose_a), (self.k, self.n, self.transpose_b))
+        a, b = (self._stored(*((n, m) if turned else (m, n))) for m, n, turned in sides)
+        return a, b, self.m * self.n
+
+    def _stored(self, rows: int, columns: int) -> int:
+        if not self.fractal:
+            return rows * columns
+        return ceil(rows / 16) * 16 * ceil(columns / self.c0) * self.c0
 
     @property
     def rows(self) -> tuple[int, int, int]:
-        """Elements between two stored rows of A, of B and of C."""
+        """Elements between two stored rows of A, of B and of C; of an operand in NZ its rows, in whole fractals."""
+        if self.fractal:
+            a, b = self.k if self.transpose_a else self.m, self.n if self.transpose_b else self.k
+            return ceil(a / 16) * 16, ceil(b / 16) * 16, self.n
         a, b = self.m if self.transpose_a else self.k, self.k if self.transpose_b else self.n
         return self.row_a or a, self.row_b or b, self.row_c or self.n
 

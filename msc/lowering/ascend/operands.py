@@ -177,3 +177,21 @@ class MatrixOperand(Operand):
                 src_stride=high * along, dst_stride=deep * across if is_a else across, transpose=1,
                 src_gap=from_gap, dst_gap=to_gap,
             )  # fmt: skip
+
+
+class FractalOperand(MatrixOperand):
+    """An operand that lies in global memory as L1 has it (NZ): columns of 32 bytes, each `row` rows high."""
+
+    def move(self, tile: Tile, k: AffineExpr) -> None:
+        way, c0, high = self.way, self.rows.c0, self.rows.row
+        first, at = (tile.m, tile.at_a) if way.is_a else (tile.n, tile.at_b)
+        line, column, lines, columns = way.stored(k), expression(first), self.part(k), self.extent(tile)
+        room = way.packet * way.step
+        if not self.transposed:
+            line, column, lines, columns, room = column, line, columns, lines, way.extent
+        self.builder.emit(
+            "copy_gm_to_cbuf", (self.l1, way.place(k) * self.pad),
+            (self.rows.source, column // c0 * (high * c0) + line * c0 + at),
+            bursts=up(columns, c0) // c0, length=lines, src_gap=expression(lines) * -1 + high,
+            dst_gap=expression(lines) * -1 + room,
+        )  # fmt: skip

@@ -33,12 +33,35 @@ def product(shape: MatmulShape, wishes: MatmulWishes, dtype: Any = np.float16, o
     verify_module(kernel_module(kernel))
     a, b = operands(shape, dtype)
     c: NDArray[Any] = np.zeros((shape.m, shape.n), out)
-    result = simulate_kernel(kernel, CHECKED, [a, b, c], [2])
+    stored = [fractals(each, shape.c0) for each in (a, b)] if shape.fractal else [a, b]
+    result = simulate_kernel(kernel, CHECKED, [*stored, c], [2])
     left: Reals = (a.T if shape.transpose_a else a).astype(np.float64)
     right: Reals = (b.T if shape.transpose_b else b).astype(np.float64)
     expected: NDArray[Any] = (left @ right).astype(out)
     np.testing.assert_array_equal(c, expected)
     assert result.macs == shape.m * shape.n * shape.k
+
+
+def fractals(matrix: NDArray[Any], c0: int) -> NDArray[Any]:
+    """A matrix as NZ has it: columns of 32 bytes, all rows of each; beyond the matrix is what must not count."""
+    rows, columns = (-(-n // to) * to for n, to in zip(matrix.shape, (16, c0), strict=True))
+    padded = np.full((rows, columns), 77, matrix.dtype)
+    padded[: matrix.shape[0], : matrix.shape[1]] = matrix
+    return np.ascontiguousarray(padded.reshape(rows, columns // c0, c0).swapaxes(0, 1))
+
+
+@pytest.mark.parametrize("transpose_a", [False, True])
+@pytest.mark.parametrize("transpose_b", [False, True])
+def test_matmul_of_fractals(transpose_a: bool, transpose_b: bool) -> None:
+    wishes = MatmulWishes(cores=2, base=(32, 64, 32), depth_a1=4, depth_b1=4, big_packets=True)
+    for m, n, k in ((128, 128, 128), (100, 90, 72)):
+        product(MatmulShape(m, n, k, "f16", "f16", transpose_a, transpose_b, fractal=True), wishes)
+    product(
+        MatmulShape(50, 40, 60, "i8", "i32", transpose_a, transpose_b, fractal=True),
+        MatmulWishes(base=(32, 32, 64)),
+        np.int8,
+        np.int32,
+    )
 
 
 @pytest.mark.parametrize("transpose_a", [False, True])
