@@ -26,7 +26,7 @@ _GK = kernel_stage(
             "hoist-invariants",
             "hoist-parameters",
         ),
-        "hand-over-blocks",
+        "compute-at-consumers",
     ),
 )
 _LOOP = Stage(
@@ -59,7 +59,7 @@ class CpuBackend(CBackend):
     default_machine = "native"
     switches = (
         Switch("attention", "attention a block of queries and keys at a time", "block-attention"),
-        Switch("blocks", "what kernels hand over a block at a time, in one function", "fuse-blocks"),
+        Switch("blocks", "producers computed at a loop of their consumer, in one function", "fuse-blocks"),
         Switch("layouts", "blocked layouts between kernels", "assign-layouts"),
         Switch("loops", "loops of independent iterations as one function", "outline-loops"),
         Switch("packing", "operands of products packed for their tiles", "pack-operands"),

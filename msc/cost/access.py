@@ -9,7 +9,7 @@ from math import gcd
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
 
 from msc.poly.model import KernelModel, KernelStatement
-from msc.poly.scalar import Apply, Cast, Scalar, reads
+from msc.poly.scalar import Apply, Cast, Scalar, indices, reads
 from msc.targets.machine import Machine
 
 IRREGULAR = 1 << 40
@@ -141,6 +141,7 @@ def _arithmetic(scalar: Scalar) -> float:
             return 0
 
 
-def vectorisable(statement: KernelStatement) -> bool:
-    """Whether every index of the statement is affine: data-dependent ones run an element at a time."""
-    return not any(r.indirect for r in reads(statement.body))
+def vectorisable(statement: KernelStatement, dim: int) -> bool:
+    """Whether points along `dim` can run as lanes: no index is data, and none computes with the iteration's number."""
+    numbered = any(dim in index.expr.used_dims() for index in indices(statement.body))
+    return not numbered and not any(r.indirect for r in reads(statement.body))

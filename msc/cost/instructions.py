@@ -130,7 +130,7 @@ class StatementCost:
         They do so where a schedule has none, or has lanes that lie apart and are moved one by one.
         """
         apart = tile.vector is None or any(s > 1 for s in self._strides[tile.vector])
-        if not apart or self._reduced or not self._vectorisable:
+        if not apart or self._reduced or self.statement.whole_reads():
             return tile
         plain = [d for d in reversed(tile.loops) if set(self._strides[d]) <= {0, 1} and self._strides[d][0]]
         if not plain:
@@ -166,8 +166,8 @@ class StatementCost:
         return _operators(body, self.target.operators) + combined - (fused and self.target.fma)
 
     @cached_property
-    def _vectorisable(self) -> bool:
-        return vectorisable(self.statement)
+    def _vectorisable(self) -> list[bool]:
+        return [vectorisable(self.statement, d) for d in range(len(self.statement.extents))]
 
     @cached_property
     def _blocks(self) -> list[int]:
@@ -179,7 +179,9 @@ class StatementCost:
 
     def _is_vector(self, tile: Tile) -> bool:
         """Whether it runs as vectors: where a layout has blocks, they are whole ones."""
-        return tile.vector is not None and self._vectorisable and self._blocks[tile.vector] in (0, tile.width)
+        return (
+            tile.vector is not None and self._vectorisable[tile.vector] and self._blocks[tile.vector] in (0, tile.width)
+        )
 
     def _reads(self, tile: Tile) -> list[_Access]:
         innermost = next((d for d in reversed(tile.inner) if d != tile.vector), None)

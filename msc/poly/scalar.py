@@ -93,6 +93,23 @@ def apply(op: str, *args: Scalar) -> Apply:
     return Apply(op, args)
 
 
+def indices(scalar: Scalar) -> Iterator[Index]:
+    """Every value of an index in a scalar, left to right, those inside indirect indices included."""
+    match scalar:
+        case Index():
+            yield scalar
+        case Read():
+            for _, index in scalar.indirect:
+                yield from indices(index)
+        case Apply():
+            for arg in scalar.args:
+                yield from indices(arg)
+        case Cast():
+            yield from indices(scalar.arg)
+        case Constant():
+            return
+
+
 def reads(scalar: Scalar) -> Iterator[Read]:
     """Every read of a scalar, left to right, those inside indirect indices included."""
     match scalar:

@@ -1,4 +1,4 @@
-"""Loops over the blocks that kernels hand to each other: outermost in all of them, they become one (`fuse-blocks`)."""
+"""Loops at which producers are computed: outermost in all kernels of a chain, they become one (`fuse-blocks`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ELEMENT_BYTES = 4
 
 @dataclass(frozen=True)
 class Blocked:
-    """An array of a kernel's model, and the axes along which it is handed over, the outermost first.
+    """An array of a kernel's model, and the axes along which it is computed in blocks, the outermost first.
 
     `is_numbered`: an index along them is the number of a block; else one of several elements of a block.
     """
@@ -81,6 +81,6 @@ def with_blocks_outermost(
     return listed(tree, [axis.name for axis in axes])
 
 
-def is_handed_over(array: int, blocked: Collection[Blocked]) -> bool:
+def is_blocked(array: int, blocked: Collection[Blocked]) -> bool:
     """Whether an array is one of those."""
     return any(found.array == array for found in blocked)

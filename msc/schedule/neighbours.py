@@ -164,7 +164,7 @@ class Neighbourhood:
             yield tree
 
     def _can_carry(self, axis: Axis) -> bool:
-        return axis.extent > 1 and all(vectorisable(self.model.statements[s]) for s in axis.dims)
+        return axis.extent > 1 and all(vectorisable(self.model.statements[s], d) for s, d in axis.dims.items())
 
     def _orders(self, shape: Outline) -> Iterator[Tree]:
         """Two neighbours of the band change places; a parallel loop stays outermost."""

@@ -24,6 +24,7 @@ from msc.ir.contracts import Contract
 from msc.ir.locations import source_location
 from msc.poly.dependences import Dependences, dependences
 from msc.poly.kernel_text import kernel_lines
+from msc.poly.lanes import check_lanes
 from msc.poly.model import KernelModel
 from msc.poly.schedule_tree.abilities import PLAIN, Abilities
 from msc.poly.schedule_tree.nodes import ScheduleError, Tree, loops
@@ -68,7 +69,7 @@ class ScheduleKernels(ModulePass):
         runs_after={
             "apply-tuning": "a schedule that is there is proved and kept",
             "infer-valid-extents": "loops end at the bounds of what is valid",
-            "hand-over-blocks": "loops over blocks that kernels hand over are outermost",
+            "compute-at-consumers": "the loop that producer and consumer share is outermost",
         },
     )
     plain: bool = False
@@ -156,6 +157,8 @@ def illegal(model: KernelModel, deps: Dependences, tree: Tree, abilities: Abilit
         schedule = to_isl(model, tree)
         prove(model, deps, tree, schedule)
         check_capacity(model, tree, schedule, abilities)
+        if abilities.lanes:
+            check_lanes(model, tree, schedule)
     except ScheduleError as problem:
         return problem
     return None

@@ -15,11 +15,13 @@ from math import gcd
 from msc.cost.access import block_size, pieces, scalar_cost, statement_cost, strides, vectorisable
 from msc.cost.prediction import KernelCost
 from msc.poly.dependences import Dependences
+from msc.poly.lanes import refused_vectors, without_vectors
 from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.scalar import reads
 from msc.poly.schedule_tree.moves import chain, compute_at, enclose, reorder
 from msc.poly.schedule_tree.nodes import Axis, Loop, Node, Tree, below
-from msc.schedule.blocks import Blocked, is_handed_over, numbered_loops, with_blocks_outermost
+from msc.poly.schedule_tree.to_isl import to_isl
+from msc.schedule.blocks import Blocked, is_blocked, numbered_loops, with_blocks_outermost
 from msc.schedule.loop_order import with_best_order
 from msc.schedule.outline import outline, own_loops_of
 from msc.schedule.packing import packing_copies, with_packing
@@ -67,7 +69,14 @@ def decide(
     tree = with_packing(model, tree, names, copies, reasons)
     bordered = partial(_with_borders, model, first, len(band), cost.lanes)
     tree = bordered(shared(model, tree, names, target, threads, reasons, around, bordered))
-    return Decision(stored(model, deps, tree, target), reasons)
+    return Decision(stored(model, deps, _with_lanes(model, tree, reasons), target), reasons)
+
+
+def _with_lanes(model: KernelModel, tree: Tree, reasons: list[str]) -> Tree:
+    """The tree with those of its vector loops that have a vector form; the others are plain."""
+    refused = refused_vectors(model, tree, to_isl(model, tree))
+    reasons += [f"no vectors along {loop.axis}: {reason}" for loop, reason in refused.items()]
+    return without_vectors(tree, refused) if refused else tree
 
 
 def _borders(model: KernelModel, blocked: Sequence[Blocked]) -> list[int]:
@@ -80,7 +89,7 @@ def _borders(model: KernelModel, blocked: Sequence[Blocked]) -> list[int]:
         k
         for k, s in enumerate(model.statements)
         if model.arrays[s.target].kind == "output" and s.target not in updated and not any(reads(s.body))
-        if not is_handed_over(s.target, blocked)
+        if not is_blocked(s.target, blocked)
     ]
     return fills if len(fills) < len(model.statements) else []
 
@@ -239,7 +248,7 @@ class _Search:
 
 
 def _can_carry(model: KernelModel, axis: Axis) -> bool:
-    return axis.extent > 1 and all(vectorisable(model.statements[s]) for s in axis.dims)
+    return axis.extent > 1 and all(vectorisable(model.statements[s], d) for s, d in axis.dims.items())
 
 
 def _axis_cost(model: KernelModel, axis: Axis, lanes: int) -> float:

@@ -143,12 +143,12 @@ class KernelOp(IRDLOperation):
 
 
 def blocks_of(value: SSAValue) -> int:
-    """How many axes of a value number blocks that kernels hand over; 0 for an ordinary one."""
+    """How many axes of a value number the blocks that it is computed in; 0 for an ordinary one."""
     return _number(value, KERNEL_BLOCKS) or 0
 
 
 def blocked_axes(value: SSAValue) -> tuple[int, ...]:
-    """The axes along which kernels hand over a value block by block, outermost first; none for an ordinary one."""
+    """The axes along which a value is computed block by block, outermost first; none for an ordinary one."""
     axis = _number(value, BLOCK_AXIS)
     return tuple(range(blocks_of(value))) if axis is None else (axis,)
 

@@ -15,9 +15,6 @@ LOOP_ORIGIN = "loop.origin"
 LOOP_SCHEDULE = "loop.schedule"
 """Of a kernel's function: the schedule that its loops come from."""
 
-LOOP_REFUSED = "loop.refused"
-"""Of a loop: why it could not be vectorised."""
-
 LOOP_CALLS = "loop.calls"
 """Of a function: how many calls of kernels it stands for."""
 

@@ -54,7 +54,7 @@ PASSES: dict[str, str] = {
     "fuse-blocks": "msc.lowering.cpu.outline.fuse_blocks:FuseBlocks",
     "fuse-pads": "msc.graph_kernel.fusion.fuse_pads:FusePads",
     "grad": "msc.graph.autodiff.grad:Grad",
-    "hand-over-blocks": "msc.graph_kernel.hand_over_blocks:HandOverBlocks",
+    "compute-at-consumers": "msc.graph_kernel.compute_at_consumers:ComputeAtConsumers",
     "hoist-invariants": "msc.graph.weights.hoist_invariants:HoistInvariants",
     "hoist-parameters": "msc.graph.weights.hoist_parameters:HoistParameters",
     "infer-valid-extents": "msc.graph_kernel.infer_valid_extents:InferValidExtents",

@@ -52,13 +52,14 @@ class Abilities:
     """The scopes and units of a machine by name.
 
     `overlaps`: whether something fills one buffer while another is read. `parallel`: how many loops in each other run
-    in parallel.
+    in parallel. `lanes`: points of a vector loop are lanes of registers, which some statements and bounds do not allow.
     """
 
     scopes: Mapping[str, Scope] = field(default_factory=_plain_scopes)
     units: Mapping[str, Unit] = field(default_factory=dict[str, Unit])
     overlaps: bool = False
     parallel: int = 1
+    lanes: bool = True
 
 
 PLAIN = Abilities()

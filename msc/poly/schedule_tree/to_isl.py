@@ -303,7 +303,7 @@ class _Builder:
         self._loops.append(Row(loop, numbers, row, at.rows, at.within))
         kind = "sequential" if is_tail and loop.mark == "parallel" else _KINDS.get(loop.mark, loop.mark)
         kind += f" {loop.least}" if loop.least and not is_tail else ""
-        mark = isl.Id(f"{kind}:{_label(loop.axis)}", context=node.get_ctx())
+        mark = isl.Id(f"{kind}:{label(loop.axis)}", context=node.get_ctx())
         marked = node.insert_partial_schedule(row).insert_mark(mark)
         inside = at.inside(loop.axis, left or _NOTHING, row)
         return _back_to(self._block(marked.child(0).child(0), loop.body, inside), depth)
@@ -341,7 +341,7 @@ _NOTHING = Range("0", "0", "1", 1)
 """What is left of an axis below its points."""
 
 
-def _label(axis: str) -> str:
+def label(axis: str) -> str:
     """What a loop is called in C: the number that tells axes of one name apart is left out."""
     return re.sub(r"_\d+$", "", axis)
 

@@ -59,7 +59,7 @@ class PlanMemory(ModulePass):
         breaks=(UNPLACED,),
         runs_after={
             "outline-loops": "what becomes a local array needs no place",
-            "fuse-blocks": "a block of what kernels hand over needs a place, not all of it",
+            "fuse-blocks": "of an intermediate one block needs a place, not all of it",
             "outline-recurrences": "its functions take other buffers than the kernels did",
         },
     )

@@ -1,4 +1,4 @@
-"""One function of kernels that hand over blocks: their outermost loops as one, a block of each result at a time."""
+"""One function of kernels that are computed at one loop: outer loops fused, a block of each result at a time."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from msc.lowering.cpu.outline.loop_work import run_alone
 
 
 def blocked_axes(call: func.CallOp) -> tuple[int, ...]:
-    """The axes of a call's result along which it is handed over; none for an ordinary one."""
+    """The axes of a call's result along which it is computed in blocks; none for an ordinary one."""
     axes = call.attributes.get(LOOP_BLOCKS)
     return tuple(map(int, axes.get_values())) if isinstance(axes, DenseArrayBase) else ()
 
 
 @dataclass(frozen=True)
 class CallChain:
-    """A chain of calls, each of which hands its one result to the next."""
+    """A chain of calls, each of whose one result the next one reads."""
 
     chain: Sequence[func.CallOp]
     signatures: Mapping[str, KernelSignature]
 
     @property
-    def handed(self) -> dict[SSAValue, tuple[int, ...]]:
-        """What is handed over, in order, and along which axes."""
+    def intermediates(self) -> dict[SSAValue, tuple[int, ...]]:
+        """The intermediates, in order, and the axes of their blocks."""
         return {call.arguments[self._signature(call).inputs]: blocked_axes(call) for call in self.chain[:-1]}
 
     @property
     def inputs(self) -> list[SSAValue]:
         """What any of them reads from outside, each once."""
         given = (v for call in self.chain for v in call.arguments[: self._signature(call).inputs])
-        return list(dict.fromkeys(v for v in given if v not in self.handed))
+        return list(dict.fromkeys(v for v in given if v not in self.intermediates))
 
     @property
     def outputs(self) -> list[SSAValue]:
@@ -64,7 +64,7 @@ class CallChain:
     @property
     def key(self) -> object:
         """The same for chains that one function stands for."""
-        numbers = {value: k for k, value in enumerate((*self.arguments, *self.handed))}
+        numbers = {value: k for k, value in enumerate((*self.arguments, *self.intermediates))}
         return tuple((c.callee.string_value(), blocked_axes(c), *(numbers[v] for v in c.arguments)) for c in self.chain)
 
     @property
@@ -125,15 +125,15 @@ class BlockFunction:
         return function
 
     def _nests(self, functions: Sequence[func.FuncOp]) -> list[BlockLoops]:
-        handed = self.calls.handed
-        depths = {len(axes) for axes in handed.values()}
+        between = self.calls.intermediates
+        depths = {len(axes) for axes in between.values()}
         nests = [BlockLoops.of(function, max(depths)) for function in functions]
         if len(depths) > 1:
             raise NotOutlined("the loops run over different blocks")
         for call, function, nest in zip(self.calls.chain, functions, nests, strict=True):
             for parameter, value in zip(function.body.block.args, call.arguments, strict=True):
-                if value in handed:
-                    nest.check(parameter, [(axis, static_shape(value)[axis]) for axis in handed[value]])
+                if value in between:
+                    nest.check(parameter, [(axis, static_shape(value)[axis]) for axis in between[value]])
         return nests
 
     def _add_arguments(self) -> None:
@@ -153,9 +153,9 @@ class BlockFunction:
     def _blocks(
         self, numbers: Sequence[SSAValue], counts: Sequence[int], share: SSAValue | None, shares: int, inside: Block
     ) -> dict[SSAValue, Target]:
-        """Where the one block of what is handed over lies that a share has at a time, without its axes of size 1."""
+        """Where the one block of each intermediate lies that a share has at a time, without its axes of size 1."""
         found: dict[SSAValue, Target] = {}
-        for value, along in self.calls.handed.items():
+        for value, along in self.calls.intermediates.items():
             sizes = {axis: static_shape(value)[axis] // count for axis, count in zip(along, counts, strict=True)}
             axes = [axis for axis in range(len(static_shape(value))) if sizes.get(axis) != 1]
             shape = [sizes.get(axis, static_shape(value)[axis]) for axis in axes]
@@ -195,7 +195,7 @@ class BlockFunction:
 
     def _note(self, function: func.FuncOp, functions: Sequence[func.FuncOp]) -> None:
         """What the loop stage wants to know of a function."""
-        scratch = len(self.calls.temporaries) + (0 if self.is_local else len(self.calls.handed))
+        scratch = len(self.calls.temporaries) + (0 if self.is_local else len(self.calls.intermediates))
         function.attributes[LOOP_OUTPUTS] = IntegerAttr(len(self.calls.outputs), i64)
         function.attributes[LOOP_TEMPORARIES] = IntegerAttr(scratch, i64)
         pairs = self.calls.in_place()

@@ -1,4 +1,4 @@
-"""The outermost loops of kernels' functions, over blocks of what they hand over, as loops over the same blocks."""
+"""The outermost loops of kernels' functions, over blocks of the tensors between them, as loops over the same blocks."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class BlockLoops:
         for loop, (axis, length) in zip(self.loops, lengths, strict=True):
             size, rest = divmod(length, trips(loop))
             if rest or not all(_stays(use.operation, axis, loop, size) for use in parameter.uses):
-                raise NotOutlined("what is handed over is accessed at other places than its block")
+                raise NotOutlined("a kernel accesses an intermediate outside its block")
 
     def inline(self, copy: Inlined, numbers: Sequence[SSAValue], counts: Sequence[int], block: Block) -> None:
         """Copy the iterations of the block with some numbers, of as many blocks as `counts`, to the end of `block`."""

@@ -28,12 +28,12 @@ from msc.targets.machine import Machine
 
 @dataclass(frozen=True)
 class FuseBlocks(ModulePass):
-    """Kernels that hand over blocks as one function.
+    """Make one function of kernels that are computed at a loop of their consumer.
 
     Before: `bufferize`'s @main with calls of kernels' functions, some of which say (`loop.blocks`) along which axes
     of their result the next call reads it block by block. After: where the outermost loops of each of these functions
-    run along these axes, and an iteration accesses what is handed over at its own elements only, one call stands for
-    all. Its function has these loops once, around what stood in them, and of what is handed over one block exists at
+    run along these axes, and an iteration accesses its own elements of the intermediate only, one call stands for
+    all. Its function has these loops once, around what stood in them, and of each intermediate one block exists at
     a time: for each thread that shares the loop, which then takes neighbouring blocks. An iteration of one loop may
     be several of another. Blocks are local arrays where these take a sixteenth of L2 at most: a stack
     lies in small pages, which slow larger ones down; others are scratch. Left alone: functions with other loops, a
@@ -78,13 +78,13 @@ class _Fusion:
         self.functions.erase_uncalled(fused)
 
     def _chain(self, call: func.CallOp) -> Iterator[func.CallOp]:
-        """A call and those after it, as long as each hands over blocks to the next one and to nothing else."""
+        """A call and those after it, as long as the next one reads blocks of its result and nothing else does."""
         yield call
         after = _next_step(call)
-        if blocked_axes(call) and isinstance(after, func.CallOp) and self._hands_over(call, after):
+        if blocked_axes(call) and isinstance(after, func.CallOp) and self._is_producer_of(call, after):
             yield from self._chain(after)
 
-    def _hands_over(self, call: func.CallOp, after: func.CallOp) -> bool:
+    def _is_producer_of(self, call: func.CallOp, after: func.CallOp) -> bool:
         signature = self.signatures.get(call.callee.string_value())
         reader = self.signatures.get(after.callee.string_value())
         if signature is None or reader is None or signature.outputs != 1 or signature.sizes or reader.sizes:

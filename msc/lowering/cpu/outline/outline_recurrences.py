@@ -37,7 +37,7 @@ class OutlineRecurrences(ModulePass):
     function in its place. In it stands the loop, in that the kernels' loops one after the other, and before it the
     copies that states begin with; threads share the same loops of kernels as before. Loops that come out the same
     share a function. Left alone: loops that run an unknown number of times, that test conditions, carry scalars, read
-    what iterations before them wrote without a copy that it begins with, call too many kernels, or hand over more in
+    what iterations before them wrote without a copy that it begins with, call too many kernels, or pass on more in
     an iteration than the target's L2 holds, or whose local arrays do not fit on its stack together.
     Functions that are no longer called are gone. Keeps: all results, bit by bit.
     """
@@ -49,7 +49,7 @@ class OutlineRecurrences(ModulePass):
             "prefetch-streams": "streams are measured inside a kernel",
             "block-sums": "sums are cut inside a kernel",
             "outline-loops": "threads share all of a loop whose iterations are independent",
-            "fuse-blocks": "kernels that hand over blocks are one call of its loop",
+            "fuse-blocks": "producers are computed at a loop inside its loop",
         },
     )
 

@@ -45,7 +45,7 @@ class RecurrenceFunction(LoopBody):
     """Builds the function of a loop; `starts` are the copies in front of it that give states what they begin with.
 
     `written` tells in which order the function takes what is written: what anything else uses, the `outputs`, and then
-    buffers that it alone uses, be they states or what one kernel hands to another.
+    buffers that it alone uses, be they states or intermediates.
     """
 
     starts: Sequence[memref.CopyOp]

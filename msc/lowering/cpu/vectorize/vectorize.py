@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.passes import ModulePass
@@ -14,8 +14,8 @@ from xdsl.passes import ModulePass
 from msc.analysis.properties import KERNEL_FUNCTIONS, VECTORS
 from msc.analysis.target import target_of
 from msc.dialects.loop import AccessOp, ForOp, LoopKind, LoopKindAttr
-from msc.dialects.loop.attributes import LOOP_REFUSED
 from msc.ir.contracts import Contract
+from msc.lowering.cpu.failure import refuse
 from msc.lowering.cpu.vectorize.straight_line import unroll_inside
 from msc.lowering.cpu.vectorize.vector_body import NotVectorisable, VectorBody
 from msc.lowering.cpu.vectorize.vector_reductions import LaneSums
@@ -37,7 +37,8 @@ class Vectorize(ModulePass):
     may not be or half of one is enough, vectors of half the width, a quarter, ... so that nothing runs one element at
     a time. Rows of several vectors of a register tile end with a part of one. An element-wise update of one place (`y
     = combine(y, x)`) is summed lane by lane in a vector accumulator and reduced at the end: a named reassociation of
-    floating-point sums. A loop that can't be vectorised becomes sequential and says why (`loop.refused`).
+    floating-point sums. Raises MSC0404 for a vector loop
+    that has no vector form; `schedule-kernels` refuses schedules with one (`msc.poly.lanes`).
     """
 
     name = "vectorize"
@@ -49,14 +50,15 @@ class Vectorize(ModulePass):
         ends = local_rows(op)
         loops = [loop for loop in op.walk() if isinstance(loop, ForOp) and loop.kind.data is LoopKind.VECTOR]
         for loop in loops:
+            if not self.enable:
+                loop.kind = LoopKindAttr(LoopKind.SEQUENTIAL)
+                continue
             try:
-                if not self.enable:
-                    raise NotVectorisable("vectors are turned off")
                 unroll_inside(loop)
                 _vectorize(loop, machine, ends)
             except NotVectorisable as refusal:
-                loop.kind = LoopKindAttr(LoopKind.SEQUENTIAL)
-                loop.attributes[LOOP_REFUSED] = StringAttr(str(refusal))
+                name = loop.label.data if loop.label is not None else "a loop"
+                raise refuse(self.name, loop, f"{name} is no vector loop: {refusal}") from None
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Pass `hand-over-blocks`."""
+"""Pass `compute-at-consumers`."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ _Loop: TypeAlias = Mapping[int, int]
 
 
 @dataclass(frozen=True)
-class HandOverBlocks(ModulePass):
-    """Let kernels hand over their results a block at a time, where all of it would leave L2.
+class ComputeAtConsumers(ModulePass):
+    """Compute a producer at a loop of its consumer, a block at a time, where the tensor between them would leave L2.
 
     Takes: kernels. Gives: the same kernels; of a chain of them, each the only reader of the one before, all but the
     last say along which axis of the result they are read block by block (`gk.block_axis`). One loop of all of them runs
     over it, outermost (`fuse-blocks` makes one function of the chain). The first kernel may reduce; those behind it
-    read nothing twice. What the loop does not divide is read for each block: it takes half of L2 at most
-    and no more than what is handed over, and with what is handed over and written, the chain would take more. Where
+    read nothing twice. Inputs that the loop does not divide are read for each block: they take half of L2 at most
+    and no more than the intermediates, and the whole chain takes more. Where
     nothing is reduced, a block fits L1; a product is cut along its rows. Blocks are whole vectors.
-    Left alone: kernels that hand over blocks already (`winograd`), all where calls decide sizes, and all of several
-    threads: each goes on with the rows that it wrote, and would fetch blocks along other axes from the others.
+    Left alone: producers that `winograd` has placed already, all kernels where calls decide sizes, and all with several
+    threads: each thread goes on with the rows that it wrote, and would fetch blocks along other axes from the others.
     Keeps: the meaning, bit by bit.
     """
 
-    name = "hand-over-blocks"
+    name = "compute-at-consumers"
     contract = Contract(
         requires=(KERNELS, UNSCHEDULED),
         runs_after={
-            "winograd": "kernels that hand over rows of tiles are left alone",
+            "winograd": "producers that it places at rows of tiles stay there",
             "assign-layouts": "a block is a part of what lies in memory",
             "pack-operands": "a block is read as it lies in memory",
         },
@@ -97,14 +97,14 @@ def _chain(first: KernelOp, taken: Collection[KernelOp], target: Machine) -> lis
 
 
 def _pays(chain: Sequence[_Link], target: Machine) -> bool:
-    """Whether what is handed over would leave the cache, and what each block reads stays."""
+    """Whether the intermediates would leave the cache, and the inputs of every block stay."""
     if len(chain) < 2 or not _is_of_vectors(chain[0], target):
         return False
-    handed = [bytes_written(link.kernel) for link in chain[:-1]]
+    between = [bytes_written(link.kernel) for link in chain[:-1]]
     variable = sum(bytes_of(value) for value in chain[0].kernel.inputs if not is_constant(value))
-    all_ = variable + sum(handed) + bytes_written(chain[-1].kernel)
-    fits = _is_along_rows(chain[0]) if chain[0].reduces else max(handed) // _blocks(chain[0], target) <= target.l1
-    is_more = sum(handed) > target.l1 and sum(handed) >= _kept(chain)
+    all_ = variable + sum(between) + bytes_written(chain[-1].kernel)
+    fits = _is_along_rows(chain[0]) if chain[0].reduces else max(between) // _blocks(chain[0], target) <= target.l1
+    is_more = sum(between) > target.l1 and sum(between) >= _kept(chain)
     return fits and is_more and _kept(chain) <= target.l2 // 2 < all_
 
 

@@ -1,0 +1,100 @@
+"""Whether the points of a vector loop can run as lanes: what `vectorize` needs of the loops that isl generates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from xdsl.ir.affine import AffineExpr
+
+from msc.poly.affine import bounds, linear_form, simplified
+from msc.poly.buffers import compose
+from msc.poly.model import KernelModel, KernelStatement
+from msc.poly.nest import Body, Instance, Loop, Nest, generate
+from msc.poly.scalar import indices
+from msc.poly.schedule_tree.moves import mapped
+from msc.poly.schedule_tree.nodes import Loop as TreeLoop
+from msc.poly.schedule_tree.nodes import ScheduleError, Tree, below, loops
+from msc.poly.schedule_tree.to_isl import IslTree, label
+from msc.poly.valid_extents import ranges_of
+
+
+def refused_vectors(model: KernelModel, tree: Tree, schedule: IslTree) -> dict[TreeLoop, str]:
+    """The vector loops of a tree that have no vector form, and why; `schedule` is the tree in isl's form."""
+    if not any(loop.mark == "vector" for loop in loops(tree)):
+        return {}
+    ranges = dict(ranges_of(model.sizes))
+    for expr in schedule.counts.values():
+        low, high = bounds(expr, ranges)
+        ranges[len(ranges)] = range(low, high + 1)
+    found: dict[TreeLoop, str] = {}
+    for name, statement, reason in _refusals(model, generate(schedule), ranges):
+        for loop in loops(tree):
+            if loop.mark == "vector" and label(loop.axis) == name and statement in below(loop):
+                found.setdefault(loop, reason)
+    return found
+
+
+def check_lanes(model: KernelModel, tree: Tree, schedule: IslTree) -> None:
+    """Raise ScheduleError, with its line, for a vector loop that has no vector form."""
+    for loop, reason in refused_vectors(model, tree, schedule).items():
+        raise ScheduleError(f"{loop.axis} is no vector loop: {reason}", loop.line)
+
+
+def without_vectors(tree: Tree, refused: Mapping[TreeLoop, str]) -> Tree:
+    """The tree with these vector loops as plain ones."""
+    return mapped(tree, lambda n: replace(n, mark="") if isinstance(n, TreeLoop) and n in refused else n)
+
+
+def _refusals(model: KernelModel, nests: Sequence[Nest], ranges: Mapping[int, range]) -> Iterator[tuple[str, int, str]]:
+    """Name of a vector loop, a statement below it, and why that has no vector form."""
+    for nest in nests:
+        match nest:
+            case Loop():
+                inside = {**ranges, len(ranges): _range(nest, ranges)}
+                if nest.kind == "vector":
+                    yield from ((nest.name, *each) for each in _of_vector(model, nest, len(ranges), inside))
+                else:
+                    yield from _refusals(model, nest.body, inside)
+            case Body():
+                yield from _refusals(model, nest.inside, ranges)
+            case Instance():
+                pass
+
+
+def _of_vector(model: KernelModel, loop: Loop, lane: int, ranges: Mapping[int, range]) -> Iterator[tuple[int, str]]:
+    bounded = not any(simplified(e).used_dims() for e in (loop.lower, loop.upper))
+    for instance, inside in _instances(loop.body, ranges):
+        statement = model.statements[instance.statement]
+        reason = "its bounds are not constant" if not bounded or loop.step != 1 else None
+        reason = reason or _reason(statement, instance.index, lane, inside)
+        if reason is not None:
+            yield instance.statement, reason
+
+
+def _reason(statement: KernelStatement, at: Sequence[AffineExpr], lane: int, ranges: Mapping[int, range]) -> str | None:
+    """Why a statement at a point has no vector form along a dimension of the nest."""
+    numbers = (index.expr.replace_dims_and_symbols(list(at), []) for index in indices(statement.body))
+    if any(lane in simplified(e, ranges).used_dims() for e in numbers):
+        return "it computes with the number of its iteration"
+    for _, map_ in statement.accesses():
+        index = [simplified(e, ranges) for e in compose(map_, at)]
+        if any(lane in e.used_dims() for e in index) and any(linear_form(e) is None for e in index):
+            return "an index divides by a constant"
+    return None
+
+
+def _instances(nests: Sequence[Nest], ranges: Mapping[int, range]) -> Iterator[tuple[Instance, Mapping[int, range]]]:
+    for nest in nests:
+        match nest:
+            case Loop():
+                yield from _instances(nest.body, {**ranges, len(ranges): _range(nest, ranges)})
+            case Body():
+                yield from _instances(nest.inside, ranges)
+            case Instance():
+                yield nest, ranges
+
+
+def _range(loop: Loop, ranges: Mapping[int, range]) -> range:
+    low, high = bounds(loop.lower, ranges)[0], bounds(loop.upper, ranges)[1]
+    return range(low, max(low + 1, high), loop.step)

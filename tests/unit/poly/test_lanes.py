@@ -1,0 +1,70 @@
+"""Which vector loops of a tree have no vector form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from xdsl.ir.affine import AffineExpr
+
+from msc.poly.compute import dims
+from msc.poly.lanes import check_lanes, refused_vectors, without_vectors
+from msc.poly.model import KernelModel
+from msc.poly.scalar import Index, Scalar
+from msc.poly.schedule_tree.nodes import ScheduleError, Tree
+from msc.poly.schedule_tree.nodes import loops as loops_of
+from msc.poly.schedule_tree.to_isl import to_isl
+from tests.unit.poly.kernels import array, read, statement
+from tests.unit.poly.trees import tree
+
+ROW, COLUMN = dims(2)
+PLAIN = """
+    axis i 6: S0.0
+    axis j 24: S0.1
+    for i, j vector
+      run S0
+"""
+TILED = """
+    axis i 6: S0.0
+    axis j 24: S0.1
+    for i, j tile 8, j vector
+      run S0
+"""
+
+
+def copy(body: Scalar) -> KernelModel:
+    arrays = (array(6, 24, kind="input"), array(6, 24, kind="output"))
+    return KernelModel(arrays, (statement((6, 24), 1, (ROW, COLUMN), body),), ("copy",))
+
+
+def at(*index: AffineExpr) -> KernelModel:
+    return copy(read(0, 2, *index))
+
+
+def refused(model: KernelModel, schedule: Tree) -> Sequence[str]:
+    return list(refused_vectors(model, schedule, to_isl(model, schedule)).values())
+
+
+@pytest.mark.parametrize(
+    ("model", "text", "reasons"),
+    [
+        (at(ROW, COLUMN), PLAIN, []),
+        (at(ROW, COLUMN // 3), PLAIN, ["an index divides by a constant"]),
+        (at(ROW // 3, COLUMN), PLAIN, ["an index divides by a constant"]),
+        (at(COLUMN // 8, COLUMN % 8), PLAIN, ["an index divides by a constant"]),
+        (at(COLUMN // 8, COLUMN % 8), TILED, []),
+        (copy(Index(ROW)), PLAIN, []),
+        (copy(Index(COLUMN)), TILED, ["it computes with the number of its iteration"]),
+    ],
+)
+def test_lanes_are_a_step_apart_and_have_no_number(model: KernelModel, text: str, reasons: list[str]) -> None:
+    """A quotient that a tile decides is none."""
+    assert refused(model, tree(text)) == reasons
+
+
+def test_a_refused_loop_is_plain() -> None:
+    model, schedule = copy(Index(COLUMN)), tree(PLAIN)
+    plain = without_vectors(schedule, refused_vectors(model, schedule, to_isl(model, schedule)))
+    assert [loop.mark for loop in loops_of(plain)] == ["", ""]
+    with pytest.raises(ScheduleError, match="line 3: j is no vector loop: it computes"):
+        check_lanes(model, schedule, to_isl(model, schedule))
