@@ -156,6 +156,9 @@ class EntryEmitter:
             lines.add("unsigned char *const memory = workspace;")
         elif not self.plan.workspace_bytes:
             lines.add("(void)workspace;")
+        for tensor in (*self.signature.inputs, *self.signature.outputs):
+            if not tensor.elements:  # it may be NULL, so that nothing above reads the pointer
+                lines.add(f"(void){tensor.c_name};")
 
     def _uses(self, role: str) -> bool:
         return any(place.role == role for place in self._used())

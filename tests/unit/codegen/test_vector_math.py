@@ -92,7 +92,13 @@ class Library:
 
 
 @pytest.fixture(
-    scope="module", params=[("-O2", "-march=native", "-ffp-contract=fast"), ("-O1", "-ffp-contract=off")], ids=str
+    scope="module",
+    params=[
+        ("-O2", "-march=native", "-ffp-contract=fast"),
+        ("-O1", "-ffp-contract=off"),
+        ("-O1", "-march=native", "-ffp-contract=off"),
+    ],
+    ids=str,
 )
 def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Library:
     uses = [(name, "f32", lanes) for name in VECTOR_FUNCTIONS for lanes in LANES]

@@ -1,9 +1,10 @@
 """sin and cos over the whole f32 range.
 
-|x| = n pi / 2 + r with |r| <= pi / 4. Up to 2^13, where there are fused multiply-adds, in f32 with pi / 2 in three
-parts: the first two differences are exact. Up to 2^20 in f64 with pi / 2 in two parts, of which the first (33 bits)
-times n is exact. Above that, lane by lane, by multiplying the significand with the 96 bits of 2 / pi that decide the
-quadrant and the fraction (Payne and Hanek, 1983). Coefficients are fitted as those of the exponentials are.
+|x| = n pi / 2 + r with |r| <= pi / 4. Up to 2^13 in f32 with pi / 2 in four parts (Cody and Waite, 1980): the first
+three have 11 bits and n has 13, so their products with n are exact, fused with the difference or not. Up to 2^20 in
+f64 with pi / 2 in two parts, of which the first (33 bits) times n is exact. Above that, lane by lane, by multiplying
+the significand with the 96 bits of 2 / pi that decide the quadrant and the fraction (Payne and Hanek, 1983).
+Coefficients are fitted as those of the exponentials are.
 """
 
 from __future__ import annotations
@@ -80,12 +81,12 @@ MSC_INLINE f32x@ msc_reduce_far_f32x@(f32x@ a, i32x@ *quadrant)
 _REDUCE = """
 MSC_INLINE f32x@ msc_reduce_f32x@(f32x@ a, i32x@ *quadrant)
 {
-#ifdef __FP_FAST_FMAF
     const f32x@ t = a * 0x1.45f306p-1f + 0x1.8p23f;
     const f32x@ n = t - 0x1.8p23f;
-    f32x@ r = a - n * 0x1.921fb6p+0f;
-    r = r + n * 0x1.777a5cp-25f;
-    r = r + n * 0x1.ee59dap-50f;
+    f32x@ r = a - n * 0x1.92p+0f;
+    r = r - n * 0x1.fb4p-12f;
+    r = r - n * 0x1.444p-24f;
+    r = r - n * 0x1.68c234p-39f;
     *quadrant = (i32x@)t;
     const i32x@ far = ~(a < 0x1p13f);
     if (msc_any_i32x@(far)) {
@@ -94,9 +95,6 @@ MSC_INLINE f32x@ msc_reduce_f32x@(f32x@ a, i32x@ *quadrant)
         *quadrant = (far & far_quadrant) | (~far & *quadrant);
     }
     return r;
-#else
-    return msc_reduce_far_f32x@(a, quadrant);
-#endif
 }
 """
 

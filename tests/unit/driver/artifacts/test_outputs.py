@@ -46,6 +46,15 @@ def test_c_comes_with_all_that_it_needs(model: Path, tmp_path: Path) -> None:
     subprocess.run(["cc", *flags, "any.c"], cwd=tmp_path, check=True, capture_output=True)
 
 
+def test_an_input_without_elements_is_no_unused_parameter(tmp_path: Path) -> None:
+    source = tmp_path / "empty.mir"
+    signature = "(%x: tensor<4xf32>, %like: tensor<0xf32>) -> tensor<4xf32>"
+    source.write_text(f"func.func @main{signature} {{\n%y = ms.relu %x\nfunc.return %y : tensor<4xf32>\n}}")
+    compile_to(source, "-o", tmp_path / "empty.c")
+    flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-Wno-psabi", "-march=native", "-c"]
+    subprocess.run(["cc", *flags, "empty.c"], cwd=tmp_path, check=True, capture_output=True)
+
+
 _MAIN = """#include <stdio.h>
 #include "any.h"
 static SMALL_STATIC_WORKSPACE(workspace);
