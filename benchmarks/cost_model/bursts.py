@@ -14,6 +14,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import Attribute
 
+from msc.analysis.kernel_signature import KernelSignature
 from msc.dialects.arrays import Array, element_dtype
 from msc.dialects.gk import KernelOp
 from msc.driver.compile import compile_read, generate_c
@@ -23,7 +24,6 @@ from msc.driver.passes.registry import new_context
 from msc.driver.reports.kernel_records import aligned, c_names
 from msc.driver.tuner.variants import variants_module
 from msc.ir.typed import memref_type
-from msc.lowering.cpu.kernel_signature import KernelSignature
 from msc.poly.schedule_tree.nodes import Tree
 from msc.runtime.build import BuildOptions, build
 from msc.runtime.machine import rate_at_clock

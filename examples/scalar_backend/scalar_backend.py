@@ -71,14 +71,6 @@ class ScalarBackend(CBackend):
 
     def generate(self, module: ModuleOp, options: CodeOptions) -> CProgram:
         """C text, with a signature by which `msc.runtime` builds, loads and calls it."""
-        from msc.codegen.c import COptions, emit_c
+        from msc.codegen.c import emit_c
 
-        return emit_c(
-            module,
-            COptions(
-                name=options.name,
-                export_kernels=options.export_kernels,
-                profile=options.profile,
-                flush_subnormals=options.flush_subnormals,
-            ),
-        )
+        return emit_c(module, options.for_c())

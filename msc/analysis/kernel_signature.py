@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, Intege
 from xdsl.ir import Attribute
 from xdsl.utils.hints import isa
 
-from msc.dialects.loop.attributes import LOOP_IN_PLACE, LOOP_OUTPUTS, LOOP_TEMPORARIES
+from msc.dialects.loop.attributes import LOOP_CALLS, LOOP_IN_PLACE, LOOP_OUTPUTS, LOOP_TEMPORARIES
 from msc.dialects.open_sizes import argument_sizes
 from msc.ir.locations import source_location
 from msc.support.diagnostics import Diagnostic, MscError
@@ -62,6 +62,12 @@ def kernel_signatures(module: ModuleOp) -> Mapping[str, KernelSignature]:
     """The kernels' functions of a module, by name: those that say how many outputs they have."""
     functions = (op for op in module.body.block.ops if isinstance(op, func.FuncOp) and LOOP_OUTPUTS in op.attributes)
     return {function.sym_name.data: KernelSignature.of(function) for function in functions}
+
+
+def calls_of(function: func.FuncOp) -> int:
+    """How many calls of kernels a function stands for; 1 where it is a kernel's own."""
+    count = function.attributes.get(LOOP_CALLS)
+    return count.value.data if isa(count, IntegerAttr) else 1
 
 
 def argument_pairs(attribute: Attribute | None) -> list[tuple[int, int]]:

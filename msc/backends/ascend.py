@@ -64,19 +64,9 @@ class AscendBackend(CBackend):
         return None
 
     def generate(self, module: ModuleOp, options: CodeOptions) -> CProgram:
-        from msc.codegen.c import COptions
         from msc.codegen.davinci.emit_program import emit_program
 
-        return emit_program(
-            module,
-            self.default_machine,
-            COptions(
-                name=options.name,
-                export_kernels=options.export_kernels,
-                profile=options.profile,
-                flush_subnormals=options.flush_subnormals,
-            ),
-        )
+        return emit_program(module, self.default_machine, options.for_c())
 
 
 class Ascend310(AscendBackend):

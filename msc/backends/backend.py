@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from msc.backends.stage import COMMON, Stage, StageTable
@@ -13,6 +13,8 @@ from msc.backends.switches import COMMON_SWITCHES, Switch
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from msc.analysis.target import Target
+    from msc.codegen.c import COptions
     from msc.dialects.arrays import Array
     from msc.runtime.artifact import CompiledModel
     from msc.runtime.program import CProgram, Signature
@@ -30,6 +32,18 @@ class CodeOptions:
     export_kernels: bool = False
     profile: bool = False
     flush_subnormals: bool = False
+
+    def for_c(self, target: Target | None = None) -> COptions:
+        """What the writer of C takes: these choices, and where `target` says so its machine and threads."""
+        from msc.codegen.c import COptions
+
+        chosen = COptions(
+            name=self.name,
+            export_kernels=self.export_kernels,
+            profile=self.profile,
+            flush_subnormals=self.flush_subnormals,
+        )
+        return chosen if target is None else replace(chosen, target=target.machine, threads=target.threads)
 
 
 class Program(Protocol):

@@ -92,17 +92,6 @@ class CpuBackend(CBackend):
 
     def generate(self, module: ModuleOp, options: CodeOptions) -> CProgram:
         from msc.analysis.target import target_of
-        from msc.codegen.c import COptions, emit_c
+        from msc.codegen.c import emit_c
 
-        target = target_of(module)
-        return emit_c(
-            module,
-            COptions(
-                target=target.machine,
-                name=options.name,
-                threads=target.threads,
-                export_kernels=options.export_kernels,
-                profile=options.profile,
-                flush_subnormals=options.flush_subnormals,
-            ),
-        )
+        return emit_c(module, options.for_c(target_of(module)))

@@ -80,7 +80,7 @@ def _moduli(expr: AffineExpr, dim: int) -> Iterator[int]:
 
 
 def pieces(extent: int, lanes: int) -> int:
-    """Vector operations for `extent` elements: whole vectors, then a part of one for the rest."""
+    """Vector operations for `extent` elements: whole vectors, then a part of one for the tail."""
     return -(-extent // lanes)
 
 

@@ -54,9 +54,9 @@ class Tile:
     vector: int | None
     width: int
     inner: tuple[int, ...] = ()
-    rest: int = 0
+    tail: int = 0
     across: int | None = None
-    """The last `rest` of the width run as vectors along this dimension, of the rows or of the inner ones."""
+    """The last `tail` of the width run as vectors along this dimension, of the rows or of the inner ones."""
     loops: tuple[int, ...] = ()
     """The dimensions of all loops that run an element at a time, innermost last."""
 
@@ -120,7 +120,7 @@ class StatementCost:
             *rows, width = sizes if tile.vector is not None else (*sizes, 1)
             shape = self._shape(tuple(rows), width, tile)
             one = self._summed(shape, tile, accesses, count) if sums else self._once(shape, tile, accesses, stored)
-            one += self._rest_inside(shape, tile, accesses, count)
+            one += self._tail_inside(shape, tile, accesses, count)
             total += prod(times for _, times in part) * one
         return around * total
 
@@ -137,14 +137,14 @@ class StatementCost:
             return tile
         rows = tile.rows if tile.vector is None else (*tile.rows, (tile.vector, tile.width))
         rows = tuple((d, n) for d, n in rows if d != plain[0])
-        return replace(tile, rows=rows, vector=plain[0], width=self.statement.extents[plain[0]], rest=0, across=None)
+        return replace(tile, rows=rows, vector=plain[0], width=self.statement.extents[plain[0]], tail=0, across=None)
 
     def _shape(self, rows: tuple[int, ...], width: int, tile: Tile) -> _Shape:
-        rest = tile.rest if width == tile.width else 0
-        whole = width - rest
+        tail = tile.tail if width == tile.width else 0
+        whole = width - tail
         vectors = pieces(whole, self.lanes) if self._is_vector(tile) else whole
-        along_rows = rest and tile.across not in tile.inner
-        return _Shape(rows, vectors, whole, rest, pieces(prod(rows), self.lanes) if along_rows else 0)
+        along_rows = tail and tile.across not in tile.inner
+        return _Shape(rows, vectors, whole, tail, pieces(prod(rows), self.lanes) if along_rows else 0)
 
     @cached_property
     def _strides(self) -> list[tuple[int, ...]]:
@@ -212,7 +212,7 @@ class StatementCost:
         """A tile of a statement that sums nothing."""
         in_memory = [self.model.arrays[a].kind != "internal" or a in local for a in self._arrays]
         read = sum(
-            shape.rows * shape.of_a_row(access) + shape.of_rests(access)
+            shape.rows * shape.of_a_row(access) + shape.of_tails(access)
             for access, counts in zip(accesses, in_memory[1:], strict=True)
             if counts
         )
@@ -238,13 +238,13 @@ class StatementCost:
         step += code.short_entry / trips if unrolled else code.iteration + code.entry / trips
         return max(count * step, chain) + code.tile + lanes
 
-    def _rest_inside(self, shape: _Shape, tile: Tile, accesses: list[_Access], count: int) -> float:
-        """Columns of the rest that are summed along an inner loop, each with each row."""
-        if not shape.rest or tile.across not in tile.inner:
+    def _tail_inside(self, shape: _Shape, tile: Tile, accesses: list[_Access], count: int) -> float:
+        """Columns of the tail that are summed along an inner loop, each with each row."""
+        if not shape.tail or tile.across not in tile.inner:
             return 0.0
-        sums = shape.rows * shape.rest
+        sums = shape.rows * shape.tail
         read = sum(
-            access.times(shape.counts) * (shape.rest if access.along else 1) * access.across for access in accesses
+            access.times(shape.counts) * (shape.tail if access.along else 1) * access.across for access in accesses
         )
         ports, latency, code = self.target.ports, self.target.latency, self.target.code
         step = max(sums / ports.arithmetic, read / ports.load, latency.multiply_add) + code.iteration
@@ -265,7 +265,7 @@ class StatementCost:
             times, distinct = access.times(shape.counts), access.distinct(shape.counts, unrolled)
             if distinct < times * unrolled:
                 held += access.live(shape.counts, unrolled) * size
-            read += distinct * size / unrolled + shape.of_rests(access)
+            read += distinct * size / unrolled + shape.of_tails(access)
         ports = self.target.ports
         arithmetic, memory = shape.registers * self._arithmetic / ports.arithmetic, read / ports.load
         spilled = self._spilled(shape, accesses, held) / unrolled
@@ -287,9 +287,9 @@ class _Shape:
     counts: tuple[int, ...]
     vectors: int
     width: int
-    rest: int
+    tail: int
     of_rows: int
-    """Vectors along the rows for each column of the rest."""
+    """Vectors along the rows for each column of the tail."""
 
     @cached_property
     def rows(self) -> int:
@@ -302,12 +302,12 @@ class _Shape:
     @property
     def more(self) -> int:
         """Vectors along the rows."""
-        return self.rest * self.of_rows
+        return self.tail * self.of_rows
 
-    def of_rests(self, access: _Access) -> float:
-        """Instructions to load what the columns of the rest read."""
+    def of_tails(self, access: _Access) -> float:
+        """Instructions to load what the columns of the tail read."""
         if not any(access.rows):
-            return self.rest * access.along * bool(self.of_rows)
+            return self.tail * access.along * bool(self.of_rows)
         return access.across * (self.more if access.along else self.of_rows)
 
     def instructions(self, access: _Access) -> float:

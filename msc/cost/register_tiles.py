@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from msc.targets.machine import Machine
 
-WIDE = 4
-"""Vectors in a row of a register tile that reads few elements of other operands for each multiply-add."""
+WIDE_NR = 4
+"""NR, in vectors, of a register tile that reads few elements of other operands for each multiply-add."""
 
 MUCH_LESS = 1.1
 """How much less work a tile of another shape must be to be worth that its loads are more."""
@@ -17,17 +17,19 @@ SPARE_REGISTERS = 2
 """Of a register tile, besides accumulators and the vectors of a row: for the broadcast in use and the one after it."""
 
 
-def panels(machine: Machine, element_bytes: int, rows: int | None = None, row_bytes: int = 0) -> tuple[int, ...]:
+def micro_panel_widths(
+    machine: Machine, element_bytes: int, rows: int | None = None, row_bytes: int = 0
+) -> tuple[int, ...]:
     """How many columns of a matrix may be stored together for a contraction, the best first.
 
     A register tile is two vectors wide: wider ones stream more of the panel from L2 for each row that
-    they compute. It is WIDE where the `rows` of `row_bytes` on the other side, which pass by once for each panel,
-    are the greater stream (`rows_stream`). With so few rows that a tile has fewer sums than are in flight, WIDE
+    they compute. It is WIDE_NR where the `rows` of `row_bytes` on the other side, which pass by once for each panel,
+    are the greater stream (`rows_stream`). With so few rows that a tile has fewer sums than are in flight, WIDE_NR
     vectors and up to twice as many keep the multiply-adds busy.
     """
     few = rows is not None and 2 * rows < machine.sums_in_flight
     wide = rows is not None and rows_stream(machine, rows, row_bytes, element_bytes)
-    widths = (WIDE, 5, 6, 7, 8, 3, 2, 1) if few else (WIDE, 2, 1) if wide else (2, 1)
+    widths = (WIDE_NR, 5, 6, 7, 8, 3, 2, 1) if few else (WIDE_NR, 2, 1) if wide else (2, 1)
     return tuple(k * machine.lanes(element_bytes) for k in widths)
 
 
@@ -47,18 +49,18 @@ def tile_rows(machine: Machine, columns: int = 0, element_bytes: int = 4) -> int
 
 
 def rows_stream(machine: Machine, rows: int, row_bytes: int, element_bytes: int) -> bool:
-    """Whether rows come from beyond L2 and leave a WIDE panel in it."""
+    """Whether rows come from beyond L2 and leave a WIDE_NR panel in it."""
     return rows * row_bytes > machine.l2 // 2 and keeps_wide_panel(machine, row_bytes, element_bytes)
 
 
 def keeps_wide_panel(machine: Machine, column_bytes: int, element_bytes: int) -> bool:
-    """Whether WIDE vectors of columns find room in registers, and in L2 while rows pass by."""
-    return holds_wide_tiles(machine) and WIDE * machine.lanes(element_bytes) * column_bytes <= machine.l2 // 4
+    """Whether WIDE_NR vectors of columns find room in registers, and in L2 while rows pass by."""
+    return holds_wide_tiles(machine) and WIDE_NR * machine.lanes(element_bytes) * column_bytes <= machine.l2 // 4
 
 
 def holds_wide_tiles(machine: Machine) -> bool:
-    """Whether registers hold rows enough of WIDE vectors that loading these is less work than the arithmetic."""
-    return machine.vector_registers >= 8 * WIDE
+    """Whether registers hold rows enough of WIDE_NR vectors that loading these is less work than the arithmetic."""
+    return machine.vector_registers >= 8 * WIDE_NR
 
 
 def rows_kept(machine: Machine, row_bytes: int) -> int:

@@ -68,8 +68,8 @@ def tile_of(tree: Tree, loops: StatementLoops, reduced: Collection[int], plain: 
         return Tile(counted, None, 1, below, loops=steps)
     if lanes in points and dim(lanes) in reduced:
         below = (*below, dim(lanes))
-    rest, across = _rest(tree, loops, number)
-    return Tile(counted, dim(lanes), size(lanes), below, rest, across, steps)
+    tail, across = _tail(tree, loops, number)
+    return Tile(counted, dim(lanes), size(lanes), below, tail, across, steps)
 
 
 def shared_sizes(tree: Tree, all_loops: Sequence[StatementLoops]) -> dict[str, int]:
@@ -82,7 +82,7 @@ def shared_sizes(tree: Tree, all_loops: Sequence[StatementLoops]) -> dict[str, i
     return {loop.axis: loop.tile or 1 for loop in common}
 
 
-def _rest(tree: Tree, loops: StatementLoops, number: int) -> tuple[int, int | None]:
+def _tail(tree: Tree, loops: StatementLoops, number: int) -> tuple[int, int | None]:
     """How many of the last lanes run as vectors along another dimension, and which."""
     if loops.cut is None:
         return 0, None

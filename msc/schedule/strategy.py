@@ -198,9 +198,9 @@ class _Search:
         tree = self._with_columns(order, columns, tile.width)
         for row, size in sizes.items():
             tree = retiled(self.cost.model, tree, row, size, "unroll")
-        if tile.rest:
+        if tile.tail:
             along = inner.get(tile.along) or rows[0].name
-            tree = _with_tail(tree, columns, tile.rest, along, reasons)
+            tree = _with_tail(tree, columns, tile.tail, along, reasons)
         return tree
 
     def _with_columns(self, order: Sequence[Axis], columns: Axis, width: int) -> Tree:

@@ -16,7 +16,7 @@ from math import prod
 from typing import TypeAlias
 
 from msc.cost.access import access_cost, block_size, cuts, pieces, strides
-from msc.cost.register_tiles import MUCH_LESS, SPARE_REGISTERS, WIDE, holds_wide_tiles, rows_kept
+from msc.cost.register_tiles import MUCH_LESS, SPARE_REGISTERS, WIDE_NR, holds_wide_tiles, rows_kept
 from msc.dialects.element_types import BYTES
 from msc.poly.model import KernelModel, KernelStatement
 from msc.schedule.packing import packing_copies
@@ -38,7 +38,7 @@ class RegisterTile:
     rows: tuple[tuple[int, int], ...]
     width: int
     cycles: float
-    rest: int = 0
+    tail: int = 0
     """Of the last columns how many fill no vector, and run as vectors along another dimension."""
     along: int = 0
     """That dimension, of the rows or a reduced one."""
@@ -137,8 +137,8 @@ class TileSearch:
                 if self._fits(height, vectors, loads):
                     rows = tuple(zip(dims, counts, strict=True))
                     yield RegisterTile(rows, width, self._cycles_a_row(rows, width, loads))
-            if len(side) == 1 and self._leaves_rest(width):
-                yield from self._with_rest(*side[0], width, loads)
+            if len(side) == 1 and self._leaves_tail(width):
+                yield from self._with_tail(*side[0], width, loads)
 
     def _fits(self, height: int, vectors: int, loads: _Loads) -> bool:
         """Whether registers hold the sums, and what the multiply-adds of a step or of neighbouring steps share."""
@@ -151,7 +151,7 @@ class TileSearch:
         """Whether registers hold sums and operands that several multiply-adds of a step use."""
         return sums + operands + SPARE_REGISTERS <= self.target.vector_registers
 
-    def _leaves_rest(self, width: int) -> bool:
+    def _leaves_tail(self, width: int) -> bool:
         """Whether there are more columns than lanes, and the last tile of that width does not end with a vector."""
         known = self.statement.bound(self.vector) is None
         return known and self.statement.extents[self.vector] > self.lanes and self._last(width)[1] > 0
@@ -160,25 +160,25 @@ class TileSearch:
         """Whole vectors of the last tile's columns, and how many columns are left."""
         return divmod((self.statement.extents[self.vector] - 1) % width + 1, self.lanes)
 
-    def _with_rest(self, row: int, counts: Sequence[int], width: int, loads: _Loads) -> Iterator[RegisterTile]:
+    def _with_tail(self, row: int, counts: Sequence[int], width: int, loads: _Loads) -> Iterator[RegisterTile]:
         """Tiles of whose last columns those that fill no vector run along the rows or a reduced dimension."""
-        statement, (whole, rest) = self.statement, self._last(width)
+        statement, (whole, tail) = self.statement, self._last(width)
         tiles = (statement.extents[self.vector] - 1) // width
         carriers = [d for d in self.inner if statement.extents[d] >= 2 * self.lanes and not block_size(statement, d)]
         for count, along in product(counts, (row, *carriers)):
             vectors = pieces(width, self.lanes)
-            across = rest * (pieces(count, self.lanes) if along == row else count)
+            across = tail * (pieces(count, self.lanes) if along == row else count)
             sums = count * whole + across if along == row else max(count * whole, across)
             fits = self._holds(sums, max(1, min(whole, count))) and (not tiles or self._fits(count, vectors, loads))
             if count > 1 and fits:
                 before = tiles * self._tile_cycles(count, vectors, loads, self._streams(width))
                 cycles = sum(
-                    times * (before + self._rest_cycles(size, row, along, width, loads))
+                    times * (before + self._tail_cycles(size, row, along, width, loads))
                     for size, times in cuts(statement.extents[row], count)
                 )
                 cycles /= statement.extents[row]
                 if not tiles or cycles * MUCH_LESS < self._cycles_a_row(((row, count),), width, loads):
-                    yield RegisterTile(((row, count),), width, cycles, rest, along)
+                    yield RegisterTile(((row, count),), width, cycles, tail, along)
 
     def _counts(self, row: int) -> Sequence[int]:
         """How many rows of a dimension a tile may have: as registers hold, and no part of a block."""
@@ -214,31 +214,31 @@ class TileSearch:
         steps = prod(self.statement.extents[d] for d in self.statement.reduced)
         return steps * width * self.target.vector_bytes // self.lanes > self.target.l1 // 2
 
-    def _rest_cycles(self, rows: int, row: int, along: int, width: int, loads: _Loads) -> float:
+    def _tail_cycles(self, rows: int, row: int, along: int, width: int, loads: _Loads) -> float:
         """Cycles of one reduction step over the last tile's columns, those left along the rows or a reduction."""
-        whole, rest = self._last(width)
+        whole, tail = self._last(width)
         streamed = self._streams(whole * self.lanes)
         if along != row:
             return (self._tile_cycles(rows, whole, loads, streamed) if whole else 0) + self._along(
-                along, rows, row, rest
+                along, rows, row, tail
             )
         across = pieces(rows, self.lanes)
-        cycles = self._tile_cycles(rows, whole, loads, streamed, rest * across)
-        return cycles + (loads.column * across + loads.vector * rest) / self.target.ports.load
+        cycles = self._tile_cycles(rows, whole, loads, streamed, tail * across)
+        return cycles + (loads.column * across + loads.vector * tail) / self.target.ports.load
 
-    def _along(self, dim: int, rows: int, row: int, rest: int) -> float:
+    def _along(self, dim: int, rows: int, row: int, tail: int) -> float:
         """Cycles a step of columns whose sums run along a reduced dimension, a vector for each element of the tile."""
         steps, each = (strides(self.model, self.statement, d)[1:] for d in (dim, row))
         columns = strides(self.model, self.statement, self.vector)[1:]
         loads = sum(
-            (rows if a else 1) * (rest if c else 1) * access_cost(s, self.lanes)
+            (rows if a else 1) * (tail if c else 1) * access_cost(s, self.lanes)
             for s, a, c in zip(steps, each, columns, strict=True)
         )
         extent = self.statement.extents[dim]
         far = rows * extent * self.target.vector_bytes // self.lanes > self.target.l1
         lines = rows * self.target.vector_bytes / self.target.code.panel_rate if far else 0
-        vectors = max(rows * rest, loads) / self.target.ports.load + lines + self.target.code.step
-        return vectors / self.lanes + rows * rest * self.target.latency.reduce_lanes / extent
+        vectors = max(rows * tail, loads) / self.target.ports.load + lines + self.target.code.step
+        return vectors / self.lanes + rows * tail * self.target.latency.reduce_lanes / extent
 
     def _tile_cycles(self, rows: int, vectors: int, loads: _Loads, streamed: bool, more: int = 0) -> float:
         """`more` are multiply-adds besides those of the rows."""
@@ -267,7 +267,7 @@ class TileSearch:
         return _Loads(both, row, vector, neither, far, kept, column, split, apart)
 
     def _widths(self, extent: int) -> list[int]:
-        """Widths of tiles; for panels that are copied the greatest up to WIDE that finds room on the stack.
+        """Widths of tiles; for panels that are copied the greatest up to WIDE_NR that finds room on the stack.
 
         For each panel all rows pass by, so that wide ones read less.
         """
@@ -275,7 +275,7 @@ class TileSearch:
         column = sum(map(self._column_bytes, self._reads()))
         if not column or not holds_wide_tiles(self.target) or self.statement.bound(self.vector) is not None:
             return widths
-        wide = [n for n in widths if n <= WIDE * self.lanes]
+        wide = [n for n in widths if n <= WIDE_NR * self.lanes]
         return [
             max(
                 [n for n in wide if n * column + self.target.code.register_buffer <= self.target.stack],

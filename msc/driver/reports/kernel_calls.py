@@ -8,11 +8,11 @@ from itertools import islice
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
+from msc.analysis.kernel_signature import calls_of
 from msc.analysis.kernels import KernelSummary, kernel_summaries
 from msc.driver.compile import Step, compile_model
 from msc.driver.models.entry import entry_function
 from msc.driver.options import CompileOptions
-from msc.lowering.cpu.outline.inlined import calls_of
 
 
 def kernels_by_call(model: str, options: CompileOptions) -> Sequence[Sequence[KernelSummary]]:

@@ -10,6 +10,7 @@ from xdsl.dialects import func, memref
 from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.ir import Operation, SSAValue
 
+from msc.analysis.kernel_signature import KernelSignature
 from msc.dialects.arrays import Array, element_dtype
 from msc.dialects.gk import KernelOp
 from msc.dialects.gk.attributes import GK_FUNCTION
@@ -18,7 +19,6 @@ from msc.driver.models.entry import entry_function
 from msc.interp import LoopProgram, WeightSource, evaluate
 from msc.interp.loop_memory import fresh
 from msc.ir.typed import memref_type
-from msc.lowering.cpu.kernel_signature import KernelSignature
 from msc.runtime.program import ALIGNMENT
 
 

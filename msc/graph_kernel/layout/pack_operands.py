@@ -14,7 +14,7 @@ from xdsl.passes import ModulePass
 from msc.analysis.constancy import Constancy
 from msc.analysis.properties import KERNELS, UNSCHEDULED, WEIGHTS_HOISTED
 from msc.analysis.target import target_of
-from msc.cost.register_tiles import WIDE, keeps_wide_panel, panels, rows_kept, rows_stream, tile_rows
+from msc.cost.register_tiles import WIDE_NR, keeps_wide_panel, micro_panel_widths, rows_kept, rows_stream, tile_rows
 from msc.dialects.element_types import BYTES
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.base import MsOp
@@ -184,14 +184,14 @@ def _is_packed_inside(op: MatrixProductOp, value: SSAValue, target: Machine, thr
 
 
 def _passes_by_again(op: MatrixProductOp, target: Machine, threads: int) -> bool:
-    """Whether all rows, which are read again for each panel, stay in L2, beside one of WIDE vectors.
+    """Whether all rows, which are read again for each panel, stay in L2, beside one of WIDE_NR vectors.
 
     Threads share the panels evenly.
     """
     *batch, rows, columns = op.shape(1)
     size, m = BYTES[op.dtype(1)], op.result_shape()[-2]
     stays = m * rows * size <= target.l2 // 2 and keeps_wide_panel(target, rows * size, size)
-    panels = prod(batch) * -(-columns // (WIDE * target.lanes(size)))
+    panels = prod(batch) * -(-columns // (WIDE_NR * target.lanes(size)))
     return stays and _pays(op, columns, op.dtype(1)) and -(-panels // threads) * threads <= WASTE * panels
 
 
@@ -204,7 +204,7 @@ def _lies_badly(op: MatrixProductOp, value: SSAValue, target: Machine) -> bool:
     *_, rows, columns = op.shape(1)
     size = BYTES[op.dtype(1)]
     callers = isinstance(value, BlockArgument) and isinstance(value.owner.parent_op(), FuncOp)
-    again = op.result_shape()[-2] >= 4 * ROWS_THAT_PAY and columns > panels(target, size)[0]
+    again = op.result_shape()[-2] >= 4 * ROWS_THAT_PAY and columns > micro_panel_widths(target, size)[0]
     return callers and again and columns * size < LONG_ROW_BYTES and rows > rows_kept(target, columns * size)
 
 
@@ -230,7 +230,7 @@ def _panel(columns: int, dtype: str, target: Machine, rows: int | None = None, s
     `rows` of `steps` elements are what the panels are multiplied by.
     """
     size = BYTES[dtype]
-    widths = panels(target, size, rows, steps * size)
+    widths = micro_panel_widths(target, size, rows, steps * size)
     width = next((w for w in widths if columns % w == 0), widths[0])
     return width if columns > width else None
 

@@ -121,7 +121,7 @@ def image(places: int, channels: int = 512, panel: int = 8) -> RegisterTile:
 def test_a_narrow_rest_of_the_columns_runs_along_the_rows() -> None:
     rows = tile_rows(TARGET, 49)
     tile = image(49, panel=rows)
-    assert (tile.height, tile.width, tile.rest) == (rows, 49, 1)
+    assert (tile.height, tile.width, tile.tail) == (rows, 49, 1)
     assert rows * 3 + 1 + 3 + SPARE_REGISTERS <= TARGET.vector_registers
 
 
@@ -135,24 +135,24 @@ def test_other_images_have_tiles_of_whole_vectors(places: int, width: int) -> No
             TARGET,
         ),
     )
-    assert (tile.width, tile.rest) == (width, 0)
+    assert (tile.width, tile.tail) == (width, 0)
 
 
 def test_the_last_of_few_tiles_leaves_a_rest_where_that_is_much_less_work() -> None:
     rows = tile_rows(TARGET)
     tile = image(81, rows * 64, rows)
-    assert (tile.height, tile.width, tile.rest, tile.along) == (rows, 32, 1, 0)
+    assert (tile.height, tile.width, tile.tail, tile.along) == (rows, 32, 1, 0)
 
 
 def test_rows_that_lie_apart_are_no_vectors() -> None:
-    assert best((1024,), 17, 64).rest == 0
+    assert best((1024,), 17, 64).tail == 0
 
 
 @pytest.mark.parametrize("columns", [17, 33, 35])
 def test_columns_beside_such_rows_are_summed_along_the_reduction(columns: int) -> None:
     tile = best((512,), columns, 512, summed=True)
-    assert (tile.width, tile.rest, tile.along) == (columns, columns % TARGET.lanes(4), 2)
-    assert tile.height * max(columns // TARGET.lanes(4), tile.rest) + SPARE_REGISTERS < TARGET.vector_registers
+    assert (tile.width, tile.tail, tile.along) == (columns, columns % TARGET.lanes(4), 2)
+    assert tile.height * max(columns // TARGET.lanes(4), tile.tail) + SPARE_REGISTERS < TARGET.vector_registers
     assert tile.cycles < best((512,), columns, 512).cycles
 
 
@@ -160,12 +160,12 @@ def test_columns_beside_such_rows_are_summed_along_the_reduction(columns: int) -
 def test_no_columns_are_summed_along_a_reduction_where_they_fill_vectors_or_it_is_short(
     columns: int, steps: int
 ) -> None:
-    assert best((512,), columns, steps, summed=True).rest == 0
+    assert best((512,), columns, steps, summed=True).tail == 0
 
 
 def test_panels_of_which_the_last_holds_one_column_leave_it_to_the_reduction() -> None:
     tile = best((512,), 33, 512, panel=32, summed=True)
-    assert (tile.width, tile.rest, tile.along) == (32, 1, 2)
+    assert (tile.width, tile.tail, tile.along) == (32, 1, 2)
 
 
 def test_rows_a_page_apart_share_sets_of_the_first_cache() -> None:

@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from msc.analysis.kernel_signature import KernelSignature, kernel_signatures
 from msc.analysis.properties import BUFFERS, INLINED, KERNEL_FUNCTIONS, KERNELS, UNPLACED
 from msc.dialects.element_types import dtype_name
 from msc.dialects.gk import KernelOp, blocked_axes
@@ -50,7 +51,6 @@ from msc.lowering.cpu.bufferize.bufferizer import Bufferizer
 from msc.lowering.cpu.bufferize.constant_parameters import ConstantParameters
 from msc.lowering.cpu.bufferize.destinations import direct_destinations, storage_root, view_root
 from msc.lowering.cpu.failure import refuse
-from msc.lowering.cpu.kernel_signature import KernelSignature, kernel_signatures
 from msc.poly.valid_extents import Size
 
 

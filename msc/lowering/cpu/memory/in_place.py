@@ -9,9 +9,9 @@ from xdsl.dialects import func, memref
 from xdsl.ir import SSAValue
 
 from msc.analysis.bytes import byte_size
+from msc.analysis.kernel_signature import KernelSignature
 from msc.dialects.loop import BufferSliceOp
 from msc.lowering.cpu.buffer_types import root_buffer
-from msc.lowering.cpu.kernel_signature import KernelSignature
 from msc.lowering.cpu.memory.arena import Interval
 from msc.lowering.cpu.memory.buffer_liveness import BufferLiveness, loops_around
 

@@ -22,13 +22,13 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from msc.analysis.bytes import byte_size
+from msc.analysis.kernel_signature import kernel_signatures
 from msc.analysis.properties import BUFFERS, PLACED, UNPLACED, VECTORS
 from msc.dialects.loop import BufferSliceOp
 from msc.dialects.ms.attributes import MS_ROLE
 from msc.ir.contracts import Contract
 from msc.ir.entry import entries
 from msc.ir.typed import memref_type
-from msc.lowering.cpu.kernel_signature import kernel_signatures
 from msc.lowering.cpu.memory.arena import Arena, Demand, Interval, lower_bound, plan_arena
 from msc.lowering.cpu.memory.buffer_liveness import BufferLiveness
 from msc.lowering.cpu.memory.in_place import SharedPlaces

@@ -13,12 +13,12 @@ from xdsl.passes import ModulePass
 
 from msc.analysis.bytes import byte_size
 from msc.analysis.index_ranges import runs
+from msc.analysis.kernel_signature import kernel_signatures
 from msc.dialects.ms.attributes import MS_ROLE
 from msc.ir.donation import STATE
 from msc.ir.entry import entries
 from msc.lowering.cpu.buffer_types import root_buffer
 from msc.lowering.cpu.failure import refuse
-from msc.lowering.cpu.kernel_signature import kernel_signatures
 from msc.lowering.cpu.memory.arena import ALIGNMENT
 from msc.support.diagnostics import MscError
 

@@ -10,11 +10,11 @@ from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, MemRef
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
+from msc.analysis.kernel_signature import KernelSignature
 from msc.dialects.loop import ForOp, LoopKind
 from msc.dialects.loop.attributes import LOOP_BLOCKS, LOOP_IN_PLACE, LOOP_OUTPUTS, LOOP_TEMPORARIES
 from msc.ir.typed import memref_type, static_shape
 from msc.lowering.cpu.buffer_types import root_buffer
-from msc.lowering.cpu.kernel_signature import KernelSignature
 from msc.lowering.cpu.outline.block_loops import BlockLoops, common_counts
 from msc.lowering.cpu.outline.inlined import Inlined, NotOutlined, Target, note_kernels
 from msc.lowering.cpu.outline.loop_work import run_alone

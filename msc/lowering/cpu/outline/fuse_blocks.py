@@ -12,13 +12,13 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from msc.analysis.bytes import stack_bytes
+from msc.analysis.kernel_signature import KernelSignature, kernel_signatures
 from msc.analysis.properties import BUFFERS, UNPLACED, VECTORS
 from msc.analysis.target import target_of
 from msc.ir.contracts import Contract
 from msc.ir.entry import entries
 from msc.ir.typed import memref_type
 from msc.lowering.cpu.buffer_types import root_buffer
-from msc.lowering.cpu.kernel_signature import KernelSignature, kernel_signatures
 from msc.lowering.cpu.memory.buffer_liveness import STEPS, users_through_views
 from msc.lowering.cpu.outline.block_function import BlockFunction, CallChain, blocked_axes
 from msc.lowering.cpu.outline.inlined import NotOutlined

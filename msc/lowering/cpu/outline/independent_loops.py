@@ -13,10 +13,10 @@ from xdsl.dialects import func, memref, scf
 from xdsl.ir import Operation, SSAValue
 
 from msc.analysis.index_ranges import index_range
+from msc.analysis.kernel_signature import KernelSignature
 from msc.dialects.loop import BufferSliceOp
 from msc.ir.typed import static_shape
 from msc.lowering.cpu.buffer_types import root_buffer
-from msc.lowering.cpu.kernel_signature import KernelSignature
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.utils.hints import isa
 
+from msc.analysis.kernel_signature import calls_of
 from msc.dialects.loop import ForOp, PrefetchOp
 from msc.dialects.loop.accesses import AccessOp, access_properties
 from msc.dialects.loop.attributes import LOOP_CALLS, LOOP_ORIGIN
@@ -131,12 +132,6 @@ def note_kernels(function: func.FuncOp, kernels: Sequence[func.FuncOp]) -> None:
     function.attributes[LOOP_CALLS] = IntegerAttr(sum(map(calls_of, kernels)), i64)
     origins = dict.fromkeys(origin for kernel in kernels for origin in _strings(kernel, LOOP_ORIGIN))
     function.attributes[LOOP_ORIGIN] = ArrayAttr([StringAttr(origin) for origin in origins])
-
-
-def calls_of(function: func.FuncOp) -> int:
-    """How many calls of kernels a function stands for; 1 where it is a kernel's own."""
-    count = function.attributes.get(LOOP_CALLS)
-    return count.value.data if isa(count, IntegerAttr) else 1
 
 
 def _strings(op: Operation, name: str) -> list[str]:

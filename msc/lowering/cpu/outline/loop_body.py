@@ -14,11 +14,11 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
+from msc.analysis.kernel_signature import KernelSignature
 from msc.dialects.loop import BufferSliceOp, ForOp, LoadOp, StoreOp
 from msc.dialects.ms.shapes import Shape
 from msc.ir.typed import memref_type, static_shape
 from msc.lowering.cpu.affine_bounds import bound_of, whole
-from msc.lowering.cpu.kernel_signature import KernelSignature
 from msc.lowering.cpu.outline.independent_loops import BufferAccess, accesses
 from msc.lowering.cpu.outline.inlined import Inlined, NotOutlined, Target, index_into
 

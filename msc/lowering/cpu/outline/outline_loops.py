@@ -13,12 +13,12 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from msc.analysis.bytes import stack_bytes
+from msc.analysis.kernel_signature import KernelSignature, kernel_signatures
 from msc.analysis.properties import BUFFERS, UNPLACED, VECTORS
 from msc.analysis.target import Target, target_of
 from msc.dialects.loop import BufferSliceOp
 from msc.ir.contracts import Contract
 from msc.ir.entry import entries
-from msc.lowering.cpu.kernel_signature import KernelSignature, kernel_signatures
 from msc.lowering.cpu.memory.buffer_liveness import BufferLiveness
 from msc.lowering.cpu.memory.in_place import SharedPlaces
 from msc.lowering.cpu.outline.independent_loops import is_independent

@@ -13,12 +13,12 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from msc.analysis.bytes import byte_size, stack_bytes
+from msc.analysis.kernel_signature import KernelSignature, kernel_signatures
 from msc.analysis.properties import BUFFERS, UNPLACED, VECTORS
 from msc.analysis.target import target_of
 from msc.ir.contracts import Contract
 from msc.ir.entry import entries
 from msc.lowering.cpu.buffer_types import root_buffer
-from msc.lowering.cpu.kernel_signature import KernelSignature, kernel_signatures
 from msc.lowering.cpu.memory.buffer_liveness import STEPS, users_through_views
 from msc.lowering.cpu.outline.inlined import NotOutlined
 from msc.lowering.cpu.outline.kernel_functions import KernelFunctions, call_in_place, loop_label, replace_loops

@@ -12,11 +12,11 @@ from xdsl.ir import BlockArgument, Operation
 from xdsl.passes import ModulePass
 
 from msc.analysis.bytes import stack_bytes
+from msc.analysis.kernel_signature import KernelSignature, kernel_signatures
 from msc.dialects import davinci, loop
 from msc.dialects.open_sizes import argument_sizes
 from msc.ir.entry import is_entry
 from msc.ir.locations import source_location
-from msc.lowering.cpu.kernel_signature import KernelSignature, kernel_signatures
 from msc.lowering.cpu.verification.entry_checks import (
     EntryArguments,
     argument_faults,

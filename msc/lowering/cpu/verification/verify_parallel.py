@@ -12,11 +12,11 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineConstantExpr
 from xdsl.passes import ModulePass
 
+from msc.analysis.kernel_signature import KernelSignature
 from msc.dialects import loop
 from msc.ir.locations import source_location
 from msc.ir.typed import static_shape
 from msc.lowering.cpu.buffer_types import root_buffer
-from msc.lowering.cpu.kernel_signature import KernelSignature
 from msc.lowering.cpu.verification.verify_bounds import Nest, within_loop
 from msc.poly.access_bounds import Undecided, VectorAccess
 from msc.poly.independence import Touch, are_disjoint, conflict
