@@ -53,7 +53,7 @@ func.func @main(%x: tensor<512x512xf32>) -> tensor<512x512xf32> {
   func.return %y : tensor<512x512xf32>
 }
 """
-ON_THE_SCALAR_UNIT = {"transpose", "argmax"}
+ON_THE_SCALAR_UNIT = {"argmax"}
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Kernels that only move data: transpositions, slices, pads, concatenations."""

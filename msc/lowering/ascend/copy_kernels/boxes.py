@@ -1,0 +1,142 @@
+"""What a kernel of copies moves: boxes of elements with strides in global memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from xdsl.ir.affine import AffineMap
+
+from msc.poly.affine import LinearForm, linear_form
+from msc.poly.model import Array, KernelModel, KernelStatement
+from msc.poly.scalar import Constant, Read
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A dimension of a box: its extent, and the elements between neighbours where it is read and where it is written.
+
+    The read stride of a constant is 0.
+    """
+
+    extent: int
+    read: int
+    write: int
+
+
+@dataclass(frozen=True)
+class Box:
+    """Elements that go from array `source` to array `target`, or a constant that fills a part of `target`.
+
+    `axes` are sorted by the stride of writing, the widest first. `read_at` and `write_at` are the first elements.
+    """
+
+    axes: tuple[Axis, ...]
+    source: int | None
+    read_at: int
+    target: int
+    write_at: int
+    dtype: str
+    value: float = 0.0
+
+
+def boxes_of(model: KernelModel) -> list[Box] | None:
+    """The boxes of a kernel; None where a statement computes, or where two statements may write one element."""
+    boxes = [_box(model, statement) for statement in model.statements]
+    if any(not _are_apart(one, other) for one, other in combinations(model.statements, 2)):
+        return None
+    found = [box for box in boxes if box is not None]
+    return found if len(found) == len(boxes) else None
+
+
+def _box(model: KernelModel, statement: KernelStatement) -> Box | None:
+    target, body = model.arrays[statement.target], statement.body
+    if statement.combine is not None or target.kind != "output" or body.dtype != target.dtype:
+        return None
+    write = _flat(statement.write, target)
+    if write is None:
+        return None
+    match body:
+        case Constant() if _is_exact(body):
+            read, source, value = LinearForm({}, 0), None, float(body.value)
+        case Read(indirect=()) if model.arrays[body.operand].kind == "input":
+            read, source, value = _flat(body.index, model.arrays[body.operand]), body.operand, 0.0
+        case _:
+            return None
+    if read is None:
+        return None
+    axes = [
+        Axis(extent, read.coefficients.get(d, 0), write.coefficients.get(d, 0))
+        for d, extent in enumerate(statement.extents)
+        if extent > 1
+    ]
+    axes.sort(key=lambda axis: -axis.write)
+    if not _writes_once(axes):
+        return None
+    merged = tuple(_merged(axes))
+    return Box(merged, source, read.constant, statement.target, write.constant, target.dtype, value)
+
+
+def _is_exact(constant: Constant) -> bool:
+    """Whether a float of 32 bits holds a constant: the vector unit gets it as one."""
+    value = float(constant.value)
+    return "f" in constant.dtype or abs(value) <= 2**24
+
+
+def _flat(index: AffineMap, array: Array) -> LinearForm | None:
+    """The place of an element in its array, counted row by row."""
+    coefficients: dict[int, int] = {}
+    constant = 0
+    for expr, stride in zip(index.results, array.strides, strict=True):
+        form = linear_form(expr)
+        if form is None:
+            return None
+        constant += form.constant * stride
+        for d, c in form.coefficients.items():
+            coefficients[d] = coefficients.get(d, 0) + c * stride
+    return LinearForm({d: c for d, c in coefficients.items() if c}, constant)
+
+
+def _writes_once(axes: Sequence[Axis]) -> bool:
+    """Whether each point writes another element."""
+    reach = 0
+    for axis in reversed(axes):
+        if axis.write <= reach:
+            return False
+        reach += (axis.extent - 1) * axis.write
+    return True
+
+
+def _merged(axes: Sequence[Axis]) -> list[Axis]:
+    """Neighbours that run on where the other ends, in both arrays, as one axis."""
+    merged: list[Axis] = []
+    for axis in axes:
+        before = merged[-1] if merged else None
+        if before and (before.read, before.write) == (axis.read * axis.extent, axis.write * axis.extent):
+            merged[-1] = replace(axis, extent=before.extent * axis.extent)
+        else:
+            merged.append(axis)
+    return merged
+
+
+def _are_apart(one: KernelStatement, other: KernelStatement) -> bool:
+    """Whether two statements write different elements: some dimension of the array tells them apart."""
+    if one.target != other.target:
+        return True
+    for mine, theirs in zip(one.write.results, other.write.results, strict=True):
+        a, b = _range(linear_form(mine), one.extents), _range(linear_form(theirs), other.extents)
+        if a is not None and b is not None and (a[-1] < b[0] or b[-1] < a[0]):
+            return True
+        if a is not None and b is not None and a.step == b.step and a[0] % a.step != b[0] % b.step:
+            return True
+    return False
+
+
+def _range(form: LinearForm | None, extents: Sequence[int]) -> range | None:
+    """The values of an index of at most one dimension."""
+    if form is None or len(form.coefficients) > 1 or any(c < 0 for c in form.coefficients.values()):
+        return None
+    for d, c in form.coefficients.items():
+        return range(form.constant, form.constant + (extents[d] - 1) * c + 1, c)
+    return range(form.constant, form.constant + 1)

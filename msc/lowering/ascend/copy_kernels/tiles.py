@@ -1,0 +1,192 @@
+"""How a box is cut into tiles for UB, and what a tile costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from msc.lowering.ascend.copy_kernels.boxes import Axis, Box
+from msc.targets.davinci import DavinciTarget
+from msc.targets.davinci_isa import DTYPES
+
+_UNIT = Axis(1, 1, 1)
+_MOST_BURSTS = 4095
+_WIDEST_STRIDE = 16
+"""Elements between neighbours up to which a row with strides is brought whole."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """`rows` x `lanes` elements of a box: bursts of `lanes` neighbours each are written.
+
+    `form` says how they come: `straight`, rows as they are written; `turned`, lanes are the bursts that are read and
+    rows are contiguous there; `strided`, a row is brought with all that lies between its elements. In the last two
+    `vgather` puts elements where they belong.
+    """
+
+    box: Box
+    form: str
+    row: Axis
+    lane: Axis
+    rows: int
+    lanes: int
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of an element."""
+        return DTYPES[self.box.dtype]
+
+    @property
+    def gathers(self) -> bool:
+        """Whether elements change their order."""
+        return self.form != "straight"
+
+    @property
+    def computed(self) -> str:
+        """The type in which elements are gathered: vgather has none of one byte."""
+        return "f16" if self.bytes == 1 else self.box.dtype
+
+    @property
+    def unit(self) -> int:
+        """Elements that fill a block of 32 bytes, in the element type and in the type of gathering."""
+        return 32 // self.bytes
+
+    @cached_property
+    def outer(self) -> tuple[Axis, ...]:
+        """The axes of which a tile has one element each."""
+        return tuple(axis for axis in self.box.axes if axis is not self.row and axis is not self.lane)
+
+    @property
+    def parts(self) -> tuple[int, int]:
+        """Tiles along rows and along lanes."""
+        return -(-self.row.extent // self.rows), -(-self.lane.extent // self.lanes)
+
+    @property
+    def tasks(self) -> int:
+        """Tiles of the box."""
+        return prod(axis.extent for axis in self.outer) * prod(self.parts)
+
+    @property
+    def out_pitch(self) -> int:
+        """Elements between rows that are written, in UB."""
+        return -(-self.lanes // self.unit) * self.unit
+
+    @property
+    def is_read_in_one(self) -> bool:
+        """Whether the part of a turned tile that is read has no gaps."""
+        return self.form == "turned" and self.rows == self.row.extent == self.lane.read
+
+    @property
+    def in_pitch(self) -> int:
+        """Elements between bursts that are read, in UB."""
+        if self.is_read_in_one:
+            return self.rows
+        length = self.burst
+        return -(-length // self.unit) * self.unit
+
+    @property
+    def burst(self) -> int:
+        """Elements of a burst that is read."""
+        if self.form == "turned":
+            return self.rows
+        return (self.lanes - 1) * self.lane.read + 1 if self.form == "strided" else self.lanes
+
+    @property
+    def steps(self) -> tuple[int, int]:
+        """Elements between neighbours along rows and along lanes, where the tile is read, in UB."""
+        return (1, self.in_pitch) if self.form == "turned" else (self.in_pitch, self.lane.read)
+
+    @property
+    def in_elements(self) -> int:
+        """Elements in UB of what is read, as far as any offset goes that is gathered."""
+        if not self.gathers:
+            return -(-self.rows * self.in_pitch // 128) * 128
+        along, across = self.steps
+        bursts = self.lanes if self.form == "turned" else self.rows
+        reach = (self.rows - 1) * along + (self.out_pitch - 1) * across + 1
+        return -(-max(reach, bursts * self.in_pitch) // 128) * 128
+
+    @property
+    def out_elements(self) -> int:
+        """Elements in UB of what is written."""
+        return -(-self.rows * self.out_pitch // 128) * 128
+
+    @property
+    def ub_bytes(self) -> int:
+        """What the tile needs of UB: two buffers of what comes and goes, offsets, and elements in another type."""
+        if not self.gathers:
+            return 2 * self.in_elements * self.bytes
+        moved = 2 * (self.in_elements + self.out_elements) * self.bytes
+        return moved + 4 * self.out_elements + 2 * (self.in_elements + self.out_elements) * (self.bytes == 1)
+
+
+def tiles_of(box: Box, room: int) -> Iterator[Tile]:
+    """The tiles of a box that fit so many bytes of UB."""
+    lane = next((axis for axis in box.axes if axis.write == 1), _UNIT)
+    rows = [axis for axis in box.axes if axis is not lane]
+    if box.source is None or lane.read == 1:
+        yield from _with_rows(box, "straight", rows, lane, room)
+        return
+    turned = next((axis for axis in rows if axis.read == 1), None)
+    if turned is not None and lane.read > 1:
+        yield from _with_sizes(box, "turned", turned, lane, room)
+    if 1 < lane.read <= _WIDEST_STRIDE:
+        yield from _with_rows(box, "strided", rows, lane, room)
+    if lane.read > 1:
+        yield from _with_rows(box, "straight", [lane, *rows], _UNIT, room)
+
+
+def _with_rows(box: Box, form: str, rows: list[Axis], lane: Axis, room: int) -> Iterator[Tile]:
+    for row in [*rows, _UNIT]:
+        yield from _with_sizes(box, form, row, lane, room)
+
+
+def _with_sizes(box: Box, form: str, row: Axis, lane: Axis, room: int) -> Iterator[Tile]:
+    for lanes in _sizes(lane.extent):
+        for rows in _sizes(row.extent):
+            tile = Tile(box, form, row, lane, rows, lanes)
+            if (
+                tile.ub_bytes <= room
+                and max(rows, lanes if form == "turned" else 1) <= _MOST_BURSTS
+                and _has_gaps(tile)
+            ):
+                yield tile
+
+
+def _has_gaps(tile: Tile) -> bool:
+    """Whether bursts follow each other upwards, none within another, in both arrays."""
+    reads_up = tile.box.source is None
+    if tile.form == "turned":
+        reads_up = tile.lane.read >= tile.rows
+    elif not reads_up:
+        reads_up = tile.rows == 1 or tile.row.read >= tile.burst
+    return reads_up and (tile.rows == 1 or tile.row.write >= tile.lanes)
+
+
+def _sizes(extent: int) -> set[int]:
+    """All, and powers of two below."""
+    return {extent, *(1 << k for k in range(extent.bit_length()))}
+
+
+def cycles(tile: Tile, target: DavinciTarget, cores: int) -> float:
+    """The predicted cycles of the busiest of `cores`: the slowest of its pipes, and one fill of the pipeline."""
+    gm, vector = target.gm, target.vector
+    bursts, rows = (tile.lanes if tile.form == "turned" else tile.rows), tile.rows
+    length = tile.burst * tile.bytes
+    if tile.is_read_in_one:
+        bursts, length = 1, length * bursts
+    reading = gm.ub_start + bursts * -(-length // gm.packet) * gm.ub_packet if tile.box.source is not None else 0.0
+    writing = gm.write_start + rows * -(-tile.lanes * tile.bytes // gm.packet) * gm.write_packet
+    gathering = 0.0
+    if tile.gathers:
+        gathering = vector.start + rows * tile.out_pitch / vector.rates["gather"][tile.bytes >= 4]
+    share = -(-tile.tasks // cores)
+    moved = 2 * tile.rows * tile.lanes * tile.bytes * min(cores, tile.tasks) / target.shared.l2_mixed
+    return share * max(reading, gathering, writing, moved) + reading + gathering + writing + gm.write_latency
+
+
+def best(box: Box, target: DavinciTarget, cores: int, room: int) -> Tile | None:
+    """The fastest tile of a box by prediction; None where it has none."""
+    return min(tiles_of(box, room), key=lambda tile: cycles(tile, target, cores), default=None)
