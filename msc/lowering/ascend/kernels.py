@@ -29,7 +29,7 @@ WRITERS: Sequence[str] = (
 )
 """Of the kernels that cube and vector units run, as "package.module:function": the first that writes one is taken."""
 
-_ELEMENTS = {"i1": "ui8", **{name: name for name in DTYPES}}
+ELEMENTS = {"i1": "ui8", **{name: name for name in DTYPES}}
 """The element types of tensors that cores know, and how these call them: a boolean is a byte."""
 
 
@@ -57,12 +57,12 @@ class Request:
     def is_static(self) -> bool:
         """Whether every size is known, and cores have every element type that crosses global memory."""
         arrays = [self.model.arrays[i] for i in (*self.inputs, *self.outputs)]
-        return not self.model.sizes and all(array.dtype in _ELEMENTS and prod(array.shape) for array in arrays)
+        return not self.model.sizes and all(array.dtype in ELEMENTS and prod(array.shape) for array in arrays)
 
     def builder(self, kind: str, blocks: int) -> KernelBuilder:
         """A builder whose arguments are the inputs and the outputs. The kernel must be static."""
         arrays = [self.model.arrays[i] for i in (*self.inputs, *self.outputs)]
-        arguments = [(_ELEMENTS[array.dtype], prod(array.shape)) for array in arrays]
+        arguments = [(ELEMENTS[array.dtype], prod(array.shape)) for array in arrays]
         return KernelBuilder(self.name, self.target, kind, blocks, arguments)
 
 

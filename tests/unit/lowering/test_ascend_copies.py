@@ -27,7 +27,7 @@ OPERATIONS = (
     ("transpose", "m", "{perm = [2, 0, 1]}", "4x6x5xi1"),
     ("transpose", "i", "{perm = [1, 0]}", "3x65xi32"),
     ("pad", "x", "{pad = [1, 2, 0, 5]}", "301x524xf32"),
-    ("pad", "q", "{pad = [0, 1, 2, 0, 1, 2], value = -3.0}", "3x42x36xi8"),
+    ("pad", "q", "{pad = [0, 1, 2, 0, 1, 1], value = -3.0}", "3x42x36xi8"),
     ("pad", "b", '{pad = [1, 0, 0, 3], value = "-inf"}', "10x73xbf16"),
     ("slice", "x", "{begin = [3, 5], end = [290, 400], strides = [2, 1]}", "144x395xf32"),
     ("slice", "x", "{begin = [3, 5], end = [290, 400], strides = [2, 3]}", "144x132xf32"),

@@ -8,6 +8,7 @@ from itertools import combinations
 
 from xdsl.ir.affine import AffineMap
 
+from msc.lowering.ascend.kernels import ELEMENTS
 from msc.poly.affine import LinearForm, linear_form
 from msc.poly.model import Array, KernelModel, KernelStatement
 from msc.poly.scalar import Constant, Read
@@ -30,6 +31,7 @@ class Box:
     """Elements that go from array `source` to array `target`, or a constant that fills a part of `target`.
 
     `axes` are sorted by the stride of writing, the widest first. `read_at` and `write_at` are the first elements.
+    `dtype` is the element type by the cores' names.
     """
 
     axes: tuple[Axis, ...]
@@ -74,8 +76,8 @@ def _box(model: KernelModel, statement: KernelStatement) -> Box | None:
     axes.sort(key=lambda axis: -axis.write)
     if not _writes_once(axes):
         return None
-    merged = tuple(_merged(axes))
-    return Box(merged, source, read.constant, statement.target, write.constant, target.dtype, value)
+    merged, dtype = tuple(_merged(axes)), ELEMENTS[target.dtype]
+    return Box(merged, source, read.constant, statement.target, write.constant, dtype, value)
 
 
 def _is_exact(constant: Constant) -> bool:
