@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from msc.analysis.constancy import Constancy
@@ -60,6 +62,11 @@ class Packing:
 
     def moves(self, value: SSAValue) -> list[MsOp]:
         """The operations that store a value so."""
+        ops = self.before(value)
+        return [*ops, TransposeOp(ops[-1].results[0] if ops else value, perm=self.perm)]
+
+    def before(self, value: SSAValue) -> list[MsOp]:
+        """Those of them in front of the transposition."""
         ops: list[MsOp] = []
         shape = static_shape(value)
         if self.padded != shape:
@@ -67,7 +74,7 @@ class Packing:
             ops.append(PadOp(value, pad=(*(0 for _ in shape), *added)))
         if self.split != self.padded:
             ops.append(ReshapeOp(ops[-1].results[0] if ops else value, shape=self.split))
-        return [*ops, TransposeOp(ops[-1].results[0] if ops else value, perm=self.perm)]
+        return ops
 
 
 @dataclass(frozen=True)
@@ -75,13 +82,14 @@ class PackOperands(ModulePass):
     """Store the right operand of contractions as the micro-kernels read it: in panels of columns.
 
     Takes: kernels. Gives: the same kernels, in which the weights of convolutions lie output channels last and the
-    right operands of matrix products rows first, both cut into panels of the width of a register tile, the last filled
-    up with zeros; each is read through a view at the kernel's border. Weights are packed at compile time
-    (`hoist-parameters` afterwards); others by a kernel in front, where enough rows or places of images use them. So is
-    a left operand whose columns, far apart in memory, are the rows of the product. An
-    `ms.identity` in the kernel itself, which its schedule makes a panel at a time, takes the place of that where a
-    panel finds room beside the rows in L2, or no operand does, where rows of the caller's lie so that L1 keeps few of
-    them, and where calls decide sizes: views cannot cut what they leave open. Keeps: the meaning, bit by bit.
+    right operands of matrix products rows first, both cut into panels of the width of a register tile, the last
+    filled up with zeros; each is read through a view at the kernel's border. Weights are packed at compile time
+    (`hoist-parameters` afterwards); others by a kernel in front, where enough rows or places of images use them, of
+    one kernel or of all in a block that read the same weight. So is a left operand whose columns are the rows of
+    the product, where L1 does not keep a line of each. An `ms.identity` in the kernel itself, which its schedule
+    makes a panel at a time, takes the place of that where a panel finds room beside the rows in L2, or no operand
+    does, where rows of the caller's lie so that L1 keeps few of them, and where calls decide sizes: views cannot
+    cut what they leave open. Keeps: the meaning, bit by bit.
     The target's registers, caches and threads decide.
     """
 
@@ -98,16 +106,46 @@ class PackOperands(ModulePass):
         target, constancy = target_of(op), Constancy()
         for function in op.ops:
             if isinstance(function, FuncOp):
-                for kernel in [k for k in function.walk() if isinstance(k, KernelOp)]:
-                    _pack(kernel, target.machine, target.team, constancy)
+                kernels = [k for k in function.walk() if isinstance(k, KernelOp)]
+                readers = _Readers.of(kernels)
+                for kernel in kernels:
+                    _pack(kernel, target.machine, target.team, constancy, readers)
 
 
-def _pack(kernel: KernelOp, target: Machine, threads: int, constancy: Constancy) -> None:
+@dataclass
+class _Readers:
+    """What the products of a function share: variable right operands, that one packing in front serves.
+
+    `rows` counts the rows of all products of a block that read a value, as it is or transposed: those of a recurrence
+    read one weight, few rows a step. `packed` has the values that are packed already.
+    """
+
+    rows: Counter[tuple[SSAValue, bool, Block | None]] = field(
+        default_factory=Counter[tuple[SSAValue, bool, Block | None]]
+    )
+    packed: dict[tuple[SSAValue, Packing, Block | None], SSAValue] = field(
+        default_factory=dict[tuple[SSAValue, Packing, Block | None], SSAValue]
+    )
+
+    @classmethod
+    def of(cls, kernels: Sequence[KernelOp]) -> _Readers:
+        """With the rows of all products of these kernels."""
+        found = cls()
+        for kernel in kernels:
+            for op in kernel.body.block.ops:
+                right = op.operands[1] if isinstance(op, MatrixProductOp) else None
+                if isinstance(op, MatrixProductOp) and isinstance(right, BlockArgument):
+                    value = kernel.inputs[right.index]
+                    found.rows[value, op.flag("transpose_b"), kernel.parent] += op.result_shape()[-2]
+        return found
+
+
+def _pack(kernel: KernelOp, target: Machine, threads: int, constancy: Constancy, readers: _Readers) -> None:
     for op in list(kernel.body.block.ops):
         if not isinstance(op, ConvolutionOp | SubpixelConvOp | MatrixProductOp):
             continue
         if isinstance(op, MatrixProductOp):
-            _turn_left(kernel, op, constancy)
+            _turn_left(kernel, op, target, constancy)
         right = op.operands[1]
         if not isinstance(right, BlockArgument) or right.uses.get_length() != 1:
             continue
@@ -119,21 +157,25 @@ def _pack(kernel: KernelOp, target: Machine, threads: int, constancy: Constancy)
             _stage(op, right)
             continue
         packing = (
-            _matrix_packing(op, target, constant, cut)
+            _matrix_packing(op, target, constant, cut, readers.rows[value, op.flag("transpose_b"), kernel.parent])
             if isinstance(op, MatrixProductOp)
             else _weight_packing(op, target, prod(op.shape(0)[2:]) if runs_along_image(kernel) else None)
         )
         if packing is None or not (constant or isinstance(op, MatrixProductOp) or _images_pay(op)):
             continue
-        stored = _stored(value, packing, kernel, op, constant)
+        place = value, packing, kernel.parent
+        stored = None if constant else readers.packed.get(place)
+        if stored is None:
+            stored = readers.packed[place] = _stored(value, packing, kernel, op, constant)
         read_stored(kernel.body.block, index, stored, packing.inverse, packing.padded)
         kernel.operands[index] = stored
 
 
-def _turn_left(kernel: KernelOp, op: MatrixProductOp, constancy: Constancy) -> None:
-    """Let a kernel in front transpose a variable left operand whose columns, far apart, are the rows of the product.
+def _turn_left(kernel: KernelOp, op: MatrixProductOp, target: Machine, constancy: Constancy) -> None:
+    """Let a kernel in front transpose a variable left operand whose columns are the rows of the product.
 
-    A register tile reads down such columns, a line and a page for each step: the gradient by the weight of a layer.
+    A register tile reads down such columns, a line for each step: the gradient by the weight of a layer. Where L1 does
+    not keep these lines until the tile reads the rest of them, each is read again and again.
     """
     left = op.operands[0]
     if not op.flag("transpose_a") or not isinstance(left, BlockArgument) or left.uses.get_length() != 1:
@@ -141,7 +183,8 @@ def _turn_left(kernel: KernelOp, op: MatrixProductOp, constancy: Constancy) -> N
     index, shape = left.index, op.shape(0)
     value = kernel.inputs[index]
     pays = not has_open_sizes(op) and op.result_shape()[-1] >= ROWS_THAT_PAY and shape[-2] >= ROWS_THAT_PAY
-    if not pays or constancy.of(value) or shape[-1] * BYTES[op.dtype(0)] < LONG_ROW_BYTES:
+    kept = rows_kept(target, shape[-1] * BYTES[op.dtype(0)])
+    if not pays or constancy.of(value) or shape[-2] <= kept:
         return
     rank = len(shape)
     perm = (*range(rank - 2), rank - 1, rank - 2)
@@ -212,11 +255,12 @@ def _stored(value: SSAValue, packing: Packing, kernel: KernelOp, op: Operation, 
     """The packed value: operations on a weight, which will be hoisted, else a kernel, of a view where that suffices."""
     block = kernel.parent
     assert block is not None
-    moves = packing.moves(value)
-    if not constant and packing.padded == static_shape(value):
-        *views, _ = moves
+    if constant:
+        moves: list[Operation] = [*packing.moves(value)]
+    elif packing.padded == static_shape(value):
+        views = packing.before(value)
         moves = [*views, transposition_kernel("pack", views[-1].results[0] if views else value, packing.perm)]
-    elif not constant:
+    else:
         moves = [moving_kernel("pack", value, packing.moves)]
     for moved in moves:
         moved.location = op.location
@@ -259,15 +303,15 @@ def _weight_packing(op: ConvolutionOp | SubpixelConvOp, target: Machine, places:
     return Packing((*before, *padded), (*before, *split), (*lead, count, *(t + 1 for t in taps), count + 2, count + 1))
 
 
-def _matrix_packing(op: MatrixProductOp, target: Machine, constant: bool, cut: bool) -> Packing | None:
+def _matrix_packing(op: MatrixProductOp, target: Machine, constant: bool, cut: bool, readers: int) -> Packing | None:
     """`[..., k, n]` or `[..., n, k]` to `[..., panel, k, n in panel]`; None to leave it as it is.
 
-    Without `cut` to `[..., k, n]`.
+    Without `cut` to `[..., k, n]`. `readers` are the rows of all products that read it so.
     """
     *batch, rows, columns = op.shape(1)
     transposed, dtype = op.flag("transpose_b"), op.dtype(1)
     n = rows if transposed else columns
-    if not constant and not _pays(op, n, dtype):
+    if not constant and not _pays(op, n, dtype, readers):
         return None
     lead, count = tuple(range(len(batch))), len(batch)
     panel = _panel(n, dtype, target, op.result_shape()[-2], columns if transposed else rows) if cut else None
@@ -281,9 +325,9 @@ def _matrix_packing(op: MatrixProductOp, target: Machine, constant: bool, cut: b
     return Packing(padded, split, (*lead, count + 1, count, count + 2))
 
 
-def _pays(op: MatrixProductOp, n: int, dtype: str) -> bool:
-    """Whether packing a variable operand costs less than it saves."""
+def _pays(op: MatrixProductOp, n: int, dtype: str, readers: int = 0) -> bool:
+    """Whether packing a variable operand costs less than it saves, for one product or all that are its `readers`."""
     m = op.result_shape()[-2]
     if op.flag("transpose_b"):
-        return m >= ROWS_THAT_PAY
+        return max(m, readers) >= ROWS_THAT_PAY
     return m >= 4 * ROWS_THAT_PAY and n * BYTES[dtype] >= LONG_ROW_BYTES
