@@ -98,7 +98,7 @@ class _Watch:
         with suppress(OSError, RuntimeError, ValueError):
             reader, writer = os.pipe()
             os.set_blocking(writer, False)
-            threading.Thread(target=self._wait, args=(reader,), daemon=True).start()
+            threading.Thread(target=self._wait, args=(reader,), name="msc-signals", daemon=True).start()
             signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
 
     def _wait(self, reader: int) -> None:

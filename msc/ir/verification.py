@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import groupby
 from typing import cast
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, ModuleOp, TensorType
-from xdsl.dialects.func import CallOp
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, ModuleOp, SymbolRefAttr, TensorType
+from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation, Region, SSAValue
+from xdsl.irdl import traits_def
 from xdsl.traits import IsTerminator, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
@@ -49,6 +51,10 @@ _MAXIMUM_DIAGNOSTICS = 64
 """A systematic mistake in a large model repeats; the first ones tell."""
 
 
+_CALL_WITHOUT_FUNCTION = replace(CallOp.get_irdl_definition(), traits=traits_def())
+"""The definition of a call without its one trait, which looks for the function."""
+
+
 def verify_module(module: ModuleOp, sources: Mapping[str, str] | None = None) -> None:
     """Raise one MscError with a diagnostic for every broken rule in `module`; `sources` maps file names to texts."""
     diagnostics = module_diagnostics(module, sources)
@@ -68,10 +74,9 @@ def module_diagnostics(module: ModuleOp, sources: Mapping[str, str] | None = Non
 
 
 def _violations(module: ModuleOp) -> Iterator[tuple[Operation, VerifyException]]:
-    calls = _Calls()
+    calls = _Calls(module)
     for op in module.walk():
-        own = calls.check if isinstance(op, CallOp) else _check_own_rules
-        for check in (_check_structure, _check_sizes, control_flow_error, _check_indices, own):
+        for check in (_check_structure, _check_sizes, control_flow_error, _check_indices, calls.check):
             error = check(op)
             if error is not None:
                 yield op, error
@@ -107,17 +112,53 @@ def _check_indices(op: Operation) -> VerifyException | None:
 
 
 class _Calls:
-    """Checks calls, each function once for the same types: xDSL looks for it through the whole module."""
+    """Checks calls, each function once for the same types, and finds it by its name.
 
-    def __init__(self) -> None:
+    xDSL looks for it through the whole module. It is asked about all that is not as it should be.
+    """
+
+    def __init__(self, module: ModuleOp) -> None:
         self._valid: set[tuple[object, ...]] = set()
+        self._module = module
+        self._symbols: dict[Attribute, Operation] = {}
+        for op in module.ops:
+            name = op.properties.get("sym_name")
+            if name is not None:
+                self._symbols.setdefault(name, op)
 
     def check(self, op: Operation) -> VerifyException | None:
+        """The rules of the operation's definition, calls or not."""
+        if not isinstance(op, CallOp):
+            return _check_own_rules(op)
         key = (*op.properties.items(), *op.attributes.items(), *op.operand_types, None, *op.result_types)
-        error = None if key in self._valid else _check_own_rules(op)
+        if key in self._valid:
+            return None
+        error = _check_definition(op) if self._fits(op) else _check_own_rules(op)
         if error is None:
             self._valid.add(key)
         return error
+
+    def _fits(self, op: CallOp) -> bool:
+        """Whether a call in a function of the module is of another one, with values of its types."""
+        outer, callee = op.parent_op(), op.properties.get("callee")
+        while outer is not None and not isinstance(outer, FuncOp):
+            outer = outer.parent_op()
+        if outer is None or outer.parent_op() is not self._module or not isinstance(callee, SymbolRefAttr):
+            return False
+        function = None if callee.nested_references.data else self._symbols.get(callee.root_reference)
+        if not isinstance(function, FuncOp):
+            return False
+        type_ = function.function_type
+        return type_.inputs.data == tuple(op.operand_types) and type_.outputs.data == tuple(op.result_types)
+
+
+def _check_definition(op: CallOp) -> VerifyException | None:
+    """The rules of a call but for what it says of the function."""
+    try:
+        _CALL_WITHOUT_FUNCTION.verify(op)
+    except VerifyException as error:
+        return error
+    return None
 
 
 def _check_structure(op: Operation) -> VerifyException | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects import scf
@@ -39,6 +40,7 @@ from msc.schedule.matrix_units import unit_schedule
 from msc.schedule.strategy import Decision, decide, plain
 from msc.schedule.threads import Surroundings
 from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.forked import results
 from msc.support.progress import step
 from msc.targets.machine import Machine
 
@@ -75,12 +77,12 @@ class ScheduleKernels(ModulePass):
     plain: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        decisions: dict[tuple[str, Surroundings], Decision] = {}
-        target = target_of(op)
+        decide_one = partial(self._decide, target_of(op))
         kernels = [kernel for kernel in op.walk() if isinstance(kernel, gk.KernelOp)]
+        decisions = _expected(kernels, decide_one)
         for number, kernel in enumerate(kernels, 1):
             step(f"schedule-kernels: {number} of {len(kernels)}, {kernel.label.data}")
-            _schedule(kernel, partial(self._decide, target), decisions)
+            _schedule(kernel, decide_one, decisions)
 
     def _decide(self, target: Target, model: KernelModel, around: Surroundings) -> Decision:
         if self.plain:
@@ -88,11 +90,31 @@ class ScheduleKernels(ModulePass):
         return _decide(model, target.machine, target.threads, around)
 
 
-def _schedule(
-    kernel: gk.KernelOp,
-    decide_one: Callable[[KernelModel, Surroundings], Decision],
-    decisions: dict[tuple[str, Surroundings], Decision],
-) -> None:
+_Decide: TypeAlias = Callable[[KernelModel, Surroundings], Decision]
+_Key: TypeAlias = tuple[str, Surroundings]
+
+
+def _expected(kernels: Sequence[gk.KernelOp], decide_one: _Decide) -> dict[_Key, Decision]:
+    """Decisions on kernels as if no kernel were shared by threads, made on several processors.
+
+    A decision depends on nothing but its key, so it is the same wherever it is made. Those that fail are left out.
+    """
+    distinct: dict[_Key, KernelModel] = {}
+    for kernel in kernels:
+        if kernel.schedule is None:
+            model = kernel_model(kernel)
+            distinct.setdefault((model.structure, _surroundings(kernel)), model)
+    jobs = list(distinct.items())
+
+    def decided(job: tuple[_Key, KernelModel]) -> list[list[str]]:
+        (_, around), model = job
+        decision = decide_one(model, around)
+        return [to_lines(decision.tree), decision.reasons]
+
+    return {jobs[k][0]: Decision(from_lines(lines), reasons) for k, (lines, reasons) in results(decided, jobs).items()}
+
+
+def _schedule(kernel: gk.KernelOp, decide_one: _Decide, decisions: dict[_Key, Decision]) -> None:
     """Kernels that compute the same, among the same, share one decision."""
     model = kernel_model(kernel)
     if kernel.schedule is not None:

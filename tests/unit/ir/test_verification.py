@@ -73,3 +73,21 @@ def test_a_module_without_places_still_has_messages() -> None:
     with pytest.raises(MscError) as error:
         verify_module(ModuleOp([broken]))
     assert error.value.diagnostics[0].location is None
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("func.call @g(%x) : (f32) -> ()", None),
+        ("func.call @h(%x) : (f32) -> ()", "could not be found in symbol table"),
+        ("func.call @g(%x, %x) : (f32, f32) -> ()", "incorrect number of operands"),
+        ("%y = func.call @g(%x) : (f32) -> f32", "incorrect number of results"),
+        ("func.call @g(%i) : (index) -> ()", "operand type mismatch"),
+        ('"func.call"(%x) : (f32) -> ()', "property 'callee' expected"),
+    ],
+)
+def test_a_call_is_of_a_function_of_its_types(call: str, message: str | None) -> None:
+    text = "func.func @f(%x : f32, %i : index) {\n  CALL\n  func.return\n}\nfunc.func @g(%x : f32) {\n  func.return\n}"
+    found = check(text.replace("CALL", call))
+    assert len(found) == (message is not None)
+    assert message is None or message in found[0].message

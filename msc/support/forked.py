@@ -1,0 +1,163 @@
+"""Work shared with forked processes: the same results, sooner, where more than one processor is free.
+
+Nothing depends on these processes. A job that has no result, because its process failed or was ended, is left to the
+caller, who does it again: what goes wrong goes wrong there, in the order and with the words of a single process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import tempfile
+import threading
+import warnings
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
+from typing import IO, NoReturn, Self, TypeAlias, TypeVar, cast
+
+from msc.support.diagnostics import MscError
+
+J = TypeVar("J")
+
+Lines: TypeAlias = list[list[str]]
+"""What a job results in: texts."""
+
+_JOBS = 4
+"""At least, for each process: forking a compiler takes as long as a small job."""
+_MOST = 4
+"""Processes: each has to make for itself what the jobs have in common."""
+_NUMBER = 4
+"""Bytes of a job's number in the pipe. A read takes whole numbers, so no two processes take the same one."""
+
+
+def results(function: Callable[[J], Lines], jobs: Sequence[J]) -> dict[int, Lines]:
+    """`function` of jobs, by their positions, as far as they were done without an error.
+
+    What it returns must depend on the job alone; what else it changes is lost. In a program with
+    threads of its own, or on one processor, nothing is done.
+    """
+    others = min(_processors(), _MOST, len(jobs) // _JOBS) - 1
+    if others < 1 or not _may_fork():
+        return {}
+    with _numbers(len(jobs)) as numbers, _Helpers() as helpers:
+        for _ in range(others):
+            helpers.fork(lambda out: _work(function, jobs, numbers, out))
+        found = dict[int, Lines]()
+        for job in _taken(numbers):
+            with suppress(MscError):
+                found[job] = function(jobs[job])
+        return found | helpers.results()
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+
+
+def _may_fork() -> bool:
+    """Whether no thread but msc's own may hold a lock that nobody would release in the forked process."""
+    current = threading.current_thread()
+    return current is threading.main_thread() and all(
+        thread is current or thread.name.startswith("msc-") for thread in threading.enumerate()
+    )
+
+
+@contextmanager
+def _numbers(count: int) -> Generator[int]:
+    """A file that each number can be read from once, by whichever process comes first."""
+    reader, writer = os.pipe()
+    try:
+        os.set_blocking(writer, False)
+        with suppress(BlockingIOError):  # a job that finds no room is done by the caller
+            for number in range(count):
+                os.write(writer, number.to_bytes(_NUMBER, sys.byteorder))
+        os.close(writer)
+        yield reader
+    finally:
+        os.close(reader)
+
+
+def _taken(numbers: int) -> Generator[int]:
+    while taken := os.read(numbers, _NUMBER):
+        yield int.from_bytes(taken, sys.byteorder)
+
+
+def _work(function: Callable[[J], Lines], jobs: Sequence[J], numbers: int, out: IO[str]) -> None:
+    """In a forked process: do jobs while there are any and somebody waits for them."""
+    parent = os.getppid()
+    for job in _taken(numbers):
+        if os.getppid() != parent:
+            return
+        print(json.dumps([job, function(jobs[job])]), file=out, flush=True)
+
+
+class _Helpers:
+    """Forked processes with the files of their results. Whoever leaves early ends them."""
+
+    def __init__(self) -> None:
+        self._running: dict[int, IO[str]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process, out in self._running.items():
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+            _wait(process)
+            out.close()
+
+    def fork(self, work: Callable[[IO[str]], None]) -> None:
+        """A process that does `work`, if the system has room for one."""
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        try:
+            with suppress(OSError):
+                out = os.fdopen(_unnamed_file(), "w+", encoding="utf-8")
+                process = os.fork()
+                if process == 0:
+                    _run(work, out)
+                self._running[process] = out
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def results(self) -> dict[int, Lines]:
+        """What all of them did, when they have ended."""
+        found = dict[int, Lines]()
+        for process, out in list(self._running.items()):
+            _wait(process)
+            del self._running[process]
+            with out:
+                out.seek(0)
+                found |= dict(_result(line) for line in out if line.endswith("\n"))
+        return found
+
+
+def _unnamed_file() -> int:
+    """A file that goes with its last descriptor. Raises OSError."""
+    descriptor, path = tempfile.mkstemp(prefix="msc-")
+    os.unlink(path)
+    return descriptor
+
+
+def _result(line: str) -> tuple[int, Lines]:
+    job, texts = cast("tuple[int, Lines]", json.loads(line))
+    return job, texts
+
+
+def _wait(process: int) -> None:
+    with suppress(ChildProcessError):  # where somebody has the system forget children
+        os.waitpid(process, 0)
+
+
+def _run(work: Callable[[IO[str]], None], out: IO[str]) -> NoReturn:
+    """In the forked process: work, and end without a word, whatever happens."""
+    try:
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        warnings.simplefilter("error")
+        work(out)
+    finally:
+        os._exit(0)

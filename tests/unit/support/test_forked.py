@@ -1,0 +1,111 @@
+"""Work that forked processes share: the same results, whatever becomes of the processes."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+
+import pytest
+
+from msc.support import forked
+from msc.support.diagnostics import Diagnostic, MscError
+
+JOBS = list(range(16))
+
+
+@pytest.fixture(autouse=True)
+def several_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four processors, and no threads of the test runner: they hold no locks that the jobs take."""
+    monkeypatch.setattr(forked, "_processors", lambda: 4)
+    monkeypatch.setattr(forked, "_may_fork", lambda: True)
+
+
+def square(job: int) -> forked.Lines:
+    return [[str(job * job)]]
+
+
+def wherever(job: int) -> forked.Lines:
+    """Takes long enough for every process to have a part."""
+    threading.Event().wait(0.02)
+    return [[str(job), str(os.getpid())]]
+
+
+def test_every_job_has_its_result() -> None:
+    assert forked.results(square, JOBS) == {job: square(job) for job in JOBS}
+
+
+def test_several_processes_take_part() -> None:
+    found = forked.results(wherever, JOBS)
+    assert [found[job][0][0] for job in JOBS] == [str(job) for job in JOBS]
+    assert len({found[job][0][1] for job in JOBS}) > 1
+
+
+def test_few_jobs_are_not_worth_a_process() -> None:
+    assert forked.results(square, JOBS[:4]) == {}
+
+
+def test_on_one_processor_nothing_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forked, "_processors", lambda: 1)
+    assert forked.results(square, JOBS) == {}
+
+
+def test_threads_of_the_program_forbid_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    monkeypatch.setattr(forked, "_processors", lambda: 4)
+    ended = threading.Event()
+    other = threading.Thread(target=ended.wait)
+    other.start()
+    try:
+        assert forked.results(square, JOBS) == {}
+    finally:
+        ended.set()
+        other.join()
+
+
+def test_jobs_of_a_process_that_dies_are_left_out() -> None:
+    here = os.getpid()
+
+    def dying(job: int) -> forked.Lines:
+        if os.getpid() != here:
+            os._exit(1)
+        return wherever(job)
+
+    found = forked.results(dying, JOBS)
+    assert found
+    assert {texts[0][1] for texts in found.values()} == {str(here)}
+
+
+def test_a_job_that_is_refused_is_left_to_the_caller() -> None:
+    def refusing(job: int) -> forked.Lines:
+        if job == 5:
+            raise MscError(Diagnostic("MSC0900", "no"))
+        return wherever(job)
+
+    assert 5 not in forked.results(refusing, JOBS)
+
+
+def test_what_warns_in_another_process_is_left_to_the_caller() -> None:
+    here = os.getpid()
+
+    def warning(job: int) -> forked.Lines:
+        if os.getpid() != here:
+            warnings.warn("said", RuntimeWarning, stacklevel=1)
+        return wherever(job)
+
+    assert {texts[0][1] for texts in forked.results(warning, JOBS).values()} == {str(here)}
+
+
+def test_an_interruption_ends_the_processes() -> None:
+    here = os.getpid()
+
+    def interrupted(job: int) -> forked.Lines:
+        if os.getpid() == here:
+            raise KeyboardInterrupt
+        threading.Event().wait(60)
+        return square(job)
+
+    with pytest.raises(KeyboardInterrupt):
+        forked.results(interrupted, JOBS)
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
