@@ -53,6 +53,7 @@ class _Functions:
 
     def __init__(self, module: ModuleOp) -> None:
         self._module = module
+        self._before = next(iter(entries(module)), None)
         self._by_structure: dict[tuple[str, tuple[str, ...], tuple[int, ...]], func.FuncOp] = {}
         self._by_text: dict[str, func.FuncOp] = {}
         self._origins: dict[func.FuncOp, dict[str, None]] = {}
@@ -76,7 +77,7 @@ class _Functions:
             function.sym_name = StringAttr(f"k{len(self._by_text)}_{kernel.label.data}")
             function.attributes[LOOP_SCHEDULE] = ArrayAttr([StringAttr(line) for line in _schedule(kernel).lines])
             self._by_text[text] = function
-            _place(self._module, function)
+            self._module.body.block.insert_op_before(function, self._before or _first_function(self._module))
         return self._by_text[text]
 
     def note_kernels(self) -> None:
@@ -87,9 +88,8 @@ class _Functions:
                 argument.name_hint = shared_name(names)
 
 
-def _place(module: ModuleOp, function: func.FuncOp) -> None:
-    first = next(f for f in module.body.block.ops if isinstance(f, func.FuncOp))
-    module.body.block.insert_op_before(function, next(iter(entries(module)), first))
+def _first_function(module: ModuleOp) -> func.FuncOp:
+    return next(f for f in module.body.block.ops if isinstance(f, func.FuncOp))
 
 
 def _schedule(kernel: gk.KernelOp) -> gk.ScheduleAttr:
