@@ -152,6 +152,10 @@ def _matmul(case: Case) -> KernelOp:
     shape = MatmulShape(m, n, k, dtype, out, turned_a, turned_b, fractal=layout == "NZ")
     wishes: dict[str, Any] = {key: _frozen(value) for key, value in case.schedule.items() if key != "via"}
     schedule = matmul_schedule(shape, target, MatmulWishes(**wishes))
+    if not target.features.fixpipe_to_gm:
+        if dtype != "f16" or layout == "NZ":
+            raise _wrong(case.name, f"{target.name} multiplies f16 in rows here", "dtype is f16 and layout ND")
+        return fused_matmul_kernel(shape, schedule, target, case.op.removeprefix("matmul").removeprefix("_"), "ub")
     via = str(case.schedule.get("via", keys.get("via", "fixpipe" if case.op == "matmul_relu" else "gm"))).lower()
     if case.op == "matmul" or via == "fixpipe":
         if case.op == "matmul_gelu":

@@ -12,7 +12,8 @@ from msc.lowering.ascend.convolution_tiling import ConvolutionTiling, rows_of_im
 from msc.lowering.ascend.convolutions import Convolution
 from msc.lowering.ascend.matmul import MatmulWriter
 from msc.lowering.ascend.matmul_tiling import Batch, MatmulShape
-from msc.lowering.ascend.operands import FractalOperand, Operand, Rows, Tile, Way
+from msc.lowering.ascend.operands import FractalOperand, Operand, Rows, RowsOperand, Tile, Way
+from msc.lowering.ascend.rows_to_l1 import Matrix
 
 
 def convolution_shape(convolution: Convolution, out_dtype: str, *, bias: bool) -> MatmulShape:
@@ -37,7 +38,7 @@ class _Window:
     below: Expr
 
 
-class ImageOperand(Operand):
+class ImageOperand(RowsOperand):
     """A of a convolution: windows of an image that lies channels last."""
 
     def __init__(
@@ -60,7 +61,7 @@ class ImageOperand(Operand):
         self.window = _Window(first, last + first * -1 + 1, outside * -1, bottom + last * -1)
 
     def move(self, tile: Tile, k: AffineExpr) -> None:
-        c, way, window = self.c, self.way, self.window
+        c, window = self.c, self.window
         group = k // (c.taps * c.c0)
         whole = self.groups * c.c0
         channels: Expr = whole
@@ -68,10 +69,7 @@ class ImageOperand(Operand):
             channels = self.builder.minimum(group * -c.c0 + c.channels, whole, name="channels")
         pixels = expression(window.height) * c.width.size
         source = expression(window.first) * (c.width.size * c.channels) + group * c.c0 + tile.at_a
-        self.builder.emit(
-            "copy_gm_to_cbuf_multi_nd2nz", (self.l1, way.place(k) * self.pad), (self.image, source),
-            n=pixels, d=channels, src_stride=c.channels, dst_stride=pixels,
-        )  # fmt: skip
+        self.rows_to_place(k, Matrix(self.image, source, pixels, channels, c.channels, whole), pixels)
 
     def to_l0(self, tile: Tile, k: AffineExpr, start: AffineExpr, depth: Expr, half: AffineExpr) -> None:
         c, way, window = self.c, self.way, self.window

@@ -32,7 +32,8 @@ from msc.support.diagnostics import MscError
 
 def write(request: Request) -> davinci.KernelOp | None:
     """The kernel of a product; None for a kernel that is none, or that the machine's cube does not take."""
-    if not request.is_static or len(request.outputs) != 1 or not request.target.features.nd2nz:
+    features = request.target.features
+    if not request.is_static or len(request.outputs) != 1 or not (features.nd2nz or features.ub_to_l1):
         return None
     try:
         return _write(request)
@@ -101,12 +102,14 @@ class _Kernel:
             self._writer(builder, relu=form.relu, bias=bias).write()
             return builder.finish()
         assert program is not None
-        builder = self.request.builder("mix", self.schedule.cores)
+        coupled = self.request.target.cores.coupled
+        builder = self.request.builder("cube" if coupled else "mix", self.schedule.cores)
         inputs = Inputs(
             [self._source(builder, access) for access, _ in program.tiles],
             [self._source(builder, access) for access, _ in program.rows],
         )
-        return write_fused(builder, self.shape, self.schedule, program, inputs, make=self._made)
+        via = "ub" if coupled else "gm"
+        return write_fused(builder, self.shape, self.schedule, program, inputs, via, make=self._made)
 
     def _made(
         self,

@@ -64,7 +64,7 @@ def fused_matmul_kernel(
     """The kernel of `operation`(A B). Raises MSC1021 for a path that the machine has not."""
     sizes = list(zip((shape.dtype, shape.dtype, shape.out_dtype), shape.elements, strict=True))
     kind = "cube" if target.cores.coupled else "mix"
-    builder = KernelBuilder(f"matmul_{operation}", target, kind, schedule.cores, sizes)
+    builder = KernelBuilder(f"matmul_{operation}" if operation else "matmul", target, kind, schedule.cores, sizes)
     builder.name_arguments("a", "b", "c")
     return write_fused(builder, shape, schedule, formula_program(operation), Inputs((), ()), via)
 
@@ -86,16 +86,22 @@ def write_fused(
         landing = builder.alloc(Space.ub, shape.out_dtype, schedule.base[0] * schedule.base[1], "landing")
     halves = 1 if coupled else 2
     types = (shape.out_dtype, builder.arguments[-1].dtype)
+
+    def finished(tile: Tile) -> None:
+        if coupled:
+            part.tile_here(tile)
+        else:
+            _signal_full(builder, tile)
+
+    cube = make(builder, shape, schedule, finished=finished, landing=landing)
     vector = TileWriter(builder, program, types, schedule.base[1], schedule.base[0] // halves, landing is not None)
     vector.landing = landing
     part = _VectorPart(builder, shape, schedule, vector, inputs)
     if coupled:
-        cube = make(builder, shape, schedule, finished=part.tile_here, landing=landing)
         part.begin_here()
         cube.write()
         part.end_here()
         return builder.finish()
-    cube = make(builder, shape, schedule, finished=lambda tile: _signal_full(builder, tile), landing=landing)
     with builder.section("cube"):
         cube.write()
         builder.wait_for_cores(2, _TAKEN)

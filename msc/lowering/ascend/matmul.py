@@ -199,35 +199,35 @@ class MatmulWriter:
     @property
     def _joint(self) -> bool:
         """Whether packets of A and B come and go together, under one flag."""
-        return (self.a.packet, self.a.buffers) == (self.b.packet, self.b.buffers)
+        return (self.a.packet, self.a.buffers, self.a.pipe) == (self.b.packet, self.b.buffers, self.b.pipe)
 
     def _sum_jointly(self, tile: Tile) -> None:
         b, base_k, k = self.builder, self.schedule.base[2], self.shape.k
         packet = self.a.packet * base_k
         with b.loop(0, k, packet, "k_outer") as outer:
             place = self.a.way.place(outer)
-            b.wait_flag(Pipe.MTE1, Pipe.MTE2, place)
+            b.wait_flag(Pipe.MTE1, self.a.pipe, place)
             self.a.move(tile, outer)
             self.b.move(tile, outer)
             self._move_bias(tile, outer)
-            b.set_flag(Pipe.MTE2, Pipe.MTE1, place)
-            b.wait_flag(Pipe.MTE2, Pipe.MTE1, place)
+            b.set_flag(self.a.pipe, Pipe.MTE1, place)
+            b.wait_flag(self.a.pipe, Pipe.MTE1, place)
             stop: Expr = outer + packet
             if k % packet:
                 stop = b.minimum(stop, k, name="k_stop")
             with b.loop(outer, stop, base_k, "k") as step:
                 self._step(tile, step, outer, outer, True, stop)
-            b.set_flag(Pipe.MTE1, Pipe.MTE2, place)
+            b.set_flag(Pipe.MTE1, self.a.pipe, place)
 
     def _load(self, x: Operand, tile: Tile, k: AffineExpr) -> None:
-        """MTE2: the next packet of an operand, when its place in L1 is free."""
+        """The next packet of an operand, when its place in L1 is free."""
         b, place = self.builder, x.way.place(k) + x.way.flag
-        b.wait_flag(Pipe.MTE1, Pipe.MTE2, place)
+        b.wait_flag(Pipe.MTE1, x.pipe, place)
         x.move(tile, k)
         if x is self.a:
             self._move_bias(tile, k)
-        b.set_flag(Pipe.MTE2, Pipe.MTE1, place)
-        b.wait_flag(Pipe.MTE2, Pipe.MTE1, place)
+        b.set_flag(x.pipe, Pipe.MTE1, place)
+        b.wait_flag(x.pipe, Pipe.MTE1, place)
 
     def _move_bias(self, tile: Tile, k: AffineExpr) -> None:
         """MTE2: the bias of a tile, with its first packet of A."""
@@ -254,7 +254,7 @@ class MatmulWriter:
 
     def _free(self, x: Operand, k: AffineExpr) -> None:
         """MTE1 has read a packet."""
-        self.builder.set_flag(Pipe.MTE1, Pipe.MTE2, x.way.place(k) + x.way.flag)
+        self.builder.set_flag(Pipe.MTE1, x.pipe, x.way.place(k) + x.way.flag)
 
     def _step(
         self, tile: Tile, k: AffineExpr, outer: AffineExpr, inner: AffineExpr, a_is_outer: bool, stop: Expr
@@ -336,13 +336,17 @@ class MatmulWriter:
     def _flags(self) -> Generator[None]:
         """Backward flags: everything is free at the start, and taken back at the end."""
         operands = (self.a,) if self._joint else (self.a, self.b)
-        backward = [(Pipe.MTE1, Pipe.MTE2, x.way.flag + k) for x in operands for k in range(x.buffers)]
+        backward = [(Pipe.MTE1, x.pipe, x.way.flag + k) for x in operands for k in range(x.buffers)]
         backward += [(Pipe.M, Pipe.MTE1, k) for k in range(self.halves)]
         if not self.schedule.unit_flag:
             backward += [(Pipe.FIX, Pipe.M, k) for k in range(self.sum_halves)]
         for source, target, event in backward:
             self.builder.set_flag(source, target, event)
+        self.a.open()
+        self.b.open()
         yield
+        self.a.close()
+        self.b.close()
         for source, target, event in backward:
             self.builder.wait_flag(source, target, event)
 

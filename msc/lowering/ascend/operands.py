@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from xdsl.ir.affine import AffineExpr
 
 from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression, up
-from msc.targets.davinci_isa import Space
+from msc.lowering.ascend.rows_to_l1 import Matrix, rows_to_l1
+from msc.targets.davinci_isa import Pipe, Space
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,11 @@ class Operand(ABC):
         self.l0 = builder.alloc(space, dtype, halves * way.step * way.extent, f"{name}0")
 
     @property
+    def pipe(self) -> Pipe:
+        """The queue that writes packets to L1."""
+        return Pipe.MTE2
+
+    @property
     def packet(self) -> int:
         """Base tiles of a packet."""
         return self.way.packet
@@ -78,9 +84,17 @@ class Operand(ABC):
         """What is computed once for a tile: of a matrix nothing."""
         del tile
 
+    def open(self) -> None:
+        """Before the first tile: set the flags that `move` waits for, if any."""
+        return
+
+    def close(self) -> None:
+        """Behind the last tile: take them back."""
+        return
+
     @abstractmethod
     def move(self, tile: Tile, k: AffineExpr) -> None:
-        """MTE2: the packet at k to its place in L1."""
+        """Bring the packet at k to its place in L1; the last queue of its way is `pipe`."""
 
     @abstractmethod
     def to_l0(self, tile: Tile, k: AffineExpr, start: AffineExpr, depth: Expr, half: AffineExpr) -> None:
@@ -108,30 +122,38 @@ class Rows:
     c0: int
 
 
-class MatrixOperand(Operand):
-    """An operand that is a matrix in rows."""
+class RowsOperand(Operand):
+    """An operand whose rows become fractals on their way to L1."""
 
-    def __init__(self, builder: KernelBuilder, way: Way, rows: Rows, dtype: str, halves: int) -> None:
-        super().__init__(builder, way, dtype, halves, way.packet * way.step * way.extent)
-        self.rows = rows
+    def __init__(self, builder: KernelBuilder, way: Way, dtype: str, halves: int, pad: int) -> None:
+        super().__init__(builder, way, dtype, halves, pad)
+        self.to_l1 = rows_to_l1(builder, dtype, is_a=way.is_a)
+
+    @property
+    def pipe(self) -> Pipe:
+        return self.to_l1.pipe
+
+    def open(self) -> None:
+        self.to_l1.begin()
+
+    def close(self) -> None:
+        self.to_l1.end()
+
+    def rows_to_place(self, k: AffineExpr, matrix: Matrix, high: Expr) -> None:
+        """Write a matrix to the place of the packet at k, in columns that are `high` rows high."""
+        place = self.way.place(k)
+        self.to_l1.move(self.l1, place * self.pad, matrix, high, place)
+
+
+class _Matrix(Operand):
+    """An operand that is a matrix: how it comes from L1 to L0."""
+
+    rows: Rows
 
     @property
     def transposed(self) -> bool:
         """Whether its fractals are turned on their way to L0."""
         return self.rows.transposed
-
-    def move(self, tile: Tile, k: AffineExpr) -> None:
-        way, rows = self.way, self.rows
-        start, at = (tile.m, tile.at_a) if way.is_a else (tile.n, tile.at_b)
-        depth, extent = self.part(k), self.extent(tile)
-        k_place = way.place(k)
-        k = way.stored(k)
-        source = k * rows.row + start if rows.transposed else expression(start) * rows.row + k
-        self.builder.emit(
-            "copy_gm_to_cbuf_multi_nd2nz", (self.l1, k_place * self.pad), (rows.source, source + at),
-            n=depth if rows.transposed else extent, d=extent if rows.transposed else depth, src_stride=rows.row,
-            dst_stride=way.packet * way.step if rows.transposed else way.extent,
-        )  # fmt: skip
 
     def to_l0(self, tile: Tile, k: AffineExpr, start: AffineExpr, depth: Expr, half: AffineExpr) -> None:
         b, c0, way, extent = self.builder, self.rows.c0, self.way, self.extent(tile)
@@ -179,8 +201,31 @@ class MatrixOperand(Operand):
             )  # fmt: skip
 
 
-class FractalOperand(MatrixOperand):
+class MatrixOperand(_Matrix, RowsOperand):
+    """An operand that is a matrix in rows."""
+
+    def __init__(self, builder: KernelBuilder, way: Way, rows: Rows, dtype: str, halves: int) -> None:
+        super().__init__(builder, way, dtype, halves, way.packet * way.step * way.extent)
+        self.rows = rows
+
+    def move(self, tile: Tile, k: AffineExpr) -> None:
+        way, rows = self.way, self.rows
+        start, at = (tile.m, tile.at_a) if way.is_a else (tile.n, tile.at_b)
+        depth, extent, stored, packet = self.part(k), self.extent(tile), way.stored(k), way.packet * way.step
+        if rows.transposed:
+            first = stored * rows.row + start + at
+            self.rows_to_place(k, Matrix(rows.source, first, depth, extent, rows.row, way.extent), packet)
+            return
+        first = expression(start) * rows.row + stored + at
+        self.rows_to_place(k, Matrix(rows.source, first, extent, depth, rows.row, packet), way.extent)
+
+
+class FractalOperand(_Matrix):
     """An operand that lies in global memory as L1 has it (NZ): columns of 32 bytes, each `row` rows high."""
+
+    def __init__(self, builder: KernelBuilder, way: Way, rows: Rows, dtype: str, halves: int) -> None:
+        super().__init__(builder, way, dtype, halves, way.packet * way.step * way.extent)
+        self.rows = rows
 
     def move(self, tile: Tile, k: AffineExpr) -> None:
         way, c0, high = self.way, self.rows.c0, self.rows.row

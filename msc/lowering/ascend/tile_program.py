@@ -79,9 +79,9 @@ def tile_program(product: CubeProduct) -> TileProgram | None:
 
 
 def formula_program(operation: str) -> TileProgram:
-    """The program of an operation on the sums alone. Raises KeyError for one that is not here."""
+    """The program of an operation on the sums alone; of "" the sums themselves. Raises KeyError for another."""
     x = Read(0, affine_map(0, ()), "f32")
-    y = {"relu": apply("max", x, Constant(0.0, "f32")), "gelu": _gelu(x)}[operation]
+    y = {"": x, "relu": apply("max", x, Constant(0.0, "f32")), "gelu": _gelu(x)}[operation]
     return _Compiler(0, "", "").program([Following(1, y, {})])
 
 

@@ -96,7 +96,7 @@ class TileWriter:
     def begin(self) -> None:
         """Everything holds zeros, so that the tails of rows hold something; buffers are free."""
         b = self.b
-        held = [*self.tiles.values(), *self.raw_rows]
+        held = [*self.tiles.values(), *self.raw_rows, *self._landed_here()]
         for buffer in held:
             if buffer.dtype in ("f16", "f32"):
                 self._count(buffer.elements)
@@ -106,6 +106,10 @@ class TileWriter:
                 b.set_flag(pipe, Pipe.MTE2 if pipe is Pipe.V else Pipe.V, k)
         if self.rows:
             b.set_flag(Pipe.V, Pipe.MTE2, 2)
+
+    def _landed_here(self) -> list[Buffer]:
+        """Where sums land, on a core with both units: the tails of their rows are read too."""
+        return [self.landing] if self.landing is not None and self.b.target.cores.coupled else []
 
     def end(self) -> None:
         """All is taken back."""

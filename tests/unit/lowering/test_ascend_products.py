@@ -165,6 +165,46 @@ def test_convolutions_with_what_follows_run_on_the_cube(dtype: str, tmp_path: Pa
     np.testing.assert_allclose(found, expected, rtol=4e-3, atol=4e-3 if dtype == "f16" else 2e-5)
 
 
+LONG_ROWS = """
+func.func @main(%a: tensor<20x700x{t}>, %b: tensor<70x700x{t}>) -> tensor<20x70x{t}> {{
+  %0 = ms.transpose %b {{perm = [1, 0]}} : (tensor<70x700x{t}>) -> tensor<700x70x{t}>
+  %1 = ms.matmul %a, %0 : (tensor<20x700x{t}>, tensor<700x70x{t}>) -> tensor<20x70x{t}>
+  func.return %1 : tensor<20x70x{t}>
+}}
+"""
+WINDOWS = """
+builtin.module attributes {{ms.weights = "model.safetensors"}} {{
+ms.parameter @w : tensor<24x20x3x3x{t}>
+func.func @main(%x: tensor<2x20x9x11x{t}>) -> tensor<2x24x5x6x{t}> {{
+  %w = ms.get_parameter @w : tensor<24x20x3x3x{t}>
+  %0 = ms.conv2d %x, %w {{pad_mode = "same", stride = [2, 2]}}
+    : (tensor<2x20x9x11x{t}>, tensor<24x20x3x3x{t}>) -> tensor<2x24x5x6x{t}>
+  func.return %0 : tensor<2x24x5x6x{t}>
+}}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "text"),
+    [("ascend310", LONG_ROWS), ("ascend910a", GELU_RESIDUAL), ("ascend910a", WINDOWS)],
+)
+def test_cores_without_nd_to_nz_bring_rows_through_ub(target: str, text: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.mir"
+    path.write_text(text.format(t="f16"), encoding="utf-8")
+    rng = np.random.default_rng(0)
+    save_file({"w": (rng.standard_normal((24, 20, 3, 3)) * 0.2).astype(np.float16)}, tmp_path / "model.safetensors")
+    module = compile_model(str(path), CompileOptions(target=target), stop_after="davinci").module
+    kernels = [op for op in module.body.block.ops if isinstance(op, davinci.KernelOp)]
+    [kernel] = [kernel for kernel in kernels if "mad" in str(kernel)]
+    assert "copy_ubuf_to_cbuf" in str(kernel)
+    check_kernel(kernel)
+    compiled = msc.compile(str(path), target=target)
+    inputs = [rng.standard_normal(p.shape).astype(np.float16) for p in compiled.signature.inputs]
+    [found], [expected] = compiled.results(*inputs), msc.compile(str(path)).results(*inputs)
+    np.testing.assert_allclose(found, expected, rtol=4e-3, atol=4e-2)
+
+
 @pytest.mark.parametrize("text", [BIAS_RELU, GELU_RESIDUAL, SCORES])
 @pytest.mark.parametrize("dtype", ["f16", "f32"])
 def test_a_product_with_what_follows_is_one_kernel_of_the_cube(text: str, dtype: str, tmp_path: Path) -> None:
