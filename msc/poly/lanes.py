@@ -79,7 +79,7 @@ def _reason(statement: KernelStatement, at: Sequence[AffineExpr], lane: int, ran
         return "it computes with the number of its iteration"
     for _, map_ in statement.accesses():
         index = [simplified(e, ranges) for e in compose(map_, at)]
-        if any(lane in e.used_dims() for e in index) and any(linear_form(e) is None for e in index):
+        if any(lane in e.used_dims() and linear_form(e) is None for e in index):
             return "an index divides by a constant"
     return None
 

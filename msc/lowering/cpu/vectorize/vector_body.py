@@ -170,7 +170,7 @@ def _over_used(results: Sequence[AffineExpr], values: Sequence[SSAValue]) -> tup
 
 
 def _step(expr: AffineExpr, position: int | None) -> int:
-    if position is None:
+    if position is None or position not in expr.used_dims():
         return 0
     form = linear_form(expr)
     if form is None:
