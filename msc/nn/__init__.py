@@ -52,6 +52,7 @@ from msc.nn.pooling import (
     AdaptiveMaxPool3d, AvgPool1d, AvgPool2d, AvgPool3d, MaxPool1d, MaxPool2d, MaxPool3d,
 )
 from msc.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
+from msc.nn.sequence_losses import CTCLoss, MultilabelMarginLoss
 from msc.nn.transformer import (
     MultiheadAttention, Transformer, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder,
     TransformerEncoderLayer,
@@ -61,7 +62,8 @@ __all__ = [
     "CELU", "ELU", "F1", "FTRL", "GELU", "GLU", "GRU", "LRN", "LSTM", "MAE", "MSE", "RNN", "ROC", "SGD", "Accuracy",
     "Adagrad", "Adam", "AdamWeightDecay", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d",
     "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "BCELoss",
-    "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Cell", "CellDict", "CellList",
+    "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "CTCLoss", "Cell", "CellDict",
+    "CellList",
     "ConfusionMatrix", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "Conv1d", "Conv1dTranspose", "Conv2d",
     "Conv2dTranspose", "Conv3d", "Conv3dTranspose", "CosineDecayLR", "CosineEmbeddingLoss", "CosineSimilarity",
     "CrossEntropyLoss", "Dense", "DiceLoss", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d",
@@ -71,8 +73,9 @@ __all__ = [
     "InverseDecayLR", "KLDivLoss", "L1Loss", "LSTMCell", "Lamb", "LayerNorm", "LeakyReLU", "LearningRateSchedule",
     "Linear", "LogSigmoid", "LogSoftmax", "Loss", "LossBase", "MAELoss", "MSELoss", "MarginRankingLoss", "MaxPool1d",
     "MaxPool2d", "MaxPool3d", "Metric", "Mish", "Momentum", "MultiLabelSoftMarginLoss", "MultiMarginLoss",
-    "MultiheadAttention", "NLLLoss", "NaturalExpDecayLR", "Optimizer", "PReLU", "Pad", "Perplexity", "PixelShuffle",
-    "PixelUnshuffle", "PoissonNLLLoss", "PolynomialDecayLR", "Precision", "RMSELoss", "RMSNorm", "RMSProp", "RNNCell",
+    "MultiheadAttention", "MultilabelMarginLoss", "NLLLoss", "NaturalExpDecayLR", "Optimizer", "PReLU", "Pad",
+    "Perplexity", "PixelShuffle", "PixelUnshuffle", "PoissonNLLLoss", "PolynomialDecayLR", "Precision",
+    "RMSELoss", "RMSNorm", "RMSProp", "RNNCell",
     "ReLU", "ReLU6", "Recall", "ReflectionPad1d", "ReflectionPad2d", "ReplicationPad1d", "ReplicationPad2d", "SeLU",
     "SequentialCell", "SiLU", "Sigmoid", "SmoothL1Loss", "SoftMarginLoss", "SoftShrink", "Softmax", "Softmax2d",
     "SoftmaxCrossEntropyWithLogits", "Softmin", "Softplus", "Softsign", "Tanh", "Tanhshrink", "Threshold",

@@ -103,6 +103,7 @@ from msc.ops.selection import (
     argwhere, gather, gather_d, gather_elements, gather_nd, index_select, masked_fill, masked_select, nonzero,
     select, take, unique, where,
 )
+from msc.ops.sequence_losses import ctc_loss, multilabel_margin_loss
 from msc.ops.shapes import (
     broadcast_to, cast, expand_as, expand_dims, flatten, movedim, permute, ravel, reshape, reshape_as, squeeze,
     swapaxes, t, tile, transpose, unflatten, unsqueeze,
@@ -153,7 +154,8 @@ __all__ = [
     "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bmm", "broadcast_to", "cast", "cat", "cdist",
     "ceil", "celu", "chunk", "clamp", "clip", "clip_by_global_norm", "clip_by_norm", "clip_by_value", "concat",
     "concatenate", "conv1d", "conv2d", "conv3d", "cos", "cosh", "cosine_embedding_loss", "cosine_similarity",
-    "count_nonzero", "cross", "cross_entropy", "cummax", "cummin", "cumprod", "cumsum", "deg2rad", "dense", "depend",
+    "count_nonzero", "cross", "cross_entropy", "ctc_loss", "cummax", "cummin", "cumprod", "cumsum", "deg2rad", "dense",
+    "depend",
     "diag", "diagonal", "div", "div_no_nan", "divide", "dot", "dropout", "dropout1d", "dropout2d", "dropout3d",
     "dtype", "dyn_shape", "einsum", "elu", "empty", "eq", "equal", "erf", "erfc", "exp", "exp2", "expand_as",
     "expand_dims", "expm1", "eye", "fast_gelu", "fill", "flatten", "flip", "fliplr", "flipud", "floor", "floor_div",
@@ -167,7 +169,8 @@ __all__ = [
     "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logsigmoid", "logspace", "logsumexp", "lrn",
     "lt", "margin_ranking_loss", "masked_fill", "masked_select", "matmul", "max", "max_pool2d", "max_with_index",
     "maximum", "mean", "median", "meshgrid", "min", "min_with_index", "minimum", "mish", "mm", "movedim", "mse_loss",
-    "mul", "multi_margin_loss", "multilabel_soft_margin_loss", "multinomial", "multiply", "mv", "narrow", "ne", "neg",
+    "mul", "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss",
+    "multinomial", "multiply", "mv", "narrow", "ne", "neg",
     "negative", "new_ones", "new_zeros", "nll_loss", "nonzero", "norm", "normal", "normalize", "not_equal", "numel",
     "one_hot", "ones", "ones_like", "outer", "pack", "pad", "permute", "pixel_shuffle", "pixel_unshuffle",
     "poisson_nll_loss", "pow", "prelu", "prim_attr_register", "print_", "prod", "ptp", "rad2deg", "rand", "rand_like",
