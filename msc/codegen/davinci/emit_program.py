@@ -61,10 +61,12 @@ def launched(function: Operation) -> str | None:
 
 
 def _launching(kernel: Kernel, program: KernelOp, target: DavinciTarget) -> Kernel:
-    """What launches a kernel on cores; or the loops themselves where the scalar unit runs them."""
+    """What launches a kernel on cores; or the loops themselves where scalar units run them."""
     cycles = scalar_cycles(program)
     if cycles is not None:
-        note = f"/* The scalar unit of one core runs these loops, in {cycles} cycles. */\n"
+        cores = program.blocks.value.data
+        who = "The scalar unit of one core runs" if cores == 1 else f"The scalar units of {cores} cores share"
+        note = f"/* {who} these loops, in {cycles} cycles. */\n"
         seconds = f"    dv_seconds += {cycles} / {target.clock.mhz * 1e6!r};\n"
         return replace(kernel, opening=note + kernel.opening, body=kernel.body + seconds)
     name, blocks = f"{kernel.name}_core", program.blocks.value.data

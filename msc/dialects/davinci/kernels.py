@@ -120,8 +120,12 @@ def verify_placement(op: AllocOp, machine: DavinciTarget) -> None:
 
 
 def scalar_cycles(kernel: KernelOp) -> int | None:
-    """The cycles of a kernel of scalar work alone, whose function of loops the scalar unit runs; None for any other."""
-    total = 0
+    """The cycles of a kernel of scalar work alone, until the core that started last ends; None for any other.
+
+    The scalar units run the kernel's function of loops.
+    """
+    machine = kernel.machine
+    total = round((kernel.blocks.value.data - 1) * machine.cores.launch_us * machine.clock.mhz)
     for op in kernel.walk():
         if isinstance(op, QueueOp):
             if op.instruction.name != "scalar_work":

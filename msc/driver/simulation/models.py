@@ -26,7 +26,7 @@ from msc.support.progress import step
 class SimulatedKernel:
     """A kernel: its name, how often a call of the model runs it (None: that is computed), and one run of it.
 
-    `result` is None for a kernel that the scalar unit of one core runs.
+    `result` is None for a kernel that the scalar units of `cores` run.
     """
 
     name: str
@@ -35,6 +35,7 @@ class SimulatedKernel:
     cycles: float
     unit: str
     result: SimulationResult | None
+    cores: int = 1
 
     def to_json(self) -> dict[str, object]:
         """As `msc sim MODEL --json` writes it."""
@@ -84,7 +85,9 @@ def _core(module: ModuleOp, function: str) -> str:
 def _simulated(name: str, kernel: KernelOp, runs: int | None, check: bool) -> SimulatedKernel:
     cycles = scalar_cycles(kernel)
     if cycles is not None:
-        return SimulatedKernel(name, runs, kernel.machine.microseconds(cycles), cycles, "scalar", None)
+        return SimulatedKernel(
+            name, runs, kernel.machine.microseconds(cycles), cycles, "scalar", None, kernel.blocks.value.data
+        )
     if check:
         check_kernel(kernel)
     result = simulate_kernel(kernel)
@@ -98,7 +101,7 @@ def model_table(target: str, kernels: Sequence[SimulatedKernel]) -> str:
     for k in kernels:
         result = k.result
         cube = f"{100 * result.cube_utilisation:.1f} %" if result is not None and result.macs else ""
-        cores, binds = ("1", "scalar") if result is None else (str(len(result.cores)), result.binding_pipe)
+        cores, binds = (str(k.cores), "scalar") if result is None else (str(len(result.cores)), result.binding_pipe)
         share = 100 * k.microseconds * (k.runs or 1) / total if total else 0.0
         runs = "?" if k.runs is None else str(k.runs)
         table.add_row(

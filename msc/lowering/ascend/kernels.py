@@ -17,6 +17,7 @@ from msc.analysis.kernel_model import kernel_model, output_positions
 from msc.dialects import davinci, gk
 from msc.dialects.gk.schedule import ScheduleAttr
 from msc.lowering.ascend.builder import KernelBuilder
+from msc.lowering.ascend.scalar_shares import share_of
 from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.scalar import Apply, Cast, Scalar, reads
 from msc.targets.davinci import DavinciTarget
@@ -82,11 +83,12 @@ def write_kernel(op: gk.KernelOp, target: DavinciTarget, name: str) -> davinci.K
 
 
 def scalar_kernel(request: Request) -> davinci.KernelOp:
-    """The kernel of one scalar unit, which runs the loops of the kernel's function: right for all, and slow."""
-    builder = KernelBuilder(request.name, request.target, "vector", 1, ())
+    """The kernel of scalar units, which run the loops of the kernel's function: right for all, and slow."""
     each = request.target.scalar.cycles_per_element
     cycles = sum(statement_cycles(s, each) * s.points for s in request.model.statements)
-    builder.emit("scalar_work", cycles=max(1, round(cycles)))
+    share = share_of(request.model, cycles, request.target)
+    builder = KernelBuilder(request.name, request.target, "vector", share.cores, ())
+    builder.emit("scalar_work", cycles=max(1, round(cycles * share.part)))
     return builder.finish()
 
 
