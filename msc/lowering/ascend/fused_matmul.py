@@ -91,7 +91,9 @@ def write_fused(
         if coupled:
             part.tile_here(tile)
         else:
-            _signal_full(builder, tile)
+            if landing is None:
+                builder.wait_for_cores(2, _TAKEN)
+            builder.tell_cores(Pipe.FIX, 2, _FULL)
 
     cube = make(builder, shape, schedule, finished=finished, landing=landing)
     vector = TileWriter(builder, program, types, schedule.base[1], schedule.base[0] // halves, landing is not None)
@@ -102,17 +104,13 @@ def write_fused(
         cube.write()
         part.end_here()
         return builder.finish()
+    cube.before_landing = lambda: builder.wait_for_cores(2, _TAKEN)
     with builder.section("cube"):
         cube.write()
         builder.wait_for_cores(2, _TAKEN)
     with builder.section("vector"):
         part.write(cube)
     return builder.finish()
-
-
-def _signal_full(builder: KernelBuilder, _tile: Tile) -> None:
-    builder.wait_for_cores(2, _TAKEN)
-    builder.tell_cores(Pipe.FIX, 2, _FULL)
 
 
 class _VectorPart:

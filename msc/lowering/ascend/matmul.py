@@ -50,6 +50,8 @@ class MatmulWriter:
         self._first = tuple(first for _, first in operands) or (0, 0, 0)
         self.builder, self.shape, self.schedule, self.relu, self.finished = builder, shape, schedule, relu, finished
         self.landing = landing
+        self.before_landing: Callable[[], None] = lambda: builder.wait_flag(Pipe.V, Pipe.FIX, 0)
+        """Waits until the vector unit has read the tile that landed before."""
         base_m, base_n, _ = schedule.base
         sums = base_m * base_n
         alloc = builder.alloc
@@ -321,8 +323,7 @@ class MatmulWriter:
         to: tuple[Buffer, Expr] = (self.c, expression(tile.m) * row + tile.n + tile.at_c)
         if self.landing is not None:
             to = (self.landing, 0)
-            if b.target.cores.coupled:
-                b.wait_flag(Pipe.V, Pipe.FIX, 0)
+            self.before_landing()
         b.emit(
             "copy_matrix_cc_to_gm" if self.landing is None else "copy_matrix_cc_to_ubuf", to,
             (self.sums, half * (base_m * base_n)), n=tile.columns, m=tile.rows,

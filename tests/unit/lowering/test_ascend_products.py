@@ -21,7 +21,9 @@ from msc.driver.simulation.kernels import check_kernel
 from msc.driver.simulation.models import simulate_model
 from msc.driver.tuner import simulated
 from msc.lowering.ascend.alternatives import alternatives
+from msc.lowering.ascend.fused_matmul import fused_matmul_kernel
 from msc.lowering.ascend.kernels import Request, write_kernel
+from msc.lowering.ascend.matmul_tiling import MatmulShape, MatmulWishes, matmul_schedule
 from msc.poly.dependences import dependences
 from msc.poly.schedule_tree.nodes import Tree
 from msc.poly.schedule_tree.text import to_lines
@@ -219,3 +221,13 @@ def test_a_product_with_what_follows_is_one_kernel_of_the_cube(text: str, dtype:
     inputs = [rng.standard_normal(p.shape).astype(kind) for p in compiled.signature.inputs]
     [found], [expected] = compiled.results(*inputs), msc.compile(str(path)).results(*inputs)
     np.testing.assert_allclose(found, expected, rtol=4e-3, atol=2e-2 if dtype == "f16" else 2e-5)
+
+
+def test_the_fixpipe_waits_until_the_tile_that_landed_before_was_read() -> None:
+    shape, target = MatmulShape(256, 256, 64), davinci_target("ascend950pr")
+    schedule = matmul_schedule(shape, target, MatmulWishes(cores=1, scalar_cycles=0.0))
+    kernel = fused_matmul_kernel(shape, schedule, target, "gelu", "ub")
+    names = [op.name for op in kernel.walk()]
+    landing = names.index("davinci.copy_matrix_cc_to_ubuf")
+    assert "davinci.wait_flag_dev" in names[names.index("davinci.mad") : landing]
+    check_kernel(kernel)
