@@ -67,6 +67,9 @@ class Comparison:
 
     def check(self) -> Differing:
         """The operands that are another number in the sample. Raises MSC0208 for every other difference."""
+        for op in self._valid.statements:
+            if op in self._moves.made or op in self._moves.moved:
+                self._check_places(op)
         self._block(self._ours.body.block, self._theirs.body.block)
         return self._constants
 
@@ -150,6 +153,13 @@ class Comparison:
             valid = self._valid.of(op.operands[read.operand]) if read.indirect else ()
             if any(not is_whole(valid[axis]) for axis, _ in read.indirect):
                 raise self._differs(op, "a dimension of open size is read at an index that is data")
+
+    def _check_places(self, op: Operation) -> None:
+        """What is rewritten counts the valid elements of an axis; where the axis merges several, they lie apart."""
+        for read in (read for statement in self._valid.statements[op][0] for read in reads(statement.body)):
+            valid = self._valid.of(op.operands[read.operand]) if read.indirect else ()
+            if any(len(valid[axis]) > 1 for axis, _ in read.indirect):
+                raise self._differs(op, "it moves elements along a dimension that merges one of open size with others")
 
     def _extents(
         self, op: Operation, mine: KernelStatement, sampled: KernelStatement, bounds: Sequence[AffineExpr | None]

@@ -149,3 +149,17 @@ def test_a_slice_is_right_where_little_is_left(cut: tuple[int, int, int], tmp_pa
         begin = max(cut[0], -n)  # the standard clamps to the first element for either sign of the step
         end = None if cut[2] < 0 and cut[1] < -n else cut[1]
         np.testing.assert_array_equal(function(rows), rows[begin : end : cut[2]])
+
+
+def test_elements_of_merged_dimensions_are_not_moved_as_if_they_lay_together(tmp_path: Path) -> None:
+    """Rows of an open length lie as far apart as the longest: a reversal of all elements counts those of the call."""
+    numbers = {"all": [-1], "last": [-1], "before": [-(2**62)], "axis": [0], "step": [-1]}
+    given = [helper.make_tensor(k, TensorProto.INT64, [1], v) for k, v in numbers.items()]
+    nodes = [node("Reshape", ["x", "all"], ["f"]), node("Slice", ["f", "last", "before", "axis", "step"], ["y"])]
+    graph = helper.make_graph(nodes, "merged", [tensor("x", [2, "n"])], [Y], given)
+    path = tmp_path / "merged.onnx"
+    path.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString())
+    function = msc.compile(path, dims={"n": (1, 5)}, use_cache=False)
+    for n in (1, 3):
+        x = np.arange(2 * n, dtype=np.float32).reshape(2, n)
+        np.testing.assert_array_equal(function(x), x.reshape(-1)[::-1])
