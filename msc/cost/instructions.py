@@ -28,11 +28,6 @@ from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar
 from msc.targets.machine import Machine, Operators
 
-UNROLLED, UNROLLED_SUMS, STRAIGHT = 8, 110, 150
-"""Iterations of an innermost loop that C compilers unroll, sums of all of them, and instructions of loops that they
-unroll whole."""
-_DIVIDED = 5.0
-"""Instructions to find an element by the number of its block and its place in that."""
 _FAMILIES: Mapping[str, tuple[str, ...]] = {
     "division": ("div", "rem", "mod", "sqrt", "rsqrt"),
     "exponential": ("exp", "exp2", "expm1", "log", "log2", "log1p", "sigmoid", "tanh", "erf"),
@@ -201,7 +196,7 @@ class StatementCost:
     def _instructions(self, access: int, tile: Tile) -> float:
         """To load or store one vector, or one element where there are none."""
         if tile.vector is None or not self._is_vector(tile):
-            return _DIVIDED if tile.vector is not None and self._blocks[tile.vector] else 1.0
+            return self.target.code.divided if tile.vector is not None and self._blocks[tile.vector] else 1.0
         return max(1.0, access_cost(self._strides[tile.vector][access], self.lanes))
 
     def _across(self, access: int, tile: Tile) -> float:
@@ -227,13 +222,13 @@ class StatementCost:
         """A tile of a reduction of `count` steps."""
         below = [d for d in tile.inner if d != tile.vector]
         trips = self.statement.extents[below[-1]] if below else 1
-        unrolled = trips <= UNROLLED and trips * shape.registers <= UNROLLED_SUMS
+        latency, code = self.target.latency, self.target.code
+        unrolled = trips <= code.unrolled and trips * shape.registers <= code.unrolled_sums
         step, read = self._step(shape, tile, accesses, trips if unrolled else 1)
         work = count * (shape.registers * self._arithmetic + read)
-        latency, code = self.target.latency, self.target.code
         chain = count * latency.multiply_add * self._links(shape, tile) / max(1.0, code.window / max(work, 1.0))
         lanes = shape.rows * latency.reduce_lanes if tile.vector in self._reduced else 0
-        if work <= STRAIGHT and unrolled:
+        if work <= code.straight and unrolled:
             return max(count * step, chain) + lanes
         step += code.short_entry / trips if unrolled else code.iteration + code.entry / trips
         return max(count * step, chain) + code.tile + lanes

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from msc.dialects.element_types import BYTES
 from msc.targets.machine import Machine
 
 WIDE_NR = 4
@@ -61,6 +62,16 @@ def keeps_wide_panel(machine: Machine, column_bytes: int, element_bytes: int) ->
 def holds_wide_tiles(machine: Machine) -> bool:
     """Whether registers hold rows enough of WIDE_NR vectors that loading these is less work than the arithmetic."""
     return machine.vector_registers >= 8 * WIDE_NR
+
+
+def long_row(machine: Machine) -> int:
+    """Bytes from which rows of a matrix fall into few sets and a page each; nearer ones need no packing."""
+    return machine.page // 2
+
+
+def many_channels(machine: Machine) -> int:
+    """Of an image: so many fill half a line of f32, and are worth running vectors along."""
+    return machine.line // 2 // BYTES["f32"]
 
 
 def rows_kept(machine: Machine, row_bytes: int) -> int:

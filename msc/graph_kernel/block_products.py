@@ -23,14 +23,11 @@ from msc.dialects.ms.slices import ExtractSliceOp
 from msc.dialects.open_sizes import has_open_sizes
 from msc.graph.emitter import Emitter
 from msc.graph.graph_loops import index, loop_over, put_in_place
-from msc.graph_kernel.layout.pack_operands import ROWS_THAT_PAY
 from msc.ir.contracts import Contract
 from msc.targets.machine import Machine
 
 LEAST_STEPS = 16
 """Of a block: fewer would load and store the sums too often."""
-LEAST_ROWS_OF_TEAM = 48
-"""With fewer, threads have little to do between two blocks, after each of which they wait for each other (measured)."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +59,10 @@ class BlockProducts(ModulePass):
         if has_open_sizes(op):
             return
         target, constancy = target_of(op), Constancy()
-        least = target.machine.sums_in_flight + 1 if target.team == 1 else LEAST_ROWS_OF_TEAM
+        least = target.machine.sums_in_flight + 1 if target.team == 1 else target.machine.synchronisation.block_rows
+        most = 4 * target.machine.code.packed_rows
         for product in [o for o in op.walk() if isinstance(o, MatmulOp) and isinstance(o.parent_op(), FuncOp)]:
-            fits = least <= product.result_shape()[0] < 4 * ROWS_THAT_PAY and not constancy.of(product.operands[1])
+            fits = least <= product.result_shape()[0] < most and not constancy.of(product.operands[1])
             steps = _steps(product, target.machine) if fits else None
             if steps is not None:
                 _replace(product, steps)

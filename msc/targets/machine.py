@@ -115,6 +115,7 @@ class Synchronisation:
     team: float = figure("of sharing a kernel: waking the team, and what kernels behind it fetch from other cores")
     following: float = figure("of the same for a kernel that reads what several threads wrote")
     awake: float = figure("of the same in a loop, where the team is awake")
+    block_rows: int = figure("rows of a product from which threads have enough to do in each block of its reduction")
     fetched_byte: float = figure("of a byte that one core wrote and another reads")
 
 
@@ -149,6 +150,16 @@ class Code:
     spill: float = figure("of a value that finds no register: it is stored and read again")
     spare_registers: int = figure("registers for what C compilers load ahead")
     tight: float = figure("of each of the spare registers that a tile takes")
+    unrolled: int = figure("iterations of an innermost loop up to which C compilers unroll it")
+    unrolled_sums: int = figure("sums of all of these, up to which they do")
+    straight: int = figure("instructions of loops up to which they leave no loop")
+    divided: float = figure("instructions to find an element by the number of its block and its place in that")
+    window_share: float = figure("of the most multiply-adds, the part that a sliding window reaches")
+    places_share: float = figure("the same of products of small matrices, one for each place of Winograd's tiles")
+    transformation: float = figure("of a vector of one place of Winograd's tiles, there or back")
+    packed_rows: int = figure("rows that read a matrix, from which a kernel that packs it costs less than it saves")
+    copied_mask: int = figure("heads up to which a transposed copy of their mask costs more than it saves")
+    panel_reads: int = figure("times that a panel is read, up to which asking for the next one pays")
 
 
 @dataclass(frozen=True)

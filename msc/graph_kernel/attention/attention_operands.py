@@ -8,6 +8,7 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from msc.analysis.constancy import is_constant
+from msc.analysis.target import target_of
 from msc.dialects.ms.arithmetic import MulOp
 from msc.dialects.ms.linear import MatrixProductOp
 from msc.dialects.ms.movement import SliceOp, TransposeOp
@@ -17,9 +18,6 @@ from msc.graph.emitter import Emitter
 from msc.graph_kernel.attention.attention import Attention
 from msc.graph_kernel.attention.attention_blocks import Use
 from msc.ir.typed import tensor_type
-
-HEADS_OF_A_COPY = 4
-"""How many heads may share a mask before a transposed copy of it costs less than transposing its blocks for each."""
 
 
 @dataclass(frozen=True)
@@ -115,4 +113,4 @@ def is_turned_late(found: Attention, use: Use) -> bool:
     shape = shape_of(tensor_type(op.operands[number]))
     if isinstance(op, MatrixProductOp) or 1 in (1, 1, *shape)[-2:] or is_constant(op.operands[number]):
         return False
-    return prod(found.shape[:-2]) <= HEADS_OF_A_COPY * prod(shape[:-2])
+    return prod(found.shape[:-2]) <= target_of(op).machine.code.copied_mask * prod(shape[:-2])

@@ -29,7 +29,7 @@ from msc.ir.contracts import Contract
 from msc.targets.machine import Machine
 
 BLOCKS = (64, 80, 96, 48)
-"""Queries and keys of a block, whole vectors, the best first: its matrices lie in L1 together."""
+"""Queries and keys of a block, whole vectors, the best first."""
 LEAST_QUERIES = 16
 """Fewer would leave most lanes of a vector empty."""
 

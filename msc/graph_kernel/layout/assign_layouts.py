@@ -13,6 +13,8 @@ from xdsl.passes import ModulePass
 
 from msc.analysis.kernels import blocks_outside_kernels
 from msc.analysis.properties import KERNELS, UNSCHEDULED, WEIGHTS_HOISTED
+from msc.analysis.target import target_of
+from msc.cost.register_tiles import many_channels
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.axis_transforms import TransformAxisOp
 from msc.dialects.ms.convolution import ConvolutionOp
@@ -26,9 +28,6 @@ from msc.graph_kernel.layout.pointwise import runs_along_image
 from msc.graph_kernel.layout.stored_inputs import read_stored, transposition_kernel
 from msc.ir.contracts import Contract
 from msc.ir.typed import static_shape
-
-MANY_CHANNELS = 8
-"""Of an image: so many fill half a line of a cache, and half a vector."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +54,11 @@ class AssignLayouts(ModulePass):
     )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        many = many_channels(target_of(op).machine)
         for function in op.ops:
             if isinstance(function, FuncOp):
                 for block in blocks_outside_kernels(function):
-                    _Layouts(block).assign()
+                    _Layouts(block, many).assign()
 
 
 @dataclass
@@ -69,6 +69,8 @@ class _Layouts:
     """
 
     block: Block
+    many: int
+    """Channels of an image that are worth running vectors along."""
     last: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     first: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     replaced: list[KernelOp] = field(default_factory=list[KernelOp])
@@ -83,18 +85,18 @@ class _Layouts:
             self.block.erase_op(kernel)
 
     def _kernel(self, kernel: KernelOp) -> None:
-        if _convolves_to_few_channels(kernel):
+        if _convolves_to_few_channels(kernel, self.many):
             self._bring_back(kernel)
             return
         inside = list(kernel.body.block.ops)
-        images = _computes_on_images(kernel) or _is_padding_of_image(kernel)
+        images = _computes_on_images(kernel) or _is_padding_of_image(kernel, self.many)
         follows = any(v in self.last for v in kernel.inputs) and not any(
             isinstance(op, MatrixProductOp) for op in inside
         )
         stored = [self.last.get(v, v) for v in kernel.inputs]
         moved = [i for i, v in enumerate(kernel.inputs) if v in self.last]
         moves = images or (follows and _is_read_by_kernels(kernel))
-        outputs = [i for i, v in enumerate(kernel.terminator.values) if moves and _can_move(kernel, v)]
+        outputs = [i for i, v in enumerate(kernel.terminator.values) if moves and _can_move(kernel, v, self.many)]
         if not moved and runs_along_image(kernel) and not _is_read_by_kernels(kernel):
             return
         if moved or outputs:
@@ -154,13 +156,13 @@ def _computes_on_images(kernel: KernelOp) -> bool:
     )
 
 
-def _is_padding_of_image(kernel: KernelOp) -> bool:
-    """Whether a kernel only pads what kernels on images read, of MANY_CHANNELS: it moves all of it anyway."""
+def _is_padding_of_image(kernel: KernelOp, many: int) -> bool:
+    """Whether a kernel only pads what kernels on images read, of many channels: it moves all of it anyway."""
     pad = kernel.body.block.first_op
     if not isinstance(pad, PadOp) or pad.next_op is not kernel.terminator:
         return False
     shape = pad.result_shape()
-    if len(shape) < 3 or shape[1] < MANY_CHANNELS:
+    if len(shape) < 3 or shape[1] < many:
         return False
     readers = [use.operation for use in kernel.results[0].uses]
     return all(isinstance(reader, KernelOp) and _computes_on_images(reader) for reader in readers)
@@ -180,20 +182,22 @@ def channels_first(rank: int) -> tuple[int, ...]:
     return (0, rank - 1, *range(1, rank - 1))
 
 
-def _can_move(kernel: KernelOp, value: SSAValue) -> bool:
+def _can_move(kernel: KernelOp, value: SSAValue, many: int) -> bool:
     """Whether an output is an image that is computed here; what is transposed already lies as it should."""
     owner = value.owner
     if isinstance(owner, ReshapeOp):
         owner = owner.operands[0].owner
     computed = isinstance(value, OpResult) and not isinstance(owner, TransposeOp)
     shape = static_shape(value)
-    return computed and len(shape) > 2 and not _is_wide(shape) and list(kernel.terminator.values).count(value) == 1
+    return (
+        computed and len(shape) > 2 and not _is_wide(shape, many) and list(kernel.terminator.values).count(value) == 1
+    )
 
 
-def _is_wide(shape: Sequence[int]) -> bool:
+def _is_wide(shape: Sequence[int], many: int) -> bool:
     """Whether vectors fill better along the last axis of an image than along its channels."""
-    return shape[1] < MANY_CHANNELS <= shape[-1]
+    return shape[1] < many <= shape[-1]
 
 
-def _convolves_to_few_channels(kernel: KernelOp) -> bool:
-    return any(isinstance(op, ConvolutionOp) and _is_wide(op.result_shape()) for op in kernel.body.block.ops)
+def _convolves_to_few_channels(kernel: KernelOp, many: int) -> bool:
+    return any(isinstance(op, ConvolutionOp) and _is_wide(op.result_shape(), many) for op in kernel.body.block.ops)

@@ -16,7 +16,15 @@ from xdsl.passes import ModulePass
 from msc.analysis.constancy import Constancy
 from msc.analysis.properties import KERNELS, UNSCHEDULED, WEIGHTS_HOISTED
 from msc.analysis.target import target_of
-from msc.cost.register_tiles import WIDE_NR, keeps_wide_panel, micro_panel_widths, rows_kept, rows_stream, tile_rows
+from msc.cost.register_tiles import (
+    WIDE_NR,
+    keeps_wide_panel,
+    long_row,
+    micro_panel_widths,
+    rows_kept,
+    rows_stream,
+    tile_rows,
+)
 from msc.dialects.element_types import BYTES
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.base import MsOp
@@ -33,15 +41,6 @@ from msc.graph_kernel.layout.stored_inputs import moving_kernel, read_stored, tr
 from msc.ir.contracts import Contract
 from msc.ir.typed import static_shape
 from msc.targets.machine import Machine
-
-ROWS_THAT_PAY = 32
-"""Rows of the left operand from which packing a variable right operand costs less than it saves.
-
-It is read once a tile of rows.
-"""
-LONG_ROW_BYTES = 2048
-"""Rows of a matrix at least this far apart fall into few cache sets and a page each; nearer ones need no packing."""
-
 
 WASTE = 1.125
 """Times its even share of panels that the busiest thread may have."""
@@ -161,7 +160,7 @@ def _pack(kernel: KernelOp, target: Machine, threads: int, constancy: Constancy,
             if isinstance(op, MatrixProductOp)
             else _weight_packing(op, target, prod(op.shape(0)[2:]) if runs_along_image(kernel) else None)
         )
-        if packing is None or not (constant or isinstance(op, MatrixProductOp) or _images_pay(op)):
+        if packing is None or not (constant or isinstance(op, MatrixProductOp) or _images_pay(op, target)):
             continue
         place = value, packing, kernel.parent
         stored = None if constant else readers.packed.get(place)
@@ -182,7 +181,7 @@ def _turn_left(kernel: KernelOp, op: MatrixProductOp, target: Machine, constancy
         return
     index, shape = left.index, op.shape(0)
     value = kernel.inputs[index]
-    pays = not has_open_sizes(op) and op.result_shape()[-1] >= ROWS_THAT_PAY and shape[-2] >= ROWS_THAT_PAY
+    pays = not has_open_sizes(op) and min(op.result_shape()[-1], shape[-2]) >= target.code.packed_rows
     kept = rows_kept(target, shape[-1] * BYTES[op.dtype(0)])
     if not pays or constancy.of(value) or shape[-2] <= kept:
         return
@@ -197,10 +196,10 @@ def _turn_left(kernel: KernelOp, op: MatrixProductOp, target: Machine, constancy
     kernel.operands[index] = turned.results[0]
 
 
-def _images_pay(op: ConvolutionOp | SubpixelConvOp) -> bool:
+def _images_pay(op: ConvolutionOp | SubpixelConvOp, target: Machine) -> bool:
     """Whether so many places of images read a variable weight that packing it costs less than it saves."""
     n, _, *spatial = op.result_shape()
-    return not has_open_sizes(op) and n * prod(spatial) >= ROWS_THAT_PAY
+    return not has_open_sizes(op) and n * prod(spatial) >= target.code.packed_rows
 
 
 def _stage(op: MatrixProductOp, right: SSAValue) -> None:
@@ -220,7 +219,7 @@ def _is_packed_inside(op: MatrixProductOp, value: SSAValue, target: Machine, thr
     """
     *_, rows, columns = op.shape(1)
     if op.flag("transpose_b") or not cut:
-        return not op.flag("transpose_b") and _pays(op, columns, op.dtype(1))
+        return not op.flag("transpose_b") and _pays(op, columns, target)
     size, m = BYTES[op.dtype(1)], op.result_shape()[-2]
     far = rows * columns * size > target.l2 // 2 and rows_stream(target, m, rows * size, size)
     return far or _passes_by_again(op, target, threads) or _lies_badly(op, value, target)
@@ -235,7 +234,7 @@ def _passes_by_again(op: MatrixProductOp, target: Machine, threads: int) -> bool
     size, m = BYTES[op.dtype(1)], op.result_shape()[-2]
     stays = m * rows * size <= target.l2 // 2 and keeps_wide_panel(target, rows * size, size)
     panels = prod(batch) * -(-columns // (WIDE_NR * target.lanes(size)))
-    return stays and _pays(op, columns, op.dtype(1)) and -(-panels // threads) * threads <= WASTE * panels
+    return stays and _pays(op, columns, target) and -(-panels // threads) * threads <= WASTE * panels
 
 
 def _lies_badly(op: MatrixProductOp, value: SSAValue, target: Machine) -> bool:
@@ -247,8 +246,8 @@ def _lies_badly(op: MatrixProductOp, value: SSAValue, target: Machine) -> bool:
     *_, rows, columns = op.shape(1)
     size = BYTES[op.dtype(1)]
     callers = isinstance(value, BlockArgument) and isinstance(value.owner.parent_op(), FuncOp)
-    again = op.result_shape()[-2] >= 4 * ROWS_THAT_PAY and columns > micro_panel_widths(target, size)[0]
-    return callers and again and columns * size < LONG_ROW_BYTES and rows > rows_kept(target, columns * size)
+    again = op.result_shape()[-2] >= 4 * target.code.packed_rows and columns > micro_panel_widths(target, size)[0]
+    return callers and again and columns * size < long_row(target) and rows > rows_kept(target, columns * size)
 
 
 def _stored(value: SSAValue, packing: Packing, kernel: KernelOp, op: Operation, constant: bool) -> SSAValue:
@@ -311,7 +310,7 @@ def _matrix_packing(op: MatrixProductOp, target: Machine, constant: bool, cut: b
     *batch, rows, columns = op.shape(1)
     transposed, dtype = op.flag("transpose_b"), op.dtype(1)
     n = rows if transposed else columns
-    if not constant and not _pays(op, n, dtype, readers):
+    if not constant and not _pays(op, n, target, readers):
         return None
     lead, count = tuple(range(len(batch))), len(batch)
     panel = _panel(n, dtype, target, op.result_shape()[-2], columns if transposed else rows) if cut else None
@@ -325,9 +324,9 @@ def _matrix_packing(op: MatrixProductOp, target: Machine, constant: bool, cut: b
     return Packing(padded, split, (*lead, count + 1, count, count + 2))
 
 
-def _pays(op: MatrixProductOp, n: int, dtype: str, readers: int = 0) -> bool:
+def _pays(op: MatrixProductOp, n: int, target: Machine, readers: int = 0) -> bool:
     """Whether packing a variable operand costs less than it saves, for one product or all that are its `readers`."""
     m = op.result_shape()[-2]
     if op.flag("transpose_b"):
-        return max(m, readers) >= ROWS_THAT_PAY
-    return m >= 4 * ROWS_THAT_PAY and n * BYTES[dtype] >= LONG_ROW_BYTES
+        return max(m, readers) >= target.code.packed_rows
+    return m >= 4 * target.code.packed_rows and n * BYTES[op.dtype(1)] >= long_row(target)

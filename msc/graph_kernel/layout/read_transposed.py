@@ -10,10 +10,11 @@ from xdsl.ir import BlockArgument, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
 from msc.analysis.properties import KERNELS, UNSCHEDULED
+from msc.analysis.target import target_of
+from msc.cost.register_tiles import many_channels
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.convolution import ConvolutionOp
 from msc.dialects.ms.movement import TransposeOp
-from msc.graph_kernel.layout.assign_layouts import MANY_CHANNELS
 from msc.graph_kernel.layout.stored_inputs import read_stored, transposition_kernel
 from msc.ir.contracts import Contract
 from msc.ir.typed import static_shape
@@ -25,7 +26,7 @@ IMAGE, WEIGHT = 0, 1
 class ReadTransposed(ModulePass):
     """Let convolutions of transposed tensors read what is transposed.
 
-    Takes: kernels. Gives: convolutions to at least MANY_CHANNELS channels, as the gradients of weights are, whose image
+    Takes: kernels. Gives: convolutions to many channels, as the gradients of weights are, whose image
     and weight no kernel transposes before: views at the kernel's border do (`msc.analysis.layout_views`). A weight
     whose output channels do not lie last is stored so by a kernel, so that vectors run along them. Keeps: the meaning,
     bit by bit.
@@ -38,15 +39,16 @@ class ReadTransposed(ModulePass):
     )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        many = many_channels(target_of(op).machine)
         for kernel in [k for k in op.walk() if isinstance(k, KernelOp)]:
             for inner in list(kernel.body.block.ops):
                 if isinstance(inner, ConvolutionOp):
-                    _read(kernel, inner)
+                    _read(kernel, inner, many)
 
 
-def _read(kernel: KernelOp, convolution: ConvolutionOp) -> None:
+def _read(kernel: KernelOp, convolution: ConvolutionOp, many: int) -> None:
     weight = _transposed(kernel, convolution.operands[WEIGHT])
-    if weight is None or convolution.result_shape()[1] < MANY_CHANNELS:
+    if weight is None or convolution.result_shape()[1] < many:
         return
     image = _transposed(kernel, convolution.operands[IMAGE])
     if not weight.is_last(0):

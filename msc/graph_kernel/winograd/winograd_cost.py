@@ -13,10 +13,6 @@ from msc.graph_kernel.winograd.transforms import TAPS, TILES
 from msc.targets.machine import Machine
 
 _ELEMENT_BYTES = 4
-_SLIDING_SHARE, _PRODUCT_SHARE = 0.75, 0.6
-"""Of the peak, that a sliding window and a product of matrices for each place reach."""
-_TRANSFORMATION = 4.0
-"""Cycles to transform one vector of one place in a tile, there or back."""
 _WASTE = 1.125
 """Times its even share of blocks that the busiest thread may have."""
 _GAIN = 1.15
@@ -56,18 +52,18 @@ def cheapest_tile(sizes: Sizes, target: Machine) -> int | None:
 def sliding_cycles(sizes: Sizes, target: Machine) -> float:
     """Of the convolution as it is defined."""
     results = sizes.batch * sizes.height * sizes.width
-    return _multiplying(results * TAPS**2, sizes, target, _SLIDING_SHARE) + _weights(TAPS**2, sizes, target)
+    return _multiplying(results * TAPS**2, sizes, target, target.code.window_share) + _weights(TAPS**2, sizes, target)
 
 
 def filtering_cycles(sizes: Sizes, tile: int, target: Machine) -> float:
     """By tiles of `tile` results along each axis."""
     places = (tile + TAPS - 1) ** 2
     tiles = sizes.batch * sizes.rows(tile) * sizes.columns(tile)
-    product = _multiplying(tiles * places, sizes, target, _PRODUCT_SHARE) + _weights(places, sizes, target)
+    product = _multiplying(tiles * places, sizes, target, target.code.places_share) + _weights(places, sizes, target)
     both = tiles * places * (_vectors(sizes.inputs, target) + _vectors(sizes.outputs, target))
     near = both * target.vector_bytes < target.l2
     rate = target.code.panel_rate if near else target.levels[:3][-1].bytes_per_cycle
-    return product + both * (_TRANSFORMATION + target.vector_bytes / rate)
+    return product + both * (target.code.transformation + target.vector_bytes / rate)
 
 
 def cheapest_block(sizes: Sizes, tile: int, target: Machine, threads: int) -> int:

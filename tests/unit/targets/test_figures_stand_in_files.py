@@ -1,7 +1,8 @@
 """A figure of a machine stands in a file of msc/targets and nowhere else.
 
 What it looks like: a number with a name, at the top of a module that decides or writes code, whose name or docstring
-speaks of cycles, latencies, ports, rates, lines, ways, pages or sizes of caches, of registers, or of the stack.
+speaks of cycles, latencies, ports, rates, lines, ways, pages or sizes of caches, of registers, or of the stack, of a
+part of the peak, of what costs more or less, of instructions that something takes, or of what C compilers unroll.
 """
 
 from __future__ import annotations
@@ -19,7 +20,12 @@ NAME = re.compile(
     r"(^|_)(CYCLES|LATENCY|PORTS?|GHZ|BANDWIDTH|RATE|WAYS|WAY|LINE|PAGE|L1|L2|L3|CACHES?|MEMORY|CORES|FMA)(_|$)"
     r"|BYTES_PER|REGISTER_BYTES|LINE_BYTES|PAGE_BYTES"
 )
-SAID = re.compile(r"\bcycles?\b|bytes a cycle|the first cache holds|L1 holds|in flight|\bGHz\b|what a core|latency")
+SAID = re.compile(
+    r"\bcycles?\b|bytes a cycle|the first cache holds|L1 holds|lie in L[123]\b|in flight|\bGHz\b|what a core|latenc"
+    r"|\bof the peak\b|line of a cache|cache sets|costs? (more|less)|waits? for about|\bwait for each other\b"
+    r"|C compilers unroll|instructions to\b",
+    re.IGNORECASE,
+)
 
 
 def numbers(tree: ast.Module) -> Iterator[tuple[str, str]]:
@@ -57,6 +63,13 @@ def test_it_is_seen() -> None:
     assert figures("L2_BYTES = 1 << 20") == ["L2_BYTES"]
     assert figures("PORTS, UPDATE_LATENCY = 2, 4") == ["PORTS", "UPDATE_LATENCY"]
     assert figures('HEAD = 0.6\n"""Cycles of each step: cycles for the loop."""') == ["HEAD"]
+    assert figures('_TRANSFORMATION = 4.0\n"""Cycles to transform one vector of one place in a tile."""') == [
+        "_TRANSFORMATION"
+    ]
+    assert figures('SHARE, PART = 0.75, 0.6\n"""Of the peak, that a product reaches."""') == ["SHARE", "PART"]
+    assert figures('ROWS = 32\n"""Rows from which a copy costs less than it saves."""') == ["ROWS"]
+    assert figures('MANY = 8\n"""Channels: so many fill half a line of a cache."""') == ["MANY"]
+    assert figures('UNROLLED = 8\n"""Iterations of a loop that C compilers unroll."""') == ["UNROLLED"]
     assert figures('WASTE = 1.125\n"""Times its even share that the busiest thread may have."""') == []
     assert figures("TILES = (2, 4)\nNAME = 'x'\nLINES = machine.line") == []
 

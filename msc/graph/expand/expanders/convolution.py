@@ -7,6 +7,8 @@ from math import prod
 
 from xdsl.ir import SSAValue
 
+from msc.analysis.target import target_of
+from msc.cost.register_tiles import many_channels
 from msc.dialects.ms.arithmetic import AddOp
 from msc.dialects.ms.convolution import Conv1dOp, Conv2dOp, Conv3dOp, ConvolutionOp
 from msc.dialects.ms.movement import ConcatOp, ReverseOp, SliceOp, TransposeOp
@@ -20,9 +22,6 @@ from msc.dialects.ms.transposed_convolution import (
 )
 from msc.graph.emitter import Emitter
 from msc.graph.expand.expanders.registry import expander
-
-MANY_CHANNELS = 8
-"""Of an output: so many fill half a vector of most machines, and half a line of a cache."""
 
 
 def _with_bias(y: SSAValue, bias: SSAValue | None, rank: int, emit: Emitter) -> SSAValue:
@@ -40,10 +39,14 @@ def _convolution(op: ConvolutionOp, emit: Emitter) -> SSAValue:
 @expander(Conv1dTransposeOp, Conv2dTransposeOp, Conv3dTransposeOp)
 def _transposed_convolution(op: TransposedConvolutionOp, emit: Emitter) -> SSAValue:
     emit.shape(op.x)
-    if _has_even_phases(op) and _is_divided_by_strides(op) and op.channels()[1] >= MANY_CHANNELS:
+    if _has_even_phases(op) and _is_divided_by_strides(op) and _has_many_channels(op):
         return _subpixel(op, emit)
     y = _of_all_phases(op, emit) if _has_even_phases(op) else _of_dilated(op, emit)
     return _with_bias(y, op.bias, op.SPATIAL + 2, emit)
+
+
+def _has_many_channels(op: TransposedConvolutionOp) -> bool:
+    return op.channels()[1] >= many_channels(target_of(op).machine)
 
 
 def _forward(op: TransposedConvolutionOp) -> type[ConvolutionOp]:

@@ -17,9 +17,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from msc.dialects.loop import ForOp, LoadOp
 from msc.ir.typed import static_shape
 from msc.poly.affine import linear_form, simplified
-
-READS_THAT_PAY = 24
-"""Of one panel: asking for the next one takes some hundredths of each, what the first one waits for is about one."""
+from msc.targets.machine import Machine
 
 
 @dataclass(frozen=True)
@@ -31,11 +29,14 @@ class PrefetchAddress:
     ahead: int | AffineExpr
 
 
-def next_panel(loop: ForOp, tile: Sequence[ForOp], load: LoadOp, elements: int, line: int) -> list[PrefetchAddress]:
-    """Places in the next panel, `line` elements apart, to ask for in every iteration of `loop`.
+def next_panel(
+    loop: ForOp, tile: Sequence[ForOp], load: LoadOp, elements: int, size: int, machine: Machine
+) -> list[PrefetchAddress]:
+    """Places in the next panel, of elements of `size` bytes, a line apart, to ask for in every iteration of `loop`.
 
     `load`, in the loops of `tile`, reads `elements` an iteration. Every time that the loop runs through the panel, it
-    asks for another part of the next one. None where a panel is read once, lies in pieces, or there is one only.
+    asks for another part of the next one. None where a panel is read once, lies in pieces, or there is one only, and
+    where it is read so often that asking takes longer than the first tile waits.
     """
     around: object = loop
     while isinstance(around, ForOp) and around.variable in load.indices:
@@ -47,10 +48,10 @@ def next_panel(loop: ForOp, tile: Sequence[ForOp], load: LoadOp, elements: int, 
     if not again or not isinstance(around, ForOp) or not all(map(counts_from_zero, (*again, loop))):
         return []
     repeated = prod(trips(outer) for outer in again)
-    if not 1 < repeated <= READS_THAT_PAY or distance(load, loop) != elements:
+    if not 1 < repeated <= machine.code.panel_reads or distance(load, loop) != elements:
         return []
     step = -(-elements // repeated)
-    starts = range(distance(load, around), distance(load, around) + step, line)
+    starts = range(distance(load, around), distance(load, around) + step, machine.line // size)
     part = -(-elements * trips(loop) // repeated)
     return [_place((*again, loop), tile, load, start, (part, step)) for start in starts]
 

@@ -100,7 +100,7 @@ class _Stream:
     def prefetch_next_panel(self) -> None:
         """Where the stream is a panel that is read several times, ask for the next one meanwhile."""
         size = _item_bytes(self.load)
-        places = next_panel(self.loop, self.tile, self.load, self.bytes_an_iteration // size, self.machine.line // size)
+        places = next_panel(self.loop, self.tile, self.load, self.bytes_an_iteration // size, size, self.machine)
         for place in reversed(places):
             self._insert(_prefetch(self.load, place))
 
