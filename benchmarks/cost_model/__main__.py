@@ -18,17 +18,26 @@ from msc.targets.catalogue import machine_named
 @click.command(epilog="Example: python -m benchmarks.cost_model --collect cascadelake lenet5 mlp --cpu 3")
 @click.argument("models", nargs=-1, type=click.Choice(list(MODELS)))
 @click.option("--collect", "collected", metavar="MACHINE", help="Measure kernels of MODELS (of all) and neighbours.")
+@click.option("--repeat", "repeated", metavar="MACHINE", help="Measure its corpus once more; the least times stay.")
 @click.option("--fit", "fitted", metavar="MACHINE", help="Print the figures that fit the machine's corpus best.")
 @click.option("--report", is_flag=True, help="Write the tables of docs/cost-model.md.")
 @click.option("--cpu", default=0, show_default=True, help="The processor that measures.")
 @click.option("--seconds", default=3600.0, show_default=True, help="Time to spend on measuring.")
 def main(
-    models: tuple[str, ...], collected: str | None, fitted: str | None, report: bool, cpu: int, seconds: float
+    models: tuple[str, ...],
+    collected: str | None,
+    repeated: str | None,
+    fitted: str | None,
+    report: bool,
+    cpu: int,
+    seconds: float,
 ) -> None:
     """The cost model beside measured times: MACHINE names a file of msc.targets, and a corpus."""
     if collected:
         chosen = [MODELS[name] for name in models or MODELS]
         collecting.collect(chosen, _corpus(collected), cpu, seconds, click.echo)
+    if repeated:
+        collecting.repeat(_corpus(repeated), cpu, seconds, click.echo)
     if fitted:
         machine = machine_named(fitted)
         kernels = list(subjects(Corpus.read(_corpus(fitted)), machine))

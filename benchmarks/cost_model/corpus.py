@@ -8,8 +8,8 @@ that the call before left in the caches: the least of many calls that took turns
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent / "corpus"
@@ -37,6 +37,11 @@ class Entry:
     ghz: float
     runs: tuple[Measured, ...]
 
+    def with_times(self, ghz: float, us: Sequence[float]) -> Entry:
+        """The entry after another measurement: the least time of each schedule, and the highest clock, count."""
+        runs = (replace(run, us=min(run.us, round(now, 3))) for run, now in zip(self.runs, us, strict=True))
+        return replace(self, ghz=max(self.ghz, round(ghz, 3)), runs=tuple(runs))
+
 
 @dataclass(frozen=True)
 class Corpus:
@@ -58,6 +63,12 @@ def append(path: Path, cpu: str, entry: Entry) -> None:
         if not file.tell():
             file.write(json.dumps({"cpu": cpu}) + "\n")
         file.write(json.dumps(asdict(entry)) + "\n")
+
+
+def write(path: Path, corpus: Corpus) -> None:
+    """Write a file anew."""
+    lines = [json.dumps({"cpu": corpus.cpu}), *(json.dumps(asdict(entry)) for entry in corpus.entries)]
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 def corpora() -> Iterator[tuple[str, Corpus]]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log
+
+from xdsl.context import Context
 
 from benchmarks.cost_model.corpus import Corpus, Entry
 from msc.analysis.kernel_model import kernel_model
@@ -53,7 +55,20 @@ class Subject:
     def cycles(self, machine: Machine) -> list[float]:
         """As predicted with the figures of a machine whose caches are those of `self.machine`."""
         cost = KernelCost(self.model, machine)
-        return [cost.prediction(tree, 1, m).cycles for tree, m in zip(self.schedules, self.moved, strict=True)]
+        known = zip(self.schedules, self.moved, self._instructions(machine), strict=True)
+        return [cost.prediction(tree, 1, moved, cycles).cycles for tree, moved, cycles in known]
+
+    @cached_property
+    def _of_instructions(self) -> dict[object, list[float]]:
+        """Cycles of instructions, by the figures of a machine that they depend on."""
+        return {}
+
+    def _instructions(self, machine: Machine) -> list[float]:
+        key = machine.ports, machine.latency, machine.operators, replace(machine.code, exposed=0.0)
+        if key not in self._of_instructions:
+            cost = KernelCost(self.model, machine)
+            self._of_instructions[key] = [cost.instructions(tree, 1) for tree in self.schedules]
+        return self._of_instructions[key]
 
     def errors(self, machine: Machine) -> list[float]:
         """Logarithms of predicted over measured time, schedule by schedule."""
@@ -66,10 +81,14 @@ def subjects(corpus: Corpus, machine: Machine) -> Iterator[Subject]:
     """The kernels of a corpus."""
     context = new_context()
     for entry in corpus.entries:
-        module = parse_module(context, entry.kernel, entry.label)
-        kernel = next(op for op in module.walk() if isinstance(op, KernelOp))
         schedules = tuple(from_lines(run.schedule) for run in entry.runs)
-        yield Subject(entry, kernel_model(kernel), schedules, machine)
+        yield Subject(entry, kernel_model(kernel_of(context, entry)), schedules, machine)
+
+
+def kernel_of(context: Context, entry: Entry) -> KernelOp:
+    """The kernel of an entry."""
+    module = parse_module(context, entry.kernel, entry.label)
+    return next(op for op in module.walk() if isinstance(op, KernelOp))
 
 
 def regret(predicted: Sequence[float], measured: Sequence[float]) -> float:

@@ -43,14 +43,9 @@ class Errors:
             relative = [abs(exp(error) - 1) for error in errors]
             every += relative
             near += [e for e, us in zip(relative, times, strict=True) if us <= NEAR * min(times)]
-            picks.append(regret(errors_to_cycles(errors, times), times))
+            picks.append(regret(subject.cycles(machine), times))
             chosen.append(times[0] / min(times))
         return Errors(len(subjects), *(tuple(found) for found in (every, near, picks, chosen)))
-
-
-def errors_to_cycles(errors: Sequence[float], times: Sequence[float]) -> list[float]:
-    """Predicted times in the unit of the measured ones."""
-    return [us * exp(error) for error, us in zip(errors, times, strict=True)]
 
 
 def tables() -> str:

@@ -263,15 +263,22 @@ class StatementCost:
             read += distinct * size / unrolled + shape.of_tails(access)
         ports = self.target.ports
         arithmetic, memory = shape.registers * self._arithmetic / ports.arithmetic, read / ports.load
-        spilled = self._spilled(shape, accesses, held) / unrolled
+        spilled = self._spilled(shape, tile, accesses, held) / unrolled
         return max(arithmetic, memory) + self.target.code.overlap * memory + spilled, read
 
-    def _spilled(self, shape: _Shape, accesses: list[_Access], held: float) -> float:
-        """Cycles for what finds no register, where so much is held for later steps."""
-        operands = min((int(shape.instructions(access)) for access in accesses), default=0)
-        missing = max(0.0, shape.registers + max(held, operands) - self.target.vector_registers)
+    def _spilled(self, shape: _Shape, tile: Tile, accesses: list[_Access], held: float) -> float:
+        """Cycles for what finds no register, where so much is held for later steps.
+
+        A sum along the lanes needs as many registers as it has chains, however many vectors it reads.
+        """
+        if tile.vector in self._reduced:
+            sums, operands = shape.rows * min(shape.vectors, self.target.chains), 1
+        else:
+            sums = shape.registers
+            operands = min((int(shape.instructions(access)) for access in accesses), default=0)
+        missing = max(0.0, sums + max(held, operands) - self.target.vector_registers)
         code = self.target.code
-        tight = max(0, shape.registers + operands + code.spare_registers - self.target.vector_registers)
+        tight = max(0, sums + operands + code.spare_registers - self.target.vector_registers)
         return code.spill * missing + code.tight * tight
 
 

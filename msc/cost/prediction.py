@@ -8,7 +8,7 @@ writes has to come from where all of it fits. Nothing is measured.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, prod
@@ -22,19 +22,21 @@ from msc.dialects.element_types import BYTES
 from msc.poly.model import KernelModel
 from msc.poly.schedule_tree.nodes import Loop, Tree
 from msc.poly.schedule_tree.nodes import loops as loops_of
-from msc.targets.machine import Machine
+from msc.targets.machine import Level, Machine
 
 
 @dataclass(frozen=True)
 class Prediction:
     """Cycles of one call, resource by resource: instructions, and what each level behind L1 gives.
 
-    `levels` are by name. `exposed` is the share of a resource that the busiest one does not hide.
+    `levels` are by name. `exposed` is the share of a resource that the busiest one does not hide. In the cycles of
+    `stalls` instructions wait for lines that nothing fetches ahead.
     """
 
     instruction_cycles: float
     levels: tuple[tuple[str, float], ...]
     exposed: float
+    stalls: float = 0.0
 
     @property
     def memory_cycles(self) -> float:
@@ -44,7 +46,7 @@ class Prediction:
     @property
     def cycles(self) -> float:
         """Resources work at the same time: the busiest counts whole, the others in part."""
-        parts = (self.instruction_cycles, *(cycles for _, cycles in self.levels))
+        parts = (self.instruction_cycles + self.stalls, *(cycles for _, cycles in self.levels))
         return (1 - self.exposed) * max(parts) + self.exposed * sum(parts)
 
 
@@ -63,20 +65,35 @@ class KernelCost:
         """What comes from the level behind each cache in one call, on one core."""
         return self._traffic.of(nests_of(tree))
 
-    def prediction(self, tree: Tree, threads: int, moved: Sequence[Moved] | None = None) -> Prediction:
-        """The cycles of one call; `threads` of 0 are all cores. `moved` is what `moved` says, if that is known."""
+    def instructions(self, tree: Tree, threads: int) -> float:
+        """Cycles of the instructions of the busiest thread, where memory is never waited for."""
         loops = statement_loops(tree)
         stored, shared = self._stored(tree, loops), _shared(tree, threads or self.target.cores)
-        cycles = sum(self._statement(tree, each, loops, stored) * shared.part(each) for each in loops.values())
-        levels = tuple(self._levels(moved or self.moved(tree), shared.share))
-        return Prediction(self.target.synchronisation.call + cycles, levels, self.target.code.exposed)
+        return sum(self._statement(tree, each, loops, stored) * shared.part(each) for each in loops.values())
 
-    def _levels(self, moved: Sequence[Moved], share: float) -> Iterator[tuple[str, float]]:
-        """Cycles that each level behind L1 needs for what comes from it."""
-        for level, found in zip(self.target.levels[1:], moved, strict=True):
-            streamed = found.bytes / level.bytes_per_cycle
-            waited = found.jumping * level.latency / self.target.ports.misses
-            yield level.name, (streamed + waited) * share
+    def prediction(
+        self, tree: Tree, threads: int, moved: Sequence[Moved] | None = None, instructions: float | None = None
+    ) -> Prediction:
+        """The cycles of one call; `threads` of 0 are all cores.
+
+        `moved` and `instructions` are what the methods of these names say, if that is known.
+        """
+        cycles = self.instructions(tree, threads) if instructions is None else instructions
+        share = _shared(tree, threads or self.target.cores).share
+        given = list(zip(self.target.levels[1:], moved or self.moved(tree), strict=True))
+        levels = tuple((level.name, self._given(level, found) * share) for level, found in given)
+        stalls = sum(self._stalls(level, found) for level, found in given) * share
+        return Prediction(self.target.synchronisation.call + cycles, levels, self.target.code.exposed, stalls)
+
+    def _given(self, level: Level, found: Moved) -> float:
+        """Cycles that a level needs for what comes from it: at its rate, or as far as a core waits for many lines."""
+        waited = found.jumping * level.latency / self.target.ports.misses
+        return max(found.bytes / level.bytes_per_cycle, waited)
+
+    def _stalls(self, level: Level, found: Moved) -> float:
+        """Cycles that instructions wait for lines that nothing fetches ahead; a core hides as much as L2 takes."""
+        hidden = self.target.levels[1].latency
+        return found.jumping * max(0.0, level.latency - hidden) / self.target.ports.misses
 
     def _statement(
         self, tree: Tree, each: StatementLoops, loops: Mapping[int, StatementLoops], stored: frozenset[int]

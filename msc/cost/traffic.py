@@ -3,13 +3,14 @@
 The footprint of an access under a loop is what all iterations touch, in whole lines. What one iteration of a loop
 touches with all its accesses, its working set, decides: where a level holds it, the next iteration finds there what the
 two have in common, and the loop moves its footprint alone; where it does not, each iteration moves its own anew. Rows
-that lie so far apart that they meet in few sets of a level stay there only as far as its ways go. A call of a kernel
-finds what the call before left, as an iteration does.
+that lie so far apart that they meet in few sets of a level stay there only as far as its ways go. What several accesses
+of one iteration to one array have in common moves once. A call of a kernel finds what the call before left, as an
+iteration does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -27,14 +28,12 @@ from msc.targets.machine import Level, Machine
 class Loop:
     """A loop around `body`: `dims` are the dimension of each statement that it runs over, in so many trips.
 
-    Where it `reuses`, arrays inside the kernel are as large as one iteration needs, and each writes to the same. One
-    that is `unrolled` has several streams side by side, which processors follow.
+    One that is `unrolled` has several streams side by side, which processors follow.
     """
 
     dims: Mapping[int, int]
     trips: int
     body: tuple[Nest, ...]
-    reuses: bool = False
     unrolled: bool = False
 
 
@@ -106,6 +105,7 @@ class Traffic:
     def __init__(self, model: KernelModel, machine: Machine) -> None:
         self._model, self._machine = model, machine
         self._known: dict[tuple[int, int, tuple[int, ...]], Footprint] = {}
+        self._boxes: dict[tuple[int, int, tuple[int, ...]], tuple[tuple[int, int], ...]] = {}
 
     def of(self, nests: Sequence[Nest], calls: bool = True) -> tuple[Moved, ...]:
         """What comes from the level behind each cache, in one call; all of it where no call went before."""
@@ -116,6 +116,18 @@ class Traffic:
             moved = sum((m[c] for m in together.moved.values()), Moved())
             found.append(moved.times(_missing(cache, together.bytes) if calls else 1.0))
         return tuple(found)
+
+    @cached_property
+    def _touching(self) -> dict[int, set[int]]:
+        """The statements that touch each array.
+
+        Where a loop has all of them, its iterations write to the same place, as large as one of them needs.
+        """
+        found: dict[int, set[int]] = {}
+        for number, accesses in enumerate(self._accesses):
+            for access in accesses:
+                found.setdefault(access.array, set()).add(number)
+        return found
 
     @cached_property
     def _accesses(self) -> list[list[_Access]]:
@@ -138,10 +150,11 @@ class Traffic:
     def _leaf(self, number: int, counts: tuple[int, ...]) -> _Moves:
         touched: dict[int, int] = {}
         moved: dict[tuple[int, int], tuple[Moved, ...]] = {}
+        shares = self._shares([(number, k) for k in range(len(self._accesses[number]))], {number: counts})
         for k, access in enumerate(self._accesses[number]):
             found = self._footprint(number, k, counts)
             touched[access.array] = max(touched.get(access.array, 0), found.bytes)
-            moved[number, k] = (self._moved(access, found, False),) * len(self._machine.caches)
+            moved[number, k] = (self._moved(access, found, False).times(shares[number, k]),) * len(self._machine.caches)
         return _Moves(touched, {number: counts}, moved)
 
     def _around(self, loop: Loop, inside: _Moves) -> _Moves:
@@ -153,10 +166,11 @@ class Traffic:
         moved: dict[tuple[int, int], tuple[Moved, ...]] = {}
         jumping = inside.jumping | {key for key in inside.moved if self._jumps(loop, key, inside)}
         missing = [_missing(cache, inside.bytes) for cache in self._machine.caches]
+        shares = self._shares(inside.moved, counts)
         for (number, k), before in inside.moved.items():
             access = self._accesses[number][k]
             own = self._footprint(number, k, inside.counts[number])
-            if access.local and loop.reuses:
+            if access.local and self._touching[access.array] <= inside.counts.keys():
                 touched[access.array] = max(touched.get(access.array, 0), inside.working_set[access.array])
                 moved[number, k] = tuple(
                     b.times(1 + f * (loop.trips - 1)) for b, f in zip(before, missing, strict=True)
@@ -164,7 +178,7 @@ class Traffic:
                 continue
             found = self._footprint(number, k, counts[number])
             touched[access.array] = max(touched.get(access.array, 0), found.bytes)
-            once = self._moved(access, found, (number, k) in jumping)
+            once = self._moved(access, found, (number, k) in jumping).times(shares[number, k])
             moved[number, k] = tuple(
                 _between(once, before[c].times(loop.trips), max(_conflicting(cache, own), missing[c]))
                 for c, cache in enumerate(self._machine.caches)
@@ -181,6 +195,39 @@ class Traffic:
         apart = strides(self._model, self._model.statements[number], dim)[k] * access.size * below[dim]
         return abs(apart) >= self._machine.page > self._footprint(number, k, below).bytes
 
+    def _shares(
+        self, keys: Iterable[tuple[int, int]], counts: Mapping[int, tuple[int, ...]]
+    ) -> dict[tuple[int, int], float]:
+        """The part of its footprint that each access moves, where others of one iteration touch the same array.
+
+        All of them together touch the box around what each of them touches, or less.
+        """
+        groups: dict[tuple[int, bool], list[tuple[int, int]]] = {}
+        for number, k in keys:
+            access = self._accesses[number][k]
+            groups.setdefault((access.array, access.written), []).append((number, k))
+        shares: dict[tuple[int, int], float] = {}
+        for group in groups.values():
+            every = sum(self._footprint(n, k, counts[n]).bytes for n, k in group)
+            shares |= dict.fromkeys(group, min(1.0, self._union(group, counts) / every) if len(group) > 1 else 1.0)
+        return shares
+
+    def _union(self, group: Sequence[tuple[int, int]], counts: Mapping[int, tuple[int, ...]]) -> int:
+        """Bytes of the box around what several accesses to one array touch."""
+        boxes = [self._box(n, k, counts[n]) for n, k in group]
+        access = self._accesses[group[0][0]][group[0][1]]
+        reach = [(min(box[d][0] for box in boxes), max(sum(box[d]) for box in boxes)) for d in range(len(access.shape))]
+        return _lines([end - start for start, end in reach], access, self._machine.line).bytes
+
+    def _box(self, number: int, k: int, counts: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+        """Where an access begins in each axis of its array, and over how many elements it reaches."""
+        key = number, k, counts
+        if key not in self._boxes:
+            index = self._accesses[number][k].index
+            zeros = (0,) * len(counts)
+            self._boxes[key] = tuple((e.eval(zeros, ()), _values(e, counts)) for e in index)
+        return self._boxes[key]
+
     def _moved(self, access: _Access, found: Footprint, jumps: bool) -> Moved:
         """What is written is read before, and written back after."""
         factor = 2 if access.written else 1
@@ -195,7 +242,12 @@ class Traffic:
 
 def _footprint(access: _Access, counts: tuple[int, ...], line: int) -> Footprint:
     """The lines of the box of elements that dimensions with so many values reach."""
-    box = [min(_values(e, counts), extent) for e, extent in zip(access.index, access.shape, strict=True)]
+    return _lines([_values(e, counts) for e in access.index], access, line)
+
+
+def _lines(sizes: Sequence[int], access: _Access, line: int) -> Footprint:
+    """The lines of a box of elements of an array, so many along each axis."""
+    box = [min(size, extent) for size, extent in zip(sizes, access.shape, strict=True)]
     if access.local:
         return Footprint(-(-prod(box) * access.size // line) * line, 1, 0)
     run, runs, distance, stride, dense = access.size, 1, 0, access.size, True

@@ -36,10 +36,4 @@ class _Walk:
                 size = 1 if node.tile is None else node.tile
                 body = self.block(node.body, {**left, axis.name: size})
                 is_point = node.tile is None and (axis.name in left or node.mark in ("vector", "unroll"))
-                reuses = not is_point and (node.tile is not None or self._shared <= axis.dims.keys())
-                return (Loop(axis.dims, ceil(now / size), body, reuses, is_point),)
-
-    @property
-    def _shared(self) -> frozenset[int]:
-        """All statements of the tree: an iteration of a loop around them needs no array of the one before."""
-        return nodes.statements(self.tree.body)
+                return (Loop(axis.dims, ceil(now / size), body, is_point),)

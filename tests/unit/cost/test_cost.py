@@ -111,3 +111,53 @@ def test_threads_share_the_work() -> None:
     kernel = KernelCost(model, MACHINE)
     alone, both = (kernel.prediction(shared, threads).cycles for threads in (1, 2))
     assert 0.4 * alone < both < 0.6 * alone
+
+
+def test_what_two_accesses_have_in_common_moves_once() -> None:
+    """`y[i] = x[i] + x[i + 1]` reads the lines of one array, `x[i] + z[i]` those of two."""
+    (i,) = dims(1)
+    x, z, y = Array((65536,), "f32", "input"), Array((65536,), "f32", "input"), Array((65536,), "f32", "output")
+
+    def cold(array: int, shift: int) -> float:
+        body = Apply("add", (Read(0, affine_map(1, [i]), "f32"), Read(array, affine_map(1, [i + shift]), "f32")))
+        statement = KernelStatement((65535,), ("i",), 2, affine_map(1, [i]), body, None, 0)
+        model = KernelModel((x, z, y), (statement,), ("sums",))
+        return Traffic(model, MACHINE).of((Loop({0: 0}, 65535, (Run(0),)),), calls=False)[1].bytes
+
+    assert cold(0, 1) == pytest.approx(3 * 4 * 65536, rel=1e-3)
+    assert cold(1, 0) == pytest.approx(4 * 4 * 65536, rel=1e-3)
+
+
+def test_an_array_within_an_iteration_stays_near_whatever_runs_beside_the_loop() -> None:
+    """Rows pass through an array of the kernel; a border that another nest fills does not make it larger."""
+    i, j = dims(2)
+    rows, columns = 512, 512
+    arrays = tuple(Array((rows, columns), "f32", kind) for kind in ("input", "internal", "output"))
+    (p,) = dims(1)
+    there, border = affine_map(2, [i, j]), affine_map(1, [p * 0, p])
+    statements = (
+        KernelStatement((rows, columns), ("i", "j"), 1, there, Read(0, there, "f32"), None, 0),
+        KernelStatement((rows, columns), ("i", "j"), 2, there, Read(1, there, "f32"), None, 0),
+        KernelStatement((rows,), ("p",), 2, border, Read(0, border, "f32"), None, 0),
+    )
+    row = Loop({0: 0, 1: 0}, rows, tuple(Loop({k: 1}, columns, (Run(k),)) for k in (0, 1)))
+    alone = KernelModel(arrays, statements[:2], ("copies",))
+    beside = KernelModel(arrays, statements, ("copies",))
+    one = Traffic(alone, MACHINE).of((row,), calls=False)[1].bytes
+    two = Traffic(beside, MACHINE).of((row, Loop({2: 0}, rows, (Run(2),))), calls=False)[1].bytes
+    assert one < 3.1 * 4 * rows * columns
+    assert two < 1.2 * one + 3 * 64 * rows
+
+
+def test_lines_on_pages_of_their_own_stall_what_reads_them() -> None:
+    """A column of a large matrix in each iteration: its lines come from L3, or from L2 where that holds them."""
+    i, j = dims(2)
+    arrays = (Array((1024, 1024), "f32", "input"), Array((1024, 1024), "f32", "output"))
+    copy = KernelStatement(
+        (1024, 1024), ("i", "j"), 1, affine_map(2, [i, j]), Read(0, affine_map(2, [j, i]), "f32"), None, 0
+    )
+    model = KernelModel(arrays, (copy,), ("transpose",))
+    down = from_lines(["axis i 1024: S0.0", "axis j 1024: S0.1", "for i, j", "  run S0"])
+    large = MACHINE.with_bytes(L2=32 << 20)
+    assert KernelCost(model, MACHINE).prediction(down, 1).stalls > 0
+    assert KernelCost(model, large).prediction(down, 1).stalls == 0

@@ -96,3 +96,17 @@ def test_vectors_across_blocks_are_elements() -> None:
     update = KernelStatement((8, 32, 64), ("i", "j", "k"), 2, affine_map(3, [i, j]), body, "add", 0)
     cost = StatementCost(KernelModel(arrays, (update,), ("product",)), update, LANES, TARGET)
     assert of_product(cost, 8, 2) > 4 * of_product(cost, 8, 1)
+
+
+def test_a_sum_along_the_lanes_needs_no_register_for_each_vector() -> None:
+    """Sixty-four vectors of a row go into as many sums as hide the latency of an addition."""
+    i, j = dims(2)
+    arrays = (Array((256, 1024), "f32", "input"), Array((256,), "f32", "internal"))
+
+    def cycles(columns: int) -> float:
+        body = Read(0, affine_map(2, [i, j]), "f32")
+        update = KernelStatement((256, columns), ("i", "j"), 1, affine_map(2, [i]), body, "add", 0)
+        cost = StatementCost(KernelModel(arrays, (update,), ("sums",)), update, LANES, TARGET)
+        return cost.cycles(Tile((), 1, columns, (1,)))
+
+    assert cycles(64 * LANES) < 2.2 * cycles(32 * LANES)
