@@ -196,12 +196,16 @@ class Vector:
 
 @dataclass(frozen=True)
 class Scalar:
-    """What the scalar unit spends on a step of the high-level matmul API, and on one element by itself."""
+    """What the scalar unit spends on a step of the high-level matmul API, and on one element by itself.
+
+    `line` is the bytes of a line of its data cache: two cores never write into one.
+    """
 
     high_level_step: float
     high_level_load: float
     constant_tiling: float
     cycles_per_element: float
+    line: int
 
 
 Curve = tuple[tuple[float, float], ...]

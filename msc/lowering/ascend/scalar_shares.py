@@ -12,9 +12,6 @@ from msc.poly.model import Array, KernelModel
 from msc.poly.scalar import reads
 from msc.targets.davinci import DavinciTarget
 
-_LINE = 64
-"""Bytes of a line of the scalar unit's data cache (assumed). Two cores never write into one line."""
-
 
 @dataclass(frozen=True)
 class Share:
@@ -32,25 +29,27 @@ def share_of(model: KernelModel, cycles: float, target: DavinciTarget) -> Share:
         for dimension, extent in enumerate(written.shape):
             split = _split(model, array, dimension) if written.kind == "output" and extent > 1 else None
             if split is not None:
-                found += _shares(model, split, extent, target.cores.vector)
+                found += _shares(model, split, extent, target)
     return min(found, key=lambda share: (share.part * cycles + (share.cores - 1) * start, share.cores))
 
 
-def _shares(model: KernelModel, split: dict[int, int], extent: int, most: int) -> list[Share]:
+def _shares(model: KernelModel, split: dict[int, int], extent: int, target: DavinciTarget) -> list[Share]:
+    most, line = target.cores.vector, target.scalar.line
     sizes = {-(-extent // cores) for cores in range(2, most + 1)}
     sizes |= {1 << k for k in range(extent.bit_length())}
     return [
         Share(-(-extent // size), size / extent)
         for size in sorted(sizes)
-        if 2 <= -(-extent // size) <= most and all(_whole_lines(model.arrays[a], d, size) for a, d in split.items())
+        if 2 <= -(-extent // size) <= most
+        and all(_whole_lines(model.arrays[a], d, size, line) for a, d in split.items())
     ]
 
 
-def _whole_lines(array: Array, dimension: int, size: int) -> bool:
-    """Whether parts of `size` of a dimension begin at cache lines."""
+def _whole_lines(array: Array, dimension: int, size: int, line: int) -> bool:
+    """Whether parts of `size` of a dimension begin at cache lines. Two cores never write into one line."""
     step = array.strides[dimension] * numpy_dtype(array.dtype).itemsize
     outer = prod(array.shape[:dimension])
-    return size * step % _LINE == 0 and (outer == 1 or array.shape[dimension] * step % _LINE == 0)
+    return size * step % line == 0 and (outer == 1 or array.shape[dimension] * step % line == 0)
 
 
 def _split(model: KernelModel, array: int, dimension: int) -> dict[int, int] | None:
