@@ -83,7 +83,8 @@ class Prelude:
 
     def text(self) -> str:
         """Headers, types and functions as C text, ending in an empty line; all but the team."""
-        functions = [self._function_text(key) for key in self._ordered()]
+        # f16 lies in memory as u16: what moves either is one function
+        functions = dict.fromkeys(self._function_text(key) for key in self._ordered())
         math = definitions(self.math)
         sections = [*self._headers(), *self._pragmas(), *self._typedefs(), *self._plain(), *functions]
         return "\n".join(section for section in (*sections, math) if section)

@@ -21,3 +21,10 @@ def test_a_reduction_brings_what_it_calls(name: str, lanes: int) -> None:
     called = [word for word in re.findall(r"\w+(?=\()", text) if word in defined]
     assert whole in defined
     assert [function for function in defined - {whole} if called.count(function) < 2] == []
+
+
+def test_types_that_lie_alike_in_memory_share_a_function() -> None:
+    prelude = Prelude()
+    for base in ("f16", "u16", "bf16"):
+        assert prelude.function("splat", CType(base, 2)) == "splat_u16x2"
+    assert prelude.text().count("u16x2 splat_u16x2(") == 1
