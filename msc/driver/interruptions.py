@@ -6,6 +6,7 @@ and drops exceptions in destructors; so a second thread waits, and ends the prog
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import sys
@@ -15,6 +16,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import NoReturn
 
+from msc.runtime.commands import end_all
 from msc.support.temporary import remove_all_temporary
 
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
@@ -52,14 +54,15 @@ def end_by(number: int) -> int:
         say("interrupted")
         return 130
     say(f"ended by {signal.Signals(number).name}")
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(number, signal.SIG_DFL)
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).signal(number, 0)  # SIG_DFL; Python's own `signal` is for the main thread alone
         os.kill(os.getpid(), number)
     return 128 + number
 
 
 def leave(number: int) -> NoReturn:
     """End the program at once: a thread may be in compiled code, whose memory Python would free under it at its end."""
+    end_all()
     remove_all_temporary()
     os._exit(end_by(number))
 

@@ -11,9 +11,14 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import Self
+from weakref import WeakSet
 
 _GRACE = 2
 """Seconds that a program has to remove its temporary files."""
+
+
+_STARTED = WeakSet[subprocess.Popen[str]]()
+"""Every command that somebody still holds."""
 
 
 class Stopped(Exception):
@@ -70,6 +75,7 @@ class Commands:
                 process_group=0,
             )
             self._running.add(process)
+            _STARTED.add(process)
             return process
 
 
@@ -83,6 +89,14 @@ def run_command(
     """
     with ThreadPoolExecutor(1) as pool, Commands() as commands:
         return pool.submit(commands.run, command, folder, timeout, text).result()
+
+
+def end_all() -> None:
+    """End every command at once, for a program that ends by force."""
+    for process in list(_STARTED):
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def _end(process: subprocess.Popen[str]) -> None:
