@@ -16,7 +16,7 @@ from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, Affine
 
 from msc.poly.affine import simplified
 from msc.poly.model import Array, KernelModel, KernelStatement
-from msc.poly.scalar import Apply, Cast, Index, Read, Scalar
+from msc.poly.scalar import Apply, Cast, Index, Read, Scalar, indices
 
 _Axes: TypeAlias = tuple[int, int]
 """An array and its axis: it and the next one."""
@@ -135,7 +135,7 @@ def _axes_of(model: KernelModel, found: _Dims) -> Iterator[_Axes]:
     number, p, q = found
     statement = model.statements[number]
     bounded = statement.bound(p) is not None or statement.bound(q) is not None
-    if p == q or bounded or {p, q} & set(_computed_with(statement.body)):
+    if p == q or bounded or {p, q} & _computed_with(statement.body):
         raise _Apart
     for array, map_ in statement.accesses():
         used = [k for k, e in enumerate(map_.results) if {p, q} & e.used_dims()]
@@ -157,18 +157,6 @@ def _dimension(statement: KernelStatement, expr: AffineExpr) -> int:
     return alone.position
 
 
-def _computed_with(scalar: Scalar) -> Iterator[int]:
+def _computed_with(body: Scalar) -> set[int]:
     """Dimensions whose value the body computes with."""
-    match scalar:
-        case Index():
-            yield from scalar.expr.used_dims()
-        case Apply():
-            for arg in scalar.args:
-                yield from _computed_with(arg)
-        case Cast():
-            yield from _computed_with(scalar.arg)
-        case Read():
-            for _, index in scalar.indirect:
-                yield from _computed_with(index)
-        case _:
-            return
+    return {dim for index in indices(body) for dim in index.expr.used_dims()}

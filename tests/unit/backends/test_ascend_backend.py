@@ -1,7 +1,5 @@
 """Models on simulated Ascend machines compute what the interpreter does."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -11,20 +9,19 @@ from xdsl.dialects.builtin import ModuleOp
 
 from msc.analysis.kernel_model import kernel_model
 from msc.dialects import gk
-from msc.dialects.arrays import Array, numpy_dtype
 from msc.dialects.davinci import KernelOp
 from msc.dialects.davinci.attributes import DAVINCI_SCHEDULE
 from msc.dialects.davinci.kernels import scalar_cycles
-from msc.driver.compile import Step, compile_model, generate
+from msc.driver.compile import Step, compile_model
 from msc.driver.options import CompileOptions
 from msc.driver.reports.benchmark import Workload, benchmark
 from msc.driver.verification.differential import Settings, verify_model
-from msc.interp import evaluate
 from msc.poly.dependences import dependences
 from msc.schedule.abilities import abilities_at
 from msc.schedule.schedule_kernels import illegal
 from msc.support.diagnostics import MscError
 from tests.random_kernels_ascend.kernels import check, kernels
+from tests.unit.simulated import Compared, compared
 
 ROOT = Path(__file__).parents[3]
 OPERATORS = ROOT / "tests" / "unit" / "backends" / "ascend_operators.mir"
@@ -56,39 +53,20 @@ func.func @main(%x: tensor<512x512xf32>) -> tensor<512x512xf32> {
 ON_THE_SCALAR_UNIT = {"argmax"}
 
 
-@dataclass(frozen=True)
-class Compared:
-    """The simulated results of all operators, the interpreter's, and the module that was compiled."""
-
-    found: Sequence[Array]
-    expected: Sequence[Array]
-    module: ModuleOp
-
-
 @pytest.fixture(scope="module")
-def compared() -> Compared:
-    options = CompileOptions(target=TARGET)
-    compilation = compile_model(str(OPERATORS), options)
-    program = generate(compilation)
-    rng = np.random.default_rng(0)
-    inputs = dict[str, Array]()
-    for tensor in program.signature.inputs:
-        numbers = rng.standard_normal(tensor.shape) * 3
-        inputs[tensor.name] = numbers > 0 if tensor.dtype == "i1" else numbers.astype(numpy_dtype(tensor.dtype))
-    found = options.backend.load(program, compilation.parameters()).results(**inputs)
-    graph = compile_model(str(OPERATORS), CompileOptions(), "graph")
-    return Compared(found, evaluate(graph.module, list(inputs.values()), {}), compilation.module)
+def both() -> Compared:
+    return compared(OPERATORS, TARGET, lambda rng, shape: rng.standard_normal(shape) * 3)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_operators(name: str, compared: Compared) -> None:
-    found, expected = (side[NAMES.index(name)] for side in (compared.found, compared.expected))
+def test_operators(name: str, both: Compared) -> None:
+    found, expected = (side[NAMES.index(name)] for side in (both.found, both.expected))
     bound = 1e-2 if expected.dtype.itemsize == 2 else 1e-5
     np.testing.assert_allclose(found.astype(np.float64), expected.astype(np.float64), rtol=bound, atol=bound)
 
 
-def test_the_vector_unit_takes_what_it_can(compared: Compared) -> None:
-    kernels = [op for op in compared.module.body.block.ops if isinstance(op, KernelOp)]
+def test_the_vector_unit_takes_what_it_can(both: Compared) -> None:
+    kernels = [op for op in both.module.body.block.ops if isinstance(op, KernelOp)]
     slow = {NAMES[k] for k, op in enumerate(kernels) if scalar_cycles(op) is not None}
     assert slow == ON_THE_SCALAR_UNIT
 

@@ -6,14 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import ModuleOp
 
-from msc.dialects.arrays import Array, numpy_dtype
 from msc.dialects.davinci import KernelOp
 from msc.dialects.davinci.kernels import scalar_cycles
-from msc.driver.compile import compile_model, generate
-from msc.driver.options import CompileOptions
-from msc.interp import evaluate
+from tests.unit.simulated import Compared, compared
 
 TARGET = "ascend910b1"
 INPUTS = {"x": "300x517xf32", "t": "2x3x5x7xf16", "q": "3x40x33xi8", "b": "9x70xbf16", "m": "6x5x4xi1", "i": "65x3xi32"}
@@ -54,34 +50,20 @@ def _text() -> str:
     )
 
 
-Compared = tuple[list[Array], list[Array], ModuleOp]
-
-
 @pytest.fixture(scope="module")
-def compared(tmp_path_factory: pytest.TempPathFactory) -> Compared:
+def both(tmp_path_factory: pytest.TempPathFactory) -> Compared:
     path: Path = tmp_path_factory.mktemp("copies") / "copies.mir"
     path.write_text(_text())
-    options = CompileOptions(target=TARGET)
-    compilation = compile_model(str(path), options)
-    program = generate(compilation)
-    rng = np.random.default_rng(0)
-    inputs = dict[str, Array]()
-    for tensor in program.signature.inputs:
-        numbers = rng.integers(-100, 100, tensor.shape)
-        inputs[tensor.name] = numbers > 0 if tensor.dtype == "i1" else numbers.astype(numpy_dtype(tensor.dtype))
-    found = options.backend.load(program, compilation.parameters()).results(**inputs)
-    graph = compile_model(str(path), CompileOptions(), "graph")
-    return list(found), list(evaluate(graph.module, list(inputs.values()), {})), compilation.module
+    return compared(path, TARGET, lambda rng, shape: rng.integers(-100, 100, shape))
 
 
 @pytest.mark.parametrize("number", range(len(OPERATIONS)), ids=lambda k: f"{OPERATIONS[k][0]} {OPERATIONS[k][3]}")
-def test_copies_agree(number: int, compared: Compared) -> None:
-    found, expected, _ = compared
-    np.testing.assert_array_equal(found[number], expected[number])
+def test_copies_agree(number: int, both: Compared) -> None:
+    np.testing.assert_array_equal(both.found[number], both.expected[number])
 
 
-def test_the_scalar_unit_copies_nothing(compared: Compared) -> None:
-    kernels = [op for op in compared[2].body.block.ops if isinstance(op, KernelOp)]
+def test_the_scalar_unit_copies_nothing(both: Compared) -> None:
+    kernels = [op for op in both.module.body.block.ops if isinstance(op, KernelOp)]
     assert kernels
     assert not [op.sym_name.data for op in kernels if scalar_cycles(op) is not None]
     assert max(op.blocks.value.data for op in kernels) > 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -33,10 +33,16 @@ def leaves(access: VectorAccess, point: tuple[int, ...]) -> bool:
 
 
 @st.composite
-def expressions(draw: st.DrawFn, dims: int) -> AffineExpr:
+def sums(draw: st.DrawFn, dims: int) -> AffineExpr:
     result: AffineExpr = AffineConstantExpr(draw(st.integers(-2, 4)))
     for k in range(dims):
         result = result + AffineDimExpr(k) * draw(st.integers(-1, 2))
+    return result
+
+
+@st.composite
+def expressions(draw: st.DrawFn, dims: int) -> AffineExpr:
+    result = draw(sums(dims))
     match draw(st.sampled_from(["plain", "mod", "floor", "ceil"])):
         case "mod":
             return result % draw(st.integers(1, 4))
@@ -49,10 +55,10 @@ def expressions(draw: st.DrawFn, dims: int) -> AffineExpr:
 
 
 @st.composite
-def nests(draw: st.DrawFn) -> list[LoopRange]:
-    depth = draw(st.integers(0, 3))
+def nests(draw: st.DrawFn, deepest: int, bound: Callable[[int], st.SearchStrategy[AffineExpr]]) -> list[LoopRange]:
+    depth = draw(st.integers(0, deepest))
     bounds = [
-        (draw(st.lists(expressions(k), min_size=1, max_size=2)), draw(st.lists(expressions(k), min_size=1, max_size=2)))
+        (draw(st.lists(bound(k), min_size=1, max_size=2)), draw(st.lists(bound(k), min_size=1, max_size=2)))
         for k in range(depth)
     ]
     return [
@@ -61,8 +67,8 @@ def nests(draw: st.DrawFn) -> list[LoopRange]:
 
 
 @st.composite
-def accesses(draw: st.DrawFn, dims: int) -> VectorAccess:
-    rank = draw(st.integers(0, 2))
+def accesses(draw: st.DrawFn, dims: int, axes: int) -> VectorAccess:
+    rank = draw(st.integers(0, axes))
     index = tuple(draw(expressions(dims)) for _ in range(rank))
     shape = tuple(draw(st.integers(1, 20)) for _ in range(rank))
     steps = tuple(draw(st.integers(-1, 2)) for _ in range(rank))
@@ -72,8 +78,17 @@ def accesses(draw: st.DrawFn, dims: int) -> VectorAccess:
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_the_verdict_is_that_of_trying(data: st.DataObject) -> None:
-    loops = data.draw(nests())
-    access = data.draw(accesses(len(loops)))
+    loops = data.draw(nests(3, expressions))
+    access = data.draw(accesses(len(loops), 2))
+    escaping = [point for point in iterations(loops) if leaves(access, point)]
+    assert escaping_iteration(loops, access) in (escaping or [None])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_with_few_divisions_it_is_the_first_iteration(data: st.DataObject) -> None:
+    loops = data.draw(nests(2, sums))
+    access = data.draw(accesses(len(loops), 1))
     first = next((point for point in iterations(loops) if leaves(access, point)), None)
     assert escaping_iteration(loops, access) == first
 
