@@ -23,7 +23,7 @@ from msc.graph.expand.expanders import expander_of
 from msc.ir.locations import source_location
 from msc.ir.typed import tensor_type
 from msc.poly.compute import Statement
-from msc.poly.scalar import Apply, Cast, Index, Read, Scalar
+from msc.poly.scalar import Index, Read, Scalar, rewritten
 from msc.support.diagnostics import Diagnostic, MscError
 
 
@@ -143,19 +143,14 @@ def _with_example(map_: AffineMap, first: bool) -> AffineMap:
 
 
 def _widened(scalar: Scalar, batched: set[int]) -> Scalar:
-    match scalar:
-        case Read():
-            is_batch = scalar.operand in batched
-            indirect = tuple((d + is_batch, _widened(i, batched)) for d, i in scalar.indirect)
-            return replace(scalar, index=_with_example(scalar.index, is_batch), indirect=indirect)
-        case Apply():
-            return Apply(scalar.op, tuple(_widened(a, batched) for a in scalar.args))
-        case Cast():
-            return replace(scalar, arg=_widened(scalar.arg, batched))
-        case Index():
-            return Index(_moved(scalar.expr))
-        case _:
-            return scalar
+    def widened(leaf: Read | Index) -> Scalar:
+        if isinstance(leaf, Index):
+            return Index(_moved(leaf.expr))
+        is_batch = leaf.operand in batched
+        indirect = tuple((d + is_batch, index) for d, index in leaf.indirect)
+        return replace(leaf, index=_with_example(leaf.index, is_batch), indirect=indirect)
+
+    return rewritten(scalar, widened)
 
 
 def _moved(expr: AffineExpr) -> AffineExpr:

@@ -16,7 +16,7 @@ from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, Affine
 
 from msc.poly.affine import simplified
 from msc.poly.model import Array, KernelModel, KernelStatement
-from msc.poly.scalar import Apply, Cast, Index, Read, Scalar, indices
+from msc.poly.scalar import Index, Read, Scalar, indices, rewritten
 
 _Axes: TypeAlias = tuple[int, int]
 """An array and its axis: it and the next one."""
@@ -77,19 +77,14 @@ class _Link:
         return replace(statement, extents=tuple(extents), names=tuple(names), write=write, body=body, bounds=bounds)
 
     def _body(self, scalar: Scalar, p: int, kept: Sequence[AffineExpr]) -> Scalar:
-        match scalar:
-            case Read():
-                indirect = tuple((d, self._body(i, p, kept)) for d, i in scalar.indirect)
-                return replace(scalar, index=self._moved(scalar.operand, scalar.index, p, kept), indirect=indirect)
-            case Index():
-                sizes = [AffineExpr.symbol(k) for k in range(self.sizes)]
-                return replace(scalar, expr=scalar.expr.replace_dims_and_symbols(list(kept), sizes))
-            case Apply():
-                return replace(scalar, args=tuple(self._body(a, p, kept) for a in scalar.args))
-            case Cast():
-                return replace(scalar, arg=self._body(scalar.arg, p, kept))
-            case _:
-                return scalar
+        sizes = [AffineExpr.symbol(k) for k in range(self.sizes)]
+
+        def moved(leaf: Read | Index) -> Scalar:
+            if isinstance(leaf, Index):
+                return replace(leaf, expr=leaf.expr.replace_dims_and_symbols(list(kept), sizes))
+            return replace(leaf, index=self._moved(leaf.operand, leaf.index, p, kept))
+
+        return rewritten(scalar, moved)
 
     def _moved(self, array: int, map_: AffineMap, p: int, kept: Sequence[AffineExpr]) -> AffineMap:
         results = list(map_.results)

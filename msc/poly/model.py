@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from msc.poly.compute import Combine, Statement, affine_map, dims, identity
-from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar, reads
+from msc.poly.scalar import Cast, Constant, Index, Read, Scalar, reads, rewritten
 from msc.poly.valid_extents import Size
 
 ArrayKind: TypeAlias = Literal["input", "output", "internal"]
@@ -195,13 +195,8 @@ def _copy_out(update: KernelStatement, array: Array, dtype: str, source: int, ta
 
 def renumber(scalar: Scalar, operands: Sequence[int]) -> Scalar:
     """The scalar with operand k read from array `operands[k]`."""
-    match scalar:
-        case Read():
-            indirect = tuple((d, renumber(index, operands)) for d, index in scalar.indirect)
-            return replace(scalar, operand=operands[scalar.operand], indirect=indirect)
-        case Apply():
-            return Apply(scalar.op, tuple(renumber(arg, operands) for arg in scalar.args))
-        case Cast():
-            return replace(scalar, arg=renumber(scalar.arg, operands))
-        case _:
-            return scalar
+
+    def renumbered(leaf: Read | Index) -> Scalar:
+        return leaf if isinstance(leaf, Index) else replace(leaf, operand=operands[leaf.operand])
+
+    return rewritten(scalar, renumbered)

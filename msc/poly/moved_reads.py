@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from xdsl.ir.affine import AffineExpr, AffineMap
 
-from msc.poly.scalar import Apply, Cast, Read, Scalar
+from msc.poly.scalar import Read, Scalar, rewritten
 
 
 def with_moved_reads(scalar: Scalar, maps: Mapping[int, AffineMap | None]) -> Scalar:
@@ -15,21 +15,11 @@ def with_moved_reads(scalar: Scalar, maps: Mapping[int, AffineMap | None]) -> Sc
 
     Raises ValueError for a read at an index that is data where the map does more than permute that axis.
     """
-    match scalar:
-        case Read():
-            return _moved(scalar, maps)
-        case Apply():
-            return Apply(scalar.op, tuple(with_moved_reads(a, maps) for a in scalar.args))
-        case Cast():
-            return replace(scalar, arg=with_moved_reads(scalar.arg, maps))
-        case _:
-            return scalar
+    return rewritten(scalar, lambda leaf: _moved(leaf, maps.get(leaf.operand)) if isinstance(leaf, Read) else leaf)
 
 
-def _moved(read: Read, maps: Mapping[int, AffineMap | None]) -> Read:
-    map_ = maps.get(read.operand)
-    indirect = tuple((d, with_moved_reads(i, maps)) for d, i in read.indirect)
+def _moved(read: Read, map_: AffineMap | None) -> Read:
     if map_ is None:
-        return replace(read, indirect=indirect)
-    places = {d: map_.results.index(AffineExpr.dimension(d)) for d, _ in indirect}
-    return replace(read, index=map_.compose(read.index), indirect=tuple((places[d], i) for d, i in indirect))
+        return read
+    places = {d: map_.results.index(AffineExpr.dimension(d)) for d, _ in read.indirect}
+    return replace(read, index=map_.compose(read.index), indirect=tuple((places[d], i) for d, i in read.indirect))

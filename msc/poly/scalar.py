@@ -7,8 +7,8 @@ Element types are named as MLIR names them: "f16", "bf16", "f32", "f64", "i1", "
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from xdsl.ir.affine import AffineExpr, AffineMap
@@ -124,3 +124,18 @@ def reads(scalar: Scalar) -> Iterator[Read]:
             yield from reads(scalar.arg)
         case Constant() | Index():
             return
+
+
+def rewritten(scalar: Scalar, change: Callable[[Read | Index], Scalar]) -> Scalar:
+    """The scalar with its reads and indices changed; `change` sees a read with its indirect indices rewritten."""
+    match scalar:
+        case Read():
+            return change(replace(scalar, indirect=tuple((d, rewritten(i, change)) for d, i in scalar.indirect)))
+        case Index():
+            return change(scalar)
+        case Apply():
+            return Apply(scalar.op, tuple(rewritten(arg, change) for arg in scalar.args))
+        case Cast():
+            return replace(scalar, arg=rewritten(scalar.arg, change))
+        case Constant():
+            return scalar

@@ -20,7 +20,7 @@ from xdsl.ir.affine import (
 
 from msc.poly.affine import bounds, linear_form, simplified
 from msc.poly.model import KernelModel, KernelStatement
-from msc.poly.scalar import Read, reads
+from msc.poly.scalar import Cast, Index, Read, Scalar, apply, reads, rewritten
 from msc.poly.valid_extents import (
     Factor,
     NotABox,
@@ -214,7 +214,35 @@ def bounded(model: KernelModel, inputs: Mapping[int, ValidShape], sizes: tuple[S
     analysis = ValidAnalysis([a.shape for a in model.arrays], sizes, dict(inputs), internal)
     analysis.run(model.statements)
     statements = [
-        replace(s, bounds=tuple(map(upper_bound, dims)))
+        replace(s, bounds=tuple(map(upper_bound, dims)), body=_clamped(s.body, analysis))
         for s, dims in zip(model.statements, analysis.statements, strict=True)
     ]
     return KernelModel(model.arrays, tuple(statements), model.operations, sizes)
+
+
+def _clamped(body: Scalar, analysis: ValidAnalysis) -> Scalar:
+    """A body in which an index that is data stays inside the valid part of what it reads."""
+
+    def clamped(leaf: Read | Index) -> Scalar:
+        if isinstance(leaf, Index) or leaf.operand not in analysis.arrays:
+            return leaf
+        valid = analysis.arrays[leaf.operand]
+        indirect = ((axis, _within(index, _last(valid[axis], analysis.sizes))) for axis, index in leaf.indirect)
+        return replace(leaf, indirect=tuple(indirect))
+
+    return rewritten(body, clamped)
+
+
+def _last(valid: ValidExtent, sizes: Sequence[Size]) -> Index | None:
+    """The last valid index of a dimension, where it always has one and is not whole."""
+    bound = upper_bound(valid)
+    if bound is None or len(valid) > 1 or bounds(bound, ranges_of(sizes))[0] < 1:
+        return None
+    symbols = [AffineExpr.symbol(k) for k in range(len(sizes))]
+    return Index(bound.replace_dims_and_symbols(symbols, []) + -1)
+
+
+def _within(index: Scalar, last: Index | None) -> Scalar:
+    if last is None:
+        return index
+    return apply("min", index if index.dtype == last.dtype else Cast(index, last.dtype), last)

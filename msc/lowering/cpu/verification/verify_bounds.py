@@ -8,7 +8,7 @@ from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, memref
-from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, i64
 from xdsl.ir import Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr
 from xdsl.passes import ModulePass
@@ -107,8 +107,28 @@ class Nest:
         for value in values:
             if value not in nest.known:
                 name = value.name_hint or f"index {len(nest.names)}"
-                nest = nest.within(value, name, nest.values.of(value) or _EVERY_INDEX)
+                low, high = range_ = nest.values.of(value) or _EVERY_INDEX
+                upper = (AffineConstantExpr(high + 1), *(limit + 1 for limit in nest._limits(value)))
+                nest = nest.looping(value, name, LoopRange((AffineConstantExpr(low),), upper), range_)
         return nest
+
+    def _limits(self, value: SSAValue) -> Iterator[AffineExpr]:
+        """Expressions of loops' variables that an integer never exceeds: what it is clamped to."""
+        match value.owner:
+            case _ if value in self.known:
+                yield self.known[value]
+            case arith.IndexCastOp(input=source) if value.type in (IndexType(), i64):
+                yield from self._limits(source)
+            case arith.MinSIOp(lhs=lhs, rhs=rhs):
+                yield from (*self._limits(lhs), *self._limits(rhs))
+            case arith.MaxSIOp(lhs=lhs, rhs=rhs) if (other := self.values.of(rhs)) is not None:
+                yield from (expr for expr in self._limits(lhs) if self._is_at_least(expr, other[1]))
+            case _:
+                return
+
+    def _is_at_least(self, expr: AffineExpr, least: int) -> bool:
+        found = interval(expr, self.ranges)
+        return found is not None and found[0] >= least
 
     def within(self, value: SSAValue, name: str, range_: Range) -> Nest:
         """The nest in which `value` is any number of a range."""

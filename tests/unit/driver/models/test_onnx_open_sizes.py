@@ -163,3 +163,18 @@ def test_elements_of_merged_dimensions_are_not_moved_as_if_they_lay_together(tmp
     for n in (1, 3):
         x = np.arange(2 * n, dtype=np.float32).reshape(2, n)
         np.testing.assert_array_equal(function(x), x.reshape(-1)[::-1])
+
+
+def test_a_gather_from_an_output_reads_only_elements_of_the_call(tmp_path: Path) -> None:
+    """The memory of an output holds as many elements as the call has, not as many as the largest has."""
+    axis = [helper.make_tensor("axis", TensorProto.INT64, [], [0])]
+    nodes = [node("CumSum", ["x", "axis"], ["s"]), node("Concat", ["x", "s"], ["y"], axis=0)]
+    sums = helper.make_tensor_value_info("s", TensorProto.FLOAT, None)
+    graph = helper.make_graph(nodes, "sums", [tensor("x", ["n"])], [Y, sums], axis)
+    path = tmp_path / "sums.onnx"
+    path.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString())
+    function = msc.compile(path, dims={"n": (1, 5)}, use_cache=False)
+    assert not isinstance(function, ModelOnCall)
+    for n in (1, 2, 5):
+        x = np.arange(n, dtype=np.float32)
+        np.testing.assert_array_equal(function(x)[0], np.concatenate([x, np.cumsum(x)]))
