@@ -47,8 +47,8 @@ METHODS = _ASKED_BY_PYTHON | {f"__{prefix}{name}__" for name in _OPERATORS for p
 def public(function: F, name: str, described: Callable[..., Any] | None = None) -> F:
     """The function with the boundary around it; it is called `name` in messages.
 
-    `described` gives, from the arguments of a call, the function whose signature says what users pass; without
-    the arguments before those.
+    `described` gives, from the arguments of a call, the function or Cell whose signature says what users pass after
+    the first argument.
     """
 
     @wraps(function)

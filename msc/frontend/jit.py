@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from msc.frontend.boundary import public
 from msc.frontend.capture import INSTALLED
 from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.tensor import Tensor
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
 
 MAXIMUM_ENTRIES = 8
 """Compiled graphs of one signature; what changes more often than that runs in PyNative mode."""
@@ -70,6 +72,15 @@ class History:
             self.events.append(event)
 
 
+def _function_of(jitted: Any, *_: Any) -> Any:
+    return jitted.__msc_function__
+
+
+def _public_call(function: F) -> F:
+    """The boundary around calls of what is jitted, whose arguments the function itself describes."""
+    return public(function, "jit", _function_of)
+
+
 class Jitted(Generic[P, R]):
     """A function or Cell whose calls run as compiled graphs."""
 
@@ -98,6 +109,7 @@ class Jitted(Generic[P, R]):
     def __repr__(self) -> str:
         return f"<jit of {self.__msc_function__!r}>"
 
+    @_public_call
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if INSTALLED.builder is not None:
             from msc.frontend.reader.entry import call_inside

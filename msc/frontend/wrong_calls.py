@@ -36,15 +36,18 @@ def explained(
     keywords: Mapping[str, Any],
 ) -> WrongCall:
     """What to say of a call that could not be computed; `described` as `boundary.public` takes it."""
-    target = function if described is None else described(*args)
+    subject: Any = function if described is None else inspect.unwrap(described(*args))
+    target: Callable[..., Any] = getattr(subject, "construct", subject)
     signature, given = _signature(target), args
     has_self = next(iter(signature.parameters), "") in ("self", "cls")
     if described is not None or has_self:
         given = args[1:]
         if has_self:
             signature = signature.replace(parameters=list(signature.parameters.values())[1:])
-    if args and (described is not None or function.__name__ == "__init__"):
-        name = getattr(args[0], "__name__", type(args[0]).__name__)
+    if described is not None:
+        name = getattr(subject, "__name__", type(subject).__name__)
+    elif args and function.__name__ == "__init__":
+        name = type(args[0]).__name__
     elif args and function.__name__ == "__new__":
         name = args[0].__name__
     usage = f"it is called as {name.rpartition('.')[2]}{_plain(signature)}"

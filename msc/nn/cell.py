@@ -25,11 +25,11 @@ _CAPTURE = "msc.driver.artifacts.cell_compilation"
 
 def public_call(function: FunctionT) -> FunctionT:
     """The boundary around calls of cells, whose arguments `construct` describes."""
-    return public(function, "Cell", _construct_of)
+    return public(function, "Cell", _itself)
 
 
-def _construct_of(cell: Cell, *_: Any) -> Callable[..., Any]:
-    return cell.construct
+def _itself(cell: Cell, *_: Any) -> Cell:
+    return cell
 
 
 def public_initialiser(function: FunctionT) -> FunctionT:

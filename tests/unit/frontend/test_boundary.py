@@ -89,5 +89,32 @@ def test_random_calls_end_in_a_result_or_an_error_of_msc() -> None:
 
 def test_a_compiled_cell_is_not_explained_by_what_msc_calls() -> None:
     """`run_construct` is of the inside: a wrong number of arguments is told of `construct`."""
-    with pytest.raises(TypeError, match=r"construct\(\) takes 2 positional arguments but 3 were given"):
+    with pytest.raises(TypeError, match="ReLU takes 1 argument without a name, not 2"):
         msc.jit(nn.ReLU())(Tensor([1.0]), Tensor([1.0]))
+
+
+class Half(nn.Cell):
+    def construct(self, x: Tensor) -> Tensor:
+        return x / 2
+
+
+def halved(x: Tensor) -> Tensor:
+    return x / 2
+
+
+WRAPPERS: dict[str, Callable[[Any], Any]] = {
+    "jit": msc.jit,
+    "grad": msc.grad,
+    "jit of grad": lambda f: msc.jit(msc.grad(f)),
+    "grad of jit": lambda f: msc.grad(msc.jit(f)),
+}
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+@pytest.mark.parametrize("function", [Half(), halved], ids=["Half", "halved"])
+def test_a_wrong_call_of_what_is_compiled_or_differentiated_names_what_was_written(wrapper: str, function: Any) -> None:
+    name = getattr(function, "__name__", "Half")
+    with pytest.raises(TypeError, match=rf"MSC0833.* {name} takes 1 argument without a name, not 2"):
+        WRAPPERS[wrapper](function)(X, X)
+    with pytest.raises(TypeError, match=rf"MSC0833.* {name} has no argument 'y'"):
+        WRAPPERS[wrapper](function)(X, y=X)
