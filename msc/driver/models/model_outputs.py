@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -32,11 +32,15 @@ class Tolerance:
     absolute: float = 1e-5
     relative: float = 1e-4
 
-    def scaled(self, expected: Array) -> Tolerance:
-        """The tolerance for sums of terms as large as the largest element; at least that of the element type."""
+    def scaled(self, expected: Array, sources: Sequence[Array] = ()) -> Tolerance:
+        """The tolerance for sums of terms as large as the largest element.
+
+        It is at least that of the narrowest type among the elements and the `sources` that they are computed from:
+        a number that was rounded to a narrow type on the way is no better than that.
+        """
         if expected.dtype.kind in "biu" or expected.size == 0:
             return self
-        relative = max(self.relative, _RELATIVE.get(expected.dtype.name, 0.0))
+        relative = max(self.relative, *(_RELATIVE.get(array.dtype.name, 0.0) for array in (expected, *sources)))
         wide = np.abs(expected.astype(np.float64))
         largest = float(wide[np.isfinite(wide)].max(initial=0.0))
         return Tolerance(self.absolute + relative * largest, relative)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -73,7 +74,6 @@ def run_kernel(
     """The outputs of a kernel's function on a record's inputs: by the loop-stage interpreter, or by `call`.
 
     The function's buffers may have fewer dimensions than the kernel's tensors, of the same elements.
-    sizes = [size.high for size in argument_sizes(function.args, function.arg_attrs).values()]
     """
     function = kernel_function(module, record.function)
     assert function is not None, record.function
@@ -110,3 +110,14 @@ def c_names(module: ModuleOp, calls: Sequence[str]) -> dict[str, str]:
     """The C name of every kernel's function: `calls` are those of a C program, in the order of the entry's calls."""
     ops = [op for op in entry_function(module).walk() if isinstance(op, func.CallOp | memref.CopyOp)]
     return {op.callee.string_value(): name for op, name in zip(ops, calls, strict=True) if isinstance(op, func.CallOp)}
+
+
+def kernel_caller(library: ctypes.CDLL, name: str) -> Callable[[Sequence[Array], Sequence[int]], None]:
+    """A kernel's C function, exported by that name, as `run_kernel` calls it."""
+    function = library[name]
+    function.restype = None
+
+    def call(arrays: Sequence[Array], sizes: Sequence[int]) -> None:
+        function(*(ctypes.c_void_p(array.ctypes.data) for array in arrays), *map(ctypes.c_int64, sizes))
+
+    return call

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -25,7 +25,15 @@ from msc.driver.models.reading_models import Model, read_model
 from msc.driver.models.target import target_for
 from msc.driver.options import CompileOptions
 from msc.driver.passes.ir_dump import format_module
-from msc.driver.reports.kernel_records import KernelRecord, c_names, kernel_function, record_kernels, run_kernel, takes
+from msc.driver.reports.kernel_records import (
+    KernelRecord,
+    c_names,
+    kernel_caller,
+    kernel_function,
+    record_kernels,
+    run_kernel,
+    takes,
+)
 from msc.driver.size_samples import sample_sizes
 from msc.driver.verification.traces import Trace, first_lost
 from msc.interp import WeightSource, evaluate, evaluate_loops
@@ -221,7 +229,7 @@ class _Verification:
         pairs = list(zip(outputs, record.outputs, strict=True))
         error = max(largest_error(got, expected) for got, expected in pairs)
         tolerance = self._settings.tolerance
-        agrees = all(tolerance.scaled(expected).agree(got, expected) for got, expected in pairs)
+        agrees = all(tolerance.scaled(expected, record.inputs).agree(got, expected) for got, expected in pairs)
         origin = "" if agrees else _origin(module, record.function)
         self._add(step, f"kernel {record.function}", AGREES if agrees else DIVERGES, error, origin)
 
@@ -234,7 +242,7 @@ class _Verification:
             library = ctypes.CDLL(str(path))
             names = c_names(compilation.module, program.kernels)
             for record in (record for record in self._records if record.function in names):
-                outputs = run_kernel(compilation.module, record, _caller(library, names[record.function]))
+                outputs = run_kernel(compilation.module, record, kernel_caller(library, names[record.function]))
                 self._compare_kernel(step, compilation.module, record, outputs)
             outputs = model.new_outputs()
             inputs = model.check([np.array(array, order="C") for array in self._inputs])
@@ -274,13 +282,3 @@ def _origin(module: ModuleOp, name: str) -> str:
     function = kernel_function(module, name)
     origin = None if function is None else function.attributes.get(LOOP_ORIGIN)
     return f"made of {', '.join(item.data for item in origin)}" if isa(origin, ArrayAttr[StringAttr]) else ""
-
-
-def _caller(library: ctypes.CDLL, name: str) -> Callable[[Sequence[Array], Sequence[int]], None]:
-    function = library[name]
-    function.restype = None
-
-    def call(arrays: Sequence[Array], sizes: Sequence[int]) -> None:
-        function(*(ctypes.c_void_p(array.ctypes.data) for array in arrays), *map(ctypes.c_int64, sizes))
-
-    return call
