@@ -13,8 +13,11 @@ from typing import TypeAlias
 import islpy as isl
 from xdsl.ir.affine import AffineConstantExpr, AffineExpr
 
+from msc.poly.model import KernelModel
 from msc.poly.remembered import remembered
-from msc.poly.schedule_tree.to_isl import PLACES_MARK, IslTree, Loops
+from msc.poly.schedule_tree.moves import without_places
+from msc.poly.schedule_tree.nodes import Tree, all_blocks
+from msc.poly.schedule_tree.to_isl import PLACES_MARK, IslTree, Loops, to_isl
 
 _FOR: int = getattr(isl.ast_node_type, "for_")  # noqa: B009 - islpy's stub leaves this one out
 _QUOTIENTS: frozenset[object] = frozenset(
@@ -65,6 +68,30 @@ def generate(tree: IslTree) -> tuple[Nest, ...]:
     """Isl's AST of a tree as a nest. The sizes of the call and the counts of tiles are the outermost dimensions."""
     placed = frozenset(places.number for places in tree.places)
     return _with_places(_generated(tree.made), placed)
+
+
+def nests_of(model: KernelModel, tree: Tree) -> tuple[Nest, ...]:
+    """`generate`, which does not ask isl for a tree whose nests another process made (`note_nests`)."""
+    known = _noted(model).get(without_places(tree))
+    if known is None:
+        return generate(to_isl(model, tree))
+    return _with_places(known, frozenset(k for k, block in enumerate(all_blocks(tree.body)) if block.places))
+
+
+def nests_at_all_blocks(model: KernelModel, tree: Tree) -> tuple[Nest, ...]:
+    """The nests of a tree with a Body for every block: the same whatever places the tree has."""
+    return _generated(to_isl(model, tree).made)
+
+
+def note_nests(model: KernelModel, tree: Tree, nests: tuple[Nest, ...]) -> None:
+    """Take nests that `nests_at_all_blocks` gave in another process for those of this tree."""
+    _noted(model)[without_places(tree)] = nests
+
+
+@remembered
+def _noted(model: KernelModel) -> dict[Tree, tuple[Nest, ...]]:
+    """Nests by the trees without places."""
+    return {}
 
 
 @remembered

@@ -14,10 +14,11 @@ from msc.poly.outer_band import loop_row
 from msc.poly.scalar import reads
 from msc.poly.schedule_tree.nodes import Tree, below, loops
 from msc.poly.schedule_tree.proof import reversed_pairs
+from msc.poly.schedule_tree.to_isl import to_isl
 
 
-def may_overwrite(model: KernelModel, tree: Tree, schedule: isl.Schedule, source: int, target: int) -> bool:
-    """Whether array `target` may lie on array `source` under this schedule.
+def may_overwrite(model: KernelModel, tree: Tree, source: int, target: int) -> bool:
+    """Whether array `target` may lie on array `source` under this schedule; only where they are alike isl is asked.
 
     Vectors and unrolled tiles run statements side by side, so a read and the write of its element must be in the same
     iteration of all loops that their statements share.
@@ -39,17 +40,17 @@ def may_overwrite(model: KernelModel, tree: Tree, schedule: isl.Schedule, source
     for dims in (tree.axis(name).dims for name in shared):
         if touching <= set(dims):
             same = same.eq_at_multi_union_pw_aff(isl.MultiUnionPwAff(loop_row(dims, ranks)))
-    return pairs.subtract(same).is_empty() and reversed_pairs(schedule, pairs).is_empty()
+    return pairs.subtract(same).is_empty() and reversed_pairs(to_isl(model, tree).schedule, pairs).is_empty()
 
 
-def aliased_outputs(model: KernelModel, tree: Tree, schedule: isl.Schedule, arrays: Collection[int]) -> dict[int, int]:
+def aliased_outputs(model: KernelModel, tree: Tree, arrays: Collection[int]) -> dict[int, int]:
     """Those of some internal arrays that may lie in an output until it is written, to that output."""
     found: dict[int, int] = {}
     for output in [a for a, array in enumerate(model.arrays) if array.kind == "output"]:
         held = [output]
         for array in _sources(model, output):
             wanted = array in arrays and array not in found
-            if wanted and all(may_overwrite(model, tree, schedule, array, later) for later in held):
+            if wanted and all(may_overwrite(model, tree, array, later) for later in held):
                 found[array] = output
                 held.append(array)
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
@@ -23,10 +23,12 @@ from msc.dialects.gk.attributes import GK_SCHEDULE, GK_SCHEDULE_REASONS
 from msc.dialects.ms.base import ViewOp
 from msc.ir.contracts import Contract
 from msc.ir.locations import source_location
+from msc.poly import nest_text
 from msc.poly.dependences import Dependences, dependences
 from msc.poly.kernel_text import kernel_lines
 from msc.poly.lanes import check_lanes
 from msc.poly.model import KernelModel
+from msc.poly.nest import nests_at_all_blocks, note_nests
 from msc.poly.schedule_tree.abilities import PLAIN, Abilities
 from msc.poly.schedule_tree.nodes import ScheduleError, Tree, loops
 from msc.poly.schedule_tree.proof import prove
@@ -95,7 +97,7 @@ _Key: TypeAlias = tuple[str, Surroundings]
 
 
 def _expected(kernels: Sequence[gk.KernelOp], decide_one: _Decide) -> dict[_Key, Decision]:
-    """Decisions on kernels as if no kernel were shared by threads, made on several processors.
+    """Decisions on kernels, made on several processors, whether or not threads share what comes before them.
 
     A decision depends on nothing but its key, so it is the same wherever it is made. Those that fail are left out.
     """
@@ -108,10 +110,26 @@ def _expected(kernels: Sequence[gk.KernelOp], decide_one: _Decide) -> dict[_Key,
 
     def decided(job: tuple[_Key, KernelModel]) -> list[list[str]]:
         (_, around), model = job
-        decision = decide_one(model, around)
-        return [to_lines(decision.tree), decision.reasons]
+        first = decide_one(model, around)
+        both = [first] if first.either else [first, decide_one(model, around.otherwise)]
+        return [text for decision in both for text in _written(model, decision)]
 
-    return {jobs[k][0]: Decision(from_lines(lines), reasons) for k, (lines, reasons) in results(decided, jobs).items()}
+    return dict(each for k, texts in results(decided, jobs).items() for each in _read(*jobs[k], texts))
+
+
+def _written(model: KernelModel, decision: Decision) -> tuple[list[str], list[str], list[str]]:
+    """A decision as texts, with the loop nest of its tree."""
+    nests = nest_text.to_text(nests_at_all_blocks(model, decision.tree))
+    return to_lines(decision.tree), decision.reasons, [nests]
+
+
+def _read(key: _Key, model: KernelModel, texts: Sequence[list[str]]) -> Iterator[tuple[_Key, Decision]]:
+    """The decisions that texts tell of, for what stands around the kernel and for `otherwise`."""
+    (structure, around), found = key, list[Decision]()
+    for lines, reasons, (nests,) in zip(texts[::3], texts[1::3], texts[2::3], strict=True):
+        found.append(Decision(from_lines(lines), reasons))
+        note_nests(model, found[-1].tree, nest_text.from_text(nests))
+    return zip((key, (structure, around.otherwise)), (found[0], found[-1]), strict=True)
 
 
 def _schedule(kernel: gk.KernelOp, decide_one: _Decide, decisions: dict[_Key, Decision]) -> None:
@@ -169,7 +187,11 @@ def _decide(model: KernelModel, target: Machine, threads: int, around: Surroundi
     if os.environ.get(STRICT):
         raise MscError(Diagnostic("MSC0900", message, notes=tuple(text)))
     warnings.warn(f"{message}; it runs without vectors, tiles and threads", RuntimeWarning, stacklevel=2)
-    return Decision(plain(model, deps, target), [*decision.reasons, "that was not legal: a plain schedule is used"])
+    return Decision(
+        plain(model, deps, target),
+        [*decision.reasons, "that was not legal: a plain schedule is used"],
+        decision.either,
+    )
 
 
 def illegal(model: KernelModel, deps: Dependences, tree: Tree, abilities: Abilities = PLAIN) -> ScheduleError | None:

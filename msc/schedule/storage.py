@@ -163,7 +163,7 @@ class _Search:
         sizes = {a: self._bytes(a, each) for a, each in buffers.items()}
         least = self._machine.code.register_buffer
         large = [a for a in buffers if sizes[a] > least and (sizes[a] > room or not _is_transposed(buffers[a]))]
-        aliased = aliased_outputs(self._model, self._bare, scheduled.schedule, large)
+        aliased = aliased_outputs(self._model, self._bare, large)
         for array, each in buffers.items():
             if array in aliased:
                 found[array] = self._names[aliased[array]], 0

@@ -42,10 +42,11 @@ TAIL_THAT_MATTERS = 0.1
 
 @dataclass
 class Decision:
-    """A schedule with the reasons for it."""
+    """A schedule with the reasons for it; `either` if it is the same whether or not threads wrote what it reads."""
 
     tree: Tree
     reasons: list[str] = field(default_factory=list[str])
+    either: bool = True
 
 
 def decide(
@@ -68,8 +69,9 @@ def decide(
     tree = with_blocks_outermost(model, tree, names, around.blocked, cost.lanes, target.line_pair)
     tree = with_packing(model, tree, names, copies, reasons)
     bordered = partial(_with_borders, model, first, len(band), cost.lanes)
-    tree = bordered(shared(model, tree, names, target, threads, reasons, around, bordered))
-    return Decision(stored(model, deps, _with_lanes(model, tree, reasons), target), reasons)
+    sharing = shared(model, tree, names, target, threads, reasons, around, bordered)
+    tree = _with_lanes(model, bordered(sharing.tree), reasons)
+    return Decision(stored(model, deps, tree, target), reasons, sharing.either)
 
 
 def _with_lanes(model: KernelModel, tree: Tree, reasons: list[str]) -> Tree:

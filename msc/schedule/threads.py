@@ -42,6 +42,11 @@ class Surroundings:
     kept: frozenset[int] | None = None
     blocked: tuple[Blocked, ...] = ()
 
+    @property
+    def otherwise(self) -> Surroundings:
+        """The same, but for `follows`."""
+        return replace(self, follows=not self.follows)
+
     def cost(self, model: KernelModel, costs: Synchronisation) -> float:
         """Cycles that sharing the kernel costs."""
         most = costs.following if self.follows else costs.team
@@ -60,6 +65,14 @@ class Surroundings:
 NOWHERE = Surroundings()
 
 
+@dataclass(frozen=True)
+class Sharing:
+    """A tree with the loop that threads share, if any; `either` if it is the same whatever `follows` says."""
+
+    tree: Tree
+    either: bool = True
+
+
 def shared(
     model: KernelModel,
     tree: Tree,
@@ -69,7 +82,7 @@ def shared(
     reasons: list[str],
     around: Surroundings = NOWHERE,
     whole: Callable[[Tree], Tree] = lambda tree: tree,
-) -> Tree:
+) -> Sharing:
     """The tree with one of the loops `names` around all nodes outermost and parallel, if that saves more than it costs.
 
     Where a kernel works block by block, that is the loop over blocks. `whole` adds what the tree runs besides.
@@ -79,18 +92,22 @@ def shared(
     team = threads or target.cores
     best = _loop(model, tree, candidates, target, team) if threads != 1 else None
     if best is None:
-        return tree
+        return Sharing(tree)
     axis, loop = best
     cost = KernelCost(model, target)
     options = [_parallel(model, tree, axis, loop, size) for size in _sizes(model, tree, axis, loop, team)]
     cycles = [cost.prediction(whole(option), team).cycles for option in options]
     least = min(cycles)
-    alone, costs = cost.prediction(whole(tree), 1).cycles, around.cost(model, target.synchronisation)
+    alone = cost.prediction(whole(tree), 1).cycles
+    costs, otherwise = (each.cost(model, target.synchronisation) for each in (around, around.otherwise))
     if alone - least < costs:
-        return tree
+        return Sharing(tree, alone - least < otherwise)
     tree = options[cycles.index(least)]
     reasons.append(f"threads share {axis.name} ({axis.extent // _size(shared_loop(tree, axis.name))} iterations)")
-    return _from_least(model, tree, axis, alone, costs, team)
+    found = _from_least(model, tree, axis, alone, costs, team)
+    return Sharing(
+        found, alone - least >= otherwise and found == _from_least(model, tree, axis, alone, otherwise, team)
+    )
 
 
 def _size(loop: Loop | None) -> int:

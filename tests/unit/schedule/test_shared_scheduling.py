@@ -3,24 +3,39 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from msc.driver.compile import compile_model, stage_text
 from msc.driver.options import CompileOptions
+from msc.schedule import schedule_kernels
 from msc.support import forked
 
 LENET = "samples/lenet5/lenet5.mir"
 
 
-def loops_of_lenet() -> str:
-    return stage_text(compile_model(LENET, CompileOptions(march="x86-64-v3"), "loop"))
+def loops_of_lenet(threads: int) -> str:
+    return stage_text(compile_model(LENET, CompileOptions(march="x86-64-v3", threads=threads), "loop"))
 
 
-def test_processes_leave_the_same_module(monkeypatch: pytest.MonkeyPatch) -> None:
+def last_decisions(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[int, forked.Lines]]:
+    """`results` after which no decision can be made."""
+
+    def results(function: Callable[..., forked.Lines], jobs: Sequence[object]) -> dict[int, forked.Lines]:
+        found = forked.results(function, jobs)
+        monkeypatch.setattr(schedule_kernels, "decide", None)
+        return found
+
+    return results
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_processes_leave_the_same_module(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
     forks, fork = list[int](), os.fork
     monkeypatch.setattr(forked, "_processors", lambda: 1)
-    alone = loops_of_lenet()
+    alone = loops_of_lenet(threads)
+    monkeypatch.setattr(schedule_kernels, "results", last_decisions(monkeypatch))
     monkeypatch.setattr(forked, "_processors", lambda: 3)
     monkeypatch.setattr(forked, "_JOBS", 1)
     monkeypatch.setattr(forked, "_may_fork", lambda: True)
@@ -31,5 +46,5 @@ def test_processes_leave_the_same_module(monkeypatch: pytest.MonkeyPatch) -> Non
         return process
 
     monkeypatch.setattr(os, "fork", counted)
-    assert loops_of_lenet() == alone
+    assert loops_of_lenet(threads) == alone
     assert len(forks) == 2

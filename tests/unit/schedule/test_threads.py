@@ -11,7 +11,7 @@ from msc.poly.schedule_tree.moves import reorder
 from msc.poly.schedule_tree.nodes import Axis, Tree, loops
 from msc.schedule.register_tiles import tiled
 from msc.schedule.sharing import Group, initial
-from msc.schedule.threads import NOWHERE, Surroundings, shared
+from msc.schedule.threads import NOWHERE, Sharing, Surroundings, shared
 from msc.targets.catalogue import machine_named
 
 TARGET = machine_named("x86-64-v4")
@@ -37,7 +37,7 @@ def product(rows: int, columns: int, depth: int, order: tuple[str, str] = BAND) 
 
 def shared_axes(model: KernelModel, tree: Tree, threads: int, around: Surroundings = NOWHERE) -> list[str]:
     """The axes of the loops that threads share."""
-    found = shared(model, tree, BAND, TARGET, threads, [], around)
+    found = shared(model, tree, BAND, TARGET, threads, [], around).tree
     return [loop.axis for loop in loops(found) if loop.mark == "parallel"]
 
 
@@ -58,7 +58,7 @@ def shared_axes(model: KernelModel, tree: Tree, threads: int, around: Surroundin
 def test_a_loop_with_iterations_enough(sizes: tuple[int, int, int], loop: str | None) -> None:
     model, tree = product(*sizes)
     reasons: list[str] = []
-    found = shared(model, tree, BAND, TARGET, 2, reasons)
+    found = shared(model, tree, BAND, TARGET, 2, reasons).tree
     assert [each.axis for each in loops(found) if each.mark == "parallel"] == ([] if loop is None else [loop])
     assert all(each.mark != "parallel" for each in list(loops(found))[1:])
     assert bool(reasons) == (loop is not None)
@@ -86,4 +86,15 @@ def test_in_a_loop_what_is_new_must_be_fetched() -> None:
 
 def test_one_thread_shares_nothing() -> None:
     model, tree = product(4096, 64, 64)
-    assert shared(model, tree, BAND, TARGET, 1, []) == tree
+    assert shared(model, tree, BAND, TARGET, 1, []) == Sharing(tree)
+
+
+def test_a_decision_says_whether_it_depends_on_what_came_before() -> None:
+    """Where it says that it does not, another process may decide before that is known."""
+    said = dict[str, bool]()
+    for name, sizes in {"much": (512, 512, 512), "little": (8, 32, 8), "between": (48, 512, 32)}.items():
+        model, tree = product(*sizes)
+        first, other = (shared(model, tree, BAND, TARGET, 2, [], Surroundings(each)) for each in (False, True))
+        assert first.either == other.either == (first.tree == other.tree)
+        said[name] = first.either
+    assert said == {"much": True, "little": True, "between": False}

@@ -21,9 +21,9 @@ from msc.ir.locations import source_location
 from msc.lowering.cpu.kernels.argument_names import ArgumentNames, shared_name
 from msc.lowering.cpu.kernels.kernel_function import KernelFunction
 from msc.poly.model import KernelModel
-from msc.poly.nest import generate
+from msc.poly.nest import nests_of
 from msc.poly.overwriting import may_overwrite
-from msc.poly.schedule_tree.to_isl import to_isl
+from msc.poly.schedule_tree.to_isl import tile_counts
 from msc.poly.storage import storage
 from msc.support.diagnostics import Diagnostic, MscError
 
@@ -102,11 +102,10 @@ def _schedule(kernel: gk.KernelOp) -> gk.ScheduleAttr:
 
 def _function(kernel: gk.KernelOp, model: KernelModel, outputs: Sequence[int]) -> func.FuncOp:
     tree = _schedule(kernel).data
-    scheduled = to_isl(model, tree)
     inputs = [i for i, a in enumerate(model.arrays) if a.kind == "input"]
     locations = [op.location for op in statement_operations(kernel)]
-    counts = tuple(scheduled.counts.values())
-    nests = generate(scheduled)
+    counts = tuple(tile_counts(model, tree).values())
+    nests = nests_of(model, tree)
     places = storage(model, tree, nests, counts)
     builder = KernelFunction(model, nests, inputs, outputs, locations, counts, places)
     function = builder.build()
@@ -117,10 +116,7 @@ def _function(kernel: gk.KernelOp, model: KernelModel, outputs: Sequence[int]) -
         DenseArrayBase.from_list(i64, [o, i])
         for o, output in enumerate(outputs)
         for i, source in enumerate(inputs)
-        if all(
-            may_overwrite(model, tree, scheduled.schedule, source, target)
-            for target in (output, *builder.held_in(output))
-        )
+        if all(may_overwrite(model, tree, source, target) for target in (output, *builder.held_in(output)))
     ]
     if pairs:
         function.attributes[LOOP_IN_PLACE] = ArrayAttr(pairs)
