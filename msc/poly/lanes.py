@@ -14,7 +14,7 @@ from msc.poly.nest import Body, Instance, Loop, Nest, generate
 from msc.poly.scalar import indices
 from msc.poly.schedule_tree.moves import mapped
 from msc.poly.schedule_tree.nodes import Loop as TreeLoop
-from msc.poly.schedule_tree.nodes import ScheduleError, Tree, below, loops
+from msc.poly.schedule_tree.nodes import Node, ScheduleError, Tree, below, loops
 from msc.poly.schedule_tree.to_isl import IslTree, label
 from msc.poly.valid_extents import ranges_of
 
@@ -42,8 +42,18 @@ def check_lanes(model: KernelModel, tree: Tree, schedule: IslTree) -> None:
 
 
 def without_vectors(tree: Tree, refused: Mapping[TreeLoop, str]) -> Tree:
-    """The tree with these vector loops as plain ones."""
-    return mapped(tree, lambda n: replace(n, mark="") if isinstance(n, TreeLoop) and n in refused else n)
+    """The tree with these vector loops as plain ones, and with them the unrolled loops of their tiles.
+
+    Those would unroll single elements: hundreds of them, for which C compilers take seconds.
+    """
+    plain = mapped(tree, lambda n: replace(n, mark="") if isinstance(n, TreeLoop) and n in refused else n)
+    in_vectors = frozenset[int]().union(*(below(loop) for loop in loops(plain) if loop.mark == "vector"))
+
+    def rolled(node: Node) -> Node:
+        of_elements = isinstance(node, TreeLoop) and node.mark == "unroll" and below(node).isdisjoint(in_vectors)
+        return replace(node, mark="") if of_elements else node
+
+    return mapped(plain, rolled)
 
 
 def _refusals(model: KernelModel, nests: Sequence[Nest], ranges: Mapping[int, range]) -> Iterator[tuple[str, int, str]]:

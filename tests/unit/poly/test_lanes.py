@@ -62,6 +62,20 @@ def test_lanes_are_a_step_apart_and_have_no_number(model: KernelModel, text: str
     assert refused(model, tree(text)) == reasons
 
 
+def test_unrolled_loops_go_with_the_vectors_of_their_tile() -> None:
+    """They would unroll elements. Another statement keeps its tile."""
+    i, j = ROW, COLUMN
+    arrays = (array(6, 24, kind="input"), array(6, 24, kind="output"), array(6, 24, kind="output"))
+    bodies = (read(0, 2, i, j // 3), read(0, 2, i, j))
+    model = KernelModel(arrays, tuple(statement((6, 24), k, (i, j), b) for k, b in enumerate(bodies, 1)), ("copy",))
+    text = "axis i 6: S0.0 S1.0\naxis j 24: S0.1 S1.1"
+    for name in ("S0", "S1"):
+        text += f"\nfor i tile 3, j tile 8, i unroll, j vector\n  run {name}"
+    schedule = tree(text)
+    plain = without_vectors(schedule, refused_vectors(model, schedule, to_isl(model, schedule)))
+    assert [loop.mark for loop in loops_of(plain)] == ["", "", "", "", "", "", "unroll", "vector"]
+
+
 def test_a_refused_loop_is_plain() -> None:
     model, schedule = copy(Index(COLUMN)), tree(PLAIN)
     plain = without_vectors(schedule, refused_vectors(model, schedule, to_isl(model, schedule)))
