@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 
 from msc.analysis.kernels import blocks_outside_kernels
 from msc.analysis.properties import KERNELS, UNSCHEDULED, WEIGHTS_HOISTED
-from msc.analysis.target import target_of
+from msc.analysis.target import is_davinci, target_of
 from msc.cost.register_tiles import many_channels
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.axis_transforms import TransformAxisOp
@@ -54,7 +54,7 @@ class AssignLayouts(ModulePass):
     )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        many = many_channels(target_of(op).machine)
+        many = 1 if is_davinci(op) else many_channels(target_of(op).machine)  # a cube takes images of any
         for function in op.ops:
             if isinstance(function, FuncOp):
                 for block in blocks_outside_kernels(function):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import BlockArgument
+from xdsl.ir import BlockArgument, Operation
 from xdsl.passes import ModulePass
 
 from msc.analysis.constancy import Constancy
@@ -15,9 +15,11 @@ from msc.dialects.element_types import BYTES
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.convolution import ConvolutionOp
 from msc.dialects.ms.padding import PadOp
+from msc.dialects.ms.views import ReshapeOp
 from msc.graph_kernel.layout.pack_operands import Packing
 from msc.graph_kernel.layout.stored_inputs import moving_kernel, read_stored, transposition_kernel
 from msc.ir.contracts import Contract
+from msc.ir.typed import static_shape
 
 BLOCK_BYTES = 32
 """Bytes of the channels that lie together: one row of a fractal."""
@@ -29,7 +31,8 @@ class PackFilters(ModulePass):
 
     Takes: kernels. Gives: `[oc, ic, kh, kw]` as `[ic1, kh, kw, oc, ic0]`; ic0 are the channels of 32 bytes, the last
     ones filled up with zeros. A kernel reads its filter through a view; `hoist-parameters` packs weights at compile
-    time. Images that lie otherwise are turned by a kernel in front. Groups stay. Keeps: the meaning.
+    time. Images that lie otherwise are turned by a kernel in front. Groups lie one
+    behind the other; a convolution of each channel by itself stays. Keeps: the meaning.
     """
 
     name = "pack-filters"
@@ -44,9 +47,9 @@ class PackFilters(ModulePass):
 
 
 def _has_windows(op: ConvolutionOp) -> bool:
-    """Whether a convolution is no matrix product: an image, all channels, several taps."""
-    shape = op.shape(1)
-    return len(shape) == 4 and shape[2] * shape[3] > 1 and op.int_("group") == 1
+    """Whether a convolution is a product of windows: an image, several taps; not channel by channel."""
+    shape, group = op.shape(1), op.int_("group")
+    return len(shape) == 4 and shape[2] * shape[3] > 1 and (group == 1 or max(shape[0] // group, shape[1]) > 1)
 
 
 def _turn(kernel: KernelOp, op: ConvolutionOp) -> None:
@@ -58,7 +61,10 @@ def _turn(kernel: KernelOp, op: ConvolutionOp) -> None:
         return
     value, around = kernel.inputs[image.index], kernel.parent
     assert around is not None
-    turned = transposition_kernel("to_channels_last", value, (0, 2, 3, 1))
+    n, c, h, w = static_shape(value)
+    turned: Operation = ReshapeOp(value, shape=(n, h, w, c))
+    if c > 1 and h * w > 1:
+        turned = transposition_kernel("to_channels_last", value, (0, 2, 3, 1))
     turned.location = op.location
     around.insert_op_before(turned, kernel)
     index = image.index

@@ -17,14 +17,17 @@ from msc.lowering.ascend.rows_to_l1 import Matrix
 
 
 def convolution_shape(convolution: Convolution, out_dtype: str, *, bias: bool) -> MatmulShape:
-    """The product that a convolution is for each image: pixels by output channels."""
+    """The product that a convolution is for each image and group: pixels by output channels."""
     c = convolution
-    image = c.height.size * c.width.size * c.channels
-    steps = [c.product.out.strides.get(axis, 0) for axis in c.product.batch]
+    image = c.height.size * c.width.size * c.pixel
+    steps = {axis: c.product.out.strides.get(axis, 0) for axis in c.product.batch}
     return MatmulShape(
         c.pixels, c.outputs, c.depth, c.product.dtype, out_dtype, transpose_b=True,
-        batch=tuple(Batch(c.images, image, 0, step) for step in steps),
-        row_c=c.product.out.strides.get(c.product.m, 0) or c.outputs, bias=bias,
+        batch=tuple(
+            Batch(c.parts, c.channels, c.outputs * c.c0, step) if axis == c.group else Batch(c.images, image, 0, step)
+            for axis, step in steps.items()
+        ),
+        row_c=c.product.out.strides.get(c.product.m, 0) or c.outputs * c.parts, bias=bias,
     )  # fmt: skip
 
 
@@ -68,8 +71,8 @@ class ImageOperand(RowsOperand):
         if c.channels % whole:
             channels = self.builder.minimum(group * -c.c0 + c.channels, whole, name="channels")
         pixels = expression(window.height) * c.width.size
-        source = expression(window.first) * (c.width.size * c.channels) + group * c.c0 + tile.at_a
-        self.rows_to_place(k, Matrix(self.image, source, pixels, channels, c.channels, whole), pixels)
+        source = expression(window.first) * (c.width.size * c.pixel) + group * c.c0 + tile.at_a
+        self.rows_to_place(k, Matrix(self.image, source, pixels, channels, c.pixel, whole), pixels)
 
     def to_l0(self, tile: Tile, k: AffineExpr, start: AffineExpr, depth: Expr, half: AffineExpr) -> None:
         c, way, window = self.c, self.way, self.window
@@ -109,5 +112,5 @@ class ConvolutionWriter(MatmulWriter):
         way = Way(is_a, base_m if is_a else base_n, base_k, c.depth, packet, buffers, 0 if is_a else 3)
         if is_a:
             return ImageOperand(self.builder, way, self.sources[0], c, t.groups_a, self.halves)
-        rows = Rows(self.sources[1], c.outputs, False, c.c0)
+        rows = Rows(self.sources[1], c.outputs * c.parts, False, c.c0)
         return FractalOperand(self.builder, way, rows, c.product.dtype, self.halves)

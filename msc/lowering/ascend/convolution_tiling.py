@@ -104,7 +104,7 @@ class _Search:
         m, n, _ = base
         tiles_m, tiles_n = ceil(self.c.pixels / m), ceil(self.c.outputs / n)
         batches, rows, columns = self._split(tiles_m, tiles_n)
-        each = ceil(self.c.images / batches) * ceil(tiles_m / rows) * ceil(tiles_n / columns)
+        each = ceil(self.c.count / batches) * ceil(tiles_m / rows) * ceil(tiles_n / columns)
         double_sums = 8 * m * n <= self.target.buffers.l0c
         schedule = MatmulSchedule(
             grid=(rows, columns),
@@ -124,13 +124,13 @@ class _Search:
         return ConvolutionTiling(schedule, *groups, *buffers, cycles)
 
     def _split(self, tiles_m: int, tiles_n: int) -> tuple[int, int, int]:
-        """Cores over images, tiles of pixels and tiles of channels: the busiest has least to do."""
-        cores, images = self.target.cores.cube, self.c.images
+        """Cores over images and groups, tiles of pixels and tiles of channels: the busiest has least to do."""
+        cores, count = self.target.cores.cube, self.c.count
         found: list[tuple[tuple[int, int], tuple[int, int, int]]] = []
         for rows in range(1, min(cores, tiles_m) + 1):
             for columns in range(1, min(cores // rows, tiles_n) + 1):
-                batches = min(images, cores // (rows * columns))
-                most = ceil(images / batches) * ceil(tiles_m / rows) * ceil(tiles_n / columns)
+                batches = min(count, cores // (rows * columns))
+                most = ceil(count / batches) * ceil(tiles_m / rows) * ceil(tiles_n / columns)
                 found.append(((most, batches * rows * columns), (batches, rows, columns)))
         return min(found)[1]
 

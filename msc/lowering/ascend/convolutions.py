@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 
 from xdsl.ir.affine import AffineExpr
 
 from msc.lowering.ascend.products import NONE, Access, CubeProduct, Outline, behind, joined_axes, outline
 from msc.poly.affine import LinearForm, linear_form
 from msc.poly.compute import affine_map
+from msc.poly.contraction import Contraction
 from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar, reads
 from msc.targets.davinci import DavinciTarget
@@ -29,9 +31,10 @@ class Along:
 
 @dataclass(frozen=True)
 class Convolution:
-    """`product` has the pixels of an image as m and the output channels as n; its batch are the images.
+    """`product` has the pixels of an image as m and the output channels of a group as n; its batch: images, groups.
 
-    `channels` of the image lie together; `image` and `filters` are arrays. Filters lie as `[ic1, kh, kw, oc, ic0]`.
+    `channels` of a group lie together; `image` and `filters` are arrays. Filters lie as `[ic1, kh, kw, oc, ic0]`, the
+    output channels of all groups one behind the other.
     """
 
     product: CubeProduct
@@ -41,6 +44,23 @@ class Convolution:
     width: Along
     channels: int
     images: int
+    group: str = NONE
+    """The axis of the groups."""
+
+    @property
+    def parts(self) -> int:
+        """How many groups there are."""
+        return self.product.size(self.group)
+
+    @property
+    def count(self) -> int:
+        """How many products of pixels and output channels there are: one for each image and group."""
+        return self.images * self.parts
+
+    @property
+    def pixel(self) -> int:
+        """Elements of a pixel of the image: the channels of all groups."""
+        return self.channels * self.parts
 
     @property
     def c0(self) -> int:
@@ -69,7 +89,7 @@ class Convolution:
 
     @property
     def outputs(self) -> int:
-        """Output channels."""
+        """Output channels of a group."""
         return self.product.size(self.product.n)
 
 
@@ -77,7 +97,7 @@ def convolution(model: KernelModel, target: DavinciTarget) -> Convolution | None
     """A kernel as a convolution of the cube; None for another kernel, or where arrays lie otherwise."""
     plain = without_padding(model)
     outlined = outline(plain, target) if plain is not None else None
-    if plain is None or outlined is None or outlined.role("batch"):
+    if plain is None or outlined is None or len(outlined.role("batch")) > 1:
         return None
     contraction = outlined.found.contraction
     number = contraction.statement
@@ -91,18 +111,20 @@ def convolution(model: KernelModel, target: DavinciTarget) -> Convolution | None
     ways = [
         _along(form, image.shape[k], extents, contraction.m, contraction.k) for k, form in ((1, height), (2, width))
     ]
-    channels = _only(channel, contraction.k, extents)
+    channels = _channels(channel, contraction, extents)
     images = _only(n, contraction.m, extents)
     if any(way is None for way in ways) or channels is None or images is None or images != image.shape[0]:
         return None
     rows, columns = (way for way in ways if way is not None)
-    if channels != image.shape[3] or not _is_packed(plain, outlined, rows, columns, channels):
+    parts = extents[contraction.batch[0]] if contraction.batch else 1
+    if channels * parts != image.shape[3] or not _is_packed(plain, outlined, rows, columns, channels):
         return None
     product = _product(outlined, names, n, (height, width))
     if product is None:
         return None
     a, b = contraction.a.operand, contraction.b.operand
-    return Convolution(product, a, b, rows, columns, channels, images)
+    group = next(iter(outlined.role("batch")), NONE)
+    return Convolution(product, a, b, rows, columns, channels, images, group)
 
 
 def _along(
@@ -127,6 +149,14 @@ def _along(
     )
 
 
+def _channels(form: LinearForm, contraction: Contraction, extents: tuple[int, ...]) -> int | None:
+    """The channels of a group, where an index counts them, group by group."""
+    inner = {d: c for d, c in form.coefficients.items() if d not in contraction.batch}
+    channels = _only(LinearForm(inner, form.constant), contraction.k, extents)
+    steps = [form.coefficients.get(d) for d in contraction.batch]
+    return channels if all(step == channels for step in steps) else None
+
+
 def _only(form: LinearForm, dims: tuple[int, ...], extents: tuple[int, ...]) -> int | None:
     """The extent of the one dimension that an index is; 1 where it is 0."""
     moving = {d: c for d, c in form.coefficients.items() if extents[d] > 1}
@@ -137,17 +167,20 @@ def _only(form: LinearForm, dims: tuple[int, ...], extents: tuple[int, ...]) -> 
 
 
 def _is_packed(model: KernelModel, outlined: Outline, rows: Along, columns: Along, channels: int) -> bool:
-    """Whether filters lie as `[ic1, kh, kw, oc, ic0]`: the last element of each dimension is where it should be."""
+    """Whether filters lie as `[ic1, kh, kw, oc, ic0]`: the last element of each dimension is where it should be.
+
+    Output channels are those of all groups.
+    """
     contraction = outlined.found.contraction
     c0 = 32 // DTYPES[contraction.a.dtype]
     filters, extents = model.arrays[contraction.b.operand], model.statements[contraction.statement].extents
-    oc = extents[contraction.n[0]] if contraction.n else 1
+    oc = prod(extents[d] for d in (*contraction.batch, *contraction.n))
     shape = (-(-channels // c0), rows.taps, columns.taps, oc, c0)
     if filters.shape != shape or len(contraction.n) > 1:
         return False
     results = contraction.b.index.results
     point = [0] * len(extents)
-    for d in (*contraction.n, *contraction.k):
+    for d in (*contraction.batch, *contraction.n, *contraction.k):
         point[d] = extents[d] - 1
     last = (channels - 1, rows.taps - 1, columns.taps - 1, oc - 1)
     expected = (last[0] // c0, last[1], last[2], last[3], last[0] % c0)
@@ -161,7 +194,7 @@ def _product(
     contraction = outlined.found.contraction
     pixels = tuple(names[d] for form in axes for d in form.coefficients if d in contraction.m and d in names)
     n = tuple(names[d] for d in contraction.n if d in names)
-    batch = tuple(names[d] for d in images.coefficients if d in names)
+    batch = tuple(names[d] for d in (*images.coefficients, *contraction.batch) if d in names)
     nowhere = Access(-1, {}, 0)
     product = CubeProduct(
         contraction.a.dtype, nowhere, nowhere, outlined.out, outlined.extents, batch, NONE, NONE,

@@ -20,6 +20,7 @@ from msc.lowering.ascend.convolutions import Convolution, convolution
 from msc.lowering.ascend.cube_trees import schedule_in, tree_of
 from msc.lowering.ascend.fixpipe_form import FixpipeForm, fixpipe_form
 from msc.lowering.ascend.fused_matmul import Inputs, write_fused
+from msc.lowering.ascend.grouped_channels import with_group_loops
 from msc.lowering.ascend.kernels import Request
 from msc.lowering.ascend.matmul import MatmulWriter
 from msc.lowering.ascend.matmul_tiling import MatmulSchedule, MatmulShape, MatmulWishes, matmul_schedule
@@ -27,6 +28,7 @@ from msc.lowering.ascend.operands import Tile
 from msc.lowering.ascend.products import Access, CubeProduct, cube_product, matmul_shape, outline
 from msc.lowering.ascend.tile_program import TileProgram, tile_program
 from msc.lowering.ascend.tile_writer import Source
+from msc.poly.model import KernelModel
 from msc.support.diagnostics import MscError
 
 
@@ -45,9 +47,10 @@ def write(request: Request) -> davinci.KernelOp | None:
 
 def _write(request: Request) -> davinci.KernelOp | None:
     target, out_dtype = request.target, request.model.arrays[request.outputs[0]].dtype
-    product = cube_product(request.model, target)
+    model = with_group_loops(request.model)
+    product = cube_product(model, target)
     plain = None if product is None else matmul_shape(product, out_dtype)
-    windows = convolution(request.model, target) if plain is None else None
+    windows = convolution(model, target) if plain is None else None
     product = product if windows is None else windows.product
     if product is None or (plain is None and windows is None):
         return None
@@ -62,14 +65,16 @@ def _write(request: Request) -> davinci.KernelOp | None:
         return _Kernel(request, product, shape, tiling.schedule, (windows, tiling)).write(form, program)
     assert plain is not None
     shape = replace(plain, bias=bias)
-    schedule = _schedule(request, product, shape)
+    schedule = _schedule(request, model, product, shape)
     return None if schedule is None else _Kernel(request, product, shape, schedule).write(form, program)
 
 
-def _schedule(request: Request, product: CubeProduct, shape: MatmulShape) -> MatmulSchedule | None:
+def _schedule(request: Request, model: KernelModel, product: CubeProduct, shape: MatmulShape) -> MatmulSchedule | None:
     """The schedule that the kernel carries, or by rule, noted on it; None for one that the cube cannot follow."""
-    outlined, target = outline(request.model, request.target), request.target
+    outlined, target = outline(model, request.target), request.target
     assert outlined is not None
+    if model is not request.model:  # the tree would be one of other statements
+        return None if request.schedule is not None else matmul_schedule(shape, target, MatmulWishes(scalar_cycles=0.0))
     if request.schedule is not None:
         made = schedule_in(request.schedule.data, shape, product, target)
         meant = tree_of(request.model, outlined, product, made)
@@ -149,8 +154,8 @@ class _Kernel:
         return self._argument(builder, access.array), access.first
 
     def _bias(self, builder: KernelBuilder, access: Access) -> Callable[[Tile], tuple[Buffer, Expr]]:
-        argument = self._argument(builder, access.array)
-        return lambda _: (argument, access.first)
+        source = self._source(builder, access)
+        return lambda tile: (source(tile).argument, source(tile).first)
 
     def _source(self, builder: KernelBuilder, access: Access) -> Callable[[Tile], Source]:
         """Where an array begins for a tile of the batch."""

@@ -10,7 +10,7 @@ from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar
 
 @dataclass(frozen=True)
 class FixpipeForm:
-    """`relu(sums + bias)` in the type of the output; the bias is along the rows of the output."""
+    """`relu(sums + bias)` in the type of the output; each of a batch has its bias, along the rows of the output."""
 
     bias: tuple[Access, str] | None = None
     relu: bool = False
@@ -51,7 +51,8 @@ def _bias(body: Scalar, following: Following, product: CubeProduct) -> tuple[Acc
     while isinstance(body, Cast):
         body = body.arg
     access = following.inputs.get(body) if isinstance(body, Read) else None
-    if access is None or not isinstance(body, Read) or access.strides != {product.n: 1}:
+    along = None if access is None else {x: step for x, step in access.strides.items() if x not in product.batch}
+    if access is None or not isinstance(body, Read) or along != {product.n: 1}:
         return None
     wide = "i32" if product.dtype in ("i8", "ui8") else "f32"
     return (access, body.dtype) if body.dtype == wide or (wide == "f32" and body.dtype in ("f16", "bf16")) else None
