@@ -1,8 +1,10 @@
 """Dimensions of different statements that mean the same, as they index the same axes of arrays.
 
 Where values pass between statements through arrays indexed by a dimension or a constant along each axis, dependences
-pair equal dimensions, and this finds every loop that could be shared at once. isl's scheduler finds others too, but its
-time grows fast with the number of statements. Either way it is a proposal: whether statements may share a loop is for
+pair equal dimensions, and this finds every loop that could be shared at once. So it does where dimensions are the
+digits of an index, as groups and their channels are of a grouped convolution's: statements with the same digits pair
+them, and no other dimension equals one. isl's scheduler finds others too, but its time grows fast with the number of
+statements. Either way it is a proposal: whether statements may share a loop is for
 the dependences to say.
 """
 
@@ -13,30 +15,43 @@ from dataclasses import dataclass
 
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr
 
+from msc.poly.affine import linear_form
 from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.scalar import reads
 
 _Dimension = tuple[int, int]
 """A statement and one of its dimensions."""
 
+_Digits = tuple[tuple[int, int], ...]
+"""What a step of each digit of an index is worth and how many values it takes, the first digit first."""
+
 
 @dataclass(frozen=True)
 class Alignment:
     """`loops`: statement -> dimension, where each of the statements has one, all of the same extent, not just one.
 
-    `is_complete`: no other loops can be shared, but by statements that have nothing in common.
+    `by_digits`: the same, of dimensions that are digits of an index somewhere. `is_complete`: no other loops can be
+    shared, but by statements that have nothing in common.
     """
 
     loops: tuple[Mapping[int, int], ...]
+    by_digits: tuple[Mapping[int, int], ...]
     is_complete: bool
 
 
 def aligned(model: KernelModel, statements: Sequence[int]) -> Alignment:
     """How dimensions of the statements are aligned."""
-    classes = _classes(model, statements)
-    loops = tuple(dict(members) for members in classes if _is_shared(model, members, statements))
+    loops = _loops(model, _classes(model, statements, by_digits=False), statements)
+    classes = _classes(model, statements, by_digits=True)
+    more = tuple(loop for loop in _loops(model, classes, statements) if loop not in loops)
     unique = all(len(dict(members)) == len(members) for members in classes)
-    return Alignment(loops, unique and _is_plain(model, statements))
+    return Alignment(loops, more, unique and _is_plain(model, statements))
+
+
+def _loops(
+    model: KernelModel, classes: Sequence[set[_Dimension]], statements: Sequence[int]
+) -> tuple[Mapping[int, int], ...]:
+    return tuple(dict(members) for members in classes if _is_shared(model, members, statements))
 
 
 def is_along(model: KernelModel, loop: Mapping[int, int], array: int, axis: int) -> bool:
@@ -57,11 +72,11 @@ def _indices(model: KernelModel, array: int) -> Iterator[tuple[int, Sequence[Aff
     return ((statement, index) for statement, accessed, index in everywhere if accessed == array)
 
 
-def _classes(model: KernelModel, statements: Sequence[int]) -> list[set[_Dimension]]:
+def _classes(model: KernelModel, statements: Sequence[int], *, by_digits: bool) -> list[set[_Dimension]]:
     found: dict[_Dimension, set[_Dimension]] = {
         (s, d): {(s, d)} for s in statements for d in range(len(model.statements[s].extents))
     }
-    for first, second in _pairs(model, statements):
+    for first, second in _pairs(model, statements, by_digits=by_digits):
         joined = found[first] | found[second]
         found |= dict.fromkeys(joined, joined)
     return list({min(members): members for members in found.values()}.values())
@@ -72,23 +87,60 @@ def _is_shared(model: KernelModel, members: set[_Dimension], statements: Sequenc
     return len(extents) == 1 and extents != {1} and sorted(s for s, _ in members) == sorted(statements)
 
 
-def _pairs(model: KernelModel, statements: Sequence[int]) -> Iterator[tuple[_Dimension, _Dimension]]:
-    """Dimensions that index the same axis of an array, each with the first one that does."""
-    first: dict[tuple[int, int], _Dimension] = {}
+def _pairs(
+    model: KernelModel, statements: Sequence[int], *, by_digits: bool
+) -> Iterator[tuple[_Dimension, _Dimension]]:
+    """Dimensions that index the same axis of an array alike, each with the first one that does."""
+    first: dict[tuple[int, int, _Digits, int], _Dimension] = {}
     for s, array, index in _accesses(model, statements):
         for axis, expr in enumerate(index):
-            if isinstance(expr, AffineDimExpr):
-                yield first.setdefault((array, axis), (s, expr.position)), (s, expr.position)
+            if not by_digits and not isinstance(expr, AffineDimExpr):
+                continue
+            form, dims = _digits(model.statements[s], expr) or ((), ())
+            for digit, dim in enumerate(dims):
+                yield first.setdefault((array, axis, form, digit), (s, dim)), (s, dim)
 
 
 def _is_plain(model: KernelModel, statements: Sequence[int]) -> bool:
-    """Whether arrays through which values pass from a statement to another are indexed by dimensions and constants."""
+    """Whether arrays through which values pass from a statement to another are indexed by dimensions and constants.
+
+    Or by digits, the same wherever there are several.
+    """
     written = {model.statements[s].target for s in statements}
     passing = written & {array for s in statements for array in _arrays_read(model.statements[s])}
-    plain = AffineDimExpr | AffineConstantExpr
-    indices = [index for _, array, index in _accesses(model, statements) if array in passing]
-    by_data = any(passing & set(model.statements[s].whole_reads()) for s in statements)
-    return not by_data and all(isinstance(expr, plain) for index in indices for expr in index)
+    if any(passing & set(model.statements[s].whole_reads()) for s in statements):
+        return False
+    forms: dict[tuple[int, int], _Digits] = {}
+    for s, array, index in _accesses(model, statements):
+        for axis, expr in enumerate(index if array in passing else ()):
+            if isinstance(expr, AffineConstantExpr):
+                continue
+            digits = _digits(model.statements[s], expr)
+            if digits is None or (digits[0] and forms.setdefault((array, axis), digits[0]) != digits[0]):
+                return False
+    return True
+
+
+def _digits(statement: KernelStatement, expr: AffineExpr) -> tuple[_Digits, tuple[int, ...]] | None:
+    """The digits that make an index, and their dimensions: no two points of them give one index. None for all else.
+
+    Dimensions of one iteration are none. A dimension by itself is one digit of no form.
+    """
+    if isinstance(expr, AffineDimExpr):
+        return (), (expr.position,)
+    form = linear_form(expr)
+    if form is None or form.constant:
+        return None
+    extents = statement.extents
+    digits = sorted(((c, extents[d], d) for d, c in form.coefficients.items() if extents[d] > 1), reverse=True)
+    largest = 0
+    for worth, extent, _ in reversed(digits):
+        if worth <= largest:
+            return None
+        largest += worth * (extent - 1)
+    dims = tuple(dim for *_, dim in digits)
+    is_plain = [worth for worth, *_ in digits] == [1]
+    return () if is_plain else tuple((worth, extent) for worth, extent, _ in digits), dims
 
 
 def _arrays_read(statement: KernelStatement) -> Iterator[int]:

@@ -82,7 +82,7 @@ def shared_band(
     alignment = aligned(model, statements)
     loops = [
         SharedLoop(dims, True)
-        for dims in alignment.loops
+        for dims in (*alignment.loops, *alignment.by_digits)
         if carries_nothing(inside, dims) and end_together(model, dims)
     ]
     if not alignment.is_complete:
