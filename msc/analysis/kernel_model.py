@@ -18,7 +18,6 @@ from msc.analysis.layout_views import LayoutViews
 from msc.analysis.per_kernel import per_kernel
 from msc.dialects import gk, ms
 from msc.dialects.element_types import dtype_name
-from msc.dialects.gk.attributes import GK_COLLAPSED
 from msc.dialects.ms.base import BasicOp
 from msc.dialects.ms.padding import PadOp
 from msc.dialects.open_sizes import constant_size, said_bounds, valid_inputs
@@ -38,17 +37,15 @@ from msc.poly.valid_statements import bounded
 def kernel_model(kernel: gk.KernelOp) -> KernelModel:
     """The model of a kernel, with bounds on its statements where it notes that its inputs may be smaller.
 
-    Where something is reduced, and where the kernel says so (`gk.collapsed`), dimensions that are run through together
-    are one (`collapsing`), so that arrays may have fewer than their tensors; but for those that number blocks. Raises
-    InvalidStructure where that leaves no loops.
+    Dimensions that are run through together are one (`collapsing`), so that arrays may have fewer than their tensors;
+    but where some number blocks. Raises InvalidStructure where that leaves no loops.
     """
     sizes, shapes = valid_inputs(kernel)
     try:
         model = bounded(capacity_model(kernel), dict(enumerate(shapes)), sizes)
     except NotABox as problem:
         raise InvalidStructure(f"gk.kernel: {problem}") from problem
-    wanted = GK_COLLAPSED in kernel.attributes or any(s.combine for s in model.statements)
-    return collapsed(model) if wanted and gk.KERNEL_BLOCKS not in kernel.attributes else model
+    return model if gk.KERNEL_BLOCKS in kernel.attributes else collapsed(model)
 
 
 @per_kernel

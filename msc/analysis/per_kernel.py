@@ -7,12 +7,11 @@ from functools import wraps
 from typing import TypeVar, cast
 
 from msc.dialects.gk import KERNEL_BLOCKS, KernelOp
-from msc.dialects.gk.attributes import GK_COLLAPSED
 from msc.dialects.open_sizes import KERNEL_SIZES, KERNEL_VALID
 
 T = TypeVar("T")
 
-_READ = (GK_COLLAPSED, KERNEL_BLOCKS, KERNEL_SIZES, KERNEL_VALID)
+_READ = (KERNEL_BLOCKS, KERNEL_SIZES, KERNEL_VALID)
 """The attributes of a kernel that analyses read; its schedule and what clustering noted they do not."""
 
 _SLOT = "analyses"

@@ -90,24 +90,39 @@ def shared(
     band = [axis for axis in tree.axes if axis.name in names]
     candidates = loops_over_blocks(model, band, around.blocked)[:1] or band
     team = threads or target.cores
-    best = _loop(model, tree, candidates, target, team) if threads != 1 else None
-    if best is None:
+    if threads == 1:
         return Sharing(tree)
+    cost, single = KernelCost(model, target), tree
+    tree = _with_parts(cost, tree, team)
+    best = _loop(model, tree, candidates, target, team)
+    if best is None:
+        return Sharing(single)
     axis, loop = best
-    cost = KernelCost(model, target)
     options = [_parallel(model, tree, axis, loop, size) for size in _sizes(model, tree, axis, loop, team)]
     cycles = [cost.prediction(whole(option), team).cycles for option in options]
     least = min(cycles)
-    alone = cost.prediction(whole(tree), 1).cycles
+    alone = cost.prediction(whole(single), 1).cycles
     costs, otherwise = (each.cost(model, target.synchronisation) for each in (around, around.otherwise))
     if alone - least < costs:
-        return Sharing(tree, alone - least < otherwise)
+        return Sharing(single, alone - least < otherwise)
     tree = options[cycles.index(least)]
     reasons.append(f"threads share {axis.name} ({axis.extent // _size(shared_loop(tree, axis.name))} iterations)")
     found = _from_least(model, tree, axis, alone, costs, team)
     return Sharing(
         found, alone - least >= otherwise and found == _from_least(model, tree, axis, alone, otherwise, team)
     )
+
+
+def _with_parts(cost: KernelCost, tree: Tree, team: int) -> Tree:
+    """The tree with its only loop, if it runs along vectors, in a part of whole vectors for each thread."""
+    match tree.body.nodes:
+        case (Loop(mark="vector", tile=None) as loop,):
+            axis = tree.axis(loop.axis)
+            whole = bound_of(cost.model, axis, frozenset(axis.dims)) is None
+            part = ceil(axis.extent / (team * cost.lanes)) * cost.lanes
+            return retiled(cost.model, tree, axis.name, part, "vector") if whole and part < axis.extent else tree
+        case _:
+            return tree
 
 
 def _size(loop: Loop | None) -> int:

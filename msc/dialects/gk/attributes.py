@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr, SymbolRefAttr, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
@@ -25,9 +25,6 @@ GK_SCHEDULE_REASONS = "gk.schedule_reasons"
 GK_FUNCTION = "gk.function"
 """Of a kernel: the function of loops that `convert-gk-to-loop` made of it."""
 
-GK_COLLAPSED = "gk.collapsed"
-"""Of a kernel: its model, over which its schedule is, has one dimension for those that always run together."""
-
 KERNEL_BLOCKS = "gk.blocks"
 """Of a kernel: how many axes of its result, in front, number blocks that the one reader takes one after the other."""
 
@@ -42,7 +39,6 @@ _TYPES: Mapping[str, tuple[Any, str]] = {
     GK_REASONS: (ArrayAttr[StringAttr], "a list of strings"),
     GK_SCHEDULE: (ScheduleAttr, "a schedule: #gk.schedule<[LINE, ...]>"),
     GK_SCHEDULE_REASONS: (ArrayAttr[StringAttr], "a list of strings"),
-    GK_COLLAPSED: (UnitAttr, "a mark without a value"),
     GK_FUNCTION: (SymbolRefAttr, "a symbol, the name of a function"),
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr, UnitAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.passes import ModulePass
 
 from msc.analysis.kernel_model import kernel_model, output_positions
@@ -13,7 +13,7 @@ from msc.analysis.properties import KERNELS, SHAPES_KNOWN, UNSCHEDULED
 from msc.analysis.target import davinci_of
 from msc.dialects import davinci, gk
 from msc.dialects.davinci.attributes import DAVINCI_KERNEL, DAVINCI_REASONS, DAVINCI_SCHEDULE
-from msc.dialects.gk.attributes import GK_COLLAPSED, GK_SCHEDULE, GK_SCHEDULE_REASONS
+from msc.dialects.gk.attributes import GK_SCHEDULE, GK_SCHEDULE_REASONS
 from msc.ir.contracts import Contract
 from msc.lowering.ascend.insert_sync import synchronise
 from msc.lowering.ascend.kernels import write_kernel
@@ -41,8 +41,6 @@ class ConvertGkToDavinci(ModulePass):
         kernels = [kernel for kernel in op.walk() if isinstance(kernel, gk.KernelOp)]
         for number, kernel in enumerate(kernels, 1):
             step(f"convert-gk-to-davinci: {number} of {len(kernels)}, {kernel.label.data}")
-            if kernel.schedule is None:
-                kernel.attributes[GK_COLLAPSED] = UnitAttr()
             lines = tuple(kernel.schedule.lines) if kernel.schedule is not None else ()
             key = kernel_model(kernel).structure, output_positions(kernel), lines
             if key not in written:

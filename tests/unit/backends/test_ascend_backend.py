@@ -34,9 +34,9 @@ BY_HAND = """
 builtin.module attributes {ms.target = #ms.target<"ascend910b1", machine = "ascend910b1", threads = 1>} {
 func.func @main(%x: tensor<64x96xf32>) -> tensor<64x96xf32> {
   %y = gk.kernel "exp" (%a = %x : tensor<64x96xf32>) -> tensor<64x96xf32> attributes {gk.schedule = #gk.schedule<[
-    "axis i0 64: S0.0", "axis i1 96: S0.1",
-    "for i0 tile 16 parallel", "  for i0 tile 4 pipeline 2", "    place in0, out0 in ub",
-    "    for i0, i1 vector", "      run S0"]>} {
+    "axis i0_i1 6144: S0.0",
+    "for i0_i1 tile 1536 parallel", "  for i0_i1 tile 384 pipeline 2", "    place in0, out0 in ub",
+    "    for i0_i1 vector", "      run S0"]>} {
     %0 = ms.exp %a : (tensor<64x96xf32>) -> tensor<64x96xf32>
     gk.yield %0 : tensor<64x96xf32>
   }
@@ -96,7 +96,7 @@ def test_a_schedule_by_hand_decides_tiles_and_cores(tmp_path: Path) -> None:
         op for op in compile_model(str(path), CompileOptions(target=TARGET)).module.ops if isinstance(op, KernelOp)
     ]
     assert kernel.blocks.value.data == 4
-    path.write_text(BY_HAND.replace("for i0, i1 vector", "for i0 vector, i1"), "utf-8")
+    path.write_text(BY_HAND.replace("for i0_i1 vector", "for i0_i1"), "utf-8")
     with pytest.raises(MscError, match=r"MSC0408(.|\n)*its schedule cannot run on the vector unit"):
         compile_model(str(path), CompileOptions(target=TARGET))
 
