@@ -219,7 +219,12 @@ def _moves() -> list[Instruction]:
         ),
         Instruction("copy_matrix_cc_to_cbuf", Pipe.FIX, (s.cbuf, s.cc), _p(_FIX), "as to gm, in fractals (nd=0)"),
         Instruction(
-            "copy_matrix_cc_to_ubuf", Pipe.FIX, (s.ub, s.cc), _p(_FIX), "as to gm, to UB", feature="fixpipe_to_ub"
+            "copy_matrix_cc_to_ubuf",
+            Pipe.FIX,
+            (s.ub, s.cc),
+            _p(_FIX),
+            "as to gm, to UB: its own, or half of the rows to each vector core of the block",
+            feature="fixpipe_to_ub",
         ),
         Instruction("copy_ubuf_to_gm", Pipe.MTE3, (s.gm, s.ub), _p(_MOVE), "blocks of 32 B"),
         Instruction(

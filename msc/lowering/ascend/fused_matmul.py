@@ -14,7 +14,7 @@ from typing import Protocol
 from xdsl.ir.affine import AffineExpr
 
 from msc.dialects.davinci import KernelOp
-from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder
+from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression
 from msc.lowering.ascend.matmul import MatmulWriter
 from msc.lowering.ascend.matmul_tiling import MatmulSchedule, MatmulShape
 from msc.lowering.ascend.operands import Tile
@@ -83,7 +83,8 @@ def write_fused(
     coupled = builder.target.cores.coupled
     landing = None
     if via == "ub":
-        landing = builder.alloc(Space.ub, shape.out_dtype, schedule.base[0] * schedule.base[1], "landing")
+        rows = schedule.base[0] if coupled else schedule.base[0] // 2
+        landing = builder.alloc(Space.ub, shape.out_dtype, rows * schedule.base[1], "landing")
     halves = 1 if coupled else 2
     types = (shape.out_dtype, builder.arguments[-1].dtype)
 
@@ -124,15 +125,20 @@ class _VectorPart:
         b = self.b
         self.writer.begin()
         sub = b.sub_block()
-        b.tell_cores(Pipe.S, 2, _TAKEN)
+        b.tell_cores(Pipe.S if self.writer.landing is None else Pipe.V, 2, _TAKEN)
         cube.visit_tiles(lambda tile: self._tile(tile, sub))
         self.writer.end()
 
     def _tile(self, tile: Tile, sub: AffineExpr) -> None:
-        b, half = self.b, self.schedule.base[0] // 2
+        b = self.b
+        half: Expr = self.schedule.base[0] // 2
         b.wait_for_cores(2, _FULL)
-        stop = b.minimum(sub * half + half, tile.rows, name="stop")
-        self._rows(tile, sub * half, stop)
+        first: Expr = sub * half
+        if self.writer.landing is not None:  # the Fixpipe halves the rows that a tile has
+            half = (expression(tile.rows) + 1) // 2
+            first = expression(b.minimum(sub * self.schedule.base[0], half, name="first"))
+        stop = b.minimum(first + half, tile.rows, name="stop")
+        self._rows(tile, first, stop)
         b.tell_cores(Pipe.MTE3, 2, _TAKEN)
 
     def _rows(self, tile: Tile, first: Expr, stop: Expr) -> None:

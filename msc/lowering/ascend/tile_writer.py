@@ -96,7 +96,7 @@ class TileWriter:
     def begin(self) -> None:
         """Everything holds zeros, so that the tails of rows hold something; buffers are free."""
         b = self.b
-        held = [*self.tiles.values(), *self.raw_rows, *self._landed_here()]
+        held = [*self.tiles.values(), *self.raw_rows, *([] if self.landing is None else [self.landing])]
         for buffer in held:
             if buffer.dtype in ("f16", "f32"):
                 self._count(buffer.elements)
@@ -106,10 +106,6 @@ class TileWriter:
                 b.set_flag(pipe, Pipe.MTE2 if pipe is Pipe.V else Pipe.V, k)
         if self.rows:
             b.set_flag(Pipe.V, Pipe.MTE2, 2)
-
-    def _landed_here(self) -> list[Buffer]:
-        """Where sums land, on a core with both units: the tails of their rows are read too."""
-        return [self.landing] if self.landing is not None and self.b.target.cores.coupled else []
 
     def end(self) -> None:
         """All is taken back."""
@@ -128,7 +124,7 @@ class TileWriter:
             rows: Expr = self.chunk
             if not (isinstance(first, int) and isinstance(stop, int) and (stop - first) % self.chunk == 0):
                 rows = b.minimum(expression(stop) - row, self.chunk, name="rows")
-            self._chunk(spot, row, rows, row // self.chunk % 2, reading, out)
+            self._chunk(spot, row, row + expression(first) * -1, rows, reading, out)
         if self.rows:
             b.set_flag(Pipe.V, Pipe.MTE2, 2)
 
@@ -153,15 +149,19 @@ class TileWriter:
                 self._convert(wide, 0, raw, 0)
         b.barrier(Pipe.V)
 
-    def _chunk(self, spot: Spot, row: AffineExpr, rows: Expr, turn: AffineExpr, reading: Reading, out: Source) -> None:
-        b, place = self.b, turn * self.elements
+    def _chunk(
+        self, spot: Spot, row: AffineExpr, landed: AffineExpr, rows: Expr, reading: Reading, out: Source
+    ) -> None:
+        """Rows from `row` of the tile on, of which the sums landed from row `landed` of UB on."""
+        b, turn = self.b, row // self.chunk % 2
+        place = turn * self.elements
         b.wait_flag(Pipe.V, Pipe.MTE2, turn)
         for k, buffer in self.tiles.items():
             self._bring(buffer, place, reading.tile(k), spot, row, rows)
         b.set_flag(Pipe.MTE2, Pipe.V, turn)
         b.wait_flag(Pipe.MTE2, Pipe.V, turn)
         b.wait_flag(Pipe.MTE3, Pipe.V, turn)
-        self._compute(row, rows, place)
+        self._compute(landed, rows, place)
         b.set_flag(Pipe.V, Pipe.MTE2, turn)
         b.set_flag(Pipe.V, Pipe.MTE3, turn)
         b.wait_flag(Pipe.V, Pipe.MTE3, turn)
@@ -195,12 +195,12 @@ class TileWriter:
     def _count(self, count: Expr) -> None:
         self.b.emit("set_mask_count", count=count)
 
-    def _compute(self, row: AffineExpr, rows: Expr, place: AffineExpr) -> None:
+    def _compute(self, landed: AffineExpr, rows: Expr, place: AffineExpr) -> None:
         b, count = self.b, expression(rows) * self.width
         self._count(count)
         sources = {k: (buffer, expression(place)) for k, buffer in self.tiles.items()}
         if self.landing is not None:
-            sources[-1] = (self.landing, row * self.width)
+            sources[-1] = (self.landing, landed * self.width)
         for k, wide in self.widened.items():
             self._convert(wide, 0, *sources[k])
             sources[k] = (wide, expression(0))

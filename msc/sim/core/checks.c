@@ -92,19 +92,29 @@ bool dv_check(struct core *core, const struct dv_instr *i) {
     return true;
 }
 
+static void mark(struct core *core, const struct region *r) {
+    uint8_t *valid = valid_at(core, r);
+    if (!valid || !r->written) return;
+    for (int64_t o = 0; o < r->outer; o++)
+        for (int64_t row = 0; row < r->rows; row++)
+            for (int64_t b = 0; b < r->row; b++) valid[o * r->outer_stride + row * r->stride + b] = 1;
+}
+
 void dv_mark_written(struct core *core, const struct dv_instr *i) {
     if (!(core->sim->mode & MODE_FUNCTION)) return;
     struct region r[REGIONS];
     int n = dv_regions(core, i, r);
+    if (dv_receiver(core, i, 0)) {
+        for (int sub = 0; sub < 2; sub++) {
+            struct core *receiver = dv_receiver(core, i, sub);
+            r[0] = dv_landing(i, dv_received(i, sub));
+            if (receiver) mark(receiver, &r[0]);
+        }
+        return;
+    }
     if (dv_pipe[i->op] == PIPE_MTE1 && dv_spaces[i->op][0] != SPACE_bt) {
         dv_load_valid(i, core->valid[dv_spaces[i->op][0]] + i->operand[0], core->valid[SPACE_cbuf] + i->operand[1]);
         return;
     }
-    for (int k = 0; k < n; k++) {
-        uint8_t *valid = valid_at(core, &r[k]);
-        if (!valid || !r[k].written) continue;
-        for (int64_t o = 0; o < r[k].outer; o++)
-            for (int64_t row = 0; row < r[k].rows; row++)
-                for (int64_t b = 0; b < r[k].row; b++) valid[o * r[k].outer_stride + row * r[k].stride + b] = 1;
-    }
+    for (int k = 0; k < n; k++) mark(core, &r[k]);
 }

@@ -149,6 +149,12 @@ int dv_regions(const struct core *core, const struct dv_instr *i, struct region 
 int dv_elements_per_repeat(const struct dv_instr *i);
 int dv_repeats(const struct core *core, const struct dv_instr *i);
 
+/* Where cores have one unit each, the Fixpipe writes to the UB of its block's vector cores: the first half of the rows,
+ * rounded up, to one, the others to the other. NULL where an instruction writes to its own core. */
+struct core *dv_receiver(const struct core *core, const struct dv_instr *i, int sub_block);
+int64_t dv_received(const struct dv_instr *i, int sub_block);
+struct region dv_landing(const struct dv_instr *i, int64_t rows);
+
 /* Checks of parameters, bounds, alignment and, with data, of uninitialised reads. */
 bool dv_check(struct core *core, const struct dv_instr *i);
 void dv_mark_written(struct core *core, const struct dv_instr *i);

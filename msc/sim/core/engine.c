@@ -284,6 +284,15 @@ static int queue_of(const struct dv_instr *i) {
     }
 }
 
+/* Proofs: what was handed over before a wait between cores knows nothing of what that wait brings, so it goes first. */
+static void drain(struct core *core) {
+    bool progress = (core->sim->mode & (MODE_RACES | MODE_TIME)) == MODE_RACES;
+    while (progress && !core->sim->error) {
+        progress = false;
+        for (int p = 1; p < PIPES; p++) progress |= advance_pipe(core, p);
+    }
+}
+
 /* What the scalar unit does itself. Returns false when it has to wait. */
 static bool scalar_step(struct core *core, const struct dv_instr *i) {
     struct sim *sim = core->sim;
@@ -308,6 +317,7 @@ static bool scalar_step(struct core *core, const struct dv_instr *i) {
         break;
     case OP_ffts_cross_core_sync: cross_set(core, i, time); return true;
     case OP_wait_flag_dev:
+        drain(core);
         if (!cross_wait(core, i, &time)) return false;
         core->scalar = time;
     }

@@ -205,16 +205,15 @@ bool dv_product_holds(const struct core *core, const struct dv_instr *i) {
            holds(core->valid[SPACE_cb] + i->operand[2], i->p[2], i->p[1], k1, size, true);
 }
 
-static void fixpipe(struct core *core, const struct dv_instr *i) {
+static void fixpipe_rows(struct core *core, const struct dv_instr *i, uint8_t *to, int64_t first, int64_t count) {
     const int64_t *p = i->p;
     int type = i->type[0], size = dv_size(type);
     int64_t c0 = 32 / size;
     bool nd = p[6] && dv_spaces[i->op][0] != SPACE_cbuf;
-    uint8_t *to = operand(core, i, 0);
     const uint8_t *from = operand(core, i, 1);
-    for (int64_t m = 0; m < p[1]; m++)
+    for (int64_t m = 0; m < count; m++)
         for (int64_t n = 0; n < p[0]; n++) {
-            const uint8_t *at = from + ((n / 16 * p[3] + m) * 16 + n % 16) * 4;
+            const uint8_t *at = from + ((n / 16 * p[3] + first + m) * 16 + n % 16) * 4;
             uint8_t *out = to + (nd ? (m * p[2] + n) * size : (n / c0 * p[2] + m) * 32 + n % c0 * size);
             if (i->type[1] == type && !p[4]) {
                 memcpy(out, at, 4);
@@ -223,6 +222,17 @@ static void fixpipe(struct core *core, const struct dv_instr *i) {
             float value = dv_load(at, i->type[1]);
             dv_store(out, type, p[4] && value < 0 ? 0 : value);
         }
+}
+
+static void fixpipe(struct core *core, const struct dv_instr *i) {
+    if (!dv_receiver(core, i, 0)) {
+        fixpipe_rows(core, i, operand(core, i, 0), 0, i->p[1]);
+        return;
+    }
+    for (int sub = 0; sub < 2; sub++) {
+        struct core *receiver = dv_receiver(core, i, sub);
+        if (receiver) fixpipe_rows(core, i, operand(receiver, i, 0), sub * dv_received(i, 0), dv_received(i, sub));
+    }
 }
 
 void dv_execute(struct core *core, const struct dv_instr *i) {

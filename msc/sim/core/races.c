@@ -10,6 +10,7 @@
 struct granule {
     uint32_t written, writer_line;
     uint8_t writer;
+    int16_t remote; /* 1 + the core that has written, 0 for the memory's own */
     uint32_t read[PIPES], reader_line[PIPES];
 };
 
@@ -54,8 +55,32 @@ static bool ordered(const struct core *core, int pipe, int other, uint32_t numbe
     return core->clock[pipe][other] >= number;
 }
 
+/* What a core has written to the memory of another one: whether its number is known here. */
+static bool known_here(const struct core *core, int other, int pipe, uint32_t number) { return core->known[other * PIPES + pipe] >= number; }
+
+static bool last_write_ordered(const struct core *core, const struct granule *g, int pipe, bool read_of_own) {
+    if (!g->written) return true;
+    if (g->remote) return known_here(core, g->remote - 1, g->writer, g->written);
+    return ordered(core, pipe, g->writer, g->written, read_of_own);
+}
+
+/* A write to the memory of another core: all that this core did there, and what others wrote, has ended. */
+static bool visit_other(struct core *core, const struct dv_instr *i, const struct region *r, const struct core *owner, struct granule *g, int pipe, uint32_t number) {
+    bool own = g->remote == core->index + 1 && g->writer == pipe;
+    int writer = g->remote ? g->remote - 1 : owner->index;
+    if (g->written && !own && !known_here(core, writer, g->writer, g->written)) return race(core, i, r, g->writer, g->writer_line, true);
+    for (int q = 0; q < PIPES; q++)
+        if (g->read[q] && !known_here(core, owner->index, q, g->read[q])) return race(core, i, r, q, g->reader_line[q], false);
+    memset(g->read, 0, sizeof g->read);
+    g->written = number;
+    g->writer = (uint8_t)pipe;
+    g->writer_line = i->line;
+    g->remote = (int16_t)(core->index + 1);
+    return true;
+}
+
 static bool visit(struct core *core, const struct dv_instr *i, const struct region *r, struct granule *g, int pipe, uint32_t number) {
-    if (g->written && !ordered(core, pipe, g->writer, g->written, !r->written)) return race(core, i, r, g->writer, g->writer_line, true);
+    if (!last_write_ordered(core, g, pipe, !r->written)) return race(core, i, r, g->writer, g->writer_line, true);
     if (!r->written) {
         g->read[pipe] = number;
         g->reader_line[pipe] = i->line;
@@ -67,6 +92,7 @@ static bool visit(struct core *core, const struct dv_instr *i, const struct regi
     g->written = number;
     g->writer = (uint8_t)pipe;
     g->writer_line = i->line;
+    g->remote = 0;
     return true;
 }
 
@@ -103,6 +129,20 @@ static bool visit_row(struct core *core, const struct dv_instr *i, const struct 
     return true;
 }
 
+/* Rows that land in the UB of the vector cores of a block. */
+static bool visit_receivers(struct core *core, const struct dv_instr *i, int pipe, uint32_t number) {
+    for (int sub = 0; sub < 2; sub++) {
+        const struct core *owner = dv_receiver(core, i, sub);
+        struct region r = dv_landing(i, dv_received(i, sub));
+        for (int64_t k = 0; owner && r.row > 0 && k < r.outer * r.rows; k++) {
+            int64_t base = r.base + k / r.rows * r.outer_stride + k % r.rows * r.stride;
+            for (int64_t at = base / 32; at <= (base + r.row - 1) / 32; at++)
+                if (!visit_other(core, i, &r, owner, &owner->shadow->space[r.space][at], pipe, number)) return false;
+        }
+    }
+    return true;
+}
+
 bool dv_race_access(struct core *core, const struct dv_instr *i, int pipe) {
     struct region r[REGIONS];
     int n = dv_regions(core, i, r);
@@ -110,6 +150,10 @@ bool dv_race_access(struct core *core, const struct dv_instr *i, int pipe) {
     for (int written = 0; written < 2; written++)
         for (int k = 0; k < n; k++) {
             if (r[k].written != written) continue;
+            if (written && dv_receiver(core, i, 0)) {
+                if (!visit_receivers(core, i, pipe, number)) return false;
+                continue;
+            }
             for (int64_t o = 0; o < r[k].outer; o++)
                 for (int64_t row = 0; row < r[k].rows; row++)
                     if (r[k].row > 0 &&

@@ -122,13 +122,30 @@ static int vector_regions(const struct core *core, const struct dv_instr *i, str
     return count;
 }
 
-static int matrix_regions(const struct dv_instr *i, int from, struct region *out) {
+struct core *dv_receiver(const struct core *core, const struct dv_instr *i, int sub_block) {
+    if (i->op != OP_copy_matrix_cc_to_ubuf || core->ring.is_vector) return NULL;
+    struct sim *sim = core->sim;
+    for (int k = 0; k < sim->cores; k++) {
+        const struct dv_ring *ring = &sim->core[k].ring;
+        if (ring->block == core->ring.block && ring->is_vector && ring->sub_block == sub_block) return &sim->core[k];
+    }
+    return NULL;
+}
+
+int64_t dv_received(const struct dv_instr *i, int sub_block) { return sub_block ? i->p[1] / 2 : (i->p[1] + 1) / 2; }
+
+struct region dv_landing(const struct dv_instr *i, int64_t m) {
     const int64_t *p = i->p;
     int size = dv_size(i->type[0]), to = dv_spaces[i->op][0];
-    int64_t n = p[0], m = p[1], c0 = 32 / size;
-    out[0] = p[6] && to != SPACE_cbuf ? rows(0, to, true, i->operand[0], n * size, m, p[2] * size)
-                   : grid(rows(0, to, true, i->operand[0], m * 32, 1, 0), ceil_div(n, c0), p[2] * 32);
-    out[1] = grid(rows(1, from, false, i->operand[1], m * 64, 1, 0), ceil_div(n, 16), p[3] * 64);
+    int64_t n = p[0], c0 = 32 / size;
+    return p[6] && to != SPACE_cbuf ? rows(0, to, true, i->operand[0], n * size, m, p[2] * size)
+                                    : grid(rows(0, to, true, i->operand[0], m * 32, 1, 0), ceil_div(n, c0), p[2] * 32);
+}
+
+static int matrix_regions(const struct core *core, const struct dv_instr *i, int from, struct region *out) {
+    const int64_t *p = i->p;
+    out[0] = dv_landing(i, dv_receiver(core, i, 0) ? dv_received(i, 0) : p[1]);
+    out[1] = grid(rows(1, from, false, i->operand[1], p[1] * 64, 1, 0), ceil_div(p[0], 16), p[3] * 64);
     return 2;
 }
 
@@ -191,7 +208,7 @@ int dv_regions(const struct core *core, const struct dv_instr *i, struct region 
         out[1] = rows(1, from, false, i->operand[1], p[0] * 32, 1, 0);
         return 2;
     case OP_copy_matrix_cc_to_gm: case OP_copy_matrix_cc_to_cbuf: case OP_copy_matrix_cc_to_ubuf:
-        return matrix_regions(i, from, out);
+        return matrix_regions(core, i, from, out);
     case OP_mad: case OP_mad_bias:
         return mad_regions(i, out);
     case OP_scalar_work:

@@ -6,18 +6,19 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from msc.driver.simulation.kernels import SimulationOptions, kernel_module, simulate_kernel
+from msc.dialects.davinci import CrossCoreSyncOp, WaitFlagDevOp
+from msc.driver.simulation.kernels import SimulationOptions, check_kernel, kernel_module, simulate_kernel
 from msc.ir.verification import verify_module
 from msc.lowering.ascend.fused_matmul import fused_matmul_kernel
 from msc.lowering.ascend.matmul import matmul_kernel
 from msc.lowering.ascend.matmul_tiling import MatmulShape, MatmulWishes, matmul_schedule
 from msc.lowering.ascend.vector import FORMULAS, inputs_of, vector_kernel, vector_schedule
 from msc.support.diagnostics import MscError
-from msc.targets.davinci import davinci_target
+from msc.targets.davinci import DavinciTarget, davinci_target
 
 Reals = NDArray[np.float64]
 
-B1 = davinci_target("ascend910b1")
+B1, PR = davinci_target("ascend910b1"), davinci_target("ascend950pr")
 CHECKED = SimulationOptions(functional=True, races=True)
 
 
@@ -96,16 +97,29 @@ def test_matmul_of_integers() -> None:
     product(MatmulShape(64, 96, 80, "i8", "i32", transpose_a=True), MatmulWishes(base=(32, 32, 64)), np.int8, np.int32)
 
 
-@pytest.mark.parametrize(("m", "n", "k"), [(128, 128, 64), (100, 80, 72)])
-def test_fused_matmul(m: int, n: int, k: int) -> None:
+@pytest.mark.parametrize(("m", "n", "k"), [(128, 128, 64), (100, 80, 72), (33, 47, 40)])
+@pytest.mark.parametrize(("machine", "via"), [(B1, "gm"), (PR, "gm"), (PR, "ub")])
+def test_fused_matmul(m: int, n: int, k: int, machine: DavinciTarget, via: str) -> None:
     shape = MatmulShape(m, n, k, transpose_b=True)
-    schedule = matmul_schedule(shape, B1, MatmulWishes(cores=2, base=(64, 64, 32)))
-    kernel = fused_matmul_kernel(shape, schedule, B1, "relu")
+    schedule = matmul_schedule(shape, machine, MatmulWishes(cores=2, base=(64, 64, 32)))
+    kernel = fused_matmul_kernel(shape, schedule, machine, "relu", via)
     verify_module(kernel_module(kernel))
     a, b = operands(shape)
     c = np.zeros((m, n), np.float16)
     simulate_kernel(kernel, CHECKED, [a, b, c], [2])
     np.testing.assert_array_equal(c, np.maximum(a.astype(np.float32) @ b.astype(np.float32).T, 0).astype(np.float16))
+
+
+@pytest.mark.parametrize("left_out", [0, 1, 3, 4, 5])
+def test_tiles_that_land_in_ub_wait_for_the_vector_cores(left_out: int) -> None:
+    """Without one of the flags between the cores of a block the proof finds a race, or the kernel never ends."""
+    shape = MatmulShape(128, 64, 64, transpose_b=True)
+    schedule = matmul_schedule(shape, PR, MatmulWishes(cores=1, base=(64, 64, 32)))
+    kernel = fused_matmul_kernel(shape, schedule, PR, "relu", "ub")
+    between = [op for op in kernel.walk() if isinstance(op, CrossCoreSyncOp | WaitFlagDevOp)]
+    between[left_out].detach()
+    with pytest.raises(MscError, match=r"MSC101[5-7]"):
+        check_kernel(kernel)
 
 
 def meaning(operation: str, x: Reals, y: Reals) -> Reals:
