@@ -39,15 +39,16 @@ class Constancy:
         return self._of_operation(value.op)
 
     def _of_operation(self, op: MsOp) -> bool:
-        pending = [op]
+        """One operand after the other, up to the first that is not constant: most values are not."""
+        pending = [] if op in self._known else [op]
         while pending:
             top = pending[-1]
             inner = [v.op for v in top.operands if isinstance(v, OpResult) and isinstance(v.op, MsOp)]
-            unknown = [o for o in inner if o not in self._known]
-            if top not in self._known and unknown:
-                pending.extend(unknown)
+            constant = len(inner) == len(top.operands) and all(self._known.get(o, True) for o in inner)
+            unknown = [o for o in inner if o not in self._known] if constant else []
+            if unknown:
+                pending.append(unknown[0])
                 continue
-            constant = not depends_on_sizes(top) and len(inner) == len(top.operands)
-            self._known[top] = constant and all(self._known[o] for o in inner)
+            self._known[top] = constant and not depends_on_sizes(top)
             pending.pop()
         return self._known[op]

@@ -10,7 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
-from msc.analysis.constancy import is_constant
+from msc.analysis.constancy import Constancy
 from msc.analysis.properties import BASIC_OPS, SHAPES_KNOWN
 from msc.dialects.ms.attributes import MS_ORIGIN
 from msc.dialects.ms.base import MsOp, ViewOp
@@ -36,17 +36,18 @@ class SinkViews(ModulePass):
     contract = Contract(requires=(SHAPES_KNOWN, BASIC_OPS))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        constancy = Constancy()  # of values that this pass shows in other shapes, as constant as before
         for function in op.ops:
             if isinstance(function, FuncOp):
                 for inner in list(function.walk()):
                     if isinstance(inner, ElementwiseOp | SelectOp):
-                        _sink(inner)
+                        _sink(inner, constancy)
 
 
-def _sink(op: ElementwiseOp | SelectOp) -> None:
+def _sink(op: ElementwiseOp | SelectOp, constancy: Constancy) -> None:
     old = op.result_shape()
     whole = (operand for index, operand in enumerate(op.operands) if op.shape(index) == old)
-    source = next(filter(None, map(_source, whole)), None)
+    source = next(filter(None, (_source(operand, constancy) for operand in whole)), None)
     if source is None or not known(old):
         return
     new = shape_of(tensor_type(source))
@@ -61,13 +62,13 @@ def _sink(op: ElementwiseOp | SelectOp) -> None:
     _show(op, old, block)
 
 
-def _source(operand: SSAValue) -> SSAValue | None:
+def _source(operand: SSAValue, constancy: Constancy) -> SSAValue | None:
     """What a view shows, if it is computed and only elementwise operations use the view."""
     if not isinstance(operand, OpResult) or not isinstance(operand.op, ViewOp):
         return None
     source = operand.op.operands[0]
     users = [use.operation for use in operand.uses]
-    if not isinstance(source, OpResult) or is_constant(source):
+    if not isinstance(source, OpResult) or constancy.of(source):
         return None
     return source if all(isinstance(user, ElementwiseOp | SelectOp) for user in users) else None
 
