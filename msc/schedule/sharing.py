@@ -85,10 +85,22 @@ def shared_band(
         for dims in (*alignment.loops, *alignment.by_digits)
         if carries_nothing(inside, dims) and end_together(model, dims)
     ]
-    if not alignment.is_complete:
+    if not alignment.is_complete and _may_share_more(model, statements, loops):
         loops += _others(loops, _loops_of_isl(model, inside, statements, reasons))
     axes = [_axis(model, loop) for loop in loops]
     return tuple(sorted(axes, key=lambda axis: axis.dims[max(axis.dims)]))
+
+
+def _may_share_more(model: KernelModel, statements: Sequence[int], known: Sequence[SharedLoop]) -> bool:
+    """Whether the statements have dimensions of one extent besides those of the known loops.
+
+    Where there are none isl is not asked: it takes minutes for windows that overlap, as a pooling's gradient has.
+    """
+    first, *others = (
+        {n for d, n in enumerate(model.statements[s].extents) if all(loop.dims.get(s) != d for loop in known)}
+        for s in statements
+    )
+    return bool(first.intersection(*others))
 
 
 def _loops_of_isl(
