@@ -19,6 +19,7 @@ from msc.targets.catalogue import machine_named
 @click.argument("models", nargs=-1, type=click.Choice(list(MODELS)))
 @click.option("--collect", "collected", metavar="MACHINE", help="Measure kernels of MODELS (of all) and neighbours.")
 @click.option("--repeat", "repeated", metavar="MACHINE", help="Measure its corpus once more; the least times stay.")
+@click.option("--renew", "renewed", metavar="MACHINE", help="Measure kernels whose schedules no longer fit them.")
 @click.option("--fit", "fitted", metavar="MACHINE", help="Print the figures that fit the machine's corpus best.")
 @click.option("--report", is_flag=True, help="Write the tables of docs/cost-model.md.")
 @click.option("--cpu", default=0, show_default=True, help="The processor that measures.")
@@ -27,6 +28,7 @@ def main(
     models: tuple[str, ...],
     collected: str | None,
     repeated: str | None,
+    renewed: str | None,
     fitted: str | None,
     report: bool,
     cpu: int,
@@ -38,6 +40,8 @@ def main(
         collecting.collect(chosen, _corpus(collected), cpu, seconds, click.echo)
     if repeated:
         collecting.repeat(_corpus(repeated), cpu, seconds, click.echo)
+    if renewed:
+        collecting.renew(_corpus(renewed), cpu, click.echo)
     if fitted:
         machine = machine_named(fitted)
         kernels = list(subjects(Corpus.read(_corpus(fitted)), machine))

@@ -18,7 +18,7 @@ from benchmarks.cost_model.corpus import Corpus, Entry, Measured, append, write
 from benchmarks.cost_model.kernels import kernel_of
 from benchmarks.model import Model
 from msc.analysis.kernel_model import kernel_model
-from msc.dialects.gk import KernelOp
+from msc.dialects.gk import KernelOp, ScheduleAttr
 from msc.dialects.gk.attributes import GK_PATTERN, GK_REASONS, GK_SCHEDULE, GK_SCHEDULE_REASONS
 from msc.driver.compile import compile_model
 from msc.driver.options import CompileOptions
@@ -26,10 +26,13 @@ from msc.driver.passes.ir_dump import format_module
 from msc.driver.passes.registry import new_context
 from msc.driver.tuner.variants import variants_module
 from msc.poly.dependences import dependences
-from msc.poly.schedule_tree.nodes import Tree
+from msc.poly.model import KernelModel
+from msc.poly.schedule_tree.nodes import ScheduleError, Tree
 from msc.poly.schedule_tree.text import from_lines, to_lines
+from msc.poly.schedule_tree.verify import verify
 from msc.schedule.neighbours import Neighbourhood
 from msc.schedule.schedule_kernels import ScheduleKernels, schedule_of
+from msc.schedule.strategy import decide
 from msc.support.diagnostics import MscError
 from msc.targets.catalogue import machine_named
 from msc.targets.detection import detect_cpu_model
@@ -85,6 +88,32 @@ def repeat(path: Path, cpu: int, budget: float, report: Callable[[str], None]) -
         entries[k] = before.with_times(found.ghz, found.us)
         report(f"{before.model} {before.label}: {before.runs[0].us:.1f} us, now {entries[k].runs[0].us:.1f} us")
     write(path, replace(corpus, entries=tuple(entries)))
+
+
+def renew(path: Path, cpu: int, report: Callable[[str], None]) -> None:
+    """Measure anew the kernels of a corpus that have other dimensions now, which their schedules no longer fit."""
+    corpus, context, machine = Corpus.read(path), new_context(), machine_named("native")
+    entries = list[Entry]()
+    for before in corpus.entries:
+        kernel = kernel_of(context, before)
+        model = kernel_model(kernel)
+        if all(_fits(model, run.schedule) for run in before.runs):
+            entries.append(before)
+            continue
+        kernel.attributes[GK_SCHEDULE] = ScheduleAttr(decide(model, dependences(model), machine, 1).tree)
+        entry = _measured(before.model, before.kernel, kernel, cpu)
+        now = "too short" if entry is None else f"{entry.runs[0].us:.1f} us"
+        report(f"{before.model} {before.label}: {before.runs[0].us:.1f} us, now {now}")
+        entries += [] if entry is None else [entry]
+    write(path, replace(corpus, entries=tuple(entries)))
+
+
+def _fits(model: KernelModel, schedule: Sequence[str]) -> bool:
+    try:
+        verify(model, from_lines(schedule))
+    except ScheduleError:
+        return False
+    return True
 
 
 def _kernels(model: Model) -> Iterator[KernelOp]:
