@@ -41,6 +41,13 @@ def network(task: Task) -> nn.Cell:
     return net
 
 
+def training_step(net: nn.Cell) -> nn.Cell:
+    """A step that trains the network: cross-entropy of labels, and momentum."""
+    loss = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
+    momentum = nn.Momentum(net.trainable_params(), RATE, MOMENTUM)
+    return nn.TrainOneStepCell(nn.WithLossCell(net, loss), momentum).set_train()
+
+
 def with_msc(name: str, task: Task, threads: int) -> Engine:
     """`msc.compile` of a TrainOneStepCell, called with arrays; weights and momenta are updated in place."""
     del name
@@ -49,11 +56,7 @@ def with_msc(name: str, task: Task, threads: int) -> Engine:
     start = time.perf_counter()
     msc.compile(net, Tensor(x), threads=threads, use_cache=False)
     inference = time.perf_counter() - start
-    net.set_train()
-    loss = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
-    step = nn.TrainOneStepCell(
-        nn.WithLossCell(net, loss), nn.Momentum(net.trainable_params(), RATE, MOMENTUM)
-    ).set_train()
+    step = training_step(net)
     start = time.perf_counter()
     model = msc.compile(step, Tensor(x), Tensor(y), threads=threads, use_cache=False)
     seconds = time.perf_counter() - start

@@ -1,10 +1,10 @@
 """Operations at the border of a kernel that only say how its inputs and outputs lie in memory.
 
-`ms.transpose` of a kernel's input (and of that `ms.windows`, `ms.slice`, and `ms.reshape` which merges or splits axes),
-and `ms.transpose`, `ms.pad` or `ms.reshape` (merging axes, or splitting padded ones) that make an output of an inner
-value which is not an output itself, need no statement: reading and writing at other indices does what they say; a
-padding has its border to write besides. So a kernel reads and writes any layout, blocked and padded ones too, and the
-graph can choose.
+`ms.transpose` of a kernel's input (and of that `ms.windows`, `ms.slice`, `ms.reverse`, and `ms.reshape` which merges or
+splits axes), and `ms.transpose`, `ms.pad` or `ms.reshape` (merging axes, or splitting padded ones) that make an output
+of an inner value which is not an output itself, need no statement: reading and writing at other indices does what they
+say; a padding has its border to write besides. So a kernel reads and writes any layout, blocked and padded ones too,
+and the graph can choose.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from msc.dialects import gk
 from msc.dialects.ms.axis_transforms import WindowsOp
 from msc.dialects.ms.base import BasicOp
-from msc.dialects.ms.movement import SliceOp, TransposeOp
+from msc.dialects.ms.movement import ReverseOp, SliceOp, TransposeOp
 from msc.dialects.ms.padding import PadOp
 from msc.dialects.ms.views import ReshapeOp
 from msc.ir.typed import static_shape
 from msc.poly.compute import affine_map, dims
 
-INPUT_VIEWS = (TransposeOp, ReshapeOp, WindowsOp, SliceOp)
+INPUT_VIEWS = (TransposeOp, ReshapeOp, WindowsOp, SliceOp, ReverseOp)
 """What may be a view of a kernel's input."""
 
 
@@ -86,7 +86,7 @@ def _input_view(
     return op.results[0], stored, step if before is None else map_.compose(step)
 
 
-def _read_index(op: TransposeOp | ReshapeOp | WindowsOp | SliceOp) -> AffineMap | None:
+def _read_index(op: TransposeOp | ReshapeOp | WindowsOp | SliceOp | ReverseOp) -> AffineMap | None:
     """The index into the operand for an index of the result; None where it is not affine."""
     match op:
         case TransposeOp():
@@ -96,6 +96,8 @@ def _read_index(op: TransposeOp | ReshapeOp | WindowsOp | SliceOp) -> AffineMap 
             return affine_map(len(op.result_shape()), index)
         case SliceOp():
             return _sliced_index(op)
+        case ReverseOp():
+            return affine_map(len(op.result_shape()), op.source_index())
         case _:
             return _reshaped_index(static_shape(op.results[0]), static_shape(op.operands[0]))
 
@@ -123,7 +125,7 @@ def _is_output_view(op: Operation) -> bool:
         case PadOp():
             return op.word("mode") == "constant"
         case ReshapeOp():
-            groups = _equal_groups(static_shape(op.operands[0]), static_shape(op.results[0]))
+            groups = equal_groups(static_shape(op.operands[0]), static_shape(op.results[0]))
             merges = groups is not None and all(len(after) == 1 for _, after in groups)
             return merges or (groups is not None and isinstance(op.operands[0].owner, PadOp))
         case _:
@@ -164,7 +166,7 @@ def _reshaped_index(here: Sequence[int], there: Sequence[int]) -> AffineMap | No
     Neighbouring axes may become one, and one axis several; None for other reshapes.
     """
     d, exprs = dims(len(here)), dict[int, AffineExpr]()
-    groups = _equal_groups(here, there)
+    groups = equal_groups(here, there)
     if groups is None:
         return None
     for before, after in groups:
@@ -175,7 +177,7 @@ def _reshaped_index(here: Sequence[int], there: Sequence[int]) -> AffineMap | No
     return affine_map(len(here), [exprs.get(axis, AffineExpr.constant(0)) for axis in range(len(there))])
 
 
-def _equal_groups(a: Sequence[int], b: Sequence[int]) -> list[tuple[list[int], list[int]]] | None:
+def equal_groups(a: Sequence[int], b: Sequence[int]) -> list[tuple[list[int], list[int]]] | None:
     """Neighbouring axes of two shapes that hold the same elements, one axis on one side; axes of size 1 in none."""
     left, right = ([axis for axis, size in enumerate(shape) if size != 1] for shape in (a, b))
     groups: list[tuple[list[int], list[int]]] = []

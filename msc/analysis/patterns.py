@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from xdsl.ir import Operation
+from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from msc.dialects.ms.base import BasicOp, ViewOp
 from msc.dialects.ms.movement import SliceOp
@@ -106,9 +107,17 @@ def _all_reads(body: Scalar) -> list[Read]:
 
 
 def _read_pattern(read: Read, operand: Shape, shape: Shape) -> Pattern:
-    if read.indirect or len(operand) > len(shape) or read.index != broadcast_map(operand, shape):
+    if read.indirect or len(operand) > len(shape):
         return Pattern.MOVEMENT
-    return Pattern.ELEMENTWISE if operand == shape else Pattern.BROADCAST
+    if read.index == broadcast_map(operand, shape):
+        return Pattern.ELEMENTWISE if operand == shape else Pattern.BROADCAST
+    return Pattern.BROADCAST if _leaves_axes_out(read.index) else Pattern.MOVEMENT
+
+
+def _leaves_axes_out(index: AffineMap) -> bool:
+    """Whether an operand is read at the places of the result less some axes, in order: the indices of a one-hot."""
+    places = [r.position if isinstance(r, AffineDimExpr) else -1 for r in index.results]
+    return places == sorted(set(places)) and -1 not in places
 
 
 def _reduction(statement: Statement, op: BasicOp) -> AreaPattern:

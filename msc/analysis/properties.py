@@ -18,6 +18,7 @@ from msc.dialects.gk import KernelOp, YieldOp
 from msc.dialects.gk.attributes import GK_FUNCTION, GK_SCHEDULE
 from msc.dialects.loop import ForOp, LoopKind
 from msc.dialects.ms.attributes import MS_ROLE
+from msc.dialects.ms.barrier import BarrierOp
 from msc.dialects.ms.base import BasicOp, MsOp, ViewOp
 from msc.dialects.ms.constants import splat_of
 from msc.dialects.ms.slices import SliceAccessOp
@@ -58,7 +59,7 @@ def _composites(module: ModuleOp) -> Iterator[Violation]:
 
 
 def _computes_nothing(op: Operation) -> bool:
-    return isinstance(op, ViewOp | SliceAccessOp | GetParameterOp | ConstantOp)
+    return isinstance(op, ViewOp | BarrierOp | SliceAccessOp | GetParameterOp | ConstantOp)
 
 
 def _data_constants(module: ModuleOp) -> Iterator[Violation]:

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from msc.runtime.program import CProgram
 
 _GK = kernel_stage(
-    layouts=runs("absorb-pads", "assign-layouts", "pack-filters", "hoist-invariants", "hoist-parameters")
+    before_expansion=runs("narrow-products"),
+    cluster=Run("cluster-kernels", {"integer_epilogues": False}),
+    layouts=runs("absorb-pads", "assign-layouts", "pack-filters", "hoist-invariants", "hoist-parameters"),
 )
 _DAVINCI = Stage(
     "davinci",

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from msc.runtime.program import CProgram
 
 _GK = kernel_stage(
-    before_expansion=runs("block-attention", "block-products"),
+    before_expansion=runs("block-attention", "convolutions-as-products"),
     layouts=runs(
         *(
+            "rematerialize",
             "winograd",
             "fuse-pads",
             "assign-layouts",
@@ -26,7 +27,7 @@ _GK = kernel_stage(
             "hoist-invariants",
             "hoist-parameters",
         ),
-        "compute-at-consumers",
+        *("order-kernels", "compute-at-consumers", "hoist-slices"),
     ),
 )
 _LOOP = Stage(
@@ -42,7 +43,7 @@ _LOOP = Stage(
     properties=("Vectors", "Buffers"),
     passes=runs(
         *("apply-tuning", "schedule-kernels", "convert-gk-to-loop", "vectorize", "prefetch-streams", "block-sums"),
-        *("bufferize", "outline-loops", "fuse-blocks", "outline-recurrences", "plan-memory"),
+        *("prefetch-epilogues", "bufferize", "outline-loops", "fuse-blocks", "outline-recurrences", "plan-memory"),
     ),
     verifiers=runs("verify-loop-stage", "verify-memory-plan", "verify-bounds", "verify-parallel"),
 )
@@ -60,14 +61,19 @@ class CpuBackend(CBackend):
     switches = (
         Switch("attention", "attention a block of queries and keys at a time", "block-attention"),
         Switch("blocks", "producers computed at a loop of their consumer, in one function", "fuse-blocks"),
+        Switch("epilogues", "what epilogues read from memory fetched ahead", "prefetch-epilogues"),
         Switch("layouts", "blocked layouts between kernels", "assign-layouts"),
         Switch("loops", "loops of independent iterations as one function", "outline-loops"),
+        Switch("order", "kernels in the order in which the fewest bytes are live", "order-kernels"),
         Switch("packing", "operands of products packed for their tiles", "pack-operands"),
+        Switch("patches", "convolutions of small images as products of patches", "convolutions-as-products"),
         Switch("pads", "padding fused into the kernel before it", "fuse-pads"),
         Switch("prefetches", "panels of weights fetched ahead", "prefetch-streams"),
-        Switch("products", "products of few rows a block of the reduction at a time", "block-products"),
+        Switch("products", "blocks of reductions whose operands outgrow L2", "schedule-kernels", {"blocks": False}),
         Switch("recurrences", "loops that carry states as one function", "outline-recurrences"),
+        Switch("rematerialization", "what is cheap computed again where it is read", "rematerialize"),
         Switch("reuse", "buffers in the places of dead ones, results in place", "plan-memory", {"reuse": False}),
+        Switch("row-prefetches", "rows read again fetched ahead", "schedule-kernels", {"prefetches": False}),
         Switch("schedules", "shared loops, tiles, vectors and threads", "schedule-kernels", {"plain": True}),
         Switch("sums", "long sums of f32 a block of their terms at a time", "block-sums"),
         Switch("vectors", "vector instructions", "vectorize", {"enable": False}),

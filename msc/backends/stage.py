@@ -109,7 +109,7 @@ def kernel_stage(
         passes=runs(
             *before_expansion,
             *("expand-composites", "canonicalize-ms", "cse", "dce", "lift-sizes", "hoist-invariants", "sink-views"),
-            *("hoist-parameters", "outline-constants", cluster),
+            *("hoist-parameters", "outline-constants", cluster, "erase-barriers"),
             *layouts,
             "infer-valid-extents",
         ),

@@ -8,6 +8,7 @@ from math import gcd
 
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
 
+from msc.poly.affine import linear_form
 from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.scalar import Apply, Cast, Scalar, indices, reads
 from msc.targets.machine import Machine
@@ -142,6 +143,6 @@ def _arithmetic(scalar: Scalar) -> float:
 
 
 def vectorisable(statement: KernelStatement, dim: int) -> bool:
-    """Whether points along `dim` can run as lanes: no index is data, and none computes with the iteration's number."""
-    numbered = any(dim in index.expr.used_dims() for index in indices(statement.body))
-    return not numbered and not any(r.indirect for r in reads(statement.body))
+    """Whether points along `dim` can run as lanes: no index is data, and numbers of iterations are linear in it."""
+    numbers = (index.expr for index in indices(statement.body) if dim in index.expr.used_dims())
+    return all(linear_form(n) is not None for n in numbers) and not any(r.indirect for r in reads(statement.body))

@@ -54,6 +54,8 @@ class Tile:
     """The last `tail` of the width run as vectors along this dimension, of the rows or of the inner ones."""
     loops: tuple[int, ...] = ()
     """The dimensions of all loops that run an element at a time, innermost last."""
+    blocks: int = 1
+    """Of the reduction, between which the sums are in memory."""
 
     @property
     def cut(self) -> tuple[tuple[int, int], ...]:
@@ -115,7 +117,7 @@ class StatementCost:
             *rows, width = sizes if tile.vector is not None else (*sizes, 1)
             shape = self._shape(tuple(rows), width, tile)
             one = self._summed(shape, tile, accesses, count) if sums else self._once(shape, tile, accesses, stored)
-            one += self._tail_inside(shape, tile, accesses, count)
+            one += self._tail_inside(shape, tile, accesses, count) + self._between_blocks(shape, tile)
             total += prod(times for _, times in part) * one
         return around * total
 
@@ -232,6 +234,13 @@ class StatementCost:
             return max(count * step, chain) + lanes
         step += code.short_entry / trips if unrolled else code.iteration + code.entry / trips
         return max(count * step, chain) + code.tile + lanes
+
+    def _between_blocks(self, shape: _Shape, tile: Tile) -> float:
+        """Each block loads the sums of a tile and stores them, where there are several."""
+        if tile.blocks == 1:
+            return 0.0
+        copied = shape.registers / self.target.ports.load + shape.registers / self.target.ports.store
+        return tile.blocks * copied + (tile.blocks - 1) * self.target.code.tile
 
     def _tail_inside(self, shape: _Shape, tile: Tile, accesses: list[_Access], count: int) -> float:
         """Columns of the tail that are summed along an inner loop, each with each row."""

@@ -63,7 +63,7 @@ class KernelCost:
 
     def moved(self, tree: Tree) -> tuple[Moved, ...]:
         """What comes from the level behind each cache in one call, on one core."""
-        return self._traffic.of(nests_of(tree))
+        return self._traffic.of(nests_of(self.model, tree))
 
     def instructions(self, tree: Tree, threads: int) -> float:
         """Cycles of the instructions of the busiest thread, where memory is never waited for."""

@@ -26,12 +26,19 @@ def micro_panel_widths(
     A register tile is two vectors wide: wider ones stream more of the panel from L2 for each row that
     they compute. It is WIDE_NR where the `rows` of `row_bytes` on the other side, which pass by once for each panel,
     are the greater stream (`rows_stream`). With so few rows that a tile has fewer sums than are in flight, WIDE_NR
-    vectors and up to twice as many keep the multiply-adds busy.
+    vectors and up to twice as many keep the multiply-adds busy. Three where L1 keeps so few rows, as they share sets,
+    that a tile two vectors wide would leave registers empty.
     """
     few = rows is not None and 2 * rows < machine.sums_in_flight
     wide = rows is not None and rows_stream(machine, rows, row_bytes, element_bytes)
-    widths = (WIDE_NR, 5, 6, 7, 8, 3, 2, 1) if few else (WIDE_NR, 2, 1) if wide else (2, 1)
+    low = rows is not None and _fit_three(machine, min(rows, rows_kept(machine, row_bytes)))
+    widths = (WIDE_NR, 5, 6, 7, 8, 3, 2, 1) if few else (WIDE_NR, 2, 1) if wide else (3, 2, 1) if low else (2, 1)
     return tuple(k * machine.lanes(element_bytes) for k in widths)
+
+
+def _fit_three(machine: Machine, rows: int) -> bool:
+    """Whether tiles of so many rows are three vectors wide at most."""
+    return 3 * rows + 3 + SPARE_REGISTERS <= machine.vector_registers < 4 * rows + 4 + SPARE_REGISTERS
 
 
 def tile_rows(machine: Machine, columns: int = 0, element_bytes: int = 4) -> int:
@@ -77,8 +84,3 @@ def many_channels(machine: Machine) -> int:
 def rows_kept(machine: Machine, row_bytes: int) -> int:
     """How many rows so far apart find place in L1 together: those far apart share sets."""
     return machine.caches[0].lines_apart(row_bytes, machine.code.spare_ways)
-
-
-def rows_kept_beyond(machine: Machine, row_bytes: int) -> int:
-    """How many rows so far apart find place in L2 together."""
-    return machine.caches[:2][-1].lines_apart(row_bytes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from math import ceil, prod
 
 from msc.cost.instructions import Tile
 from msc.poly.schedule_tree.nodes import Block, Cut, Loop, Run, Tree
@@ -48,10 +49,6 @@ def tile_of(tree: Tree, loops: StatementLoops, reduced: Collection[int], plain: 
     Where it is `plain`, no sums stay in registers, and its loops that run an element at a time are told, too.
     """
     number, tiled = loops.statement, {loop.axis for loop in loops.around if loop.tile is not None}
-    points = [loop for loop in loops.own if loop.tile is None]
-    rows = [loop for loop in points if loop.mark == "unroll" or (loop.axis in tiled and loop.mark != "vector")]
-    inner = [loop for loop in points if loop not in rows and loop.axis not in tiled and loop.mark != "vector"]
-    lanes = next((loop for loop in loops.around if loop.mark == "vector"), None)
     sizes = {loop.axis: loop.tile for loop in loops.around if loop.tile is not None}
 
     def dim(loop: Loop) -> int:
@@ -60,16 +57,23 @@ def tile_of(tree: Tree, loops: StatementLoops, reduced: Collection[int], plain: 
     def size(loop: Loop) -> int:
         return sizes.get(loop.axis) or tree.axis(loop.axis).extent
 
+    points = [loop for loop in loops.own if loop.tile is None]
+    steps = [loop for loop in points if loop.mark == "" and dim(loop) in reduced]
+    rows = [loop for loop in points if loop.mark == "unroll" or (loop.axis in tiled and loop not in steps)]
+    rows = [loop for loop in rows if loop.mark != "vector"]
+    inner = [loop for loop in points if loop not in rows and loop.mark != "vector"]
+    lanes = next((loop for loop in loops.around if loop.mark == "vector"), None)
+    blocks = prod(ceil(tree.axis(loop.axis).extent / size(loop)) for loop in steps)
     counted = tuple((dim(loop), size(loop)) for loop in rows)
     below = tuple(dim(loop) for loop in inner)
     single = [loop for loop in loops.around if loop.tile is None and loop.mark == "" and loop.axis not in tiled]
-    steps = tuple(dim(loop) for loop in single) if plain else ()
+    one_by_one = tuple(dim(loop) for loop in single) if plain else ()
     if lanes is None:
-        return Tile(counted, None, 1, below, loops=steps)
+        return Tile(counted, None, 1, below, loops=one_by_one, blocks=blocks)
     if lanes in points and dim(lanes) in reduced:
         below = (*below, dim(lanes))
     tail, across = _tail(tree, loops, number)
-    return Tile(counted, dim(lanes), size(lanes), below, tail, across, steps)
+    return Tile(counted, dim(lanes), size(lanes), below, tail, across, one_by_one, blocks)
 
 
 def shared_sizes(tree: Tree, all_loops: Sequence[StatementLoops]) -> dict[str, int]:

@@ -28,13 +28,16 @@ from msc.targets.machine import Level, Machine
 class Loop:
     """A loop around `body`: `dims` are the dimension of each statement that it runs over, in so many trips.
 
-    One that is `unrolled` has several streams side by side, which processors follow.
+    One that is `unrolled` has several streams side by side, which processors follow. The steps of a reduction may be
+    `in_block`, inside a loop `of_blocks`.
     """
 
     dims: Mapping[int, int]
     trips: int
     body: tuple[Nest, ...]
     unrolled: bool = False
+    in_block: bool = False
+    of_blocks: bool = False
 
 
 @dataclass(frozen=True)
@@ -186,14 +189,19 @@ class Traffic:
         return _Moves(touched, counts, moved, jumping)
 
     def _jumps(self, loop: Loop, key: tuple[int, int], inside: _Moves) -> bool:
-        """Whether an access moves to another page with each iteration, before it has read one."""
+        """Whether an access moves to another page with each iteration, before it has read one.
+
+        Of a block's few pages the loops around read on in each: prefetching follows so many.
+        """
         number, k = key
         access, dim = self._accesses[number][k], loop.dims.get(number)
-        if access.local or loop.unrolled or dim is None:
+        if access.local or loop.unrolled or dim is None or (loop.in_block and loop.trips <= self._machine.streams):
             return False
         below = inside.counts[number]
         apart = strides(self._model, self._model.statements[number], dim)[k] * access.size * below[dim]
-        return abs(apart) >= self._machine.page > self._footprint(number, k, below).bytes
+        one = self._footprint(number, k, below)
+        run = one.bytes // one.runs if loop.of_blocks else one.bytes
+        return abs(apart) >= self._machine.page > run
 
     def _shares(
         self, keys: Iterable[tuple[int, int]], counts: Mapping[int, tuple[int, ...]]

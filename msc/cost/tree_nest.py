@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from math import ceil
 
 from msc.cost.traffic import Loop, Nest, Run
+from msc.poly.model import KernelModel
 from msc.poly.schedule_tree import nodes
 from msc.poly.schedule_tree.nodes import Block, Cut, Node, Tree
 
 
-def nests_of(tree: Tree) -> tuple[Nest, ...]:
+def nests_of(model: KernelModel, tree: Tree) -> tuple[Nest, ...]:
     """The loops of a tree, outermost first. A cut counts as its head over all iterations: the tail moves as much."""
-    return _Walk(tree).block(tree.body, {})
+    steps = {axis.name for axis in tree.axes if any(d in model.statements[s].reduced for s, d in axis.dims.items())}
+    return _Walk(tree, steps).block(tree.body, {})
 
 
 @dataclass(frozen=True)
 class _Walk:
     tree: Tree
+    steps: Collection[str]
+    """Axes of reductions: the points of their blocks run one by one."""
 
     def block(self, block: Block, left: Mapping[str, int]) -> tuple[Nest, ...]:
         """The nests of a block; `left` is how many points of an axis the tiles around it leave."""
@@ -35,5 +39,7 @@ class _Walk:
                 now = left.get(axis.name, axis.extent)
                 size = 1 if node.tile is None else node.tile
                 body = self.block(node.body, {**left, axis.name: size})
-                is_point = node.tile is None and (axis.name in left or node.mark in ("vector", "unroll"))
-                return (Loop(axis.dims, ceil(now / size), body, is_point),)
+                in_tile, sums = axis.name in left and node.tile is None, axis.name in self.steps
+                is_point = (node.mark in ("vector", "unroll") and node.tile is None) or (in_tile and not sums)
+                of_blocks = sums and node.tile is not None
+                return (Loop(axis.dims, ceil(now / size), body, is_point, in_tile and sums, of_blocks),)

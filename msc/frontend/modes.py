@@ -55,6 +55,9 @@ _DEFAULTS: dict[str, Any] = {
 }
 """The settings that MindSpore knows; msc keeps all, so that programs run, and acts on the mode."""
 
+RECOMPUTES = "_recomputes"
+"""Of a Cell: whether its activations are computed again for the gradient."""
+
 _CHOICES: dict[str, Sequence[Any]] = {
     "mode": (GRAPH_MODE, PYNATIVE_MODE),
     "device_target": ("CPU", "Ascend", "GPU"),
@@ -77,10 +80,22 @@ def _call_cell(cell: CellLike, args: tuple[Any, ...], kwargs: Mapping[str, Any])
     return call_cell(cell, args, kwargs)
 
 
+def _recompute(run: Callable[[], Any], mode: bool) -> Any:
+    from msc.frontend.transforms.recomputed import call_recomputed
+
+    Hooks.recompute = staticmethod(call_recomputed)
+    return call_recomputed(run, mode)
+
+
 class Hooks:
-    """What graph mode installs. `call_cell` runs a Cell that is called, in graph mode or under capture."""
+    """What is installed when it is first used, as it loads what captures and compiles.
+
+    `call_cell` runs a Cell that is called, in graph mode or under capture. `recompute` runs a function whose
+    activations are computed again for the gradient, or stored without the mode.
+    """
 
     call_cell: Callable[[CellLike, tuple[Any, ...], Mapping[str, Any]], Any] | None = staticmethod(_call_cell)
+    recompute: Callable[[Callable[[], Any], bool], Any] = staticmethod(_recompute)
 
 
 class Context:

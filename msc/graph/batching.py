@@ -13,6 +13,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from msc.dialects.element_types import element_type
+from msc.dialects.ms.barrier import BarrierOp
 from msc.dialects.ms.base import BasicOp, MsOp, ViewOp
 from msc.dialects.ms.elementwise import ElementwiseOp, SelectOp
 from msc.dialects.ms.generic import ComputeOp, statements_text
@@ -49,7 +50,9 @@ class Batching:
     def _rewrite(self, op: Operation) -> None:
         if not isinstance(op, MsOp):
             raise MscError(_no_batch(op))
-        if isinstance(op, ViewOp):
+        if isinstance(op, BarrierOp):
+            self._barrier(op)
+        elif isinstance(op, ViewOp):
             shape = [self._size, *op.result_shape()]
             self._set(op, [self._emit.reshape(self.values[op.operands[0]], shape)])
         elif isinstance(op, ElementwiseOp | SelectOp):
@@ -63,6 +66,13 @@ class Batching:
             self._set(op, [self.values[value]])
         else:
             self._set(op, self._one_by_one(op))
+
+    def _barrier(self, op: BarrierOp) -> None:
+        """That of the batch; one for what no example changes cannot wait for a batch, which is made behind it."""
+        if op.x in self.values:
+            self._set(op, [self._emit(BarrierOp, *(self.values.get(v, v) for v in op.operands))])
+        else:
+            op.result.replace_all_uses_with(op.x)
 
     def _set(self, op: MsOp, batches: Sequence[SSAValue]) -> None:
         self.values.update(zip(op.results, batches, strict=True))

@@ -25,6 +25,12 @@ def index(emit: Emitter, value: int) -> SSAValue:
     return emit.ops[-1].results[0]
 
 
+def number_of(emit: Emitter, place: SSAValue) -> SSAValue:
+    """An index as the tensor of rank 0 that operations on slices take."""
+    wide = emit.insert(arith.IndexCastOp(place, i64))
+    return emit.insert(tensor.FromElementsOp(wide.result, result_type=tensor_type("i64", ()))).results[0]
+
+
 def stacked(emit: Emitter, shape: Sequence[int], dtype: str, body: Body) -> SSAValue:
     """What a loop makes entry by entry."""
     empty = tensor.EmptyOp([], tensor_type(dtype, shape))
@@ -37,10 +43,7 @@ def loop_over(
 ) -> Sequence[SSAValue]:
     """A loop whose body gives, for the number of the iteration and what is carried, what is carried on."""
     inside, block = Emitter(emit.op), Block(arg_types=[IndexType(), *(value.type for value in start)])
-    wide = arith.IndexCastOp(block.args[0], i64)
-    number = tensor.FromElementsOp(wide.result, result_type=tensor_type("i64", ()))
-    inside.ops += [wide, number]
-    carried = body(inside, number.results[0], block.args[1:])
+    carried = body(inside, number_of(inside, block.args[0]), block.args[1:])
     block.add_ops([*inside.ops, scf.YieldOp(*carried)])
     loop = scf.ForOp(*bounds, index(emit, 1), start, block)
     emit.ops.append(loop)

@@ -56,6 +56,7 @@ class Cell:
         self.__dict__.update(_cells={}, _params={}, _forward_pre_hooks=[], _forward_hooks=[])
         self.training = False
         self._precision: Precision | None = None
+        self._recomputes = False
         self.auto_prefix = auto_prefix
         self.param_prefix = ""
         self.cls_name = type(self).__name__
@@ -293,6 +294,28 @@ class Cell:
         """
         self._precision = Precision(as_dtype(dst_type))
         return self
+
+    def recompute(
+        self,
+        *,
+        mp_comm_recompute: bool = True,
+        parallel_optimizer_comm_recompute: bool = False,
+        recompute_slice_activation: bool = False,
+    ) -> None:
+        """Compute the activations inside this cell again for the backward pass, instead of storing them for it.
+
+        What the cell is called with and what it gives stays stored. The options are about communication between
+        devices, of which there is one: they change nothing. Raises MSC0824 for an option that is no bool.
+        """
+        options = {
+            "mp_comm_recompute": mp_comm_recompute,
+            "parallel_optimizer_comm_recompute": parallel_optimizer_comm_recompute,
+            "recompute_slice_activation": recompute_slice_activation,
+        }
+        for name, value in options.items():
+            if type(value) is not bool:
+                raise ApiTypeError("MSC0824", f"recompute: {name} is a {type(value).__name__}, not True or False")
+        self._recomputes = True
 
     def apply(self, fn: Callable[[Cell], object]) -> Cell:
         """Call a function on all cells in this one, then on this one."""

@@ -12,6 +12,7 @@ import numpy as np
 from msc.frontend.boundary import public
 from msc.frontend.dtypes import DType
 from msc.frontend.errors import ApiAttributeError, ApiTypeError
+from msc.frontend.modes import Hooks
 from msc.frontend.tensor import Tensor, concrete
 from msc.support.diagnostics import did_you_mean
 
@@ -88,13 +89,18 @@ class Primitive:
         return self.add_prim_attr("stage", stage)
 
     def recompute(self, mode: bool = True) -> Self:
-        """Keep whether the result is to be computed again for the gradient."""
+        """Whether the result is computed again for the gradient; False stores it inside a cell that recomputes, too.
+
+        Raises MSC0828 for a mode that is no bool.
+        """
+        if type(mode) is not bool:
+            raise ApiTypeError("MSC0828", f"recompute: mode is a {type(mode).__name__}, not True or False")
         return self.add_prim_attr("recompute", mode)
 
     def __call__(self, *inputs: Any) -> Any:
         for method in ("construct", "vm_impl"):
             if hasattr(type(self), method):
-                return self._run_own(method, inputs)
+                return self._recomputed(partial(self._run_own, method, inputs))
         known = REGISTERED.get(self.name)
         if known is None or isinstance(self, known):
             raise ApiAttributeError(
@@ -103,7 +109,13 @@ class Primitive:
                 help=f"define construct(self, ...) in {type(self).__name__}, which computes on tensors",
             )
         parameters = signature(known.__init__).parameters if not issubclass(known, Operator) else known.DEFAULTS
-        return known(**{name: value for name, value in self.attrs.items() if name in parameters})(*inputs)
+        primitive = known(**{name: value for name, value in self.attrs.items() if name in parameters})
+        return self._recomputed(lambda: primitive(*inputs))
+
+    def _recomputed(self, run: Callable[[], Any]) -> Any:
+        """What `run` gives, computed again for the gradient, or stored, as `recompute` has said."""
+        mode: bool | None = self.attrs.get("recompute")
+        return run() if mode is None else Hooks.recompute(run, mode)
 
     def _run_own(self, method: str, inputs: tuple[Any, ...]) -> Any:
         implementation = getattr(self, method)
@@ -226,7 +238,7 @@ class Operator(Primitive):
 
     def __call__(self, *inputs: Any) -> Any:
         attributes = {name: self.attrs[name] for name in self.DEFAULTS}
-        return type(self).FUNCTION(*inputs, **attributes)
+        return self._recomputed(lambda: type(self).FUNCTION(*inputs, **attributes))
 
 
 class _Required:

@@ -210,3 +210,47 @@ def _axis(
     for d, c in sorted(outer.items()):
         origin = AffineExpr.dimension(d) * c + origin
     return int(high - low) + 1, origin
+
+
+def fills_box(accesses: Sequence[ArrayAccess], depth: int) -> bool:
+    """Whether the writes among the accesses of one iteration to an array fill the box of all of them."""
+    whole = local_buffer(accesses, depth)
+    writes = [a for a in accesses if a.writes and _is_dense(a, depth)]
+    return whole is not None and _cover([_box(a, whole) for a in writes], whole.shape)
+
+
+def _cover(boxes: Sequence[_Box], shape: Sequence[int]) -> bool:
+    """Whether boxes cover one that begins at 0: one does, or several, one after the other along an axis."""
+    whole = [(0, size - 1) for size in shape]
+    if any(list(box) == whole for box in boxes):
+        return True
+    for axis in range(len(shape)):
+        reach = 0
+        for low, high in sorted(
+            b[axis] for b in boxes if [*b[:axis], *b[axis + 1 :]] == whole[:axis] + whole[axis + 1 :]
+        ):
+            reach = max(reach, high + 1) if low <= reach else reach
+        if reach == shape[axis]:
+            return True
+    return False
+
+
+def _is_dense(access: ArrayAccess, depth: int) -> bool:
+    """Whether each axis takes all values from its least to its greatest, whatever the others are."""
+    moving = set[int]()
+    for expr in access.index:
+        form = linear_form(expr)
+        inside = {} if form is None else {d: c for d, c in form.coefficients.items() if d >= depth}
+        if form is None or moving & inside.keys() or not _takes_all(inside, access.inner):
+            return False
+        moving |= inside.keys()
+    return True
+
+
+def _takes_all(coefficients: Mapping[int, int], inner: Mapping[int, range]) -> bool:
+    reach = 1
+    for dim, factor in sorted(coefficients.items(), key=lambda pair: abs(pair[1])):
+        if abs(factor) > reach:
+            return False
+        reach += abs(factor) * (len(inner[dim]) - 1)
+    return True

@@ -85,8 +85,8 @@ def _of_vector(model: KernelModel, loop: Loop, lane: int, ranges: Mapping[int, r
 def _reason(statement: KernelStatement, at: Sequence[AffineExpr], lane: int, ranges: Mapping[int, range]) -> str | None:
     """Why a statement at a point has no vector form along a dimension of the nest."""
     numbers = (index.expr.replace_dims_and_symbols(list(at), []) for index in indices(statement.body))
-    if any(lane in simplified(e, ranges).used_dims() for e in numbers):
-        return "it computes with the number of its iteration"
+    if any(lane in e.used_dims() and linear_form(e) is None for e in (simplified(n, ranges) for n in numbers)):
+        return "it computes with the number of its iteration divided by a constant"
     for _, map_ in statement.accesses():
         index = [simplified(e, ranges) for e in compose(map_, at)]
         if any(lane in e.used_dims() and linear_form(e) is None for e in index):

@@ -16,7 +16,7 @@ from xdsl.ir.affine import AffineConstantExpr, AffineExpr
 from msc.poly.model import KernelModel
 from msc.poly.remembered import remembered
 from msc.poly.schedule_tree.moves import without_places
-from msc.poly.schedule_tree.nodes import Tree, all_blocks
+from msc.poly.schedule_tree.nodes import Tree, with_clauses
 from msc.poly.schedule_tree.to_isl import PLACES_MARK, IslTree, Loops, to_isl
 
 _FOR: int = getattr(isl.ast_node_type, "for_")  # noqa: B009 - islpy's stub leaves this one out
@@ -43,7 +43,7 @@ class Loop:
 
 @dataclass(frozen=True)
 class Body:
-    """Where the arrays live that are placed at block `block` of the tree (`all_blocks`)."""
+    """What runs in block `block` of the tree (`all_blocks`), which says where arrays live or what is prefetched."""
 
     block: int
     inside: tuple[Nest, ...]
@@ -66,8 +66,7 @@ class UnsupportedNest(Exception):
 
 def generate(tree: IslTree) -> tuple[Nest, ...]:
     """Isl's AST of a tree as a nest. The sizes of the call and the counts of tiles are the outermost dimensions."""
-    placed = frozenset(places.number for places in tree.places)
-    return _with_places(_generated(tree.made), placed)
+    return _with_bodies(_generated(tree.made), tree.blocks)
 
 
 def nests_of(model: KernelModel, tree: Tree) -> tuple[Nest, ...]:
@@ -75,11 +74,11 @@ def nests_of(model: KernelModel, tree: Tree) -> tuple[Nest, ...]:
     known = _noted(model).get(without_places(tree))
     if known is None:
         return generate(to_isl(model, tree))
-    return _with_places(known, frozenset(k for k, block in enumerate(all_blocks(tree.body)) if block.places))
+    return _with_bodies(known, with_clauses(tree))
 
 
 def nests_at_all_blocks(model: KernelModel, tree: Tree) -> tuple[Nest, ...]:
-    """The nests of a tree with a Body for every block: the same whatever places the tree has."""
+    """The nests of a tree with a Body for every block: the same whatever clauses the tree has."""
     return _generated(to_isl(model, tree).made)
 
 
@@ -102,16 +101,16 @@ def _generated(made: Loops) -> tuple[Nest, ...]:
     return _nests(build.node_from_schedule(made.schedule), variables, len(made.parameters), None)
 
 
-def _with_places(nests: Sequence[Nest], placed: frozenset[int]) -> tuple[Nest, ...]:
-    """The nest with a Body only for blocks that places stand at."""
+def _with_bodies(nests: Sequence[Nest], blocks: frozenset[int]) -> tuple[Nest, ...]:
+    """The nest with a Body only for some blocks."""
     found: list[Nest] = []
     for nest in nests:
         match nest:
             case Loop():
-                found.append(replace(nest, body=_with_places(nest.body, placed)))
+                found.append(replace(nest, body=_with_bodies(nest.body, blocks)))
             case Body():
-                inside = _with_places(nest.inside, placed)
-                found += [Body(nest.block, inside)] if nest.block in placed else inside
+                inside = _with_bodies(nest.inside, blocks)
+                found += [Body(nest.block, inside)] if nest.block in blocks else inside
             case Instance():
                 found.append(nest)
     return tuple(found)

@@ -5,14 +5,16 @@ written. An output may so overwrite an input, and until it is written it may hol
 from __future__ import annotations
 
 from collections.abc import Collection
+from collections.abc import Set as AbstractSet
 
 import islpy as isl
+from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from msc.poly.dependences import domain, isl_expr, tuple_of
 from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.outer_band import loop_row
 from msc.poly.scalar import reads
-from msc.poly.schedule_tree.nodes import Tree, below, loops
+from msc.poly.schedule_tree.nodes import Cut, Run, Tree, below, loops, walk
 from msc.poly.schedule_tree.proof import reversed_pairs
 from msc.poly.schedule_tree.to_isl import to_isl
 
@@ -30,10 +32,15 @@ def may_overwrite(model: KernelModel, tree: Tree, source: int, target: int) -> b
         return False
     if any(source in s.whole_reads() for s in model.statements):
         return False
+    touching = {i for i, s in enumerate(model.statements) if s.target == target or source in _read_arrays(s)}
+    order = _order_at_one_point(model, tree, touching, (source, target))
+    if order is not None:
+        readers = [place for s, place in order.items() if source in _read_arrays(model.statements[s])]
+        writers = [place for s, place in order.items() if model.statements[s].target == target]
+        return not readers or not writers or max(readers) <= min(writers)
     pairs = _read_then_write(model, source, target)
     if pairs.is_empty():
         return True
-    touching = {i for i, s in enumerate(model.statements) if s.target == target or source in _read_arrays(s)}
     ranks = {i: len(s.extents) for i, s in enumerate(model.statements)}
     shared = dict.fromkeys(loop.axis for loop in loops(tree) if touching <= below(loop))
     same = pairs
@@ -41,6 +48,35 @@ def may_overwrite(model: KernelModel, tree: Tree, source: int, target: int) -> b
         if touching <= set(dims):
             same = same.eq_at_multi_union_pw_aff(isl.MultiUnionPwAff(loop_row(dims, ranks)))
     return pairs.subtract(same).is_empty() and reversed_pairs(to_isl(model, tree).schedule, pairs).is_empty()
+
+
+def _order_at_one_point(
+    model: KernelModel, tree: Tree, touching: AbstractSet[int], arrays: tuple[int, int]
+) -> dict[int, int] | None:
+    """The places of statements in the order in which they run at one point, if no other point meets their elements.
+
+    So it is where each access to the arrays has an element of its own for each point, the same in all statements, and
+    all loops around any of the statements go over one dimension of all of them. Most kernels that work element by
+    element are like that; of others isl has to be asked. None if not so.
+    """
+    at = {m for s in touching for array, m in model.statements[s].accesses() if array in arrays}
+    if len(at) > 1 or any(not _is_one_to_one(m) for m in at):
+        return None
+    for node in walk(tree.body):
+        here = below(node)
+        if isinstance(node, Run) or here.isdisjoint(touching):
+            continue
+        dims = tree.axis(node.axis).dims
+        if isinstance(node, Cut) or not here.issuperset(touching) or len({dims[s] for s in touching}) > 1:
+            return None
+    runs = (node.statements for node in walk(tree.body) if isinstance(node, Run))
+    return {s: place for place, s in enumerate(s for run in runs for s in run if s in touching)}
+
+
+def _is_one_to_one(access: AffineMap) -> bool:
+    """Whether no two points of a statement have one element: each dimension is an index of its own."""
+    dims = {r.position for r in access.results if isinstance(r, AffineDimExpr)}
+    return len(dims) == access.num_dims
 
 
 def aliased_outputs(model: KernelModel, tree: Tree, arrays: Collection[int]) -> dict[int, int]:

@@ -9,17 +9,26 @@ each of their own. What has no place is a temporary of its whole shape.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from xdsl.ir.affine import AffineExpr
 
 from msc.poly.affine import bounds
-from msc.poly.buffers import ArrayAccess, LocalBuffer, body_accesses, forwarded, iterations, local_buffer, local_buffers
+from msc.poly.buffers import (
+    ArrayAccess,
+    LocalBuffer,
+    body_accesses,
+    fills_box,
+    forwarded,
+    iterations,
+    local_buffer,
+    local_buffers,
+)
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
 from msc.poly.nest import Body, Instance, Loop, Nest
-from msc.poly.schedule_tree.nodes import Place, ScheduleError, Tree, all_blocks
+from msc.poly.schedule_tree.nodes import Place, ScheduleError, Tree, all_blocks, copies
 from msc.poly.valid_extents import ranges_of
 
 
@@ -63,12 +72,18 @@ def bodies(nests: Sequence[Nest], around: Around) -> Iterator[tuple[Body, Around
 
 @dataclass(frozen=True)
 class BodyArrays:
-    """The arrays of a Body: forwarded ones, in buffers of their own, in parts of a temporary, and in outputs."""
+    """The arrays of a Body: forwarded ones, in buffers of their own, in parts of a temporary, and in outputs.
+
+    `copied` are those in buffers of their own that a block around places too: the buffer takes the values from there
+    when the Body begins, and gives them back at its end if something in it is `written`.
+    """
 
     forwarded: frozenset[int] = frozenset()
     local: Mapping[int, tuple[LocalBuffer, ...]] = field(default_factory=dict[int, tuple[LocalBuffer, ...]])
     workspace: Mapping[int, LocalBuffer] = field(default_factory=dict[int, LocalBuffer])
     aliased: Mapping[int, int] = field(default_factory=dict[int, int])
+    copied: frozenset[int] = frozenset()
+    written: frozenset[int] = frozenset()
 
     def __contains__(self, array: int) -> bool:
         return any(array in each for each in (self.forwarded, self.local, self.workspace, self.aliased))
@@ -93,8 +108,10 @@ def storage(model: KernelModel, tree: Tree, nests: Sequence[Nest], counts: Seque
     found: dict[int, BodyArrays] = {}
     shapes: dict[int, tuple[int, ...]] = {}
     placed = {names.index(place.array) for block in blocks for place in block.places}
+    nested = copies(tree)
     for body, around in bodies(nests, outermost(model, counts)):
-        found[id(body)] = _arrays(model, body, blocks[body.block].places, around, names)
+        found[id(body)] = _arrays(model, body, blocks[body.block].places, around, names, nested)
+    _check_copies(tree, found, names)
     parts = _alike(found)
     for array, buffer in (pair for arrays in parts.values() for pair in arrays.workspace.items()):
         shapes[array] = tuple(map(max, shapes.get(array, buffer.shape), buffer.shape))
@@ -104,13 +121,26 @@ def storage(model: KernelModel, tree: Tree, nests: Sequence[Nest], counts: Seque
     return Storage(parts, dict(sorted(shapes.items())))
 
 
+def _check_copies(tree: Tree, found: Mapping[int, BodyArrays], names: Sequence[str]) -> None:
+    """A value that is used at the point that computes it is in no memory that a copy could be of."""
+    passed = {array for arrays in found.values() for array in arrays.forwarded}
+    for array in sorted(passed & {array for arrays in found.values() for array in arrays.copied}):
+        place = next(p for block in all_blocks(tree.body) for p in block.places if p.array == names[array])
+        raise ScheduleError(f"{place.array} is a value here, of which no block inside takes a copy", place.line)
+
+
 def _is_whole(array: int, placed: set[int], found: Mapping[int, BodyArrays]) -> bool:
     """Whether an array is a temporary of its whole shape: nothing touches one that has no place and no elements."""
-    return array not in placed or not any(array in arrays for arrays in found.values())
+    return array not in placed or not any(array in arrays and array not in arrays.copied for arrays in found.values())
 
 
 def _arrays(
-    model: KernelModel, body: Body, places: Sequence[Place], around: Around, names: Sequence[str]
+    model: KernelModel,
+    body: Body,
+    places: Sequence[Place],
+    around: Around,
+    names: Sequence[str],
+    nested: Collection[int],
 ) -> BodyArrays:
     passed, local, workspace, aliased = (
         set[int](),
@@ -118,6 +148,7 @@ def _arrays(
         dict[int, LocalBuffer](),
         dict[int, int](),
     )
+    copied, written = set[int](), set[int]()
     wanted = {names.index(place.array): place for place in places}
     accesses = by_array(body_accesses(model, body, around.ranges, wanted))
     for array, uses in accesses.items():
@@ -125,7 +156,11 @@ def _arrays(
         if place.scope in names:
             aliased[array] = names.index(place.scope)
         elif place.scope != "workspace":
-            if forwarded(uses):
+            is_copy = id(place) in nested and model.arrays[array].kind == "internal"
+            if is_copy:
+                written |= {array} if any(use.writes for use in uses) else set()
+                copied.add(_copied(array, uses, around.depth, place))
+            if forwarded(uses) and not is_copy:
                 passed.add(array)
             else:
                 local[array] = _buffers(uses, around.depth, place)
@@ -134,7 +169,17 @@ def _arrays(
             if buffer is None:
                 raise _no_box(place)
             workspace[array] = _apart(buffer, around)
-    return BodyArrays(frozenset(passed), local, workspace, aliased)
+    return BodyArrays(frozenset(passed), local, workspace, aliased, frozenset(copied), frozenset(written))
+
+
+def _copied(array: int, uses: Sequence[ArrayAccess], depth: int, place: Place) -> int:
+    """The array, if a buffer may hold a copy: if written, it goes back whole, over what threads write beside it."""
+    if not any(use.writes for use in uses) or fills_box(uses, depth):
+        return array
+    message = (
+        f"an iteration touches more of {place.array} than it writes: a copy of it would overwrite what lies around"
+    )
+    raise ScheduleError(message, place.line)
 
 
 def _buffers(uses: Sequence[ArrayAccess], depth: int, place: Place) -> tuple[LocalBuffer, ...]:

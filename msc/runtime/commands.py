@@ -92,11 +92,14 @@ def run_command(
 
 
 def end_all() -> None:
-    """End every command at once, for a program that ends by force."""
-    for process in list(_STARTED):
-        if process.returncode is None:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+    """End every command at once, for a program that ends by force; it leaves none behind that only init can reap."""
+    running = [process for process in list(_STARTED) if process.returncode is None]
+    for process in running:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    for process in running:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_GRACE)
 
 
 def _end(process: subprocess.Popen[str]) -> None:

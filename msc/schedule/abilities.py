@@ -33,7 +33,8 @@ def davinci_abilities(target: DavinciTarget) -> Abilities:
     }
     inputs = ("f16", "i8", "ui8", *(("bf16", "f32") if target.architecture in ("2201", "3510") else ()))
     unit = Unit("mad", (4095, 4095, 4095), inputs, ("f32", "i32"), ("l0a", "l0b"), "l0c", (16, 16, 16))
-    return Abilities({**PLAIN.scopes, **rooms}, {unit.name: unit}, overlaps=True, parallel=_AXES, lanes=False)
+    scopes, units = {**PLAIN.scopes, **rooms}, {unit.name: unit}
+    return Abilities(scopes, units, overlaps=True, parallel=_AXES, lanes=False, prefetches=False)
 
 
 @cache

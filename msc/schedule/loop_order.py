@@ -1,18 +1,22 @@
-"""The order of a reduction's own loops: what neighbouring steps read alike is loaded once.
+"""The order of loops: what neighbouring steps read alike is loaded once, and pages are read on where they were left.
 
-Loops stand by how far they stride, the furthest outermost. With another of them innermost rows of a register tile may
-meet what a row before them read a step ago, as windows of a convolution do, or its few steps are unrolled
-(`prediction`).
+Loops of a reduction stand by how far they stride, the furthest outermost. With another of them innermost rows of a
+register tile may meet what a row before them read a step ago, as windows of a convolution do, or its few steps are
+unrolled (`prediction`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
+from msc.cost.access import strides
 from msc.cost.prediction import KernelCost
+from msc.dialects.element_types import BYTES
+from msc.poly.model import KernelModel
 from msc.poly.schedule_tree.moves import nested, put
-from msc.poly.schedule_tree.nodes import Loop, Node, Tree, below
+from msc.poly.schedule_tree.nodes import Axis, Loop, Node, Tree, below
 from msc.schedule.outline import outline, own_loops_of
+from msc.targets.machine import Machine
 
 FASTER = 0.98
 """The part of a schedule's predicted time that another order must come to, to be taken."""
@@ -46,3 +50,26 @@ def _orders(cost: KernelCost, tree: Tree, node: Node, band: Collection[str]) -> 
 
 def _cycles(cost: KernelCost, tree: Tree) -> float:
     return cost.prediction(tree, 1).cycles
+
+
+def fewest_pages_last(model: KernelModel, axes: Sequence[Axis], machine: Machine) -> Sequence[Axis]:
+    """The axes of a band, innermost the one that goes through the fewest pages, if the last one goes through many.
+
+    Many are more than L2 holds: the next run of that loop finds neither lines nor translations of addresses. Each
+    of the few pages is then read or written on from where the step before has left it.
+    """
+    if not axes or _pages(model, axes[-1], machine) <= machine.l2 // machine.page:
+        return axes
+    last = min(axes, key=lambda axis: _pages(model, axis, machine))
+    return [*(axis for axis in axes if axis is not last), last]
+
+
+def _pages(model: KernelModel, axis: Axis, machine: Machine) -> int:
+    """The pages of an array that one run along an axis goes through, of the array with the most."""
+    return max(
+        min(axis.extent, -(-axis.extent * abs(stride) * BYTES[model.arrays[array].dtype] // machine.page))
+        for s, dim in axis.dims.items()
+        for stride, (array, _) in zip(
+            strides(model, model.statements[s], dim), model.statements[s].accesses(), strict=True
+        )
+    )

@@ -1,7 +1,8 @@
 """The schedules next to a schedule, in which `msc tune` looks for a faster one: one decision is another.
 
 Other register tiles, another order of the shared loops or of a node's own, vectors along another loop, threads on
-another loop or none. The list is the same for the same kernel; isl decides which of its schedules are legal.
+another loop or none, no prefetches. The list is the same for the same kernel; isl decides which of its schedules are
+legal.
 """
 
 from __future__ import annotations
@@ -24,12 +25,14 @@ from msc.poly.schedule_tree.moves import (
     parallelise,
     uncut,
     without_places,
+    without_prefetches,
 )
-from msc.poly.schedule_tree.nodes import Axis, Loop, ScheduleError, Tree, walk
+from msc.poly.schedule_tree.nodes import Axis, Loop, ScheduleError, Tree, all_blocks, walk
 from msc.poly.schedule_tree.text import to_lines
 from msc.schedule.abilities import abilities_of
 from msc.schedule.outline import Outline, outline, own_statements
 from msc.schedule.register_tiles import tiled, vectors_innermost, with_tail_along, without_marks
+from msc.schedule.row_prefetches import with_row_prefetches
 from msc.schedule.schedule_kernels import illegal
 from msc.schedule.storage import stored
 from msc.targets.machine import Machine
@@ -51,13 +54,18 @@ class Neighbourhood:
     threads: int
 
     def of(self, tree: Tree) -> Iterator[Tree]:
-        """The legal schedules next to one, each once, without itself: those first that are predicted to be fastest."""
-        return self._legal(tree, (candidate for move in self._moves() for candidate in self._made(move, tree)))
+        """The legal schedules next to one, each once, without itself: those first that are predicted to be fastest.
+
+        Predictions do not tell whether to prefetch, which comes last.
+        """
+        yield from self._legal(tree, (candidate for move in self._moves() for candidate in self._made(move, tree)))
+        yield from self._without_prefetches(tree)
 
     def of_each_kind(self, tree: Tree, count: int) -> Iterator[Tree]:
         """As `of`, but of each kind of decision only the first `count`."""
         first = (p for move in self._moves() for p in islice(self._legal(tree, self._made(move, tree)), count))
-        return self._legal(tree, first)
+        yield from self._legal(tree, first)
+        yield from self._without_prefetches(tree)
 
     def drawn(self, tree: Tree, generator: Random) -> Tree | None:
         """A legal schedule next to one, drawn: first the kind of decision, then which; None if none is found soon."""
@@ -65,7 +73,7 @@ class Neighbourhood:
         kinds = [found for found in moves if found]
         drawn = (generator.choice(generator.choice(kinds)) for _ in range(_DRAWS if kinds else 0))
         found = next(filter(self._runs, drawn), None)
-        return None if found is None else stored(self.model, self.deps, found, self.target)
+        return None if found is None else self._completed(found)
 
     def _made(self, move: Callable[[Outline], Iterator[Tree]], tree: Tree) -> Iterator[Tree]:
         """What a kind of decision makes of the loops of a tree."""
@@ -78,7 +86,16 @@ class Neighbourhood:
         others = list(known.values())[1:]
         for other in sorted(others, key=self._predicted):
             if self._runs(other):
-                yield stored(self.model, self.deps, other, self.target)
+                yield self._completed(other)
+
+    def _completed(self, tree: Tree) -> Tree:
+        """The tree with its places and prefetches."""
+        return with_row_prefetches(self.model, stored(self.model, self.deps, tree, self.target), self.target)
+
+    def _without_prefetches(self, tree: Tree) -> Iterator[Tree]:
+        """The tree that requests nothing ahead, if it is another one."""
+        if any(block.prefetches for block in all_blocks(tree.body)):
+            yield without_prefetches(tree)
 
     def _predicted(self, tree: Tree) -> float:
         return self._cost.prediction(tree, self.threads).cycles

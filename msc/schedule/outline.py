@@ -9,11 +9,11 @@ run S1
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from msc.poly.schedule_tree.moves import chain, only_loop
-from msc.poly.schedule_tree.nodes import Axis, Block, Cut, Loop, Node, Run, Tree, blocks, statements
+from msc.poly.schedule_tree.nodes import Axis, Block, Cut, Loop, Node, Run, Tree, below, blocks, statements
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,14 @@ class Outline:
     def own(self, node: Node) -> list[Loop]:
         """The loops of a node over axes that not all nodes share."""
         return own_loops_of(node, {axis.name for axis in self.shared})
+
+
+def loops_around(block: Block, statement: int) -> Iterator[Loop]:
+    """The loops around a statement in a block, outermost first, as far as they run to their ends."""
+    node = next((n for n in block.nodes if statement in below(n)), None)
+    if isinstance(node, Loop):
+        yield node
+        yield from loops_around(node.body, statement)
 
 
 def own_loops_of(node: Node, shared: Collection[str]) -> list[Loop]:

@@ -53,6 +53,15 @@ def _dims(model: KernelModel, number: int, array: int) -> dict[int, int]:
     return {axis: e.position for axis, e in enumerate(maps[0].results) if isinstance(e, AffineDimExpr)}
 
 
+def copied_dimension(model: KernelModel, number: int, reader: int, dim: int) -> int | None:
+    """The dimension of a copy that runs over what a dimension of its reader runs over; None for that of no reader."""
+    array = model.statements[number].target
+    if reader not in _readers(model, array):
+        return None
+    axis = next((axis for axis, read in _dims(model, reader, array).items() if read == dim), None)
+    return None if axis is None else _dims(model, number, array).get(axis)
+
+
 def with_packing(
     model: KernelModel, tree: Tree, names: Sequence[str], copies: Sequence[int], reasons: list[str]
 ) -> Tree:
@@ -68,10 +77,8 @@ def with_packing(
 def _with_copy(model: KernelModel, tree: Tree, names: Sequence[str], number: int, reasons: list[str]) -> Tree:
     array = model.statements[number].target
     reader = _readers(model, array)[0]
-    axis_of = {dim: axis for axis, dim in _dims(model, reader, array).items()}
-    written = _dims(model, number, array)
     band = [axis for axis in tree.axes if axis.name in names]
-    moved = {axis.name: written.get(axis_of.get(axis.dims[reader], -1)) for axis in band}
+    moved = {axis.name: copied_dimension(model, number, reader, axis.dims[reader]) for axis in band}
     along = {name: dim for name, dim in moved.items() if dim is not None}
     tree = _along(tree, along, number)
     for name in reversed(along):

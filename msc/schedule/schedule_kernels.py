@@ -21,6 +21,7 @@ from msc.analysis.target import Target, target_of
 from msc.dialects import gk
 from msc.dialects.gk.attributes import GK_SCHEDULE, GK_SCHEDULE_REASONS
 from msc.dialects.ms.base import ViewOp
+from msc.dialects.ms.slices import ExtractSliceOp
 from msc.ir.contracts import Contract
 from msc.ir.locations import source_location
 from msc.poly import nest_text
@@ -44,7 +45,6 @@ from msc.schedule.threads import Surroundings
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.forked import results
 from msc.support.progress import step
-from msc.targets.machine import Machine
 
 _SHOWN_STATEMENTS = 12
 """Of a kernel whose schedule is refused."""
@@ -62,7 +62,8 @@ class ScheduleKernels(ModulePass):
     `msc.poly.schedule_tree`) and `gk.schedule_reasons`. A schedule that is already there (written by a person or by
     tuning) is kept if it is legal, and refused with an error if it is not. Changes nothing else.
 
-    With `plain=true` statements run one after the other, each in its own loops.
+    With `plain=true` statements run one after the other, each in its own loops; with `blocks=false` each reduction is
+    one loop; with `prefetches=false` no kernel prefetches rows.
     """
 
     name = "schedule-kernels"
@@ -77,6 +78,8 @@ class ScheduleKernels(ModulePass):
         },
     )
     plain: bool = False
+    blocks: bool = True
+    prefetches: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         decide_one = partial(self._decide, target_of(op))
@@ -89,7 +92,7 @@ class ScheduleKernels(ModulePass):
     def _decide(self, target: Target, model: KernelModel, around: Surroundings) -> Decision:
         if self.plain:
             return Decision(plain(model, dependences(model), target.machine), ["schedules are turned off"])
-        return _decide(model, target.machine, target.threads, around)
+        return _decide(model, target, around, blocks=self.blocks, prefetches=self.prefetches)
 
 
 _Decide: TypeAlias = Callable[[KernelModel, Surroundings], Decision]
@@ -161,23 +164,26 @@ def _loop_around(kernel: gk.KernelOp) -> Operation | None:
 
 
 def _follows(kernel: gk.KernelOp) -> bool:
-    """Whether a kernel that several threads share wrote some of what this one reads, seen through views."""
+    """Whether threads that share a kernel wrote some of what this one reads, seen through views and slices."""
     owners = [operand.owner for operand in kernel.operands]
     while owners:
         owner = owners.pop()
         if isinstance(owner, gk.KernelOp):
             if owner.schedule is not None and any(loop.mark == "parallel" for loop in loops(owner.schedule.data)):
                 return True
-        elif isinstance(owner, ViewOp):
+        elif isinstance(owner, ViewOp | ExtractSliceOp):
             owners += [operand.owner for operand in owner.operands]
     return False
 
 
-def _decide(model: KernelModel, target: Machine, threads: int, around: Surroundings) -> Decision:
-    deps = dependences(model)
-    on_unit = unit_schedule(model, deps, target)
-    abilities = PLAIN if on_unit is None else abilities_of(target)  # places of the strategy have room (`storage`)
-    decision = decide(model, deps, target, threads, around) if on_unit is None else Decision(on_unit[0], [on_unit[1]])
+def _decide(model: KernelModel, target: Target, around: Surroundings, *, blocks: bool, prefetches: bool) -> Decision:
+    deps, machine = dependences(model), target.machine
+    on_unit = unit_schedule(model, deps, machine)
+    abilities = PLAIN if on_unit is None else abilities_of(machine)  # places of the strategy have room (`storage`)
+    if on_unit is None:
+        decision = decide(model, deps, machine, target.threads, around, blocks=blocks, prefetches=prefetches)
+    else:
+        decision = Decision(on_unit[0], [on_unit[1]])
     problem = illegal(model, deps, decision.tree, abilities)
     if problem is None:
         return decision
@@ -188,7 +194,7 @@ def _decide(model: KernelModel, target: Machine, threads: int, around: Surroundi
         raise MscError(Diagnostic("MSC0900", message, notes=tuple(text)))
     warnings.warn(f"{message}; it runs without vectors, tiles and threads", RuntimeWarning, stacklevel=2)
     return Decision(
-        plain(model, deps, target),
+        plain(model, deps, machine),
         [*decision.reasons, "that was not legal: a plain schedule is used"],
         decision.either,
     )

@@ -34,6 +34,7 @@ from msc.poly.schedule_tree.nodes import Loop as TreeLoop
 from msc.poly.schedule_tree.proof import lost
 from msc.poly.schedule_tree.to_isl import IslTree, to_isl
 from msc.poly.storage import Around, bodies, by_array, outermost
+from msc.schedule.register_sums import with_sums_in_registers
 from msc.targets.machine import Machine
 
 ORDER = ("register", "stack", "output", "workspace")
@@ -45,7 +46,7 @@ def stored(model: KernelModel, deps: Dependences, tree: Tree, machine: Machine) 
     bare = without_places(tree)
     if not any(array.kind == "internal" for array in model.arrays):
         return bare
-    return _Search(model, deps, bare, machine).result()
+    return with_sums_in_registers(model, _Search(model, deps, bare, machine).result(), machine)
 
 
 class _Search:
@@ -198,7 +199,7 @@ class _Search:
 
         def block(old: Block) -> Block:
             number = next(numbers)
-            return Block(tuple(map(node, old.nodes)), tuple(placed.get(number, ())))
+            return replace(old, nodes=tuple(map(node, old.nodes)), places=tuple(placed.get(number, ())))
 
         def node(old: Node) -> Node:
             match old:

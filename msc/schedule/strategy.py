@@ -22,10 +22,12 @@ from msc.poly.schedule_tree.moves import chain, compute_at, enclose, reorder
 from msc.poly.schedule_tree.nodes import Axis, Loop, Node, Tree, below
 from msc.poly.schedule_tree.to_isl import to_isl
 from msc.schedule.blocks import Blocked, is_blocked, numbered_loops, with_blocks_outermost
-from msc.schedule.loop_order import with_best_order
+from msc.schedule.loop_order import FASTER, fewest_pages_last, with_best_order
 from msc.schedule.outline import outline, own_loops_of
 from msc.schedule.packing import packing_copies, with_packing
+from msc.schedule.reduction_blocks import with_reduction_blocks
 from msc.schedule.register_tiles import retiled, vectors_innermost, with_tail_along
+from msc.schedule.row_prefetches import with_row_prefetches
 from msc.schedule.sharing import Group, grouped, grouped_node, initial, own_loops, shared_band
 from msc.schedule.storage import stored
 from msc.schedule.threads import NOWHERE, Surroundings, shared
@@ -36,6 +38,8 @@ from msc.targets.machine import Machine
 
 NEAR = 1.05
 """Times the fewest instructions that vectors along another loop may take to be compared by prediction."""
+NEAR_TILES = 1.3
+"""Times the cycles of the cheapest register tile that others may take to be compared by prediction."""
 TAIL_THAT_MATTERS = 0.1
 """The part of a kernel's instructions from which the tail of its columns gets loops of its own."""
 
@@ -50,28 +54,42 @@ class Decision:
 
 
 def decide(
-    model: KernelModel, deps: Dependences, target: Machine, threads: int, around: Surroundings = NOWHERE
+    model: KernelModel,
+    deps: Dependences,
+    target: Machine,
+    threads: int,
+    around: Surroundings = NOWHERE,
+    *,
+    blocks: bool = True,
+    prefetches: bool = True,
 ) -> Decision:
-    """The schedule of a kernel on a target, among others; loops over blocks that they share are outermost."""
+    """The schedule of a kernel on a target, among others; loops over blocks that they share are outermost.
+
+    Reductions are in `blocks` where that pays, and rows are prefetched with `prefetches`.
+    """
     reasons: list[str] = []
     first, copies = _borders(model, around.blocked), packing_copies(model)
     others = [k for k in range(len(model.statements)) if k not in first and k not in copies]
     band = shared_band(model, deps, others, reasons)
     groups = grouped(model, deps, band, others)
-    blocks = numbered_loops(model, band, around.blocked)
-    inside = tuple(axis for axis in band if axis not in blocks)
+    numbered = numbered_loops(model, band, around.blocked)
+    inside = tuple(axis for axis in band if axis not in numbered)
     cost = KernelCost(model, target, around.fresh(model))
-    tree = initial(inside, groups, blocks)
+    tree = initial(inside, groups, numbered)
     names = [axis.name for axis in tree.axes[: len(band)]]
-    tree = _Search(cost, tree, names[len(blocks) :], groups, threads or target.cores).best(reasons)
-    for name in reversed(names[: len(blocks)]):
+    tree = _Search(cost, tree, names[len(numbered) :], groups, threads or target.cores).best(reasons)
+    for name in reversed(names[: len(numbered)]):
         tree = enclose(tree, name)
     tree = with_blocks_outermost(model, tree, names, around.blocked, cost.lanes, target.line_pair)
     tree = with_packing(model, tree, names, copies, reasons)
     bordered = partial(_with_borders, model, first, len(band), cost.lanes)
     sharing = shared(model, tree, names, target, threads, reasons, around, bordered)
-    tree = _with_lanes(model, bordered(sharing.tree), reasons)
-    return Decision(stored(model, deps, tree, target), reasons, sharing.either)
+    tree = bordered(sharing.tree)
+    if blocks and not around.blocked:
+        tree = with_reduction_blocks(cost, deps, tree, reasons)
+    tree = _with_lanes(model, tree, reasons)
+    tree = stored(model, deps, tree, target)
+    return Decision(with_row_prefetches(model, tree, target) if prefetches else tree, reasons, sharing.either)
 
 
 def _with_lanes(model: KernelModel, tree: Tree, reasons: list[str]) -> Tree:
@@ -153,7 +171,7 @@ class _Search:
             return tree, ["vectors along inner loops"]
         columns = self._band[carrier]
         reasons = [f"vectors of {self.cost.lanes} along {columns.name}"]
-        return with_best_order(self.cost, self._tiled(columns, reasons), self.names, reasons), reasons
+        return self._tiled(columns, reasons), reasons
 
     def _tiled(self, columns: Axis, reasons: list[str]) -> Tree:
         """Vectors along the columns, and register tiles where reductions run below the band (`tile_order`)."""
@@ -175,10 +193,20 @@ class _Search:
         )
         if row := search.whole_row(self.threads):
             reasons.append(f"sums of {row} {columns.name} at once: rows are read as they lie in memory")
-            return self._with_columns([*others, columns], columns, row)
+            return with_best_order(self.cost, self._with_columns([*others, columns], columns, row), self.names, reasons)
         sides = [axis for axis in others if axis.extent > 1]
-        tile = search.best(tuple(axis.dims[heaviest] for axis in reversed(sides)))
-        return self._with_register_tile(heaviest, columns, others, tile, inner, reasons)
+        tiles = search.best_of_each(tuple(axis.dims[heaviest] for axis in reversed(sides)))
+        near = [tile for tile in tiles if tile.cycles <= NEAR_TILES * tiles[0].cycles]
+        options = [self._with_register_tile(heaviest, columns, others, tile, inner) for tile in near]
+        tree, why = options[0] if len(options) == 1 else self._fastest(options)
+        reasons += why
+        return tree
+
+    def _fastest(self, options: Sequence[tuple[Tree, list[str]]]) -> tuple[Tree, list[str]]:
+        """The first tree, or the one that is predicted to be faster."""
+        cycles = [self.cost.prediction(tree, 1).cycles for tree, _ in options]
+        least = min(cycles)
+        return options[0 if FASTER * cycles[0] <= least else cycles.index(least)]
 
     def _with_register_tile(
         self,
@@ -187,23 +215,21 @@ class _Search:
         others: Sequence[Axis],
         tile: RegisterTile,
         inner: dict[int, str],
-        reasons: list[str],
-    ) -> Tree:
+    ) -> tuple[Tree, list[str]]:
         counts = dict(tile.rows)
         rows = [axis for axis in others if axis.dims[heaviest] in counts]
-        outer = [axis for axis in others if axis not in rows]
         sizes = {axis.name: counts[axis.dims[heaviest]] for axis in rows}
         name = " x ".join(f"{row} {size}" for row, size in sizes.items()) or "none 1"
         cycles = counted(round(tile.cycles), "cycle")
-        reasons.append(f"register tile {name} x {columns.name} {tile.width}: {cycles} a step")
-        order = in_order(self.cost.model, heaviest, columns, (*outer, *rows), self.cost.target)
+        reasons = [f"register tile {name} x {columns.name} {tile.width}: {cycles} a step"]
+        order = in_order(self.cost.model, heaviest, columns, others, sizes, self.cost.target)
         tree = self._with_columns(order, columns, tile.width)
         for row, size in sizes.items():
             tree = retiled(self.cost.model, tree, row, size, "unroll")
         if tile.tail:
             along = inner.get(tile.along) or rows[0].name
             tree = _with_tail(tree, columns, tile.tail, along, reasons)
-        return tree
+        return with_best_order(self.cost, tree, self.names, reasons), reasons
 
     def _with_columns(self, order: Sequence[Axis], columns: Axis, width: int) -> Tree:
         """The band in an order, with vectors along the columns in tiles of a width."""
@@ -226,7 +252,8 @@ class _Search:
             return retiled(model, self._with_columns(order, columns, width), row.name, height, "unroll")
         blocks = gcd(*(block_size(model.statements[s], d) for s, d in columns.dims.items()))
         across = None if blocks else self._across(others, columns)
-        tree = self._with_columns([*others, columns], columns, blocks or columns.extent)
+        order = others if across is not None else fewest_pages_last(model, others, self.cost.target)
+        tree = self._with_columns([*order, columns], columns, blocks or columns.extent)
         if across is None:
             return tree
         tree = retiled(model, tree, across.name, min(lanes, across.extent), "unroll")

@@ -3,12 +3,13 @@
 A product reads one operand by the columns of its tiles, which are vectors, and one by their rows. With columns
 outermost a panel of columns stays in L1 while all rows pass by, once for each panel; that is many passes
 over a large image, each of which takes a few elements of every line of it. With columns innermost each line of the
-image comes once, and it is all panels that are read again, from L2, if they stay there.
+image comes once, and it is all panels that are read again, from L2, if they stay there. Where a panel changes with
+other loops too, those over rows are inside them. All others stand by how far they stride.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import prod
 
 from msc.cost.access import strides
@@ -20,12 +21,33 @@ from msc.targets.machine import Machine
 
 
 def in_order(
-    model: KernelModel, statement: int, columns: Axis, others: Sequence[Axis], target: Machine
+    model: KernelModel,
+    statement: int,
+    columns: Axis,
+    others: Sequence[Axis],
+    rows: Collection[str],
+    target: Machine,
 ) -> tuple[Axis, ...]:
-    """The band of a kernel around the reduction `statement`: the loop over columns, and the others, rows last."""
-    if others and traffic(model) > target.l2 and _panels_stay(model, statement, columns, others, target):
-        return (*others, columns)
-    return (columns, *others)
+    """The band of a kernel around the reduction `statement`: the loop over columns, and the others.
+
+    `others` stand by how far they stride, the furthest first; `rows` are those that have tiles.
+    """
+    rows_last = sorted(others, key=lambda axis: axis.name in rows)
+    if others and traffic(model) > target.l2 and _panels_stay(model, statement, columns, rows_last, target):
+        return (*_ordered(model, statement, columns, others, rows), columns)
+    return (columns, *_ordered(model, statement, columns, others, rows))
+
+
+def _ordered(
+    model: KernelModel, statement: int, columns: Axis, others: Sequence[Axis], rows: Collection[str]
+) -> Sequence[Axis]:
+    """The loops with those over rows last, if what the columns read changes with others."""
+    column = columns.dims[statement]
+    across = {axis.dims[statement] for axis in others if axis.name in rows}
+    panels = [dims for dims in _moves(model, statement).values() if column in dims and not dims & across]
+    beside = {axis.dims[statement] for axis in others if axis.name not in rows and axis.extent > 1}
+    changes = any(dims & beside for dims in panels)
+    return sorted(others, key=lambda axis: axis.name in rows) if changes else others
 
 
 def _panels_stay(model: KernelModel, statement: int, columns: Axis, others: Sequence[Axis], target: Machine) -> bool:

@@ -49,15 +49,25 @@ class RegisterTile:
         return prod(count for _, count in self.rows)
 
 
+_Rows: TypeAlias = tuple[int, ...]
+"""Positions among the dimensions that are the rows of a tile."""
+
+
+def _apart(counts: Sequence[int], rows: Iterable[_Rows]) -> int:
+    """How many elements accesses read that change with these rows of a tile with `counts` of each."""
+    return sum(prod(counts[k] for k in each) for each in rows)
+
+
 @dataclass(frozen=True)
 class _Loads:
     """Accesses of the reduction's body that change with both dimensions, the row, the vector, or neither."""
 
-    both: int = 0
-    row: int = 0
+    both: tuple[_Rows, ...] = ()
+    """Of each such access the rows that it changes with."""
+    row: tuple[_Rows, ...] = ()
     vector: int = 0
     neither: int = 0
-    far_row: int = 0
+    far_row: tuple[_Rows, ...] = ()
     """Of those that change with the row, the accesses to arrays that L2 does not hold."""
     rows_kept: int = 0
     """Rows whose cache lines stay in L1 until they are read whole."""
@@ -67,6 +77,11 @@ class _Loads:
     """Of those that change with the vector alone, the ones whose vectors lie in two cache lines each."""
     apart: int = 0
     """Of those, the ones that read panels of rows that lie apart, of what comes anew from beyond L2."""
+
+
+def _rank(tile: RegisterTile) -> tuple[float, int]:
+    """Of tiles that take as long the smaller one comes first."""
+    return tile.cycles, tile.height * tile.width
 
 
 @dataclass(frozen=True)
@@ -84,16 +99,20 @@ class TileSearch:
     """Arrays of which a loop around the kernel gives it another part in each iteration."""
 
     def best(self, rows: tuple[int, ...]) -> RegisterTile:
-        """The cheapest tile; `rows` are the dimensions that may be the other side of it.
+        """The cheapest tile; `rows` are the dimensions that may be the other side of it."""
+        return self.best_of_each(rows)[0]
+
+    def best_of_each(self, rows: tuple[int, ...]) -> Sequence[RegisterTile]:
+        """The cheapest tile along each of the dimensions `rows`, and without rows; the cheapest of all first.
 
         Where one of them is whole in the tile, a second one may add to its rows.
         """
-        one = self._cheapest(() if row is None else ((row, self._counts(row)),) for row in (*rows, None))
-        if not one.rows or one.height < self.statement.extents[one.rows[0][0]]:
-            return one
-        first = one.rows[0][0], (one.height,)
-        two = (((row, self._counts(row)), first) for row in rows if row != first[0])
-        return self._cheapest([(first,), *two])
+        one: list[_Side] = [() if row is None else ((row, self._counts(row)),) for row in (*rows, None)]
+        most = self.target.vector_registers // 2
+        whole = [(row, (self.statement.extents[row],)) for row in rows if 1 < self.statement.extents[row] <= most]
+        two = [((row, self._counts(row)), first) for first in whole for row in rows if row != first[0]]
+        tiles = (min(self._candidates(side), key=_rank, default=None) for side in (*one, *two))
+        return sorted((tile for tile in tiles if tile is not None), key=_rank)
 
     def whole_row(self, parts: int) -> int | None:
         """How much of a row to sum at once where every element is read once, from beyond L2.
@@ -121,10 +140,6 @@ class TileSearch:
     def _itemsize(self, array: int) -> int:
         return BYTES[self.model.arrays[array].dtype]
 
-    def _cheapest(self, sides: Iterable[_Side]) -> RegisterTile:
-        candidates = (tile for side in sides for tile in self._candidates(side))
-        return min(candidates, key=lambda t: (t.cycles, t.height * t.width))
-
     def _candidates(self, side: _Side) -> Iterator[RegisterTile]:
         extent = self.statement.extents[self.vector]
         dims = tuple(dim for dim, _ in side)
@@ -133,19 +148,20 @@ class TileSearch:
         for width in [block] if block else self._widths(extent):
             vectors = pieces(width, self.lanes)
             for counts in product(*(counts for _, counts in side)):
-                height = prod(counts)
-                if self._fits(height, vectors, loads):
+                if self._fits(counts, vectors, loads):
                     rows = tuple(zip(dims, counts, strict=True))
                     yield RegisterTile(rows, width, self._cycles_a_row(rows, width, loads))
             if len(side) == 1 and self._leaves_tail(width):
                 yield from self._with_tail(*side[0], width, loads)
 
-    def _fits(self, height: int, vectors: int, loads: _Loads) -> bool:
+    def _fits(self, counts: Sequence[int], vectors: int, loads: _Loads) -> bool:
         """Whether registers hold the sums, and what the multiply-adds of a step or of neighbouring steps share."""
-        sums = height * vectors
-        if loads.both:
+        sums = prod(counts) * vectors
+        if any(len(rows) == len(counts) for rows in loads.both):
             return sums <= max(self.target.sums_in_flight, (self.target.vector_registers - SPARE_OF_STREAMS) // 2)
-        return self._holds(sums, min(vectors, height))
+        if loads.both:
+            return self._holds(sums, vectors * _apart(counts, loads.both) + _apart(counts, loads.row))
+        return self._holds(sums, min(vectors, prod(counts)))
 
     def _holds(self, sums: int, operands: int) -> bool:
         """Whether registers hold sums and operands that several multiply-adds of a step use."""
@@ -169,9 +185,9 @@ class TileSearch:
             vectors = pieces(width, self.lanes)
             across = tail * (pieces(count, self.lanes) if along == row else count)
             sums = count * whole + across if along == row else max(count * whole, across)
-            fits = self._holds(sums, max(1, min(whole, count))) and (not tiles or self._fits(count, vectors, loads))
+            fits = self._holds(sums, max(1, min(whole, count))) and (not tiles or self._fits((count,), vectors, loads))
             if count > 1 and fits:
-                before = tiles * self._tile_cycles(count, vectors, loads, self._streams(width))
+                before = tiles * self._tile_cycles((count,), vectors, loads, self._streams(width))
                 cycles = sum(
                     times * (before + self._tail_cycles(size, row, along, width, loads))
                     for size, times in cuts(statement.extents[row], count)
@@ -202,12 +218,12 @@ class TileSearch:
         if not loads.apart or extent <= width:
             return 0
         lines = loads.apart * vectors * self.target.vector_bytes / self.target.code.row_rate
-        height = prod(count for _, count in rows)
-        return extent / width * max(0, lines - self._tile_cycles(height, vectors, loads, self._streams(width)))
+        counts = [count for _, count in rows]
+        return extent / width * max(0, lines - self._tile_cycles(counts, vectors, loads, self._streams(width)))
 
     def _part_cycles(self, sizes: list[int], loads: _Loads, streamed: bool) -> float:
         *counts, width = sizes
-        return self._tile_cycles(prod(counts), pieces(width, self.lanes), loads, streamed)
+        return self._tile_cycles(counts, pieces(width, self.lanes), loads, streamed)
 
     def _streams(self, width: int) -> bool:
         """Whether what the vectors read in all steps of the reduction outgrows L1."""
@@ -219,11 +235,11 @@ class TileSearch:
         whole, tail = self._last(width)
         streamed = self._streams(whole * self.lanes)
         if along != row:
-            return (self._tile_cycles(rows, whole, loads, streamed) if whole else 0) + self._along(
+            return (self._tile_cycles((rows,), whole, loads, streamed) if whole else 0) + self._along(
                 along, rows, row, tail
             )
         across = pieces(rows, self.lanes)
-        cycles = self._tile_cycles(rows, whole, loads, streamed, tail * across)
+        cycles = self._tile_cycles((rows,), whole, loads, streamed, tail * across)
         return cycles + (loads.column * across + loads.vector * tail) / self.target.ports.load
 
     def _along(self, dim: int, rows: int, row: int, tail: int) -> float:
@@ -240,31 +256,45 @@ class TileSearch:
         vectors = max(rows * tail, loads) / self.target.ports.load + lines + self.target.code.step
         return vectors / self.lanes + rows * tail * self.target.latency.reduce_lanes / extent
 
-    def _tile_cycles(self, rows: int, vectors: int, loads: _Loads, streamed: bool, more: int = 0) -> float:
-        """`more` are multiply-adds besides those of the rows."""
-        arithmetic = max((rows * vectors + more) / self.target.ports.arithmetic, self.target.latency.multiply_add)
-        each = loads.both * rows * vectors + loads.row * rows + (loads.vector + loads.split) * vectors + loads.neither
-        lines = loads.vector * vectors + loads.split
+    def _tile_cycles(self, counts: Sequence[int], vectors: int, loads: _Loads, streamed: bool, more: int = 0) -> float:
+        """`more` are multiply-adds besides those of the rows.
+
+        Where the core looks ahead as far as the next tiles, their sums fill the time that sums of this one wait for
+        one another; the few steps of a short reduction have no loops.
+        """
+        rows = _apart(counts, loads.row)
+        sums = prod(counts) * vectors + more
+        each = (_apart(counts, loads.both) + loads.vector + loads.split) * vectors + rows + loads.neither
+        work = (sums + each) * prod(self.statement.extents[d] for d in self.statement.reduced)
+        latency = self.target.latency.multiply_add / max(1.0, self.target.code.window / work)
+        arithmetic = max(sums / self.target.ports.arithmetic, latency)
+        panels = sum(prod(counts[k] for k in each) for each in loads.both if len(each) < len(counts))
+        lines = (loads.vector + panels) * vectors + loads.split
         memory = each / self.target.ports.load
         far = lines * self.target.vector_bytes / self.target.code.panel_rate if streamed else 0
-        if loads.row and rows > loads.rows_kept:
+        if rows > loads.rows_kept:
             far += rows
-        beside = 0.1 * memory + 0.05 * far + self.target.code.far_element * loads.far_row * rows
-        return max(arithmetic, memory, far) + beside + self.target.code.step
+        beside = 0.1 * memory + 0.05 * far + self.target.code.far_element * _apart(counts, loads.far_row)
+        step = self.target.code.step if work > self.target.code.straight else 0
+        return max(arithmetic, memory, far) + beside + step
 
     def _loads(self, rows: tuple[int, ...]) -> _Loads:
         along = strides(self.model, self.statement, self.vector)[1:]
         across = [strides(self.model, self.statement, row)[1:] for row in rows]
-        counts = {(True, True): 0, (False, True): 0, (True, False): 0, (False, False): 0}
-        for k, v in enumerate(along):
-            counts[bool(v), any(a[k] for a in across)] += 1
-        kept = min((self._rows_kept(k, a[k]) for a in across for k, v in enumerate(along) if a[k] and not v), default=0)
-        far = sum(self._is_far(k) for k, v in enumerate(along) if not v and any(a[k] for a in across))
-        column = sum(access_cost(a[k], self.lanes) for a in across for k in range(len(along)) if a[k])
-        both, row, vector, neither = (counts[c] for c in ((True, True), (False, True), (True, False), (False, False)))
-        split = sum(self._is_split(k) for k, v in enumerate(along) if v and not any(a[k] for a in across))
-        apart = sum(self._lies_apart(k) for k, v in enumerate(along) if v and not any(a[k] for a in across))
-        return _Loads(both, row, vector, neither, far, kept, column, split, apart)
+        moves = [tuple(r for r, a in enumerate(across) if a[k]) for k in range(len(along))]
+        row = [k for k, v in enumerate(along) if moves[k] and not v]
+        column = [k for k, v in enumerate(along) if v and not moves[k]]
+        return _Loads(
+            tuple(moves[k] for k, v in enumerate(along) if v and moves[k]),
+            tuple(moves[k] for k in row),
+            len(column),
+            sum(not v and not moves[k] for k, v in enumerate(along)),
+            tuple(moves[k] for k in row if self._is_far(k)),
+            min((self._rows_kept(k, across[r][k]) for k in row for r in moves[k]), default=0),
+            sum(access_cost(a[k], self.lanes) for a in across for k in range(len(along)) if a[k]),
+            sum(self._is_split(k) for k in column),
+            sum(self._lies_apart(k) for k in column),
+        )
 
     def _widths(self, extent: int) -> list[int]:
         """Widths of tiles; for panels that are copied the greatest up to WIDE_NR that finds room on the stack.

@@ -22,7 +22,7 @@ SIMULATOR_FLAGS = (
 """gnu11: coroutines are POSIX's ucontext. No contraction: every sum rounds as the cube's."""
 
 KERNEL_FLAGS = ("-std=c11", "-O1", "-fvisibility=hidden")
-"""A kernel only hands over instructions."""
+"""A kernel only issues instructions."""
 
 
 CHECK_FLAGS = ("-std=c11", "-O0", "-fvisibility=hidden")

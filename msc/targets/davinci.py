@@ -132,6 +132,9 @@ class Mte1:
     bt: float
     fb: float
     table: float
+    l1_accesses: float
+    l1_write: float
+    l1_write_share: float
 
 
 @dataclass(frozen=True)
@@ -163,8 +166,6 @@ class Shared:
     l2_mixed: float
     hbm: float
     same_line: float
-    shared_line_weight: float
-    shared_line_window: float
 
 
 @dataclass(frozen=True)

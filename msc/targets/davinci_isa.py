@@ -105,10 +105,11 @@ _LOAD2D_NOTE = (
 _LOAD3D = (
     "h>1<32767 w>1<32767 c>1<65535 pad_left=0<255 pad_right=0<255 pad_top=0<255 pad_bottom=0<255 stride_w=1>1<63 "
     "stride_h=1>1<63 filter_w=1>1<255 filter_h=1>1<255 dilation_w=1>1<255 dilation_h=1>1<255 k_extension<65535 "
-    "m_extension<65535 k_start=0<65535 m_start=0<65535"
+    "m_extension<65535 k_start=0<65535 m_start=0<65535 pad_value=0<255"
 )
 _MAD = "m<4095 k<4095 n<4095 accumulate=0<2147483647 unit_flag=0<3 k_align=0<1"
 _FIX = "n<4095 m<65535 dst_stride<2147483647 src_stride<65535 relu=0<1 unit_flag=0<3 nd=1<1"
+_QUANTISED = _FIX + " offset=0>-256<255"
 _UNARY = "repeat<255 dst_block_stride=1 src_block_stride=1 dst_repeat_stride=8<255 src_repeat_stride=8<255"
 _BINARY = (
     "repeat<255 dst_block_stride=1 src0_block_stride=1 src1_block_stride=1 "
@@ -199,8 +200,20 @@ def _moves() -> list[Instruction]:
         ),
         Instruction("load_cbuf_to_ca", Pipe.MTE1, (s.ca, s.cbuf), _p(_LOAD2D), _LOAD2D_NOTE),
         Instruction("load_cbuf_to_cb", Pipe.MTE1, (s.cb, s.cbuf), _p(_LOAD2D), _LOAD2D_NOTE),
-        Instruction("img2colv2_cbuf_to_ca", Pipe.MTE1, (s.ca, s.cbuf), _p(_LOAD3D), "load3d: C1HWC0 windows as rows"),
-        Instruction("img2colv2_cbuf_to_cb", Pipe.MTE1, (s.cb, s.cbuf), _p(_LOAD3D), "load3d: C1HWC0 windows as rows"),
+        Instruction(
+            "img2colv2_cbuf_to_ca",
+            Pipe.MTE1,
+            (s.ca, s.cbuf),
+            _p(_LOAD3D),
+            "load3d: C1HWC0 windows as rows; pad_value: each byte outside",
+        ),
+        Instruction(
+            "img2colv2_cbuf_to_cb",
+            Pipe.MTE1,
+            (s.cb, s.cbuf),
+            _p(_LOAD3D),
+            "load3d: C1HWC0 windows as rows; pad_value: each byte outside",
+        ),
         Instruction(
             "copy_cbuf_to_bt",
             Pipe.MTE1,
@@ -215,6 +228,14 @@ def _moves() -> list[Instruction]:
             (s.gm, s.cc),
             _p(_FIX),
             "m x n of L0C, columns of 16 that are src_stride rows high, to rows dst_stride elements apart",
+            feature="fixpipe_to_gm",
+        ),
+        Instruction(
+            "copy_matrix_cc_to_gm_quant",
+            Pipe.FIX,
+            (s.gm, s.cc),
+            (*_p(_QUANTISED), Parameter("scale", real=True)),
+            "as to gm, of sums times scale: i32 to f16; i32 or f32 to bytes, rounded to even, offset added, saturated",
             feature="fixpipe_to_gm",
         ),
         Instruction("copy_matrix_cc_to_cbuf", Pipe.FIX, (s.cbuf, s.cc), _p(_FIX), "as to gm, in fractals (nd=0)"),
@@ -240,7 +261,7 @@ def _moves() -> list[Instruction]:
 
 def _cube() -> list[Instruction]:
     s = Space
-    note = "cc = (accumulate ? cc : 0) + ca * cb; unit_flag 3 hands each finished fractal to the Fixpipe"
+    note = "cc = (accumulate ? cc : 0) + ca * cb; unit_flag 3 signals each finished fractal to the Fixpipe"
     return [
         Instruction("mad", Pipe.M, (s.cc, s.ca, s.cb), _p(_MAD), note),
         Instruction("mad_bias", Pipe.M, (s.cc, s.ca, s.cb, s.bt), _p(_MAD), "cc = bias + ca * cb"),

@@ -115,7 +115,6 @@ class Synchronisation:
     team: float = figure("of sharing a kernel: waking the team, and what kernels behind it fetch from other cores")
     following: float = figure("of the same for a kernel that reads what several threads wrote")
     awake: float = figure("of the same in a loop, where the team is awake")
-    block_rows: int = figure("rows of a product from which threads have enough to do in each block of its reduction")
     fetched_byte: float = figure("of a byte that one core wrote and another reads")
 
 
@@ -180,6 +179,7 @@ class Machine:
     cores: int = figure("cores", least=1)
     stack: int = figure("bytes of local arrays that a thread has room for")
     page: int = figure("bytes of a page", least=64)
+    streams: int = figure("pages in which prefetching follows reads at a time", least=1)
     architecture: str = figure("as `uname -m` names it; empty: any", "")
     flags: tuple[str, ...] = figure("flags of the C compiler", ())
     features: frozenset[str] = figure(

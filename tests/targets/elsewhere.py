@@ -33,14 +33,17 @@ class Elsewhere:
         return outputs[0] if len(outputs) == 1 else outputs
 
     def results(self, *arrays: Array, **named: Array) -> tuple[Array, ...]:
-        """The model's outputs. Raises MSC0601 to MSC0604, and AssertionError with what the process says."""
+        """The outputs, and the inputs that the call updates.
+
+        Raises MSC0601 to MSC0604, and AssertionError with what the process says.
+        """
         signature = self.process.signature
         given = Checker(signature.inputs).arranged(arrays, named)
         sizes = sizes_of(signature, given)
         checked = Checker(valid_specs(signature.inputs, sizes)).check(given, {})
         inputs = [_whole(array, tensor) for array, tensor in zip(checked, signature.inputs, strict=True)]
-        outputs = zip(self.process.outputs(inputs, sizes), signature.outputs, strict=True)
-        return tuple(output[tuple(slice(n) for n in tensor.valid_shape(sizes))] for output, tensor in outputs)
+        results = zip(self.process.outputs(inputs, sizes), signature.results, strict=True)
+        return tuple(result[tuple(slice(n) for n in tensor.valid_shape(sizes))] for result, tensor in results)
 
 
 def _whole(array: Array, tensor: TensorSpec) -> Array:

@@ -36,6 +36,7 @@ from msc.dialects.ms.axis_transforms import (
     TransformAxisOp,
     WindowsOp,
 )
+from msc.dialects.ms.barrier import BarrierOp
 from msc.dialects.ms.comparison import (
     BitwiseAndOp,
     BitwiseOrOp,
@@ -197,6 +198,7 @@ OPERATIONS = (
     YieldOp,
     ParameterOp,
     GetParameterOp,
+    BarrierOp,
     IdentityOp,
     StopGradientOp,
     BitCastOp,

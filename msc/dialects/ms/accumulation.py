@@ -1,18 +1,27 @@
-"""Sums and products that may give a wider float than they read: what their accumulators hold, not yet rounded."""
+"""Sums and products that may give a wider type than they read: what their accumulators hold, not yet rounded."""
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 from msc.dialects.element_types import NARROW_FLOATS
 from msc.dialects.ms.base import BasicOp
 from msc.dialects.ms.elementwise import named_dtype
 from msc.dialects.ms.properties import optional_dtype
 from msc.ir.errors import InvalidAttribute
-from msc.poly.scalar import Cast, Scalar
+from msc.poly.scalar import Apply, Cast, Scalar, apply
+
+NARROW_INTEGERS = ("i8", "ui8")
+"""Integers whose products may be summed up in i32."""
 
 
 class AccumulatingOp(BasicOp):
-    """Base: with `{dtype = f32}`, the result of f16 or bf16 operands is the f32 sum or product itself."""
+    """Base: with `{dtype = f32}`, the result of f16 or bf16 operands is the f32 sum or product itself.
 
+    With `{dtype = i32}`, matrix products and convolutions of i8 or ui8 multiply and sum up in i32 (`WIDENS_INTEGERS`).
+    """
+
+    WIDENS_INTEGERS: ClassVar[bool] = False
     result_element = optional_dtype()
 
     def result_type_for(self, dtype: str) -> str:
@@ -21,15 +30,23 @@ class AccumulatingOp(BasicOp):
         if wanted is None:
             return dtype
         name = named_dtype(self.name, wanted)
-        if name != dtype and (name != "f32" or dtype not in NARROW_FLOATS):
-            raise InvalidAttribute(f"{self.name}: dtype is {name}; of {dtype} the result is {_choices(dtype)}")
+        wide = self._wide(dtype)
+        if name not in (dtype, wide):
+            choices = dtype if wide is None else f"{dtype} or {wide}"
+            raise InvalidAttribute(f"{self.name}: dtype is {name}; of {dtype} the result is {choices}")
         return name
+
+    def _wide(self, dtype: str) -> str | None:
+        """The wider type that the result of operands of `dtype` may have."""
+        if dtype in NARROW_FLOATS:
+            return "f32"
+        return "i32" if self.WIDENS_INTEGERS and dtype in NARROW_INTEGERS else None
 
     def term(self, body: Scalar) -> Scalar:
         """What is accumulated, in the result's element type."""
         dtype = self.result_type_for(body.dtype)
-        return body if dtype == body.dtype else Cast(body, dtype)
-
-
-def _choices(dtype: str) -> str:
-    return f"{dtype} or f32" if dtype in NARROW_FLOATS else dtype
+        if dtype == body.dtype:
+            return body
+        if dtype == "i32" and isinstance(body, Apply):  # a product of bytes would wrap around
+            return apply(body.op, *(Cast(arg, dtype) for arg in body.args))
+        return Cast(body, dtype)

@@ -70,6 +70,8 @@ class ConvolutionOp(AccumulatingOp, WeightedWindowOp):
     Basic only without padding and bias; an expander brings the other forms to that one.
     """
 
+    WIDENS_INTEGERS: ClassVar[bool] = True
+
     @property
     def is_basic(self) -> bool:
         return self.bias is None and not self.is_padded

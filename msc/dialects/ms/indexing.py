@@ -30,6 +30,10 @@ def place(index: Scalar, size: int) -> Scalar:
     return apply("min", apply("max", counted, zero), constant(size - 1, "i64"))
 
 
+def _numbered(dim: AffineExpr, dtype: str) -> Scalar:
+    return Index(dim) if dtype == "i64" else Cast(Index(dim), dtype)
+
+
 class GatheringOp(BasicOp):
     """Base: x of any element type, indices of a signed integer type, and an axis of x that the indices count."""
 
@@ -172,7 +176,9 @@ class OneHotOp(BasicOp):
         shape, axis, dtype = self.result_shape(), self.new_axis(), self.result_dtype()
         d = dims(len(shape))
         index = Read(0, affine_map(len(d), (*d[:axis], *d[axis + 1 :])), self.dtype(0))
-        hit = apply("eq", index if index.dtype == "i64" else Cast(index, "i64"), Index(d[axis]))
+        # Vectors of i32 are half as long as those of i64.
+        common = "i32" if index.dtype in ("i8", "i16", "i32", "u8", "u16") and shape[axis] <= 2**31 else "i64"
+        hit = apply("eq", index if index.dtype == common else Cast(index, common), _numbered(d[axis], common))
         on, off = (constant(self.real(name), dtype) for name in ("on_value", "off_value"))
         return (pointwise_statement(shape, apply("select", hit, on, off)),)
 

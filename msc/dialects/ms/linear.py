@@ -22,6 +22,7 @@ from msc.poly.scalar import Read, apply
 class MatrixProductOp(AccumulatingOp):
     """Base: the last two axes are matrices, in either order; axes before them broadcast. Both of one number type."""
 
+    WIDENS_INTEGERS: ClassVar[bool] = True
     a = operand_def(TensorType)
     b = operand_def(TensorType)
     transpose_a = flag_property(False)

@@ -307,7 +307,12 @@ class ReverseOp(BasicOp):
 
     def compute(self) -> Sequence[Statement]:
         shape = self.shape(0)
+        return (copy_statement(shape, dims(len(shape)), self.source_index(), self.dtype(0)),)
+
+    def source_index(self) -> list[AffineExpr]:
+        """The index into the operand for an index of the result."""
+        shape = self.shape(0)
         axes = normal_axes(self.name, self.ints("axis"), len(shape))
-        d = dims(len(shape))
-        read = [e * -1 + (n - 1) if i in axes else e for i, (e, n) in enumerate(zip(d, shape, strict=True))]
-        return (copy_statement(shape, d, read, self.dtype(0)),)
+        return [
+            e * -1 + (n - 1) if i in axes else e for i, (e, n) in enumerate(zip(dims(len(shape)), shape, strict=True))
+        ]

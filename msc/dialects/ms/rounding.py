@@ -30,11 +30,12 @@ F32 = element_type("f32")
 EXACT = frozenset(
     f"ms.{name}"
     for name in (
-        "abs argmax argmin bit_cast broadcast_to ceil clip concat constant depth_to_space dilate equal expand_dims "
-        "extract_slice flatten floor gather gather_elements get_parameter global_max_pool greater greater_equal "
-        "identity insert_slice is_inf is_nan less less_equal max_pool1d max_pool2d max_pool3d maximum minimum neg "
-        "not_equal one_hot pad reduce_max reduce_min relu relu6 reshape resize_nearest reverse round select sign "
-        "slice space_to_depth split squeeze stack stop_gradient tile transpose tril triu trunc windows"
+        "abs argmax argmin barrier bit_cast broadcast_to ceil clip concat constant depth_to_space dilate equal "
+        "expand_dims extract_slice flatten floor gather gather_elements get_parameter global_max_pool greater "
+        "greater_equal identity insert_slice is_inf is_nan less less_equal max_pool1d max_pool2d max_pool3d "
+        "maximum minimum neg not_equal one_hot pad reduce_max reduce_min relu relu6 reshape resize_nearest reverse "
+        "round select sign slice space_to_depth split squeeze stack stop_gradient tile transpose tril triu trunc "
+        "windows"
     ).split()
 )
 """Operations whose floats are floats of their operands, up to the sign, or whole numbers: there is nothing to round.

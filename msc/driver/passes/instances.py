@@ -37,5 +37,8 @@ def changes_of(options: CompileOptions) -> dict[str, Mapping[str, object] | None
 
 def without(backend: Backend, names: Sequence[str]) -> Changes:
     """What turning optimisations off changes."""
-    switches = (backend.all_switches[name] for name in names)
-    return {switch.pass_name: switch.options or None for switch in switches}
+    changes = dict[str, Mapping[str, object] | None]()
+    for switch in (backend.all_switches[name] for name in names):
+        before = changes.get(switch.pass_name, {})
+        changes[switch.pass_name] = {**before, **switch.options} if before is not None and switch.options else None
+    return changes

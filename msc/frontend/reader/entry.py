@@ -9,11 +9,13 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from msc.frontend.capture import INSTALLED
+from msc.frontend.modes import RECOMPUTES, Hooks
 from msc.frontend.mutable import MutableFloat, MutableInt
 from msc.frontend.parameter import Parameter
 from msc.frontend.precision import ATTRIBUTE, computing_in, given, own_precision
@@ -171,8 +173,10 @@ def call_cell_inside(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     precision = own_precision(cell)
     if isinstance(session, Session):
         session.guards.attribute(cell, ATTRIBUTE, precision)
+        session.guards.attribute(cell, RECOMPUTES, cell.__dict__.get(RECOMPUTES))
     with computing_in(precision):
-        return given(precision, _call_cell(session, cell, args, kwargs))
+        run = partial(_call_cell, session, cell, args, kwargs)
+        return given(precision, Hooks.recompute(run, True) if cell.__dict__.get(RECOMPUTES) else run())
 
 
 def _call_cell(session: object, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

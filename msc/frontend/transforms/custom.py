@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from xdsl.ir import Operation, OpResult
+from xdsl.ir import Operation, OpResult, SSAValue
 
 from msc.frontend.capture import INSTALLED, Symbol
 from msc.frontend.dispatch import apply
@@ -33,18 +34,46 @@ def call_with_bprop(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         form, outputs = taken_apart(result)
         marked = [apply("identity", t) if isinstance(t.content, Symbol) and is_float(t) else t for t in outputs]
         given = fill(form, marked)
-        markers = [_operation(record, t) for t, o in zip(marked, outputs, strict=True) if t is not o]
+        markers = [operation_of(record, t) for t, o in zip(marked, outputs, strict=True) if t is not o]
         if values and markers:
             custom = Custom(
                 [record.ssa(t) for t in values],
                 markers[-1],
-                lambda reverse: _write(reverse, record, cell, args, result, marked, form),
+                lambda reverse, standing: _write(
+                    reverse, _Standing(record, standing), cell, args, result, marked, form
+                ),
             )
             CUSTOM.update((marker, custom) for marker in markers)
         return given
 
 
-def _operation(record: Recording, tensor: Tensor) -> Operation:
+@dataclass(frozen=True)
+class _Standing:
+    """A recording in which other values may stand for those that were recorded."""
+
+    record: Recording
+    values: Mapping[SSAValue, SSAValue]
+
+    def ssa(self, tensor: Tensor) -> SSAValue:
+        value = self.record.ssa(tensor)
+        return self.values.get(value, value)
+
+    def of(self, value: Any) -> Any:
+        """A structure with the tensors that stand for its own."""
+        if not self.values:
+            return value
+        template, leaves = taken_apart(value)
+        return fill(template, [self._of_tensor(t) for t in leaves])
+
+    def _of_tensor(self, tensor: Tensor) -> Tensor:
+        if not isinstance(tensor.content, Symbol):
+            return tensor
+        found = self.values.get(self.record.ssa(tensor))
+        return tensor if found is None else self.record.tensor(found)
+
+
+def operation_of(record: Recording, tensor: Tensor) -> Operation:
+    """The operation that gives a tensor of a recording."""
     value = record.ssa(tensor)
     assert isinstance(value, OpResult)
     return value.op
@@ -64,7 +93,7 @@ def _method(cell: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -
 
 def _write(
     reverse: Reverse,
-    record: Recording,
+    standing: _Standing,
     cell: Any,
     args: tuple[Any, ...],
     out: Any,
@@ -72,8 +101,9 @@ def _write(
     form: Any,
 ) -> None:
     """Call `bprop` with what the outputs count, and give the inputs what it gives."""
-    counts = [record.tensor(reverse.of(record.ssa(t))) if is_float(t) else t for t in marked]
-    found = _method(cell, "bprop", (*args, out, fill(form, counts)), {})
+    record = standing.record
+    counts = [record.tensor(reverse.of(standing.ssa(t))) if is_float(t) else t for t in marked]
+    found = _method(cell, "bprop", (*standing.of(args), standing.of(out), fill(form, counts)), {})
     parts = found if isinstance(found, tuple) else (found,)
     if len(parts) < len(args):
         name = type(cell).__name__
@@ -87,4 +117,4 @@ def _write(
                 raise ApiTypeError("MSC0856", message)
             if is_float(leaf) and isinstance(leaf.content, Symbol):
                 as_leaf = gradient if gradient.dtype is leaf.dtype else gradient.astype(leaf.dtype)
-                reverse.add(record.ssa(leaf), record.ssa(as_leaf))
+                reverse.add(standing.ssa(leaf), record.ssa(as_leaf))

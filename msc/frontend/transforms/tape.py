@@ -25,6 +25,7 @@ from msc.frontend.errors import at_user_line
 from msc.frontend.immediate import built
 from msc.frontend.parameter import Parameter
 from msc.frontend.tensor import Tensor
+from msc.graph.autodiff.reverse import CUSTOM
 from msc.interp.control import CONTROL
 from msc.interp.graph import Evaluator, Symbols
 from msc.interp.registry import evaluate_op
@@ -177,6 +178,8 @@ class Tape:
 
     def close(self) -> None:
         """The tape ends: tensors that are left, and parameters that were written, have elements alone."""
+        for op in self.block.walk():
+            CUSTOM.pop(op, None)
         left = [tensor for reference in self._tensors if (tensor := reference()) is not None]
         for tensor in [*left, *self._written.values()]:
             if isinstance(tensor.content, TapeValue):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation, SSAValue
 
 from msc.graph.autodiff.emitting import GradientEmitter
-from msc.graph.autodiff.reverse import CUSTOM, Reverse, activity, refusal
+from msc.graph.autodiff.reverse import CUSTOM, Custom, Reverse, activity, refusal
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,40 @@ def computed_again(emit: GradientEmitter, source: Block, arguments: Mapping[SSAV
     mapped = dict(arguments)
     last = source.last_op
     assert last is not None
-    made: list[Operation] = []
-    for op in source.ops:
-        if op in CUSTOM:
+    ops = [op for op in source.ops if op is not last]
+    for op in ops:
+        custom = CUSTOM.get(op)
+        if custom is not None and not custom.through_emitter:
             raise refusal(op, "a Cell with a bprop stands in a branch or a loop that a tensor decides on")
-        if op is not last:
-            copy = op.clone(mapped)
-            emit.insert(copy)
-            for original, copied in zip(op.walk(), copy.walk(), strict=True):
-                copied.location = original.location
-            made.append(copy)
+    made = copied(ops, mapped, emit.insert)
     return Again(emit, made, [mapped.get(v, v) for v in last.operands])
+
+
+def copied(
+    ops: Sequence[Operation], mapped: dict[SSAValue, SSAValue], insert: Callable[[Operation], object]
+) -> list[Operation]:
+    """Copies of operations that read `mapped` values, with their locations and the gradients that others write.
+
+    `mapped` then also says what stands for the results.
+    """
+    made: list[Operation] = []
+    standing: dict[Operation, Operation] = {}
+    for op in ops:
+        copy = op.clone(mapped)
+        insert(copy)
+        for original, new in zip(op.walk(), copy.walk(), strict=True):
+            new.location = original.location
+            standing[original] = new
+        made.append(copy)
+    for original, new in standing.items():
+        custom = CUSTOM.get(original)
+        if custom is not None and custom.last in standing:
+            CUSTOM[new] = _copied_custom(custom, mapped, standing[custom.last])
+    return made
+
+
+def _copied_custom(custom: Custom, mapped: Mapping[SSAValue, SSAValue], last: Operation) -> Custom:
+    def write(reverse: Reverse, standing: Mapping[SSAValue, SSAValue]) -> None:
+        custom.write(reverse, {**standing, **{v: standing.get(w, w) for v, w in mapped.items()}})
+
+    return Custom([mapped.get(v, v) for v in custom.inputs], last, write, custom.through_emitter)

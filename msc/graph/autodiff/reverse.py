@@ -8,7 +8,7 @@ expansion. Loops and branches have rules of their own (`control_flow`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, cast
 from weakref import WeakKeyDictionary
@@ -40,7 +40,10 @@ class Custom:
     inputs: Sequence[SSAValue]
     last: Operation
     """The last of the operations that give the outputs."""
-    write: Callable[[Reverse], None]
+    write: Callable[[Reverse, Mapping[SSAValue, SSAValue]], None]
+    """Writes it; in a copy of the operations, the mapping says which values stand for the first ones."""
+    through_emitter: bool = False
+    """Whether all of it is written through the emitter of the walk, so that it may stand in a branch or a loop."""
 
 
 CUSTOM: WeakKeyDictionary[Operation, Custom] = WeakKeyDictionary()
@@ -91,7 +94,7 @@ class Reverse:
     def _write(self, op: Operation, custom: Custom) -> None:
         if op is custom.last and any(v in self.active for v in custom.inputs):
             self.emit.op = op
-            custom.write(self)
+            custom.write(self, {})
 
     def _differentiate(self, op: Operation) -> None:
         if isinstance(op, MsOp):

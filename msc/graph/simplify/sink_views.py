@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
 from msc.analysis.constancy import Constancy
@@ -27,7 +27,8 @@ class SinkViews(ModulePass):
 
     Takes: a graph of basic operations and `ms.reshape` of known sizes. Gives: the same graph in which an elementwise
     operation on a view of a computed value works on that value, and the view shows its result; its other operands are
-    viewed in that shape too. It is done where all users of the view are elementwise and the operands allow it.
+    viewed in that shape too, elementwise work on arguments that nothing else uses with what it reads. It is done where
+    all users of the view are elementwise, or return it, and the operands allow it.
     Keeps: results bit by bit, locations. Run it after `expand-composites` and before `cluster-kernels`.
     Example: `ms.relu (ms.reshape (ms.matmul ...))` becomes `ms.reshape (ms.relu (ms.matmul ...))`.
     """
@@ -55,22 +56,27 @@ def _sink(op: ElementwiseOp | SelectOp, constancy: Constancy) -> None:
         return
     block = op.parent_block()
     assert block is not None
+    _reshape_operation(op, old, new, block)
+    _show(op, old, block)
+
+
+def _reshape_operation(op: ElementwiseOp | SelectOp, old: Shape, new: Shape, block: Block) -> None:
+    """Let an operation work in a new shape; its users see that."""
     for index, operand in enumerate(op.operands):
         if op.shape(index) == old:
             op.operands[index] = _viewed(operand, new, op, block)
     op.set_result_types(op.infer())
-    _show(op, old, block)
 
 
 def _source(operand: SSAValue, constancy: Constancy) -> SSAValue | None:
-    """What a view shows, if it is computed and only elementwise operations use the view."""
+    """What a view shows, if it is computed and the view is used by elementwise operations and as a result only."""
     if not isinstance(operand, OpResult) or not isinstance(operand.op, ViewOp):
         return None
     source = operand.op.operands[0]
     users = [use.operation for use in operand.uses]
     if not isinstance(source, OpResult) or constancy.of(source):
         return None
-    return source if all(isinstance(user, ElementwiseOp | SelectOp) for user in users) else None
+    return source if all(isinstance(user, ElementwiseOp | SelectOp | ReturnOp) for user in users) else None
 
 
 def _fits(operand: Shape, old: Shape, new: Shape) -> bool:
@@ -86,9 +92,23 @@ def _viewed(operand: SSAValue, shape: Shape, before: Operation, block: Block) ->
     inner = operand.op.operands[0] if isinstance(operand, OpResult) and isinstance(operand.op, ViewOp) else operand
     if shape_of(tensor_type(inner)) == shape:
         return inner
+    if (made := _on_arguments(inner, shape)) is not None:
+        _reshape_operation(made, made.result_shape(), shape, block)
+        return made.results[0]
     view = _reshape(inner, shape, before)
     block.insert_op_before(view, before)
     return view.result
+
+
+def _on_arguments(value: SSAValue, shape: Shape) -> ElementwiseOp | SelectOp | None:
+    """The operation that computes a value for one user from arguments alone, if it works in a shape too."""
+    op = value.owner
+    if not isinstance(op, ElementwiseOp | SelectOp) or not value.has_one_use():
+        return None
+    old = op.result_shape()
+    read = [(v, op.shape(i)) for i, v in enumerate(op.operands)]
+    free = all(n != old or isinstance(v, BlockArgument) or _on_arguments(v, shape) is not None for v, n in read)
+    return op if free and all(_fits(n, old, shape) for _, n in read) else None
 
 
 def _reshape(value: SSAValue, shape: Shape, origin: Operation) -> ReshapeOp:

@@ -67,6 +67,8 @@ class AreaGraph:
         self._positions = {op: i for i, op in enumerate(block.ops)}
         self._area_of: dict[Operation, Area] = {}
         self._areas: dict[Area, None] = {}
+        self._producers: dict[Area, list[Area]] = {}
+        self._users: dict[Area, list[Area]] = {}
         for op in block.ops:
             if not isinstance(op, ConstantOp):
                 self._add(op)
@@ -92,17 +94,33 @@ class AreaGraph:
 
     def producers(self, area: Area) -> list[Area]:
         """The other areas whose values an area uses, in the order of use."""
-        owners = (self.owner(value) for op in area.ops for value in used_values(op))
-        return [a for a in dict.fromkeys(owners) if a is not None and a is not area]
+        found = self._producers.get(area)
+        if found is None:
+            owners = (self.owner(value) for op in area.ops for value in used_values(op))
+            found = [a for a in dict.fromkeys(owners) if a is not None and a is not area]
+            self._producers[area] = found
+        return found
 
     def users(self, area: Area) -> list[Area]:
         """The other areas that use values of an area."""
-        return [user for user in self._users_of(area.ops) if user is not area]
+        found = self._users.get(area)
+        if found is None:
+            found = [user for user in self._users_of(area.ops) if user is not area]
+            self._users[area] = found
+        return found
 
     def _users_of(self, ops: Iterable[Operation]) -> list[Area]:
         uses = (use.operation for op in ops for result in op.results for use in result.uses)
         users = (self.block.find_ancestor_op_in_block(op) for op in uses)
         return list(dict.fromkeys(self._area_of[op] for op in users if op is not None))
+
+    def _forget_neighbours(self, area: Area) -> None:
+        """An area is about to change: its lists and those that name it are made anew when they are asked for."""
+        for other in self.producers(area):
+            self._users.pop(other, None)
+        for other in self.users(area):
+            self._producers.pop(other, None)
+        del self._producers[area], self._users[area]
 
     def has_detour(self, producer: Area, consumer: Area) -> bool:
         """Whether the consumer also depends on the producer through a third area: merging would make a cycle.
@@ -129,6 +147,8 @@ class AreaGraph:
 
     def merge(self, producer: Area, consumer: Area, pattern: AreaPattern, anchor: Operation) -> Area:
         """Replace two areas by one of a pattern."""
+        self._forget_neighbours(producer)
+        self._forget_neighbours(consumer)
         ops = sorted((*producer.ops, *consumer.ops), key=self._positions.__getitem__)
         first, last = min(producer.first, consumer.first), max(producer.last, consumer.last)
         merged = Area(ops, pattern, anchor, True, first, last, [*producer.reasons, *consumer.reasons])

@@ -38,7 +38,9 @@ class ClusterKernels(ModulePass):
 
     The model is MindSpore's graph kernel split: area patterns from the compute definitions, rules by pattern, and
     merging only if no third kernel stands between. Options: `max-operations` and `max-reductions` of
-    one kernel; `fuse=false` makes each operation a kernel of its own.
+    one kernel; `integer-epilogues=false` lets nothing follow products of bytes with sums of i32 but a
+    bias and one scale to f16 or bytes;
+    `fuse=false` makes each operation a kernel of its own.
     Example: `ms.relu(ms.add(ms.conv2d ...))` becomes `gk.kernel "conv2d_add_relu"`.
     """
 
@@ -48,7 +50,6 @@ class ClusterKernels(ModulePass):
         ensures=(KERNELS,),
         breaks=(UNCLUSTERED, SCHEDULED, KERNEL_FUNCTIONS),
         runs_after={
-            "block-products": "the body of its loop becomes a kernel",
             "lift-sizes": "kernels copy constants, with what these are over the sizes",
             "hoist-invariants": "a kernel would compute in every iteration what is the same in all of them",
             "sink-views": "a view between two operations keeps them in two kernels",
@@ -58,6 +59,7 @@ class ClusterKernels(ModulePass):
     max_operations: int = 200
     max_reductions: int = 20
     fuse: bool = True
+    integer_epilogues: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.ops:
@@ -66,7 +68,10 @@ class ClusterKernels(ModulePass):
                     self._cluster(block)
 
     def _cluster(self, block: Block) -> None:
-        graph, limits = AreaGraph(block), Limits(self.max_operations, self.max_reductions)
+        graph, limits = (
+            AreaGraph(block),
+            Limits(self.max_operations, self.max_reductions, integer_epilogues=self.integer_epilogues),
+        )
         for broadcasts in (False, True) if self.fuse else ():
             while _grow(graph, replace(limits, broadcasts=broadcasts)):
                 pass

@@ -13,8 +13,12 @@ from dataclasses import dataclass
 from xdsl.ir import Operation, OpResult
 
 from msc.analysis.patterns import AreaPattern, Pattern, is_cut
+from msc.dialects.ms.accumulation import AccumulatingOp
+from msc.dialects.ms.arithmetic import AddOp
 from msc.dialects.ms.shapes import Shape, broadcast_shapes, shape_of, shape_text
+from msc.dialects.ms.windows import WindowOp
 from msc.graph_kernel.fusion.areas import Area, AreaGraph, result_shapes
+from msc.graph_kernel.fusion.quantised_epilogues import is_quantised_epilogue
 from msc.ir.errors import ShapeConflict
 from msc.ir.typed import tensor_type
 
@@ -23,12 +27,14 @@ from msc.ir.typed import tensor_type
 class Limits:
     """How large an area may grow: operations, reductions among them, and whether it may hold several shapes.
 
-    Broadcasts inside come last: taken early, they keep their consumer from joining reductions over its rows.
+    Broadcasts inside come last: taken early, they keep their consumer from joining reductions over its rows. Without
+    `integer_epilogues` nothing follows a product of bytes with sums of i32 but a bias, and one scale to f16 or bytes.
     """
 
     operations: int = 200
     reductions: int = 20
     broadcasts: bool = True
+    integer_epilogues: bool = True
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,8 @@ def decide(graph: AreaGraph, producer: Area, consumer: Area, limits: Limits) -> 
     """Whether a consumer may be merged with a producer of its operands; both are fusible."""
     if Pattern.OPAQUE in (producer.kind, consumer.kind):
         return FusionDecision(None, "an operation of several statements is a kernel of its own")
+    if not limits.integer_epilogues and _widens_integers(producer.anchor) and not _leaves_with_sums(producer, consumer):
+        return FusionDecision(None, "the matrix unit adds a bias to sums of i32, and scales them once")
     if any(is_cut(op) and graph.owner(op.operands[0]) is producer for op in consumer.ops):
         return FusionDecision(None, _ALONE[Pattern.MOVEMENT])
     decision = _by_pattern(graph, producer, consumer)
@@ -65,6 +73,27 @@ def decide(graph: AreaGraph, producer: Area, consumer: Area, limits: Limits) -> 
     if graph.has_detour(producer, consumer):
         return FusionDecision(None, "another kernel stands between the two")
     return decision
+
+
+def _widens_integers(op: Operation) -> bool:
+    """Whether an operation is a product of bytes whose sums are wider."""
+    return isinstance(op, AccumulatingOp) and op.WIDENS_INTEGERS and op.result_dtype() != op.dtype(0) == "i8"
+
+
+def _leaves_with_sums(product: Area, consumer: Area) -> bool:
+    return _is_bias(product, consumer) or is_quantised_epilogue(product, consumer)
+
+
+def _is_bias(product: Area, consumer: Area) -> bool:
+    """Whether a consumer adds one number for each column, or channel, to a product alone."""
+    op, sums = consumer.anchor, product.anchor.results[0]
+    if len(product.ops) > 1 or len(consumer.ops) > 1 or not isinstance(op, AddOp) or not sums.has_one_use():
+        return False
+    rank, channel = len(product.domain), 1 if isinstance(product.anchor, WindowOp) else len(product.domain) - 1
+    others = [shape_of(tensor_type(v)) for v in op.operands if v is not sums]
+    return len(others) == 1 and all(
+        size == 1 or rank - len(others[0]) + axis == channel for axis, size in enumerate(others[0])
+    )
 
 
 def _reductions(*areas: Area) -> int:

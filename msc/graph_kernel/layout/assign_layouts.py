@@ -12,6 +12,7 @@ from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from msc.analysis.kernels import blocks_outside_kernels
+from msc.analysis.layout_views import equal_groups
 from msc.analysis.properties import KERNELS, UNSCHEDULED, WEIGHTS_HOISTED
 from msc.analysis.target import is_davinci, target_of
 from msc.cost.register_tiles import many_channels
@@ -79,6 +80,8 @@ class _Layouts:
         for op in list(self.block.ops):
             if isinstance(op, KernelOp):
                 self._kernel(op)
+            elif isinstance(op, ReshapeOp) and op.x in self.last and _splits_for_kernels(op):
+                _sink(op)
             else:
                 self._bring_back(op)
         for kernel in reversed(self.replaced):
@@ -147,6 +150,37 @@ class _Layouts:
         kernel = transposition_kernel("to_channels_first", stored, channels_first(len(shape)))
         self.block.insert_op_before(kernel, user)
         return kernel.results[0]
+
+
+def _splits_for_kernels(op: ReshapeOp) -> bool:
+    """Whether a reshape only splits axes, and kernels read that which contract nothing: in them it is a view."""
+    groups = equal_groups(static_shape(op.x), static_shape(op.result))
+    readers = [use.operation for use in op.result.uses]
+    inside = [inner for reader in readers if isinstance(reader, KernelOp) for inner in reader.body.block.ops]
+    return (
+        groups is not None
+        and all(len(before) == 1 for before, _ in groups)
+        and all(isinstance(reader, KernelOp) and reader.parent is op.parent for reader in readers)
+        and not any(isinstance(inner, MatrixProductOp) for inner in inside)
+    )
+
+
+def _sink(op: ReshapeOp) -> None:
+    """Let the kernels that read a reshape do it."""
+    for use in list(op.result.uses):
+        kernel = use.operation
+        assert isinstance(kernel, KernelOp)
+        body, old = kernel.body.block, kernel.body.block.args[use.index]
+        new = body.insert_arg(op.x.type, use.index)
+        view = ReshapeOp(new, shape=static_shape(old))
+        view.location = op.location
+        if body.first_op is not None:
+            body.insert_op_before(view, body.first_op)
+        old.replace_all_uses_with(view.results[0])
+        body.erase_arg(old)
+        kernel.operands[use.index] = op.x
+    op.detach()
+    op.erase()
 
 
 def _computes_on_images(kernel: KernelOp) -> bool:

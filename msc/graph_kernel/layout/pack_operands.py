@@ -10,7 +10,7 @@ from math import prod
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
 from msc.analysis.constancy import Constancy
@@ -37,7 +37,13 @@ from msc.dialects.ms.subpixel_convolution import SubpixelConvOp
 from msc.dialects.ms.views import ReshapeOp
 from msc.dialects.open_sizes import has_open_sizes
 from msc.graph_kernel.layout.pointwise import runs_along_image
-from msc.graph_kernel.layout.stored_inputs import moving_kernel, read_stored, transposition_kernel
+from msc.graph_kernel.layout.stored_inputs import (
+    moves_before,
+    moving_kernel,
+    read_stored,
+    repeated,
+    transposition_kernel,
+)
 from msc.ir.contracts import Contract
 from msc.ir.typed import static_shape
 from msc.targets.machine import Machine
@@ -168,6 +174,7 @@ def _pack(kernel: KernelOp, target: Machine, threads: int, constancy: Constancy,
             stored = readers.packed[place] = _stored(value, packing, kernel, op, constant)
         read_stored(kernel.body.block, index, stored, packing.inverse, packing.padded)
         kernel.operands[index] = stored
+        _erase_unread(value)
 
 
 def _turn_left(kernel: KernelOp, op: MatrixProductOp, target: Machine, constancy: Constancy) -> None:
@@ -254,8 +261,11 @@ def _stored(value: SSAValue, packing: Packing, kernel: KernelOp, op: Operation, 
     """The packed value: operations on a weight, which will be hoisted, else a kernel, of a view where that suffices."""
     block = kernel.parent
     assert block is not None
+    source, before = (value, []) if constant else moves_before(value)
     if constant:
         moves: list[Operation] = [*packing.moves(value)]
+    elif before:
+        moves = [moving_kernel("pack", source, lambda argument: _packed_after(before, packing, argument))]
     elif packing.padded == static_shape(value):
         views = packing.before(value)
         moves = [*views, transposition_kernel("pack", views[-1].results[0] if views else value, packing.perm)]
@@ -265,6 +275,21 @@ def _stored(value: SSAValue, packing: Packing, kernel: KernelOp, op: Operation, 
         moved.location = op.location
         block.insert_op_before(moved, kernel)
     return moves[-1].results[0]
+
+
+def _packed_after(before: Sequence[Operation], packing: Packing, value: SSAValue) -> list[Operation]:
+    moves = repeated(before, value)
+    return [*moves, *packing.moves(moves[-1].results[0])]
+
+
+def _erase_unread(value: SSAValue) -> None:
+    """Erase what made a value that nothing reads any more, as far back as nothing else reads it."""
+    while isinstance(value, OpResult) and isinstance(value.op, KernelOp | ReshapeOp) and value.op.operands:
+        op, value = value.op, value.op.operands[0]
+        if any(result.uses.get_length() for result in op.results):
+            break
+        op.detach()
+        op.erase()
 
 
 def _panel(columns: int, dtype: str, target: Machine, rows: int | None = None, steps: int = 0) -> int | None:

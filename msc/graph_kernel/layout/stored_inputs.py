@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from msc.analysis.layout_views import INPUT_VIEWS
 from msc.dialects.gk import KernelOp, YieldOp
 from msc.dialects.ms.movement import SliceOp, TransposeOp
 from msc.dialects.ms.views import ReshapeOp
@@ -46,3 +47,35 @@ def moving_kernel(label: str, value: SSAValue, moves: Callable[[SSAValue], Seque
     ops = moves(body.args[0])
     body.add_ops([*ops, YieldOp(ops[-1].results[0])])
     return KernelOp(label, [value], [ops[-1].results[0].type], Region(body))
+
+
+def moves_before(value: SSAValue) -> tuple[SSAValue, list[Operation]]:
+    """What kernels and views that nothing else reads make `value` of by moving elements; their operations in order."""
+    moves: list[Operation] = []
+    while value.uses.get_length() == 1:
+        owner = value.owner
+        if isinstance(owner, KernelOp) and _only_moves(owner):
+            *inner, _ = owner.body.block.ops
+            moves = [*inner, *moves]
+        elif isinstance(owner, ReshapeOp):
+            moves = [owner, *moves]
+        else:
+            break
+        value = owner.operands[0]
+    return value, moves
+
+
+def repeated(moves: Sequence[Operation], value: SSAValue) -> list[Operation]:
+    """The same operations, each on the result of the one before it, the first on `value`."""
+    made: list[Operation] = []
+    for op in moves:
+        made.append(op.clone({op.operands[0]: made[-1].results[0] if made else value}))
+    return made
+
+
+def _only_moves(kernel: KernelOp) -> bool:
+    """Whether a kernel moves the elements of one input by a row of views."""
+    *inner, _ = kernel.body.block.ops
+    sources = [kernel.body.block.args[0], *(op.results[0] for op in inner)]
+    reads = [*(op.operands[0] for op in inner), *kernel.terminator.values]
+    return len(kernel.inputs) == 1 and sources == reads and all(isinstance(op, INPUT_VIEWS) for op in inner)

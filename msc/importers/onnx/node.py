@@ -83,6 +83,10 @@ class Node:
         """A known tensor."""
         return known(array)
 
+    def unevaluated(self, value: Value) -> Value:
+        """A known tensor as one that nothing is evaluated of at import: work on weights is for passes to see."""
+        return Value(value.type, ssa=self.builder.ssa(value), label=value.label)
+
     def arange(self, count: int) -> Array:
         """0, 1, ... as i64. Raises MSC0708 where there would be too many."""
         self.check_table(count)

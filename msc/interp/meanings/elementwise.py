@@ -102,6 +102,7 @@ UNARY: dict[str, Callable[[Array], Array]] = {
 }
 
 BINARY: dict[str, Callable[[Array, Array], Array]] = {
+    "barrier": lambda x, after: x,
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,

@@ -6,12 +6,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 
+from msc.lowering.ascend.copy_kernels.boxes import boxes_of
+from msc.lowering.ascend.copy_kernels.plans import ranked
+from msc.lowering.ascend.copy_kernels.trees import tree_of as tree_of_moves
 from msc.lowering.ascend.cube_trees import tree_of as tree_of_product
+from msc.lowering.ascend.fixpipe_form import fixpipe_form
+from msc.lowering.ascend.grouped_channels import have_same_loops, with_group_loops
 from msc.lowering.ascend.kernels import Request
 from msc.lowering.ascend.matmul_tiling import MatmulShape, MatmulWishes, matmul_schedule
 from msc.lowering.ascend.products import cube_product, matmul_shape, outline
 from msc.lowering.ascend.vector_kernels.axes import axes_of
-from msc.lowering.ascend.vector_kernels.tiling import UB_DTYPES, fits, tilings
+from msc.lowering.ascend.vector_kernels.cost import tilings
+from msc.lowering.ascend.vector_kernels.simplified import simplified
+from msc.lowering.ascend.vector_kernels.tiling import UB_DTYPES
 from msc.lowering.ascend.vector_kernels.trees import tree_of as tree_of_tiling
 from msc.poly.schedule_tree.nodes import Tree
 from msc.support.diagnostics import MscError
@@ -19,33 +26,41 @@ from msc.support.diagnostics import MscError
 _BASES = (32, 64, 128, 192, 256)
 """Rows and columns of base tiles that are tried."""
 _TILINGS = 24
-"""Tilings of a vector kernel that are tried, the best predicted ones."""
+"""Tilings of a vector kernel, and tiles of a copy, that are tried: the best predicted ones."""
 
 
 def alternatives(request: Request) -> Iterator[Tree]:
-    """The schedules of a product by its base tiles, or of a vector kernel by its tiling."""
+    """The schedules of a product by its base tiles, of a vector kernel by its tiling, or of a copy by its tiles."""
     if not request.is_static or len(request.outputs) != 1:
         return
-    product = cube_product(request.model, request.target)
-    shape = None if product is None else matmul_shape(product, request.model.arrays[request.outputs[0]].dtype)
+    model = with_group_loops(request.model)
+    product = cube_product(model, request.target)
+    shape = None if product is None else matmul_shape(product, model.arrays[request.outputs[0]].dtype)
     if product is None or shape is None:
         yield from _of_vectors(request)
         return
-    outlined = outline(request.model, request.target)
+    if not have_same_loops(model, request.model):
+        return
+    outlined = outline(model, request.target)
     assert outlined is not None
+    form = fixpipe_form(product, request.target.buffers.bt) if request.target.features.fixpipe_to_gm else None
+    shape = replace(shape, bias=form is not None and form.bias is not None)
     for wishes in _wishes(shape):
         try:
             schedule = matmul_schedule(shape, request.target, wishes)
         except MscError:
             continue
-        tree = tree_of_product(request.model, outlined, product, schedule)
+        tree = tree_of_product(model, outlined, product, schedule)
         if tree is not None:
             yield tree
 
 
 def _wishes(shape: MatmulShape) -> Iterator[MatmulWishes]:
-    own = MatmulWishes(unit_flag=True, scalar_cycles=0.0)
-    ms, ns = ({min(size, -(-extent // 16) * 16) for size in _BASES} for extent in (shape.m, shape.n))
+    own = MatmulWishes(unit_flag=True, scalar_cycles=0.0, dealt=True)
+    ms, ns = (
+        {min(size, -(-extent // by) * by) for size in _BASES}
+        for extent, by in zip((shape.m, shape.n), shape.edges, strict=True)
+    )
     for m in sorted(ms):
         for n in sorted(ns):
             for k in (shape.step * 2, shape.step * 4, shape.step * 8):
@@ -56,9 +71,16 @@ def _of_vectors(request: Request) -> Iterator[Tree]:
     model, target = request.model, request.target
     axes = axes_of(model) if all(array.dtype in UB_DTYPES for array in model.arrays) and model.statements else None
     if axes is None:
+        yield from _of_moves(request)
         return
-    fitting = (t for t in tilings(model, request.outputs, axes, target) if fits(model, axes, t, target))
-    for tiling in islice(fitting, _TILINGS):
+    plain, own = simplified(model, axes)
+    for tiling in islice(tilings(plain, request.outputs, own, target), _TILINGS):
         tree = tree_of_tiling(model, axes, tiling)
         if tree is not None:
             yield tree
+
+
+def _of_moves(request: Request) -> Iterator[Tree]:
+    boxes = boxes_of(request.model)
+    for plans in ranked(boxes, request.target, _TILINGS) if boxes else ():
+        yield tree_of_moves(request.model, plans)

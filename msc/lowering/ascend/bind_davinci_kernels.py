@@ -20,7 +20,8 @@ from msc.ir.contracts import Contract
 class BindDavinciKernels(ModulePass):
     """Writes on each function of loops which `davinci.kernel` runs in its place, and removes those that none does.
 
-    The kernels get the names of their functions with `_core` behind them, and stand at the end of the module.
+    The kernels get the names of their functions with `_core` behind them, and stand at the end of the module. Where
+    kernels of one function have different schedules, each has its own copy of the function.
     """
 
     name = "bind-davinci-kernels"
@@ -33,8 +34,10 @@ class BindDavinciKernels(ModulePass):
         for kernel in op.walk():
             if isinstance(kernel, gk.KernelOp):
                 function, name = _named(kernel, GK_FUNCTION), _named(kernel, DAVINCI_KERNEL)
-                if function is not None and name in written and function not in bound:
-                    bound[function] = written[name]
+                if function is not None and name in written:
+                    own = _free_for(written[name], function, functions, bound)
+                    bound.setdefault(own, written[name])
+                    kernel.attributes[GK_FUNCTION] = SymbolRefAttr(own)
         for function, kernel in bound.items():
             copy = kernel.clone()
             copy.sym_name = StringAttr(f"{function}_core")
@@ -43,6 +46,32 @@ class BindDavinciKernels(ModulePass):
         for kernel in written.values():
             kernel.detach()
             kernel.erase()
+
+
+def _free_for(
+    kernel: davinci.KernelOp, function: str, functions: dict[str, FuncOp], bound: dict[str, davinci.KernelOp]
+) -> str:
+    """The name of the function that a kernel runs for: of a copy where another kernel runs for the function itself."""
+    name, count = function, 2
+    while name in bound and not _are_alike(bound[name], kernel):
+        name, count = f"{function}_{count}", count + 1
+    if name not in functions:
+        copy = functions[function].clone()
+        copy.sym_name = StringAttr(name)
+        block = functions[function].parent_block()
+        assert block is not None
+        block.insert_op_after(copy, functions[function])
+        functions[name] = copy
+    return name
+
+
+def _are_alike(one: davinci.KernelOp, other: davinci.KernelOp) -> bool:
+    """Whether two kernels are the same but for their names."""
+    if one is other:
+        return True
+    named = other.clone()
+    named.sym_name = one.sym_name
+    return named.is_structurally_equivalent(one)
 
 
 def _named(kernel: gk.KernelOp, attribute: str) -> str | None:

@@ -85,6 +85,7 @@ class ImageOperand(RowsOperand):
             pad_bottom=window.below, stride_w=width.stride, stride_h=height.stride, filter_w=width.taps,
             filter_h=height.taps, dilation_w=width.dilation, dilation_h=height.dilation, k_extension=depth,
             m_extension=tile.rows, k_start=k - start, m_start=expression(tile.m) % width.outputs,
+            pad_value=c.pad_value % 256,
         )  # fmt: skip
 
 
@@ -102,9 +103,10 @@ class ConvolutionWriter(MatmulWriter):
         landing: Buffer | None = None,
         bias: Callable[[Tile], tuple[Buffer, Expr]] | None = None,
         operands: tuple[tuple[Buffer, int], ...] = (),
+        scaling: tuple[float, int] | None = None,
     ) -> None:
         self.tiling, self.convolution = tiling, convolution
-        super().__init__(builder, shape, tiling.schedule, relu, finished, landing, bias, operands)
+        super().__init__(builder, shape, tiling.schedule, relu, finished, landing, bias, operands, scaling)
 
     def make_operand(self, is_a: bool) -> Operand:
         t, c, (base_m, base_n, base_k) = self.tiling, self.convolution, self.tiling.schedule.base

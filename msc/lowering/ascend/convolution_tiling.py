@@ -8,6 +8,7 @@ from math import ceil
 
 from msc.lowering.ascend.convolutions import Convolution
 from msc.lowering.ascend.matmul_tiling import MatmulSchedule
+from msc.lowering.ascend.shared_cycles import Loads, Moves, side_by_side
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.targets.davinci import DavinciTarget
 from msc.targets.davinci_isa import DTYPES
@@ -148,19 +149,21 @@ class _Search:
         steps = depth / k
         step_k = {1: target.cube.s8_k, 2: target.cube.f16_k, 4: target.cube.f32_k}[self.size]
         product = steps * (m // 16 * (n // 16) * k / step_k + target.cube.gap)
-        load_a = m * k * self.size / load3d_bandwidth(self.c, target) + mte1.gap
-        load_b = n * k * self.size / mte1.l0b + mte1.gap
+        reads_a = steps * m * k * self.size / load3d_bandwidth(self.c, target)
+        reads_b = steps * n * k * self.size / mte1.l0b
+        loads = [Loads(reads, steps * mte1.gap) for reads in (reads_a, reads_b)]
         packets_a, packets_b = ceil(self.c.groups / groups[0]), ceil(self.c.groups / groups[1])
         moved = bytes_a / gm.packet * gm.nd2nz_packet_512
         if groups[0] < self.c.groups:  # each pixel is a packet of its own
             moved = max(moved, bytes_a / (32 * groups[0]) * gm.l1_packet)
         image = packets_a * (gm.l1_start + moved)
         filters = packets_b * gm.l1_start + depth * n * self.size / 512 * gm.l1_packet
-        loads = steps * (load_a + load_b)
+        moves = [Moves(image, packets_a * bytes_a), Moves(filters, depth * n * self.size)]
         out = m * ceil(n * self.out_size / 512) * gm.write_packet
         waits = (0 if buffers[0] > 1 else image) + (0 if buffers[1] > 1 else filters)
         exposed = waits + (0 if double_sums else out / 4)
-        return max(product, loads, image + filters, out) + exposed + target.cube.restart + 4 * target.queues.flag
+        busiest = max(product, *side_by_side(loads, moves, target, target.cores.cube), out)
+        return busiest + exposed + target.cube.restart + 4 * target.queues.flag
 
 
 def _even(total: int, most: int) -> int:

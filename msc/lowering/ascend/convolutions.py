@@ -46,6 +46,8 @@ class Convolution:
     images: int
     group: str = NONE
     """The axis of the groups."""
+    pad_value: int = 0
+    """What lies outside of an image."""
 
     @property
     def parts(self) -> int:
@@ -95,7 +97,7 @@ class Convolution:
 
 def convolution(model: KernelModel, target: DavinciTarget) -> Convolution | None:
     """A kernel as a convolution of the cube; None for another kernel, or where arrays lie otherwise."""
-    plain = without_padding(model)
+    plain, outside = without_padding(model)
     outlined = outline(plain, target) if plain is not None else None
     if plain is None or outlined is None or len(outlined.role("batch")) > 1:
         return None
@@ -108,9 +110,7 @@ def convolution(model: KernelModel, target: DavinciTarget) -> Convolution | None
         return None
     extents = plain.statements[number].extents
     n, height, width, channel = (form for form in forms if form is not None)
-    ways = [
-        _along(form, image.shape[k], extents, contraction.m, contraction.k) for k, form in ((1, height), (2, width))
-    ]
+    ways = [along(form, image.shape[k], extents, contraction.m, contraction.k) for k, form in ((1, height), (2, width))]
     channels = _channels(channel, contraction, extents)
     images = _only(n, contraction.m, extents)
     if any(way is None for way in ways) or channels is None or images is None or images != image.shape[0]:
@@ -124,10 +124,10 @@ def convolution(model: KernelModel, target: DavinciTarget) -> Convolution | None
         return None
     a, b = contraction.a.operand, contraction.b.operand
     group = next(iter(outlined.role("batch")), NONE)
-    return Convolution(product, a, b, rows, columns, channels, images, group)
+    return Convolution(product, a, b, rows, columns, channels, images, group, outside)
 
 
-def _along(
+def along(
     form: LinearForm, size: int, extents: tuple[int, ...], m: tuple[int, ...], k: tuple[int, ...]
 ) -> Along | None:
     """An axis whose index is `stride * output + dilation * tap - pad`."""
@@ -207,28 +207,31 @@ def _product(
     return replace(product, m=left[0] if left else NONE, n=n[0] if n else NONE)
 
 
-def without_padding(model: KernelModel) -> KernelModel | None:
-    """The model with reads beyond the image in place of padding with zeros; None where a padding is another."""
+def without_padding(model: KernelModel) -> tuple[KernelModel | None, int]:
+    """The model with reads beyond the image in place of padding, and what is there; None where that cannot be.
+
+    Bytes may be padded with any number, other types with zeros.
+    """
     number = next((k for k, s in enumerate(model.statements) if s.combine == "add"), None)
     if number is None:
-        return None
+        return None, 0
     sums = model.statements[number]
     read = next(iter(reads(sums.body)), None)
     if read is None or model.arrays[read.operand].kind != "internal":
-        return model
+        return model, 0
     writers = [s for s in model.statements if s.target == read.operand]
     copies = [s for s in writers if not isinstance(s.body, Constant)]
-    fills = [s for s in writers if isinstance(s.body, Constant)]
-    if len(copies) != 1 or any(isinstance(s.body, Constant) and s.body.value != 0 for s in fills):
-        return None
+    outside = {s.body.value for s in writers if isinstance(s.body, Constant)} or {0}
+    if len(copies) != 1 or len(outside) > 1 or (outside != {0} and read.dtype not in ("i8", "ui8")):
+        return None, 0
     moved = _moved(read, copies[0])
     if moved is None or any(
         read.operand == r.operand for s in model.statements if s is not sums for r in reads(s.body)
     ):
-        return None
+        return None, 0
     body = _replaced(sums.body, read, moved)
     kept = tuple(replace(s, body=body) if s is sums else s for s in model.statements if s not in writers)
-    return replace(model, statements=kept)
+    return replace(model, statements=kept), int(outside.pop())
 
 
 def _moved(read: Read, copy: KernelStatement) -> Read | None:

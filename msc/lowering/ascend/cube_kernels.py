@@ -20,7 +20,7 @@ from msc.lowering.ascend.convolutions import Convolution, convolution
 from msc.lowering.ascend.cube_trees import schedule_in, tree_of
 from msc.lowering.ascend.fixpipe_form import FixpipeForm, fixpipe_form
 from msc.lowering.ascend.fused_matmul import Inputs, write_fused
-from msc.lowering.ascend.grouped_channels import with_group_loops
+from msc.lowering.ascend.grouped_channels import have_same_loops, with_group_loops
 from msc.lowering.ascend.kernels import Request
 from msc.lowering.ascend.matmul import MatmulWriter
 from msc.lowering.ascend.matmul_tiling import MatmulSchedule, MatmulShape, MatmulWishes, matmul_schedule
@@ -73,17 +73,17 @@ def _schedule(request: Request, model: KernelModel, product: CubeProduct, shape:
     """The schedule that the kernel carries, or by rule, noted on it; None for one that the cube cannot follow."""
     outlined, target = outline(model, request.target), request.target
     assert outlined is not None
-    if model is not request.model:  # the tree would be one of other statements
+    if not have_same_loops(model, request.model):
         return None if request.schedule is not None else matmul_schedule(shape, target, MatmulWishes(scalar_cycles=0.0))
     if request.schedule is not None:
         made = schedule_in(request.schedule.data, shape, product, target)
-        meant = tree_of(request.model, outlined, product, made)
+        meant = tree_of(model, outlined, product, made)
         if meant is None or meant.body != request.schedule.data.body:
             return None
         request.op.attributes[DAVINCI_SCHEDULE] = request.schedule
         return made
     made = matmul_schedule(shape, target, MatmulWishes(scalar_cycles=0.0))
-    tree = tree_of(request.model, outlined, product, made)
+    tree = tree_of(model, outlined, product, made)
     if tree is not None:
         request.op.attributes[DAVINCI_SCHEDULE] = ScheduleAttr(tree)
     base = " x ".join(map(str, made.base))
@@ -104,7 +104,8 @@ class _Kernel:
         if form is not None:
             builder = self.request.builder("cube", self.schedule.cores)
             bias = None if form.bias is None else self._bias(builder, form.bias[0])
-            self._writer(builder, relu=form.relu, bias=bias).write()
+            scaling = None if form.scaling is None else (form.scaling.scale, form.scaling.offset)
+            self._writer(builder, relu=form.relu, bias=bias, scaling=scaling).write()
             return builder.finish()
         assert program is not None
         coupled = self.request.target.cores.coupled
@@ -136,16 +137,17 @@ class _Kernel:
         finished: Callable[[Tile], None] | None = None,
         landing: Buffer | None = None,
         bias: Callable[[Tile], tuple[Buffer, Expr]] | None = None,
+        scaling: tuple[float, int] | None = None,
     ) -> MatmulWriter:
         out = self._place(builder, self.product.out)
         if self.windows is not None:
             windows, tiling = self.windows
             operands = ((self._argument(builder, windows.image), 0), (self._argument(builder, windows.filters), 0), out)
             return ConvolutionWriter(
-                builder, self.shape, tiling, windows, relu, finished, landing, bias, operands=operands
+                builder, self.shape, tiling, windows, relu, finished, landing, bias, operands, scaling
             )
         operands = (self._place(builder, self.product.a), self._place(builder, self.product.b), out)
-        return MatmulWriter(builder, self.shape, self.schedule, relu, finished, landing, bias, operands=operands)
+        return MatmulWriter(builder, self.shape, self.schedule, relu, finished, landing, bias, operands, scaling)
 
     def _argument(self, builder: KernelBuilder, array: int) -> Buffer:
         return builder.arguments[(*self.request.inputs, *self.request.outputs).index(array)]

@@ -29,6 +29,7 @@ from msc.targets.davinci_isa import Pipe, Space
 
 _SELF_READING = (Pipe.V,)
 _REPEAT_BYTES = 256
+_MASKS = ("set_mask_count", "set_mask_norm", "set_vector_mask")
 
 
 @dataclass(frozen=True)
@@ -182,7 +183,7 @@ class _Kernel:
         """A barrier before each instruction that reads what its own queue has written since the last one."""
         for pipe in _SELF_READING:
             written: set[SSAValue] = set()
-            again = loop is not None and not _accumulates_aside(items, loop)
+            again = loop is not None and not (_accumulates_aside(items, loop) or self._changes_in_place(items, loop))
             for turn in range(2 if again else 1):
                 for item in items:
                     reads, writes = self._own(item, pipe)
@@ -206,6 +207,31 @@ class _Kernel:
                         writes |= set(self._places(buffer))
         return reads, writes
 
+    def _changes_in_place(self, items: Sequence[Operation], loop: ForOp) -> bool:
+        """Whether a loop is one instruction on a row, which reads what it writes: another row in each iteration."""
+        if len(items) != 1 or not isinstance(op := items[0], QueueOp):
+            return False
+        count = _mask_count_at(loop)
+        names = [p.name for p in op.numbers]
+        if count is None or loop.variable not in op.values or "dst_repeat_stride" not in names:
+            return False
+        place, offsets = [*op.values].index(loop.variable), op.offsets.data.results
+        ends = [offsets[0].eval([k if d == place else 0 for d in range(len(op.values))], []) for k in (0, 1, 2)]
+        buffer = op.buffers[0].type
+        assert isinstance(buffer, BufferType)
+        if ends[2] - ends[1] != ends[1] - ends[0] or (ends[1] - ends[0]) * loop.step.value.data < count:
+            return False
+        numbers = dict(zip(names, op.parameters.data.results, strict=True))
+        words = ["dst", "src"] if len(op.buffers) == 2 else ["dst", "src0", "src1"]
+        if not {f"{word}_block_stride" for word in words} <= set(names):
+            return False
+        shape = [tuple(numbers[f"{word}_{what}_stride"] for what in ("block", "repeat")) for word in words]
+        shared = self._places(op.buffers[0])
+        return all(
+            other not in shared or (other is op.buffers[0] and offset == offsets[0] and strides == shape[0])
+            for other, offset, strides in zip(op.buffers[1:], offsets[1:], shape[1:], strict=False)
+        )
+
 
 def _accumulates_aside(items: Sequence[Operation], loop: ForOp) -> bool:
     """Whether a loop is one instruction that accumulates in 256 bytes, in others in each iteration."""
@@ -215,10 +241,12 @@ def _accumulates_aside(items: Sequence[Operation], loop: ForOp) -> bool:
     if "dst_repeat_stride" not in names:
         return False
     numbers = dict(zip(names, op.parameters.data.results, strict=True))
-    still = all(numbers[f"{word}_repeat_stride"] == AffineExpr.constant(0) for word in ("dst", "src1"))
-    dense = all(numbers[f"{word}_block_stride"] == AffineExpr.constant(1) for word in ("dst", "src1"))
+    words = ("dst",) if op.instruction.reads_first else ("dst", "src1")
+    still = all(numbers[f"{word}_repeat_stride"] == AffineExpr.constant(0) for word in words)
+    dense = all(numbers[f"{word}_block_stride"] == AffineExpr.constant(1) for word in words)
     offsets = op.offsets.data.results
-    same = op.buffers[0] is op.buffers[2] and offsets[0] == offsets[2] and op.buffers[0] is not op.buffers[1]
+    again = op.instruction.reads_first or (op.buffers[0] is op.buffers[2] and offsets[0] == offsets[2])
+    same = again and all(op.buffers[0] is not source for source in op.buffers[1 : 4 - len(words)])
     if not (still and dense and same) or loop.variable not in op.values:
         return False
     place = [*op.values].index(loop.variable)
@@ -227,6 +255,20 @@ def _accumulates_aside(items: Sequence[Operation], loop: ForOp) -> bool:
     assert isinstance(buffer, BufferType)
     size = buffer.bytes // buffer.elements.data
     return at[2] - at[1] == at[1] - at[0] and (at[1] - at[0]) * size * loop.step.value.data >= _REPEAT_BYTES
+
+
+def _mask_count_at(loop: ForOp) -> int | None:
+    """How many elements the mask before a loop counts; None where that is not a number, or no count."""
+    before = loop.prev_op
+    while before is not None:
+        inside = [op for op in before.walk() if isinstance(op, QueueOp) and op.instruction.name in _MASKS]
+        if inside and before is not inside[0]:
+            return None
+        if inside:
+            [expr] = inside[0].parameters.data.results if inside[0].instruction.name == "set_mask_count" else [None]
+            return expr.value if isinstance(expr, AffineConstantExpr) else None
+        before = before.prev_op
+    return None
 
 
 def _outermost(loop: ForOp) -> ForOp:

@@ -26,6 +26,7 @@ from msc.targets.davinci_isa import DTYPES
 WRITERS: Sequence[str] = (
     "msc.lowering.ascend.cube_kernels:write",
     "msc.lowering.ascend.vector_kernels.writer:write",
+    "msc.lowering.ascend.vector_kernels.window_writer:write",
     "msc.lowering.ascend.copy_kernels.writer:write",
 )
 """Of the kernels that cube and vector units run, as "package.module:function": the first that writes one is taken."""

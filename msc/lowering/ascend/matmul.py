@@ -15,6 +15,7 @@ from xdsl.ir.affine import AffineExpr
 
 from msc.dialects.davinci import KernelOp
 from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression, up
+from msc.lowering.ascend.dealt_tiles import Deal
 from msc.lowering.ascend.matmul_tiling import MatmulSchedule, MatmulShape, scalar_cycles
 from msc.lowering.ascend.operands import FractalOperand, MatrixOperand, Operand, Rows, Tile, Way
 from msc.targets.davinci import DavinciTarget
@@ -32,7 +33,10 @@ def matmul_kernel(shape: MatmulShape, schedule: MatmulSchedule, target: DavinciT
 
 
 class MatmulWriter:
-    """Writes the product into a kernel; `finished` is told of each tile, which goes to C or to `landing`."""
+    """Writes the product into a kernel; `finished` is told of each tile, which goes to C or to `landing`.
+
+    `scaling` is a factor of sums of integers, and an offset of the bytes that they become.
+    """
 
     def __init__(
         self,
@@ -44,8 +48,9 @@ class MatmulWriter:
         landing: Buffer | None = None,
         bias: Callable[[Tile], tuple[Buffer, Expr]] | None = None,
         operands: tuple[tuple[Buffer, int], ...] = (),
+        scaling: tuple[float, int] | None = None,
     ) -> None:
-        self.bias = bias
+        self.bias, self.scaling = bias, scaling
         self._operands = operands
         self._first = tuple(first for _, first in operands) or (0, 0, 0)
         self.builder, self.shape, self.schedule, self.relu, self.finished = builder, shape, schedule, relu, finished
@@ -106,6 +111,9 @@ class MatmulWriter:
 
     def visit_tiles(self, visit: Callable[[Tile], None]) -> None:
         """The loops over the tiles of a core's part, around what `visit` writes."""
+        if self.schedule.deal is not None:
+            self._dealt(self.schedule.deal, visit)
+            return
         builder, (rows, columns) = self.builder, self.schedule.grid
         block = self._block
         single_m, single_n = self.schedule.single
@@ -121,6 +129,16 @@ class MatmulWriter:
         stop = builder.minimum(first + share, self.shape.count, name="stop_batch")
         with builder.loop(first, stop, 1, "batch") as index:
             self._parts(first_m, end_m, first_n, end_n, visit, self._in_batch(index))
+
+    def _dealt(self, deal: Deal, visit: Callable[[Tile], None]) -> None:
+        """Core after core takes the next tile, product after product of a batch."""
+        (rows, columns), (base_m, base_n, _) = self.schedule.grid, self.schedule.base
+        each = rows * columns
+        with self.builder.loop(self._block, each * self.shape.count, deal.cores, "tile") as number:
+            batch = self._in_batch(number // each) if self.shape.batch else self._whole()
+            row, column = deal.place(number % each if self.shape.batch else number, (rows, columns))
+            tile = self._tile(row * base_m, column * base_n, self.shape.m, self.shape.n, batch)
+            visit(replace(tile, turn=number // deal.cores))
 
     def _whole(self) -> Tile:
         a, b, c = self._first
@@ -161,7 +179,7 @@ class MatmulWriter:
         columns: Expr = (
             base_n if self._even(self.shape.n, 1) else b.minimum(expression(stop_n) - n, base_n, name="columns")
         )
-        return replace(batch, m=m, n=n, rows=rows, columns=columns)
+        return replace(batch, m=m, n=n, rows=rows, columns=columns, turn=m // base_m + batch.turn)
 
     def _compute(self, tile: Tile) -> None:
         self.a.begin(tile)
@@ -206,13 +224,18 @@ class MatmulWriter:
     def _sum_jointly(self, tile: Tile) -> None:
         b, base_k, k = self.builder, self.schedule.base[2], self.shape.k
         packet = self.a.packet * base_k
+        ahead = self.schedule.deal is not None and self.a.buffers > 1 and self.a.pipe is Pipe.MTE2
+        if ahead:
+            self._load_both(tile, AffineExpr.constant(0))
         with b.loop(0, k, packet, "k_outer") as outer:
             place = self.a.way.place(outer)
-            b.wait_flag(Pipe.MTE1, self.a.pipe, place)
-            self.a.move(tile, outer)
-            self.b.move(tile, outer)
-            self._move_bias(tile, outer)
-            b.set_flag(self.a.pipe, Pipe.MTE1, place)
+            if not ahead:
+                self._load_both(tile, outer)
+            elif k > packet:
+                with b.loop(
+                    outer + packet, b.minimum(outer + 2 * packet, k, name="k_next"), packet, "k_ahead"
+                ) as later:
+                    self._load_both(tile, later)
             b.wait_flag(self.a.pipe, Pipe.MTE1, place)
             stop: Expr = outer + packet
             if k % packet:
@@ -220,6 +243,19 @@ class MatmulWriter:
             with b.loop(outer, stop, base_k, "k") as step:
                 self._step(tile, step, outer, outer, True, stop)
             b.set_flag(Pipe.MTE1, self.a.pipe, place)
+
+    def _load_both(self, tile: Tile, k: AffineExpr) -> None:
+        """The packets of both operands at k, when their place in L1 is free.
+
+        MTE2 is asked for the next packet before the steps of this one: the queue of MTE1 holds a few steps, and what
+        stands behind them in the program waits. MTE3, where that writes L1, also has results to write in between.
+        """
+        b, place = self.builder, self.a.way.place(k)
+        b.wait_flag(Pipe.MTE1, self.a.pipe, place)
+        self.a.move(tile, k)
+        self.b.move(tile, k)
+        self._move_bias(tile, k)
+        b.set_flag(self.a.pipe, Pipe.MTE1, place)
 
     def _load(self, x: Operand, tile: Tile, k: AffineExpr) -> None:
         """The next packet of an operand, when its place in L1 is free."""
@@ -310,7 +346,7 @@ class MatmulWriter:
                 product("mad", accumulate=1)
 
     def _sum_half(self, tile: Tile) -> AffineExpr:
-        return (expression(tile.m) // self.schedule.base[0] + tile.turn) % self.sum_halves
+        return expression(tile.turn) % self.sum_halves
 
     def _out(self, tile: Tile) -> None:
         """The Fixpipe writes a tile."""
@@ -324,11 +360,14 @@ class MatmulWriter:
         if self.landing is not None:
             to = (self.landing, 0)
             self.before_landing()
+        name = "copy_matrix_cc_to_gm" if self.landing is None else "copy_matrix_cc_to_ubuf"
+        scale, more = None, dict[str, Expr]()
+        if self.scaling is not None and self.landing is None:
+            name, scale, more = f"{name}_quant", self.scaling[0], {"offset": self.scaling[1]}
         b.emit(
-            "copy_matrix_cc_to_gm" if self.landing is None else "copy_matrix_cc_to_ubuf", to,
-            (self.sums, half * (base_m * base_n)), n=tile.columns, m=tile.rows,
+            name, to, (self.sums, half * (base_m * base_n)), scalar=scale, n=tile.columns, m=tile.rows,
             dst_stride=row if self.landing is None else base_n, src_stride=up(tile.rows, 16),
-            relu=int(self.relu), unit_flag=3 if unit else 0,
+            relu=int(self.relu), unit_flag=3 if unit else 0, **more,
         )  # fmt: skip
         if not unit:
             b.set_flag(Pipe.FIX, Pipe.M, half)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import ceil, prod
+from dataclasses import dataclass, replace
+from math import ceil, gcd, prod
 
+from msc.lowering.ascend.dealt_tiles import Deal, cores_of, deal_of
+from msc.lowering.ascend.shared_cycles import Loads, Moves, side_by_side
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.targets.davinci import DavinciTarget
 from msc.targets.davinci_isa import DTYPES
@@ -85,6 +87,11 @@ class MatmulShape:
         """What base tiles are multiples of along k: fractals that are turned come in squares."""
         return max(16, self.c0)
 
+    @property
+    def edges(self) -> tuple[int, int]:
+        """What the rows and columns of base tiles are multiples of: squares of bytes that are turned have 32."""
+        return self.step if self.transpose_a else 16, 16 if self.transpose_b else self.step
+
 
 @dataclass(frozen=True)
 class MatmulSchedule:
@@ -105,10 +112,14 @@ class MatmulSchedule:
     """Cores that share the batch, each with a grid of its own."""
     rotated: bool = False
     """Each core begins at another part of k: so cores that share rows do not ask for the same lines at a time."""
+    deal: Deal | None = None
+    """Cores take tiles in turn; `grid` then counts tiles. Else each has one part of C."""
 
     @property
     def cores(self) -> int:
         """How many cores take part."""
+        if self.deal is not None:
+            return self.deal.cores
         return self.batches * self.grid[0] * self.grid[1]
 
     def packet(self, depth: int) -> int:
@@ -136,17 +147,18 @@ class MatmulWishes:
     unit_flag: bool | None = None
     double_buffer: bool | None = None
     scalar_cycles: float | None = None
+    dealt: bool | None = None
 
 
 def matmul_schedule(shape: MatmulShape, target: DavinciTarget, wishes: MatmulWishes) -> MatmulSchedule:
     """The schedule of a product: what is wished, and by rule the rest.
 
-    Rule: the whole of the machine; the base tile whose halves fill L0A, L0B and L0C, or one that keeps cores busy
-    which that leaves idle; the split over cores whose busiest
-    core has least to compute and, of equal ones, least to load; packets that fill L1. A schedule that asks for
-    no big packets has one base tile in L1, as the plain template of the vendor's library. Unit flags are on there and
-    off with big packets, likewise. Where the base tile is msc's own, unit flags are on, and cores begin at different
-    parts of k. Raises MSC1021 for what does not fit.
+    Rule: the base tile of the fewest predicted cycles, among those whose halves fill L0A, L0B and L0C unless these
+    leave cores idle; packets that fill L1. Where the base tile is msc's own, cores take tiles in turn, as many cores as
+    end first; else the split over all cores whose busiest core has least to compute and, of equal ones, least to load.
+    A schedule that asks for no big packets has one base tile in L1, as the plain template of the vendor's library. Unit
+    flags are on there and off with big packets, likewise. Where the base tile is msc's own, unit flags are on, and
+    cores begin at different parts of k. Raises MSC1021 for what does not fit.
     """
     packets = wishes.big_packets if wishes.big_packets is not None else wishes.depth_a1 is None
     own = wishes.base is None and wishes.single is None
@@ -154,11 +166,16 @@ def matmul_schedule(shape: MatmulShape, target: DavinciTarget, wishes: MatmulWis
         _cheapest(shape, target) if own and packets and wishes.grid is None else _base(shape, target)
     )
     _check_base(shape, target, base)
+    dealt = own and wishes.grid is None and wishes.l2_split is None if wishes.dealt is None else wishes.dealt
     cores = wishes.cores or (wishes.grid[0] * wishes.grid[1] if wishes.grid else target.cores.cube)
-    grid = wishes.grid or _grid(shape, base, cores)
-    single = wishes.single or _single(shape, base, grid)
+    deal = None
+    if dealt:
+        deal = _deal(shape, target, base, wishes)
+        cores = 1 if deal is None else deal.cores
+    grid = _tiles(shape, base) if deal else wishes.grid or _grid(shape, base, cores)
+    single = base[:2] if deal else wishes.single or _single(shape, base, grid)
     depth_a, depth_b = _depths(shape, target, base, wishes, packets)
-    return MatmulSchedule(
+    made = MatmulSchedule(
         grid=grid,
         single=single,
         base=base,
@@ -170,9 +187,10 @@ def matmul_schedule(shape: MatmulShape, target: DavinciTarget, wishes: MatmulWis
         unit_flag=not packets or own if wishes.unit_flag is None else wishes.unit_flag,
         double_buffer=wishes.double_buffer is not False,
         scalar_cycles=wishes.scalar_cycles,
-        rotated=own and grid[0] * grid[1] > 1,
         batches=max(1, min(shape.count, cores // (grid[0] * grid[1]))) if shape.batch else 1,
+        deal=deal,
     )
+    return replace(made, rotated=(own or dealt) and made.cores > 1)
 
 
 def scalar_cycles(schedule: MatmulSchedule, target: DavinciTarget) -> float:
@@ -184,34 +202,97 @@ def scalar_cycles(schedule: MatmulSchedule, target: DavinciTarget) -> float:
     return cost * (target.scalar.constant_tiling if schedule.constant_tiling else 1.0)
 
 
+_ERROR = 0.03
+"""How far predictions are from the simulator, as a part: what is predicted to be better by less is not preferred."""
+
+_MANY = 4
+"""From so many tiles a core on, cores have nearly as many, and smaller tiles gain nothing."""
+
 _EDGES = (16, 32, 64, 96, 128, 192, 256)
 """Rows and columns of base tiles that are compared."""
 
 
 def _cheapest(shape: MatmulShape, target: DavinciTarget) -> tuple[int, int, int]:
-    """The base tile that fills L0, or, where that leaves cores idle, the one of the fewest predicted cycles."""
-    whole = _base(shape, target)
-    if ceil(shape.m / whole[0]) * ceil(shape.n / whole[1]) * shape.count >= target.cores.cube:
-        return whole
-    ms, ns = (sorted({min(e, -(-size // 16) * 16) for e in _EDGES}) for size in (shape.m, shape.n))
-    found = [whole, *((m, n, _depth(shape, target, m, n)) for m in ms for n in ns)]
+    """The base tile of the fewest predicted cycles: of those that fill L0C, or of all where these leave cores idle."""
+    whole, (by_m, by_n) = _base(shape, target), shape.edges
+    found = [whole]
+    if ceil(shape.m / whole[0]) * ceil(shape.n / whole[1]) * shape.count >= _MANY * target.cores.cube:
+        m, n = whole[1], whole[0]
+        if m <= shape.m and n <= shape.n and m % by_m == n % by_n == 0:
+            found.append((m, n, _depth(shape, target, m, n)))
+    else:
+        ms, ns = (
+            sorted({min(ceil(e / by) * by, ceil(size / by) * by) for e in _EDGES})
+            for size, by in ((shape.m, by_m), (shape.n, by_n))
+        )
+        found += [(m, n, _depth(shape, target, m, n)) for m in ms for n in ns]
     fitting = [base for base in found if base[2] and base[0] * base[1] * 4 <= target.buffers.l0c]
-    return min(fitting, key=lambda base: _predicted(shape, target, base))
+    best = min(fitting, key=lambda base: _predicted(shape, target, base))
+    return best if _predicted(shape, target, best) < (1 - _ERROR) * _predicted(shape, target, whole) else whole
 
 
 def _predicted(shape: MatmulShape, target: DavinciTarget, base: tuple[int, int, int]) -> float:
-    """Cycles of a product by its base tile: the slowest pipe of the busiest core, and the start of all."""
-    (m, n, k), size, cores = base, DTYPES[shape.dtype], target.cores.cube
-    rows, columns = _grid(shape, base, cores)
-    batches = max(1, min(shape.count, cores // (rows * columns)))
-    tiles = ceil(ceil(shape.m / m) / rows) * ceil(ceil(shape.n / n) / columns) * ceil(shape.count / batches)
+    """Cycles of a product by its base tile, until the last core ends."""
+    rows, columns = _tiles(shape, base)
+    return cores_of(rows * columns * shape.count, _tile_cycles(shape, target, base), target)[1]
+
+
+def _tile_cycles(shape: MatmulShape, target: DavinciTarget, base: tuple[int, int, int]) -> float:
+    """Cycles of a tile by the slowest pipe, with all cores at work that have tiles."""
+    (m, n, k), size, (rows, columns) = base, DTYPES[shape.dtype], _tiles(shape, base)
+    used = min(target.cores.cube, rows * columns * shape.count)
     step_k = {1: target.cube.s8_k, 2: target.cube.f16_k, 4: target.cube.f32_k}[size]
     product = m // 16 * (n // 16) * k / step_k + target.cube.gap
-    loads = k * size * (m / target.mte1.l0a + n / target.mte1.l0b) + 2 * target.mte1.gap
-    packets = k * size * (m + n) / target.gm.packet * target.gm.nd2nz_packet_512
+    step = max(product, *side_by_side(*_traffic(shape, target, base), target, used))
     out = m * ceil(n * DTYPES[shape.out_dtype] / target.gm.packet) * target.gm.write_packet
-    tile = ceil(shape.k / k) * max(product, loads, packets) + out / 2 + target.cube.restart
-    return tiles * tile + batches * rows * columns * target.cores.launch_us * target.clock.mhz
+    return ceil(shape.k / k) * step + out / 2 + target.cube.restart
+
+
+def _tiles(shape: MatmulShape, base: tuple[int, int, int]) -> tuple[int, int]:
+    """Rows and columns of tiles."""
+    return ceil(shape.m / base[0]), ceil(shape.n / base[1])
+
+
+def _deal(shape: MatmulShape, target: DavinciTarget, base: tuple[int, int, int], wishes: MatmulWishes) -> Deal | None:
+    """How cores take tiles in turn; None where one core does all."""
+    rows, columns = _tiles(shape, base)
+    total = rows * columns * shape.count
+    cores = wishes.cores or cores_of(total, _tile_cycles(shape, target, base), target)[0]
+    cores = min(max(cores, 2) if wishes.dealt else cores, total)
+    return deal_of((rows, columns), base[:2], cores) if cores > 1 else None
+
+
+def _traffic(shape: MatmulShape, target: DavinciTarget, base: tuple[int, int, int]) -> tuple[list[Loads], list[Moves]]:
+    """What MTE1 and MTE2 do in a base step, for A and for B.
+
+    An operand whose rows lie along m or n comes in rows of its tile; its fractals are turned, an instruction for each
+    row of squares. Rows along k are as long as a packet's base tiles, and an operand is one load.
+    """
+    (m, n, k), size, gm, mte1 = base, DTYPES[shape.dtype], target.gm, target.mte1
+    depth, _ = _depths(shape, target, base, MatmulWishes(), packets=True)
+    packet = max(1, depth // 2)
+    loads, moves = list[Loads](), list[Moves]()
+    sides = ((m, mte1.l0a, shape.transpose_a), (n, mte1.l0b, not shape.transpose_b))
+    for (extent, bandwidth, across), pitch in zip(sides, shape.rows, strict=False):
+        row = (extent if across else min(packet * k, shape.k)) * size
+        written = extent * k * size
+        moves.append(Moves(gm.l1_start / packet + written / row * _row_cycles(row, pitch * size, target), written))
+        loads.append(Loads(written / bandwidth, (ceil(k / shape.step) if across else 1) * mte1.gap))
+    return loads, moves
+
+
+def _row_cycles(row: int, pitch: int, target: DavinciTarget) -> float:
+    """Cycles of a row of so many bytes on its way to L1: packets stay within a line, and rows begin anywhere in one."""
+    line, gm = target.shared.line, target.gm
+    starts = range(0, line, gcd(line, row, pitch))
+
+    def cycles(start: int) -> float:
+        first = min(row, line - start)
+        whole, tail = divmod(row - first, line)
+        parts = [first, *([tail] if tail else [])]
+        return sum(max(gm.l1_packet, gm.nd2nz_packet_512 * p / line) for p in parts) + whole * gm.nd2nz_packet_512
+
+    return sum(map(cycles, starts)) / len(starts)
 
 
 def _depth(shape: MatmulShape, target: DavinciTarget, m: int, n: int) -> int:
@@ -223,8 +304,9 @@ def _depth(shape: MatmulShape, target: DavinciTarget, m: int, n: int) -> int:
 
 def _base(shape: MatmulShape, target: DavinciTarget) -> tuple[int, int, int]:
     size, sums = DTYPES[shape.dtype], target.buffers.l0c // 4
-    n = min(256, -(-shape.n // 16) * 16)
-    m = min(sums // n // 16 * 16, 256 if n < 256 else 128, -(-shape.m // 16) * 16)
+    by_m, by_n = shape.edges
+    n = min(256, -(-shape.n // by_n) * by_n)
+    m = min(sums // n // by_m * by_m, 256 if n < 256 else 128, -(-shape.m // by_m) * by_m)
     k = min(target.buffers.l0a // 2 // m, target.buffers.l0b // 2 // n) // size // shape.step * shape.step
     return m, n, max(shape.step, min(k, -(-shape.k // shape.step) * shape.step))
 
@@ -233,8 +315,9 @@ def _check_base(shape: MatmulShape, target: DavinciTarget, base: tuple[int, int,
     m, n, k = base
     size = DTYPES[shape.dtype]
     step = shape.step if shape.transpose_a or not shape.transpose_b else shape.c0
-    if min(base) < 1 or m % 16 or n % 16 or k % step:
-        raise _unfit(f"base = {list(base)}: m and n are multiples of 16, k of {step}")
+    by_m, by_n = shape.edges
+    if min(base) < 1 or m % by_m or n % by_n or k % step:
+        raise _unfit(f"base = {list(base)}: m is a multiple of {by_m}, n of {by_n}, k of {step}")
     for name, needs, has in (
         ("L0A", m * k * size, target.buffers.l0a),
         ("L0B", n * k * size, target.buffers.l0b),

@@ -26,7 +26,7 @@ class Tile:
     batch: tuple[Expr, ...] = ()
     """The place in each dimension of the batch."""
     turn: Expr = 0
-    """The number of the product in the batch: what alternates goes on alternating."""
+    """What alternates from tile to tile of a core goes by this."""
 
 
 @dataclass(frozen=True)
@@ -184,13 +184,22 @@ class _Matrix(Operand):
         from_gap: Expr = {8: high, 16: 0, 32: 1}[c0]
         to_gap: Expr = {8: 1 if is_a else rows, 16: 0, 32: deep if is_a else 1}[c0]
         name = "load_cbuf_to_ca" if is_a else "load_cbuf_to_cb"
-        if not is_a and not isinstance(rows, int):
+        if not is_a and not isinstance(rows, int) and c0 < 32 and self.way.extent < self.way.step:
             with b.loop(0, squares, 1, "square") as f:
                 b.emit(
                     name, (self.l0, target + f * (across * fractal)), (self.l1, source + f * (high * along * fractal)),
                     repeat=steps, src_stride=across, dst_stride=rows * along, transpose=1,
                     src_gap=from_gap, dst_gap=to_gap,
                 )  # fmt: skip
+            return
+        if not is_a and not isinstance(rows, int):  # of bytes, a square's second half lies where the next step begins
+            for number in range(self.way.step // side):  # an index cannot be the product of two others
+                with b.loop(number, b.minimum(steps, number + 1, name="square_end"), 1, "square"):
+                    b.emit(
+                        name, (self.l0, rows * (number * along * fractal) + target),
+                        (self.l1, source + number * across * fractal), repeat=squares, src_stride=high * along,
+                        dst_stride=across, transpose=1, src_gap=from_gap, dst_gap=to_gap,
+                    )  # fmt: skip
             return
         with b.loop(0, steps, 1, "square") as f:
             place = target + f * (along * fractal) if is_a else target + f * (along * fractal) * rows

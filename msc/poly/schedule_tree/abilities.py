@@ -53,6 +53,7 @@ class Abilities:
 
     `overlaps`: whether something fills one buffer while another is read. `parallel`: how many loops in each other run
     in parallel. `lanes`: points of a vector loop are lanes of registers, which some statements and bounds do not allow.
+    `prefetches`: whether it has caches, into which memory is requested ahead of its use.
     """
 
     scopes: Mapping[str, Scope] = field(default_factory=_plain_scopes)
@@ -60,6 +61,7 @@ class Abilities:
     overlaps: bool = False
     parallel: int = 1
     lanes: bool = True
+    prefetches: bool = True
 
 
 PLAIN = Abilities()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from msc.poly.schedule_tree.nodes import Cut, Loop, Tree, loops, walk
+from msc.poly.schedule_tree.nodes import Cut, Loop, Tree, all_blocks, loops, walk
 
 _MARKS = (
     ("unroll", "unrolled", "nothing unrolled"),
@@ -36,6 +36,14 @@ def _changes(before: Tree, after: Tree) -> Iterator[str]:
         old, new = _marked(before, mark), _marked(after, mark)
         if old != new:
             yield f"{some} {' and '.join(new)}" if new else none
+    old, new = _prefetched(before), _prefetched(after)
+    if old != new:
+        yield f"prefetch {' and '.join(new)}" if new else "nothing prefetched"
+
+
+def _prefetched(tree: Tree) -> tuple[str, ...]:
+    found = (each for block in all_blocks(tree.body) for each in block.prefetches)
+    return tuple(dict.fromkeys(f"{each.array} ahead {each.ahead} of {each.axis}" for each in found))
 
 
 def _tiles(tree: Tree, axis: str) -> tuple[int, ...]:

@@ -41,7 +41,7 @@ def intrinsic_product(model: KernelModel, loop: Loop) -> Contraction | None:
     """What an intrinsic computes: the statement below loops over points, right in each other, if it is a product."""
     node: object = loop
     while isinstance(node, Loop):
-        if node.tile is not None or (node is not loop and node.mark) or node.body.places or len(node.body.nodes) != 1:
+        if node.tile is not None or (node is not loop and node.mark) or node.body.clauses or len(node.body.nodes) != 1:
             return None
         node = node.body.nodes[0]
     if not isinstance(node, Run) or len(node.statements) != 1 or node.statements[0] >= len(model.statements):

@@ -9,7 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from msc.poly.schedule_tree.nodes import Block, Cut, Loop, Mark, Node, Run, ScheduleError, Tree, below, walk
+from msc.poly.schedule_tree.nodes import (
+    Block,
+    Cut,
+    Loop,
+    Mark,
+    Node,
+    Prefetch,
+    Run,
+    ScheduleError,
+    Tree,
+    all_blocks,
+    below,
+    walk,
+)
 
 
 def find(tree: Tree, axis: str, statement: int | None = None, *, tiles: bool = False) -> Loop:
@@ -151,7 +164,7 @@ def uncut(tree: Tree) -> Tree:
 
 
 def without_places(tree: Tree) -> Tree:
-    """The loops alone."""
+    """The loops alone: without prefetches, too."""
 
     def bare(block: Block) -> Block:
         return Block(tuple(map(node, block.nodes)))
@@ -264,6 +277,34 @@ def shared_loop(tree: Tree, axis: str) -> Loop | None:
             return loop
         nodes = loop.body.nodes
     return None
+
+
+def prefetch(tree: Tree, block: Block, new: Prefetch) -> Tree:
+    """The statements of a block request what they read later. (Halide: prefetch.)
+
+    Another distance along the same axis replaces the old one.
+    """
+    others = tuple(p for p in block.prefetches if (p.array, p.axis) != (new.array, new.axis))
+    return _with_block(tree, block, replace(block, prefetches=(*others, new)))
+
+
+def without_prefetches(tree: Tree) -> Tree:
+    """The tree that requests nothing ahead."""
+    for block in [block for block in all_blocks(tree.body) if block.prefetches]:
+        tree = _with_block(tree, block, replace(block, prefetches=()))
+    return tree
+
+
+def _with_block(tree: Tree, old: Block, new: Block) -> Tree:
+    """The tree with another block in the place of one, which is told by its identity."""
+
+    def inside(block: Block) -> Block:
+        if block is old:
+            return new
+        nodes = tuple(_below(node, inside) for node in block.nodes)
+        return block if all(map(_same, nodes, block.nodes)) else replace(block, nodes=nodes)
+
+    return replace(tree, body=inside(tree.body))
 
 
 def compute_at(tree: Tree, node: Node, loop: Loop | None) -> Tree:

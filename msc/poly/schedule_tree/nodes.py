@@ -29,6 +29,10 @@ MARKS: tuple[Mark, ...] = ("parallel", "vector", "unroll")
 """The marks that are one word."""
 
 
+COPIED_TO = ("register", "stack")
+"""Scopes that take a copy of a part of an array, which goes back when their block ends."""
+
+
 @dataclass(frozen=True)
 class Axis:
     """A dimension that statements share: `dims[k]` is the one of statement k, of `extent` iterations."""
@@ -45,6 +49,19 @@ class Place:
 
     array: str
     scope: str
+    line: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True)
+class Prefetch:
+    """The statements of a block request what they read of `array` where `axis` is `ahead` iterations further.
+
+    The loop over the axis is this one or one around it. (Halide: prefetch.)
+    """
+
+    array: str
+    ahead: int
+    axis: str
     line: int = field(default=0, compare=False)
 
 
@@ -91,10 +108,16 @@ Node: TypeAlias = Loop | Cut | Run
 
 @dataclass(frozen=True)
 class Block:
-    """Nodes that run one after the other, and the arrays that live while they do."""
+    """Nodes that run one after the other, the arrays that live while they do, and what these nodes prefetch."""
 
     nodes: tuple[Node, ...] = ()
     places: tuple[Place, ...] = ()
+    prefetches: tuple[Prefetch, ...] = ()
+
+    @property
+    def clauses(self) -> tuple[Place | Prefetch, ...]:
+        """What stands in front of the nodes."""
+        return (*self.places, *self.prefetches)
 
 
 @dataclass(frozen=True)
@@ -146,6 +169,26 @@ def all_blocks(block: Block) -> Iterator[Block]:
     for node in block.nodes:
         for below in blocks(node):
             yield from all_blocks(below)
+
+
+def with_clauses(tree: Tree) -> frozenset[int]:
+    """The numbers of the blocks (`all_blocks`) that have places or prefetches."""
+    return frozenset(number for number, block in enumerate(all_blocks(tree.body)) if block.clauses)
+
+
+def copies(tree: Tree) -> frozenset[int]:
+    """The identities of places that hold a copy of what a block around places: a tile of it, near what uses it."""
+    found = set[int]()
+
+    def visit(block: Block, around: frozenset[str]) -> None:
+        found.update(id(place) for place in block.places if place.array in around and place.scope in COPIED_TO)
+        inner = around | {place.array for place in block.places}
+        for node in block.nodes:
+            for each in blocks(node):
+                visit(each, inner)
+
+    visit(tree.body, frozenset())
+    return frozenset(found)
 
 
 def statements(block: Block) -> frozenset[int]:

@@ -9,6 +9,7 @@ vector's lanes, which are summed apart, or each lane has a place of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 
 import islpy as isl
 
@@ -16,7 +17,7 @@ from msc.poly.dependences import Dependences, tuple_of, valid_domain
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
 from msc.poly.outer_band import loop_row
-from msc.poly.schedule_tree.nodes import Block, Loop, Run, ScheduleError, Tree, below, walk
+from msc.poly.schedule_tree.nodes import Block, Loop, Run, ScheduleError, Tree, below, copies, walk
 from msc.poly.schedule_tree.to_isl import IslTree, PlaceRows, Row
 
 
@@ -38,8 +39,10 @@ def broken(model: KernelModel, deps: Dependences, tree: Tree, schedule: IslTree)
             )
         if row.loop.mark == "vector" and _lanes_collide(model, tree, row, deps):
             yield ScheduleError(f"lanes of {row.loop.axis} depend on each other: it is no vector loop", row.loop.line)
+    copied = copies(tree)
     for rows in schedule.places:
-        yield from lost(model, deps, rows)
+        own = tuple(place for place in rows.places if id(place) not in copied)
+        yield from lost(model, deps, replace(rows, places=own))
 
 
 def _line_of(tree: Tree, statement: int) -> int:

@@ -2,8 +2,9 @@
 
 tree  ::= axis* block
 axis  ::= `axis` NAME EXTENT `:` (`S`k`.`d)+             dimension d of statement k
-block ::= place* node*                                   nodes run one after the other
+block ::= place* prefetch* node*                         nodes run one after the other
 place ::= `place` ARRAY (`,` ARRAY)* `in` SCOPE          for as long as the block runs
+prefetch ::= `prefetch` ARRAY `ahead` N `of` NAME         what the block reads N iterations of an axis later
 node  ::= `for` part (`,` part)*  block                  nested loops, the first outermost
 | `head` NAME `to` N  block  `tail` NAME `from` N  block
 | `run` (`S`k)+
@@ -18,7 +19,20 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import cast
 
-from msc.poly.schedule_tree.nodes import MARKS, Axis, Block, Cut, Loop, Mark, Node, Place, Run, ScheduleError, Tree
+from msc.poly.schedule_tree.nodes import (
+    MARKS,
+    Axis,
+    Block,
+    Cut,
+    Loop,
+    Mark,
+    Node,
+    Place,
+    Prefetch,
+    Run,
+    ScheduleError,
+    Tree,
+)
 
 INDENT = 2
 """Spaces that a block stands further to the right than the line above it."""
@@ -36,6 +50,8 @@ def _axis_line(axis: Axis) -> str:
 def _block_lines(block: Block, indent: str) -> Iterator[str]:
     for scope, places in groupby(block.places, key=lambda place: place.scope):
         yield f"{indent}place {', '.join(place.array for place in places)} in {scope}"
+    for prefetch in block.prefetches:
+        yield f"{indent}prefetch {prefetch.array} ahead {prefetch.ahead} of {prefetch.axis}"
     for node in block.nodes:
         yield from _node_lines(node, indent)
 
@@ -53,7 +69,7 @@ def _node_lines(node: Node, indent: str) -> Iterator[str]:
         case Loop():
             parts = [_part(node)]
             body = node.body
-            while len(body.nodes) == 1 and isinstance(body.nodes[0], Loop) and not body.places:
+            while len(body.nodes) == 1 and isinstance(body.nodes[0], Loop) and not body.clauses:
                 parts.append(_part(body.nodes[0]))
                 body = body.nodes[0].body
             yield f"{indent}for {', '.join(parts)}"
@@ -98,6 +114,7 @@ def _read(text: str, number: int) -> _Line:
 
 _AXIS = re.compile(r"axis (\w+) (\d{1,18}):((?: S\d{1,9}\.\d{1,9})+)", re.ASCII)
 _PLACE = re.compile(r"place (\w+(?: ?, ?\w+)*) in (\w+)", re.ASCII)
+_PREFETCH = re.compile(r"prefetch (\w+) ahead ([1-9]\d{0,17}) of (\w+)", re.ASCII)
 _MARK = rf"parallel from ([1-9]\d{{0,17}})|({'|'.join(MARKS)})|(pipeline) ([1-9]\d{{0,3}})|(intrinsic) (\w+)"
 _PART = re.compile(rf"(\w+)(?: tile (\d{{1,18}}))?(?: (?:{_MARK}))?", re.ASCII)
 _PART_FORM = "NAME tile N parallel|parallel from N|vector|unroll|pipeline N|intrinsic UNIT"
@@ -135,21 +152,28 @@ def _block(lines: Sequence[_Line], indent: int, depth: int) -> tuple[Block, Sequ
     if depth > _DEEPEST:
         raise ScheduleError(f"more than {_DEEPEST} blocks in each other", lines[0].number)
     places: list[Place] = []
+    prefetches: list[Prefetch] = []
     nodes: list[Node] = []
     while lines and lines[0].indent == indent:
         line = lines[0]
         if line.word == "place":
-            if nodes:
+            if nodes or prefetches:
                 raise ScheduleError("places stand at the beginning of their block", line.number)
             arrays, scope = _matched(_PLACE, line.text, line.number, "place ARRAY, ARRAY in SCOPE")
             places += [Place(array.strip(), scope, line.number) for array in arrays.split(",")]
+            lines = lines[1:]
+        elif line.word == "prefetch":
+            if nodes:
+                raise ScheduleError("prefetches stand in front of the nodes of their block", line.number)
+            array, ahead, axis = _matched(_PREFETCH, line.text, line.number, "prefetch ARRAY ahead N of NAME")
+            prefetches.append(Prefetch(array, int(ahead), axis, line.number))
             lines = lines[1:]
         else:
             node, lines = _node(lines, depth)
             nodes.append(node)
     if lines and lines[0].indent > indent:
         raise ScheduleError("this line stands deeper than the one above it allows", lines[0].number)
-    return Block(tuple(nodes), tuple(places)), lines
+    return Block(tuple(nodes), tuple(places), tuple(prefetches)), lines
 
 
 def _node(lines: Sequence[_Line], depth: int) -> tuple[Node, Sequence[_Line]]:
@@ -168,7 +192,7 @@ def _node(lines: Sequence[_Line], depth: int) -> tuple[Node, Sequence[_Line]]:
         case "axis":
             raise ScheduleError("axes stand above the loops", line.number)
         case word:
-            message = f"a line begins with axis, for, place, head, tail or run, not with {word[:40]!r}"
+            message = f"a line begins with axis, for, place, prefetch, head, tail or run, not with {word[:40]!r}"
             raise ScheduleError(message, line.number)
 
 

@@ -3,7 +3,7 @@
 A loop becomes a band over the tile or point function of its axis, under a mark `kind:name`; where a tile does not
 divide what it cuts, a sequence of two parts stands in front, so that every loop has constant bounds and no guard is
 ever needed. Nodes side by side become a sequence of filters, a cut a sequence of two ranges. In front of block k, where
-its places would be, stands the mark `places:k`.
+its clauses would be, stands the mark `places:k`.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from msc.poly.schedule_tree.nodes import (
     below,
     blocks,
     walk,
+    with_clauses,
 )
 from msc.poly.schedule_tree.ranges import Range, counts, parts
 
@@ -86,11 +87,15 @@ class Loops:
 
 @dataclass(frozen=True)
 class IslTree:
-    """The schedule of a tree, its parameters that count tiles with their values, its loops and its places."""
+    """The schedule of a tree, its parameters that count tiles with their values, its loops and its places.
+
+    `blocks` are the numbers of those with clauses.
+    """
 
     made: Loops
     loops: tuple[Row, ...]
     places: tuple[PlaceRows, ...]
+    blocks: frozenset[int]
 
     @property
     def schedule(self) -> isl.Schedule:
@@ -148,7 +153,7 @@ def _placed(made: Loops, tree: Tree) -> IslTree:
     placed = (
         PlaceRows(number, places[number], above, within) for number, above, within in made.blocks if places[number]
     )
-    return IslTree(made, rows, tuple(placed))
+    return IslTree(made, rows, tuple(placed), with_clauses(tree))
 
 
 def tile_counts(model: KernelModel, tree: Tree) -> dict[str, AffineExpr]:

@@ -15,6 +15,7 @@ from msc.poly.scalar import reads
 from msc.poly.schedule_tree.abilities import PLAIN, Abilities
 from msc.poly.schedule_tree.intrinsics import check_intrinsic
 from msc.poly.schedule_tree.nodes import Axis, Block, Cut, Loop, Node, Run, ScheduleError, Tree, below, statements, walk
+from msc.poly.schedule_tree.prefetches import check_prefetches
 from msc.poly.schedule_tree.to_isl import bound_of
 
 
@@ -96,6 +97,7 @@ class _Walk:
         placed = {**around.placed, **{place.array: place.scope for place in block.places}}
         if len({place.array for place in block.places}) < len(block.places):
             raise ScheduleError("an array has one place in a block", block.places[0].line)
+        check_prefetches(self._model, self._tree, block, around.left, self._abilities)
         seen: set[int] = set()
         for node in block.nodes:
             for number in sorted(below(node)):

@@ -81,10 +81,9 @@ static bool new_l2(struct sim *sim) {
     sim->l2_line = calloc((size_t)sim->l2_lines, sizeof *sim->l2_line);
     sim->dirty = calloc((size_t)sim->lines, 1);
     sim->line_free = calloc((size_t)sim->lines, sizeof *sim->line_free);
-    sim->line_time = calloc((size_t)sim->lines, sizeof *sim->line_time);
     sim->line_core = malloc((size_t)sim->lines * sizeof *sim->line_core + 1);
     if (sim->line_core) memset(sim->line_core, 0xff, (size_t)sim->lines * sizeof *sim->line_core);
-    return sim->l2_place && sim->l2_line && sim->dirty && sim->line_free && sim->line_time && sim->line_core;
+    return sim->l2_place && sim->l2_line && sim->dirty && sim->line_free && sim->line_core;
 }
 
 /* Returns 0, or the kind of error; -1 for no memory. */
@@ -134,6 +133,6 @@ void dv_free(struct sim *sim) {
     }
     for (int k = 0; k < sim->arguments; k++) free(sim->argument[k].granule);
     free(sim->core), free(sim->flow), free(sim->event);
-    free(sim->l2_place), free(sim->l2_line), free(sim->dirty), free(sim->line_free), free(sim->line_time), free(sim->line_core);
+    free(sim->l2_place), free(sim->l2_line), free(sim->dirty), free(sim->line_free), free(sim->line_core);
     free(sim);
 }

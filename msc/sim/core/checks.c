@@ -12,7 +12,16 @@ static bool check_parameters(struct core *core, const struct dv_instr *i) {
     return true;
 }
 
+static bool check_quantised(struct core *core, const struct dv_instr *i) {
+    int to = i->type[0], from = i->type[1];
+    bool byte = to == TYPE_i8 || to == TYPE_ui8;
+    bool known = (from == TYPE_i32 && (byte || to == TYPE_f16)) || (from == TYPE_f32 && byte);
+    if (!known) dv_error(core, ERROR_PARAMETER, i, "%s: the Fixpipe scales i32 to f16, and i32 or f32 to bytes", dv_op_name[i->op]);
+    return known;
+}
+
 static bool check_types(struct core *core, const struct dv_instr *i) {
+    if (i->op == OP_copy_matrix_cc_to_gm_quant) return check_quantised(core, i);
     if (i->op != OP_mad && i->op != OP_mad_bias) return true;
     int a = i->type[1], b = i->type[2], c = i->type[0];
     bool integer = (a == TYPE_i8 || a == TYPE_ui8) && (b == TYPE_i8 || b == TYPE_ui8) && c == TYPE_i32;

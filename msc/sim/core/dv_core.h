@@ -1,4 +1,4 @@
-/* What a kernel and the simulator share: an instruction, and the ring in which a kernel hands instructions over. */
+/* What a kernel and the simulator share: an instruction, and the ring in which a kernel leaves instructions. */
 #ifndef DV_CORE_H
 #define DV_CORE_H
 #include <stdint.h>

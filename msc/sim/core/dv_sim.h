@@ -36,6 +36,7 @@ struct pipe {
     double started[QUEUE];
     double free_at, done_at, busy, busy_until;
     uint64_t instructions;
+    bool moving;  /* a move is under way */
     bool stalled; /* the last thing the pipe did was to wait for a flag */
 };
 
@@ -68,16 +69,17 @@ struct core {
     struct pipe pipe[PIPES];
     struct flag flag[PIPES][PIPES][EVENTS];
     struct cross_flag cross[CROSS];
-    int unit_made, unit_taken; /* tiles of L0C handed over by unit flags */
-    double unit_time, unit_free;
+    int unit_made, unit_taken; /* tiles of L0C signalled by unit flags */
+    double unit_begin, unit_end, unit_free; /* the last Mmad of a tile; the Fixpipe's end of the tile before */
     bool warm[8]; /* paths that have moved something */
     uint8_t *memory[8];  /* of each space but GM */
     uint8_t *valid[8];   /* bytes that hold something */
     uint64_t mask[2];
     int64_t mask_count;
-    double candidate;    /* when its next GM move can start */
+    double candidate;    /* when its next move can start */
     int candidate_pipe;
     double end;
+    double reads, writes; /* accesses to L1 a cycle that MTE1 asks for and that MTE2 has */
     int64_t path_bytes[16];
     double macs;
     struct shadow *shadow;
@@ -86,8 +88,18 @@ struct core {
     uint64_t *known; /* races: the same of every core's queues */
 };
 
+enum { SHARED_READ, SHARED_WRITE, SHARED_HBM, SHARED_MIXED, SHARED };
+
+/* A move that is under way: through GM, or from L1 to L0. */
 struct flow {
-    double end, read, write, hbm; /* bytes a cycle that it asks for until end */
+    struct core *core;
+    int pipe;
+    double since;              /* its queue is taken from here on; it may wait for unit flags before it starts */
+    double start, counted, end; /* `left` counts from `counted` on; the end if speeds stay */
+    double left, speed;        /* cycles that it would take by itself, of which `speed` pass in one */
+    double demand[SHARED_MIXED]; /* bytes a cycle that it asks for at speed 1 */
+    double l1, bound;          /* accesses to L1 a cycle at speed 1; the speed that L1 bounds it to */
+    double acknowledged;       /* cycles after its end until others see what it moved */
 };
 
 struct event {
@@ -126,9 +138,11 @@ struct sim {
     int32_t *l2_line;    /* place -> 1 + line, or 0 */
     uint8_t *dirty;
     double *line_free;
-    float *line_time;
     int16_t *line_core;
-    struct flow *flow;   /* one of each core and pipe */
+    struct flow *flow;   /* the moves under way */
+    int flows, next_flow;
+    bool speeds_known;
+    double now;          /* the time that `left` of each flow counts from */
     double hbm_bytes, l2_bytes;
     int64_t hits, misses;
     /* trace */
@@ -169,10 +183,14 @@ float dv_load(const uint8_t *at, int type);
 void dv_store(uint8_t *at, int type, float value);
 uint8_t *dv_at(struct core *core, int space, int64_t address);
 
-/* Cycles: of instructions that stay on the core, and of moves through GM that start at `time`. */
+/* Cycles: of instructions that stay on the core, and what moves through GM that start at `time` ask for. */
 struct cost { double occupied, busy, done; };
 struct cost dv_cost(struct core *core, const struct dv_instr *i, bool stalled);
-struct cost dv_gm_cost(struct core *core, const struct dv_instr *i, double time);
+struct flow dv_gm_flow(struct core *core, const struct dv_instr *i, double time);
+/* Moves under way: one more, when the next one ends (NEVER if none is under way), and that end. */
+void dv_flow_start(struct sim *sim, const struct flow *flow);
+double dv_flow_next(struct sim *sim);
+struct flow dv_flow_end(struct sim *sim);
 void dv_touch(struct core *core, const struct dv_instr *i);
 bool dv_is_gm(int op);
 

@@ -1,8 +1,8 @@
-/* Cores: the scalar unit hands instructions to in-order queues that run at the same time and wait for flags.
+/* Cores: the scalar unit issues instructions to in-order queues that run at the same time and wait for flags.
  *
  * A kernel runs as a coroutine for each core and fills that core's ring. Within a core everything is decided by times
- * that are known; a move through GM needs to know what other cores do, so the earliest such move of all cores goes
- * first. */
+ * that are known. A move through GM takes as long as other cores' moves let it: starts and ends of moves are the events
+ * of the simulation, the earliest of all cores first, and a queue whose move is under way waits for its end. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,29 +137,33 @@ static bool cross_wait(struct core *core, const struct dv_instr *i, double *time
     return true;
 }
 
-/* Unit flags: Mmad hands a tile to the Fixpipe piece by piece; the Fixpipe may start before and ends after it. */
+static bool takes_unit(const struct dv_instr *i) { return dv_pipe[i->op] == PIPE_FIX && dv_has_unit_flag[i->op] && i->p[5]; }
+
+/* Unit flags: Mmad signals a tile to the Fixpipe piece by piece; the Fixpipe starts after it and ends after it. */
 static bool unit_blocked(const struct core *core, const struct dv_instr *i) {
     if (i->op == OP_mad || i->op == OP_mad_bias) return i->p[4] && !i->p[3] && core->unit_taken < core->unit_made;
-    return dv_pipe[i->op] == PIPE_FIX && dv_has_unit_flag[i->op] && i->p[5] && core->unit_taken == core->unit_made;
+    return takes_unit(i) && core->unit_taken == core->unit_made;
+}
+
+/* When an instruction at the head of its queue has what it works on. */
+static double operands_ready(const struct core *core, const struct dv_instr *i, double time) {
+    return takes_unit(i) ? fmax(time, core->unit_begin) : time;
 }
 
 static struct cost unit_cost(struct core *core, const struct dv_instr *i, double start, struct cost cost) {
+    const struct sim *sim = core->sim;
+    double late = 0;
     if ((i->op == OP_mad || i->op == OP_mad_bias) && i->p[4]) {
-        if (!i->p[3]) {
-            double late = core->unit_free - (start + cost.occupied);
-            if (late > 0) cost.occupied += late, cost.busy += late, cost.done += late;
-        }
-        if (i->p[4] == 3) core->unit_made++, core->unit_time = start + cost.done;
+        if (!i->p[3]) late = core->unit_free - (start + cost.occupied);
+        double begin = start + fmax(0, late);
+        if (i->p[4] == 3) core->unit_made++, core->unit_begin = begin, core->unit_end = begin + cost.done + PARAM(fixpipe_start);
     }
-    if (dv_pipe[i->op] == PIPE_FIX && dv_has_unit_flag[i->op] && i->p[5]) {
-        struct sim *sim = core->sim;
-        double own = cost.occupied, begin = fmax(start, core->unit_time);
-        double end = fmax(start + own, begin + PARAM(fixpipe_start) + own / 2);
+    if (takes_unit(i)) {
+        late = core->unit_end - (start + cost.occupied);
         core->unit_taken++;
-        core->unit_free = end;
-        double late = end - (start + own);
-        cost.occupied += late, cost.busy += late, cost.done += late;
+        core->unit_free = start + cost.occupied + fmax(0, late);
     }
+    if (late > 0) cost.occupied += late, cost.busy += late, cost.done += late;
     return cost;
 }
 
@@ -190,7 +194,6 @@ static bool begin(struct core *core, int p, const struct dv_instr *i) {
 
 static void finish(struct core *core, int p, struct queued *head, double start, struct cost cost) {
     struct pipe *pipe = &core->pipe[p];
-    pop(pipe, start);
     pipe->instructions++;
     pipe->free_at = start + cost.occupied;
     pipe->done_at = fmax(pipe->done_at, start + cost.done);
@@ -241,12 +244,15 @@ static bool control(struct core *core, int p, struct queued *head, bool *progres
     return true;
 }
 
-/* Start whatever a queue can start by itself; remember a move through GM. */
+/* Moves share memories with others, so their ends are not known when they start. */
+static bool is_move(const struct dv_instr *i) { return dv_is_gm_table[i->op] || dv_pipe[i->op] == PIPE_MTE1; }
+
+/* Start whatever a queue can start by itself; remember a move. */
 static bool advance_pipe(struct core *core, int p) {
     struct sim *sim = core->sim;
     struct pipe *pipe = &core->pipe[p];
     bool progress = false;
-    while (pipe->head < pipe->tail && !sim->error) {
+    while (pipe->head < pipe->tail && !pipe->moving && !sim->error) {
         struct queued *head = &pipe->queue[pipe->head % QUEUE];
         if (head->instr.op >= OP_set_flag) {
             if (!control(core, p, head, &progress)) break;
@@ -254,13 +260,15 @@ static bool advance_pipe(struct core *core, int p) {
         }
         if (unit_blocked(core, &head->instr)) break;
         double start = ready(pipe);
-        if (dv_is_gm_table[head->instr.op] && sim->mode & MODE_TIME) {
-            if (start < core->candidate) core->candidate = start, core->candidate_pipe = p;
+        if (is_move(&head->instr) && sim->mode & MODE_TIME) {
+            double ready_at = operands_ready(core, &head->instr, start);
+            if (ready_at < core->candidate) core->candidate = ready_at, core->candidate_pipe = p;
             break;
         }
         if (!begin(core, p, &head->instr)) break;
         struct cost cost = {1, 1, 1};
         if (sim->mode & MODE_TIME) cost = dv_cost(core, &head->instr, pipe->stalled);
+        pop(pipe, start);
         finish(core, p, head, start, unit_cost(core, &head->instr, start, cost));
         progress = true;
     }
@@ -269,7 +277,7 @@ static bool advance_pipe(struct core *core, int p) {
 
 static bool all_empty(const struct core *core, double *done) {
     for (int p = 1; p < PIPES; p++) {
-        if (core->pipe[p].head < core->pipe[p].tail) return false;
+        if (core->pipe[p].head < core->pipe[p].tail || core->pipe[p].moving) return false;
         *done = fmax(*done, core->pipe[p].done_at);
     }
     return true;
@@ -284,7 +292,7 @@ static int queue_of(const struct dv_instr *i) {
     }
 }
 
-/* Proofs: what was handed over before a wait between cores knows nothing of what that wait brings, so it goes first. */
+/* Proofs: what was issued before a wait between cores knows nothing of what that wait brings, so it goes first. */
 static void drain(struct core *core) {
     bool progress = (core->sim->mode & (MODE_RACES | MODE_TIME)) == MODE_RACES;
     while (progress && !core->sim->error) {
@@ -367,12 +375,40 @@ static void advance(struct core *core) {
     core->end = fmax(core->end, core->scalar);
 }
 
-static void start_gm_move(struct core *core) {
+/* What MTE1 asks of L1: an access a cycle while it moves. */
+static struct flow load_flow(struct core *core, const struct dv_instr *i, double time) {
+    struct sim *sim = core->sim;
+    struct cost cost = dv_cost(core, i, false);
+    struct flow flow = {.core = core, .pipe = PIPE_MTE1, .since = time, .start = time, .left = cost.occupied};
+    flow.l1 = fmax(0, cost.occupied - PARAM(mte1_gap)) / cost.occupied;
+    flow.acknowledged = cost.done - cost.occupied;
+    return flow;
+}
+
+/* A queue frees the slot of a move when it starts, and has not reached it again when the move ends. */
+static void start_move(struct core *core) {
     struct pipe *pipe = &core->pipe[core->candidate_pipe];
-    struct queued *head = &pipe->queue[pipe->head % QUEUE];
+    const struct queued *head = &pipe->queue[pipe->head % QUEUE];
     if (!begin(core, core->candidate_pipe, &head->instr)) return;
-    struct cost cost = dv_gm_cost(core, &head->instr, core->candidate);
-    finish(core, core->candidate_pipe, head, core->candidate, unit_cost(core, &head->instr, core->candidate, cost));
+    double start = fmax(core->candidate, core->sim->now);
+    bool is_gm = dv_is_gm_table[head->instr.op];
+    struct flow flow = is_gm ? dv_gm_flow(core, &head->instr, start) : load_flow(core, &head->instr, start);
+    flow.since = ready(pipe);
+    dv_flow_start(core->sim, &flow);
+    pop(pipe, flow.since);
+    pipe->moving = true;
+}
+
+static struct core *end_move(struct sim *sim) {
+    struct flow flow = dv_flow_end(sim);
+    struct pipe *pipe = &flow.core->pipe[flow.pipe];
+    struct queued *moved = &pipe->queue[(pipe->head - 1) % QUEUE];
+    double cycles = sim->now - flow.since;
+    bool is_gm = dv_is_gm_table[moved->instr.op];
+    struct cost cost = {cycles, is_gm ? cycles : cycles + flow.acknowledged, cycles + flow.acknowledged};
+    pipe->moving = false;
+    finish(flow.core, flow.pipe, moved, flow.since, unit_cost(flow.core, &moved->instr, flow.since, cost));
+    return flow.core;
 }
 
 static void deadlock(struct sim *sim) {
@@ -451,10 +487,10 @@ void dv_simulate(struct sim *sim, int warm) {
             if (!core->finished && core->candidate < NEVER && (!next || core->candidate < next->candidate)) next = core;
         }
         if (!running) break;
-        if (next) {
-            start_gm_move(next);
-            advance(next);
-        }
+        double end = dv_flow_next(sim);
+        if (end < NEVER && (!next || end <= next->candidate)) next = end_move(sim);
+        else if (next) start_move(next);
+        if (next) advance(next);
         bool moved = next != NULL;
         for (int k = 0; sim->poked && k < sim->cores; k++) {
             struct core *core = &sim->core[k];

@@ -205,6 +205,15 @@ bool dv_product_holds(const struct core *core, const struct dv_instr *i) {
            holds(core->valid[SPACE_cb] + i->operand[2], i->p[2], i->p[1], k1, size, true);
 }
 
+/* A sum times the scale; a byte is rounded to even, and the offset added, before it saturates. */
+static float quantised(const struct dv_instr *i, float sum) {
+    double scale;
+    memcpy(&scale, &i->p[8], sizeof scale);
+    float value = sum * (float)scale;
+    if (i->p[4] && value < 0) value = 0;
+    return dv_size(i->type[0]) == 1 ? rintf(value) + (float)i->p[7] : value;
+}
+
 static void fixpipe_rows(struct core *core, const struct dv_instr *i, uint8_t *to, int64_t first, int64_t count) {
     const int64_t *p = i->p;
     int type = i->type[0], size = dv_size(type);
@@ -220,7 +229,8 @@ static void fixpipe_rows(struct core *core, const struct dv_instr *i, uint8_t *t
                 continue;
             }
             float value = dv_load(at, i->type[1]);
-            dv_store(out, type, p[4] && value < 0 ? 0 : value);
+            if (i->op == OP_copy_matrix_cc_to_gm_quant) dv_store(out, type, quantised(i, value));
+            else dv_store(out, type, p[4] && value < 0 ? 0 : value);
         }
 }
 
@@ -249,13 +259,16 @@ void dv_execute(struct core *core, const struct dv_instr *i) {
     case OP_load_gm_to_ca: case OP_load_gm_to_cb: case OP_load_cbuf_to_ca: case OP_load_cbuf_to_cb:
         load2d(i, operand(core, i, 0), operand(core, i, 1));
         return;
-    case OP_img2colv2_cbuf_to_ca: case OP_img2colv2_cbuf_to_cb: load3d(i, operand(core, i, 0), operand(core, i, 1), 0); return;
+    case OP_img2colv2_cbuf_to_ca: case OP_img2colv2_cbuf_to_cb: load3d(i, operand(core, i, 0), operand(core, i, 1), (int)i->p[17]); return;
     case OP_copy_cbuf_to_bt: case OP_copy_cbuf_to_fbuf:
         if (i->type[0] == i->type[1]) copy_rows(core, i, p[0] * 32, 1, 0, 0, 0);
         else widen(core, i);
         return;
     case OP_mad: case OP_mad_bias: mad(core, i); return;
-    case OP_copy_matrix_cc_to_gm: case OP_copy_matrix_cc_to_cbuf: case OP_copy_matrix_cc_to_ubuf: fixpipe(core, i); return;
+    case OP_copy_matrix_cc_to_gm: case OP_copy_matrix_cc_to_cbuf: case OP_copy_matrix_cc_to_ubuf:
+    case OP_copy_matrix_cc_to_gm_quant:
+        fixpipe(core, i);
+        return;
     }
     if (dv_pipe[i->op] == PIPE_V) dv_vector(core, i);
 }

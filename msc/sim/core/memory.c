@@ -1,8 +1,7 @@
 /* Moves through global memory: packets, L2 (first in, first out, lines of 512 bytes), HBM, and what cores share.
  *
  * A core by itself moves a packet every so many cycles, more where the line is not in L2. Cores that move at the same
- * time share L2's and HBM's bandwidth: a move is slower by the ratio of what all ask for to what there is, as it stands
- * when the move starts. Packets of one line from several cores follow each other. */
+ * time share L2's and HBM's bandwidth (sharing.c). Packets of one line from several cores follow each other. */
 #include <math.h>
 
 #include "dv_sim.h"
@@ -18,7 +17,7 @@ struct move {
     int cold;
 };
 
-struct tally { int64_t packets, missed, shared, bytes, hbm; double lag; };
+struct tally { int64_t packets, missed, bytes, hbm; double lag; };
 
 bool dv_is_gm(int op) {
     for (int k = 0; k < dv_operands[op]; k++)
@@ -57,12 +56,10 @@ static bool visit(struct sim *sim, int64_t line, bool write, bool bypass, int64_
 static void meet(struct core *core, int64_t line, double arrival, struct tally *tally) {
     struct sim *sim = core->sim;
     if (sim->line_core[line] != core->index && sim->line_core[line] >= 0) {
-        if (arrival - sim->line_time[line] < PARAM(shared_shared_line_window)) tally->shared++;
         double late = sim->line_free[line] - (arrival + tally->lag);
         if (late > 0) tally->lag += late;
     }
     sim->line_core[line] = (int16_t)core->index;
-    sim->line_time[line] = (float)arrival;
     sim->line_free[line] = arrival + tally->lag + PARAM(shared_same_line);
 }
 
@@ -111,7 +108,7 @@ static struct move move_of(struct core *core, const struct dv_instr *i, const st
         m.bypass = i->p[4] != 0;
         break;
     default:
-        m.cold = i->op == OP_copy_matrix_cc_to_gm ? COLD_CC_GM : COLD_UB_GM;
+        m.cold = dv_pipe[i->op] == PIPE_FIX ? COLD_CC_GM : COLD_UB_GM;
         m.start = PARAM(gm_write_start), m.packet = PARAM(gm_write_packet) / 2, m.miss = m.packet, m.full = PARAM(gm_write_packet);
     }
     m.full /= PARAM(shared_line);
@@ -130,19 +127,6 @@ static double measured(const struct curve *curve, double kb) {
     return 0;
 }
 
-/* How much slower a move is for what all moves under way ask of L2 and HBM. */
-static double crowding(struct sim *sim, double time, const struct flow *own) {
-    double read = own->read, write = own->write, hbm = own->hbm;
-    for (int k = 0; k < sim->cores * PIPES; k++)
-        if (sim->flow[k].end > time) read += sim->flow[k].read, write += sim->flow[k].write, hbm += sim->flow[k].hbm;
-    double factor = 1;
-    if (own->read > 0) factor = fmax(factor, read / PARAM(shared_l2_read));
-    if (own->write > 0) factor = fmax(factor, write / PARAM(shared_l2_write));
-    factor = fmax(factor, (read + write) / PARAM(shared_l2_mixed));
-    if (own->hbm > 0) factor = fmax(factor, hbm / PARAM(shared_hbm));
-    return factor;
-}
-
 static const struct region *gm_region(const struct region *r, int count) {
     for (int k = 0; k < count; k++)
         if (r[k].space == SPACE_gm) return &r[k];
@@ -157,36 +141,27 @@ void dv_touch(struct core *core, const struct dv_instr *i) {
     walk(core, &m, 0, &tally);
 }
 
-struct cost dv_gm_cost(struct core *core, const struct dv_instr *i, double time) {
+struct flow dv_gm_flow(struct core *core, const struct dv_instr *i, double time) {
     struct sim *sim = core->sim;
     struct region r[REGIONS];
     struct tally tally = {0};
     struct move m = move_of(core, i, gm_region(r, dv_regions(core, i, r)));
     double alone = walk(core, &m, time, &tally);
-    double weight = tally.packets ? 1 + (PARAM(shared_shared_line_weight) - 1) * (double)tally.shared / (double)tally.packets : 1;
-    struct flow flow = {0, 0, 0, (double)tally.hbm / alone};
-    if (m.write) flow.write = (double)tally.bytes / alone;
-    else flow.read = weight * (double)tally.bytes / alone;
-    double cycles = alone;
-    if (sim->cores > 1) {
-        cycles *= crowding(sim, time, &flow);
-    } else {
-        cycles *= fmax(1, flow.hbm / PARAM(shared_hbm));
-    }
     if (m.cold != COLD_NONE && !core->warm[m.cold]) {
         int64_t counted = m.cold == COLD_CC_GM ? 4 * i->p[0] * i->p[1] : tally.bytes; /* the curve counts L0C's bytes */
         double first = measured(&sim->cold[m.cold], (double)counted / 1024);
-        if (first > 0) cycles = first;
+        if (first > 0) alone = first;
         core->warm[m.cold] = true;
     }
-    flow.end = time + cycles;
-    sim->flow[core->index * PIPES + dv_pipe[i->op]] = flow;
+    struct flow flow = {.core = core, .pipe = dv_pipe[i->op], .since = time, .start = time, .left = alone};
+    flow.demand[m.write ? SHARED_WRITE : SHARED_READ] = (double)tally.bytes / alone;
+    flow.demand[SHARED_HBM] = (double)tally.hbm / alone;
+    if (dv_spaces[i->op][0] == SPACE_cbuf) flow.l1 = (double)tally.bytes / alone / PARAM(mte1_l1_write);
+    if (m.write) flow.acknowledged = PARAM(gm_write_latency);
     sim->hbm_bytes += (double)tally.hbm;
     sim->l2_bytes += (double)tally.bytes;
     sim->hits += tally.packets - tally.missed;
     sim->misses += tally.missed;
     core->path_bytes[dv_path[i->op]] += tally.bytes;
-    double acknowledged = m.write ? PARAM(gm_write_latency) : 0;
-    struct cost c = {cycles, cycles, cycles + acknowledged};
-    return c;
+    return flow;
 }

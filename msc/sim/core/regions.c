@@ -207,7 +207,7 @@ int dv_regions(const struct core *core, const struct dv_instr *i, struct region 
         out[0] = rows(0, to, true, i->operand[0], p[0] * 32 / dv_size(i->type[1]) * size, 1, 0);
         out[1] = rows(1, from, false, i->operand[1], p[0] * 32, 1, 0);
         return 2;
-    case OP_copy_matrix_cc_to_gm: case OP_copy_matrix_cc_to_cbuf: case OP_copy_matrix_cc_to_ubuf:
+    case OP_copy_matrix_cc_to_gm: case OP_copy_matrix_cc_to_gm_quant: case OP_copy_matrix_cc_to_cbuf: case OP_copy_matrix_cc_to_ubuf:
         return matrix_regions(core, i, from, out);
     case OP_mad: case OP_mad_bias:
         return mad_regions(i, out);

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.training.engines import network
+from benchmarks.training.engines import network, training_step
 from benchmarks.training.networks import TASKS
 from msc import Tensor, nn
 from msc.dialects.arrays import Array
@@ -21,11 +21,7 @@ STEPS = 3
 
 
 def step_of(name: str) -> nn.Cell:
-    """The network of a task with its loss and its optimiser."""
-    net = network(TASKS[name])
-    loss = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
-    momentum = nn.Momentum(net.trainable_params(), 0.01, 0.9)
-    return nn.TrainOneStepCell(nn.WithLossCell(net, loss), momentum).set_train()
+    return training_step(network(TASKS[name]))
 
 
 @pytest.mark.parametrize("name", ["mlp-b64", "lenet5-b32"])

@@ -1,7 +1,7 @@
 /* Runs a model in buffers of exactly its sizes, so that AddressSanitizer sees every access outside of them.
 
      program INPUTS OUTPUTS     files of all inputs' bytes, one after the other, and of the sizes that calls decide;
-                                of all outputs' bytes */
+                                of the bytes of all results: outputs, and inputs that the call updates */
 #define _POSIX_C_SOURCE 200112L
 
 #include <stdio.h>
@@ -12,7 +12,10 @@ int msc_artifact_run(void *const *tensors, void *workspace);
 /* Of the inputs, the outputs, and the sizes. */
 static const size_t bytes[] = {BYTES};
 
-enum { COUNT = sizeof bytes / sizeof *bytes };
+/* The numbers of the tensors that are results. */
+static const int results[] = {RESULTS};
+
+enum { COUNT = sizeof bytes / sizeof *bytes, RESULT_COUNT = sizeof results / sizeof *results };
 
 static int is_output(int k)
 {
@@ -33,11 +36,13 @@ int main(int argc, char **argv)
     }
     if (msc_artifact_run(tensors, workspace))
         return 4;
-    for (int k = 0; k < COUNT; ++k) {
-        if (is_output(k) && fwrite(tensors[k], 1, bytes[k], outputs) != bytes[k])
+    for (int k = 0; k < RESULT_COUNT; ++k) {
+        const int tensor = results[k];
+        if (fwrite(tensors[tensor], 1, bytes[tensor], outputs) != bytes[tensor])
             return 5;
-        free(tensors[k]);
     }
+    for (int k = 0; k < COUNT; ++k)
+        free(tensors[k]);
     free(workspace);
     return fclose(inputs) || fclose(outputs);
 }

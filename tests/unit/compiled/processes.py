@@ -32,7 +32,7 @@ class Process:
     command: tuple[str, ...] = ()
 
     def outputs(self, inputs: Sequence[Array], sizes: Sequence[int] = ()) -> tuple[Array, ...]:
-        """The outputs for inputs that lie as those of the largest sizes, in a call of `sizes`.
+        """The results for inputs that lie as those of the largest sizes, in a call of `sizes`: outputs and updates.
 
         Raises AssertionError with what the program says.
         """
@@ -78,12 +78,13 @@ def _definitions(signature: Signature) -> Iterator[str]:
     yield f"-DINPUTS={len(signature.inputs)}"
     yield f"-DOUTPUTS={len(signature.outputs)}"
     yield f"-DBYTES={','.join(map(str, sizes))}"
+    yield f"-DRESULTS={','.join(str(tensors.index(tensor)) for tensor in signature.results)}"
     yield f"-DALIGNMENT={ALIGNMENT}"
     yield f"-DWORKSPACE={signature.workspace_bytes}"
 
 
 def _split(data: bytes, signature: Signature) -> Iterator[Array]:
     start = 0
-    for tensor in signature.outputs:
+    for tensor in signature.results:
         yield np.frombuffer(data[start : start + tensor.bytes], numpy_dtype(tensor.dtype)).reshape(tensor.shape)
         start += tensor.bytes

@@ -32,7 +32,7 @@ EXACT = frozenset(
     f"ms.{name}"
     for name in (
         "neg abs sign identity logical_not bitwise_not is_nan is_inf floor ceil round trunc relu add sub mul div rem "
-        "stop_gradient mod floor_div maximum minimum select clip relu6 sqrt square reciprocal gather "
+        "barrier stop_gradient mod floor_div maximum minimum select clip relu6 sqrt square reciprocal gather "
         "gather_elements entry set_entry "
         "one_hot iota tril triu reshape flatten squeeze expand_dims transpose broadcast_to concat stack split slice "
         "tile reverse pad dilate windows resize_nearest depth_to_space space_to_depth reduce_max reduce_min "

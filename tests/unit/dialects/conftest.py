@@ -137,6 +137,7 @@ CASES: list[tuple[str, str]] = [
     ("ms.scatter_add %0, %1, %2", "5x4xf32 3xi64 3x4xf32"),
     ("ms.scatter_add %0, %1, %2", "3xi32 2x2xi64 2x2xi32"),
     ("ms.stop_gradient %0", "3x4xf32"),
+    ("ms.barrier %0, %1", "3x4xf32 5xf32"),
     (
         "ms.compute %0 {shape = [4], dtype = f32, "
         'statements = "for i < 4, k < 3: r0[i] = reduce_add(mul(x0.f32[i, k], f32(2.0)))"}',

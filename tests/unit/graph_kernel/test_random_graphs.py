@@ -19,6 +19,8 @@ from msc.graph.simplify.sink_views import SinkViews
 from msc.graph.weights.hoist_parameters import HoistParameters
 from msc.graph.weights.outline_constants import OutlineConstants
 from msc.graph_kernel.fusion.cluster_kernels import ClusterKernels
+from msc.graph_kernel.order_kernels import OrderKernels
+from msc.graph_kernel.rematerialize import Rematerialize
 from tests.unit.graph_kernel.graphs import main_of, random_inputs, random_weights, read, results, run
 
 Shape = tuple[int, ...]
@@ -141,7 +143,8 @@ def test_passes_keep_what_a_graph_computes(text: str) -> None:
     for expected, actual in zip(original, reference, strict=True):
         np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4)
     clean = (CanonicalizeMs(), SinkViews(), CommonSubexpressionElimination(), DeadCodeElimination())
-    final = run(expanded, *clean, HoistParameters(), OutlineConstants(), ClusterKernels())
+    kernels = (ClusterKernels(), Rematerialize(), OrderKernels())
+    final = run(expanded, *clean, HoistParameters(), OutlineConstants(), *kernels)
     for expected, actual in zip(reference, results(final, inputs, weights), strict=True):
         np.testing.assert_array_equal(actual, expected)
     assert not [op for op in main_of(final).body.block.ops if isinstance(op, BasicOp)]

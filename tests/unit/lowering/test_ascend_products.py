@@ -97,11 +97,70 @@ def test_a_schedule_of_a_product_written_by_hand_is_followed(tmp_path: Path) -> 
     check_kernel(by_hand)
 
 
+BATCHES = """
+builtin.module attributes {ms.target = #ms.target<"ascend910b1", machine = "ascend910b1", threads = 1>} {
+func.func @main(%q: tensor<3x40x24xf16>, %k: tensor<3x24x70xf16>, %x: tensor<2x32x5x7xf16>, %w: tensor<48x16x1x1xf16>)
+    -> (tensor<3x40x70xf16>, tensor<2x5x7x48xf16>) {
+  %s = gk.kernel "scores" (%a = %q : tensor<3x40x24xf16>, %b = %k : tensor<3x24x70xf16>) -> tensor<3x40x70xf16>
+    attributes {SCORES} {
+    %0 = ms.batch_matmul %a, %b : (tensor<3x40x24xf16>, tensor<3x24x70xf16>) -> tensor<3x40x70xf16>
+    gk.yield %0 : tensor<3x40x70xf16>
+  }
+  %y = gk.kernel "groups" (%c = %x : tensor<2x32x5x7xf16>, %d = %w : tensor<48x16x1x1xf16>) -> tensor<2x5x7x48xf16>
+    attributes {GROUPS} {
+    %1 = ms.conv2d %c, %d {group = 2} : (tensor<2x32x5x7xf16>, tensor<48x16x1x1xf16>) -> tensor<2x48x5x7xf16>
+    %2 = ms.transpose %1 {perm = [0, 2, 3, 1]} : (tensor<2x48x5x7xf16>) -> tensor<2x5x7x48xf16>
+    gk.yield %2 : tensor<2x5x7x48xf16>
+  }
+  func.return %s, %y : tensor<3x40x70xf16>, tensor<2x5x7x48xf16>
+}
+}
+"""
+
+
+def test_products_of_batches_and_groups_have_trees_that_are_followed(tmp_path: Path) -> None:
+    path = tmp_path / "batches.gk.mir"
+    plain = BATCHES.replace("{SCORES}", "{}").replace("{GROUPS}", "{}")
+    path.write_text(plain, encoding="utf-8")
+    module = compile_model(str(path), CompileOptions(target="ascend910b1"), stop_after="gk").module
+    text = BATCHES
+    changes = (
+        ("n tile 70, m tile 40", "m tile 16 parallel, n tile 70"),
+        ("oc tile 24, oh_ow tile 35", "oh_ow tile 16 parallel, oc tile 24"),
+    )
+    kernels = [op for op in module.walk() if isinstance(op, gk.KernelOp)]
+    for kernel, change in zip(kernels, changes, strict=True):
+        own = written(kernel)
+        schedule = kernel.attributes[DAVINCI_SCHEDULE]
+        assert isinstance(schedule, gk.ScheduleAttr)
+        kernel.attributes[GK_SCHEDULE] = schedule
+        assert str(written(kernel)) == str(own)
+        lines = ", ".join(f'"{line.replace(*change)}"' for line in schedule.lines)
+        assert change[1] in lines
+        text = text.replace(f"{{{kernel.label.data.upper()}}}", f"{{gk.schedule = #gk.schedule<[{lines}]>}}")
+    path.write_text(text, encoding="utf-8")
+    compiled = compile_model(str(path), CompileOptions(target="ascend910b1")).module
+    made = [op for op in compiled.walk() if isinstance(op, davinci.KernelOp)]
+    assert ["mad" in str(kernel) for kernel in made] == [True, True]
+    for kernel in made:
+        check_kernel(kernel)
+    rng = np.random.default_rng(0)
+    q, k, x, w = (
+        rng.standard_normal(shape).astype(np.float16)
+        for shape in ((3, 40, 24), (3, 24, 70), (2, 32, 5, 7), (48, 16, 1, 1))
+    )
+    scores, groups = msc.compile(str(path), target="ascend910b1")(q, k, x, w)
+    np.testing.assert_allclose(scores, q.astype(np.float32) @ k, rtol=2e-3, atol=2e-3)
+    images, filters = x.astype(np.float32).reshape(2, 2, 16, 5, 7), w.astype(np.float32).reshape(2, 24, 16)
+    expected = np.einsum("ngihw,goi->nhwgo", images, filters).reshape(2, 5, 7, 48)
+    np.testing.assert_allclose(groups, expected, rtol=2e-3, atol=2e-3)
+
+
 def test_a_schedule_without_room_is_refused(tmp_path: Path) -> None:
     kernel = gk_kernel(BIAS_RELU.replace("40x", "4000x").replace("90x", "900x").format(t="f16"), tmp_path)
     written(kernel)
     lines = cast(gk.ScheduleAttr, kernel.attributes[DAVINCI_SCHEDULE]).lines
-    text = "\n".join(lines).replace("n tile 256, m tile 128", "n tile 512, m tile 256")
+    text = "\n".join(lines).replace("m tile 128 parallel, n tile 256", "m tile 256 parallel, n tile 512")
     kernel.attributes[GK_SCHEDULE] = gk.ScheduleAttr.of_lines(text.split("\n"))
     with pytest.raises(MscError, match=r"t2 takes .* bytes of l0c, which has 131072"):
         check_given(kernel, kernel_model(kernel), dependences(kernel_model(kernel)))
@@ -110,12 +169,14 @@ def test_a_schedule_without_room_is_refused(tmp_path: Path) -> None:
 def test_tuning_finds_a_schedule_on_the_simulator_that_compiling_follows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = BIAS_RELU.replace("40x", "1000x").replace("70x", "512x").replace("90x", "768x").format(t="f16")
+    text = BIAS_RELU.replace("40x", "256x").replace("70x", "256x").replace("90x", "256x").format(t="f16")
     path, tuned = tmp_path / "model.mir", tmp_path / "tuned.json"
     path.write_text(text, encoding="utf-8")
 
     def few(request: Request) -> list[Tree]:
-        return [t for t in alternatives(request) if "n tile 128, m tile 192" in "\n".join(to_lines(t))]
+        return [
+            t for t in alternatives(request) if "m tile 192 parallel, n tile 128 parallel" in "\n".join(to_lines(t))
+        ]
 
     monkeypatch.setattr(simulated, "alternatives", few)
     options = CompileOptions(target="ascend910b1")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from xdsl.ir.affine import AffineExpr
 
 from msc.poly.affine import bounds, linear_form, simplified
-from msc.poly.buffers import body_accesses, forwarded, local_buffer, local_buffers
+from msc.poly.buffers import ArrayAccess, body_accesses, fills_box, forwarded, local_buffer, local_buffers
 from msc.poly.compute import dims
 from msc.poly.model import KernelModel
 from msc.poly.nest import Body, Loop, Nest
@@ -244,3 +244,26 @@ def test_divisions_that_ranges_decide(expr: AffineExpr, divisor: int, remainder:
     for point in product(*RANGES.values()):
         assert simplified(divided, RANGES).eval(point, ()) == divided.eval(point, ())
     assert linear_form(AffineExpr.dimension(0) // 2) is None
+
+
+@pytest.mark.parametrize(
+    ("writes", "reads", "fills"),
+    [
+        (["4 i + j"], ["4 i + j"], True),
+        (["4 i + 2 j"], ["4 i + 2 j"], False),
+        (["4 i + j"], ["4 i + j - 1"], False),
+        (["4 i + j", "4 i + j + 4"], ["4 i + j + 2"], True),
+        (["4 i + j", "4 i + j + 5"], ["4 i + j"], False),
+        ([], ["4 i + j"], False),
+    ],
+)
+def test_what_is_written_fills_the_box_that_is_touched(writes: list[str], reads: list[str], fills: bool) -> None:
+    i, j = dims(2)
+    known = {
+        "4 i + j": i * 4 + j, "4 i + 2 j": i * 4 + j * 2, "4 i + j - 1": i * 4 + j - 1, "4 i + j + 2": i * 4 + j + 2,
+        "4 i + j + 4": i * 4 + j + 4, "4 i + j + 5": i * 4 + j + 5,
+    }  # fmt: skip
+    inner = {0: range(8), 1: range(4)}
+    texts = [*((text, True) for text in writes), *((text, False) for text in reads)]
+    uses = [ArrayAccess(0, (known[text],), written, False, 1, inner, None) for text, written in texts]
+    assert fills_box(uses, 1) == fills

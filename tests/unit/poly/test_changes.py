@@ -37,6 +37,7 @@ def changed(*changes: tuple[str, str]) -> Tree:
         (changed(("oh, ow tile 5", "ow tile 5, oh")), "order: ow, oh, kh, kw"),
         (changed(("oh, ow tile 5", "oh parallel, ow tile 5")), "threads along oh"),
         (changed(("ow unroll, oc vector", "oc unroll, ow vector")), "unrolled oc, vectors along ow"),
+        (changed(("    run S1", "    prefetch in0 ahead 1 of oh\n    run S1")), "prefetch in0 ahead 1 of oh"),
         (changed(("oc vector", "oc unroll")), "unrolled ow and oc, no vectors"),
         (changed(("kh, kw", "kw, kh")), "order: oh, ow, kw, kh"),
         (

@@ -54,10 +54,11 @@ def refused(model: KernelModel, schedule: Tree) -> Sequence[str]:
         (at(COLUMN // 8, COLUMN % 8), PLAIN, ["an index divides by a constant"]),
         (at(COLUMN // 8, COLUMN % 8), TILED, []),
         (copy(Index(ROW)), PLAIN, []),
-        (copy(Index(COLUMN)), TILED, ["it computes with the number of its iteration"]),
+        (copy(Index(2 * COLUMN + ROW)), TILED, []),
+        (copy(Index(COLUMN // 3)), TILED, ["it computes with the number of its iteration divided by a constant"]),
     ],
 )
-def test_lanes_are_a_step_apart_and_have_no_number(model: KernelModel, text: str, reasons: list[str]) -> None:
+def test_lanes_are_a_step_apart_in_indices_and_in_numbers(model: KernelModel, text: str, reasons: list[str]) -> None:
     """A quotient that a tile decides is none."""
     assert refused(model, tree(text)) == reasons
 
@@ -77,7 +78,7 @@ def test_unrolled_loops_go_with_the_vectors_of_their_tile() -> None:
 
 
 def test_a_refused_loop_is_plain() -> None:
-    model, schedule = copy(Index(COLUMN)), tree(PLAIN)
+    model, schedule = copy(Index(COLUMN // 3)), tree(PLAIN)
     plain = without_vectors(schedule, refused_vectors(model, schedule, to_isl(model, schedule)))
     assert [loop.mark for loop in loops_of(plain)] == ["", ""]
     with pytest.raises(ScheduleError, match="line 3: j is no vector loop: it computes"):

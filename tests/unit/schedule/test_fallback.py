@@ -33,8 +33,8 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Of a sum, whose strategy runs the additions after what uses them."""
     choose = schedule_kernels.decide
 
-    def backwards(model: KernelModel, *arguments: Sequence[object]) -> Decision:
-        decision = choose(model, *arguments)  # pyright: ignore[reportArgumentType]
+    def backwards(model: KernelModel, *arguments: Sequence[object], **options: bool) -> Decision:
+        decision = choose(model, *arguments, **options)  # pyright: ignore[reportArgumentType]
         (rows,) = decision.tree.body.nodes
         assert isinstance(rows, Loop)
         backwards = replace(rows, body=replace(rows.body, nodes=rows.body.nodes[::-1]))

@@ -6,10 +6,12 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import msc
 from msc.driver.compile import compile_model, generate_c
 from msc.driver.options import CompileOptions
+from msc.support.diagnostics import MscError
 
 SAMPLE = Path(__file__).resolve().parents[3] / "samples" / "matmul" / "two_levels.gk.mir"
 
@@ -53,3 +55,47 @@ def test_the_loops_in_c_are_those_of_the_text() -> None:
 def test_it_computes_the_product() -> None:
     x, w = np.random.default_rng(0).integers(-8, 9, (2, 768, 768)).astype(np.float32)
     np.testing.assert_array_equal(msc.compile(SAMPLE, march="native", use_cache=False)(x, w), x @ w, strict=True)
+
+
+BLOCKS = """builtin.module @blocks attributes {{ms.target = #ms.target<"cpu", machine = "x86-64-v3", threads = 1>}} {{
+  func.func @main(%x: tensor<22x96xf32>, %w: tensor<96x40xf32>) -> tensor<22x40xf32> {{
+    %y = gk.kernel "matmul" (%a = %x : tensor<22x96xf32>, %b = %w : tensor<96x40xf32>) -> tensor<22x40xf32>
+        attributes {{gk.schedule = #gk.schedule<[
+      "axis n 40: S0.1 S1.1 S2.1",
+      "axis m 22: S0.0 S1.0 S2.0",
+      "axis k 96: S1.2",
+      "place t0 in {outer}",
+      "for m, n vector",
+      "  run S0",
+      "for k tile 40, n tile 16, m tile 6",
+      "  place t0 in {inner}",
+      "  for k, m unroll, n vector",
+      "    run S1",
+      "for m, n vector",
+      "  run S2"]>}} {{
+      %0 = ms.matmul %a, %b : (tensor<22x96xf32>, tensor<96x40xf32>) -> tensor<22x40xf32>
+      gk.yield %0 : tensor<22x40xf32>
+    }}
+    func.return %y : tensor<22x40xf32>
+  }}
+}}
+"""
+"""Sums live outside, and a tile of them inside; k, m and n have tails."""
+
+
+@pytest.mark.parametrize(("outer", "inner"), [("workspace", "register"), ("out0", "register"), ("out0", "stack")])
+def test_a_place_in_another_is_a_copy_that_goes_back(outer: str, inner: str, tmp_path: Path) -> None:
+    model = tmp_path / "blocks.gk.mir"
+    model.write_text(BLOCKS.format(outer=outer, inner=inner))
+    x, w = (np.random.default_rng(0).integers(-8, 9, s).astype(np.float32) for s in ((22, 96), (96, 40)))
+    np.testing.assert_array_equal(msc.compile(model, use_cache=False)(x, w), x @ w, strict=True)
+    source = generate_c(compile_model(str(model), CompileOptions())).source
+    assert "float acc[6][16];" in source or "float acc_2[6][16];" in source
+    assert ("scratch" in source) == (outer == "workspace")
+
+
+def test_the_same_place_twice_is_none(tmp_path: Path) -> None:
+    model = tmp_path / "blocks.gk.mir"
+    model.write_text(BLOCKS.format(outer="stack", inner="stack"))
+    with pytest.raises(MscError, match="line 8: t0 lives in stack already"):
+        compile_model(str(model), CompileOptions())

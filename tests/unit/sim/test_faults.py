@@ -105,3 +105,13 @@ def test_a_flag_that_only_time_orders() -> None:
 def test_a_file_without_a_kernel() -> None:
     with pytest.raises(MscError, match="MSC1020"):
         parse_kernels("builtin.module {}", "k.dv.mir")
+
+
+def test_the_fixpipe_scales_integers_to_halves_and_sums_to_bytes() -> None:
+    """Sums of f32 become f16 without a scale."""
+    told = failing([
+        "  %c = davinci.alloc at 0 : !davinci.buffer<cc, f32, 256>\n",
+        "  davinci.copy_matrix_cc_to_gm_quant %y[0], %c[0], 0.5 {n = 16, m = 16, dst_stride = 16, src_stride = 16}\n",
+    ], "cube")  # fmt: skip
+    assert "MSC1014" in told
+    assert "the Fixpipe scales i32 to f16, and i32 or f32 to bytes" in told

@@ -25,8 +25,37 @@ def mac_ratio(result: SimulationResult) -> float:
     return figures["mac_ratio"]
 
 
-def test_a_product_and_the_same_with_gelu() -> None:
+def test_a_wide_product() -> None:
+    """640 tiles on 24 cores: none takes more than 27, so that the cubes are busy from the launch to the end."""
     shape = MatmulShape(4096, 5120, 4096)
+    result = simulate_kernel(matmul_kernel(shape, matmul_schedule(shape, B1, MatmulWishes()), B1))
+    assert mac_ratio(result) >= 0.86
+    assert result.busy_us("mac") / result.task_us >= 0.84
+
+
+@pytest.mark.parametrize(
+    ("shape", "most"),
+    [
+        pytest.param(MatmulShape(1000, 1000, 1000), 17.5, id="columns end within a tile"),
+        pytest.param(MatmulShape(1024, 1024, 1024, "f32", "f32"), 36.0, id="few cores would have two large tiles"),
+    ],
+)
+def test_products_of_few_tiles(shape: MatmulShape, most: float) -> None:
+    schedule = matmul_schedule(shape, B1, MatmulWishes(scalar_cycles=0.0))
+    assert simulate_kernel(matmul_kernel(shape, schedule, B1)).task_us <= most
+
+
+def test_small_base_tiles_do_not_wait_for_their_packets() -> None:
+    """Packets of eight base tiles: MTE1's queue holds fewer, so the next packet is asked for before them."""
+    shape = MatmulShape(512, 512, 8192)
+    schedule = matmul_schedule(shape, B1, MatmulWishes(base=(128, 128, 64), dealt=True, scalar_cycles=0.0))
+    assert schedule.packet(schedule.depth_a1) == 8
+    result = simulate_kernel(matmul_kernel(shape, schedule, B1))
+    assert result.busy_us("mte2") / result.aicore_us >= 0.92
+
+
+def test_a_product_and_the_same_with_gelu() -> None:
+    shape = MatmulShape(4096, 4096, 5120)
     schedule = matmul_schedule(shape, B1, MatmulWishes())
     alone = simulate_kernel(matmul_kernel(shape, schedule, B1))
     fused = simulate_kernel(fused_matmul_kernel(shape, schedule, B1, "gelu"))
@@ -35,7 +64,9 @@ def test_a_product_and_the_same_with_gelu() -> None:
 
 
 def test_a_large_product() -> None:
+    """B^T lies along k, as A does: the base tile with less to load over the slower path is chosen."""
     shape = MatmulShape(8192, 8192, 8192, transpose_b=True)
+    assert matmul_schedule(shape, B1, MatmulWishes()).base == (256, 128, 64)
     assert mac_ratio(simulate_kernel(matmul_kernel(shape, matmul_schedule(shape, B1, MatmulWishes()), B1))) >= 0.86
 
 

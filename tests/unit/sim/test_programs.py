@@ -1,14 +1,16 @@
 """Programs that msc builds: right in their values, free of races, for whole tiles and for tails."""
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from xdsl.ir.affine import AffineExpr
 
 from msc.dialects.davinci import CrossCoreSyncOp, WaitFlagDevOp
 from msc.driver.simulation.kernels import SimulationOptions, check_kernel, kernel_module, simulate_kernel
 from msc.ir.verification import verify_module
+from msc.lowering.ascend.dealt_tiles import Deal, cores_of
 from msc.lowering.ascend.fused_matmul import fused_matmul_kernel
 from msc.lowering.ascend.matmul import matmul_kernel
 from msc.lowering.ascend.matmul_tiling import MatmulShape, MatmulWishes, matmul_schedule
@@ -81,11 +83,29 @@ def test_matmul(transpose_a: bool, transpose_b: bool) -> None:
         MatmulWishes(cores=2, base=(64, 64, 32), depth_a1=4, depth_b1=8, big_packets=True, l2_split=(2, 1)),
         MatmulWishes(cores=3, base=(64, 64, 32), depth_a1=1, depth_b1=1, big_packets=False),
         MatmulWishes(grid=(2, 2), single=(192, 64), base=(64, 64, 32), double_buffer=False),
+        MatmulWishes(base=(64, 32, 32), cores=3, dealt=True),
+        MatmulWishes(base=(32, 64, 32), cores=5, dealt=True, unit_flag=False),
         MatmulWishes(),
     ],
 )
 def test_matmul_schedules(wishes: MatmulWishes) -> None:
     product(MatmulShape(250, 128, 200, transpose_b=True), wishes)
+
+
+@pytest.mark.parametrize("tiles", [(7, 3), (4, 6), (1, 5), (12, 1)])
+@pytest.mark.parametrize("axis", ["m", "n"])
+def test_cores_take_each_tile_once(tiles: tuple[int, int], axis: Literal["m", "n"]) -> None:
+    extent, number = tiles[0 if axis == "m" else 1], AffineExpr.dimension(0)
+    for high in (h for h in range(1, extent + 1) if extent % h == 0):
+        row, column = Deal(4, axis, high).place(number, tiles)
+        taken = {(row.eval([k], []), column.eval([k], [])) for k in range(tiles[0] * tiles[1])}
+        assert taken == {(m, n) for m in range(tiles[0]) for n in range(tiles[1])}
+
+
+def test_few_cores_take_what_ends_before_the_others_start() -> None:
+    step = B1.cores.launch_us * B1.clock.mhz
+    assert cores_of(24, 100 * step, B1) == (24, 123 * step)
+    assert cores_of(24, step, B1)[0] < 12
 
 
 def test_matmul_of_integers() -> None:

@@ -31,6 +31,12 @@ for _name, _operator in SAME.items():
         return w(operator, *inputs)
 
 
+@form("barrier")
+def _barrier(w: Writer, op: MsOp, x: str, after: str) -> str:
+    """ONNX says nothing about when a node runs."""
+    return w("Identity", x)
+
+
 @form("not_equal")
 def _not_equal(w: Writer, op: MsOp, a: str, b: str) -> str:
     return w("Not", w("Equal", a, b))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
+from msc.dialects.ms.barrier import BarrierOp
 from msc.dialects.ms.base import ViewOp
 from msc.dialects.ms.elementwise import IdentityOp
 from msc.dialects.ms.indexing import TrilOp, TriuOp
@@ -25,6 +26,12 @@ from msc.dialects.ms.views import ExpandDimsOp, FlattenOp, ReshapeOp, SqueezeOp
 from msc.graph.autodiff.derived import derived_gradient
 from msc.graph.autodiff.emitting import GradientEmitter
 from msc.graph.autodiff.registry import Contributions, gradient
+
+
+@gradient(BarrierOp)
+def _barrier(op: BarrierOp, emit: GradientEmitter, g: SSAValue) -> Contributions:
+    """What is not read has no gradient."""
+    return [g, None]
 
 
 @gradient(IdentityOp)

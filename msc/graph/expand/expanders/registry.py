@@ -20,6 +20,7 @@ _FAMILIES = (
     "normalisation",
     "linear",
     "convolution",
+    "transposed_convolution",
     "pooling",
     "reductions",
     "shapes",

@@ -105,6 +105,11 @@ def _centred(node: Node, x: Value, zero: Value | None, shape: list[int] | None =
     return node(ms.SubOp, wide, moved)
 
 
+def _weights(node: Node, x: Value, weights: Value, zero: Value | None, shape: list[int] | None = None) -> Value:
+    """The right operand of a product with `x` as i32 without its zero point; passes see which bytes it is made of."""
+    return _centred(node, weights if x.array is not None else node.unevaluated(weights), zero, shape)
+
+
 def _rows(a: Value) -> list[int]:
     return [-1, 1] if a.rank > 1 else [-1]
 
@@ -112,14 +117,14 @@ def _rows(a: Value) -> list[int]:
 @importer("MatMulInteger")
 def _matmul_integer(node: Node) -> Value:
     a, b = node[0], node[1]
-    return product(node, _centred(node, a, node.get(2), _rows(a)), _centred(node, b, node.get(3)))
+    return product(node, _centred(node, a, node.get(2), _rows(a)), _weights(node, a, b, node.get(3)))
 
 
 @importer("ConvInteger")
 def _conv_integer(node: Node) -> Value:
     x, w = node[0], node[1]
     channels = [-1, *(1 for _ in range(w.rank - 1))]
-    return convolution(node, _centred(node, x, node.get(2)), _centred(node, w, node.get(3), channels), None)
+    return convolution(node, _centred(node, x, node.get(2)), _weights(node, x, w, node.get(3), channels), None)
 
 
 def _requantized(node: Node, total: Value, scales: Value, scale: Value, zero: Value) -> Value:
@@ -135,7 +140,7 @@ def _scalar(node: Node, x: Value) -> Value:
 @importer("QLinearMatMul")
 def _qlinear_matmul(node: Node) -> Value:
     a_scale, a_zero, b_scale, b_zero, y_scale, y_zero = (_scalar(node, node[i]) for i in (1, 2, 4, 5, 6, 7))
-    total = product(node, _centred(node, node[0], a_zero, _rows(node[0])), _centred(node, node[3], b_zero))
+    total = product(node, _centred(node, node[0], a_zero, _rows(node[0])), _weights(node, node[0], node[3], b_zero))
     if a_scale.rank == 1:
         a_scale = node.reshape(a_scale, (a_scale.shape[0], 1))
     scales = node(ms.MulOp, node.cast(a_scale, "f32"), node.cast(b_scale, "f32"))
@@ -146,7 +151,7 @@ def _qlinear_matmul(node: Node) -> Value:
 def _qlinear_conv(node: Node) -> Value:
     x_scale, x_zero, w_scale, w_zero, y_scale, y_zero = (_scalar(node, node[i]) for i in (1, 2, 4, 5, 6, 7))
     rank = node[0].rank
-    centred = _centred(node, node[3], w_zero, [-1, *(1 for _ in range(rank - 1))])
+    centred = _weights(node, node[0], node[3], w_zero, [-1, *(1 for _ in range(rank - 1))])
     total = convolution(node, _centred(node, node[0], x_zero), centred, node.get(8))
     if w_scale.rank == 1:
         w_scale = node.reshape(w_scale, (w_scale.shape[0], *(1 for _ in range(rank - 2))))

@@ -18,12 +18,36 @@ from msc.poly.scalar import Constant, Read
 class Axis:
     """A dimension of a box: its extent, and the elements between neighbours where it is read and where it is written.
 
-    The read stride of a constant is 0.
+    The read stride of a constant is 0. `dims` are the dimensions of the statement that are one here, the outermost
+    first, each with its extent.
     """
 
     extent: int
     read: int
     write: int
+    dims: tuple[tuple[int, int], ...] = ()
+
+    def sizes(self) -> set[int]:
+        """Sizes of tiles: all, and powers of two below, of one dimension with all of those further in.
+
+        A tile that has no whole dimension divides its own, so that no tile goes across the end of one.
+        """
+        found: set[int] = set()
+        inside = self.extent
+        for position, (_, extent) in enumerate(self.dims):
+            inside //= extent
+            powers = {extent, *(1 << k for k in range(extent.bit_length()))}
+            found |= {size * inside for size in powers if position == 0 or extent % size == 0}
+        return found or {self.extent}
+
+    def cut_at(self, size: int) -> tuple[int, int]:
+        """The position of the dimension that tiles of a size cut, and how much of it they have."""
+        inside = self.extent
+        for position, (_, extent) in enumerate(self.dims):
+            inside //= extent
+            if size % inside == 0:
+                return position, size // inside
+        return len(self.dims), 1
 
 
 @dataclass(frozen=True)
@@ -31,7 +55,7 @@ class Box:
     """Elements that go from array `source` to array `target`, or a constant that fills a part of `target`.
 
     `axes` are sorted by the stride of writing, the widest first. `read_at` and `write_at` are the first elements.
-    `dtype` is the element type by the cores' names.
+    `dtype` is the element type by the cores' names, `statement` the number of what says so in the kernel.
     """
 
     axes: tuple[Axis, ...]
@@ -40,19 +64,21 @@ class Box:
     target: int
     write_at: int
     dtype: str
-    value: float = 0.0
+    value: float
+    statement: int
 
 
 def boxes_of(model: KernelModel) -> list[Box] | None:
     """The boxes of a kernel; None where a statement computes, or where two statements may write one element."""
-    boxes = [_box(model, statement) for statement in model.statements]
+    boxes = [_box(model, number) for number in range(len(model.statements))]
     if any(not _are_apart(one, other) for one, other in combinations(model.statements, 2)):
         return None
     found = [box for box in boxes if box is not None]
     return found if len(found) == len(boxes) else None
 
 
-def _box(model: KernelModel, statement: KernelStatement) -> Box | None:
+def _box(model: KernelModel, number: int) -> Box | None:
+    statement = model.statements[number]
     target, body = model.arrays[statement.target], statement.body
     if statement.combine is not None or target.kind != "output" or body.dtype != target.dtype:
         return None
@@ -69,7 +95,7 @@ def _box(model: KernelModel, statement: KernelStatement) -> Box | None:
     if read is None:
         return None
     axes = [
-        Axis(extent, read.coefficients.get(d, 0), write.coefficients.get(d, 0))
+        Axis(extent, read.coefficients.get(d, 0), write.coefficients.get(d, 0), ((d, extent),))
         for d, extent in enumerate(statement.extents)
         if extent > 1
     ]
@@ -77,7 +103,7 @@ def _box(model: KernelModel, statement: KernelStatement) -> Box | None:
     if not _writes_once(axes):
         return None
     merged, dtype = tuple(_merged(axes)), ELEMENTS[target.dtype]
-    return Box(merged, source, read.constant, statement.target, write.constant, dtype, value)
+    return Box(merged, source, read.constant, statement.target, write.constant, dtype, value, number)
 
 
 def _is_exact(constant: Constant) -> bool:
@@ -116,7 +142,7 @@ def _merged(axes: Sequence[Axis]) -> list[Axis]:
     for axis in axes:
         before = merged[-1] if merged else None
         if before and (before.read, before.write) == (axis.read * axis.extent, axis.write * axis.extent):
-            merged[-1] = replace(axis, extent=before.extent * axis.extent)
+            merged[-1] = replace(axis, extent=before.extent * axis.extent, dims=(*before.dims, *axis.dims))
         else:
             merged.append(axis)
     return merged

@@ -24,7 +24,7 @@ class _Place:
 
 
 class Mover:
-    """Writes the tiles of a box. Two tiles at a time have buffers: one comes while the other leaves."""
+    """Writes the tiles of a box. Double ones have two buffers: one tile comes while the other leaves."""
 
     def __init__(self, b: KernelBuilder, tile: Tile, arguments: Mapping[int, Buffer]) -> None:
         self.b, self.tile = b, tile
@@ -32,13 +32,12 @@ class Mover:
         self._source = None if box.source is None else arguments[box.source]
         self._target = arguments[box.target]
         dtype = self._target.dtype
-        several = 1 if self._source is None else 2
-        self._in = b.alloc(Space.ub, dtype, several * tile.in_elements, "read")
+        self._in = b.alloc(Space.ub, dtype, tile.buffers * tile.in_elements, "read")
         self._filled = self._in
         if DTYPES[dtype] == 1:
             address = b.taken(Space.ub) - self._in.bytes
             self._filled = b.alloc_at(Space.ub, "i16", self._in.elements // 2, address, "pairs")
-        self._out = b.alloc(Space.ub, dtype, 2 * tile.out_elements, "written") if tile.gathers else self._in
+        self._out = b.alloc(Space.ub, dtype, tile.buffers * tile.out_elements, "written") if tile.gathers else self._in
         self._offsets = b.alloc(Space.ub, "i32", tile.out_elements, "offsets") if tile.gathers else None
         self._wide = [self._converted("wide_in", tile.in_elements), self._converted("wide_out", tile.out_elements)]
 

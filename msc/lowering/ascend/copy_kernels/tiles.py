@@ -23,7 +23,7 @@ class Tile:
 
     `form` says how they come: `straight`, rows as they are written; `turned`, lanes are the bursts that are read and
     rows are contiguous there; `strided`, a row is brought with all that lies between its elements. In the last two
-    `vgather` puts elements where they belong.
+    `vgather` puts elements where they belong. A `double` one has two buffers of what comes and goes.
     """
 
     box: Box
@@ -32,6 +32,7 @@ class Tile:
     lane: Axis
     rows: int
     lanes: int
+    double: bool = True
 
     @property
     def bytes(self) -> int:
@@ -114,45 +115,53 @@ class Tile:
         return -(-self.rows * self.out_pitch // 128) * 128
 
     @property
+    def buffers(self) -> int:
+        """Buffers of what comes and goes: a constant comes once."""
+        return 2 if self.double and self.box.source is not None else 1
+
+    @property
     def ub_bytes(self) -> int:
-        """What the tile needs of UB: two buffers of what comes and goes, offsets, and elements in another type."""
+        """What the tile needs of UB: buffers of what comes and goes, offsets, and elements in another type."""
         if not self.gathers:
-            return 2 * self.in_elements * self.bytes
-        moved = 2 * (self.in_elements + self.out_elements) * self.bytes
+            return self.buffers * self.in_elements * self.bytes
+        moved = self.buffers * (self.in_elements + self.out_elements) * self.bytes
         return moved + 4 * self.out_elements + 2 * (self.in_elements + self.out_elements) * (self.bytes == 1)
 
 
 def tiles_of(box: Box, room: int) -> Iterator[Tile]:
     """The tiles of a box that fit so many bytes of UB."""
-    lane = next((axis for axis in box.axes if axis.write == 1), _UNIT)
-    rows = [axis for axis in box.axes if axis is not lane]
-    if box.source is None or lane.read == 1:
-        yield from _with_rows(box, "straight", rows, lane, room)
-        return
-    turned = next((axis for axis in rows if axis.read == 1), None)
-    if turned is not None and lane.read > 1:
-        yield from _with_sizes(box, "turned", turned, lane, room)
-    if 1 < lane.read <= _WIDEST_STRIDE:
-        yield from _with_rows(box, "strided", rows, lane, room)
-    if lane.read > 1:
-        yield from _with_rows(box, "straight", [lane, *rows], _UNIT, room)
-
-
-def _with_rows(box: Box, form: str, rows: list[Axis], lane: Axis, room: int) -> Iterator[Tile]:
-    for row in [*rows, _UNIT]:
+    for form, row, lane in forms_of(box):
         yield from _with_sizes(box, form, row, lane, room)
 
 
+def forms_of(box: Box) -> Iterator[tuple[str, Axis, Axis]]:
+    """The forms that tiles of a box may have, with the axes of rows and of lanes: one form for each such pair."""
+    lane = next((axis for axis in box.axes if axis.write == 1), _UNIT)
+    rows = [axis for axis in box.axes if axis is not lane]
+    if box.source is None or lane.read == 1:
+        yield from (("straight", row, lane) for row in (*rows, _UNIT))
+        return
+    turned = next((axis for axis in rows if axis.read == 1), None)
+    if turned is not None and lane.read > 1:
+        yield "turned", turned, lane
+    if 1 < lane.read <= _WIDEST_STRIDE:
+        yield from (("strided", row, lane) for row in (*rows, _UNIT) if row is not turned)
+    if lane.read > 1:
+        yield from (("straight", row, _UNIT) for row in (lane, *rows, _UNIT))
+
+
 def _with_sizes(box: Box, form: str, row: Axis, lane: Axis, room: int) -> Iterator[Tile]:
-    for lanes in _sizes(lane.extent):
-        for rows in _sizes(row.extent):
+    for lanes in lane.sizes():
+        for rows in row.sizes():
             tile = Tile(box, form, row, lane, rows, lanes)
-            if (
-                tile.ub_bytes <= room
-                and max(rows, lanes if form == "turned" else 1) <= _MOST_BURSTS
-                and _has_gaps(tile)
-            ):
+            if tile.ub_bytes <= room and can_move(tile):
                 yield tile
+
+
+def can_move(tile: Tile) -> bool:
+    """Whether one instruction brings the tile, and one writes it."""
+    bursts = max(tile.rows, tile.lanes if tile.form == "turned" else 1)
+    return bursts <= _MOST_BURSTS and _has_gaps(tile)
 
 
 def _has_gaps(tile: Tile) -> bool:
@@ -165,13 +174,18 @@ def _has_gaps(tile: Tile) -> bool:
     return reads_up and (tile.rows == 1 or tile.row.write >= tile.lanes)
 
 
-def _sizes(extent: int) -> set[int]:
-    """All, and powers of two below."""
-    return {extent, *(1 << k for k in range(extent.bit_length()))}
+@dataclass(frozen=True)
+class Work:
+    """Predicted cycles of one tile: MTE2 brings it, the vector unit gathers, MTE3 writes it, and all cores share L2."""
+
+    mte2: float
+    vector: float
+    mte3: float
+    shared: float
 
 
-def cycles(tile: Tile, target: DavinciTarget, cores: int) -> float:
-    """The predicted cycles of the busiest of `cores`: the slowest of its pipes, and one fill of the pipeline."""
+def work_of(tile: Tile, target: DavinciTarget, cores: int) -> Work:
+    """What a tile costs while so many cores move others."""
     gm, vector = target.gm, target.vector
     bursts, rows = (tile.lanes if tile.form == "turned" else tile.rows), tile.rows
     length = tile.burst * tile.bytes
@@ -182,9 +196,19 @@ def cycles(tile: Tile, target: DavinciTarget, cores: int) -> float:
     gathering = 0.0
     if tile.gathers:
         gathering = vector.start + rows * tile.out_pitch / vector.rates["gather"][tile.bytes >= 4]
-    share = -(-tile.tasks // cores)
     moved = 2 * tile.rows * tile.lanes * tile.bytes * min(cores, tile.tasks) / target.shared.l2_mixed
-    return share * max(reading, gathering, writing, moved) + reading + gathering + writing + gm.write_latency
+    return Work(reading, gathering, writing, moved)
+
+
+def cycles(tile: Tile, target: DavinciTarget, cores: int) -> float:
+    """The predicted cycles of the busiest of `cores`: the slowest of its pipes, and one fill of the pipeline.
+
+    With one buffer of each array the pipes wait for each other.
+    """
+    work = work_of(tile, target, cores)
+    share, each = -(-tile.tasks // cores), work.mte2 + work.vector + work.mte3
+    slowest = max(work.mte2, work.vector, work.mte3, work.shared) if tile.double else max(each, work.shared)
+    return share * slowest + (each if tile.double else 0.0) + target.gm.write_latency
 
 
 def best(box: Box, target: DavinciTarget, cores: int, room: int) -> Tile | None:

@@ -3,77 +3,132 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 
 from msc.dialects.davinci import KernelOp
-from msc.dialects.davinci.attributes import DAVINCI_REASONS
+from msc.dialects.davinci.attributes import DAVINCI_REASONS, DAVINCI_SCHEDULE
+from msc.dialects.gk.schedule import ScheduleAttr
+from msc.ir.locations import source_location
 from msc.lowering.ascend.builder import Expr, KernelBuilder, expression
 from msc.lowering.ascend.copy_kernels.boxes import Box, boxes_of
 from msc.lowering.ascend.copy_kernels.moves import Mover
-from msc.lowering.ascend.copy_kernels.tiles import Tile, best, cycles
+from msc.lowering.ascend.copy_kernels.plans import Plan, chosen, cores_of, room_of
+from msc.lowering.ascend.copy_kernels.tiles import Tile, work_of
+from msc.lowering.ascend.copy_kernels.trees import plans_in, tree_of, tree_with
 from msc.lowering.ascend.insert_sync import synchronise
 from msc.lowering.ascend.kernels import Request
-from msc.support.diagnostics import MscError
-from msc.targets.davinci import DavinciTarget
-
-_MARGIN = 2048
-"""Bytes of UB for the alignment of buffers."""
+from msc.poly.schedule_tree.text import to_lines
+from msc.support.diagnostics import Diagnostic, MscError
 
 
 def write(request: Request) -> KernelOp | None:
-    """The kernel that moves boxes through UB; None where one computes, or has elements that cores do not know."""
-    if not request.is_static or request.schedule is not None:
+    """The kernel that moves boxes through UB; None where one computes, or has elements that cores do not know.
+
+    Raises MSC0408 for a schedule that it cannot follow.
+    """
+    if not request.is_static:
         return None
     boxes = boxes_of(request.model)
     if not boxes:
         return None
-    chosen = _chosen(boxes, request.target)
-    if chosen is None:
+    if request.schedule is not None:
+        return _by_hand(request, boxes, request.schedule)
+    plans = chosen(boxes, request.target)
+    if plans is None:
         return None
-    tiles, cores = chosen
-    b = request.builder("vector", cores)
-    arguments = dict(zip((*request.inputs, *request.outputs), b.arguments, strict=True))
     try:
-        for tile in tiles:
-            _box(b, Mover(b, tile, arguments), tile, cores)
-        kernel = b.finish()
-        synchronise(kernel)
+        kernel = _written(request, plans)
     except MscError:  # no room, or too few flags
         return None
-    _note(request, tiles, cores)
+    _note(request, plans, ScheduleAttr(tree_of(request.model, plans)))
     return kernel
 
 
-def _chosen(boxes: Sequence[Box], target: DavinciTarget) -> tuple[list[Tile], int] | None:
-    """Tiles and the number of cores: each core more starts later, and takes a share of the work."""
-    room = (target.buffers.ub - target.buffers.ub_reserved) // len(boxes) - _MARGIN
-    found: list[tuple[float, int, list[Tile]]] = []
-    for cores in sorted({target.cores.vector, *(1 << k for k in range(target.cores.vector.bit_length()))}):
-        tiles = [tile for box in boxes if (tile := best(box, target, cores, room)) is not None]
-        if len(tiles) < len(boxes):
-            return None
-        used = max(min(cores, -(-tile.tasks // -(-tile.tasks // cores))) for tile in tiles)
-        starting = used * target.cores.launch_us * target.clock.mhz
-        found.append((starting + sum(cycles(tile, target, cores) for tile in tiles), used, tiles))
-    _, used, tiles = min(found, key=lambda choice: choice[:2])
-    return tiles, used
+def _by_hand(request: Request, boxes: Sequence[Box], schedule: ScheduleAttr) -> KernelOp:
+    """The kernel by a schedule that somebody wrote. Raises MSC0408 where its moves cannot follow it."""
+    tree = schedule.data
+    plans = plans_in(tree, request.model, boxes)
+    if plans is None:
+        raise _refused(request, "each statement has loops of its own, over tiles that one instruction moves")
+    meant = tree_with(request.model, plans, tree)
+    if meant.body != tree.body:
+        written, nearest = to_lines(tree), to_lines(meant)
+        line = next(k for k, (a, b) in enumerate(zip_longest(written, nearest), 1) if a != b)
+        raise _refused(request, f"line {line}: moves of tiles are no such loops", nearest)
+    room = room_of(boxes, request.target)
+    for plan in plans:
+        if plan.tile.ub_bytes > room:
+            line = next(k for k, text in enumerate(to_lines(tree), 1) if f"S{plan.tile.box.statement}" in text.split())
+            why = f"a tile takes {plan.tile.ub_bytes} bytes of UB, which has {room} for each statement"
+            raise _refused(request, f"line {line}: {why}")
+    try:
+        kernel = _written(request, plans)
+    except MscError as problem:
+        raise _refused(request, problem.diagnostics[0].message) from problem
+    _note(request, plans, schedule)
+    return kernel
 
 
-def _note(request: Request, tiles: Sequence[Tile], cores: int) -> None:
-    most = max(tile.tasks for tile in tiles)
-    forms = ", ".join(dict.fromkeys(f"{tile.rows} x {tile.lanes} {tile.form}" for tile in tiles))
-    reasons = [f"{most} tiles on {cores} of {request.target.cores.vector} vector cores", f"tiles: {forms}"]
-    request.op.attributes[DAVINCI_REASONS] = ArrayAttr([StringAttr(reason) for reason in reasons])
+def _note(request: Request, plans: Sequence[Plan], schedule: ScheduleAttr) -> None:
+    """The schedule and its reasons, on the kernel."""
+    request.op.attributes[DAVINCI_SCHEDULE] = schedule
+    request.op.attributes[DAVINCI_REASONS] = ArrayAttr([StringAttr(reason) for reason in _reasons(request, plans)])
 
 
-def _box(b: KernelBuilder, mover: Mover, tile: Tile, cores: int) -> None:
+def _refused(request: Request, why: str, notes: Sequence[str] = ()) -> MscError:
+    message = f"kernel {request.op.label.data!r}: its schedule cannot run on the vector unit: {why}"
+    advice = "remove the attribute, and msc chooses a schedule"
+    return MscError(Diagnostic("MSC0408", message, source_location(request.op), notes=tuple(notes), help=advice))
+
+
+def _shares(request: Request, plans: Sequence[Plan]) -> list[int]:
+    """The tiles of a core, of each box."""
+    target = request.target
+    cores = cores_of([plan.tile for plan in plans], target) if any(plan.is_dealt for plan in plans) else 1
+    return [plan.share(cores, target) for plan in plans]
+
+
+def _written(request: Request, plans: Sequence[Plan]) -> KernelOp:
+    """The kernel with its flags. Raises MSC1021 and MSC1023 for tiles without room, or with too few flags."""
+    shares = _shares(request, plans)
+    cores = _cores(plans, shares)
+    b = request.builder("vector", cores)
+    arguments = dict(zip((*request.inputs, *request.outputs), b.arguments, strict=True))
+    for plan, share in zip(plans, shares, strict=True):
+        _box(b, Mover(b, plan.tile, arguments), plan.tile, cores, share)
+    kernel = b.finish()
+    synchronise(kernel)
+    return kernel
+
+
+def _cores(plans: Sequence[Plan], shares: Sequence[int]) -> int:
+    return max(-(-plan.tile.tasks // share) for plan, share in zip(plans, shares, strict=True))
+
+
+def _reasons(request: Request, plans: Sequence[Plan]) -> list[str]:
+    """How many cores move which tiles, and what each pipe of the busiest one has to do by prediction."""
+    target, shares = request.target, _shares(request, plans)
+    cores = _cores(plans, shares)
+    forms = dict.fromkeys(f"{plan.tile.rows} x {plan.tile.lanes} {plan.tile.form}" for plan in plans)
+    works = [(share, work_of(plan.tile, target, cores)) for plan, share in zip(plans, shares, strict=True)]
+    mte2 = sum(share * work.mte2 for share, work in works)
+    vector = sum(share * work.vector for share, work in works)
+    mte3 = sum(share * work.mte3 for share, work in works)
+    return [
+        f"{max(plan.tile.tasks for plan in plans)} tiles on {cores} of {target.cores.vector} vector cores",
+        f"tiles: {', '.join(forms)}",
+        f"predicted cycles of the busiest core: {mte2:.0f} on MTE2, {vector:.0f} on V, {mte3:.0f} on MTE3",
+    ]
+
+
+def _box(b: KernelBuilder, mover: Mover, tile: Tile, cores: int, share: int) -> None:
     """The tiles of a box that are this core's."""
-    share = -(-tile.tasks // cores)
     first: Expr = b.block_index() * share if cores > 1 else 0
     count: Expr = share
     if tile.tasks != share * cores:
         count = b.minimum(expression(first) * -1 + tile.tasks, share, name="tiles")
     mover.prepare()
     with b.loop(0, count, 1, "tile") as index:
-        mover.move(index + first, index % 2)
+        mover.move(index + first, index % tile.buffers)

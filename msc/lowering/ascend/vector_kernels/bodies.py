@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msc.lowering.ascend.builder import Buffer, Expr
 from msc.lowering.ascend.vector_kernels.formulas import BINARY, COMPARISONS, UNARY, WITH_CONSTANT, formula
 from msc.lowering.ascend.vector_kernels.instructions import Value
+from msc.lowering.ascend.vector_kernels.joined import ScaleAndShift, Scaled
 from msc.lowering.ascend.vector_kernels.tiling import UB_DTYPES
 from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar
 
@@ -41,8 +42,9 @@ class Bodies:
     def _note_half(self, s: Scalar) -> None:
         """The half of a row of banks of the array beside which rows are spread."""
         if isinstance(s, Apply):
-            lanes = [a for a in s.args if isinstance(a, Read) and self._runs_along_lanes(a)]
-            self._half = bool(lanes) and self.tile.half.get(lanes[0].operand, False)
+            lanes = [a.operand for a in s.args if isinstance(a, Read) and self._runs_along_lanes(a)]
+            beside = self.tile.values.get(lanes[0]) if lanes else None
+            self._half = beside is not None and self.tile.room.half_of(beside.buffer)
 
     def _runs_along_lanes(self, read: Read) -> bool:
         return bool(self.axes) and self.axes[-1] in self.tile.axes.arrays[read.operand]
@@ -56,6 +58,16 @@ class Bodies:
         value = self._value(s, target)
         if value.buffer is not target.buffer:
             self._copy(value, target)
+
+    def joined(self, target: Value, joined: ScaleAndShift | Scaled) -> None:
+        """`target = target * factor + shift`, or `target += scaled * factor`."""
+        self._half = self.tile.room.half_of(target.buffer)
+        if isinstance(joined, Scaled):
+            if isinstance(joined.whole, Constant):
+                self._fill(target, joined.whole)
+            self._run("vaxpy", (target, self._value(joined.scaled, None)), joined.factor)
+            return
+        self._run("vmadd", (target, self._value(joined.factor, None), self._value(joined.shift, None)))
 
     def whole(self, s: Scalar) -> Value:
         """The value of a body with an element for each point of the statement."""
@@ -140,11 +152,14 @@ class Bodies:
         rounding = (of in ("f16", "f32", "bf16", "i32") and to in ("f16", "f32", "bf16") and of != "i32") or (
             of == "i32" and to == "f32"
         )  # fmt: skip
-        if not (exact or rounding or of == to):
+        held = to in ("i8", "ui8", "i32") and self.tile.integers.fits(s.arg, to)
+        if not (exact or rounding or of == to or held):
             raise NotForVectors(f"{of} to {to}")
         value = self._value(s.arg, None)
         if to == "bf16" and of in ("f16", "f32"):
             return self._rounded(value, into)
+        if held and value.dtype == "i32" and to != "i32":
+            value = self._convert(value, "f32", None)
         return self._convert(value, UB_DTYPES[to], into)
 
     def _rounded(self, value: Value, into: Value | None) -> Value:
@@ -185,8 +200,10 @@ class Bodies:
         return self._floats(s, into)
 
     def _integers(self, s: Apply, into: Value | None) -> Value:
-        if s.op not in ("add", "sub", "mul") or any(isinstance(a, Constant) for a in s.args):
+        if s.op not in ("add", "sub", "mul"):
             raise NotForVectors(f"{s.op} of integers")
+        if any(isinstance(a, Constant) and not self.tile.integers.is_small(a) for a in s.args):
+            raise NotForVectors("integers beyond 24 bits as literals")
         operands = [self._value(a, None) for a in s.args]
         made = self._new("i32", into)
         self._run(BINARY[s.op], (made, *operands))
@@ -196,6 +213,8 @@ class Bodies:
         dtype = UB_DTYPES[s.dtype]
         if s.op == "neg":
             return self._scaled("vmuls", s.args[0], -1.0, into)
+        if s.op == "round":
+            return self._nearest(s, into)
         if s.op in UNARY:
             value = self._value(s.args[0], None)
             made = self._new(dtype, into)
@@ -204,6 +223,15 @@ class Bodies:
         if s.op not in BINARY:
             raise NotForVectors(s.op)
         return self._with_constant(s, into) or self._two(s, into)
+
+    def _nearest(self, s: Apply, into: Value | None) -> Value:
+        """The nearest integer, half to even, as conversions round; beyond 32 bits they saturate."""
+        if s.dtype != "f32" or not self.tile.integers.becomes_bytes(s):
+            raise NotForVectors("round, but to make bytes")
+        value = self._value(s.args[0], None)
+        if self.tile.integers.range(s.args[0]) is not None:
+            return value
+        return self._convert(self._convert(value, "i32", None), "f32", into)
 
     def _with_constant(self, s: Apply, into: Value | None) -> Value | None:
         """One instruction for an array and a literal, where the result is the same to the last bit."""

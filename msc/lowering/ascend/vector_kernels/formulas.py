@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from msc.poly.scalar import Apply, Cast, Constant, Scalar, apply
+from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar, apply
 
 BINARY: Mapping[str, str] = {"add": "vadd", "sub": "vsub", "mul": "vmul", "div": "vdiv", "max": "vmax", "min": "vmin"}
 """Of two floats; of 32-bit integers the first three."""
@@ -108,6 +108,13 @@ def formula(s: Apply) -> Scalar | None:
     if s.dtype in _NARROW:
         return Cast(made(Cast(s.args[0], "f32")), s.dtype)
     return made(s.args[0])
+
+
+def is_one_instruction(s: Scalar) -> bool:
+    """Whether a body of arrays and literals is one instruction, which reads each element before it writes it."""
+    if not isinstance(s, Apply) or not all(isinstance(arg, Read | Constant) for arg in s.args):
+        return False
+    return formula(s) is None and (s.op in UNARY or s.op in BINARY or s.op == "neg")
 
 
 def _power(s: Apply) -> Scalar | None:

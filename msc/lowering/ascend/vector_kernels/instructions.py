@@ -10,7 +10,7 @@ from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression
 from msc.targets.davinci_isa import DTYPES, INSTRUCTIONS
 
 MOST_REPEATS = 255
-_REPEAT_BYTES = 256
+REPEAT_BYTES = 256
 _MOST_STRIDE = 255
 _Body = Callable[[Mapping[int, Expr]], None]
 
@@ -47,6 +47,18 @@ class Value:
         return total
 
 
+@dataclass(frozen=True)
+class Partial:
+    """Where rows are folded: 256 bytes for each, which hold the combiner's neutral element between two uses.
+
+    Rows are `pitch` bytes apart, all in the half of a row of banks where their sources are not.
+    """
+
+    buffer: Buffer
+    pitch: int
+    neutral: float
+
+
 class Instructions:
     """Writes instructions over boxes; `sizes` are how much there is of each axis at the moment."""
 
@@ -65,7 +77,8 @@ class Instructions:
             self.b.emit("set_mask_count", count=elements)
             self._mask = ("count", elements)
 
-    def _lanes(self, lanes: int) -> None:
+    def mask_lanes(self, lanes: int) -> None:
+        """The first lanes of a repeat count from here on."""
         if self._mask == ("lanes", lanes):
             return
         if self._mask is None or self._mask[0] == "count":
@@ -80,7 +93,7 @@ class Instructions:
             return
         lane = axes[-1] if axes else None
         lanes = 1 if lane is None else self.sizes[lane]
-        per_repeat = _REPEAT_BYTES // max(v.bytes for v in operands)
+        per_repeat = REPEAT_BYTES // max(v.bytes for v in operands)
         rows = axes[:-1]
         if rows and isinstance(lanes, int) and lanes <= per_repeat and _may_repeat(operands, rows[-1]):
             self._rows_at_once(name, rows, lanes, operands, scalar)
@@ -92,7 +105,7 @@ class Instructions:
         self, name: str, rows: Sequence[int], lanes: int, operands: Sequence[Value], scalar: float | None
     ) -> None:
         """A repeat for each row."""
-        self._lanes(lanes)
+        self.mask_lanes(lanes)
         repeated, size = rows[-1], self.sizes[rows[-1]]
 
         def body(indices: Mapping[int, Expr]) -> None:
@@ -151,7 +164,7 @@ class Instructions:
         **more: int,
     ) -> None:
         row = INSTRUCTIONS[name]
-        per_repeat = _REPEAT_BYTES // max(v.bytes for v in operands)
+        per_repeat = REPEAT_BYTES // max(v.bytes for v in operands)
         parameters: dict[str, Expr] = {"repeat": repeat, **more}
         names = ["dst", "src"] if len(operands) == 2 else ["dst", "src0", "src1"][: len(operands)]
         for word, value in zip(names, operands, strict=False):
@@ -181,16 +194,34 @@ class Instructions:
             self.b.emit("vbrcb", (into, first * (8 * block)), (value.buffer, first * 8), repeat=repeat)
         return whole
 
-    def reduce_lanes(self, combine: str, axes: Sequence[int], source: Value, target: Value, partial: Buffer) -> None:
-        """One element of `target` for each row of `source`; `partial` has 256 bytes for each row, for long ones."""
-        rows, lanes = axes[:-1], self.sizes[axes[-1]]
+    def reduce_lanes(
+        self, combine: str, axes: Sequence[int], sources: Sequence[Value], target: Value, partial: Partial | None
+    ) -> None:
+        """One element of `target` for each row of a source, or of two sources' products; `partial` is for long rows.
+
+        A long row is folded onto its 256 bytes, which hold the neutral element before and after: filling them again
+        waits for nothing, where a copy of each row's start would end before the fold begins.
+        """
+        lanes = self.sizes[axes[-1]]
         assert isinstance(lanes, int)
-        per_repeat = _REPEAT_BYTES // source.bytes
-        if lanes > per_repeat:
-            source = self._fold(combine, axes, source, partial)
-            lanes = per_repeat
-        self._lanes(lanes)
-        name = f"vc{combine}"
+        source = sources[0]
+        per_repeat = REPEAT_BYTES // source.bytes
+        if partial is None:
+            self._within_repeats(f"vc{combine}", axes[:-1], lanes, source, target)
+            return
+        folded = self._fold(combine, axes, sources, partial)
+        self._within_repeats(f"vc{combine}", axes[:-1], per_repeat, folded, target)
+        rows = partial.buffer.bytes // partial.pitch
+        for first in range(0, rows, MOST_REPEATS):
+            place = (partial.buffer, first * partial.pitch // source.bytes)
+            self.b.emit(
+                "vector_dup", place, scalar=partial.neutral, repeat=min(MOST_REPEATS, rows - first),
+                dst_repeat_stride=partial.pitch // 32,
+            )  # fmt: skip
+
+    def _within_repeats(self, name: str, rows: Sequence[int], lanes: int, source: Value, target: Value) -> None:
+        """One element for each row, which is at most one repeat long."""
+        self.mask_lanes(lanes)
         if not rows:
             self.b.emit(name, (target.buffer, 0), (source.buffer, 0), repeat=1)
             return
@@ -214,43 +245,40 @@ class Instructions:
 
         self._nest(rows[:-1], {}, once if self.capacities[inner] <= MOST_REPEATS else body)
 
-    def _fold(self, combine: str, axes: Sequence[int], source: Value, partial: Buffer) -> Value:
-        """Each row folded onto its first 256 bytes: repeats accumulate in one place."""
+    def _fold(self, combine: str, axes: Sequence[int], sources: Sequence[Value], partial: Partial) -> Value:
+        """Each row folded onto 256 bytes: repeats accumulate in one place."""
         rows, lanes = axes[:-1], self.sizes[axes[-1]]
         assert isinstance(lanes, int)
-        per_repeat = _REPEAT_BYTES // source.bytes
+        per_repeat = REPEAT_BYTES // sources[0].bytes
         strides: list[int] = []
-        step = per_repeat
+        step = partial.pitch // sources[0].bytes
         for axis in reversed(rows):
             strides.insert(0, step)
             step *= self.capacities[axis]
-        folded = Value(partial, tuple(rows), tuple(strides))
+        folded = Value(partial.buffer, tuple(rows), tuple(strides))
         whole, tail = lanes // per_repeat, lanes % per_repeat
 
-        def copy(indices: Mapping[int, Expr]) -> None:
-            place = (partial, folded.at(indices))
-            self.b.emit("vmuls", place, (source.buffer, source.at(indices)), scalar=1.0, repeat=1)
-
         def onto(start: int, repeat: int) -> _Body:
-            return lambda at: self._onto(combine, folded, source, at, start, repeat)
+            return lambda at: self._onto(combine, folded, sources, at, start, repeat)
 
-        self._lanes(per_repeat)
-        self._nest(rows, {}, copy)
-        for start in range(1, whole, MOST_REPEATS):
+        self.mask_lanes(per_repeat)
+        for start in range(0, whole, MOST_REPEATS):
             self._nest(rows, {}, onto(start * per_repeat, min(MOST_REPEATS, whole - start)))
         if tail:
-            self._lanes(tail)
+            self.mask_lanes(tail)
             self._nest(rows, {}, onto(whole * per_repeat, 1))
         return folded
 
     def _onto(
-        self, combine: str, folded: Value, source: Value, at: Mapping[int, Expr], start: int, repeat: int
+        self, combine: str, folded: Value, sources: Sequence[Value], at: Mapping[int, Expr], start: int, repeat: int
     ) -> None:
         place = (folded.buffer, folded.at(at))
-        self.b.emit(
-            f"v{combine}", place, (source.buffer, source.at(at, start)), place, repeat=repeat,
-            dst_repeat_stride=0, src0_repeat_stride=8, src1_repeat_stride=0,
-        )  # fmt: skip
+        read = [(source.buffer, source.at(at, start)) for source in sources]
+        strides = {"dst_repeat_stride": 0, "src0_repeat_stride": 8}
+        if len(read) == 2:
+            self.b.emit("vmla", place, *read, repeat=repeat, src1_repeat_stride=8, **strides)
+            return
+        self.b.emit(f"v{combine}", place, *read, place, repeat=repeat, src1_repeat_stride=0, **strides)
 
 
 def _may_repeat(operands: Sequence[Value], axis: int) -> bool:

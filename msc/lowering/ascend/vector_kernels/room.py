@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 
 from msc.lowering.ascend.builder import Buffer, KernelBuilder
 from msc.targets.davinci_isa import DTYPES, Space
 
-_BANK_ROW = 512
+BANK_ROW = 512
 """Bytes after which UB's bank groups repeat."""
+
+
+@dataclass(frozen=True)
+class Fill:
+    """A place in UB that holds one value before the first task: its first byte, its bytes, their type."""
+
+    first: int
+    bytes: int
+    dtype: str
+    value: float
 
 
 class Room:
@@ -19,7 +30,8 @@ class Room:
         self._free: dict[int, list[int]] = defaultdict(list)
         self._places: dict[tuple[int, str], Buffer] = {}
         self._address: dict[Buffer, tuple[int, int]] = {}
-        self.filled: list[Buffer] = []
+        self._constants: dict[tuple[str, int, float, bool], Buffer] = {}
+        self.fills: list[Fill] = []
 
     def take(
         self, dtype: str, elements: int, name: str = "t", *, fill: bool = False, half: bool | None = None
@@ -31,18 +43,31 @@ class Room:
         """
         size = -(-elements * DTYPES[dtype] // 256) * 256
         for address in self._free[size]:
-            if half is None or address % _BANK_ROW == half * _BANK_ROW // 2:
+            if half is None or address % BANK_ROW == half * BANK_ROW // 2:
                 self._free[size].remove(address)
                 return self._again(dtype, address, size, name)
+        buffer = self._new(dtype, size, name, half)
+        if fill:
+            self.fills.append(Fill(*self._address[buffer], "f32", 0.0))
+        return buffer
+
+    def _new(self, dtype: str, size: int, name: str, half: bool | None) -> Buffer:
+        """A buffer where nothing was before."""
         taken = self.b.taken(Space.ub)
-        padding = 0 if half is None else (half * _BANK_ROW // 2 - taken) % _BANK_ROW
+        padding = 0 if half is None else (half * BANK_ROW // 2 - taken) % BANK_ROW
         buffer = self.b.alloc(Space.ub, dtype, size // DTYPES[dtype], name, padding)
         address = self.b.taken(Space.ub) - buffer.bytes
         self._places[address, dtype] = buffer
         self._address[buffer] = (address, size)
-        if fill:
-            self.filled.append(buffer)
         return buffer
+
+    def constant(self, dtype: str, elements: int, value: float, name: str, half: bool) -> Buffer:
+        """A buffer that holds a value at the start of each task. Who writes it puts the value back."""
+        key = (dtype, elements, value, half)
+        if key not in self._constants:
+            buffer = self._constants[key] = self._new(dtype, elements * DTYPES[dtype], name, half)
+            self.fills.append(Fill(*self._address[buffer], dtype, value))
+        return self._constants[key]
 
     def _again(self, dtype: str, address: int, size: int, name: str) -> Buffer:
         """The buffer of a type at an address that others have had."""
@@ -52,9 +77,9 @@ class Room:
             self._address[self._places[key]] = (address, size)
         return self._places[key]
 
-    def filled_places(self) -> list[tuple[int, int]]:
-        """First byte and bytes of the buffers that hold something from the start."""
-        return [self._address[buffer] for buffer in self.filled]
+    def half_of(self, buffer: Buffer) -> bool:
+        """In which half of a row of banks a buffer starts."""
+        return self._address[buffer][0] % BANK_ROW >= BANK_ROW // 2
 
     def give(self, buffer: Buffer) -> None:
         """Nobody needs a buffer any more."""

@@ -3,37 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from math import prod
 
 from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression
 from msc.lowering.ascend.vector_kernels.axes import Axes
 from msc.lowering.ascend.vector_kernels.bodies import Bodies, NotForVectors
-from msc.lowering.ascend.vector_kernels.formulas import formula
-from msc.lowering.ascend.vector_kernels.instructions import Instructions, Value
-from msc.lowering.ascend.vector_kernels.room import Room
+from msc.lowering.ascend.vector_kernels.homes import Buffers, Homes, halves, placed
+from msc.lowering.ascend.vector_kernels.instructions import REPEAT_BYTES, Instructions, Partial, Value
+from msc.lowering.ascend.vector_kernels.integers import Integers
+from msc.lowering.ascend.vector_kernels.joined import ScaleAndShift, Scaled, joined_statements
+from msc.lowering.ascend.vector_kernels.room import BANK_ROW, Room
+from msc.lowering.ascend.vector_kernels.simplified import is_product
 from msc.lowering.ascend.vector_kernels.tiling import GM_DTYPES, UB_DTYPES, Layout, Tiling, layout_of, unit_of
-from msc.poly.compute import identity
+from msc.poly.compute import Combine, identity
 from msc.poly.model import KernelModel, KernelStatement
-from msc.poly.scalar import Apply, Constant, Read, reads
+from msc.poly.scalar import Apply, Constant, Read
 from msc.targets.davinci_isa import DTYPES
 
-_LANE_REDUCTIONS = {"add": "add", "max": "max", "min": "min", "and": "min", "or": "max"}
+_LANE_REDUCTIONS: Mapping[Combine, Combine] = {"add": "add", "max": "max", "min": "min", "and": "min", "or": "max"}
 _REDUCTIONS = {**_LANE_REDUCTIONS, "mul": "mul"}
-_MOST_BURSTS = 4095
+MOST_BURSTS = 4095
+"""Bursts of a move."""
 _MOST_LENGTH = 2097151
 
 
-@dataclass
-class Buffers:
-    """The buffers through which a task's inputs come and its outputs go; two tasks at a time have one set each."""
-
-    inputs: dict[int, Buffer] = field(default_factory=dict[int, Buffer])
-    outputs: dict[int, Buffer] = field(default_factory=dict[int, Buffer])
-
-
 class Tile:
-    """Writes the tasks of a kernel."""
+    """Writes the tasks of a kernel; with `in_place` results leave from the buffer of the input that they replace.
+
+    With `chunked` a reduction adds to what its array holds, whoever has written that.
+    """
 
     def __init__(
         self,
@@ -42,21 +40,23 @@ class Tile:
         axes: Axes,
         tiling: Tiling,
         arguments: Mapping[int, Buffer],
+        *,
+        in_place: bool = False,
+        chunked: bool = False,
     ) -> None:
         self.b, self.model, self.axes, self.tiling, self.arguments = builder, model, axes, tiling, arguments
-        self.unit = unit_of(model)
+        self.in_place, self.chunked = in_place, chunked
+        self.unit, self.integers = unit_of(model), Integers(model)
         self.room = Room(builder)
         self.code = Instructions(builder)
         self.code.capacities = {a: tiling.capacity(axes, a) for a in range(len(axes.extents))}
         self.code.sizes = dict(self.code.capacities)
         self.layouts = [layout_of(axes, tiling, of, self.unit) for of in axes.arrays]
         self.values: dict[int, Value] = {}
-        self.half = _halves(model)
-        self._last = {
-            array: number
-            for number, s in enumerate(model.statements)
-            for array in (s.target, *(read.operand for read in reads(s.body)))
-        }
+        self.joined = joined_statements(model, axes)
+        self.half = halves(model, self.joined)
+        self.share: tuple[Expr, Expr | None] = 0, None
+        """The first element of the split axis that the core has, and how many, where cores share elements."""
 
     def is_kept(self, array: int) -> bool:
         """Whether an input is the same for all tasks."""
@@ -76,32 +76,47 @@ class Tile:
         moving = (array for array in self._arrays("input") if not self.is_kept(array))
         return Buffers(
             {array: self._staging(array) for array in moving},
-            {array: self._staging(array) for array in self._arrays("output")},
+            {array: self._staging(array) for array in self._arrays("output") if not self.in_place},
         )
 
     def write(self, task: Expr, buffers: Buffers) -> None:
         """One task."""
         outer, start = self._place(task)
         kept = dict(self.values)
+        homes = self.arrived(buffers, outer, start)
+        self.statements(homes, range(len(self.model.statements)))
+        self.leave(buffers.outputs, outer, start)
+        homes.release(len(self.model.statements))
+        self.values = kept
+
+    def chunk(self, buffers: Buffers, outer: Mapping[int, Expr], start: Expr, numbers: Sequence[int]) -> None:
+        """Some statements over a part of the split axis, whose arrays nothing needs afterwards."""
+        kept = dict(self.values)
+        homes = self.arrived(buffers, outer, start)
+        self.statements(homes, numbers)
+        homes.release(len(self.model.statements))
+        self.values = kept
+
+    def arrived(self, buffers: Buffers, outer: Mapping[int, Expr], start: Expr) -> Homes:
+        """Bring inputs; the places of what is computed of them."""
         for array, buffer in buffers.inputs.items():
             self._load(array, buffer, outer, start)
         self.code.forget_mask()
-        taken: list[Buffer] = []
+        homes = Homes(self, buffers)
         for array, buffer in buffers.inputs.items():
-            value = self._converted(array, buffer, keep=False)
-            self.values[array] = value
-            if value.buffer is not buffer:
-                taken.append(value.buffer)
-        self._statements(buffers)
-        for array, buffer in buffers.outputs.items():
+            self.values[array] = self._converted(array, buffer, keep=False)
+            if self.values[array].buffer is not buffer:
+                homes.own(array)
+        return homes
+
+    def leave(self, outputs: Mapping[int, Buffer], outer: Mapping[int, Expr], start: Expr) -> None:
+        """Write the outputs to global memory."""
+        for array in self._arrays("output"):
             value = self.values[array]
+            buffer = outputs.get(array, value.buffer)
             if value.dtype != buffer.dtype:
                 self._convert(array, value, buffer)
-                self.room.give(value.buffer)
             self._store(array, buffer, outer, start)
-        for buffer in taken:
-            self.room.give(buffer)
-        self.values = kept
 
     def _arrays(self, kind: str) -> list[int]:
         return [k for k, array in enumerate(self.model.arrays) if array.kind == kind]
@@ -116,14 +131,21 @@ class Tile:
             parts = -(-extent // tile)
             start = rest % parts * tile if self.tiling.outer else rest * tile
             rest = rest // parts if self.tiling.outer else rest
-            whole = extent % tile == 0
-            self.code.sizes[split] = tile if whole else self.b.minimum(expression(start) * -1 + extent, tile)
-        indices: dict[int, Expr] = {}
+            first, end = self.share
+            whole = extent % tile == 0 and end is None
+            left = expression(start) * -1 + (extent if end is None else end)
+            self.code.sizes[split] = tile if whole else self.b.minimum(left, tile)
+            start = expression(first) + start
+        return self.indices(rest), start
+
+    def indices(self, task: Expr) -> dict[int, Expr]:
+        """The place of a task along the outer axes."""
+        rest, indices = expression(task), dict[int, Expr]()
         for axis in reversed(self.tiling.outer):
             extent = self.axes.extents[axis]
             indices[axis] = rest % extent if axis != self.tiling.outer[0] else rest
             rest = rest // extent
-        return indices, start
+        return indices
 
     def _staging(self, array: int) -> Buffer:
         """A buffer for the elements of an array as they lie in global memory."""
@@ -134,7 +156,7 @@ class Tile:
     def take(self, of: Sequence[int], dtype: str, name: str = "t", half: bool | None = None) -> Value:
         """A value over some axes, of nothing yet."""
         layout = layout_of(self.axes, self.tiling, of, self.unit)
-        return _value(self.room.take(dtype, layout.elements, name, fill=self._is_padded(layout), half=half), layout)
+        return placed(self.room.take(dtype, layout.elements, name, fill=self._is_padded(layout), half=half), layout)
 
     def _is_padded(self, layout: Layout) -> bool:
         """Whether something may read elements that nothing writes."""
@@ -143,7 +165,7 @@ class Tile:
     def _converted(self, array: int, buffer: Buffer, keep: bool) -> Value:
         """An input in the type that the vector unit computes on."""
         layout, dtype = self.layouts[array], UB_DTYPES[self.model.arrays[array].dtype]
-        value = _value(buffer, layout)
+        value = placed(buffer, layout)
         if buffer.dtype == dtype:
             return value
         made = self.take(self.axes.arrays[array], dtype)
@@ -153,7 +175,7 @@ class Tile:
         return made
 
     def _convert(self, array: int, value: Value, buffer: Buffer) -> None:
-        self.code.run("vconv", value.axes, (_value(buffer, self.layouts[array]), value))
+        self.code.run("vconv", value.axes, (placed(buffer, self.layouts[array]), value))
 
     def _moves(
         self, array: int, outer: Mapping[int, Expr], start: Expr, move: Callable[[Expr, Expr, Expr], None]
@@ -229,47 +251,56 @@ class Tile:
 
         self._moves(array, outer, start, move)
 
-    def _statements(self, buffers: Buffers) -> None:
-        taken: dict[int, Buffer] = {}
-        for number, statement in enumerate(self.model.statements):
-            target = statement.target
-            if self._is_overwritten(number):
+    def statements(self, homes: Homes, numbers: Sequence[int]) -> None:
+        """Some statements, in order."""
+        done = set[int]()
+        for number in numbers:
+            if number in done or self._is_overwritten(number):
                 continue
-            if target not in self.values:
-                array = self.model.arrays[target]
-                dtype = UB_DTYPES[array.dtype]
-                if target in buffers.outputs and buffers.outputs[target].dtype == dtype:
-                    self.values[target] = _value(buffers.outputs[target], self.layouts[target])
-                elif (dying := self._in_place(number, statement, taken)) is not None:
-                    self.values[target] = self.values[dying]
-                    taken[target] = taken.pop(dying)
-                else:
-                    self.values[target] = self.take(
-                        self.axes.arrays[target], dtype, f"a{target}", self.half.get(target, False)
-                    )
-                    if array.kind == "internal":
-                        taken[target] = self.values[target].buffer
-            self._statement(number, statement)
-            for array in [a for a in taken if self._last[a] <= number]:
-                self.room.give(taken.pop(array))
-                del self.values[array]
+            if number + 1 in numbers and self._joins(homes, number):
+                done.add(number + 1)
+                continue
+            self._statement_at(homes, number)
 
-    def _in_place(self, number: int, statement: KernelStatement, taken: Mapping[int, Buffer]) -> int | None:
-        """An array that nothing reads after an element-wise statement, whose place the result may have."""
-        target, body = statement.target, statement.body
-        if statement.combine is not None or not isinstance(body, Apply) or len(body.args) != 1:
-            return None
-        [read] = body.args
-        own = self.axes.arrays[target]
-        if not isinstance(read, Read) or self.axes.arrays[read.operand] != own or formula(body) is not None:
-            return None
-        same = UB_DTYPES[read.dtype] == UB_DTYPES[self.model.arrays[target].dtype]
-        internal = self.model.arrays[target].kind == "internal"
-        whole = read.operand in taken and self._last[read.operand] == number and own == self.axes.statements[number]
-        return read.operand if same and internal and whole else None
+    def _joins(self, homes: Homes, number: int) -> bool:
+        """A product and the sum that takes it as one instruction, where the sum comes to the place of an operand."""
+        joined, statements = self.joined.get(number), self.model.statements
+        product, total = (statement.target for statement in statements[number : number + 2])
+        if joined is None or {product, total} & set(self.values):
+            return False
+        if isinstance(joined, ScaleAndShift):
+            self.values[product] = homes.home(number)
+        if isinstance(joined, Scaled) or self.values[product].buffer is self.values[joined.whole.operand].buffer:
+            self.values[total] = homes.home(number + 1)
+        if total not in self.values or not self._takes(joined, self.values[total]):
+            self._statement_at(homes, number)
+            self._statement_at(homes, number + 1)
+            return True
+        own = self.axes.statements[number + isinstance(joined, Scaled)]
+        bodies = Bodies(self, tuple(a for a in own if a not in self.tiling.outer))
+        bodies.joined(self.values[total], joined)
+        bodies.release()
+        homes.release(number + 1)
+        return True
+
+    def _takes(self, joined: ScaleAndShift | Scaled, total: Value) -> bool:
+        """Whether a sum is where the operand is that its instruction overwrites; a literal comes to any other place."""
+        if isinstance(joined.whole, Read):
+            return total.buffer is self.values[joined.whole.operand].buffer
+        assert isinstance(joined, Scaled)
+        return total.buffer is not self.values[joined.scaled.operand].buffer
+
+    def _statement_at(self, homes: Homes, number: int) -> None:
+        statement = self.model.statements[number]
+        if statement.target not in self.values:
+            self.values[statement.target] = homes.home(number)
+        self._statement(number, statement)
+        homes.release(number)
 
     def _is_overwritten(self, number: int) -> bool:
         """Whether a statement only says where a reduction along lanes starts, which the reduction needs no more."""
+        if self.chunked:
+            return False
         statement, following = self.model.statements[number], self.model.statements[number + 1 : number + 2]
         if statement.combine is not None or not isinstance(statement.body, Constant) or not following:
             return False
@@ -305,7 +336,8 @@ class Tile:
         assert combine is not None
         if combine not in _REDUCTIONS or target.dtype not in ("f32", "f16"):
             raise NotForVectors(f"a reduction by {combine} of {target.dtype}")
-        value = bodies.whole(statement.body)
+        sources = self._factors(statement, number, own, bodies) or (bodies.whole(statement.body),)
+        value = sources[0]
         if not own or own[-1] not in reduced:
             self.code.run(f"v{_REDUCTIONS[combine]}", own, (target, value, target))
             return
@@ -314,41 +346,44 @@ class Tile:
         taken: list[Buffer] = []
         fresh = self._is_overwritten(number - 1) if number else False
         while own and own[-1] in reduced:
-            row_bytes = 256 * prod(self.code.capacities[a] for a in own[:-1])
-            partial = self.room.take(value.dtype, row_bytes // value.bytes, "partial", fill=True, half=False)
+            along = _LANE_REDUCTIONS[combine]
+            partial = self._partial(along, own, value)
             last = fresh and own[-2:-1] not in [(a,) for a in reduced] and value.dtype == target.dtype
             each = target if last else self.take(own[:-1], value.dtype, "sums")
-            self.code.reduce_lanes(_LANE_REDUCTIONS[combine], own, value, each, partial)
-            self.room.give(partial)
+            self.code.reduce_lanes(along, own, sources, each, partial)
             own, value = own[:-1], each
+            sources = (value,)
             if each is not target:
                 taken.append(each.buffer)
         if value is not target:
             self.code.run(f"v{_REDUCTIONS[combine]}", own, (target, value, target))
         self._give(taken)
 
+    def _factors(
+        self, statement: KernelStatement, number: int, own: tuple[int, ...], bodies: Bodies
+    ) -> tuple[Value, Value] | None:
+        """The two arrays whose products a sum along long rows adds (`vmla`); None for another reduction."""
+        body = statement.body
+        if statement.combine != "add" or not is_product(body) or not own or own[-1] not in self.axes.reduced[number]:
+            return None
+        assert isinstance(body, Apply)
+        left, right = (bodies.whole(arg) for arg in body.args)
+        long = self.code.capacities[own[-1]] * left.bytes > REPEAT_BYTES
+        return (left, right) if long and left.strides == right.strides else None
+
+    def _partial(self, combine: Combine, own: Sequence[int], value: Value) -> Partial | None:
+        """Where the rows of a value are folded; None for rows of one repeat."""
+        if self.code.capacities[own[-1]] * value.bytes <= REPEAT_BYTES:
+            return None
+        neutral = float(identity(combine, value.dtype))
+        rows = prod(self.code.capacities[a] for a in own[:-1])
+        half = not self.room.half_of(value.buffer)
+        buffer = self.room.constant(value.dtype, rows * BANK_ROW // value.bytes, neutral, "partial", half)
+        return Partial(buffer, BANK_ROW, neutral)
+
     def _give(self, buffers: Sequence[Buffer]) -> None:
         for buffer in buffers:
             self.room.give(buffer)
-
-
-def _halves(model: KernelModel) -> dict[int, bool]:
-    """The half of a row of banks for each array, so that the two sources of an instruction are in different ones."""
-    halves: dict[int, bool] = {}
-    for statement in model.statements:
-        body = statement.body
-        if isinstance(body, Apply) and len(body.args) == 2:
-            first, second = (a.operand if isinstance(a, Read) else None for a in body.args)
-            if first is not None and second is not None and first != second:
-                if first in halves:
-                    halves.setdefault(second, not halves[first])
-                halves.setdefault(first, not halves.get(second, True))
-                halves.setdefault(second, not halves[first])
-    return halves
-
-
-def _value(buffer: Buffer, layout: Layout) -> Value:
-    return Value(buffer, layout.axes, layout.strides)
 
 
 def _int(number: Expr) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import prod
 
 from msc.lowering.ascend.builder import Expr
 from msc.lowering.ascend.vector_kernels.axes import Axes
@@ -16,6 +15,10 @@ UB_DTYPES = {"f16": "f16", "f32": "f32", "bf16": "f32", "i1": "f16", "i8": "f16"
 """In which type the vector unit computes on each element type: it has no bf16, bytes fit f16, booleans are 0 and 1."""
 GM_DTYPES = {**{name: name for name in UB_DTYPES}, "i1": "ui8"}
 """How elements lie in global memory."""
+
+
+_FEW = 16
+"""Up to so many, every number of rows a task is a candidate: between powers of two lies what fills UB best."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,8 @@ class Tiling:
     tile: int
     cores: int
     double: bool = True
+    equal: bool = False
+    """All cores have as many tasks, but for the last one. Else those that start earlier have more."""
 
     def tasks(self, axes: Axes) -> int:
         """How many tasks there are."""
@@ -75,13 +80,8 @@ def unit_of(model: KernelModel) -> int:
     return 32 // min(sizes)
 
 
-def tilings(model: KernelModel, outputs: Sequence[int], axes: Axes, target: DavinciTarget) -> list[Tiling]:
-    """The tilings of a kernel, the fastest by prediction first."""
-    found = list(_all_tilings(model, outputs, axes, target))
-    return sorted(found, key=lambda t: (predicted_cycles(model, axes, t, target), t.tile))
-
-
-def _all_tilings(model: KernelModel, outputs: Sequence[int], axes: Axes, target: DavinciTarget) -> Iterator[Tiling]:
+def all_tilings(outputs: Sequence[int], axes: Axes, target: DavinciTarget) -> Iterator[Tiling]:
+    """The tilings of a kernel, each on as many cores as have tasks."""
     free = [
         axis
         for axis in range(len(axes.extents))
@@ -92,7 +92,7 @@ def _all_tilings(model: KernelModel, outputs: Sequence[int], axes: Axes, target:
         extent = axes.extents[split]
         outer = tuple(free[:position])
         tiles = {extent, *(-(-extent // parts) for parts in range(1, 2 * cores + 1))}
-        tiles |= {1 << k for k in range(extent.bit_length())}
+        tiles |= {1 << k for k in range(extent.bit_length())} | set(range(1, min(extent, _FEW) + 1))
         lanes = split == axes.last
         tiles |= {min(extent, -(-tile // 128) * 128) for tile in tiles} if lanes else set()
         for tile in tiles:
@@ -100,34 +100,6 @@ def _all_tilings(model: KernelModel, outputs: Sequence[int], axes: Axes, target:
             share = -(-tasks // cores)
             yield Tiling(outer, split, tile, -(-tasks // share))
     yield Tiling((), None, 1, 1)
-
-
-def bytes_moved(model: KernelModel, axes: Axes, tiling: Tiling, kind: str) -> int:
-    """The bytes that a task moves of the arrays of a kind."""
-    return sum(
-        prod(tiling.capacity(axes, axis) for axis in axes.arrays[k]) * DTYPES[GM_DTYPES[array.dtype]]
-        for k, array in enumerate(model.arrays)
-        if array.kind == kind
-    )
-
-
-def predicted_cycles(model: KernelModel, axes: Axes, tiling: Tiling, target: DavinciTarget) -> float:
-    """The cycles of the busiest core: the slowest of reading, computing and writing, and one fill of the pipeline."""
-    gm, shared, vector = target.gm, target.shared, target.vector
-    per_core = -(-tiling.tasks(axes) // tiling.cores)
-    read, written = (bytes_moved(model, axes, tiling, kind) for kind in ("input", "output"))
-    reading = gm.ub_start + read / gm.packet * gm.ub_packet
-    writing = gm.write_start + written / gm.packet * gm.write_packet
-    together = (read + written) * tiling.cores / shared.l2_mixed
-    points = (prod(tiling.capacity(axes, a) for a in s) / 64 for s in axes.statements)
-    computing = sum(2 * vector.start + repeats for repeats in points)
-    return per_core * max(reading, writing, together, computing) + reading + computing + writing + gm.write_latency
-
-
-def fits(model: KernelModel, axes: Axes, tiling: Tiling, target: DavinciTarget) -> bool:
-    """Whether inputs and outputs alone have room, two buffers each."""
-    moved = bytes_moved(model, axes, tiling, "input") + bytes_moved(model, axes, tiling, "output")
-    return (1 + tiling.double) * moved <= target.buffers.ub - target.buffers.ub_reserved
 
 
 def sizes(axes: Axes, tiling: Tiling, axis: int, count: Expr) -> Expr:

@@ -2,7 +2,7 @@
 
     axis i0 4096: S0.0 S1.0 S2.0
     axis i1 4096: S1.1 S2.1
-    for i0 tile 86 parallel
+    for i0 tile 2 parallel
       for i0 tile 2 pipeline 2
         place in0, t0, out0 in ub
         for i0
@@ -10,13 +10,15 @@
         for i0, i1 vector
           run S1
 
-Cores share the iterations of the parallel loops. One pass over the pipeline's body is a task: its arrays are in UB, in
+Cores share the iterations of the parallel loops: a core that starts earlier takes more. `for i0 tile 86 parallel`
+around the same gives each core 86 rows instead. One pass over the pipeline's body is a task: its arrays are in UB, in
 two buffers each, and every statement runs over all of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from msc.lowering.ascend.vector_kernels.axes import Axes
 from msc.lowering.ascend.vector_kernels.tiling import Tiling
@@ -50,7 +52,8 @@ def _split(axes: Axes, tiling: Tiling, names: Sequence[str], body: Block) -> Blo
     inner = Block((Loop(name, body, tiling.tile, mark, buffers=2 if mark == "pipeline" else 1),))
     if tiling.outer or not several:
         return inner
-    return Block((Loop(name, inner, min(extent, share * tiling.tile), "parallel"),))
+    shared = share * tiling.tile if tiling.equal else tiling.tile
+    return Block((Loop(name, inner, min(extent, shared), "parallel"),))
 
 
 def _statement(number: int, axes: Axes, tiling: Tiling, names: Sequence[str]) -> Node:
@@ -79,7 +82,7 @@ def tiling_in(tree: Tree, axes: Axes, target: DavinciTarget) -> Tiling | None:
     """The tiling that a tree says; None for a tree of another form."""
     numbers = {axis.name: _number(axis, axes) for axis in tree.axes}
     outer: list[int] = []
-    split, tile, share, double, body = None, 1, None, False, tree.body
+    split, tile, share, mark, body = None, 1, None, "", tree.body
     while len(body.nodes) == 1 and isinstance(loop := body.nodes[0], Loop) and loop.mark != "vector":
         axis = numbers[loop.axis]
         if axis is None or (split is not None and split != axis):
@@ -90,16 +93,14 @@ def tiling_in(tree: Tree, axes: Axes, target: DavinciTarget) -> Tiling | None:
             outer.append(axis)
         else:
             share = tile if split is not None else None
-            split, tile, double = axis, loop.tile, loop.mark == "pipeline"
+            split, tile, mark = axis, loop.tile, loop.mark
         body = loop.body
-    made = Tiling(tuple(outer), split, tile, 1, double)
-    tasks = made.tasks(axes)
-    if split is not None and not outer:
-        parts = -(-axes.extents[split] // (share or tile))
-        cores = min(parts, target.cores.vector)
-    else:
-        cores = -(-tasks // -(-tasks // target.cores.vector))
-    return Tiling(made.outer, split, tile, cores, double)
+    made = Tiling(tuple(outer), split, tile, 1, mark == "pipeline")
+    if mark == "parallel":
+        share = tile
+    if split is None or outer or share is None or (share == tile and mark != "parallel"):
+        return made
+    return replace(made, cores=min(-(-axes.extents[split] // share), target.cores.vector), equal=True)
 
 
 def _number(axis: Axis, axes: Axes) -> int | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
@@ -15,12 +17,17 @@ from msc.lowering.ascend.insert_sync import synchronise
 from msc.lowering.ascend.kernels import Request
 from msc.lowering.ascend.vector_kernels.axes import Axes, axes_of
 from msc.lowering.ascend.vector_kernels.bodies import NotForVectors
+from msc.lowering.ascend.vector_kernels.chunks import Chunked, chunk_tilings, chunked, write_chunks
+from msc.lowering.ascend.vector_kernels.cost import Cost, tilings
+from msc.lowering.ascend.vector_kernels.room import Fill
+from msc.lowering.ascend.vector_kernels.shares import Launch, share_of
+from msc.lowering.ascend.vector_kernels.simplified import simplified
 from msc.lowering.ascend.vector_kernels.tile import Tile
-from msc.lowering.ascend.vector_kernels.tiling import UB_DTYPES, Tiling, fits, predicted_cycles, tilings
+from msc.lowering.ascend.vector_kernels.tiling import UB_DTYPES, Tiling
 from msc.lowering.ascend.vector_kernels.trees import tiling_in, tree_of
 from msc.poly.schedule_tree.text import to_lines
 from msc.support.diagnostics import Diagnostic, MscError
-from msc.targets.davinci_isa import Space
+from msc.targets.davinci_isa import DTYPES, Space
 
 _TRIES = 40
 """Tilings that are tried, the best predicted ones."""
@@ -37,18 +44,45 @@ def write(request: Request) -> KernelOp | None:
     axes = axes_of(model)
     if axes is None or not model.statements:
         return None
+    plain, own = _simplified(request, axes)
     if request.schedule is not None:
         return _by_hand(request, axes, request.schedule)
-    candidates = tilings(model, request.outputs, axes, request.target)
-    for tiling in islice((t for t in candidates if fits(model, axes, t, request.target)), _TRIES):
+    try:
+        return _tiled(request, axes, double=True) or _in_chunks(plain, own) or _tiled(request, axes, double=False)
+    except NotForVectors:
+        return None
+
+
+def _tiled(request: Request, axes: Axes, *, double: bool) -> KernelOp | None:
+    """The kernel with the best tiling that has room; None where none has. Raises NotForVectors."""
+    plain, own = _simplified(request, axes)
+    found = tilings(plain.model, request.outputs, own, request.target, double=double)
+    for tiling in islice(found, _TRIES):
         try:
-            kernel = written(request, axes, tiling)
-        except NotForVectors:
-            return None
+            kernel = _finished(plain, own, tiling, None)
         except MscError:  # no room, or too few flags
             continue
         _note(request, axes, tiling)
         return kernel
+    return None
+
+
+def _simplified(request: Request, axes: Axes) -> tuple[Request, Axes]:
+    """The kernel that tasks compute; its axes have the same numbers."""
+    model, own = simplified(request.model, axes)
+    return replace(request, model=model), own
+
+
+def _in_chunks(request: Request, axes: Axes) -> KernelOp | None:
+    """The kernel of a reduction in one pass over more than UB holds, if it is one. Raises NotForVectors."""
+    parts = chunked(request.model, request.outputs, axes)
+    if parts is None:
+        return None
+    for tiling in chunk_tilings(axes, parts, request.target):
+        try:
+            return _finished(request, axes, tiling, parts)
+        except MscError:  # no room, or too few flags
+            continue
     return None
 
 
@@ -57,8 +91,9 @@ def _note(request: Request, axes: Axes, tiling: Tiling) -> None:
     tree = tree_of(request.model, axes, tiling)
     if tree is not None:
         request.op.attributes[DAVINCI_SCHEDULE] = ScheduleAttr(tree)
-    cycles = predicted_cycles(request.model, axes, tiling, request.target)
-    buffers = "two buffers of what comes and goes" if tiling.tasks(axes) > tiling.cores else "one task a core"
+    cycles = Cost(*simplified(request.model, axes), request.target).cycles(tiling)
+    several = "two buffers of what comes and goes" if tiling.double else "one buffer of what comes and goes"
+    buffers = several if tiling.tasks(axes) > tiling.cores else "one task a core"
     reasons = [
         f"{tiling.tasks(axes)} tasks on {tiling.cores} of {request.target.cores.vector} vector cores, {buffers}",
         f"{cycles:.0f} cycles predicted for the busiest core",
@@ -69,6 +104,8 @@ def _note(request: Request, axes: Axes, tiling: Tiling) -> None:
 def _by_hand(request: Request, axes: Axes, schedule: ScheduleAttr) -> KernelOp:
     """The kernel by a schedule that somebody wrote. Raises MSC0408 where the vector unit cannot follow it."""
     tiling = tiling_in(schedule.data, axes, request.target)
+    if tiling is not None and not tiling.equal:
+        tiling = Cost(*simplified(request.model, axes), request.target).on_cores(tiling)
     meant = tree_of(request.model, axes, tiling) if tiling is not None else None
     if tiling is None or meant is None or meant.body != schedule.data.body:
         notes = tuple(to_lines(meant)) if meant is not None else ()
@@ -89,44 +126,68 @@ def _refused(request: Request, why: str, notes: tuple[str, ...] = ()) -> MscErro
 
 def written(request: Request, axes: Axes, tiling: Tiling) -> KernelOp:
     """The kernel with a tiling. Raises NotForVectors; MSC1021 and MSC1023 where the tiling has no room."""
-    _, fills = _written(request, axes, tiling, [])
-    kernel, _ = _written(request, axes, tiling, fills)
+    return _finished(*_simplified(request, axes), tiling, None)
+
+
+def _finished(request: Request, axes: Axes, tiling: Tiling, parts: Chunked | None) -> KernelOp:
+    """The kernel with its flags."""
+    _, fills = _written(request, axes, tiling, parts, [])
+    kernel, _ = _written(request, axes, tiling, parts, fills)
     synchronise(kernel)
     return kernel
 
 
 def _written(
-    request: Request, axes: Axes, tiling: Tiling, fills: list[tuple[int, int]]
-) -> tuple[KernelOp, list[tuple[int, int]]]:
-    """The kernel, and the places in UB (first byte, bytes) that have to hold something from the start."""
+    request: Request, axes: Axes, tiling: Tiling, parts: Chunked | None, fills: Sequence[Fill]
+) -> tuple[KernelOp, Sequence[Fill]]:
+    """The kernel, and the places in UB that have to hold something from the start."""
     b = request.builder("vector", tiling.cores)
     arguments = dict(zip((*request.inputs, *request.outputs), b.arguments, strict=True))
-    tile = Tile(b, request.model, axes, tiling, arguments)
-    _fill(b, fills)
+    cost = Cost(request.model, axes, request.target)
+    in_place = parts is None and cost.stores_in_place(tiling)
+    tile = Tile(b, request.model, axes, tiling, arguments, in_place=in_place, chunked=parts is not None)
+    fill_places(b, fills)
     tile.load_kept()
-    _tasks(b, tile, axes, tiling)
-    return b.finish(), tile.room.filled_places()
+    if parts is None:
+        write_tasks(b, tile, axes, tiling, cost.launch(tiling))
+    else:
+        write_chunks(b, tile, parts)
+    return b.finish(), tile.room.fills
 
 
-def _fill(b: KernelBuilder, fills: list[tuple[int, int]]) -> None:
-    for first, size in fills:
-        buffer: Buffer = b.alloc_at(Space.ub, "f32", size // 4, first, "zeros")
-        b.emit("set_mask_count", count=size // 4)
-        b.emit("vector_dup", (buffer, 0), scalar=0.0, repeat=1)
+def fill_places(b: KernelBuilder, fills: Sequence[Fill]) -> None:
+    """Fill the places in UB that hold something from the start."""
+    for fill in fills:
+        elements = fill.bytes // DTYPES[fill.dtype]
+        buffer: Buffer = b.alloc_at(Space.ub, fill.dtype, elements, fill.first, "filled")
+        b.emit("set_mask_count", count=elements)
+        b.emit("vector_dup", (buffer, 0), scalar=fill.value, repeat=1)
 
 
-def _tasks(b: KernelBuilder, tile: Tile, axes: Axes, tiling: Tiling) -> None:
+def _share(b: KernelBuilder, tiling: Tiling, tasks: int, launch: Launch) -> tuple[Expr, Expr]:
+    """The first task of a core, and how many it has."""
+    if tiling.cores == 1:
+        return 0, tasks
+    if not tiling.equal:
+        return share_of(b, tasks, tiling.cores, launch)
+    share = -(-tasks // tiling.cores)
+    first = b.block_index() * share
+    return first, share if tasks % share == 0 else b.minimum(first * -1 + tasks, share, name="tasks")
+
+
+def write_tasks(b: KernelBuilder, tile: Tile, axes: Axes, tiling: Tiling, launch: Launch) -> None:
     """The tasks of a core, two at a time where there are several: one moves while the other computes."""
     tasks = tiling.tasks(axes)
     share = -(-tasks // tiling.cores)
-    first: Expr = 0
-    if tiling.cores > 1:
-        first = b.block_index() * share
     if share == 1:
-        tile.write(first, tile.buffers())
+        tile.write(b.block_index() if tiling.cores > 1 else 0, tile.buffers())
         return
-    even = tasks % share == 0
-    count: Expr = share if even else b.minimum(expression(first) * -1 + tasks, share, name="tasks")
+    if launch.grain > 1 and tiling.cores > 1:
+        assert tiling.split is not None
+        tile.share = _share(b, tiling, axes.extents[tiling.split], launch)
+        first, count = 0, (expression(tile.share[1]) + (tiling.tile - 1)) // tiling.tile
+    else:
+        first, count = _share(b, tiling, tasks, launch)
     one = tile.buffers()
     if not tiling.double:
         with b.loop(0, count, 1, "task") as task:

@@ -23,6 +23,7 @@ from msc.lowering.cpu.kernels.kernel_function import KernelFunction
 from msc.poly.model import KernelModel
 from msc.poly.nest import nests_of
 from msc.poly.overwriting import may_overwrite
+from msc.poly.schedule_tree.prefetches import requests
 from msc.poly.schedule_tree.to_isl import tile_counts
 from msc.poly.storage import storage
 from msc.support.diagnostics import Diagnostic, MscError
@@ -107,7 +108,7 @@ def _function(kernel: gk.KernelOp, model: KernelModel, outputs: Sequence[int]) -
     counts = tuple(tile_counts(model, tree).values())
     nests = nests_of(model, tree)
     places = storage(model, tree, nests, counts)
-    builder = KernelFunction(model, nests, inputs, outputs, locations, counts, places)
+    builder = KernelFunction(model, nests, inputs, outputs, locations, counts, places, requests(model, tree))
     function = builder.build()
     temporaries = len(function.function_type.inputs) - len(inputs) - len(outputs) - len(model.sizes)
     function.attributes[LOOP_OUTPUTS] = IntegerAttr(len(outputs), i64)

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IndexType, MemRefTy
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
-from msc.dialects.loop import ApplyOp, ForOp, LoadOp, LoopKind, StoreOp
+from msc.dialects.loop import ApplyOp, ForOp, LoadOp, LoopKind, PrefetchOp, StoreOp
 from msc.dialects.open_sizes import size_attributes
 from msc.lowering.cpu.kernels.scalar_bodies import BodyEmitter, storage_type
 from msc.poly.affine import bounds, simplified
@@ -19,6 +19,7 @@ from msc.poly.buffers import LocalBuffer, compose
 from msc.poly.model import KernelModel
 from msc.poly.nest import Body, Instance, Loop, Nest
 from msc.poly.scalar import Index, Read
+from msc.poly.schedule_tree.prefetches import Request
 from msc.poly.storage import Storage
 from msc.poly.valid_extents import ranges_of
 
@@ -28,7 +29,7 @@ _Local: TypeAlias = tuple[LocalBuffer, SSAValue]
 
 @dataclass
 class _Scope:
-    """What is known at a place in the nest: loop variables, where arrays live, forwarded values."""
+    """What is known at a place in the nest: loop variables, where arrays live, forwarded values, prefetches."""
 
     variables: tuple[SSAValue, ...] = ()
     ranges: Mapping[int, range] = field(default_factory=dict[int, range])
@@ -36,6 +37,8 @@ class _Scope:
     local: Mapping[int, Sequence[_Local]] = field(default_factory=dict[int, Sequence[_Local]])
     forwarded: frozenset[int] = frozenset()
     values: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
+    requests: Sequence[Request] = ()
+    requested: set[object] = field(default_factory=set[object])
 
 
 class KernelFunction:
@@ -53,8 +56,10 @@ class KernelFunction:
         locations: Sequence[Attribute],
         counts: Sequence[AffineExpr],
         storage: Storage,
+        requests: Mapping[int, Sequence[Request]],
     ):
         self._model = model
+        self._requests = requests
         self._counts = counts
         self._nests = nests
         self._arguments = [*inputs, *outputs]
@@ -148,18 +153,23 @@ class KernelFunction:
         parts = {array: ((buffer, buffers[array]),) for array, buffer in arrays.workspace.items()}
         local = {a: [(b, self._allocated(a, b, block)) for b in each] for a, each in arrays.local.items()}
         places = {**scope.local, **parts, **local}
-        inner = _Scope(scope.variables, scope.ranges, buffers, places, scope.forwarded | arrays.forwarded, {})
+        passed, requests = scope.forwarded | arrays.forwarded, self._requests.get(body.block, ())
+        inner = _Scope(scope.variables, scope.ranges, buffers, places, passed, requests=requests)
         for array, held in local.items():
-            if self._model.arrays[array].kind == "input":
+            if self._model.arrays[array].kind == "input" or array in arrays.copied:
                 for part, _ in held:
-                    self._copy_in(array, part, scope, inner, block)
+                    self._copy(array, part, scope, inner, block)
         self._emit(body.inside, inner, block)
+        for array in sorted(arrays.copied & arrays.written):
+            for part, _ in local[array]:
+                self._copy(array, part, inner, scope, block)
 
-    def _copy_in(self, array: int, part: LocalBuffer, scope: _Scope, inner: _Scope, block: Block) -> None:
-        """Bring what a buffer holds of an input from where that lives outside."""
-        for axis, size in enumerate(part.shape):
+    def _copy(self, array: int, part: LocalBuffer, scope: _Scope, inner: _Scope, block: Block) -> None:
+        """Bring what a buffer holds of an array from where it lives in one scope to where it lives in another one."""
+        kinds = self._copy_kinds(array, part)
+        for axis, (size, kind) in enumerate(zip(part.shape, kinds, strict=True)):
             depth = len(scope.variables)
-            loop = ForOp(AffineMap.constant_map(0), AffineMap.constant_map(size), label=f"copy{axis}")
+            loop = ForOp(AffineMap.constant_map(0), AffineMap.constant_map(size), (), 1, kind, f"copy{axis}")
             loop.variable.name_hint = f"copy{axis}"
             block.add_op(loop)
             block = loop.body.block
@@ -175,6 +185,12 @@ class KernelFunction:
         load.results[0].name_hint = "copied"
         block.add_op(load)
         block.add_op(StoreOp(load.results[0], *_place(inner, array, index)))
+
+    def _copy_kinds(self, array: int, part: LocalBuffer) -> list[LoopKind]:
+        """The kinds of a copy's loops: sums in registers need loops that are written out, with vectors along rows."""
+        if self._model.arrays[array].kind == "input":
+            return [LoopKind.SEQUENTIAL] * len(part.shape)
+        return [LoopKind.UNROLL] * (len(part.shape) - 1) + [LoopKind.VECTOR] * bool(part.shape)
 
     def _allocated(self, array: int, buffer: LocalBuffer, block: Block) -> SSAValue:
         alloca = memref.AllocaOp.get(storage_type(self._model.arrays[array].dtype), shape=list(buffer.shape))
@@ -234,8 +250,23 @@ class _InstanceEmitter:
             return self._scope.values[read.operand]
         if read.indirect:
             return self._load_indirect(read, index)
+        for request in self._scope.requests:
+            if request.array == read.operand and self._instance.statement in request.dims:
+                self._prefetch(request, read, index)
         load = self._insert(LoadOp(*_place(self._scope, read.operand, index), storage_type(read.dtype)))
         return self._body.from_storage(load.results[0], read.dtype)
+
+    def _prefetch(self, request: Request, read: Read, index: Sequence[AffineExpr]) -> None:
+        """Request what lies ahead of an element that is read here, once for all statements that read it."""
+        distance = request.distance(self._model, self._instance.statement, read)
+        ahead = simplified(distance.replace_dims_and_symbols(list(self._instance.index), []), self._scope.ranges)
+        place = [simplified(e, self._scope.ranges) for e in index]
+        key = read.operand, *place, ahead
+        if ahead != AffineExpr.constant(0) and key not in self._scope.requested:
+            self._scope.requested.add(key)
+            map_, values = _over_used(self._scope, [*place, ahead])
+            at = AffineMap(map_.num_dims, 0, map_.results[:-1])
+            self._insert(PrefetchOp(self._scope.buffers[read.operand], at, values, map_.results[-1]))
 
     def _load_indirect(self, read: Read, index: Sequence[AffineExpr]) -> SSAValue:
         """A read whose index is data, clamped into the array: nothing outside is ever touched."""

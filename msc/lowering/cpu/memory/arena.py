@@ -8,6 +8,7 @@ bytes live at one time are a lower bound, reached in most networks.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -112,14 +113,15 @@ def _place(
     alignment: int,
 ) -> Arena:
     offsets = [0] * len(demands)
-    placed: list[int] = []
+    placed: list[tuple[int, int, int, int]] = []  # offset, bytes, first and last step: in order of offset
     for index in sorted(range(len(demands)), key=lambda i: (*order(demands[i]), i)):
         demand = demands[index]
         if not demand.bytes:
             continue
-        rivals = sorted((offsets[i], demands[i].bytes) for i in placed if demands[i].live.meets(demand.live))
+        first, last = demand.live.first, demand.live.last
+        rivals = [(offset, taken) for offset, taken, begin, end in placed if begin <= last and first <= end]
         offsets[index] = choose(_gaps(rivals, demand.bytes, alignment))
-        placed.append(index)
+        insort(placed, (offsets[index], demand.bytes, first, last))
     total = max((offset + d.bytes for offset, d in zip(offsets, demands, strict=True)), default=0)
     return Arena(tuple(offsets), aligned(total, alignment), name)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, prod
 
@@ -17,7 +17,6 @@ from msc.dialects.loop import ForOp, LoadOp, LoopKind, PrefetchOp
 from msc.ir.contracts import Contract
 from msc.ir.typed import is_vector, memref_type, static_shape
 from msc.lowering.cpu.prefetch.next_panel import PrefetchAddress, distance, next_panel, trips
-from msc.lowering.cpu.prefetch.next_row import prefetch_next_row, read_again
 from msc.lowering.cpu.prefetch.next_tile import next_tile
 from msc.lowering.cpu.vectorize.vector_types import bits_of
 from msc.poly.affine import linear_form
@@ -33,8 +32,8 @@ class PrefetchStreams(ModulePass):
     is read again, each iteration gets `loop.prefetch`s of what a later one reads. The hardware sees the stream too,
     but it stops at every page, and so late that each row of vectors waits. Where the stream is one panel of an
     operand that L2 does not hold, the next panel is asked for as well (`next_panel`); so are the rows
-    of such an operand that the next tile reads (`next_tile`), and the next row where several loops read each
-    (`next_row`). Keeps: all results.
+    of such an operand that the next tile reads (`next_tile`). Schedules prefetch rows that
+    several loops read. Keeps: all results.
     """
 
     name = "prefetch-streams"
@@ -43,12 +42,9 @@ class PrefetchStreams(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         cpu = target_of(op).machine
         for loop in [loop for loop in op.walk() if isinstance(loop, ForOp)]:
-            for load in read_again(loop):
-                if _operand_bytes(load) > cpu.l2:
-                    prefetch_next_row(loop, load)
             if loop.kind.data is LoopKind.SEQUENTIAL:
                 for tile, load in list(_tile_loads(loop, ())):
-                    if _operand_bytes(load) > cpu.l2 and _is_linear(load) and _lanes(load) == 1:
+                    if operand_bytes(load) > cpu.l2 and is_linear(load) and _lanes(load) == 1:
                         _prefetch_next_tile(loop, tile, load)
                 for stream in list(_streams(loop, cpu)):
                     if stream.bytes_of_operand > cpu.l2:
@@ -75,6 +71,11 @@ class _Stream:
         return loop.variable in self.load.indices
 
     @property
+    def is_new(self) -> bool:
+        """Whether each iteration reads other elements than the one before, not a window that overlaps with the last."""
+        return abs(distance(self.load, self.loop)) >= _lanes(self.load)
+
+    @property
     def bytes_an_iteration(self) -> int:
         vectors = prod(trips(t) for t in self.tile if self.moves_with(t))
         return vectors * _lanes(self.load) * _item_bytes(self.load)
@@ -91,11 +92,12 @@ class _Stream:
     @property
     def bytes_of_operand(self) -> int:
         """Of the whole array that the stream is a part of."""
-        return _operand_bytes(self.load)
+        return operand_bytes(self.load)
 
     def prefetch(self) -> None:
         """Ask in each iteration for what a later one reads."""
-        self._insert(self._nest(PrefetchAddress(self.load.map, tuple(self.load.indices), self._ahead())))
+        place = PrefetchAddress(self.load.map, tuple(self.load.indices), self._ahead())
+        self._insert(line_prefetches(self.load, place, [t for t in self.tile if self.moves_with(t)], self.machine))
 
     def prefetch_next_panel(self) -> None:
         """Where the stream is a panel that is read several times, ask for the next one meanwhile."""
@@ -109,32 +111,16 @@ class _Stream:
         assert first is not None
         self.loop.body.block.insert_op_before(op, first)
 
-    def _nest(self, place: PrefetchAddress) -> Operation:
-        """The prefetch in copies of the tile's loops that it moves with, one for each cache line."""
-        loops = [copied(t, self._line_step(t)) for t in self.tile if self.moves_with(t)]
-        variables: dict[SSAValue, SSAValue] = {t.variable: c.variable for t, c in loops}
-        indices = tuple(variables.get(v, v) for v in place.indices)
-        op: Operation = _prefetch(self.load, PrefetchAddress(place.map, indices, place.ahead))
-        for _, copy in reversed(loops):
-            copy.body.block.add_op(op)
-            op = copy
-        return op
-
     def _ahead(self) -> int:
         """Elements between what this iteration reads and what the one to prefetch for reads."""
         return ceil(self.machine.code.prefetch_bytes / self.bytes_an_iteration) * distance(self.load, self.loop)
-
-    def _line_step(self, loop: ForOp) -> int:
-        """Iterations of a loop of the tile in one cache line."""
-        apart = abs(distance(self.load, loop)) * _item_bytes(self.load)
-        return max(1, self.machine.line // apart) if apart else 1
 
 
 def _streams(loop: ForOp, machine: Machine) -> Iterator[_Stream]:
     """The linear vector loads below unrolled loops only that are shared."""
     for tile, load in _tile_loads(loop, ()):
         stream = _Stream(loop, tile, load, machine)
-        if _lanes(load) > 1 and _is_linear(load) and stream.is_shared:
+        if _lanes(load) > 1 and is_linear(load) and stream.is_shared and stream.is_new:
             yield stream
 
 
@@ -146,7 +132,7 @@ def _tile_loads(loop: ForOp, tile: tuple[ForOp, ...]) -> Iterator[tuple[tuple[Fo
             yield from _tile_loads(op, (*tile, op))
 
 
-def _is_linear(load: LoadOp) -> bool:
+def is_linear(load: LoadOp) -> bool:
     """Whether a load is at an index that is linear in the loops."""
     return all(linear_form(e) is not None for e in load.map.results)
 
@@ -156,6 +142,24 @@ def _prefetch_next_tile(loop: ForOp, tile: tuple[ForOp, ...], load: LoadOp) -> N
     place, first = next_tile(loop, tile, load), loop.body.block.first_op
     if place is not None and first is not None:
         loop.body.block.insert_op_before(_prefetch(load, place), first)
+
+
+def line_prefetches(load: LoadOp, place: PrefetchAddress, tile: Sequence[ForOp], machine: Machine) -> Operation:
+    """The prefetch in copies of loops of a tile, once for each cache line."""
+    loops = [copied(t, _line_step(load, t, machine)) for t in tile]
+    variables: dict[SSAValue, SSAValue] = {t.variable: c.variable for t, c in loops}
+    indices = tuple(variables.get(v, v) for v in place.indices)
+    op: Operation = _prefetch(load, PrefetchAddress(place.map, indices, place.ahead))
+    for _, copy in reversed(loops):
+        copy.body.block.add_op(op)
+        op = copy
+    return op
+
+
+def _line_step(load: LoadOp, loop: ForOp, machine: Machine) -> int:
+    """Iterations of a loop of the tile in one cache line."""
+    apart = abs(distance(load, loop)) * _item_bytes(load)
+    return max(1, machine.line // apart) if apart else 1
 
 
 def _prefetch(load: LoadOp, place: PrefetchAddress) -> PrefetchOp:
@@ -169,7 +173,8 @@ def _lanes(load: LoadOp) -> int:
     return type_.get_shape()[0] if is_vector(type_) else 1
 
 
-def _operand_bytes(load: LoadOp) -> int:
+def operand_bytes(load: LoadOp) -> int:
+    """Of the whole buffer that a load reads."""
     return prod(static_shape(load.source)) * _item_bytes(load)
 
 

@@ -1,7 +1,8 @@
 """One vector's worth of a straight-line loop body.
 
 Values that do not depend on the loop variable stay scalar and are broadcast where they meet a vector. Loads and stores
-keep their affine index; the steps between lanes are the coefficients of the loop variable.
+keep their affine index; the steps between lanes are the coefficients of the loop variable. An integer computed from the
+loop variable is a ramp: a scalar for the first lane and a step between lanes, added up where it meets a vector.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.dialects import arith, memref, vector
 from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
     IntegerAttr,
+    IntegerType,
     MemRefType,
     VectorType,
     i64,
@@ -18,9 +21,10 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
-from msc.dialects.loop import ApplyOp, ForOp, LanesOp, LoadOp, StoreOp
+from msc.dialects.loop import ApplyOp, ForOp, LanesOp, LoadOp, PrefetchOp, StoreOp
 from msc.ir.typed import memref_type
 from msc.lowering.cpu.vectorize.vector_tails import Tail
+from msc.lowering.cpu.vectorize.vector_types import bits_of
 from msc.poly.affine import linear_form, simplified
 
 
@@ -33,6 +37,8 @@ _ON_LANES = frozenset(
     "arith.trunci arith.extf arith.truncf arith.bitcast".split()
 )
 """Operations that xDSL takes only on scalars: on vectors they are `loop.lanes`."""
+_MODULAR = arith.IndexCastOp | arith.TruncIOp
+"""Operations that give of a ramp a ramp of the same step: integers modulo a power of two."""
 
 
 class VectorBody:
@@ -54,6 +60,7 @@ class VectorBody:
         self._loop, self._at, self._variables, self._lanes, self._updates = loop, at, tuple(variables), lanes, updates
         self._tail = tail
         self._values: dict[SSAValue, SSAValue] = {}
+        self._ramps: dict[SSAValue, int] = {}
         self._location: Operation | None = None
         self.operations: list[Operation] = []
         self.partial: dict[Operation, SSAValue] = {}
@@ -71,6 +78,8 @@ class VectorBody:
                 self._load(op)
             case StoreOp():
                 self._store(op)
+            case PrefetchOp():
+                self._prefetch(op)
             case arith.ConstantOp():
                 self._put(op.clone(), op)
             case ApplyOp():
@@ -84,15 +93,16 @@ class VectorBody:
 
     def _uniform(self, op: Operation, otherwise: str) -> None:
         operands = [self._value(v) for v in op.operands]
-        if self._lanes > 1 and any(isinstance(v.type, VectorType) for v in operands):
+        if any(map(self._differs, operands)):
             raise NotVectorisable(otherwise)
         self._put(op.clone(dict(zip(op.operands, operands, strict=True))), op)
 
     def _apply(self, op: ApplyOp) -> None:
         map_, values, steps = self._moved(op.map.data, op.values)
+        first = ApplyOp(map_, values)
+        self._put(first, op)
         if self._lanes > 1 and any(steps):
-            raise NotVectorisable("it computes with the loop variable")
-        self._put(ApplyOp(map_, values), op)
+            self._ramps[first.result] = steps[0]
 
     def _load(self, op: LoadOp) -> None:
         map_, values, steps = self._moved(op.map, op.indices)
@@ -111,13 +121,22 @@ class VectorBody:
         part = self._part(op.target, map_, steps)
         self._put(StoreOp(value, op.target, map_, values, steps if self._lanes > 1 else None, part), op)
 
+    def _prefetch(self, op: PrefetchOp) -> None:
+        """One request for all lanes, whose elements lie in a line or two."""
+        map_, values = self._at_first_lane((*op.map.results, op.ahead), op.indices)
+        self._add(PrefetchOp(op.source, AffineMap(map_.num_dims, 0, map_.results[:-1]), values, map_.results[-1]))
+
     def _part(self, buffer: SSAValue, map_: AffineMap, steps: Sequence[int]) -> int | None:
         return self._tail.part(buffer, map_, steps, self._lanes) if self._tail is not None else None
 
     def _elementwise(self, op: Operation) -> None:
         operands = [self._value(v) for v in op.operands]
-        if not any(isinstance(v.type, VectorType) for v in operands):
-            self._put(op.clone(dict(zip(op.operands, operands, strict=True))), op)
+        modular = isinstance(op, _MODULAR) and operands[0] in self._ramps
+        if modular or not any(map(self._differs, operands)):
+            scalar = op.clone(dict(zip(op.operands, operands, strict=True)))
+            self._put(scalar, op)
+            if modular:
+                self._ramps[scalar.results[0]] = self._ramps[operands[0]]
             return
         operands = [self._broadcast(v) for v in operands]
         type_ = VectorType(op.results[0].type, [self._lanes])
@@ -129,25 +148,43 @@ class VectorBody:
             self._put(type(op).create(operands=operands, result_types=[type_], properties=op.properties), op)
 
     def _moved(self, map_: AffineMap, indices: Sequence[SSAValue]) -> tuple[AffineMap, list[SSAValue], tuple[int, ...]]:
-        """The index with the loop variable replaced by where the lanes start, and the steps between lanes."""
+        """The index of the first lane, and the steps between lanes."""
+        position = list(indices).index(self._loop.variable) if self._loop.variable in indices else None
+        steps = tuple(_step(r, position) for r in map_.results)
+        return *self._at_first_lane(map_.results, indices), steps
+
+    def _at_first_lane(
+        self, exprs: Sequence[AffineExpr], indices: Sequence[SSAValue]
+    ) -> tuple[AffineMap, list[SSAValue]]:
+        """Expressions with the loop variable replaced by where the lanes start."""
         kept = [v for v in indices if v is not self._loop.variable]
         values = [*self._variables, *kept]
         shift = len(self._variables)
         place = {v: AffineExpr.dimension(shift + i) for i, v in enumerate(kept)}
         replacement = [self._at if v is self._loop.variable else place[v] for v in indices]
-        results = [simplified(r.replace_dims_and_symbols(replacement, [])) for r in map_.results]
-        position = list(indices).index(self._loop.variable) if self._loop.variable in indices else None
-        steps = tuple(_step(r, position) for r in map_.results)
-        return *_over_used(results, values), steps
+        results = [simplified(r.replace_dims_and_symbols(replacement, [])) for r in exprs]
+        return _over_used(results, values)
 
     def _value(self, value: SSAValue) -> SSAValue:
         return self._values.get(value, value)
 
+    def _differs(self, value: SSAValue) -> bool:
+        """Whether a value is another one in each lane."""
+        return isinstance(value.type, VectorType) or value in self._ramps
+
     def _broadcast(self, value: SSAValue) -> SSAValue:
         if isinstance(value.type, VectorType) or self._lanes == 1:
             return value
-        op = vector.BroadcastOp(value, VectorType(value.type, [self._lanes]))
-        return self._add(op).results[0]
+        vector_type = VectorType(value.type, [self._lanes])
+        first = self._add(vector.BroadcastOp(value, vector_type)).results[0]
+        return first if value not in self._ramps else self._ramp(first, vector_type, self._ramps[value])
+
+    def _ramp(self, first: SSAValue, type_: VectorType[Attribute], step: int) -> SSAValue:
+        """The vector `first, first + step, first + 2 step ...` of a splat."""
+        integers = VectorType(IntegerType(bits_of(type_.element_type)), [self._lanes])
+        numbers = DenseIntOrFPElementsAttr.from_list(integers, [step * lane for lane in range(self._lanes)])
+        offsets = self._add(arith.ConstantOp(numbers))
+        return self._add(arith.AddiOp(first, offsets.results[0])).results[0]
 
     def _put(self, op: Operation, original: Operation) -> None:
         self._add(op)

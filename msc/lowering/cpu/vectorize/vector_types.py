@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float64Type, IndexType, IntegerType
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 
-from msc.dialects.loop import ForOp
+from msc.dialects.loop import ApplyOp, ForOp
 
 
 def bits_of(type_: Attribute) -> int:
@@ -24,5 +25,13 @@ def bits_of(type_: Attribute) -> int:
 
 
 def widest_bits(loop: ForOp) -> int:
-    """The widest element that the loop's body computes on."""
-    return max((bits_of(r.type) for op in loop.body.block.ops for r in op.results), default=32)
+    """The widest element that the loop's body computes on, numbers of iterations aside that are narrowed as scalars."""
+    computed = (op for op in loop.body.block.ops if not _is_narrowed(op))
+    return max((bits_of(r.type) for op in computed for r in op.results), default=32)
+
+
+def _is_narrowed(op: Operation) -> bool:
+    uses = (use.operation for result in op.results for use in result.uses)
+    return isinstance(op, ApplyOp | arith.IndexCastOp) and all(
+        isinstance(user, arith.IndexCastOp | arith.TruncIOp) for user in uses
+    )

@@ -137,15 +137,68 @@ builtin.module @convolution attributes {ms.weights = "convolution.safetensors"} 
 }
 """
 
+PATCHES = """
+func.func @main(%x: tensor<2x24x3x3xf32>, %w: tensor<96x24x3x3xf32>) -> tensor<2x96x3x3xf32> {
+  %y = ms.conv2d %x, %w {pad_mode = "same"}
+  func.return %y : tensor<2x96x3x3xf32>
+}
+"""
+
+ORDER = """
+func.func @main(%x: tensor<512x8xf32>, %y: tensor<8x512xf32>, %z: tensor<512x4xf32>) -> tensor<8x512xf32> {
+  %late = ms.matmul %x, %y
+  %x2 = ms.neg %x
+  %early = ms.matmul %x2, %y
+  %square = ms.tanh %early
+  %p = ms.matmul %square, %z
+  %rows = ms.reshape %p {shape = [4, 512]}
+  %q = ms.concat %rows, %rows {axis = 0}
+  %r = ms.matmul %q, %late
+  func.return %r : tensor<8x512xf32>
+}
+"""
+
+AGAIN = """
+func.func @main(%image: tensor<64x512xf32>, %mean: tensor<1x512xf32>, %w: tensor<512x512xf32>) -> tensor<64x512xf32> {
+  %x = ms.matmul %image, %w
+  %d = ms.sub %x, %mean
+  %s = ms.square %d
+  %y = ms.matmul %s, %w
+  %z = ms.matmul %y, %w
+  %g = ms.mul %z, %d
+  %h = ms.mul %g, %x
+  func.return %h : tensor<64x512xf32>
+}
+"""
+
+UPDATE = """
+func.func @main(%x: tensor<512x64xf32>, %y: tensor<64x1024xf32>, %w: tensor<512x1024xf32>) -> tensor<512x1024xf32> {
+  %g = ms.matmul %x, %y
+  %n = ms.sub %w, %g
+  func.return %n : tensor<512x1024xf32>
+}
+"""
+
+ROWS = """
+func.func @main(%x: tensor<1024x1024xf32>) -> tensor<1024x1024xf32> {
+  %y = ms.softmax %x {axis = -1}
+  func.return %y : tensor<1024x1024xf32>
+}
+"""
 
 MODELS = {
+    "again": (AGAIN, ("rematerialization",)),
     "block": (MODEL, ("batch-norms", "fusion", "layouts", "packing", "reuse", "schedules", "vectors")),
     "attention": (ATTENTION, ("attention", "loops")),
-    "convolution": (CONVOLUTION, ("blocks", "winograd")),
+    "convolution": (CONVOLUTION, ("blocks", "prefetches", "winograd")),
+    "order": (ORDER, ("order",)),
+    "update": (UPDATE, ("epilogues",)),
     "twice": (TWICE, ("cse",)),
     "recurrence": (RECURRENCE, ("invariants", "recurrences")),
     "padded": (PADDED, ("pads",)),
-    "product": (PRODUCT, ("prefetches", "products")),
+    "patches": (PATCHES, ("patches",)),
+    "product": (PRODUCT, ("products",)),
+    "rows": (ROWS, ("row-prefetches",)),
     "sum": (SUM, ("sums",)),
     "view": (VIEW, ("views",)),
 }
@@ -210,6 +263,11 @@ def test_a_pass_is_left_out_or_gets_an_option() -> None:
     passes = runs("dce", "sink-views", Run("cluster-kernels", {"max_operations": 3}), "vectorize")
     left = [str(item.pipeline_pass_spec()) for item in pass_instances(passes, changes)]
     assert left == ["dce", "cluster-kernels{max_operations=3 fuse=false}", "vectorize{enable=false}"]
+
+
+def test_options_of_one_pass_add_up() -> None:
+    changes = without(find_backend("cpu"), ("products", "row-prefetches", "schedules"))
+    assert changes == {"schedule-kernels": {"blocks": False, "prefetches": False, "plain": True}}
 
 
 def test_an_unknown_optimisation_is_refused_by_name() -> None:

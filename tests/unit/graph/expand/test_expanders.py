@@ -131,6 +131,24 @@ OTHERS = [
         "%x: tensor<2x4x5xf32>, %w: tensor<4x9x8xf32>, %b: tensor<9xf32>",
         'conv1d_transpose %x, %w, %b {stride = [4], pad_mode = "pad", pad = [1, 3]}',
     ),
+    (
+        "%x: tensor<2x6x4x5xf32>, %w: tensor<6x2x3x5xf32>, %b: tensor<6xf32>",
+        'conv2d_transpose %x, %w, %b {group = 3, stride = [2, 3], pad_mode = "pad", pad = [1, 1, 2, 3], '
+        "output_padding = [1, 2]}",
+    ),
+    (f"{X}, %w: tensor<6x2x3x5xf32>", 'conv2d_transpose %x, %w {pad_mode = "same", stride = [2, 2]}'),
+    (
+        f"{X}, %w: tensor<6x2x3x3xf32>",
+        'conv2d_transpose %x, %w {stride = [2, 1], pad_mode = "pad", pad = [4, 0, 0, 3]}',
+    ),
+    (
+        f"{X}, %w: tensor<6x2x1x1xf32>, %b: tensor<2xf32>",
+        'conv2d_transpose %x, %w, %b {stride = [2, 3], pad_mode = "pad", pad = [1, 0, 0, 1], output_padding = [1, 2]}',
+    ),
+    (
+        "%x: tensor<1x2x2x3x2xf32>, %w: tensor<2x3x3x2x3xf32>",
+        'conv3d_transpose %x, %w {stride = [2, 1, 2], pad_mode = "pad", pad = [1, 1, 0, 1, 1, 0]}',
+    ),
     (f"{X}, %w: tensor<6x2x2x2xf32>", 'conv2d_transpose %x, %w {pad_mode = "pad", pad = [2, 2, 1, 2]}'),
     ("%x: tensor<1x2x3x3x3xf32>, %w: tensor<2x3x2x2x2xf32>", "conv3d_transpose %x, %w {stride = [2, 2, 2]}"),
     ("%x: tensor<2x8x3x2xf32>", "depth_to_space %x {block_size = 2}"),
@@ -200,6 +218,17 @@ def test_products_with_zeros_are_not_computed(outputs: int, pad: tuple[int, ...]
     assert found.name == operation
     computed, kept = (prod(tensor_type(v).get_shape()) for v in (found.results[0], returned(module)))
     assert (computed == kept) == (operation == "ms.subpixel_conv")
+
+
+def test_offsets_with_taps_of_their_own() -> None:
+    """Of nine taps one, two, two and four meet an offset: each is a convolution of its own."""
+    arguments = "%x: tensor<1x6x4x4xf32>, %w: tensor<6x8x3x3xf32>"
+    module = function(
+        arguments, '%y = ms.conv2d_transpose %x, %w {stride = [2, 2], pad_mode = "pad", pad = [1, 1, 1, 1]}'
+    )
+    ExpandComposites().apply(context(), module)
+    kernels = [tensor_type(op.operands[1]).get_shape()[2:] for op in module.walk() if op.name == "ms.conv2d"]
+    assert sorted(kernels) == [(1, 1), (1, 2), (2, 1), (2, 2)]
 
 
 def returned(module: ModuleOp) -> SSAValue:

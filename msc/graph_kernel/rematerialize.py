@@ -1,0 +1,366 @@
+"""Pass `rematerialize`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+from xdsl.utils.hints import isa
+
+from msc.analysis.bytes import bytes_of
+from msc.analysis.patterns import Pattern, pattern_of
+from msc.analysis.properties import KERNELS, UNSCHEDULED
+from msc.dialects.gk import KernelOp, YieldOp
+from msc.dialects.gk.attributes import GK_REASONS
+from msc.dialects.ms.structure import ConstantOp, GetParameterOp
+from msc.dialects.open_sizes import has_open_sizes
+from msc.graph_kernel.kernel_steps import KernelSteps
+from msc.ir.contracts import Contract
+from msc.ir.entry import entries
+from msc.ir.typed import static_shape
+
+_DEAR = (
+    "ms.exp",
+    "ms.erf",
+    "ms.log",
+    "ms.pow",
+    "ms.tanh",
+    "ms.sigmoid",
+    "ms.sin",
+    "ms.cos",
+    "ms.div",
+    "ms.sqrt",
+    "ms.rsqrt",
+)
+"""Elementwise operations that cost many instructions: they are moved, not repeated."""
+
+
+@dataclass(frozen=True)
+class Rematerialize(ModulePass):
+    """Compute again where they are read what elementwise operations made of tensors that are live anyway.
+
+    Takes: kernels. Gives: kernels; of the tensors live at the peak, those go that their later readers compute
+    themselves, elementwise, of tensors that are live until then, or of fewer bytes: a normalised image less its mean,
+    where a rectifier passed, the parts of an activation's derivative. The readers read no more bytes than before, and
+    operations of many instructions are not repeated. Only the entry functions' own kernels change.
+    Keeps: the meaning up to the rounding of fused multiply-adds.
+    """
+
+    name = "rematerialize"
+    contract = Contract(
+        requires=(KERNELS, UNSCHEDULED),
+        runs_after={"cluster-kernels": "kernels read what they compute again"},
+    )
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if has_open_sizes(op):
+            return
+        for function in entries(op):
+            for _ in range(_ROUNDS):
+                if not _Peak(function).lowered():
+                    break
+
+
+_ROUNDS = 6
+"""How often the peak is looked for: what one tensor's end lowers lets another be the peak."""
+
+
+class _Peak:
+    """The tensors that are live where the most bytes are, in the best order of the kernels."""
+
+    def __init__(self, function: FuncOp) -> None:
+        self._graph = KernelSteps(function)
+        order = self._graph.steps.best_order()
+        self._place = {self._graph.ops[number]: place for place, number in enumerate(order)}
+        self._peak = self._graph.steps.peak_place(order)
+        self._last: dict[SSAValue, int] = {}
+        for op, place in self._place.items():
+            for value in op.operands:
+                root = self._graph.root(value)
+                self._last[root] = max(place, self._last.get(root, 0))
+
+    def lowered(self) -> bool:
+        """Let readers compute what they can, each kernel in one plan at most; whether some tensor went."""
+        taken: set[KernelOp] = set()
+        for kernel in [op for op in self._place if isinstance(op, KernelOp) and self._place[op] < self._peak]:
+            plan = None if kernel in taken else self._first_plan(kernel)
+            if plan is not None and taken.isdisjoint(plan.readers):
+                taken |= {kernel, *plan.readers}
+                plan.apply()
+        return bool(taken)
+
+    def _first_plan(self, kernel: KernelOp) -> _Plan | None:
+        """The plan for all of a kernel's values at the peak, or else for the first for which one pays."""
+        values = [r for r in kernel.results if _is_computed(kernel, r) and self._crosses(r)]
+        alike = [[v for v in values if static_shape(v) == static_shape(values[0])]] if len(values) > 1 else []
+        groups = [*alike, *([v] for v in values)]
+        return next((plan for plan in map(partial(self._plan, kernel), groups) if plan is not None), None)
+
+    def _crosses(self, value: SSAValue) -> bool:
+        live = self._last.get(value, -1) >= self._peak
+        return live and value in self._graph.buffers and self._late_readers(value) is not None
+
+    def _late_readers(self, value: SSAValue) -> list[KernelOp] | None:
+        """The kernels at and behind the peak that read a value; None if something else does, or cannot compute it."""
+        readers: list[KernelOp] = []
+        for use in value.uses:
+            op = use.operation
+            if op not in self._place:
+                return None
+            if self._place[op] >= self._peak and op not in readers:
+                if not isinstance(op, KernelOp) or not _takes(op, op.body.block.args[use.index]):
+                    return None
+                readers.append(op)
+            elif not isinstance(op, KernelOp):
+                return None
+        return readers or None
+
+    def _plan(self, kernel: KernelOp, values: Sequence[OpResult]) -> _Plan | None:
+        """How the readers compute values, if it pays."""
+        inner = {v: kernel.terminator.values[v.index] for v in values}
+        readers: dict[KernelOp, list[OpResult]] = {}
+        for value in values:
+            for reader in self._late_readers(value) or ():
+                readers.setdefault(reader, []).append(value)
+        last = max(self._place[reader] for reader in readers)
+        dropped = [v for v in values if all(u.operation in readers for u in v.uses)]
+        part = _slice(kernel, list(inner.values()), lambda v: self._is_live(kernel, v, self._peak))
+        if not part.ops or not set(inner.values()).isdisjoint(part.leaves):
+            return None
+        size = sum(map(bytes_of, values))
+        more, longer = (
+            sum(bytes_of(v) for v in part.leaves if not self._is_live(kernel, v, place)) for place in (self._peak, last)
+        )
+        if more >= size or longer > size + size // 16:
+            return None
+        remaining = [v for k, v in enumerate(kernel.terminator.values) if kernel.results[k] not in dropped]
+        needed = _needed([*remaining, *(v for v in part.leaves if isinstance(v, OpResult))])
+        dear = [op for op in part.ops if op.name in _DEAR]
+        if dear and (len(readers) > 1 or any(op in needed for op in dear)):
+            return None
+        plan = _Plan(kernel, inner, readers, dropped, part)
+        return plan if all(map(plan.reads_no_more, readers)) else None
+
+    def _is_live(self, kernel: KernelOp, value: SSAValue, place: int) -> bool:
+        """Whether a value inside of a kernel is an input or a result that is read at a place or later anyway."""
+        outer = _outer(kernel, value)
+        if outer is None:
+            return False
+        root = self._graph.root(outer)
+        if isinstance(root, BlockArgument):
+            return root not in self._graph.updated.values()
+        return isinstance(root.owner, GetParameterOp) or self._last.get(root, -1) >= place
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Operations of a kernel in order, and what they read that is none of them."""
+
+    ops: Sequence[Operation]
+    leaves: Sequence[SSAValue]
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Values of a kernel that readers compute again."""
+
+    kernel: KernelOp
+    inner: Mapping[OpResult, SSAValue]
+    readers: Mapping[KernelOp, Sequence[OpResult]]
+    dropped: Sequence[OpResult]
+    part: _Part
+
+    def reads_no_more(self, reader: KernelOp) -> bool:
+        """Whether a reader reads as many bytes at most as before; a sixteenth more is as many."""
+        given = set(reader.inputs)
+        new = sum(bytes_of(v) for v in self.part.leaves if _outer(self.kernel, v) not in given)
+        old = sum(bytes_of(v) for v in self.readers[reader])
+        return new <= old + old // 16
+
+    def apply(self) -> None:
+        kernel, leaves = self.kernel, self.part.leaves
+        kernel, results = _with_results(kernel, [v for v in leaves if _outer(kernel, v) is None])
+        outer: dict[SSAValue, SSAValue] = {
+            v: found for v in leaves if (found := results.get(v) or _outer(kernel, v)) is not None
+        }
+        for reader, values in self.readers.items():
+            named = [kernel.results[v.index] for v in values]
+            self._compute_in(reader, dict(zip(named, (self.inner[v] for v in values), strict=True)), outer)
+        _without_results(kernel, {v.index for v in self.dropped})
+
+    def _compute_in(
+        self, reader: KernelOp, values: Mapping[SSAValue, SSAValue], outer: Mapping[SSAValue, SSAValue]
+    ) -> None:
+        block = reader.body.block
+        inputs = list(reader.inputs)
+        mapped: dict[SSAValue, SSAValue] = {}
+        for leaf, value in outer.items():
+            if value not in inputs:
+                inputs.append(value)
+                block.insert_arg(leaf.type, len(block.args)).name_hint = value.name_hint
+            mapped[leaf] = block.args[inputs.index(value)]
+        first = block.first_op
+        assert first is not None
+        wanted = _needed(list(values.values()))
+        for op in self.part.ops:
+            if op in wanted:
+                copy = op.clone(mapped)
+                copy.location = op.location
+                block.insert_op_before(copy, first)
+        for value, inner in values.items():
+            argument = block.args[inputs.index(value)]
+            argument.replace_all_uses_with(mapped[inner])
+        kept = [k for k, v in enumerate(inputs) if v not in values]
+        for k in reversed(range(len(inputs))):
+            if k not in kept:
+                block.erase_arg(block.args[k])
+        names = ", ".join(
+            dict.fromkeys(op.name for op in self.part.ops if not isinstance(op, ConstantOp) and op in wanted)
+        )
+        _rebuilt(reader, [inputs[k] for k in kept], reader.terminator.values, f"computes {names} again")
+
+
+def _outer(kernel: KernelOp, value: SSAValue) -> SSAValue | None:
+    """What a value inside of a kernel is called outside: an input or a result."""
+    if isinstance(value, BlockArgument):
+        return kernel.inputs[value.index]
+    given = list(kernel.terminator.values)
+    return kernel.results[given.index(value)] if value in given else None
+
+
+def _is_computed(kernel: KernelOp, result: OpResult) -> bool:
+    """Whether an elementwise operation of a kernel computes a result."""
+    return _is_elementwise(kernel.terminator.values[result.index].owner, static_shape(result))
+
+
+def _takes(kernel: KernelOp, argument: BlockArgument) -> bool:
+    """Whether a kernel may compute an argument itself: elementwise operations on the shape of its loops read it."""
+    readers = [use.operation for use in argument.uses]
+    patterns = {op: pattern_of(op) for op in kernel.body.block.ops if not isinstance(op, YieldOp | ConstantOp)}
+    if any(op not in patterns or patterns[op].pattern not in _ELEMENTWISE for op in readers):
+        return False
+    anchors = [p for p in patterns.values() if p.pattern not in _ELEMENTWISE]
+    return all(p.domain == static_shape(argument) and p.pattern is not Pattern.OPAQUE for p in anchors)
+
+
+_ELEMENTWISE = (Pattern.ELEMENTWISE, Pattern.BROADCAST)
+
+
+def _slice(kernel: KernelOp, values: Sequence[SSAValue], is_live: Callable[[SSAValue], bool]) -> _Part:
+    """The elementwise operations, on the shape of the values, that compute them of what is there."""
+    shape = static_shape(values[0])
+    wanted = set(values)
+    ops: set[Operation] = set()
+    leaves: dict[SSAValue, None] = {}
+    pending = list(values)
+    while pending:
+        value = pending.pop()
+        op = value.owner
+        if isinstance(op, ConstantOp):
+            ops.add(op)
+        elif (value not in wanted and is_live(value)) or not _is_elementwise(op, shape):
+            leaves[value] = None
+        elif isinstance(op, Operation) and op not in ops:
+            ops.add(op)
+            pending.extend(op.operands)
+    for leaf in list(leaves):
+        _raise_leaf(leaf, ops, leaves, is_live)
+    used = [v for v in leaves if any(use.operation in ops for use in v.uses) or v in wanted]
+    order = [op for op in kernel.body.block.ops if op in ops]
+    return _Part(order, used)
+
+
+def _raise_leaf(
+    leaf: SSAValue, ops: set[Operation], leaves: dict[SSAValue, None], is_live: Callable[[SSAValue], bool]
+) -> None:
+    """Keep what is made of a value instead of the value, as long as one operation of the same size reads it."""
+    while isinstance(leaf, OpResult) and not is_live(leaf) and leaf.has_one_use():
+        user = next(iter(leaf.uses)).operation
+        if user not in ops or bytes_of(user.results[0]) > bytes_of(leaf):
+            return
+        ops.remove(user)
+        del leaves[leaf]
+        leaf = user.results[0]
+        leaves[leaf] = None
+
+
+def _is_elementwise(op: Operation | Block, shape: tuple[int, ...]) -> bool:
+    if not isinstance(op, Operation) or pattern_of(op).pattern not in _ELEMENTWISE:
+        return False
+    return static_shape(op.results[0]) == shape
+
+
+def _needed(values: Sequence[SSAValue]) -> set[Operation]:
+    """The operations of a block that values depend on."""
+    found: set[Operation] = set()
+    pending = list(values)
+    while pending:
+        op = pending.pop().owner
+        if isinstance(op, Operation) and op not in found:
+            found.add(op)
+            pending.extend(op.operands)
+    return found
+
+
+def _with_results(kernel: KernelOp, values: Sequence[SSAValue]) -> tuple[KernelOp, Mapping[SSAValue, SSAValue]]:
+    """A kernel that gives more of what it computes, and what that is called outside."""
+    if not values:
+        return kernel, {}
+    count = len(kernel.results)
+    made = _rebuilt(kernel, list(kernel.inputs), [*kernel.terminator.values, *values], None)
+    return made, dict(zip(values, made.results[count:], strict=True))
+
+
+def _without_results(kernel: KernelOp, dropped: set[int]) -> None:
+    """A kernel without some of its results, and without what only they need; none if it has no other."""
+    values = [v for k, v in enumerate(kernel.terminator.values) if k not in dropped]
+    if not values:
+        Rewriter.erase_op(kernel)
+        return
+    kept = [k for k in range(len(kernel.results)) if k not in dropped]
+    needed = _needed(values)
+    terminator = kernel.terminator
+    terminator.operands = values
+    for op in reversed([op for op in kernel.body.block.ops if op is not terminator]):
+        if op not in needed:
+            Rewriter.erase_op(op)
+    block = kernel.body.block
+    read = [a.index for a in block.args if a.first_use is not None]
+    inputs = [kernel.inputs[k] for k in read]
+    for argument in [a for a in block.args if a.first_use is None]:
+        block.erase_arg(argument)
+    _rebuilt(kernel, inputs, values, None, kept)
+
+
+def _rebuilt(
+    kernel: KernelOp,
+    inputs: Sequence[SSAValue],
+    values: Sequence[SSAValue],
+    reason: str | None,
+    kept: Sequence[int] | None = None,
+) -> KernelOp:
+    """A kernel with the same body in the place of one, with these inputs and values; the results `kept` come first."""
+    kernel.terminator.operands = values
+    made = KernelOp(kernel.label.data, inputs, [v.type for v in values], kernel.detach_region(kernel.body))
+    made.attributes |= kernel.attributes
+    made.location = kernel.location
+    if reason is not None:
+        known = kernel.attributes.get(GK_REASONS)
+        before = list(known) if isa(known, ArrayAttr[StringAttr]) else []
+        made.attributes[GK_REASONS] = ArrayAttr([*before, StringAttr(reason)])
+    kept = range(len(kernel.results)) if kept is None else kept
+    for new, old in enumerate(kept):
+        made.results[new].name_hint = kernel.results[old].name_hint
+        kernel.results[old].replace_all_uses_with(made.results[new])
+    block = kernel.parent
+    assert block is not None
+    block.insert_op_before(made, kernel)
+    block.erase_op(kernel)
+    return made

@@ -1,0 +1,114 @@
+"""Reductions over more than UB holds: a core takes chunks of the reduced axis one after the other.
+
+The statements that have the axis run over each chunk, and their reductions add to what earlier chunks left. Others
+set the starts before, and use the results after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from msc.lowering.ascend.builder import Expr, KernelBuilder
+from msc.lowering.ascend.vector_kernels.axes import Axes
+from msc.lowering.ascend.vector_kernels.homes import Buffers
+from msc.lowering.ascend.vector_kernels.tile import Tile
+from msc.lowering.ascend.vector_kernels.tiling import Tiling
+from msc.poly.model import KernelModel
+from msc.poly.scalar import reads
+from msc.targets.davinci import DavinciTarget
+
+_LARGEST = 1 << 14
+"""Elements of the largest chunk of an axis that is tried: 64 KB of f32."""
+
+
+@dataclass(frozen=True)
+class Chunked:
+    """The statements before, over and after the chunks of an axis."""
+
+    axis: int
+    before: tuple[int, ...]
+    over: tuple[int, ...]
+    after: tuple[int, ...]
+
+
+def chunked(model: KernelModel, outputs: tuple[int, ...], axes: Axes) -> Chunked | None:
+    """The longest axis over which a kernel reduces in one pass; None where it has none."""
+    found = sorted({a for reduced in axes.reduced for a in reduced}, key=lambda axis: -axes.extents[axis])
+    return next((parts for axis in found if (parts := _along(model, outputs, axes, axis)) is not None), None)
+
+
+def _along(model: KernelModel, outputs: tuple[int, ...], axes: Axes, axis: int) -> Chunked | None:
+    """One pass: nothing over the axis needs a whole sum, and what is not over it comes before or after."""
+    over = [k for k, own in enumerate(axes.statements) if axis in own]
+    if not over or any(axis in axes.arrays[output] for output in outputs):
+        return None
+    before, after = list[int](), list[int]()
+    for number, statement in enumerate(model.statements):
+        if number in over:
+            continue
+        first = number < over[0] or not any(True for _ in reads(statement.body))
+        (before if first and statement.combine is None else after).append(number)
+    sums = {model.statements[k].target for k in (*over, *after) if axis not in axes.arrays[model.statements[k].target]}
+    needed = {read.operand for k in (*before, *over) for read in reads(model.statements[k].body)}
+    late = any(number < over[-1] and model.statements[number].target in needed for number in after)
+    return None if needed & sums or late else Chunked(axis, tuple(before), tuple(over), tuple(after))
+
+
+def chunk_tilings(axes: Axes, parts: Chunked, target: DavinciTarget) -> Iterator[Tiling]:
+    """Tasks are the elements of the axes outside the reduced one; each takes chunks, the largest that fit."""
+    outer = tuple(range(parts.axis)) if all(set(range(parts.axis)) <= set(own) for own in axes.statements) else ()
+    if outer and any(set(outer) & reduced for reduced in axes.reduced):
+        outer = ()
+    tasks = axes.count(outer)
+    share = -(-tasks // target.cores.vector)
+    size = _LARGEST
+    while size >= 1:
+        if size <= axes.extents[parts.axis]:
+            yield Tiling(outer, parts.axis, size, -(-tasks // share))
+        size //= 2
+
+
+def write_chunks(b: KernelBuilder, tile: Tile, parts: Chunked) -> None:
+    """The tasks of a core."""
+    axes, tiling = tile.axes, tile.tiling
+    tasks = axes.count(tiling.outer)
+    share = -(-tasks // tiling.cores)
+    scratch = (tile.buffers(), tile.buffers())
+    if tasks == 1:
+        _task(b, tile, parts, 0, scratch)
+        return
+    first = b.block_index() * share
+    count: Expr = share if tasks % share == 0 else b.minimum(first * -1 + tasks, share, name="tasks")
+    with b.loop(0, count, 1, "task") as task:
+        _task(b, tile, parts, task + first, scratch)
+
+
+def _task(b: KernelBuilder, tile: Tile, parts: Chunked, task: Expr, scratch: tuple[Buffers, Buffers]) -> None:
+    extent, size, arrays = tile.axes.extents[parts.axis], tile.tiling.tile, tile.axes.arrays
+    outer = tile.indices(task)
+    kept = dict(tile.values)
+    moving = [{k: v for k, v in set_.inputs.items() if parts.axis in arrays[k]} for set_ in scratch]
+    whole_task = {k: v for k, v in scratch[0].inputs.items() if parts.axis not in arrays[k]}
+    homes = tile.arrived(Buffers(whole_task, scratch[0].outputs), outer, 0)
+    tile.statements(homes, parts.before)
+
+    def chunk(turn: int, start: Expr) -> None:
+        tile.chunk(Buffers(moving[turn], {}), outer, start, parts.over)
+
+    tile.code.sizes[parts.axis] = size
+    whole = extent // size
+    if whole > 1:
+        with b.loop(0, whole // 2, 1, "pair") as pair:
+            for turn in range(2):
+                chunk(turn, pair * (2 * size) + turn * size)
+    if whole % 2:
+        chunk(0, (whole - 1) * size)
+    if extent % size:
+        tile.code.sizes[parts.axis] = extent % size
+        chunk(1, whole * size)
+    tile.code.forget_mask()
+    tile.statements(homes, parts.after)
+    tile.leave(scratch[0].outputs, outer, 0)
+    homes.release(len(tile.model.statements))
+    tile.values = kept
