@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
+from collections.abc import Iterator
+
+import pytest
 
 for _number in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(_number) is signal.SIG_IGN:
@@ -15,3 +19,13 @@ def pytest_collection_finish() -> None:
     """The thousands of cases that are there by now stay to the end: the garbage collector need not visit them."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def _working_folder_is_kept() -> Iterator[None]:
+    """A test that leaves another working folder fails itself, not one that happens to run after it."""
+    folder = os.getcwd()
+    yield
+    left = os.getcwd()
+    os.chdir(folder)
+    assert left == folder

@@ -39,7 +39,7 @@ from msc.targets.machine import Machine
 NEAR = 1.05
 """Times the fewest instructions that vectors along another loop may take to be compared by prediction."""
 NEAR_TILES = 1.3
-"""Times the cycles of the cheapest register tile that others may take to be compared by prediction."""
+"""Register tiles within this ratio of the cheapest are compared by prediction."""
 TAIL_THAT_MATTERS = 0.1
 """The part of a kernel's instructions from which the tail of its columns gets loops of its own."""
 

@@ -33,6 +33,13 @@ POOLS: Mapping[int, tuple[tuple[str, str], ...]] = {
 """By number of spatial axes."""
 
 OTHERS: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "barrier": (
+        ("", "T T"),
+        ("", "7xT T"),
+        ("", "3x17xT 5xI"),
+        ("", "2x0xT 4xT"),
+        ("", "4x33xT 4x33xT"),
+    ),
     "softmax log_softmax": (
         ("", "1xT"),
         ("", "3x17xT"),

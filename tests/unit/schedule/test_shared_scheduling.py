@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +13,7 @@ from msc.driver.options import CompileOptions
 from msc.schedule import schedule_kernels
 from msc.support import forked
 
-LENET = "samples/lenet5/lenet5.mir"
+LENET = str(Path(__file__).resolve().parents[3] / "samples" / "lenet5" / "lenet5.mir")
 
 
 def loops_of_lenet(threads: int) -> str:

@@ -22,7 +22,7 @@ from msc.support.diagnostics import MscError
 from tests.unit.graph_kernel.graphs import context, function, main_of, random_inputs, results, run
 
 X = "%x: tensor<2x6x7x5xf32>"
-STRUCTURAL = {"ms.constant", "ms.get_parameter", "ms.parameter", "ms.yield"}
+STRUCTURAL = {"ms.barrier", "ms.constant", "ms.get_parameter", "ms.parameter", "ms.yield"}
 
 ACTIVATIONS = [
     "gelu %x",
