@@ -40,7 +40,7 @@ def davinci_abilities(target: DavinciTarget) -> Abilities:
 @cache
 def abilities_of(machine: Machine) -> Abilities:
     """The memories of a machine with their room, its scratchpads among them, and its matrix units."""
-    room = {"register": machine.register_file, "stack": machine.stack}
+    room = {"register": machine.register_file, "stack": machine.stack_of_places}
     plain = {name: Scope(name, room.get(name, 0)) for name in PLAIN.scopes}
     pads = {pad.name: Scope(pad.name, pad.bytes, pad.align) for pad in machine.scratchpads}
     units = {

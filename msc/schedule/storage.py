@@ -127,7 +127,7 @@ class _Search:
         places = list(bodies(nests, outermost(self._model, tuple(scheduled.counts.values()))))
         holding = {id(body) for body, around in places if self._holds(body, around, homes)}
         for body, around in places:
-            left = room.setdefault(id(body), self._machine.stack)
+            left = room.setdefault(id(body), self._machine.stack_of_places)
             in_front = any(id(inner) in holding for inner, _ in bodies(body.inside, around))
             uses = self._uses(body, around, homes)
             found = {a: ("register", 0) for a, each in uses.items() if forwarded(each)}

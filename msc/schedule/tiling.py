@@ -306,12 +306,7 @@ class TileSearch:
         if not column or not holds_wide_tiles(self.target) or self.statement.bound(self.vector) is not None:
             return widths
         wide = [n for n in widths if n <= WIDE_NR * self.lanes]
-        return [
-            max(
-                [n for n in wide if n * column + self.target.code.register_buffer <= self.target.stack],
-                default=wide[-1],
-            )
-        ]
+        return [max([n for n in wide if n * column <= self.target.stack_of_places], default=wide[-1])]
 
     def _column_bytes(self, read: int) -> int:
         """Of one column of a panel that is copied."""

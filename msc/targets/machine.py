@@ -254,6 +254,15 @@ class Machine:
         return self.vector_registers * self.vector_bytes
 
     @property
+    def stack_of_places(self) -> int:
+        """Bytes of the stack for arrays that schedules place there.
+
+        The rest is for tiles in registers, of which a nest has up to four: a whole one, and the tails of its rows, of
+        its columns and of both.
+        """
+        return self.stack - 4 * self.register_file
+
+    @property
     def sums_in_flight(self) -> int:
         """Multiply-adds that a core works on at a time: those of a cycle, for as many cycles as one takes."""
         return int(self.ports.arithmetic * self.latency.multiply_add)

@@ -55,6 +55,12 @@ def test_functions_take_what_the_header_says(tmp_path: Path, n: int, threads: in
     assert stack - BESIDE < max(frames(made, tmp_path)) < stack + BESIDE
 
 
+def test_tiles_in_registers_have_room_beside_what_fills_the_stack(tmp_path: Path) -> None:
+    """Blocks of a long reduction copy tiles of sums: the sums and a panel of 256 x 64 would fill the stack alone."""
+    for n in range(320, 464, 16):
+        assert program(tmp_path, 8192, n).signature.stack_bytes <= STACK
+
+
 def test_what_no_stack_has_room_for_lies_in_the_workspace(tmp_path: Path) -> None:
     made = program(tmp_path, 8192, 512)
     assert made.signature.stack_bytes < STACK
