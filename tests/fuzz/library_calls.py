@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import chdir
 from functools import cache
 from math import prod
-from os import chdir
 from typing import Any
 
 import numpy as np
@@ -35,12 +35,12 @@ class LibraryCalls:
 
     def run(self, data: bytes) -> str:
         """One call; of a layer or an operator, with the call of what it gives."""
-        chdir(_scratch())
         choices = Choices(data)
         named = callables()
         name = sorted(named)[choices.below(256) * 256 % len(named) + choices.below(256) % len(named) - len(named)]
         try:
-            return call(name, named[name], choices)
+            with chdir(_scratch()):
+                return call(name, named[name], choices)
         except RuntimeError as error:
             if str(error) == "no":  # an object of ours, which belongs to the user
                 return "the user's own error"
