@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
     from msc.runtime.program import CProgram
 
+# A sum over leading axes runs on one core, elementwise work before it on all: so it stays a kernel of its own.
 _GK = kernel_stage(
     before_expansion=runs("narrow-products"),
-    cluster=Run("cluster-kernels", {"integer_epilogues": False}),
+    cluster=Run("cluster-kernels", {"integer_epilogues": False, "prologues": False}),
     layouts=runs("absorb-pads", "assign-layouts", "pack-filters", "hoist-invariants", "hoist-parameters"),
 )
 _DAVINCI = Stage(

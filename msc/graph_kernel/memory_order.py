@@ -46,14 +46,9 @@ class Steps:
 
     def peak(self, order: Sequence[int]) -> int:
         """The most bytes that are live at a step."""
-        return max(self._live(order), default=0)
+        return max(self.live(order), default=0)
 
-    def peak_place(self, order: Sequence[int]) -> int:
-        """The place in the order of the first step at which the most bytes are live."""
-        live = self._live(order)
-        return live.index(max(live, default=0)) if live else 0
-
-    def _live(self, order: Sequence[int]) -> list[int]:
+    def live(self, order: Sequence[int]) -> list[int]:
         """The bytes that are live at each place."""
         last = {buffer: place for place, step in enumerate(order) for buffer in self._touched(step)}
         dying = [0] * len(order)

@@ -79,7 +79,8 @@ class _Peak:
         self._graph = KernelSteps(function)
         order = self._graph.steps.best_order()
         self._place = {self._graph.ops[number]: place for place, number in enumerate(order)}
-        self._peak = self._graph.steps.peak_place(order)
+        self._live = self._graph.steps.live(order)
+        self._peak = self._live.index(max(self._live)) if self._live else 0
         self._last: dict[SSAValue, int] = {}
         for op, place in self._place.items():
             for value in op.operands:
@@ -135,10 +136,8 @@ class _Peak:
         if not part.ops or not set(inner.values()).isdisjoint(part.leaves):
             return None
         size = sum(map(bytes_of, values))
-        more, longer = (
-            sum(bytes_of(v) for v in part.leaves if not self._is_live(kernel, v, place)) for place in (self._peak, last)
-        )
-        if more >= size or longer > size + size // 16:
+        more = sum(bytes_of(v) for v in part.leaves if not self._is_live(kernel, v, self._peak))
+        if more >= size or not self._has_room(kernel, part.leaves, size, last):
             return None
         remaining = [v for k, v in enumerate(kernel.terminator.values) if kernel.results[k] not in dropped]
         needed = _needed([*remaining, *(v for v in part.leaves if isinstance(v, OpResult))])
@@ -147,6 +146,23 @@ class _Peak:
             return None
         plan = _Plan(kernel, inner, readers, dropped, part)
         return plan if all(map(plan.reads_no_more, readers)) else None
+
+    def _has_room(self, kernel: KernelOp, leaves: Sequence[SSAValue], size: int, last: int) -> bool:
+        """Whether leaves may live until a place: in the room of `size` bytes, of which a sixteenth more is as many.
+
+        Or else without a peak there.
+        """
+        longer = [v for v in leaves if not self._is_live(kernel, v, last)]
+        more = sum(map(bytes_of, longer)) - size
+        if more <= size // 16:
+            return True
+        first = min(self._end(kernel, v) for v in longer)
+        return max(self._live[first + 1 : last + 1]) + more < self._live[self._peak] - size
+
+    def _end(self, kernel: KernelOp, value: SSAValue) -> int:
+        """The place where a value inside of a kernel is read last; that of the kernel if nothing else reads it."""
+        outer = _outer(kernel, value)
+        return self._place[kernel] if outer is None else self._last.get(self._graph.root(outer), self._place[kernel])
 
     def _is_live(self, kernel: KernelOp, value: SSAValue, place: int) -> bool:
         """Whether a value inside of a kernel is an input or a result that is read at a place or later anyway."""
@@ -178,7 +194,12 @@ class _Plan:
     part: _Part
 
     def reads_no_more(self, reader: KernelOp) -> bool:
-        """Whether a reader reads as many bytes at most as before; a sixteenth more is as many."""
+        """Whether a reader reads as many bytes at most as before; a sixteenth more is as many.
+
+        A product or a convolution takes its time for its operands, not for what its epilogue reads.
+        """
+        if any(pattern_of(op).pattern is Pattern.CONTRACTION for op in reader.body.block.ops if op.results):
+            return True
         given = set(reader.inputs)
         new = sum(bytes_of(v) for v in self.part.leaves if _outer(self.kernel, v) not in given)
         old = sum(bytes_of(v) for v in self.readers[reader])

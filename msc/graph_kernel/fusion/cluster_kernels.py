@@ -11,6 +11,7 @@ from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
 from msc.analysis.kernels import blocks_outside_kernels
+from msc.analysis.patterns import Pattern
 from msc.analysis.properties import (
     BASIC_OPS,
     CONSTANTS_ARE_PARAMETERS,
@@ -39,8 +40,8 @@ class ClusterKernels(ModulePass):
     The model is MindSpore's graph kernel split: area patterns from the compute definitions, rules by pattern, and
     merging only if no third kernel stands between. Options: `max-operations` and `max-reductions` of
     one kernel; `integer-epilogues=false` lets nothing follow products of bytes with sums of i32 but a
-    bias and one scale to f16 or bytes;
-    `fuse=false` makes each operation a kernel of its own.
+    bias and one scale to f16 or bytes; `prologues=false` lets reductions over other than the last axes
+    read memory alone; `fuse=false` makes each operation a kernel of its own.
     Example: `ms.relu(ms.add(ms.conv2d ...))` becomes `gk.kernel "conv2d_add_relu"`.
     """
 
@@ -60,6 +61,7 @@ class ClusterKernels(ModulePass):
     max_reductions: int = 20
     fuse: bool = True
     integer_epilogues: bool = True
+    prologues: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.ops:
@@ -70,13 +72,37 @@ class ClusterKernels(ModulePass):
     def _cluster(self, block: Block) -> None:
         graph, limits = (
             AreaGraph(block),
-            Limits(self.max_operations, self.max_reductions, integer_epilogues=self.integer_epilogues),
+            Limits(
+                self.max_operations,
+                self.max_reductions,
+                integer_epilogues=self.integer_epilogues,
+                prologues=self.prologues,
+            ),
         )
+        if self.fuse:
+            _take_prologues(graph, limits)
         for broadcasts in (False, True) if self.fuse else ():
             while _grow(graph, replace(limits, broadcasts=broadcasts)):
                 pass
         _record_refusals(graph, limits)
         build_kernels(graph)
+
+
+def _take_prologues(graph: AreaGraph, limits: Limits) -> None:
+    """Merge reductions with what only they read, before that joins other elementwise work and is written for them."""
+    for op in [area.anchor for area in graph.areas() if area.kind == Pattern.REDUCE]:
+        while any(
+            _merge(graph, producer, graph.area_of(op), limits)
+            for producer in graph.producers(graph.area_of(op))
+            if producer.fusible and not _is_epilogue(graph, producer)
+        ):
+            pass
+
+
+def _is_epilogue(graph: AreaGraph, area: Area) -> bool:
+    """Whether elementwise work is for a product or the like alone, whose result need not be written before it."""
+    before = [p for p in graph.producers(area) if p.fusible and graph.users(p) == [area]]
+    return any(not p.is_elementwise or _is_epilogue(graph, p) for p in before)
 
 
 def _grow(graph: AreaGraph, limits: Limits) -> bool:
@@ -92,14 +118,19 @@ def _merge_one(graph: AreaGraph, consumer: Area, limits: Limits) -> bool:
     if not consumer.fusible:
         return False
     producers = [p for p in graph.producers(consumer) if p.fusible]
-    for producer in sorted(producers, key=lambda p: (p.kind, p.first), reverse=True):
-        decision = decide(graph, producer, consumer, limits)
-        if decision.merged is not None:
-            anchor = producer.anchor if producer.kind >= consumer.kind else consumer.anchor
-            merged = graph.merge(producer, consumer, decision.merged, anchor)
-            merged.reasons.append(f"fused {consumer.anchor.name} into {producer.anchor.name}: {decision.reason}")
-            return True
-    return False
+    ranked = sorted(producers, key=lambda p: (p.kind, p.first), reverse=True)
+    return any(_merge(graph, producer, consumer, limits) for producer in ranked)
+
+
+def _merge(graph: AreaGraph, producer: Area, consumer: Area, limits: Limits) -> bool:
+    """Merge two areas if the rules let them; whether they did."""
+    decision = decide(graph, producer, consumer, limits)
+    if decision.merged is None:
+        return False
+    anchor = producer.anchor if producer.kind >= consumer.kind else consumer.anchor
+    merged = graph.merge(producer, consumer, decision.merged, anchor)
+    merged.reasons.append(f"fused {consumer.anchor.name} into {producer.anchor.name}: {decision.reason}")
+    return True
 
 
 def _record_refusals(graph: AreaGraph, limits: Limits) -> None:

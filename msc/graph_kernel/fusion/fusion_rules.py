@@ -2,7 +2,8 @@
 
 What the scheduler takes in one kernel bounds what fusion may build: elementwise operations on one shape, among them
 boxes cut out of tensors that are computed outside, one contraction, window, movement or odd reduction with an
-elementwise epilogue of its result's shape, or reductions over the same rows with all elementwise work on these rows.
+elementwise epilogue of its result's shape, the odd reduction also with elementwise work on what it reduces, or
+reductions over the same rows with all elementwise work on these rows.
 """
 
 from __future__ import annotations
@@ -29,12 +30,14 @@ class Limits:
 
     Broadcasts inside come last: taken early, they keep their consumer from joining reductions over its rows. Without
     `integer_epilogues` nothing follows a product of bytes with sums of i32 but a bias, and one scale to f16 or bytes.
+    Without `prologues` a reduction over other than the last axes takes nothing of what it reduces.
     """
 
     operations: int = 200
     reductions: int = 20
     broadcasts: bool = True
     integer_epilogues: bool = True
+    prologues: bool = True
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class FusionDecision:
 
 _ALONE = {
     Pattern.MOVEMENT: "what moves elements takes no prologue",
-    Pattern.REDUCE: "a reduction over other than the last axes takes no prologue",
+    Pattern.REDUCE: "a reduction over other than the last axes takes no prologue that others read",
     Pattern.WINDOW: "a window reduction reads its input many times and is a kernel of its own",
     Pattern.CONTRACTION: "a contraction reads its operands many times and takes no prologue",
 }
@@ -61,7 +64,7 @@ def decide(graph: AreaGraph, producer: Area, consumer: Area, limits: Limits) -> 
         return FusionDecision(None, "the matrix unit adds a bias to sums of i32, and scales them once")
     if any(is_cut(op) and graph.owner(op.operands[0]) is producer for op in consumer.ops):
         return FusionDecision(None, _ALONE[Pattern.MOVEMENT])
-    decision = _by_pattern(graph, producer, consumer)
+    decision = _by_pattern(graph, producer, consumer, limits)
     if decision.merged is None:
         return decision
     if not limits.broadcasts and decision.merged.pattern == Pattern.BROADCAST and producer.domain != consumer.domain:
@@ -101,13 +104,15 @@ def _reductions(*areas: Area) -> int:
     return sum(1 for op in ops if op.name.startswith("ms.reduce_"))
 
 
-def _by_pattern(graph: AreaGraph, producer: Area, consumer: Area) -> FusionDecision:
+def _by_pattern(graph: AreaGraph, producer: Area, consumer: Area, limits: Limits) -> FusionDecision:
     if Pattern.ROWS in (producer.kind, consumer.kind) and all(
         a.is_elementwise or _is_rows(a) for a in (producer, consumer)
     ):
         return _rows(producer, consumer)
     if consumer.is_elementwise:
         return _elementwise(graph, producer, consumer) if producer.is_elementwise else _epilogue(producer, consumer)
+    if producer.is_elementwise and limits.prologues and _is_prologue(graph, producer, consumer):
+        return FusionDecision(consumer.pattern, "elementwise work on what is reduced, which nothing else reads")
     if producer.is_elementwise:
         return _side_input(graph, producer, consumer)
     return FusionDecision(
@@ -125,6 +130,14 @@ def _epilogue(producer: Area, consumer: Area) -> FusionDecision:
         shapes = f"{shape_text(consumer.domain)}, not {shape_text(producer.domain)}"
         return FusionDecision(None, f"an epilogue has the shape of the result, and this has {shapes}")
     return FusionDecision(producer.pattern, f"elementwise epilogue, same shape {shape_text(producer.domain)}")
+
+
+def _is_prologue(graph: AreaGraph, producer: Area, consumer: Area) -> bool:
+    """Whether an area computes element by element what a reduction over other than the last axes alone reads."""
+    if consumer.kind != Pattern.REDUCE or graph.users(producer) != [consumer]:
+        return False
+    reduced = shape_of(tensor_type(consumer.anchor.operands[0]))
+    return reduced != consumer.domain and all(shape == reduced for shape in result_shapes(producer))
 
 
 def _side_input(graph: AreaGraph, producer: Area, consumer: Area) -> FusionDecision:

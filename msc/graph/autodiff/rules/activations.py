@@ -9,7 +9,7 @@ from msc.dialects.ms.arithmetic import MulOp, SubOp
 from msc.dialects.ms.comparison import GreaterEqualOp, GreaterOp, LessEqualOp, LessOp, LogicalAndOp
 from msc.dialects.ms.elementwise import SelectOp
 from msc.dialects.ms.reductions import ReduceSumOp
-from msc.dialects.ms.unary import ExpOp
+from msc.dialects.ms.unary import ExpOp, ReluOp
 from msc.graph.autodiff.emitting import GradientEmitter
 from msc.graph.autodiff.registry import Contributions, gradient
 
@@ -28,6 +28,12 @@ def _log_softmax(op: LogSoftmaxOp, emit: GradientEmitter, g: SSAValue) -> Contri
     """G - e^y sum of g."""
     total = emit(ReduceSumOp, g, axis=[op.int_("axis")], keep_dims=True)
     return [emit(SubOp, g, emit(MulOp, emit(ExpOp, op.results[0]), total))]
+
+
+@gradient(ReluOp)
+def _relu(op: ReluOp, emit: GradientEmitter, g: SSAValue) -> Contributions:
+    """Passes where the result is positive, which the next layer's gradient reads, too; x need not be stored."""
+    return [emit(SelectOp, emit(GreaterOp, op.results[0], 0.0), g, emit.scalar(0.0, emit.dtype(g)))]
 
 
 @gradient(ClipOp)

@@ -83,11 +83,14 @@ def _weight_gradient(op: WeightedWindowOp, x: SSAValue, g: SSAValue, emit: Gradi
 
     x `[n, group ic, ...]`, g `[n, oc, ...]` to `[oc, ic, kernel...]`, where x is read in windows. x is padded, and cut
     where windows end, before it is transposed: so its convolution may read the same padded image.
+    Of an axis on which windows are one element, only those elements are left.
     """
     group, spatial = op.int_("group"), list(range(2, op.SPATIAL + 2))
     axes = zip(emit.shape(x)[2:], emit.shape(g)[2:], op.windows(), op.padding(), strict=True)
     pads = [(begin, (o - 1) * w.stride + w.span - n - begin) for n, o, w, (begin, _) in axes]
-    x = emit.pad_spatial(x, pads)
+    steps = [w.stride if w.size == 1 else 1 for w in op.windows()]
+    x = emit.pad_spatial(x, [(b, e if step == 1 else max(e, 0)) for (b, e), step in zip(pads, steps, strict=True)])
+    x = _every(x, steps, emit.shape(g)[2:], emit)
     n, channels, *sizes = emit.shape(x)
     inputs = channels // group
     if group == 1:
@@ -97,9 +100,20 @@ def _weight_gradient(op: WeightedWindowOp, x: SSAValue, g: SSAValue, emit: Gradi
         turned = emit(TransposeOp, apart, perm=[2, 1, 0, *(k + 1 for k in spatial)])
         image = emit.reshape(turned, [inputs, group * n, *sizes])
     kernel = emit(TransposeOp, g, perm=[1, 0, *spatial])
-    sizes_of = {"stride": list(op.ints("dilation")), "dilation": list(op.ints("stride")), "group": group}
+    dilation = [w.stride // step for w, step in zip(op.windows(), steps, strict=True)]
+    sizes_of = {"stride": list(op.ints("dilation")), "dilation": dilation, "group": group}
     found = emit(FORWARD[op.SPATIAL - 1], image, kernel, **sizes_of)
     return emit(TransposeOp, found, perm=[1, 0, *spatial])
+
+
+def _every(x: SSAValue, steps: Sequence[int], counts: Sequence[int], emit: GradientEmitter) -> SSAValue:
+    """An image `[n, c, ...]` with `counts` elements of each spatial axis with a step, so far apart."""
+    if all(step == 1 for step in steps):
+        return x
+    n, channels, *sizes = emit.shape(x)
+    ends = [size if s == 1 else (o - 1) * s + 1 for size, s, o in zip(sizes, steps, counts, strict=True)]
+    begin, strides = [0] * len(emit.shape(x)), [1, 1, *steps]
+    return emit(SliceOp, x, begin=begin, end=[n, channels, *ends], strides=strides)
 
 
 def _cut(value: SSAValue, shape: Sequence[int], emit: GradientEmitter) -> SSAValue:
