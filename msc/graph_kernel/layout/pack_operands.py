@@ -93,8 +93,9 @@ class PackOperands(ModulePass):
     one kernel or of all in a block that read the same weight. So is a left operand whose columns are the rows of
     the product, where L1 does not keep a line of each. An `ms.identity` in the kernel itself, which its schedule
     makes a panel at a time, takes the place of that where a panel finds room beside the rows in L2, or no operand
-    does, where rows of the caller's lie so that L1 keeps few of them, and where calls decide sizes: views cannot
-    cut what they leave open. Keeps: the meaning, bit by bit.
+    does, where a transposed operand has whole panels for which there is room on the stack, where rows of the
+    caller's lie so that L1 keeps few of them, and where calls decide sizes: views cannot cut what they leave open.
+    Keeps: the meaning, bit by bit.
     The target's registers, caches and threads decide.
     """
 
@@ -158,9 +159,11 @@ def _pack(kernel: KernelOp, target: Machine, threads: int, constancy: Constancy,
         value = kernel.inputs[index]
         constant = constancy.of(value)
         cut = constant or not has_open_sizes(op)
-        if isinstance(op, MatrixProductOp) and not constant and _is_packed_inside(op, value, target, threads, cut):
-            _stage(op, right)
-            continue
+        if isinstance(op, MatrixProductOp) and not constant:
+            alone = readers.rows[value, op.flag("transpose_b"), kernel.parent] == op.result_shape()[-2]
+            if _is_packed_inside(op, value, target, threads, cut, alone):
+                _stage(op, right)
+                continue
         packing = (
             _matrix_packing(op, target, constant, cut, readers.rows[value, op.flag("transpose_b"), kernel.parent])
             if isinstance(op, MatrixProductOp)
@@ -219,17 +222,38 @@ def _stage(op: MatrixProductOp, right: SSAValue) -> None:
     op.operands[1] = copy.results[0]
 
 
-def _is_packed_inside(op: MatrixProductOp, value: SSAValue, target: Machine, threads: int, cut: bool) -> bool:
+def _is_packed_inside(
+    op: MatrixProductOp, value: SSAValue, target: Machine, threads: int, cut: bool, alone: bool
+) -> bool:
     """Whether a panel at a time is as good as all at once, which takes memory for all, or `value` lies badly.
 
-    Or whether copies pay, and views cannot `cut` the operand into panels.
+    Or whether copies pay, and views cannot `cut` the operand into panels. `alone`: no other product reads it so.
     """
     *_, rows, columns = op.shape(1)
-    if op.flag("transpose_b") or not cut:
-        return not op.flag("transpose_b") and _pays(op, columns, target)
+    if op.flag("transpose_b"):
+        return cut and alone and _is_turned_in_panels(op, target, threads)
+    if not cut:
+        return _pays(op, columns, target)
     size, m = BYTES[op.dtype(1)], op.result_shape()[-2]
     far = rows * columns * size > target.l2 // 2 and rows_stream(target, m, rows * size, size)
     return far or _passes_by_again(op, target, threads) or _lies_badly(op, value, target)
+
+
+def _is_turned_in_panels(op: MatrixProductOp, target: Machine, threads: int) -> bool:
+    """Whether panels of a transposed operand find room on the stack, and in L2 while rows pass by, without a tail.
+
+    Threads share the panels evenly.
+    """
+    *batch, n, k = op.shape(1)
+    panel = _panel(n, op.dtype(1), target, op.result_shape()[-2], k)
+    if panel is None or n % panel or not _pays(op, n, target):
+        return False
+    size, panels = panel * k * BYTES[op.dtype(1)], prod(batch) * n // panel
+    return size <= min(target.stack_of_places, target.l2 // 2) and _is_even(panels, threads)
+
+
+def _is_even(panels: int, threads: int) -> bool:
+    return -(-panels // threads) * threads <= WASTE * panels
 
 
 def _passes_by_again(op: MatrixProductOp, target: Machine, threads: int) -> bool:
@@ -241,7 +265,7 @@ def _passes_by_again(op: MatrixProductOp, target: Machine, threads: int) -> bool
     size, m = BYTES[op.dtype(1)], op.result_shape()[-2]
     stays = m * rows * size <= target.l2 // 2 and keeps_wide_panel(target, rows * size, size)
     panels = prod(batch) * -(-columns // (WIDE_NR * target.lanes(size)))
-    return stays and _pays(op, columns, target) and -(-panels // threads) * threads <= WASTE * panels
+    return stays and _pays(op, columns, target) and _is_even(panels, threads)
 
 
 def _lies_badly(op: MatrixProductOp, value: SSAValue, target: Machine) -> bool:
