@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # A sum over leading axes runs on one core, elementwise work before it on all: so it stays a kernel of its own.
 _GK = kernel_stage(
     before_expansion=runs("narrow-products"),
-    cluster=Run("cluster-kernels", {"integer_epilogues": False, "prologues": False}),
+    cluster=Run("cluster-kernels", {"integer_epilogues": False, "prologues": False, "gathers": False}),
     layouts=runs("absorb-pads", "assign-layouts", "pack-filters", "hoist-invariants", "hoist-parameters"),
 )
 _DAVINCI = Stage(

@@ -236,4 +236,13 @@ static inline void dv_control(int op, uint32_t line, int64_t a, int64_t b, int64
 #define pipe_barrier(pipe) dv_control(DV_pipe_barrier, __LINE__, pipe, 0, 0)
 #define ffts_cross_core_sync(pipe, mode, flag) dv_control(DV_ffts_cross_core_sync, __LINE__, pipe, mode, flag)
 #define wait_flag_dev(mode, flag) dv_control(DV_wait_flag_dev, __LINE__, PIPE_S, mode, flag)
+
+/* S: an index in global memory, of one word or two; negative ones count from the end, and all become 0 to below - 1. */
+static inline int64_t load_index_(uint32_t line, const volatile void *at, int type, int64_t below, int64_t words) {
+    struct dv_instr *i = dv_next(DV_load_index, line);
+    i->operand[0] = (int64_t)(uintptr_t)at, i->type[0] = (uint8_t)type;
+    i->p[0] = below, i->p[1] = words;
+    return dv_ring_->load(dv_ring_, i);
+}
+#define load_index(at, below, words) load_index_(__LINE__, (const volatile void *)(at), DV_TYPE(at), below, words)
 #endif"""

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-FUNCTION, TIME, RACES = 1, 2, 4
-"""What a run does; the sum of several."""
+FUNCTION, TIME, RACES, GREATEST = 1, 2, 4, 16
+"""What a run does; the sum of several. GREATEST: without data, indices that are loaded are the greatest ones."""
 
 _NAMES: list[str] = [*INSTRUCTIONS, *CONTROL]
 _PIPES = 7

@@ -277,8 +277,8 @@ def _scalar() -> list[Instruction]:
 INSTRUCTIONS: Mapping[str, Instruction] = {i.name: i for i in (*_moves(), *_cube(), *_vector(), *_scalar())}
 """Every queue instruction by name, in the order of its number."""
 
-CONTROL = ("set_flag", "wait_flag", "pipe_barrier", "ffts_cross_core_sync", "wait_flag_dev")
-"""The instructions that order others, numbered behind the ones of the table."""
+CONTROL = ("set_flag", "wait_flag", "pipe_barrier", "ffts_cross_core_sync", "wait_flag_dev", "load_index")
+"""Numbered behind the table's: the instructions that order others, and the scalar unit's load of an index."""
 
 
 def number(name: str) -> int:

@@ -21,6 +21,7 @@ from msc.dialects.davinci import (
     CrossCoreSyncOp,
     FlagOp,
     KernelOp,
+    LoadIndexOp,
     MaxOp,
     MinOp,
     PipeBarrierOp,
@@ -163,6 +164,8 @@ class _Writer:
                 self.index(op.result, "get_block_idx()", op)
             case SubBlockOp():
                 self.index(op.result, "get_subblockid()", op)
+            case LoadIndexOp():
+                self.load_index(op)
             case FlagOp():
                 word = "set_flag" if isinstance(op, SetFlagOp) else "wait_flag"
                 source, target = op.pipes
@@ -183,6 +186,15 @@ class _Writer:
     def index(self, result: SSAValue, text: str, op: Operation) -> None:
         self.line(f"int64_t {self.name(result)} = {text};", op)
 
+    def load_index(self, op: LoadIndexOp) -> None:
+        place = self.place(op.buffer, op.offset.data.results[0], op.values)
+        self.index(op.result, f"load_index({place}, {op.below.value.data}, {op.words.value.data})", op)
+
+    def place(self, buffer: SSAValue, expr: AffineExpr, values: Sequence[SSAValue]) -> str:
+        """The address of an element of a buffer."""
+        offset = self.expression(expr, values)
+        return self.name(buffer) if offset == "0" else f"{self.name(buffer)} + {offset}"
+
     def loop(self, op: ForOp) -> None:
         lower = self.extreme("dv_max", op.lower, op.values)
         upper = self.extreme("dv_min", op.upper, op.values)
@@ -199,8 +211,7 @@ class _Writer:
     def instruction(self, op: QueueOp) -> None:
         given: list[str] = []
         for buffer, expr in zip(op.buffers, op.offsets.data.results, strict=True):
-            offset = self.expression(expr, op.values)
-            given.append(self.name(buffer) if offset == "0" else f"{self.name(buffer)} + {offset}")
+            given.append(self.place(buffer, expr, op.values))
         numbers = iter(op.parameters.data.results)
         for parameter in op.instruction.parameters:
             if parameter.real:

@@ -3,6 +3,7 @@
 from xdsl.ir import Dialect
 
 from msc.dialects.davinci.buffers import AllocOp, BufferType
+from msc.dialects.davinci.gathers import LoadIndexOp
 from msc.dialects.davinci.kernels import BlockIdxOp, KernelOp, MaxOp, MinOp, SectionOp, SubBlockOp
 from msc.dialects.davinci.order_ops import (
     CrossCoreSyncOp,
@@ -22,6 +23,7 @@ DAVINCI = Dialect(
         AllocOp,
         BlockIdxOp,
         SubBlockOp,
+        LoadIndexOp,
         MinOp,
         MaxOp,
         SetFlagOp,
@@ -43,6 +45,7 @@ __all__ = [
     "CrossCoreSyncOp",
     "FlagOp",
     "KernelOp",
+    "LoadIndexOp",
     "MaxOp",
     "MinOp",
     "PipeBarrierOp",

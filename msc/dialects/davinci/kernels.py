@@ -15,6 +15,7 @@ from xdsl.traits import IsolatedFromAbove, NoTerminator, Pure, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from msc.dialects.davinci.buffers import AllocOp, BufferType
+from msc.dialects.davinci.gathers import verify_gathers
 from msc.dialects.davinci.queue_ops import QueueOp
 from msc.dialects.loop.affine_syntax import AffineReader, check_affine, print_affine
 from msc.support.diagnostics import MscError
@@ -69,6 +70,7 @@ class KernelOp(IRDLOperation):
         for argument in self.body.block.args:
             if not isinstance(argument.type, BufferType) or argument.type.memory is not Space.gm:
                 raise VerifyException(f"davinci.kernel: arguments lie in gm, not {argument.type}")
+        verify_gathers(self.walk())
         for op in self.walk():
             if isinstance(op, AllocOp):
                 verify_placement(op, machine)

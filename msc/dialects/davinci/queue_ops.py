@@ -111,7 +111,7 @@ class QueueOp(IRDLOperation):
         for k in range(len(instruction_of(cls).spaces)):
             if k:
                 parser.parse_punctuation(",")
-            buffers.append(_buffer(parser))
+            buffers.append(parse_buffer(parser))
             offsets += reader.index_list()
         scalar = None
         if any(p.real for p in instruction_of(cls).parameters):
@@ -161,7 +161,8 @@ def _real(parser: Parser) -> float:
     return sign * float(parser.parse_number())
 
 
-def _buffer(parser: Parser) -> SSAValue:
+def parse_buffer(parser: Parser) -> SSAValue:
+    """A buffer by name. Raises ParseError for a value that is none."""
     start = parser.pos
     unresolved = parser.parse_unresolved_operand()
     known = parser.ssa_values.get(unresolved.operand_name)

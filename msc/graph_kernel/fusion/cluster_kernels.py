@@ -41,7 +41,8 @@ class ClusterKernels(ModulePass):
     merging only if no third kernel stands between. Options: `max-operations` and `max-reductions` of
     one kernel; `integer-epilogues=false` lets nothing follow products of bytes with sums of i32 but a
     bias and one scale to f16 or bytes; `prologues=false` lets reductions over other than the last axes
-    read memory alone; `fuse=false` makes each operation a kernel of its own.
+    read memory alone; `gathers=false` fuses nothing with a gather; `fuse=false` makes each operation a
+    kernel of its own.
     Example: `ms.relu(ms.add(ms.conv2d ...))` becomes `gk.kernel "conv2d_add_relu"`.
     """
 
@@ -62,6 +63,7 @@ class ClusterKernels(ModulePass):
     fuse: bool = True
     integer_epilogues: bool = True
     prologues: bool = True
+    gathers: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.ops:
@@ -77,6 +79,7 @@ class ClusterKernels(ModulePass):
                 self.max_reductions,
                 integer_epilogues=self.integer_epilogues,
                 prologues=self.prologues,
+                gathers=self.gathers,
             ),
         )
         if self.fuse:

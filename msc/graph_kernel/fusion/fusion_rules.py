@@ -16,6 +16,7 @@ from xdsl.ir import Operation, OpResult
 from msc.analysis.patterns import AreaPattern, Pattern, is_cut
 from msc.dialects.ms.accumulation import AccumulatingOp
 from msc.dialects.ms.arithmetic import AddOp
+from msc.dialects.ms.indexing import GatheringOp
 from msc.dialects.ms.shapes import Shape, broadcast_shapes, shape_of, shape_text
 from msc.dialects.ms.windows import WindowOp
 from msc.graph_kernel.fusion.areas import Area, AreaGraph, result_shapes
@@ -31,6 +32,7 @@ class Limits:
     Broadcasts inside come last: taken early, they keep their consumer from joining reductions over its rows. Without
     `integer_epilogues` nothing follows a product of bytes with sums of i32 but a bias, and one scale to f16 or bytes.
     Without `prologues` a reduction over other than the last axes takes nothing of what it reduces.
+    Without `gathers` what data chooses is moved by a kernel of its own.
     """
 
     operations: int = 200
@@ -38,6 +40,7 @@ class Limits:
     broadcasts: bool = True
     integer_epilogues: bool = True
     prologues: bool = True
+    gathers: bool = True
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,8 @@ def decide(graph: AreaGraph, producer: Area, consumer: Area, limits: Limits) -> 
     """Whether a consumer may be merged with a producer of its operands; both are fusible."""
     if Pattern.OPAQUE in (producer.kind, consumer.kind):
         return FusionDecision(None, "an operation of several statements is a kernel of its own")
+    if not limits.gathers and any(isinstance(op, GatheringOp) for op in (producer.anchor, consumer.anchor)):
+        return FusionDecision(None, "moves follow indices; the vector unit computes in a kernel of its own")
     if not limits.integer_epilogues and _widens_integers(producer.anchor) and not _leaves_with_sums(producer, consumer):
         return FusionDecision(None, "the matrix unit adds a bias to sums of i32, and scales them once")
     if any(is_cut(op) and graph.owner(op.operands[0]) is producer for op in consumer.ops):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 
-from msc.lowering.ascend.copy_kernels.boxes import boxes_of
+from msc.lowering.ascend.copy_kernels.boxes import boxes_of, index_arrays
 from msc.lowering.ascend.copy_kernels.plans import ranked
 from msc.lowering.ascend.copy_kernels.trees import tree_of as tree_of_moves
 from msc.lowering.ascend.cube_trees import tree_of as tree_of_product
@@ -31,7 +31,10 @@ _TILINGS = 24
 
 def alternatives(request: Request) -> Iterator[Tree]:
     """The schedules of a product by its base tiles, of a vector kernel by its tiling, or of a copy by its tiles."""
-    if not request.is_static or len(request.outputs) != 1:
+    if len(request.outputs) != 1 or not request.is_static_but_for(index_arrays(request.model)):
+        return
+    if not request.is_static:
+        yield from _of_moves(request)
         return
     model = with_group_loops(request.model)
     product = cube_product(model, request.target)

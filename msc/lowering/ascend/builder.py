@@ -17,6 +17,7 @@ from msc.dialects.davinci import (
     BufferType,
     CrossCoreSyncOp,
     KernelOp,
+    LoadIndexOp,
     MinOp,
     PipeBarrierOp,
     SectionOp,
@@ -159,6 +160,12 @@ class KernelBuilder:
         used, mapped = self._compress(exprs)
         op = self._append(MinOp(AffineMapAttr(AffineMap(len(used), 0, tuple(mapped))), used))
         return self._index(op.result, name)
+
+    def load_index(self, indices: Buffer, at: Expr, below: int, words: int = 1) -> AffineExpr:
+        """An index that the scalar unit loads: negative ones count from the end, and all become 0 to `below` - 1."""
+        used, [mapped] = self._compress([expression(at)])
+        op = self._append(LoadIndexOp(indices.value, AffineMap(len(used), 0, (mapped,)), below, used, words))
+        return self._index(op.result, "chosen")
 
     @contextmanager
     def loop(self, lower: Expr, upper: Expr, step: int = 1, name: str = "i") -> Generator[AffineExpr]:

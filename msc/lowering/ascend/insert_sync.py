@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
-from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineExpr, AffineMap
+from xdsl.ir.affine import (
+    AffineBinaryOpExpr,
+    AffineBinaryOpKind,
+    AffineConstantExpr,
+    AffineDimExpr,
+    AffineExpr,
+    AffineMap,
+)
 from xdsl.passes import ModulePass
 
 from msc.dialects.davinci import (
@@ -307,22 +314,30 @@ def _event(turn: _Turn | None, first: int) -> tuple[AffineMap, tuple[SSAValue, .
 def _turn_of(items: Sequence[Operation], loop: ForOp) -> _Turn | None:
     """How the buffers of a loop's body alternate with it, if all that pipes hand over do, and all in one way.
 
-    The index has to step by one with the loop, which may only hold instructions: what a loop within it hands over
-    would need ids of its own.
+    The index has to step by one with the loop. A loop within it may only hold instructions of one pipe: what it hands
+    over would need ids of its own.
     """
     found: set[_Turn | None] = set()
     for item in items:
-        if not isinstance(item, QueueOp):
+        inside = [op for op in item.walk() if isinstance(op, QueueOp)]
+        if len({op.instruction.pipe for op in inside}) != 1:
             return None
-        for buffer, offset in zip(item.buffers, item.offsets.data.results, strict=True):
-            if not isinstance(buffer, BlockArgument):
-                found.add(_turn_in(item, offset, loop))
+        for op in inside:
+            for buffer, offset in zip(op.buffers, op.offsets.data.results, strict=True):
+                if not isinstance(buffer, BlockArgument):
+                    found.add(_turn_in(op, offset, loop))
     return found.pop() if len(found) == 1 else None
 
 
+def _moves_with(op: QueueOp, offset: AffineExpr, loop: ForOp) -> bool:
+    return any(isinstance(e, AffineDimExpr) and op.values[e.position] is loop.variable for e in offset.dfs())
+
+
 def _turn_in(op: QueueOp, offset: AffineExpr, loop: ForOp) -> _Turn | None:
-    """`(index mod n) * stride`, where the index is the loop's variable by its step."""
+    """`(index mod n) * stride`, where the index is the loop's variable by its step; another place of it may follow."""
     match offset:
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Add, first, more) if not _moves_with(op, more, loop):
+            return _turn_in(op, first, loop)
         case AffineBinaryOpExpr(AffineBinaryOpKind.Mul, turning, AffineConstantExpr()):
             pass
         case _:

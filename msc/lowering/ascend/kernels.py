@@ -7,7 +7,7 @@ they lie in global memory. It leaves flags out: `insert-sync` puts them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from math import prod
@@ -34,6 +34,9 @@ WRITERS: Sequence[str] = (
 ELEMENTS = {"i1": "ui8", **{name: name for name in DTYPES}}
 """The element types of tensors that cores know, and how these call them: a boolean is a byte."""
 
+WORDS = {"i8": 1, "i16": 1, "i32": 1, "i64": 2}
+"""The element types of indices, and their words: an i64 lies in global memory as two i32."""
+
 
 @dataclass(frozen=True)
 class Request:
@@ -58,13 +61,23 @@ class Request:
     @property
     def is_static(self) -> bool:
         """Whether every size is known, and cores have every element type that crosses global memory."""
-        arrays = [self.model.arrays[i] for i in (*self.inputs, *self.outputs)]
-        return not self.model.sizes and all(array.dtype in ELEMENTS and prod(array.shape) for array in arrays)
+        return self.is_static_but_for(())
+
+    def is_static_but_for(self, indices: Collection[int]) -> bool:
+        """The same where some arrays hold indices that the scalar unit loads."""
+        known = {i: WORDS if i in indices else ELEMENTS for i in (*self.inputs, *self.outputs)}
+        arrays = self.model.arrays
+        return not self.model.sizes and all(
+            arrays[i].dtype in types and prod(arrays[i].shape) for i, types in known.items()
+        )
 
     def builder(self, kind: str, blocks: int) -> KernelBuilder:
         """A builder whose arguments are the inputs and the outputs. The kernel must be static."""
         arrays = [self.model.arrays[i] for i in (*self.inputs, *self.outputs)]
-        arguments = [(ELEMENTS[array.dtype], prod(array.shape)) for array in arrays]
+        arguments = [
+            ("i32", 2 * prod(array.shape)) if array.dtype == "i64" else (ELEMENTS[array.dtype], prod(array.shape))
+            for array in arrays
+        ]
         return KernelBuilder(self.name, self.target, kind, blocks, arguments)
 
 

@@ -19,6 +19,7 @@ struct dv_ring {
     struct dv_instr slot[DV_RING];
     uint32_t count;
     void (*full)(struct dv_ring *);
+    int64_t (*load)(struct dv_ring *, const struct dv_instr *); /* an index: see dv_load_index */
     int64_t block, blocks; /* get_block_idx(), get_block_num() */
     int64_t is_cube, is_vector, sub_block; /* which parts of the program this core runs */
 };

@@ -11,7 +11,7 @@
 #include "dv_params.h" /* made of msc.targets.davinci */
 
 enum { PIPES = 7, QUEUE = 64, EVENTS = 16, REGIONS = 8, CROSS = 16, CROSS_WAITING = 64, MAX_ARGUMENTS = 32 };
-enum { MODE_FUNCTION = 1, MODE_TIME = 2, MODE_RACES = 4, MODE_MEMORY_ONLY = 8 };
+enum { MODE_FUNCTION = 1, MODE_TIME = 2, MODE_RACES = 4, MODE_MEMORY_ONLY = 8, MODE_GREATEST = 16 };
 enum { ERROR_NONE, ERROR_BOUNDS, ERROR_ALIGNMENT, ERROR_UNINITIALISED, ERROR_PARAMETER, ERROR_DEADLOCK, ERROR_FLAG, ERROR_RACE };
 
 #define NEVER 1e300
@@ -172,6 +172,10 @@ struct region dv_landing(const struct dv_instr *i, int64_t rows);
 /* Checks of parameters, bounds, alignment and, with data, of uninitialised reads. */
 bool dv_check(struct core *core, const struct dv_instr *i);
 void dv_mark_written(struct core *core, const struct dv_instr *i);
+
+/* The index that a kernel loads. Proofs have no data: there each index is the least one, or in MODE_GREATEST the
+ * greatest one, so that bounds hold of all between. Timing without data spreads them. */
+int64_t dv_load_index(struct dv_ring *ring, const struct dv_instr *i);
 
 /* The data of an instruction. */
 void dv_execute(struct core *core, const struct dv_instr *i);

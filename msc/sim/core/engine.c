@@ -38,6 +38,7 @@ static bool refill(struct core *core) {
 static void start_core(struct sim *sim, int index) {
     struct core *core = &sim->core[index];
     core->ring.full = ring_full;
+    core->ring.load = dv_load_index;
     core->taken = core->ring.count = 0;
     core->ended = core->finished = false;
     getcontext(&core->context);
@@ -308,6 +309,9 @@ static bool scalar_step(struct core *core, const struct dv_instr *i) {
     switch (i->op) {
     case OP_scalar_work:
         if (sim->mode & MODE_TIME) core->scalar += (double)i->p[0], core->scalar_busy += (double)i->p[0];
+        return true;
+    case OP_load_index:
+        if (sim->mode & MODE_TIME) core->scalar += PARAM(scalar_cycles_per_element), core->scalar_busy += PARAM(scalar_cycles_per_element);
         return true;
     case OP_set_flag: return set_flag(core, i, time);
     case OP_wait_flag: {

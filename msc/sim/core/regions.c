@@ -211,6 +211,9 @@ int dv_regions(const struct core *core, const struct dv_instr *i, struct region 
         return matrix_regions(core, i, from, out);
     case OP_mad: case OP_mad_bias:
         return mad_regions(i, out);
+    case OP_load_index:
+        out[0] = rows(0, SPACE_gm, false, i->operand[0], size * p[1], 1, 0);
+        return 1;
     case OP_scalar_work:
         return 0;
     }

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
 from xdsl.ir.affine import AffineMap
 
-from msc.lowering.ascend.kernels import ELEMENTS
+from msc.dialects.ms.indexing import place as place_of
+from msc.lowering.ascend.kernels import ELEMENTS, WORDS
 from msc.poly.affine import LinearForm, linear_form
 from msc.poly.model import Array, KernelModel, KernelStatement
-from msc.poly.scalar import Constant, Read
+from msc.poly.scalar import Constant, Read, Scalar, reads
 
 
 @dataclass(frozen=True)
@@ -19,13 +20,14 @@ class Axis:
     """A dimension of a box: its extent, and the elements between neighbours where it is read and where it is written.
 
     The read stride of a constant is 0. `dims` are the dimensions of the statement that are one here, the outermost
-    first, each with its extent.
+    first, each with its extent. `index` is the stride among indices, where these choose what is read.
     """
 
     extent: int
     read: int
     write: int
     dims: tuple[tuple[int, int], ...] = ()
+    index: int = 0
 
     def sizes(self) -> set[int]:
         """Sizes of tiles: all, and powers of two below, of one dimension with all of those further in.
@@ -51,11 +53,23 @@ class Axis:
 
 
 @dataclass(frozen=True)
+class Chosen:
+    """Indices in `array`, from element `at` on, that choose one of `below` rows, `stride` elements apart."""
+
+    array: int
+    dtype: str
+    at: int
+    below: int
+    stride: int
+
+
+@dataclass(frozen=True)
 class Box:
     """Elements that go from array `source` to array `target`, or a constant that fills a part of `target`.
 
     `axes` are sorted by the stride of writing, the widest first. `read_at` and `write_at` are the first elements.
-    `dtype` is the element type by the cores' names, `statement` the number of what says so in the kernel.
+    `dtype` is the element type by the cores' names, `statement` the number of what says so in the kernel. `chosen` are
+    the indices that a gather adds to where it reads.
     """
 
     axes: tuple[Axis, ...]
@@ -66,6 +80,7 @@ class Box:
     dtype: str
     value: float
     statement: int
+    chosen: Chosen | None = None
 
 
 def boxes_of(model: KernelModel) -> list[Box] | None:
@@ -85,17 +100,25 @@ def _box(model: KernelModel, number: int) -> Box | None:
     write = _flat(statement.write, target)
     if write is None:
         return None
+    chosen: Chosen | None = None
+    strides: Mapping[int, int] = {}
     match body:
         case Constant() if _is_exact(body):
             read, source, value = LinearForm({}, 0), None, float(body.value)
         case Read(indirect=()) if model.arrays[body.operand].kind == "input":
             read, source, value = _flat(body.index, model.arrays[body.operand]), body.operand, 0.0
+        case Read(indirect=((axis, place),)) if model.arrays[body.operand].kind == "input":
+            read, source, value = _flat(body.index, model.arrays[body.operand], axis), body.operand, 0.0
+            found = _chosen(place, model, model.arrays[body.operand], axis)
+            if found is None:
+                return None
+            chosen, strides = found
         case _:
             return None
     if read is None:
         return None
     axes = [
-        Axis(extent, read.coefficients.get(d, 0), write.coefficients.get(d, 0), ((d, extent),))
+        Axis(extent, read.coefficients.get(d, 0), write.coefficients.get(d, 0), ((d, extent),), strides.get(d, 0))
         for d, extent in enumerate(statement.extents)
         if extent > 1
     ]
@@ -103,7 +126,28 @@ def _box(model: KernelModel, number: int) -> Box | None:
     if not _writes_once(axes):
         return None
     merged, dtype = tuple(_merged(axes)), ELEMENTS[target.dtype]
-    return Box(merged, source, read.constant, statement.target, write.constant, dtype, value, number)
+    return Box(merged, source, read.constant, statement.target, write.constant, dtype, value, number, chosen)
+
+
+def index_arrays(model: KernelModel) -> set[int]:
+    """The arrays that only hold indices of gathers."""
+    bodies = [statement.body for statement in model.statements]
+    chosen = [index for body in bodies if isinstance(body, Read) for _, index in body.indirect]
+    indices = {read.operand for index in chosen for read in reads(index)}
+    return indices - {body.operand for body in bodies if isinstance(body, Read)}
+
+
+def _chosen(place: Scalar, model: KernelModel, array: Array, axis: int) -> tuple[Chosen, Mapping[int, int]] | None:
+    """The indices behind the place of an axis, and their strides; None where it is not simply an index read."""
+    found = list(reads(place))
+    below = array.shape[axis]
+    if len(set(found)) != 1 or place != place_of(found[0], below) or found[0].indirect:
+        return None
+    indices = model.arrays[found[0].operand]
+    form = _flat(found[0].index, indices)
+    if form is None or indices.kind != "input" or indices.dtype not in WORDS:
+        return None
+    return Chosen(found[0].operand, indices.dtype, form.constant, below, array.strides[axis]), form.coefficients
 
 
 def _is_exact(constant: Constant) -> bool:
@@ -112,12 +156,12 @@ def _is_exact(constant: Constant) -> bool:
     return "f" in constant.dtype or abs(value) <= 2**24
 
 
-def _flat(index: AffineMap, array: Array) -> LinearForm | None:
-    """The place of an element in its array, counted row by row."""
+def _flat(index: AffineMap, array: Array, without: int | None = None) -> LinearForm | None:
+    """The place of an element in its array, counted row by row; `without` an axis whose index is data."""
     coefficients: dict[int, int] = {}
     constant = 0
-    for expr, stride in zip(index.results, array.strides, strict=True):
-        form = linear_form(expr)
+    for axis, (expr, stride) in enumerate(zip(index.results, array.strides, strict=True)):
+        form = linear_form(expr) if axis != without else LinearForm({}, 0)
         if form is None:
             return None
         constant += form.constant * stride
@@ -137,11 +181,13 @@ def _writes_once(axes: Sequence[Axis]) -> bool:
 
 
 def _merged(axes: Sequence[Axis]) -> list[Axis]:
-    """Neighbours that run on where the other ends, in both arrays, as one axis."""
+    """Neighbours that run on where the other ends, in all arrays, as one axis."""
     merged: list[Axis] = []
     for axis in axes:
         before = merged[-1] if merged else None
-        if before and (before.read, before.write) == (axis.read * axis.extent, axis.write * axis.extent):
+        if before and (before.read, before.write, before.index) == tuple(
+            stride * axis.extent for stride in (axis.read, axis.write, axis.index)
+        ):
             merged[-1] = replace(axis, extent=before.extent * axis.extent, dims=(*before.dims, *axis.dims))
         else:
             merged.append(axis)

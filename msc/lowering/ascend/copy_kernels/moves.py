@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from xdsl.ir.affine import AffineExpr
+
 from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression
+from msc.lowering.ascend.copy_kernels.boxes import Chosen
 from msc.lowering.ascend.copy_kernels.tiles import Tile
+from msc.lowering.ascend.kernels import WORDS
 from msc.targets.davinci_isa import DTYPES, Space
 
 _OFFSETS_AT_ONCE = 8
@@ -15,10 +19,11 @@ _OFFSETS_AT_ONCE = 8
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a tile is: its first element in both arrays, and how much it has."""
+    """Where a tile is: its first element in both arrays, its first index, and how much it has."""
 
-    read_at: Expr
-    write_at: Expr
+    read_at: AffineExpr
+    write_at: AffineExpr
+    index_at: AffineExpr
     rows: Expr
     lanes: Expr
 
@@ -31,6 +36,7 @@ class Mover:
         box = tile.box
         self._source = None if box.source is None else arguments[box.source]
         self._target = arguments[box.target]
+        self._indices = None if box.chosen is None else arguments[box.chosen.array]
         dtype = self._target.dtype
         self._in = b.alloc(Space.ub, dtype, tile.buffers * tile.in_elements, "read")
         self._filled = self._in
@@ -87,10 +93,12 @@ class Mover:
 
     def move(self, task: Expr, half: Expr) -> None:
         """One tile."""
-        tile, place = self.tile, self._place(task)
+        tile, box, place = self.tile, self.tile.box, self._place(task)
         out = expression(half) * tile.out_elements if tile.gathers else expression(half) * tile.in_elements
         if self._source is None:
             out = expression(0)
+        elif box.chosen is not None:
+            self._read_rows(place, expression(half) * tile.in_elements, box.chosen)
         else:
             self._read(place, expression(half) * tile.in_elements)
         if self._offsets is not None:
@@ -101,16 +109,19 @@ class Mover:
         """The tile of a number: lanes run fastest, then rows, then the outer axes."""
         tile, box = self.tile, self.tile.box
         at, to, left = expression(box.read_at), expression(box.write_at), expression(task)
+        index_at = expression(box.chosen.at if box.chosen is not None else 0)
         counts: list[Expr] = []
         for axis, size, parts in zip((tile.lane, tile.row), (tile.lanes, tile.rows), reversed(tile.parts), strict=True):
             index, left = (left % parts, left // parts) if parts > 1 else (expression(0), left)
-            at, to = index * (size * axis.read) + at, index * (size * axis.write) + to
+            at, to = _along(index, size * axis.read, at), index * (size * axis.write) + to
+            index_at = _along(index, size * axis.index, index_at)
             whole = axis.extent % size == 0
             counts.append(size if whole else self.b.minimum(index * -size + axis.extent, size))
         for axis in reversed(tile.outer):
             index, left = left % axis.extent, left // axis.extent
-            at, to = index * axis.read + at, index * axis.write + to
-        return _Place(at, to, counts[1], counts[0])
+            at, to = _along(index, axis.read, at), index * axis.write + to
+            index_at = _along(index, axis.index, index_at)
+        return _Place(at, to, index_at, counts[1], counts[0])
 
     def _read(self, place: _Place, to: Expr) -> None:
         tile, size = self.tile, self.tile.bytes
@@ -128,6 +139,21 @@ class Mover:
             "copy_gm_to_ubuf_align", (self._in, to), (self._source, place.read_at), bursts=bursts, length=length,
             src_gap=_plus(_scaled(length, -1), apart) if many else 0, dst_gap=_gap(blocks, length) if many else 0,
         )  # fmt: skip
+
+    def _read_rows(self, place: _Place, to: Expr, chosen: Chosen) -> None:
+        """The rows that indices choose, one by one."""
+        tile, b, row = self.tile, self.b, self.tile.row
+        assert self._source is not None
+        assert self._indices is not None
+        words = WORDS[chosen.dtype]
+        with b.loop(0, place.rows, 1, "row") as k:
+            at = _along(k, row.index * words, place.index_at * words)
+            index = b.load_index(self._indices, at, chosen.below, words)
+            self.b.emit(
+                "copy_gm_to_ubuf_align", (self._in, expression(to) + k * tile.in_pitch),
+                (self._source, _along(k, row.read, index * chosen.stride + place.read_at)),
+                bursts=1, length=_scaled(place.lanes, tile.bytes),
+            )  # fmt: skip
 
     def _gather(self, offsets: Buffer, of: Expr, to: Expr) -> None:
         tile, b = self.tile, self.b
@@ -153,6 +179,11 @@ class Mover:
             src_gap=_gap(tile.out_pitch * size // 32, length) if many else 0,
             dst_gap=_plus(_scaled(length, -1), tile.row.write * size) if many else 0,
         )  # fmt: skip
+
+
+def _along(index: AffineExpr, stride: int, start: AffineExpr) -> AffineExpr:
+    """A place so many strides behind another."""
+    return index * stride + start if stride else start
 
 
 def _scaled(value: Expr, factor: int) -> Expr:

@@ -22,8 +22,9 @@ class Tile:
     """`rows` x `lanes` elements of a box: bursts of `lanes` neighbours each are written.
 
     `form` says how they come: `straight`, rows as they are written; `turned`, lanes are the bursts that are read and
-    rows are contiguous there; `strided`, a row is brought with all that lies between its elements. In the last two
-    `vgather` puts elements where they belong. A `double` one has two buffers of what comes and goes.
+    rows are contiguous there; `strided`, a row is brought with all that lies between its elements. In these two
+    `vgather` puts elements where they belong. Of a `gathered` one an index chooses each row, which is a move of its
+    own. A `double` one has two buffers of what comes and goes.
     """
 
     box: Box
@@ -42,7 +43,7 @@ class Tile:
     @property
     def gathers(self) -> bool:
         """Whether elements change their order."""
-        return self.form != "straight"
+        return self.form in ("turned", "strided")
 
     @property
     def computed(self) -> str:
@@ -137,7 +138,12 @@ def tiles_of(box: Box, room: int) -> Iterator[Tile]:
 def forms_of(box: Box) -> Iterator[tuple[str, Axis, Axis]]:
     """The forms that tiles of a box may have, with the axes of rows and of lanes: one form for each such pair."""
     lane = next((axis for axis in box.axes if axis.write == 1), _UNIT)
+    if box.chosen is not None and (lane.read != 1 or lane.index):
+        lane = _UNIT
     rows = [axis for axis in box.axes if axis is not lane]
+    if box.chosen is not None:
+        yield from (("gathered", row, lane) for row in (*rows, _UNIT))
+        return
     if box.source is None or lane.read == 1:
         yield from (("straight", row, lane) for row in (*rows, _UNIT))
         return
@@ -166,7 +172,7 @@ def can_move(tile: Tile) -> bool:
 
 def _has_gaps(tile: Tile) -> bool:
     """Whether bursts follow each other upwards, none within another, in both arrays."""
-    reads_up = tile.box.source is None
+    reads_up = tile.box.source is None or tile.box.chosen is not None
     if tile.form == "turned":
         reads_up = tile.lane.read >= tile.rows
     elif not reads_up:
@@ -192,6 +198,9 @@ def work_of(tile: Tile, target: DavinciTarget, cores: int) -> Work:
     if tile.is_read_in_one:
         bursts, length = 1, length * bursts
     reading = gm.ub_start + bursts * -(-length // gm.packet) * gm.ub_packet if tile.box.source is not None else 0.0
+    if tile.box.chosen is not None:
+        each = gm.ub_start + -(-length // gm.packet) * gm.ub_packet
+        reading = rows * max(each, target.scalar.cycles_per_element)
     writing = gm.write_start + rows * -(-tile.lanes * tile.bytes // gm.packet) * gm.write_packet
     gathering = 0.0
     if tile.gathers:

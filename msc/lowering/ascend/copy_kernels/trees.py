@@ -8,8 +8,9 @@
         run S0
 
 Each box has loops of its own. A tile of the innermost one comes to UB, and leaves in the order in which it is written;
-`vector` are the elements that lie together there. Cores share the iterations of the parallel loops. Where there is but
-one, `for i0 tile 640 parallel, i0 tile 64 pipeline 2` gives each core 640. Without a `pipeline` there is one buffer.
+`vector` are the elements that lie together there; a gather, where data says what is read, has none. Cores share the
+iterations of the parallel loops. Where there is but one, `for i0 tile 640 parallel, i0 tile 64 pipeline 2` gives each
+core 640. Without a `pipeline` there is one buffer.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ def _points(model: KernelModel, plan: Plan, names: Names) -> Node:
     inside = [d for d in (*(d for d, _ in plan.tile.row.dims), *lanes) if d not in outside]
     node: Node = Run((number,))
     for dimension in reversed(inside):
-        mark: Mark = "vector" if lanes and dimension == inside[-1] else ""
+        mark: Mark = "vector" if lanes and dimension == inside[-1] and plan.tile.box.chosen is None else ""
         node = Loop(names[number, dimension], Block((node,)), None, mark)
     return node
 

@@ -12,7 +12,7 @@ from msc.dialects.davinci.attributes import DAVINCI_REASONS, DAVINCI_SCHEDULE
 from msc.dialects.gk.schedule import ScheduleAttr
 from msc.ir.locations import source_location
 from msc.lowering.ascend.builder import Expr, KernelBuilder, expression
-from msc.lowering.ascend.copy_kernels.boxes import Box, boxes_of
+from msc.lowering.ascend.copy_kernels.boxes import Box, boxes_of, index_arrays
 from msc.lowering.ascend.copy_kernels.moves import Mover
 from msc.lowering.ascend.copy_kernels.plans import Plan, chosen, cores_of, room_of
 from msc.lowering.ascend.copy_kernels.tiles import Tile, work_of
@@ -28,7 +28,7 @@ def write(request: Request) -> KernelOp | None:
 
     Raises MSC0408 for a schedule that it cannot follow.
     """
-    if not request.is_static:
+    if not request.is_static_but_for(index_arrays(request.model)):
         return None
     boxes = boxes_of(request.model)
     if not boxes:
