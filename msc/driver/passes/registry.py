@@ -69,6 +69,7 @@ PASSES: dict[str, str] = {
     "outline-constants": "msc.graph.weights.outline_constants:OutlineConstants",
     "outline-loops": "msc.lowering.cpu.outline.outline_loops:OutlineLoops",
     "outline-recurrences": "msc.lowering.cpu.outline.outline_recurrences:OutlineRecurrences",
+    "narrow-positions": "msc.graph.narrow_positions:NarrowPositions",
     "narrow-products": "msc.graph.narrow_products:NarrowProducts",
     "pack-filters": "msc.graph_kernel.layout.pack_filters:PackFilters",
     "pack-operands": "msc.graph_kernel.layout.pack_operands:PackOperands",

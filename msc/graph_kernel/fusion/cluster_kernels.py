@@ -41,8 +41,8 @@ class ClusterKernels(ModulePass):
     merging only if no third kernel stands between. Options: `max-operations` and `max-reductions` of
     one kernel; `integer-epilogues=false` lets nothing follow products of bytes with sums of i32 but a
     bias and one scale to f16 or bytes; `prologues=false` lets reductions over other than the last axes
-    read memory alone; `gathers=false` fuses nothing with a gather; `fuse=false` makes each operation a
-    kernel of its own.
+    read memory alone; `gathers=false` fuses nothing with a gather; `wide-types=false` keeps elements of
+    64 bits out of kernels of others; `fuse=false` makes each operation a kernel of its own.
     Example: `ms.relu(ms.add(ms.conv2d ...))` becomes `gk.kernel "conv2d_add_relu"`.
     """
 
@@ -64,6 +64,7 @@ class ClusterKernels(ModulePass):
     integer_epilogues: bool = True
     prologues: bool = True
     gathers: bool = True
+    wide_types: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.ops:
@@ -80,6 +81,7 @@ class ClusterKernels(ModulePass):
                 integer_epilogues=self.integer_epilogues,
                 prologues=self.prologues,
                 gathers=self.gathers,
+                wide_types=self.wide_types,
             ),
         )
         if self.fuse:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from xdsl.ir import Operation, OpResult
 
 from msc.analysis.patterns import AreaPattern, Pattern, is_cut
+from msc.dialects.element_types import dtype_name
 from msc.dialects.ms.accumulation import AccumulatingOp
 from msc.dialects.ms.arithmetic import AddOp
 from msc.dialects.ms.indexing import GatheringOp
@@ -32,7 +33,8 @@ class Limits:
     Broadcasts inside come last: taken early, they keep their consumer from joining reductions over its rows. Without
     `integer_epilogues` nothing follows a product of bytes with sums of i32 but a bias, and one scale to f16 or bytes.
     Without `prologues` a reduction over other than the last axes takes nothing of what it reduces.
-    Without `gathers` what data chooses is moved by a kernel of its own.
+    Without `gathers` what data chooses is moved by a kernel of its own. Without `wide_types` what has elements of 64
+    bits fuses with nothing that has none.
     """
 
     operations: int = 200
@@ -41,6 +43,7 @@ class Limits:
     integer_epilogues: bool = True
     prologues: bool = True
     gathers: bool = True
+    wide_types: bool = True
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,7 @@ class FusionDecision:
     reason: str
 
 
+_WIDE = ("i64", "ui64", "f64")
 _ALONE = {
     Pattern.MOVEMENT: "what moves elements takes no prologue",
     Pattern.REDUCE: "a reduction over other than the last axes takes no prologue that others read",
@@ -65,6 +69,8 @@ def decide(graph: AreaGraph, producer: Area, consumer: Area, limits: Limits) -> 
         return FusionDecision(None, "an operation of several statements is a kernel of its own")
     if not limits.gathers and any(isinstance(op, GatheringOp) for op in (producer.anchor, consumer.anchor)):
         return FusionDecision(None, "moves follow indices; the vector unit computes in a kernel of its own")
+    if not limits.wide_types and _is_wide(producer.anchor) != _is_wide(consumer.anchor):
+        return FusionDecision(None, "the vector unit has no elements of 64 bits")
     if not limits.integer_epilogues and _widens_integers(producer.anchor) and not _leaves_with_sums(producer, consumer):
         return FusionDecision(None, "the matrix unit adds a bias to sums of i32, and scales them once")
     if any(is_cut(op) and graph.owner(op.operands[0]) is producer for op in consumer.ops):
@@ -81,6 +87,11 @@ def decide(graph: AreaGraph, producer: Area, consumer: Area, limits: Limits) -> 
     if graph.has_detour(producer, consumer):
         return FusionDecision(None, "another kernel stands between the two")
     return decision
+
+
+def _is_wide(op: Operation) -> bool:
+    """Whether an operation reads or writes elements of 64 bits."""
+    return any(dtype_name(tensor_type(value).element_type) in _WIDE for value in (*op.operands, *op.results))
 
 
 def _widens_integers(op: Operation) -> bool:

@@ -39,9 +39,15 @@ def _reduce_mean(op: ReduceMeanOp, emit: Emitter) -> SSAValue:
 
 @expander(ArgmaxOp, ArgminOp)
 def _arg_extreme(op: ArgExtremeOp, emit: Emitter) -> SSAValue:
-    """The smallest (with `select_last` the largest) place whose element is the extreme, or is NaN."""
+    """Places are counted along the axis."""
+    axis = op.int_("axis") % len(op.shape(0))
+    places = emit(IotaOp, shape=list(emit.shape(op.x)), axis=axis, dtype=element_type("i64"))
+    return place_of_extreme(op, places, emit)
+
+
+def place_of_extreme(op: ArgExtremeOp, places: SSAValue, emit: Emitter) -> SSAValue:
+    """The smallest (with `select_last` the largest) of the places whose element is the extreme, or is NaN."""
     shape, axis = emit.shape(op.x), op.int_("axis") % len(op.shape(0))
-    places = emit(IotaOp, shape=list(shape), axis=axis, dtype=element_type("i64"))
     last = op.flag("select_last")
     chosen = emit(SelectOp, _is_extreme(op, axis, emit), places, -1 if last else shape[axis])
     pick = ReduceMaxOp if last else ReduceMinOp
