@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from msc.runtime.program import CProgram
 
 # A sum over leading axes runs on one core, elementwise work before it on all: so it stays a kernel of its own.
-_POLICY = {"integer_epilogues": False, "prologues": False, "gathers": False, "wide_types": False}
+_POLICY = {"integer_epilogues": False, "prologues": False, "gathers": False, "wide_types": False, "shared_sums": False}
 _GK = kernel_stage(
     before_expansion=runs("narrow-products", "narrow-positions"),
     cluster=Run("cluster-kernels", _POLICY),

@@ -42,7 +42,8 @@ class ClusterKernels(ModulePass):
     one kernel; `integer-epilogues=false` lets nothing follow products of bytes with sums of i32 but a
     bias and one scale to f16 or bytes; `prologues=false` lets reductions over other than the last axes
     read memory alone; `gathers=false` fuses nothing with a gather; `wide-types=false` keeps elements of
-    64 bits out of kernels of others; `fuse=false` makes each operation a kernel of its own.
+    64 bits out of kernels of others; `shared-sums=false` lets nothing follow products whose result others
+    read too; `fuse=false` makes each operation a kernel of its own.
     Example: `ms.relu(ms.add(ms.conv2d ...))` becomes `gk.kernel "conv2d_add_relu"`.
     """
 
@@ -65,6 +66,7 @@ class ClusterKernels(ModulePass):
     prologues: bool = True
     gathers: bool = True
     wide_types: bool = True
+    shared_sums: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.ops:
@@ -82,6 +84,7 @@ class ClusterKernels(ModulePass):
                 prologues=self.prologues,
                 gathers=self.gathers,
                 wide_types=self.wide_types,
+                shared_sums=self.shared_sums,
             ),
         )
         if self.fuse:

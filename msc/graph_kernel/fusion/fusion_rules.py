@@ -34,7 +34,8 @@ class Limits:
     `integer_epilogues` nothing follows a product of bytes with sums of i32 but a bias, and one scale to f16 or bytes.
     Without `prologues` a reduction over other than the last axes takes nothing of what it reduces.
     Without `gathers` what data chooses is moved by a kernel of its own. Without `wide_types` what has elements of 64
-    bits fuses with nothing that has none.
+    bits fuses with nothing that has none. Without `shared_sums` a kernel with a product has one result: nothing is
+    fused into it that reads what others read too.
     """
 
     operations: int = 200
@@ -44,6 +45,7 @@ class Limits:
     prologues: bool = True
     gathers: bool = True
     wide_types: bool = True
+    shared_sums: bool = True
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,8 @@ def decide(graph: AreaGraph, producer: Area, consumer: Area, limits: Limits) -> 
         return FusionDecision(None, "the vector unit has no elements of 64 bits")
     if not limits.integer_epilogues and _widens_integers(producer.anchor) and not _leaves_with_sums(producer, consumer):
         return FusionDecision(None, "the matrix unit adds a bias to sums of i32, and scales them once")
+    if not limits.shared_sums and producer.kind == Pattern.CONTRACTION and _has_other_readers(producer, consumer):
+        return FusionDecision(None, "the matrix unit's kernels have one result, and this one has other readers")
     if any(is_cut(op) and graph.owner(op.operands[0]) is producer for op in consumer.ops):
         return FusionDecision(None, _ALONE[Pattern.MOVEMENT])
     decision = _by_pattern(graph, producer, consumer, limits)
@@ -92,6 +96,11 @@ def decide(graph: AreaGraph, producer: Area, consumer: Area, limits: Limits) -> 
 def _is_wide(op: Operation) -> bool:
     """Whether an operation reads or writes elements of 64 bits."""
     return any(dtype_name(tensor_type(value).element_type) in _WIDE for value in (*op.operands, *op.results))
+
+
+def _has_other_readers(producer: Area, consumer: Area) -> bool:
+    inside = {*producer.ops, *consumer.ops}
+    return any(use.operation not in inside for op in producer.ops for result in op.results for use in result.uses)
 
 
 def _widens_integers(op: Operation) -> bool:

@@ -147,6 +147,27 @@ def test_limits_and_no_fusion() -> None:
     assert labels(clustered(M, "%a = ms.softmax %x\n%y = ms.softmax %a", max_reductions=2)) == ["softmax", "softmax"]
 
 
+def test_what_matrix_and_vector_units_have_decides_what_fuses() -> None:
+    rows = "%i = ms.cast %c {dtype = i64}\n%a = ms.gather %x, %i {axis = 0}\n%y = ms.exp %a"
+    assert labels(clustered(f"{M}, %c: tensor<3xi1>", rows)) == ["cast", "gather_exp"]
+    assert labels(clustered(f"{M}, %c: tensor<3xi1>", rows, gathers=False)) == ["cast", "gather", "exp"]
+    wide = "%a = ms.exp %x\n%b = ms.cast %a {dtype = i64}\n%y = ms.neg %b"
+    assert labels(clustered(M, wide)) == ["exp_cast_neg"]
+    assert labels(clustered(M, wide, wide_types=False)) == ["exp", "cast_neg"]
+
+
+def test_sums_with_other_readers_leave_the_matrix_unit_first() -> None:
+    shared = (
+        "%a = ms.matmul %x, %w\n%b = ms.abs %a\n%c = ms.exp %b\n%d = ms.reduce_sum %b {axis = [0]}\n%y = ms.add %c, %d"
+    )
+    arguments = f"{M}, %w: tensor<16x16xf32>"
+    assert labels(clustered(arguments, shared, prologues=False))[0] == "matmul_abs_exp"
+    module = clustered(arguments, shared, prologues=False, shared_sums=False)
+    assert labels(module)[0] == "matmul_abs"
+    one = "the matrix unit's kernels have one result, and this one has other readers"
+    assert any(reason.startswith("refused") and reason.endswith(one) for reason in reasons(kernels(module)[0]))
+
+
 def test_long_labels_are_cut() -> None:
     chain = "\n".join(f"%v{i + 1} = ms.{('reciprocal', 'softplus')[i % 2]} %v{i}" for i in range(20))
     (label,) = labels(clustered("%v0: tensor<4xf32>", f"{chain}\n%y = ms.exp %v20"))
