@@ -62,7 +62,8 @@ func.func @main(%x: tensor<480x256xf32>, %g: tensor<256xf32>, %b: tensor<256xf32
   func.return %r : tensor<480x256xf32>
 }
 """
-ON_THE_SCALAR_UNIT = {"argmax"}
+ON_THE_SCALAR_UNIT = [NAMES.index("argmax") + 1]
+"""Kernels by number: the vector unit finds the places of an argmax in f32, and a cast behind it makes them i64."""
 
 
 @pytest.fixture(scope="module")
@@ -79,8 +80,9 @@ def test_operators(name: str, both: Compared) -> None:
 
 def test_the_vector_unit_takes_what_it_can(both: Compared) -> None:
     kernels = [op for op in both.module.body.block.ops if isinstance(op, KernelOp)]
-    slow = {NAMES[k] for k, op in enumerate(kernels) if scalar_cycles(op) is not None}
+    slow = [k for k, op in enumerate(kernels) if scalar_cycles(op) is not None]
     assert slow == ON_THE_SCALAR_UNIT
+    assert [kernels[k].sym_name.data for k in slow] == ["k18_cast_core"]
 
 
 def test_schedules_are_trees_that_isl_proves() -> None:
