@@ -27,7 +27,7 @@ _GK = kernel_stage(
             "hoist-invariants",
             "hoist-parameters",
         ),
-        *("order-kernels", "compute-at-consumers", "hoist-slices"),
+        *("fit-memory", "order-kernels", "compute-at-consumers", "hoist-slices"),
     ),
 )
 _LOOP = Stage(

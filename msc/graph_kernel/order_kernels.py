@@ -42,10 +42,11 @@ class OrderKernels(ModulePass):
         if has_open_sizes(op):
             return
         for function in entries(op):
-            _order(function)
+            put_in_order(function)
 
 
-def _order(function: FuncOp) -> None:
+def put_in_order(function: FuncOp) -> None:
+    """The order of an entry function's operations in which the fewest bytes are live at a time."""
     _update_behind_readers(function)
     block = function.body.block
     graph = KernelSteps(function)

@@ -7,20 +7,18 @@ from dataclasses import dataclass
 from functools import partial
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
-from xdsl.utils.hints import isa
 
 from msc.analysis.bytes import bytes_of
 from msc.analysis.patterns import Pattern, pattern_of
 from msc.analysis.properties import KERNELS, UNSCHEDULED
 from msc.dialects.gk import KernelOp, YieldOp
-from msc.dialects.gk.attributes import GK_REASONS
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp
 from msc.dialects.open_sizes import has_open_sizes
+from msc.graph_kernel.kernel_results import needed_for, rebuilt, with_results, without_results
 from msc.graph_kernel.kernel_steps import KernelSteps
 from msc.ir.contracts import Contract
 from msc.ir.entry import entries
@@ -140,7 +138,7 @@ class _Peak:
         if more >= size or not self._has_room(kernel, part.leaves, size, last):
             return None
         remaining = [v for k, v in enumerate(kernel.terminator.values) if kernel.results[k] not in dropped]
-        needed = _needed([*remaining, *(v for v in part.leaves if isinstance(v, OpResult))])
+        needed = needed_for([*remaining, *(v for v in part.leaves if isinstance(v, OpResult))])
         dear = [op for op in part.ops if op.name in _DEAR]
         if dear and (len(readers) > 1 or any(op in needed for op in dear)):
             return None
@@ -207,14 +205,14 @@ class _Plan:
 
     def apply(self) -> None:
         kernel, leaves = self.kernel, self.part.leaves
-        kernel, results = _with_results(kernel, [v for v in leaves if _outer(kernel, v) is None])
+        kernel, results = with_results(kernel, [v for v in leaves if _outer(kernel, v) is None])
         outer: dict[SSAValue, SSAValue] = {
             v: found for v in leaves if (found := results.get(v) or _outer(kernel, v)) is not None
         }
         for reader, values in self.readers.items():
             named = [kernel.results[v.index] for v in values]
             self._compute_in(reader, dict(zip(named, (self.inner[v] for v in values), strict=True)), outer)
-        _without_results(kernel, {v.index for v in self.dropped})
+        without_results(kernel, {v.index for v in self.dropped})
 
     def _compute_in(
         self, reader: KernelOp, values: Mapping[SSAValue, SSAValue], outer: Mapping[SSAValue, SSAValue]
@@ -229,7 +227,7 @@ class _Plan:
             mapped[leaf] = block.args[inputs.index(value)]
         first = block.first_op
         assert first is not None
-        wanted = _needed(list(values.values()))
+        wanted = needed_for(list(values.values()))
         for op in self.part.ops:
             if op in wanted:
                 copy = op.clone(mapped)
@@ -245,7 +243,7 @@ class _Plan:
         names = ", ".join(
             dict.fromkeys(op.name for op in self.part.ops if not isinstance(op, ConstantOp) and op in wanted)
         )
-        _rebuilt(reader, [inputs[k] for k in kept], reader.terminator.values, f"computes {names} again")
+        rebuilt(reader, [inputs[k] for k in kept], reader.terminator.values, f"computes {names} again")
 
 
 def _outer(kernel: KernelOp, value: SSAValue) -> SSAValue | None:
@@ -316,72 +314,3 @@ def _is_elementwise(op: Operation | Block, shape: tuple[int, ...]) -> bool:
     if not isinstance(op, Operation) or pattern_of(op).pattern not in _ELEMENTWISE:
         return False
     return static_shape(op.results[0]) == shape
-
-
-def _needed(values: Sequence[SSAValue]) -> set[Operation]:
-    """The operations of a block that values depend on."""
-    found: set[Operation] = set()
-    pending = list(values)
-    while pending:
-        op = pending.pop().owner
-        if isinstance(op, Operation) and op not in found:
-            found.add(op)
-            pending.extend(op.operands)
-    return found
-
-
-def _with_results(kernel: KernelOp, values: Sequence[SSAValue]) -> tuple[KernelOp, Mapping[SSAValue, SSAValue]]:
-    """A kernel that gives more of what it computes, and what that is called outside."""
-    if not values:
-        return kernel, {}
-    count = len(kernel.results)
-    made = _rebuilt(kernel, list(kernel.inputs), [*kernel.terminator.values, *values], None)
-    return made, dict(zip(values, made.results[count:], strict=True))
-
-
-def _without_results(kernel: KernelOp, dropped: set[int]) -> None:
-    """A kernel without some of its results, and without what only they need; none if it has no other."""
-    values = [v for k, v in enumerate(kernel.terminator.values) if k not in dropped]
-    if not values:
-        Rewriter.erase_op(kernel)
-        return
-    kept = [k for k in range(len(kernel.results)) if k not in dropped]
-    needed = _needed(values)
-    terminator = kernel.terminator
-    terminator.operands = values
-    for op in reversed([op for op in kernel.body.block.ops if op is not terminator]):
-        if op not in needed:
-            Rewriter.erase_op(op)
-    block = kernel.body.block
-    read = [a.index for a in block.args if a.first_use is not None]
-    inputs = [kernel.inputs[k] for k in read]
-    for argument in [a for a in block.args if a.first_use is None]:
-        block.erase_arg(argument)
-    _rebuilt(kernel, inputs, values, None, kept)
-
-
-def _rebuilt(
-    kernel: KernelOp,
-    inputs: Sequence[SSAValue],
-    values: Sequence[SSAValue],
-    reason: str | None,
-    kept: Sequence[int] | None = None,
-) -> KernelOp:
-    """A kernel with the same body in the place of one, with these inputs and values; the results `kept` come first."""
-    kernel.terminator.operands = values
-    made = KernelOp(kernel.label.data, inputs, [v.type for v in values], kernel.detach_region(kernel.body))
-    made.attributes |= kernel.attributes
-    made.location = kernel.location
-    if reason is not None:
-        known = kernel.attributes.get(GK_REASONS)
-        before = list(known) if isa(known, ArrayAttr[StringAttr]) else []
-        made.attributes[GK_REASONS] = ArrayAttr([*before, StringAttr(reason)])
-    kept = range(len(kernel.results)) if kept is None else kept
-    for new, old in enumerate(kept):
-        made.results[new].name_hint = kernel.results[old].name_hint
-        kernel.results[old].replace_all_uses_with(made.results[new])
-    block = kernel.parent
-    assert block is not None
-    block.insert_op_before(made, kernel)
-    block.erase_op(kernel)
-    return made

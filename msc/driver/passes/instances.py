@@ -32,7 +32,7 @@ def _instance(run: Run, change: Mapping[str, object]) -> ModulePass:
 def changes_of(options: CompileOptions) -> dict[str, Mapping[str, object] | None]:
     """What the options of a compilation change in its pipelines."""
     tuned = {} if options.tuned is None else {"apply-tuning": {"file": str(options.tuned)}}
-    return {**tuned, **without(options.backend, options.without)}
+    return {**tuned, "fit-memory": {"limit": options.memory}, **without(options.backend, options.without)}
 
 
 def without(backend: Backend, names: Sequence[str]) -> Changes:

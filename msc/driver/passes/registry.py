@@ -35,6 +35,7 @@ PASSES: dict[str, str] = {
     "apply-tuning": "msc.schedule.apply_tuning:ApplyTuning",
     "absorb-pads": "msc.graph_kernel.layout.absorb_pads:AbsorbPads",
     "assign-layouts": "msc.graph_kernel.layout.assign_layouts:AssignLayouts",
+    "fit-memory": "msc.graph_kernel.fit_memory:FitMemory",
     "order-kernels": "msc.graph_kernel.order_kernels:OrderKernels",
     "rematerialize": "msc.graph_kernel.rematerialize:Rematerialize",
     "read-transposed": "msc.graph_kernel.layout.read_transposed:ReadTransposed",
