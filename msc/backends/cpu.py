@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from msc.runtime.program import CProgram
 
 _GK = kernel_stage(
-    before_expansion=runs("block-attention", "convolutions-as-products"),
+    before_expansion=runs("block-attention-gradients", "block-attention", "convolutions-as-products"),
     layouts=runs(
         *(
             "rematerialize",
@@ -60,6 +60,9 @@ class CpuBackend(CBackend):
     default_machine = "native"
     switches = (
         Switch("attention", "attention a block of queries and keys at a time", "block-attention"),
+        Switch(
+            "attention-gradients", "gradients of attention a block of queries at a time", "block-attention-gradients"
+        ),
         Switch("blocks", "producers computed at a loop of their consumer, in one function", "fuse-blocks"),
         Switch("epilogues", "what epilogues read from memory fetched ahead", "prefetch-epilogues"),
         Switch("layouts", "blocked layouts between kernels", "assign-layouts"),

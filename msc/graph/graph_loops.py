@@ -8,7 +8,7 @@ from typing import TypeAlias
 from xdsl.dialects import arith, scf, tensor
 from xdsl.dialects.builtin import IndexType, StringAttr, i64
 from xdsl.ir import Block, SSAValue
-from xdsl.rewriter import Rewriter
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from msc.dialects.gk import LOOP_LABEL
 from msc.dialects.ms.shapes import tensor_type
@@ -51,11 +51,16 @@ def loop_over(
 
 
 def put_in_place(emit: Emitter, value: SSAValue, label: str) -> None:
-    """Replace the emitter's operation by what was emitted; its loops become functions named after the label."""
-    replaced = emit.op
+    """Replace the emitter's operation by what was emitted, as `insert_in_front` puts it there."""
+    insert_in_front(emit, label)
+    value.name_hint = emit.op.results[0].name_hint
+    Rewriter.replace_op(emit.op, [], [value])
+
+
+def insert_in_front(emit: Emitter, label: str) -> None:
+    """Put what was emitted in front of the emitter's operation; its loops become functions named after the label."""
     for op in emit.ops:
-        set_location(op, replaced.location)
+        set_location(op, emit.op.location)
         if isinstance(op, scf.ForOp):
             op.attributes[LOOP_LABEL] = StringAttr(label)
-    value.name_hint = replaced.results[0].name_hint
-    Rewriter.replace_op(replaced, emit.ops, [value])
+    Rewriter.insert_op(emit.ops, InsertPoint.before(emit.op))

@@ -41,6 +41,7 @@ class ExpandComposites(ModulePass):
         runs_after={
             "fold-batch-norm": "an expanded batch norm is not recognised",
             "block-attention": "an expanded softmax is not recognised",
+            "block-attention-gradients": "an expanded softmax is not recognised",
         },
     )
 

@@ -32,6 +32,7 @@ class HoistInvariants(ModulePass):
     contract = Contract(
         runs_after={
             "block-attention": "the keys and values of a head are packed once for all its blocks",
+            "block-attention-gradients": "the keys and values of a head are packed once for all its blocks",
             "pack-operands": "an operand that a loop does not change is packed before the loop",
         },
     )

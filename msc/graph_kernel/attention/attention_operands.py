@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
+from typing import TypeVar
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from msc.analysis.constancy import is_constant
 from msc.analysis.target import target_of
+from msc.dialects.element_types import BYTES
 from msc.dialects.ms.arithmetic import MulOp
+from msc.dialects.ms.elementwise import CastOp
 from msc.dialects.ms.linear import MatrixProductOp
 from msc.dialects.ms.movement import SliceOp, TransposeOp
 from msc.dialects.ms.shapes import shape_of
+from msc.dialects.ms.slices import ExtractSliceOp
 from msc.dialects.ms.views import ReshapeOp
 from msc.graph.emitter import Emitter
 from msc.graph_kernel.attention.attention import Attention
@@ -61,11 +66,11 @@ def operand(emit: Emitter, found: Attention, use: Use, rows: AxisBlocks, keys: A
     """
     op, number = use
     shape = shape_of(tensor_type(op.operands[number]))
-    value = emit.reshape(op.operands[number], (*(1 for _ in range(len(found.shape) - len(shape))), *shape))
+    value = emit.reshape(stored(op, number), (*(1 for _ in range(len(found.shape) - len(shape))), *shape))
     if isinstance(op, MatrixProductOp):
         is_column = op is found.scores and number == 1 and not op.flag("transpose_b")
         is_column |= op is found.product and op.flag("transpose_b")
-        value = _transposed(emit, value) if is_column else value
+        value = turned(emit, value) if is_column else value
         if op is found.scores and number == 0:
             return _vectors(emit, value, (rows.count, 1), rows)
         return _vectors(emit, value, (1, keys.count), keys)
@@ -81,13 +86,21 @@ def operand(emit: Emitter, found: Attention, use: Use, rows: AxisBlocks, keys: A
     return emit(TransposeOp, blocks, perm=[*range(n), n, n + 2, n + 3, n + 1])
 
 
+def stored(op: Operation, number: int) -> SSAValue:
+    """What is kept of an operand until a block reads it: of one that a cast made wider, what the cast reads."""
+    value = op.operands[number]
+    if isinstance(op, MatrixProductOp) or not isinstance(cast := value.owner, CastOp):
+        return value
+    return cast.operands[0] if BYTES[cast.dtype(0)] < BYTES[cast.result_dtype()] else value
+
+
 def _vectors(emit: Emitter, value: SSAValue, axes: tuple[int, int], part: AxisBlocks) -> SSAValue:
     value = part.cut(emit, value, -2)
     *batch, _, size = emit.shape(value)
     return emit.reshape(value, (*batch, *axes, part.size, size))
 
 
-def _transposed(emit: Emitter, value: SSAValue) -> SSAValue:
+def turned(emit: Emitter, value: SSAValue) -> SSAValue:
     """The matrices of a value transposed: in front of a factor or other batch axes, undone where just transposed."""
     rank = len(emit.shape(value))
     swapped = [*range(rank - 2), rank - 1, rank - 2]
@@ -95,9 +108,9 @@ def _transposed(emit: Emitter, value: SSAValue) -> SSAValue:
         case TransposeOp() as op if op.ints("perm") == tuple(swapped):
             return op.operands[0]
         case MulOp() as op if emit.shape(op.operands[0]) == emit.shape(value) and set(op.shape(1)) <= {1}:
-            return emit(MulOp, _transposed(emit, op.operands[0]), op.operands[1])
+            return emit(MulOp, turned(emit, op.operands[0]), op.operands[1])
         case ReshapeOp() as op if op.shape(0)[-2:] == emit.shape(value)[-2:]:
-            columns = _transposed(emit, op.operands[0])
+            columns = turned(emit, op.operands[0])
             return emit.reshape(columns, (*emit.shape(value)[:-2], *emit.shape(columns)[-2:]))
         case _:
             return emit(TransposeOp, value, perm=swapped)
@@ -114,3 +127,17 @@ def is_turned_late(found: Attention, use: Use) -> bool:
     if isinstance(op, MatrixProductOp) or 1 in (1, 1, *shape)[-2:] or is_constant(op.operands[number]):
         return False
     return prod(found.shape[:-2]) <= target_of(op).machine.code.copied_mask * prod(shape[:-2])
+
+
+_Key = TypeVar("_Key")
+
+
+def slices(emit: Emitter, given: Mapping[_Key, SSAValue], number: SSAValue | None = None) -> dict[_Key, SSAValue]:
+    """What an iteration reads of some values."""
+    return {key: slice_of(emit, value, number) for key, value in given.items()}
+
+
+def slice_of(emit: Emitter, value: SSAValue, number: SSAValue | None) -> SSAValue:
+    """What an iteration reads of a value with an axis for its loop: the slice of its number, or the only one."""
+    count, *shape = emit.shape(value)
+    return emit(ExtractSliceOp, value, number) if number is not None and count > 1 else emit.reshape(value, shape)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -23,7 +23,7 @@ from msc.graph.graph_loops import index, loop_over, put_in_place, stacked
 from msc.graph_kernel.attention import attention_blocks
 from msc.graph_kernel.attention.attention import Attention, attention
 from msc.graph_kernel.attention.attention_blocks import Carried, Use, accumulator
-from msc.graph_kernel.attention.attention_operands import AxisBlocks, is_turned_late, operand, parts
+from msc.graph_kernel.attention.attention_operands import AxisBlocks, is_turned_late, operand, parts, slice_of, slices
 from msc.graph_kernel.attention.visible_keys import VisibleKeys, columns
 from msc.ir.contracts import Contract
 from msc.targets.machine import Machine
@@ -49,7 +49,9 @@ class BlockAttention(ModulePass):
 
     name = "block-attention"
     contract = Contract(
-        requires=(SHAPES_KNOWN, UNCLUSTERED), breaks=(BASIC_OPS, CONSTANTS_ARE_PARAMETERS, WEIGHTS_HOISTED)
+        requires=(SHAPES_KNOWN, UNCLUSTERED),
+        breaks=(BASIC_OPS, CONSTANTS_ARE_PARAMETERS, WEIGHTS_HOISTED),
+        runs_after={"block-attention-gradients": "weights that a gradient reads, too, stay whole"},
     )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -116,11 +118,11 @@ class _Blocks:
             return self._block(emit, given, rows, number)
         count, *inner = axes
         if count == 1:
-            value = self._loops(emit, inner, _entries(emit, given), rows, None)
+            value = self._loops(emit, inner, slices(emit, given), rows, None)
             return emit.reshape(value, (1, *emit.shape(value)))
 
         def collect(body: Emitter, number: SSAValue, stack: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            value = self._loops(body, inner, _entries(body, given, number), rows, number)
+            value = self._loops(body, inner, slices(body, given, number), rows, number)
             return [body(InsertSliceOp, stack[0], number, value)]
 
         return stacked(emit, (count, *inner, rows.size, self._found.size), self._found.product.dtype(0), collect)
@@ -133,15 +135,15 @@ class _Blocks:
             operands = {use: value for (n, use), value in given.items() if n == k}
             shape = (rows.size, keys.count, keys.size)
             late = {u: emit.reshape(v, shape) for u, v in operands.items() if is_turned_late(found, u)}
-            table = None if (table := self._tables[k]) is None else _entry(emit, table, number)
+            table = None if (table := self._tables[k]) is None else slice_of(emit, table, number)
             sums = self._of_keys(emit, {**operands, **late}, keys, table, sums)
         last = {use: value for (k, use), value in given.items() if k == 0 and use[0] in found.after}
-        return attention_blocks.finish(emit, found, _entries(emit, last), sums)
+        return attention_blocks.finish(emit, found, slices(emit, last), sums)
 
     def _of_block(self, emit: Emitter, given: Mapping[Use, SSAValue], number: SSAValue | None) -> dict[Use, SSAValue]:
         """What an iteration over blocks of keys reads."""
         late = {use for use in given if is_turned_late(self._found, use)}
-        return {use: (_turned if use in late else _entry)(emit, value, number) for use, value in given.items()}
+        return {use: (_turned if use in late else slice_of)(emit, value, number) for use, value in given.items()}
 
     def _of_keys(
         self, emit: Emitter, given: Mapping[Use, SSAValue], keys: AxisBlocks, table: SSAValue | None, sums: Carried
@@ -162,26 +164,12 @@ class _Blocks:
         return loop(self._found, plain, end, loop(self._seen.unmasked, start, plain, sums))
 
 
-_Key = TypeVar("_Key")
-
-
-def _entries(emit: Emitter, given: Mapping[_Key, SSAValue], number: SSAValue | None = None) -> dict[_Key, SSAValue]:
-    """What an iteration reads of some values."""
-    return {key: _entry(emit, value, number) for key, value in given.items()}
-
-
-def _entry(emit: Emitter, value: SSAValue, number: SSAValue | None) -> SSAValue:
-    """What an iteration reads of a value with an axis for its loop: the entry, or the only one."""
-    count, *shape = emit.shape(value)
-    return emit(ExtractSliceOp, value, number) if number is not None and count > 1 else emit.reshape(value, shape)
-
-
 def _turned(emit: Emitter, value: SSAValue, number: SSAValue | None) -> SSAValue:
     """A block of `[queries, blocks of keys, keys]` as `[keys, queries]`: collected query by query, then transposed."""
     rows, count, keys = emit.shape(value)
 
     def collect(body: Emitter, row: SSAValue, stack: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        return [body(InsertSliceOp, stack[0], row, _entry(body, body(ExtractSliceOp, value, row), number))]
+        return [body(InsertSliceOp, stack[0], row, slice_of(body, body(ExtractSliceOp, value, row), number))]
 
     block = emit.reshape(value, (rows, keys)) if count == 1 else stacked(emit, (rows, keys), emit.dtype(value), collect)
     return emit(TransposeOp, block, perm=[1, 0])

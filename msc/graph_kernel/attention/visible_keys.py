@@ -23,7 +23,7 @@ from msc.dialects.element_types import element_type
 from msc.dialects.ms.arithmetic import AddOp, MinimumOp, SubOp
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.comparison import EqualOp, GreaterEqualOp, LessOp, LogicalAndOp, LogicalOrOp, NotEqualOp
-from msc.dialects.ms.elementwise import CastOp, SelectOp
+from msc.dialects.ms.elementwise import SelectOp
 from msc.dialects.ms.indexing import IotaOp
 from msc.dialects.ms.movement import BroadcastToOp, ConcatOp
 from msc.dialects.ms.reductions import ReduceAllOp, ReduceAnyOp, ReduceMaxOp, ReduceMinOp
@@ -31,7 +31,7 @@ from msc.dialects.ms.unary import LogicalNotOp
 from msc.graph.emitter import Emitter
 from msc.graph.value_bounds import Bounds, ValueBounds
 from msc.graph_kernel.attention.attention import Attention
-from msc.graph_kernel.attention.attention_blocks import accumulator
+from msc.graph_kernel.attention.attention_blocks import accumulator, converted
 from msc.graph_kernel.attention.attention_operands import AxisBlocks
 from msc.ir.typed import tensor_type
 
@@ -82,7 +82,7 @@ class VisibleKeys:
     def _hidden(self) -> SSAValue:
         """Which keys are hidden from which queries, `[queries, keys]`, in all batches and heads."""
         emit, score = self._emit, self._score()
-        low, high = (self._matrix(_cast(emit, v, accumulator(emit.dtype(v)))) for v in (score.low, score.high))
+        low, high = (self._matrix(converted(emit, v, accumulator(emit.dtype(v)))) for v in (score.low, score.high))
         best = emit(ReduceMaxOp, low, axis=[-1], keep_dims=True)
         hidden = emit(LogicalOrOp, emit(EqualOp, high, -inf), emit(LessOp, emit(AddOp, high, UNDERFLOW), best))
         return self._of_all(ReduceAllOp, hidden)
@@ -152,7 +152,3 @@ def columns(emit: Emitter, table: SSAValue, count: int) -> list[SSAValue]:
         inside = add(arith.MaxSIOp(add(arith.IndexCastOp(read, IndexType())), index(0)))
         found.append(add(arith.MinSIOp(inside, index(count))))
     return found
-
-
-def _cast(emit: Emitter, value: SSAValue, dtype: str) -> SSAValue:
-    return value if emit.dtype(value) == dtype else emit(CastOp, value, dtype=element_type(dtype))

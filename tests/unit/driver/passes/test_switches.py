@@ -107,6 +107,17 @@ func.func @main(%x: tensor<32x1024xf32>, %w: tensor<1024x1024xf32>) -> tensor<32
 }
 """
 
+SCORES = """
+func.func @main(%q: tensor<640x16xf32>, %k: tensor<640x16xf32>, %v: tensor<640x16xf32>) -> tensor<640x16xf32> {
+  %s = ms.matmul %q, %k {transpose_b = true}
+  %p = ms.softmax %s
+  %y = ms.matmul %p, %v
+  %d = ms.tanh %y
+  %g = ms.matmul %p, %d {transpose_a = true}
+  func.return %g : tensor<640x16xf32>
+}
+"""
+
 RECURRENCE = """
 func.func @main(%x: tensor<9x4xf32>, %w: tensor<4x4xf32>, %h: tensor<1x4xf32>) -> tensor<1x4xf32> {
   %low = arith.constant 0 : index
@@ -199,6 +210,7 @@ MODELS = {
     "patches": (PATCHES, ("patches",)),
     "product": (PRODUCT, ("products",)),
     "rows": (ROWS, ("row-prefetches",)),
+    "scores": (SCORES, ("attention-gradients",)),
     "sum": (SUM, ("sums",)),
     "view": (VIEW, ("views",)),
 }
