@@ -24,11 +24,14 @@ from msc.dialects.ms.shapes import broadcast_shapes, tensor_type
 from msc.dialects.ms.slices import InsertSliceOp
 from msc.graph.emitter import Emitter
 from msc.graph.graph_loops import index, loop_over
-from msc.graph_kernel.attention.attention_blocks import Use, accumulator, converted
+from msc.graph_kernel.attention.attention_blocks import accumulator, converted
 from msc.graph_kernel.attention.attention_operands import AxisBlocks, slices, stored, turned
 from msc.graph_kernel.attention.score_work import ScoreWork
 
-_Given: TypeAlias = Mapping[Use, SSAValue]
+_Use: TypeAlias = tuple[MsOp, int]
+"""An operand of the work."""
+
+_Given: TypeAlias = Mapping[_Use, SSAValue]
 """Operands for some of the queries."""
 
 
@@ -53,7 +56,7 @@ class ScoreBlocks:
             value = self._emit(TransposeOp, value, perm=[*range(rank - 2), rank - 1, rank - 2])
         return converted(self._emit, value, end.result_dtype())
 
-    def _operand(self, use: Use, part: AxisBlocks) -> SSAValue:
+    def _operand(self, use: _Use, part: AxisBlocks) -> SSAValue:
         """An operand as `[batch..., blocks of queries, matrix]`; axes in which it does not vary are 1.
 
         Operands of products have one query or key a row. All others are `[keys, queries]` where that costs no call
@@ -73,7 +76,7 @@ class ScoreBlocks:
         value = emit.reshape(value, (*batch, blocks, size, width))
         return _columns(emit, value) if self._is_turned_before(use) else value
 
-    def _is_turned_before(self, use: Use) -> bool:
+    def _is_turned_before(self, use: _Use) -> bool:
         op, number = use
         return not isinstance(op, MatrixProductOp) and (1 in op.shape(number)[-2:] or is_constant(op.operands[number]))
 
@@ -147,7 +150,7 @@ class ScoreBlocks:
             made[op.results[0]] = _applied(emit, op, operands)
         return [self._ended(emit, end, given, made) for end in self._work.ends]
 
-    def _read(self, emit: Emitter, use: Use, given: _Given, made: Mapping[SSAValue, SSAValue]) -> SSAValue:
+    def _read(self, emit: Emitter, use: _Use, given: _Given, made: Mapping[SSAValue, SSAValue]) -> SSAValue:
         """An operand in a block."""
         op, number = use
         if use not in given:
