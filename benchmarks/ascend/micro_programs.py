@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from msc.codegen.davinci.simulate import SimulationOptions, simulate_kernel
 from msc.dialects.davinci import KernelOp
-from msc.driver.simulation.kernels import SimulationOptions, simulate_kernel
 from msc.lowering.ascend.builder import Expr, KernelBuilder
 from msc.lowering.ascend.matmul import matmul_kernel
 from msc.lowering.ascend.matmul_tiling import MatmulShape, MatmulWishes, matmul_schedule

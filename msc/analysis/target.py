@@ -7,53 +7,43 @@ from dataclasses import dataclass
 from xdsl.ir import Operation
 
 from msc.dialects.ms.target import target_attribute
-from msc.targets.catalogue import machine_named
-from msc.targets.davinci import DEFAULT_TARGET, DavinciTarget, davinci_target, davinci_targets
+from msc.targets.abilities import Cores
+from msc.targets.catalogue import cores_named, host_named
 from msc.targets.machine import Machine
 
 DEFAULT_BACKEND, DEFAULT_MACHINE, DEFAULT_THREADS = "cpu", "native", 1
 """What a module without `ms.target` is compiled for."""
 
 
-HOST_MACHINE = "generic"
-"""The processor beside DaVinci cores, of which nothing is known."""
-
-
 @dataclass(frozen=True)
 class Target:
     """A back end by name, the machine, and the threads that were asked for: 0 is one on each core.
 
-    Where kernels run on DaVinci cores, the machine is the processor beside them; `davinci_of` gives the cores.
+    `machine` is the processor, `cores` what runs kernels: the same, or an accelerator beside it.
     """
 
     backend: str
     machine: Machine
     threads: int
+    cores: Cores
 
     @property
     def team(self) -> int:
         """How many threads share a kernel on this machine."""
         return self.threads or self.machine.cores
 
+    @property
+    def accelerator(self) -> str:
+        """The name of the accelerator that runs kernels; empty where the processor does."""
+        return "" if self.cores is self.machine else self.cores.name
+
 
 def target_of(op: Operation) -> Target:
     """The target of the module around an operation. Raises MSC0501 for a machine that is not known."""
     found = target_attribute(op)
     if found is None:
-        return Target(DEFAULT_BACKEND, machine_named(DEFAULT_MACHINE), DEFAULT_THREADS)
-    name = found.machine.data
-    host = HOST_MACHINE if name in davinci_targets() else name
-    return Target(found.backend.data, machine_named(host), found.threads.data)
-
-
-def is_davinci(op: Operation) -> bool:
-    """Whether the kernels of the module around an operation run on DaVinci cores."""
-    found = target_attribute(op)
-    return found is not None and found.machine.data in davinci_targets()
-
-
-def davinci_of(op: Operation) -> DavinciTarget:
-    """The DaVinci machine of the module around an operation, the default one where it names none."""
-    found = target_attribute(op)
-    known = found is not None and found.machine.data in davinci_targets()
-    return davinci_target(found.machine.data if found is not None and known else DEFAULT_TARGET)
+        backend, name, threads = DEFAULT_BACKEND, DEFAULT_MACHINE, DEFAULT_THREADS
+    else:
+        backend, name, threads = found.backend.data, found.machine.data, found.threads.data
+    cores = cores_named(name)
+    return Target(backend, cores if isinstance(cores, Machine) else host_named(name), threads, cores)

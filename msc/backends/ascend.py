@@ -14,6 +14,8 @@ from msc.backends.stage import Run, Stage, kernel_stage, runs
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from msc.backends.ascend_tuning import TunedKernel
+    from msc.dialects.gk import KernelOp
     from msc.runtime.program import CProgram
 
 # A sum over leading axes runs on one core, elementwise work before it on all: so it stays a kernel of its own.
@@ -21,7 +23,11 @@ _POLICY = {"integer_epilogues": False, "prologues": False, "gathers": False, "wi
 _GK = kernel_stage(
     before_expansion=runs("narrow-products", "narrow-positions"),
     cluster=Run("cluster-kernels", _POLICY),
-    layouts=runs("absorb-pads", "assign-layouts", "pack-filters", "hoist-invariants", "hoist-parameters"),
+    layouts=runs(
+        "absorb-pads",
+        Run("assign-layouts", {"few_channels": True}),
+        *("pack-filters", "hoist-invariants", "hoist-parameters"),
+    ),
 )
 _DAVINCI = Stage(
     "davinci",
@@ -71,6 +77,11 @@ class AscendBackend(CBackend):
         from msc.codegen.davinci.emit_program import emit_program
 
         return emit_program(module, self.default_machine, options.for_c())
+
+    def on_simulator(self, kernel: KernelOp) -> TunedKernel:
+        from msc.backends.ascend_tuning import TunedKernel
+
+        return TunedKernel(kernel)
 
 
 class Ascend310(AscendBackend):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from msc.analysis.target import Target
     from msc.codegen.c import COptions
     from msc.dialects.arrays import Array
+    from msc.dialects.gk import KernelOp
+    from msc.poly.schedule_tree.nodes import Tree
     from msc.runtime.artifact import CompiledModel
     from msc.runtime.program import CProgram, Signature
 
@@ -63,6 +65,18 @@ class Executable(Protocol):
 
     def results(self, **inputs: Array) -> Sequence[Array]:
         """The results for named inputs."""
+        ...
+
+
+class SimulatedKernel(Protocol):
+    """A kernel whose schedules a simulator times: `msc tune` chooses among them."""
+
+    def alternatives(self) -> Iterator[Tree]:
+        """Schedules other than the one that it has, the most promising first."""
+        ...
+
+    def microseconds(self, tree: Tree | None) -> float | None:
+        """How long it takes with a schedule, None for msc's own; None where it cannot run so."""
         ...
 
 
@@ -132,6 +146,10 @@ class Backend(ABC):
     @abstractmethod
     def load(self, program: Program, weights: Mapping[str, Array]) -> Executable:
         """A program ready to be called, with the values of its parameters."""
+
+    def on_simulator(self, kernel: KernelOp) -> SimulatedKernel:
+        """A kernel on the simulator, of a `simulated` back end."""
+        raise NotImplementedError(f"{self.name} has no simulator")
 
 
 class CBackend(Backend):

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 from msc.poly.model import KernelModel
 from msc.poly.scalar import Apply, Cast, Read, Scalar
-
-Role: TypeAlias = Literal["batch", "m", "n", "k"]
+from msc.targets.abilities import Role
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from msc.poly.alignment import aligned
-from msc.poly.contraction import Contraction, Role, contractions
+from msc.poly.contraction import Contraction, contractions
 from msc.poly.dependences import Dependences
 from msc.poly.model import KernelModel
 from msc.poly.outer_band import carries_nothing
 from msc.poly.schedule_tree.nodes import Axis
+from msc.targets.abilities import Role
 
 
 @dataclass(frozen=True)

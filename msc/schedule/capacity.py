@@ -15,11 +15,11 @@ from msc.poly.buffers import body_accesses, forwarded, local_buffers
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
 from msc.poly.nest import generate
-from msc.poly.schedule_tree.abilities import Abilities, Scope
 from msc.poly.schedule_tree.intrinsics import intrinsic_product, operand_scopes, sizes
 from msc.poly.schedule_tree.nodes import Block, Loop, Place, ScheduleError, Tree, all_blocks, blocks, walk
 from msc.poly.schedule_tree.to_isl import IslTree
 from msc.poly.storage import bodies, by_array, outermost
+from msc.targets.abilities import Abilities, Scope
 
 
 @dataclass(frozen=True)

@@ -13,20 +13,19 @@ from itertools import product
 from math import ceil, prod
 
 from msc.dialects.element_types import BYTES
-from msc.poly.contraction import Contraction, Role
+from msc.poly.contraction import Contraction
 from msc.poly.dependences import Dependences
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
-from msc.poly.schedule_tree.abilities import Abilities, Unit
 from msc.poly.schedule_tree.nodes import Axis, Block, Loop, Node, Place, Run, Tree
 from msc.poly.unit_product import UnitProduct, unit_product
-from msc.schedule.abilities import abilities_of
+from msc.targets.abilities import Abilities, Role, Unit
 from msc.targets.machine import Machine
 
 
 def unit_schedule(model: KernelModel, deps: Dependences, machine: Machine) -> tuple[Tree, str] | None:
     """The schedule of a product on a matrix unit of a machine, and why; None where no unit takes it."""
-    abilities = abilities_of(machine)
+    abilities = machine.abilities
     found = unit_product(model, deps) if abilities.units else None
     if found is None:
         return None

@@ -29,7 +29,6 @@ from msc.poly.schedule_tree.moves import (
 )
 from msc.poly.schedule_tree.nodes import Axis, Loop, ScheduleError, Tree, all_blocks, walk
 from msc.poly.schedule_tree.text import to_lines
-from msc.schedule.abilities import abilities_of
 from msc.schedule.outline import Outline, outline, own_statements
 from msc.schedule.register_tiles import tiled, vectors_innermost, with_tail_along, without_marks
 from msc.schedule.row_prefetches import with_row_prefetches
@@ -105,7 +104,7 @@ class Neighbourhood:
         return KernelCost(self.model, self.target)
 
     def _runs(self, tree: Tree) -> bool:
-        return illegal(self.model, self.deps, tree, abilities_of(self.target)) is None
+        return illegal(self.model, self.deps, tree, self.target.abilities) is None
 
     def _moves(self) -> tuple[Callable[[Outline], Iterator[Tree]], ...]:
         return (

@@ -30,13 +30,11 @@ from msc.poly.kernel_text import kernel_lines
 from msc.poly.lanes import check_lanes
 from msc.poly.model import KernelModel
 from msc.poly.nest import nests_at_all_blocks, note_nests
-from msc.poly.schedule_tree.abilities import PLAIN, Abilities
 from msc.poly.schedule_tree.nodes import ScheduleError, Tree, loops
 from msc.poly.schedule_tree.proof import prove
 from msc.poly.schedule_tree.text import from_lines, to_lines
 from msc.poly.schedule_tree.to_isl import to_isl
 from msc.poly.schedule_tree.verify import verify
-from msc.schedule.abilities import abilities_at, abilities_of
 from msc.schedule.blocks import blocked_arrays
 from msc.schedule.capacity import check_capacity
 from msc.schedule.matrix_units import unit_schedule
@@ -45,6 +43,7 @@ from msc.schedule.threads import Surroundings
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.forked import results
 from msc.support.progress import step
+from msc.targets.abilities import PLAIN, Abilities
 
 _SHOWN_STATEMENTS = 12
 """Of a kernel whose schedule is refused."""
@@ -179,7 +178,7 @@ def _follows(kernel: gk.KernelOp) -> bool:
 def _decide(model: KernelModel, target: Target, around: Surroundings, *, blocks: bool, prefetches: bool) -> Decision:
     deps, machine = dependences(model), target.machine
     on_unit = unit_schedule(model, deps, machine)
-    abilities = PLAIN if on_unit is None else abilities_of(machine)  # places of the strategy have room (`storage`)
+    abilities = PLAIN if on_unit is None else machine.abilities  # places of the strategy have room (`storage`)
     if on_unit is None:
         decision = decide(model, deps, machine, target.threads, around, blocks=blocks, prefetches=prefetches)
     else:
@@ -219,7 +218,7 @@ def check_given(kernel: gk.KernelOp, model: KernelModel, deps: Dependences) -> N
     schedule = kernel.schedule
     problem = ScheduleError("it is no schedule")
     if schedule is not None:
-        problem = illegal(model, deps, schedule.data, abilities_at(kernel))
+        problem = illegal(model, deps, schedule.data, target_of(kernel).cores.abilities)
     if problem is None:
         return
     lines = kernel_lines(model)

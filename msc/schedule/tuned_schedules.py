@@ -17,7 +17,7 @@ from typing import cast
 
 from msc import __version__
 from msc.analysis.kernel_model import kernel_model, output_positions
-from msc.analysis.target import davinci_of, is_davinci
+from msc.analysis.target import target_of
 from msc.dialects.gk import KernelOp
 from msc.poly.schedule_tree.nodes import Tree
 from msc.poly.schedule_tree.text import from_lines
@@ -66,8 +66,8 @@ class TuningFile:
 def kernel_key(kernel: KernelOp, target: Machine, threads: int) -> str:
     """The digest of what a kernel computes, for which target and how many threads; names and places do not count."""
     model = kernel_model(kernel)
-    cores = (davinci_of(kernel).name,) if is_davinci(kernel) else ()
-    parts = (repr(model.arrays), repr(model.statements), repr(output_positions(kernel)), *cores)
+    accelerator = target_of(kernel).accelerator
+    parts = (repr(model.arrays), repr(model.statements), repr(output_positions(kernel)), *filter(None, (accelerator,)))
     return digest((*parts, target_text(target), repr(replace(target, name="", features=frozenset())), str(threads)))
 
 

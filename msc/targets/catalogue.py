@@ -7,12 +7,16 @@ from functools import cache
 from pathlib import Path
 
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+from msc.targets.abilities import Cores
+from msc.targets.davinci import davinci_target, davinci_targets
 from msc.targets.files import SUFFIX, is_file
 from msc.targets.machine import Machine
 from msc.targets.native import native_of
 from msc.targets.reading import Figures, merged, parse, read_machine
 
 NATIVE = "native"
+_HOST = "generic"
+"""The processor beside an accelerator, of which nothing is known."""
 _FOLDER = Path(__file__).resolve().parent
 
 
@@ -31,6 +35,16 @@ def machine_named(name: str) -> Machine:
         advice = did_you_mean(name, machine_names()) or f"a machine of your own is a file, NAME{SUFFIX}"
         raise MscError(Diagnostic("MSC0501", message, help=advice))
     return shipped()[stem]
+
+
+def cores_named(name: str) -> Cores:
+    """What runs the kernels of a machine: its processor, or DaVinci cores. Raises as `machine_named`."""
+    return davinci_target(name) if name in davinci_targets() else machine_named(name)
+
+
+def host_named(name: str) -> Machine:
+    """The processor of a machine; a plain one beside DaVinci cores. Raises as `machine_named`."""
+    return machine_named(_HOST if name in davinci_targets() else name)
 
 
 def machine_names() -> tuple[str, ...]:

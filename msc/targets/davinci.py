@@ -14,11 +14,14 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+from msc.targets.abilities import PLAIN, Abilities, Scope, Unit
 
 DEFAULT_TARGET = "ascend910b1"
 """What `msc sim` simulates when no target is named."""
 
 _FOLDER = Path(__file__).parent / "ascend"
+_AXES = 16
+"""Loops in each other that cores share."""
 
 
 @dataclass(frozen=True)
@@ -245,6 +248,25 @@ class DavinciTarget:
     vector: Vector
     scalar: Scalar
     cold: Cold
+
+    @property
+    def abilities(self) -> Abilities:
+        """The memories of a core, and its cube: `mad` multiplies tiles of L0A and L0B into L0C.
+
+        UB has no limit here: buffers there share room over time, and who writes the kernel knows how much they take.
+        """
+        sizes, align = self.buffers, self.alignment
+        rooms = (
+            Scope("l1", sizes.l1 - sizes.l1_reserved, align.l1),
+            Scope("l0a", sizes.l0a, align.l0a),
+            Scope("l0b", sizes.l0b, align.l0b),
+            Scope("l0c", sizes.l0c, align.l0c),
+            Scope("ub"),
+        )
+        inputs = ("f16", "i8", "ui8", *(("bf16", "f32") if self.architecture in ("2201", "3510") else ()))
+        unit = Unit("mad", (4095, 4095, 4095), inputs, ("f32", "i32"), ("l0a", "l0b"), "l0c", (16, 16, 16))
+        scopes = {**PLAIN.scopes, **{room.name: room for room in rooms}}
+        return Abilities(scopes, {unit.name: unit}, overlaps=True, parallel=_AXES, lanes=False, prefetches=False)
 
     def microseconds(self, cycles: float) -> float:
         """Cycles of this machine as microseconds."""

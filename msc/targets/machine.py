@@ -12,6 +12,8 @@ from functools import cached_property
 from math import gcd
 from typing import Any, Literal, TypeAlias
 
+from msc.targets.abilities import PLAIN, Abilities, Scope, Unit
+
 Sharing: TypeAlias = Literal["core", "machine"]
 
 
@@ -105,6 +107,12 @@ class MatrixUnit:
     latency: float = figure("until its result is there")
     reads: tuple[str, ...] = figure("scratchpads of its operands; none: registers", ())
     writes: str = figure("scratchpad of its result; empty: registers", "")
+
+    @property
+    def unit(self) -> Unit:
+        """The unit as schedules know it."""
+        m, n, k = self.shape
+        return Unit(self.name, (m, n, k), (self.input,), (self.output,), self.reads, self.writes, (m, n, k))
 
 
 @dataclass(frozen=True)
@@ -202,6 +210,14 @@ class Machine:
     def memory(self) -> Level:
         """The last level."""
         return self.levels[-1]
+
+    @property
+    def abilities(self) -> Abilities:
+        """The memories with their room, scratchpads among them, and the matrix units."""
+        room = {"register": self.register_file, "stack": self.stack_of_places}
+        plain = {name: Scope(name, room.get(name, 0)) for name in PLAIN.scopes}
+        pads = {pad.name: Scope(pad.name, pad.bytes, pad.align) for pad in self.scratchpads}
+        return Abilities({**plain, **pads}, {unit.name: unit.unit for unit in self.matrix})
 
     @property
     def scopes(self) -> tuple[str, ...]:

@@ -72,7 +72,7 @@ PASSES: dict[str, str] = {
     "outline-loops": "msc.lowering.cpu.outline.outline_loops:OutlineLoops",
     "outline-recurrences": "msc.lowering.cpu.outline.outline_recurrences:OutlineRecurrences",
     "narrow-positions": "msc.graph.narrow_positions:NarrowPositions",
-    "narrow-products": "msc.graph.narrow_products:NarrowProducts",
+    "narrow-products": "msc.lowering.ascend.narrow_products:NarrowProducts",
     "pack-filters": "msc.graph_kernel.layout.pack_filters:PackFilters",
     "pack-operands": "msc.graph_kernel.layout.pack_operands:PackOperands",
     "plan-memory": "msc.lowering.cpu.memory.plan_memory:PlanMemory",

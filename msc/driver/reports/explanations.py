@@ -12,7 +12,7 @@ from msc.analysis.bytes import bytes_read, bytes_written
 from msc.analysis.flops import flops
 from msc.analysis.kernel_model import kernel_model
 from msc.analysis.repetition import times_run
-from msc.analysis.target import is_davinci, target_of
+from msc.analysis.target import target_of
 from msc.cost.prediction import KernelCost, Prediction
 from msc.dialects.davinci.attributes import DAVINCI_REASONS, DAVINCI_SCHEDULE
 from msc.dialects.gk import KernelOp, ScheduleAttr
@@ -114,7 +114,7 @@ def _explain(
     target, model, tree = asked_for.machine, kernel_model(kernel), _schedule(kernel)
     cost = KernelCost(model, target)
     prediction = cost.prediction(schedule_of(kernel), asked_for.threads)
-    on_host = not is_davinci(kernel)
+    on_host = not asked_for.accelerator
     runs, total = times_run(kernel), measured.seconds.get(function)
     seconds = total / runs if total is not None and runs else None
     work = KernelWork(flops(kernel), bytes_read(kernel) + bytes_written(kernel))
@@ -128,7 +128,7 @@ def _explain(
         fusion=_strings(kernel, GK_REASONS),
         statements=tuple(kernel_lines(model)),
         schedule=tuple(to_lines(tree)),
-        schedule_reasons=_strings(kernel, DAVINCI_REASONS if is_davinci(kernel) else GK_SCHEDULE_REASONS),
+        schedule_reasons=_strings(kernel, GK_SCHEDULE_REASONS if on_host else DAVINCI_REASONS),
         flops=work.flops,
         bytes_read=bytes_read(kernel),
         bytes_written=bytes_written(kernel),

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from rich.table import Table
 from xdsl.dialects.builtin import ModuleOp
 
+from msc.codegen.davinci.simulate import SimulationOptions, simulate_kernel
 from msc.driver.simulation.case_files import Case, case_kernel
-from msc.driver.simulation.kernels import SimulationOptions, arguments_of, simulate_kernel
+from msc.driver.simulation.kernels import arguments_of
 from msc.ir.verification import verify_module
 from msc.support.diagnostics import MscError
 

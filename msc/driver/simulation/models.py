@@ -12,12 +12,12 @@ from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
 
 from msc.analysis.repetition import times_run
+from msc.codegen.davinci.simulate import check_kernel, simulate_kernel
 from msc.dialects.davinci import KernelOp
 from msc.dialects.davinci.attributes import DAVINCI_KERNEL
 from msc.dialects.davinci.kernels import scalar_cycles
 from msc.driver.compile import compile_model
 from msc.driver.options import CompileOptions
-from msc.driver.simulation.kernels import check_kernel, simulate_kernel
 from msc.sim.result import SimulationResult
 from msc.support.progress import step
 

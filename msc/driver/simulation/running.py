@@ -9,16 +9,10 @@ from pathlib import Path
 from rich.console import Console
 
 from msc.codegen.davinci.emit_cce import emit_cce
+from msc.codegen.davinci.simulate import SimulationOptions, check_kernel, simulate_kernel
 from msc.driver.simulation.case_files import read_cases
 from msc.driver.simulation.case_report import Outcome, case_table, run_case, same_order, timed_cases
-from msc.driver.simulation.kernels import (
-    SimulationOptions,
-    arguments_of,
-    check_kernel,
-    kernel_text,
-    read_kernels,
-    simulate_kernel,
-)
+from msc.driver.simulation.kernels import arguments_of, kernel_text, read_kernels
 from msc.driver.simulation.result_files import Outputs, figures_text, write_results
 from msc.sim.result import PIPES, SimulationResult
 from msc.support.diagnostics import MscError

@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import SymbolRefAttr
 
 from msc.analysis.kernel_model import kernel_dependences, kernel_model
 from msc.analysis.target import target_of
+from msc.backends.registry import find_backend
 from msc.cost.prediction import predict
 from msc.dialects.gk import KernelOp
 from msc.dialects.gk.attributes import GK_FUNCTION
@@ -35,7 +36,6 @@ from msc.schedule.neighbours import Neighbourhood
 from msc.schedule.schedule_kernels import ScheduleKernels, schedule_of
 from msc.schedule.tuned_schedules import TunedSchedule, TuningFile, kernel_key, target_text
 from msc.support.wording import counted
-from msc.targets.davinci import davinci_targets
 from msc.targets.machine import Machine
 
 MARGIN = 0.02
@@ -128,7 +128,7 @@ def tune(model: str, options: CompileOptions, workload: Workload, budget: float,
     Raises what compiling raises, MSC0006 for a model past the stage of kernels, MSC0601 to MSC0604 for inputs.
     """
     plain = replace(options, tuned=None)
-    if options.target in davinci_targets():
+    if find_backend(options.target).simulated:
         return Search(tune_simulated(model, plain, budget, report))
     started = searches(model, plain, workload)
     report(f"{counted(len(started), 'kernel')} to tune")

@@ -14,7 +14,7 @@ from xdsl.passes import ModulePass
 from msc.analysis.kernels import blocks_outside_kernels
 from msc.analysis.layout_views import equal_groups
 from msc.analysis.properties import KERNELS, UNSCHEDULED, WEIGHTS_HOISTED
-from msc.analysis.target import is_davinci, target_of
+from msc.analysis.target import target_of
 from msc.cost.register_tiles import many_channels
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.axis_transforms import TransformAxisOp
@@ -42,6 +42,9 @@ class AssignLayouts(ModulePass):
     leaves the kernels (a view, a result of the function), one transposition brings it back, in the kernel itself if
     that computes element by element. A pointwise convolution
     between two such places stays as it is: its vectors run along the image. Keeps: the meaning, bit by bit.
+
+    With `few_channels=true` images of any number of channels, as matrix units take them; else those whose channels fill
+    vectors.
     """
 
     name = "assign-layouts"
@@ -54,8 +57,10 @@ class AssignLayouts(ModulePass):
         },
     )
 
+    few_channels: bool = False
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        many = 1 if is_davinci(op) else many_channels(target_of(op).machine)  # a cube takes images of any
+        many = 1 if self.few_channels else many_channels(target_of(op).machine)
         for function in op.ops:
             if isinstance(function, FuncOp):
                 for block in blocks_outside_kernels(function):

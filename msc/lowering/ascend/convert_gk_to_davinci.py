@@ -10,13 +10,13 @@ from xdsl.passes import ModulePass
 
 from msc.analysis.kernel_model import kernel_model, output_positions
 from msc.analysis.properties import KERNELS, SHAPES_KNOWN, UNSCHEDULED
-from msc.analysis.target import davinci_of
 from msc.dialects import davinci, gk
 from msc.dialects.davinci.attributes import DAVINCI_KERNEL, DAVINCI_REASONS, DAVINCI_SCHEDULE
 from msc.dialects.gk.attributes import GK_SCHEDULE, GK_SCHEDULE_REASONS
 from msc.ir.contracts import Contract
 from msc.lowering.ascend.insert_sync import synchronise
 from msc.lowering.ascend.kernels import write_kernel
+from msc.lowering.ascend.target import davinci_of
 from msc.support.progress import step
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from math import prod
 
-from msc.poly.contraction import Contraction, Role, contraction_of
+from msc.poly.contraction import Contraction, contraction_of
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
-from msc.poly.schedule_tree.abilities import Abilities, Unit
 from msc.poly.schedule_tree.nodes import Loop, Run, ScheduleError, Tree
+from msc.targets.abilities import Abilities, Role, Unit
 
 ROLES: tuple[Role, ...] = ("batch", "m", "n", "k")
 

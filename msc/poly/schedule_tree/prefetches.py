@@ -12,8 +12,8 @@ from msc.poly.affine import bounds, simplified
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
 from msc.poly.scalar import Read, reads
-from msc.poly.schedule_tree.abilities import Abilities
 from msc.poly.schedule_tree.nodes import Block, Prefetch, Run, ScheduleError, Tree, all_blocks, statements
+from msc.targets.abilities import Abilities
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
 from msc.poly.scalar import reads
-from msc.poly.schedule_tree.abilities import PLAIN, Abilities
 from msc.poly.schedule_tree.intrinsics import check_intrinsic
 from msc.poly.schedule_tree.nodes import Axis, Block, Cut, Loop, Node, Run, ScheduleError, Tree, below, statements, walk
 from msc.poly.schedule_tree.prefetches import check_prefetches
 from msc.poly.schedule_tree.to_isl import bound_of
+from msc.targets.abilities import PLAIN, Abilities
 
 
 def verify(model: KernelModel, tree: Tree, abilities: Abilities = PLAIN) -> None:

@@ -9,6 +9,8 @@ from hypothesis import Phase, given, settings
 from xdsl.dialects.builtin import ModuleOp
 
 from msc.analysis.kernel_model import kernel_model
+from msc.analysis.target import target_of
+from msc.codegen.davinci.simulate import simulate_kernel
 from msc.dialects import gk
 from msc.dialects.davinci import KernelOp
 from msc.dialects.davinci.attributes import DAVINCI_SCHEDULE
@@ -17,11 +19,9 @@ from msc.dialects.gk.attributes import GK_SCHEDULE
 from msc.driver.compile import Step, compile_model
 from msc.driver.options import CompileOptions
 from msc.driver.reports.benchmark import Workload, benchmark
-from msc.driver.simulation.kernels import simulate_kernel
 from msc.driver.verification.differential import Settings, verify_model
 from msc.lowering.ascend.kernels import write_kernel
 from msc.poly.dependences import dependences
-from msc.schedule.abilities import abilities_at
 from msc.schedule.schedule_kernels import illegal
 from msc.support.diagnostics import MscError
 from msc.targets.davinci import davinci_target
@@ -94,7 +94,7 @@ def test_schedules_are_trees_that_isl_proves() -> None:
                 tree = kernel.attributes.get(DAVINCI_SCHEDULE)
                 if isinstance(tree, gk.ScheduleAttr):
                     model = kernel_model(kernel)
-                    assert illegal(model, dependences(model), tree.data, abilities_at(kernel)) is None
+                    assert illegal(model, dependences(model), tree.data, target_of(kernel).cores.abilities) is None
                     seen.append(kernel.label.data)
 
     compile_model(

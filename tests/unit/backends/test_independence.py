@@ -1,20 +1,32 @@
-"""No package but its own and the registry imports a concrete back end or its code generator."""
+"""No package but its own and the registries imports a concrete back end, its lowering, code generator or target."""
 
 import re
 from pathlib import Path
 
+import pytest
+
 import msc
 
 PACKAGE = Path(msc.__file__).parent
-CONCRETE = re.compile(r"msc\.(backends\.cpu|codegen\.c)\b")
-OWN = {"backends", "codegen"}
+SIM = ("driver/simulation", "driver/verbs/sim.py")  # `msc sim` is the tool of this one target
+OWN = {
+    "cpu": (r"backends\.cpu|codegen\.c|lowering\.cpu", ("backends", "codegen", "lowering/cpu")),
+    "ascend": (
+        r"backends\.ascend|codegen\.davinci|lowering\.ascend|targets\.davinci|sim",
+        ("backends", "codegen/davinci", "lowering/ascend", "dialects/davinci", "sim", "targets", *SIM),
+    ),
+}
+"""What is concrete, and the packages and files that are its own."""
 
 
-def test_no_concrete_back_end_is_imported() -> None:
+@pytest.mark.parametrize("target", OWN)
+def test_no_concrete_back_end_is_imported(target: str) -> None:
+    pattern, own = OWN[target]
+    concrete = re.compile(rf"\s*(from|import)\s.*\bmsc\.({pattern})\b")
     found = list[str]()
     for path in sorted(PACKAGE.rglob("*.py")):
-        if path.relative_to(PACKAGE).parts[0] not in OWN:
-            for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-                if re.match(r"\s*(from|import)\s", line) and CONCRETE.search(line):
-                    found.append(f"{path.relative_to(PACKAGE)}:{number}: {line.strip()}")
+        place = path.relative_to(PACKAGE)
+        if not any(place.is_relative_to(room) for room in own):
+            lines = enumerate(path.read_text("utf-8").splitlines(), 1)
+            found += [f"{place}:{number}: {line.strip()}" for number, line in lines if concrete.match(line)]
     assert not found

@@ -11,6 +11,8 @@ import pytest
 
 import msc
 from msc.analysis.kernel_model import kernel_model
+from msc.backends import ascend_tuning
+from msc.codegen.davinci.simulate import check_kernel
 from msc.dialects import gk
 from msc.dialects.davinci import KernelOp
 from msc.dialects.davinci.attributes import DAVINCI_REASONS, DAVINCI_SCHEDULE
@@ -18,7 +20,6 @@ from msc.dialects.davinci.kernels import scalar_cycles
 from msc.dialects.gk.attributes import GK_SCHEDULE
 from msc.driver.compile import compile_model
 from msc.driver.options import CompileOptions
-from msc.driver.simulation.kernels import check_kernel
 from msc.driver.simulation.models import simulate_model
 from msc.driver.tuner import simulated
 from msc.lowering.ascend.alternatives import alternatives
@@ -204,7 +205,7 @@ def test_tuning_a_copy_finds_a_schedule_that_compiling_follows(tmp_path: Path, m
     def few(request: Request) -> list[Tree]:
         return [t for t in alternatives(request) if "i0 tile 64 parallel, i1 tile 64" in "\n".join(to_lines(t))]
 
-    monkeypatch.setattr(simulated, "alternatives", few)
+    monkeypatch.setattr(ascend_tuning, "alternatives", few)
     options = CompileOptions(target=TARGET)
     (entry,) = simulated.tune_simulated(str(path), options, 300.0, lambda _: None).entries
     assert entry.after_us < entry.before_us

@@ -9,6 +9,7 @@ import pytest
 
 import msc
 from msc.analysis.kernel_model import kernel_model
+from msc.codegen.davinci.simulate import check_kernel
 from msc.dialects import gk
 from msc.dialects.arrays import Array
 from msc.dialects.davinci import FlagOp, KernelOp, LoadIndexOp
@@ -17,7 +18,7 @@ from msc.dialects.davinci.kernels import scalar_cycles
 from msc.dialects.gk.attributes import GK_SCHEDULE
 from msc.driver.compile import compile_model
 from msc.driver.options import CompileOptions
-from msc.driver.simulation.kernels import check_kernel, parse_kernels
+from msc.driver.simulation.kernels import parse_kernels
 from msc.lowering.ascend.kernels import write_kernel
 from msc.poly.dependences import dependences
 from msc.schedule.schedule_kernels import check_given

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from msc.codegen.davinci.simulate import simulate_kernel
 from msc.dialects.davinci import KernelOp, QueueOp
 from msc.dialects.davinci.kernels import scalar_cycles
 from msc.driver.compile import compile_model
 from msc.driver.options import CompileOptions
-from msc.driver.simulation.kernels import simulate_kernel
 from tests.unit.simulated import Compared, compared
 
 MODEL = Path(__file__).with_name("ascend_passes.mir")

@@ -12,12 +12,13 @@ from safetensors.numpy import save_file  # pyright: ignore[reportUnknownVariable
 
 import msc
 from msc.analysis.kernel_model import kernel_model
+from msc.backends import ascend_tuning
+from msc.codegen.davinci.simulate import check_kernel
 from msc.dialects import davinci, gk
 from msc.dialects.davinci.attributes import DAVINCI_SCHEDULE
 from msc.dialects.gk.attributes import GK_SCHEDULE
 from msc.driver.compile import compile_model
 from msc.driver.options import CompileOptions
-from msc.driver.simulation.kernels import check_kernel
 from msc.driver.simulation.models import simulate_model
 from msc.driver.tuner import simulated
 from msc.lowering.ascend.alternatives import alternatives
@@ -178,7 +179,7 @@ def test_tuning_finds_a_schedule_on_the_simulator_that_compiling_follows(
             t for t in alternatives(request) if "m tile 192 parallel, n tile 128 parallel" in "\n".join(to_lines(t))
         ]
 
-    monkeypatch.setattr(simulated, "alternatives", few)
+    monkeypatch.setattr(ascend_tuning, "alternatives", few)
     options = CompileOptions(target="ascend910b1")
     (entry,) = simulated.tune_simulated(str(path), options, 300.0, lambda _: None).entries
     assert entry.after_us < entry.before_us

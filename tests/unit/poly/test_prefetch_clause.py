@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from msc.poly.scalar import reads
-from msc.poly.schedule_tree.abilities import PLAIN
 from msc.poly.schedule_tree.moves import find, prefetch, without_places, without_prefetches
 from msc.poly.schedule_tree.nodes import Prefetch, ScheduleError, Tree
 from msc.poly.schedule_tree.prefetches import requests
 from msc.poly.schedule_tree.text import to_lines
 from msc.poly.schedule_tree.verify import verify
 from msc.poly.storage import bodies, outermost
+from msc.targets.abilities import PLAIN
 from tests.unit.poly.kernels import matmul_relu
 from tests.unit.poly.trees import nests_of, tree
 

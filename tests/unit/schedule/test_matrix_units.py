@@ -10,12 +10,12 @@ from msc.poly.contraction import contraction_of
 from msc.poly.dependences import dependences
 from msc.poly.model import KernelModel
 from msc.poly.nest import generate
-from msc.poly.schedule_tree.abilities import Abilities, Scope, Unit
 from msc.poly.schedule_tree.text import to_lines
 from msc.poly.schedule_tree.to_isl import to_isl
 from msc.schedule.capacity import check_capacity
 from msc.schedule.matrix_units import unit_schedule
 from msc.schedule.schedule_kernels import illegal
+from msc.targets.abilities import Abilities, Scope, Unit
 from msc.targets.catalogue import machine_named
 from msc.targets.machine import Machine, MatrixUnit, Scratchpad
 from tests.unit.poly.kernels import executed, matmul_relu, stencil

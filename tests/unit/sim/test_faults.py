@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from msc.driver.simulation.kernels import SimulationOptions, check_kernel, parse_kernels, simulate_kernel
+from msc.codegen.davinci.simulate import SimulationOptions, check_kernel, simulate_kernel
+from msc.driver.simulation.kernels import parse_kernels
 from msc.support.diagnostics import MscError
 
 HEAD = "davinci.kernel @k {kind} 1 (%x: !davinci.buffer<gm, f16, 4096>, %y: !davinci.buffer<gm, f16, 4096>) {{\n"

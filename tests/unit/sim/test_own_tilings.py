@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from msc.driver.simulation.kernels import simulate_kernel
+from msc.codegen.davinci.simulate import simulate_kernel
 from msc.lowering.ascend.builder import KernelBuilder
 from msc.lowering.ascend.convolution import ConvolutionWriter, convolution_shape
 from msc.lowering.ascend.convolution_tiling import convolution_tilings

@@ -7,8 +7,9 @@ import pytest
 from numpy.typing import NDArray
 from xdsl.ir.affine import AffineExpr
 
+from msc.codegen.davinci.simulate import SimulationOptions, check_kernel, simulate_kernel
 from msc.dialects.davinci import CrossCoreSyncOp, WaitFlagDevOp
-from msc.driver.simulation.kernels import SimulationOptions, check_kernel, kernel_module, simulate_kernel
+from msc.driver.simulation.kernels import kernel_module
 from msc.ir.verification import verify_module
 from msc.lowering.ascend.dealt_tiles import Deal, cores_of
 from msc.lowering.ascend.fused_matmul import fused_matmul_kernel

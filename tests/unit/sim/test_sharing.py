@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from msc.driver.simulation.kernels import simulate_kernel
+from msc.codegen.davinci.simulate import simulate_kernel
 from msc.lowering.ascend.builder import KernelBuilder
 from msc.lowering.ascend.shared_cycles import Loads, Moves, side_by_side
 from msc.sim.result import PIPES, SimulationResult

@@ -8,17 +8,10 @@ from numpy.typing import NDArray
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+from msc.codegen.davinci.simulate import SimulationOptions, check_kernel, simulate_kernel
 from msc.dialects.davinci import FlagOp, KernelOp, PipeBarrierOp
 from msc.dialects.loop import ForOp
-from msc.driver.simulation.kernels import (
-    SimulationOptions,
-    check_kernel,
-    kernel_module,
-    kernel_text,
-    parse_kernels,
-    read_kernels,
-    simulate_kernel,
-)
+from msc.driver.simulation.kernels import kernel_module, kernel_text, parse_kernels, read_kernels
 from msc.ir.verification import verify_module
 from msc.lowering.ascend.insert_sync import InsertSync
 from msc.lowering.ascend.matmul import matmul_kernel

@@ -13,7 +13,6 @@ from xdsl.passes import ModulePass
 
 from msc.analysis.constancy import Constancy
 from msc.analysis.properties import CONSTANTS_ARE_PARAMETERS, SHAPES_KNOWN, UNCLUSTERED, WEIGHTS_HOISTED
-from msc.analysis.target import davinci_of
 from msc.analysis.tensor_ranges import TensorRanges
 from msc.dialects.element_types import element_type
 from msc.dialects.ms.arithmetic import AddOp, FloorDivOp, MaximumOp, MinimumOp, MulOp, SubOp
@@ -28,6 +27,7 @@ from msc.dialects.open_sizes import has_open_sizes
 from msc.graph.emitter import Emitter
 from msc.graph.graph_loops import put_in_place
 from msc.ir.contracts import Contract
+from msc.lowering.ascend.target import davinci_of
 
 Product: TypeAlias = MatrixProductOp | ConvolutionOp
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeAlias
 
-from msc.poly.contraction import Role
+Role: TypeAlias = Literal["batch", "m", "n", "k"]
+"""Of a dimension of a product, as in [batch, m, k] by [batch, k, n]."""
 
 
 @dataclass(frozen=True)
@@ -66,3 +68,14 @@ class Abilities:
 
 PLAIN = Abilities()
 """Those of a processor without scratchpads and matrix units."""
+
+
+class Cores(Protocol):
+    """What runs kernels: a processor, or the cores of an accelerator beside one."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def abilities(self) -> Abilities:
+        """What schedules may name there."""
+        ...

@@ -1,0 +1,47 @@
+"""The schedules of a kernel on DaVinci cores, timed on the simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msc.analysis.kernel_model import kernel_model, output_positions
+from msc.codegen.davinci.simulate import simulate_kernel
+from msc.dialects.davinci.attributes import DAVINCI_SCHEDULE
+from msc.dialects.davinci.kernels import scalar_cycles
+from msc.dialects.gk import KernelOp, ScheduleAttr
+from msc.dialects.gk.attributes import GK_SCHEDULE
+from msc.lowering.ascend.alternatives import alternatives
+from msc.lowering.ascend.insert_sync import synchronise
+from msc.lowering.ascend.kernels import Request, write_kernel
+from msc.lowering.ascend.target import davinci_of
+from msc.poly.schedule_tree.nodes import Tree
+from msc.support.diagnostics import MscError
+
+
+class TunedKernel:
+    """A kernel whose schedules are written as queue instructions, one after the other, and run."""
+
+    def __init__(self, kernel: KernelOp) -> None:
+        self._kernel = kernel
+
+    def alternatives(self) -> Iterator[Tree]:
+        """The schedules that tilings give, but for the one that it has."""
+        own = self._kernel.attributes.pop(DAVINCI_SCHEDULE, None)
+        model, positions = kernel_model(self._kernel), output_positions(self._kernel)
+        request = Request(self._kernel, model, positions, davinci_of(self._kernel), "tuned")
+        return (t for t in alternatives(request) if not (isinstance(own, ScheduleAttr) and t == own.data))
+
+    def microseconds(self, tree: Tree | None) -> float | None:
+        """One run with a schedule, None for msc's own; None where it does not run, or the scalar unit runs it."""
+        if tree is not None:
+            self._kernel.attributes[GK_SCHEDULE] = ScheduleAttr(tree)
+        try:
+            written = write_kernel(self._kernel, davinci_of(self._kernel), "tuned")
+            if scalar_cycles(written) is not None:
+                return None
+            synchronise(written)
+            return simulate_kernel(written).task_us
+        except MscError:
+            return None
+        finally:
+            self._kernel.attributes.pop(GK_SCHEDULE, None)
