@@ -43,7 +43,15 @@ _LOOP = Stage(
     properties=("Vectors", "Buffers"),
     passes=runs(
         *("apply-tuning", "schedule-kernels", "convert-gk-to-loop", "vectorize", "prefetch-streams", "block-sums"),
-        *("prefetch-epilogues", "bufferize", "outline-loops", "fuse-blocks", "outline-recurrences", "plan-memory"),
+        *(
+            "prefetch-epilogues",
+            "pair-products",
+            "bufferize",
+            "outline-loops",
+            "fuse-blocks",
+            "outline-recurrences",
+            "plan-memory",
+        ),
     ),
     verifiers=runs("verify-loop-stage", "verify-memory-plan", "verify-bounds", "verify-parallel"),
 )
@@ -69,6 +77,7 @@ class CpuBackend(CBackend):
         Switch("loops", "loops of independent iterations as one function", "outline-loops"),
         Switch("order", "kernels in the order in which the fewest bytes are live", "order-kernels"),
         Switch("packing", "operands of products packed for their tiles", "pack-operands"),
+        Switch("pairs", "products of bf16 two at a time, where the machine has an instruction", "pair-products"),
         Switch("patches", "convolutions of small images as products of patches", "convolutions-as-products"),
         Switch("pads", "padding fused into the kernel before it", "fuse-pads"),
         Switch("prefetches", "panels of weights fetched ahead", "prefetch-streams"),

@@ -66,6 +66,12 @@ def _dim(op: Operation, x: Any, axis: int) -> int:
     return int(x.shape[axis])
 
 
+def _add_products(op: Operation, total: Any, *factors: Any) -> Any:
+    """The second product first, as the instruction does."""
+    a0, b0, a1, b1 = (np.asarray(factor, np.float32) for factor in factors)
+    return total + a1 * b1 + a0 * b0
+
+
 def _nothing(op: Operation, *_: Any) -> None:
     """Freeing and alignment assumptions change no value."""
 
@@ -76,6 +82,7 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "vector.reduction": _reduction,
     "vector.extract": _extract,
     "vector.insert": _insert,
+    "loop.add_products": _add_products,
     "loop.slice": loop_memory.entry,
     "memref.alloc": loop_memory.allocate,
     "memref.alloca": loop_memory.allocate,

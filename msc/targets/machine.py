@@ -75,6 +75,7 @@ class Vectors:
     bits: int = figure("bits of a register", least=32)
     registers: int = figure("how many there are", least=1)
     fma: bool = figure("whether a product and a sum are one instruction")
+    bf16_products: int = figure("products of bf16 that one instruction adds to each lane of f32", 1, least=1)
 
 
 @dataclass(frozen=True)

@@ -78,5 +78,7 @@ HALF_TEMPLATES: Mapping[str, Template] = {
         variants={0: HALF["bf16_to_f32_scalar"]},
         types=("f32", "u16", "u32"),
     ),
+    "pair": Template(HALF["pair"], variants={0: HALF["pair_scalar"]}, types=("u16", "u32")),
+    "add_products": Template(HALF["add_products"], types=("f32", "u32")),
 }
 """Named by the other type: `from_f16_f32x8` gives f32, `f16_from_f32x8` takes it."""

@@ -5,13 +5,18 @@ from xdsl.ir import Dialect
 from msc.dialects.loop.accesses import AccessOp, LoadOp, PrefetchOp, StoreOp
 from msc.dialects.loop.loops import ForOp, LoopKind, LoopKindAttr
 from msc.dialects.loop.slices import BufferSliceOp
-from msc.dialects.loop.values import ApplyOp, LanesOp
+from msc.dialects.loop.values import AddProductsOp, ApplyOp, LanesOp
 
-LOOP = Dialect("loop", [ForOp, LoadOp, StoreOp, PrefetchOp, ApplyOp, LanesOp, BufferSliceOp], [LoopKindAttr])
+LOOP = Dialect(
+    "loop",
+    [ForOp, LoadOp, StoreOp, PrefetchOp, ApplyOp, LanesOp, AddProductsOp, BufferSliceOp],
+    [LoopKindAttr],
+)
 
 __all__ = [
     "LOOP",
     "AccessOp",
+    "AddProductsOp",
     "ApplyOp",
     "BufferSliceOp",
     "ForOp",

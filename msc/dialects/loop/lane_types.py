@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias, cast
 
-from xdsl.dialects.builtin import AnyFloat, IntegerType, VectorType, i1
+from xdsl.dialects.builtin import AnyFloat, IntegerType, VectorType, bf16, f32, i1
 from xdsl.ir import Attribute
 
 Rule: TypeAlias = Callable[[Sequence[Attribute], Attribute], bool]
@@ -21,6 +21,19 @@ def lane_types_fit(operation: str, operands: Sequence[Attribute], result: Attrib
     if operation == "arith.select":  # One condition may choose whole vectors.
         lanes = {_lanes(type_) for type_ in (*operands[1:], result)} | ({_lanes(o) for o in operands[:1]} - {0})
     return len(lanes) == 1 and rule([_element(type_) for type_ in operands], _element(result))
+
+
+def product_types_fit(operands: Sequence[Attribute], result: Attribute) -> bool:
+    """Whether these are a vector of f32, and twice two bf16 factors that are vectors of as many lanes, or scalars."""
+    total, *factors = operands
+    lanes = _lanes(total)
+    return (
+        lanes > 0
+        and result == total
+        and _element(total) == f32
+        and factors[:2] == factors[2:]
+        and all(_element(factor) == bf16 and _lanes(factor) in (0, lanes) for factor in factors)
+    )
 
 
 def _lanes(type_: Attribute) -> int:

@@ -12,6 +12,7 @@ from xdsl.irdl import (
     IRDLOperation,
     ParsePropInAttrDict,
     irdl_op_definition,
+    operand_def,
     opt_prop_def,
     prop_def,
     result_def,
@@ -24,7 +25,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from msc.dialects.loop.affine_syntax import AffineReader, check_affine, print_affine
-from msc.dialects.loop.lane_types import lane_types_fit
+from msc.dialects.loop.lane_types import lane_types_fit, product_types_fit
 
 _PREDICATES = {"arith.cmpf": 16, "arith.cmpi": 10}
 """How many predicates there are."""
@@ -98,3 +99,30 @@ class LanesOp(IRDLOperation):
             self.predicate is not None and 0 <= self.predicate.value.data < _PREDICATES[operation]
         ):
             raise VerifyException(f"loop.lanes: {operation} has a predicate from 0 to {_PREDICATES[operation] - 1}")
+
+
+@irdl_op_definition
+class AddProductsOp(IRDLOperation):
+    """`sum + a1 * b1 + a0 * b0`, from left to right in f32, lane by lane; a and b are bf16.
+
+    `loop.add_products %sum, %a0, %b0, %a1, %b1 : (vector<8xf32>, bf16, vector<8xbf16>, bf16, vector<8xbf16>) ->
+    vector<8xf32>`; a scalar counts for all lanes. The instruction of a machine may take subnormal numbers for zeros.
+    """
+
+    name = "loop.add_products"
+    sum = operand_def()
+    a0 = operand_def()
+    b0 = operand_def()
+    a1 = operand_def()
+    b1 = operand_def()
+    result = result_def()
+    traits = traits_def(Pure())
+    assembly_format = "$sum `,` $a0 `,` $b0 `,` $a1 `,` $b1 attr-dict `:` functional-type(operands, results)"
+
+    def __init__(self, sum_: SSAValue, a0: SSAValue, b0: SSAValue, a1: SSAValue, b1: SSAValue):
+        super().__init__(operands=[sum_, a0, b0, a1, b1], result_types=[sum_.type])
+
+    def verify_(self) -> None:
+        if not product_types_fit(self.operand_types, self.result.type):
+            given = ", ".join(map(str, self.operand_types))
+            raise VerifyException(f"{self.name}: takes no ({given}) to give {self.result.type}")

@@ -74,3 +74,32 @@ static inline uint16_t f16_from_f32(float value)
 {
     return f16_from_f32x4((f32x4){value})[0];
 }
+
+/*** pair ***/
+/* bf16 of two iterations, the first one in the lower half of each lane. */
+static inline u32x{n} pair_u32x{n}(u16x{n} first, u16x{n} second)
+{
+    return (u32x{n})__builtin_shufflevector(first, second, {zipped});
+}
+
+/*** pair_scalar ***/
+static inline uint32_t pair_u32(uint16_t first, uint16_t second)
+{
+    return first | (uint32_t)second << 16;
+}
+
+/*** add_products ***/
+/* Adds to each lane the product of the upper bf16 of both, then that of the lower. */
+static inline f32x{n} add_products_f32x{n}(f32x{n} sum, u32x{n} a, u32x{n} b)
+{
+#if defined(__AVX512BF16__) && {n} == 16
+    return (f32x{n})_mm512_dpbf16_ps((__m512)sum, (__m512bh)a, (__m512bh)b);
+#elif defined(__AVX512BF16__) && defined(__AVX512VL__) && {n} == 8
+    return (f32x{n})_mm256_dpbf16_ps((__m256)sum, (__m256bh)a, (__m256bh)b);
+#elif defined(__AVX512BF16__) && defined(__AVX512VL__) && {n} == 4
+    return (f32x{n})_mm_dpbf16_ps((__m128)sum, (__m128bh)a, (__m128bh)b);
+#else
+    sum += (f32x{n})(a & 0xffff0000u) * (f32x{n})(b & 0xffff0000u);
+    return sum + (f32x{n})(a << 16) * (f32x{n})(b << 16);
+#endif
+}

@@ -333,8 +333,11 @@ class BodyEmitter:
         return self.from_storage(self.to_storage(value, dtype), dtype)
 
     def to_storage(self, value: SSAValue, dtype: str) -> SSAValue:
-        """A computed value as it is stored."""
+        """A computed value as it is stored; one that lay in memory so is moved, bit by bit."""
         type_ = storage_type(dtype)
+        extension = value.owner
+        if isinstance(extension, arith.ExtFOp) and extension.input.type == type_:
+            return extension.input
         return value if value.type == type_ else self._put(arith.TruncFOp(value, _as_float(type_)))
 
     def from_storage(self, value: SSAValue, dtype: str) -> SSAValue:

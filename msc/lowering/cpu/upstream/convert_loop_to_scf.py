@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, memref, scf, vector
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, UnitAttr, UnregisteredOp, VectorType
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    ModuleOp,
+    StringAttr,
+    UnitAttr,
+    UnregisteredOp,
+    VectorType,
+    f32,
+)
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.passes import ModulePass
@@ -41,6 +51,7 @@ class ConvertLoopToScf(ModulePass):
       vector.from_elements) and stores; lanes that are all equal: one load and vector.broadcast;
     - loop.prefetch: nothing, as it is a hint;
     - loop.lanes: the operation that it names, in the generic form, as xDSL's definition would refuse it;
+    - loop.add_products: arith.extf, arith.mulf and arith.addf of each product;
     - masks of vectors, which xDSL types i1: vectors of i1;
     - memref.alloca in a loop: at the beginning of its function, because upstream frees it only when the function
       returns;
@@ -63,6 +74,7 @@ class ConvertLoopToScf(ModulePass):
             _ConvertStore(),
             _DropPrefetch(),
             _ConvertApply(),
+            _ConvertAddProducts(),
             _ConvertLanes(),
             _ConvertFor(),
         ]
@@ -126,6 +138,24 @@ class _ConvertLanes(RewritePattern):
         upstream = UnregisteredOp.with_name(op.operation.data)
         new = upstream.create(operands=op.arguments, result_types=[op.result.type], properties=properties)
         rewriter.replace(op, new)
+
+
+class _ConvertAddProducts(RewritePattern):
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: loop.AddProductsOp, rewriter: PatternRewriter, /) -> None:
+        emit, type_ = _inserting(rewriter), cast(VectorType[Attribute], op.result.type)
+        total = op.sum
+        for factors in ((op.a1, op.b1), (op.a0, op.b0)):
+            a, b = (_wide(emit, factor, type_) for factor in factors)
+            total = emit(arith.AddfOp(total, emit(arith.MulfOp(a, b))))
+        rewriter.replace(op, [], [total])
+
+
+def _wide(emit: Emit, factor: SSAValue, type_: VectorType[Attribute]) -> SSAValue:
+    """A factor as a vector of f32."""
+    if is_vector(factor.type):
+        return emit(loop.LanesOp("arith.extf", [factor], type_))
+    return emit(vector.BroadcastOp(emit(arith.ExtFOp(factor, f32)), type_))
 
 
 class _ConvertLoad(RewritePattern):

@@ -155,6 +155,15 @@ func.func @main(%x: tensor<2x24x3x3xf32>, %w: tensor<96x24x3x3xf32>) -> tensor<2
 }
 """
 
+PAIRS = """
+func.func @main(%x: tensor<8x63xf32>, %y: tensor<63x40xf32>) -> tensor<8x40xf32> {
+  %a = ms.cast %x {dtype = bf16}
+  %b = ms.cast %y {dtype = bf16}
+  %p = ms.matmul %a, %b {dtype = f32}
+  func.return %p : tensor<8x40xf32>
+}
+"""
+
 ORDER = """
 func.func @main(%x: tensor<512x8xf32>, %y: tensor<8x512xf32>, %z: tensor<512x4xf32>) -> tensor<8x512xf32> {
   %late = ms.matmul %x, %y
@@ -207,6 +216,7 @@ MODELS = {
     "twice": (TWICE, ("cse",)),
     "recurrence": (RECURRENCE, ("invariants", "recurrences")),
     "padded": (PADDED, ("pads",)),
+    "pairs": (PAIRS, ("pairs",)),
     "patches": (PATCHES, ("patches",)),
     "product": (PRODUCT, ("products",)),
     "rows": (ROWS, ("row-prefetches",)),
@@ -230,11 +240,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, (text, _) in MODELS.items():
         (folder / f"{name}.safetensors").write_bytes(save(arrays))
         (folder / f"{name}.mir").write_text(text, "utf-8")
+    (folder / "machine.toml").write_text('base = "x86-64-v3"\n[vectors]\nbf16_products = 2\n', "utf-8")
     return folder
 
 
-def options(*without: str) -> CompileOptions:
-    return CompileOptions(march="x86-64-v3", without=without)
+def options(*without: str, march: str = "x86-64-v3") -> CompileOptions:
+    return CompileOptions(march=march, without=without)
 
 
 def assert_is_right(model: str, without: Sequence[str]) -> None:
@@ -250,8 +261,8 @@ def assert_is_right(model: str, without: Sequence[str]) -> None:
 
 @pytest.mark.parametrize(("model", "name"), [(model, name) for model, (_, names) in MODELS.items() for name in names])
 def test_without_an_optimisation_another_module_gives_the_same_results(model: str, name: str, folder: Path) -> None:
-    path = str(folder / f"{model}.mir")
-    first, second = (stage_text(compile_model(path, options(*without))) for without in ((), (name,)))
+    path, march = str(folder / f"{model}.mir"), str(folder / "machine.toml")
+    first, second = (stage_text(compile_model(path, options(*without, march=march))) for without in ((), (name,)))
     assert first != second
     assert_is_right(path, [name])
 
