@@ -5,12 +5,12 @@ Splat constants become literals; all else the compute definitions say.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
-from xdsl.ir import Attribute, BlockArgument, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.utils.hints import isa
 
@@ -26,7 +26,15 @@ from msc.ir.locations import location_of
 from msc.ir.typed import tensor_type
 from msc.poly.collapsing import collapsed
 from msc.poly.dependences import Dependences, dependences
-from msc.poly.model import Array, ArrayKind, KernelModel, KernelStatement, statements_of, with_accumulators
+from msc.poly.model import (
+    Array,
+    ArrayKind,
+    KernelModel,
+    KernelStatement,
+    Materialized,
+    statements_of,
+    with_accumulators,
+)
 from msc.poly.moved_reads import with_moved_reads
 from msc.poly.scalar import Apply, Cast, Constant, Index, Read, Scalar
 from msc.poly.valid_extents import NotABox, over_symbols
@@ -37,15 +45,15 @@ from msc.poly.valid_statements import bounded
 def kernel_model(kernel: gk.KernelOp) -> KernelModel:
     """The model of a kernel, with bounds on its statements where it notes that its inputs may be smaller.
 
-    Dimensions that are run through together are one (`collapsing`), so that arrays may have fewer than their tensors;
-    but where some number blocks. Raises InvalidStructure where that leaves no loops.
+    Dimensions that are run through together are one (`collapsing`), so that arrays may have fewer than their tensors.
+    Raises InvalidStructure where that leaves no loops.
     """
     sizes, shapes = valid_inputs(kernel)
     try:
         model = bounded(capacity_model(kernel), dict(enumerate(shapes)), sizes)
     except NotABox as problem:
         raise InvalidStructure(f"gk.kernel: {problem}") from problem
-    return model if gk.KERNEL_BLOCKS in kernel.attributes else collapsed(model)
+    return collapsed(model)
 
 
 @per_kernel
@@ -65,19 +73,50 @@ def capacity_model(kernel: gk.KernelOp) -> KernelModel:
     values = _arrays(kernel, views)
     position = {value: i for i, value in enumerate(values)}
     arrays = tuple(_array(value, set(kernel.terminator.values)) for value in values)
+    _check_operations(kernel, views)
     statements: list[KernelStatement] = []
-    operations: list[str] = []
-    for pad, (stored, place) in views.borders.items():
-        statements += _border(pad, position[stored], place, len(operations))
-        operations.append(_origin(pad))
+    operations = statement_operations(kernel)
+    for number, op in enumerate(operations):
+        if isinstance(op, PadOp) and op in views.borders:
+            stored, place = views.borders[op]
+            statements += _border(op, position[stored], place, number)
+        else:
+            statements += _statements(op, position, views, number, arrays)
+    running, between = tuple(s for s in statements if s.points), tuple(_materialized(kernel, views, position))
+    return with_accumulators(KernelModel(arrays, running, tuple(map(_origin, operations)), materialized=between))
+
+
+def _check_operations(kernel: gk.KernelOp, views: LayoutViews) -> None:
     for op in kernel.body.block.ops:
-        if isinstance(op, BasicOp) and op not in views.operations:
-            statements += _statements(op, position, views, len(operations), arrays)
-            operations.append(_origin(op))
-        elif not isinstance(op, ms.ConstantOp | gk.YieldOp) and op not in views.operations:
+        known = isinstance(op, BasicOp | ms.ConstantOp | gk.YieldOp | gk.MaterializeOp)
+        if not known and op not in views.operations:
             raise InvalidStructure(f"gk.kernel: {op.name} is not a basic operation")
-    running = tuple(s for s in statements if s.points)
-    return with_accumulators(KernelModel(arrays, running, tuple(operations)))
+
+
+def _materialized(kernel: gk.KernelOp, views: LayoutViews, position: Mapping[SSAValue, int]) -> Iterator[Materialized]:
+    """The arrays between members, each with the first operation of the member that reads it."""
+    reader = 0
+    for op, member in zip(kernel.materialized, _members(kernel), strict=False):
+        if op.value not in position:
+            raise InvalidStructure("gk.materialize: its operand is computed by no basic operation of the kernel")
+        reader += len(_computing(member, views))
+        yield Materialized(position[op.value], op.axes, reader)
+
+
+def _members(kernel: gk.KernelOp) -> list[list[Operation]]:
+    """The operations of a kernel, member by member."""
+    members: list[list[Operation]] = [[]]
+    for op in kernel.body.block.ops:
+        members[-1].append(op)
+        if isinstance(op, gk.MaterializeOp):
+            members.append([])
+    return members
+
+
+def _computing(member: Sequence[Operation], views: LayoutViews) -> list[BasicOp]:
+    """The operations of a member that have statements: borders are filled first."""
+    borders = [op for op in views.borders if op in member]
+    return [*borders, *(op for op in member if isinstance(op, BasicOp) and op not in views.operations)]
 
 
 def _origin(op: BasicOp) -> str:
@@ -89,8 +128,7 @@ def _origin(op: BasicOp) -> str:
 def statement_operations(kernel: gk.KernelOp) -> list[BasicOp]:
     """The operations that have statements, in the order in which the model numbers them."""
     views = LayoutViews.of(kernel)
-    computing = (op for op in kernel.body.block.ops if isinstance(op, BasicOp) and op not in views.operations)
-    return [*views.borders, *computing]
+    return [op for member in _members(kernel) for op in _computing(member, views)]
 
 
 def _border(pad: PadOp, target: int, place: AffineMap, number: int) -> list[KernelStatement]:

@@ -66,7 +66,7 @@ def summary_of(kernel: KernelOp) -> KernelSummary:
 
 
 def _computing(kernel: KernelOp) -> list[Operation]:
-    return [op for op in kernel.body.block.ops if op.name not in ("gk.yield", "ms.constant")]
+    return [op for op in kernel.body.block.ops if op.name not in ("gk.materialize", "gk.yield", "ms.constant")]
 
 
 def _text(attribute: object) -> str:

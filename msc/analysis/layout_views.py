@@ -1,4 +1,4 @@
-"""Operations at the border of a kernel that only say how its inputs and outputs lie in memory.
+"""Operations at the border of a kernel, or of a member, that only say how its inputs and outputs lie in memory.
 
 `ms.transpose` of a kernel's input (and of that `ms.windows`, `ms.slice`, `ms.reverse`, and `ms.reshape` which merges or
 splits axes), and `ms.transpose`, `ms.pad` or `ms.reshape` (merging axes, or splitting padded ones) that make an output
@@ -40,12 +40,13 @@ class LayoutViews:
 
     @classmethod
     def of(cls, kernel: gk.KernelOp) -> LayoutViews:
-        yielded = list(kernel.terminator.values)
+        between = [op.value for op in kernel.materialized]
+        yielded = [*kernel.terminator.values, *between]
         views: dict[SSAValue, tuple[SSAValue, AffineMap]] = {}
         ops: set[Operation] = set()
         borders: dict[PadOp, tuple[SSAValue, AffineMap]] = {}
         for op in kernel.body.block.ops:
-            found = _input_view(op, views, yielded)
+            found = _input_view(op, views, yielded, between)
             if found is not None:
                 views[found[0]] = found[1:]
                 ops.add(op)
@@ -60,30 +61,35 @@ class LayoutViews:
 
     def stored(self, value: SSAValue) -> SSAValue:
         """The value whose array holds the elements of `value`."""
-        return self.views[value][0] if value in self.views else value
+        return self.views[value][0] if value in self.views else _in_memory(value)
 
     def index_map(self, value: SSAValue) -> AffineMap | None:
         """How an index of `value` becomes one of its array; None for as it is."""
         return self.views[value][1] if value in self.views else None
 
 
+def _in_memory(value: SSAValue) -> SSAValue:
+    """The value that lies in memory where one member gives it to the next."""
+    return value.owner.value if isinstance(value.owner, gk.MaterializeOp) else value
+
+
 def _input_view(
-    op: Operation, views: Mapping[SSAValue, tuple[SSAValue, AffineMap]], yielded: Sequence[SSAValue]
+    op: Operation,
+    views: Mapping[SSAValue, tuple[SSAValue, AffineMap]],
+    yielded: Sequence[SSAValue],
+    between: Sequence[SSAValue],
 ) -> tuple[SSAValue, SSAValue, AffineMap] | None:
-    """A view of an input: the viewed value, the input, and the index into it."""
+    """A view of an input, or of what lies `between` members: the viewed value, what it is of, and the index into it."""
     if not isinstance(op, INPUT_VIEWS) or op.results[0] in yielded:
         return None
-    source = op.operands[0]
-    before = views.get(source)
-    if before is None and not isinstance(source, BlockArgument):
-        return None
-    if before is not None and not isinstance(before[0], BlockArgument):
+    before = views.get(op.operands[0])
+    stored = _in_memory(op.operands[0]) if before is None else before[0]
+    if not isinstance(stored, BlockArgument) and stored not in between:
         return None
     step = _read_index(op)
     if step is None:
         return None
-    stored, map_ = before if before is not None else (source, AffineMap.identity(step.num_dims))
-    return op.results[0], stored, step if before is None else map_.compose(step)
+    return op.results[0], stored, step if before is None else before[1].compose(step)
 
 
 def _read_index(op: TransposeOp | ReshapeOp | WindowsOp | SliceOp | ReverseOp) -> AffineMap | None:

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TypeVar, cast
 
-from msc.dialects.gk import KERNEL_BLOCKS, KernelOp
+from msc.dialects.gk import KernelOp
 from msc.dialects.open_sizes import KERNEL_SIZES, KERNEL_VALID
 
 T = TypeVar("T")
 
-_READ = (KERNEL_BLOCKS, KERNEL_SIZES, KERNEL_VALID)
+_READ = (KERNEL_SIZES, KERNEL_VALID)
 """The attributes of a kernel that analyses read; its schedule and what clustering noted they do not."""
 
 _SLOT = "analyses"

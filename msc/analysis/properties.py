@@ -14,7 +14,7 @@ from xdsl.ir import Operation, OpResult
 
 from msc.analysis.constancy import Constancy, is_generated
 from msc.analysis.layout_views import LayoutViews
-from msc.dialects.gk import KernelOp, YieldOp
+from msc.dialects.gk import KernelOp, MaterializeOp, YieldOp
 from msc.dialects.gk.attributes import GK_FUNCTION, GK_SCHEDULE
 from msc.dialects.loop import ForOp, LoopKind
 from msc.dialects.ms.attributes import MS_ROLE
@@ -120,7 +120,7 @@ def _foreign(kernel: KernelOp) -> Iterator[Violation]:
     unknown = [
         op
         for op in kernel.body.block.ops
-        if not (isinstance(op, BasicOp) and op.is_basic) and not isinstance(op, ConstantOp | YieldOp)
+        if not (isinstance(op, BasicOp) and op.is_basic) and not isinstance(op, ConstantOp | MaterializeOp | YieldOp)
     ]
     views = LayoutViews.of(kernel).operations if unknown else frozenset[Operation]()
     return (Violation(op, "stands inside a kernel, which holds basic operations") for op in unknown if op not in views)

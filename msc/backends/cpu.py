@@ -27,7 +27,7 @@ _GK = kernel_stage(
             "hoist-invariants",
             "hoist-parameters",
         ),
-        *("fit-memory", "order-kernels", "compute-at-consumers", "hoist-slices"),
+        *("compute-at-consumers", "fit-memory", "order-kernels", "hoist-slices"),
     ),
 )
 _LOOP = Stage(
@@ -43,15 +43,7 @@ _LOOP = Stage(
     properties=("Vectors", "Buffers"),
     passes=runs(
         *("apply-tuning", "schedule-kernels", "convert-gk-to-loop", "vectorize", "prefetch-streams", "block-sums"),
-        *(
-            "prefetch-epilogues",
-            "pair-products",
-            "bufferize",
-            "outline-loops",
-            "fuse-blocks",
-            "outline-recurrences",
-            "plan-memory",
-        ),
+        *("prefetch-epilogues", "pair-products", "bufferize", "outline-loops", "outline-recurrences", "plan-memory"),
     ),
     verifiers=runs("verify-loop-stage", "verify-memory-plan", "verify-bounds", "verify-parallel"),
 )
@@ -71,7 +63,7 @@ class CpuBackend(CBackend):
         Switch(
             "attention-gradients", "gradients of attention a block of queries at a time", "block-attention-gradients"
         ),
-        Switch("blocks", "producers computed at a loop of their consumer, in one function", "fuse-blocks"),
+        Switch("blocks", "producers computed at a loop of their consumer, in one kernel", "compute-at-consumers"),
         Switch("epilogues", "what epilogues read from memory fetched ahead", "prefetch-epilogues"),
         Switch("layouts", "blocked layouts between kernels", "assign-layouts"),
         Switch("loops", "loops of independent iterations as one function", "outline-loops"),

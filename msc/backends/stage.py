@@ -104,7 +104,7 @@ def kernel_stage(
         ".gk.mir",
         "gk.kernel regions of basic ms ops, and the dataflow between them",
         "graph_kernel",
-        legal=(*_INLINED, "gk.kernel", "gk.yield"),
+        legal=(*_INLINED, "gk.kernel", "gk.materialize", "gk.yield"),
         properties=("Inlined", "ShapesKnown", "BasicOps", "ConstantsAreParameters", "Kernels"),
         passes=runs(
             *before_expansion,

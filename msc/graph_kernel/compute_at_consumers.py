@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import DenseArrayBase, ModuleOp
 from xdsl.passes import ModulePass
 
 from msc.analysis.bytes import bytes_of, bytes_read, bytes_written
@@ -16,8 +16,9 @@ from msc.analysis.kernel_model import kernel_model, output_positions
 from msc.analysis.properties import KERNELS, UNSCHEDULED
 from msc.analysis.target import target_of
 from msc.dialects.element_types import BYTES
-from msc.dialects.gk import BLOCK_AXIS, KernelOp, blocked_axes
+from msc.dialects.gk import COMPUTE_AT, KernelOp
 from msc.dialects.open_sizes import has_open_sizes
+from msc.graph_kernel.merged_kernels import merge
 from msc.ir.contracts import Contract
 from msc.ir.typed import static_shape
 from msc.poly.alignment import aligned, is_along, runs_along
@@ -32,13 +33,13 @@ _Loop: TypeAlias = Mapping[int, int]
 class ComputeAtConsumers(ModulePass):
     """Compute a producer at a loop of its consumer, a block at a time, where the tensor between them would leave L2.
 
-    Takes: kernels. Gives: the same kernels; of a chain of them, each the only reader of the one before, all but the
-    last say along which axis of the result they are read block by block (`gk.block_axis`). One loop of all of them runs
-    over it, outermost (`fuse-blocks` makes one function of the chain). The first kernel may reduce; those behind it
-    read nothing twice. Inputs that the loop does not divide are read for each block: they take half of L2 at most
-    and no more than the intermediates, and the whole chain takes more. Where
-    nothing is reduced, a block fits L1; a product is cut along its rows. Blocks are whole vectors.
-    Left alone: producers that `winograd` has placed already, all kernels where calls decide sizes, and all with several
+    Takes: kernels. Gives: the same kernels; of a chain of them, each the only reader of the one before, one kernel.
+    What its members give each other is materialized (`gk.materialize`), a block at a time along one axis: one loop of
+    all of them runs over it, outermost. The first kernel may reduce; those behind it read nothing twice. Inputs that
+    the loop does not divide are read for each block: they take half of L2 at most and no more than the intermediates,
+    and the whole chain takes more. Where nothing is reduced, a block fits L1; a product is cut along its rows. Blocks
+    are whole vectors. A kernel that says at which loops of its reader it is to be computed (`gk.compute_at`, as those
+    of `winograd` do) is merged with that in any case. Left alone: all others where calls decide sizes, or with several
     threads: each thread goes on with the rows that it wrote, and would fetch blocks along other axes from the others.
     Keeps: the meaning, bit by bit.
     """
@@ -47,7 +48,7 @@ class ComputeAtConsumers(ModulePass):
     contract = Contract(
         requires=(KERNELS, UNSCHEDULED),
         runs_after={
-            "winograd": "producers that it places at rows of tiles stay there",
+            "winograd": "it says which producers are computed at rows of tiles",
             "assign-layouts": "a block is a part of what lies in memory",
             "pack-operands": "a block is read as it lies in memory",
         },
@@ -55,16 +56,34 @@ class ComputeAtConsumers(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = target_of(op)
+        for kernel in _kernels(op):
+            if kernel.parent is not None and COMPUTE_AT in kernel.attributes:
+                chain = list(_asked(kernel))
+                merge(chain, [_axes(each) for each in chain[:-1]])
         if has_open_sizes(op) or target.threads != 1:
             return
-        kernels = [k for k in op.walk() if isinstance(k, KernelOp)]
-        taken = {k for k in kernels if any(map(blocked_axes, (*k.inputs, *k.results)))}
-        for kernel in kernels:
-            chain = [] if kernel in taken else _chain(kernel, taken, target.machine)
-            for link in chain[:-1]:
-                assert link.axis is not None
-                link.kernel.attributes[BLOCK_AXIS] = IntegerAttr(link.axis, i64)
-            taken |= {link.kernel for link in chain}
+        for kernel in _kernels(op):
+            chain = [] if kernel.parent is None else _chain(kernel, target.machine)
+            if chain:
+                merge([link.kernel for link in chain], [[link.axis] for link in chain[:-1] if link.axis is not None])
+
+
+def _kernels(module: ModuleOp) -> list[KernelOp]:
+    return [op for op in module.walk() if isinstance(op, KernelOp)]
+
+
+def _axes(kernel: KernelOp) -> tuple[int, ...]:
+    """The axes of its result, loops over which a kernel says it is to be computed at."""
+    axes = kernel.attributes.get(COMPUTE_AT)
+    return tuple(map(int, axes.get_values())) if isinstance(axes, DenseArrayBase) else ()
+
+
+def _asked(kernel: KernelOp) -> Iterator[KernelOp]:
+    """A kernel and those behind it, as far as each says at which loops of the next one it is to be computed."""
+    yield kernel
+    reader = _reader(kernel) if _axes(kernel) else None
+    if reader is not None:
+        yield from _asked(reader)
 
 
 @dataclass(frozen=True)
@@ -88,11 +107,11 @@ class _Link:
         return sum(map(bytes_of, whole))
 
 
-def _chain(first: KernelOp, taken: Collection[KernelOp], target: Machine) -> list[_Link]:
+def _chain(first: KernelOp, target: Machine) -> list[_Link]:
     """The chain from a kernel on that pays, along the axis for which the least is read for each block."""
-    if _reader(first) is None or first in taken or bytes_read(first) + bytes_written(first) <= target.l1:
+    if _reader(first) is None or first.materialized or bytes_read(first) + bytes_written(first) <= target.l1:
         return []
-    chains = [_links(first, axis, taken) for axis in range(len(static_shape(first.results[0])))]
+    chains = [_links(first, axis) for axis in range(len(static_shape(first.results[0])))]
     return min((chain for chain in chains if _pays(chain, target)), key=_kept, default=list[_Link]())
 
 
@@ -137,24 +156,24 @@ def _kept(chain: Sequence[_Link]) -> int:
     return sum(link.kept for link in chain)
 
 
-def _links(kernel: KernelOp, axis: int, taken: Collection[KernelOp]) -> list[_Link]:
+def _links(kernel: KernelOp, axis: int) -> list[_Link]:
     """A kernel and those behind it that read blocks along an axis of its result."""
     model = kernel_model(kernel)
     (array,) = output_positions(kernel)
     loop = _loop_along(model, array, axis)
     links = [] if loop is None else [_Link(kernel, model, loop, axis)]
     while links and links[-1].axis is not None:
-        link = _next(links[-1], taken)
+        link = _next(links[-1])
         if link is None:
             break
         links.append(link)
     return links
 
 
-def _next(link: _Link, taken: Collection[KernelOp]) -> _Link | None:
+def _next(link: _Link) -> _Link | None:
     """The reader of what a kernel gives, if one loop of it runs over the same blocks, and it reduces nothing."""
     reader = _reader(link.kernel)
-    if reader is None or reader in taken or link.axis is None:
+    if reader is None or reader.materialized or link.axis is None:
         return None
     model = kernel_model(reader)
     loop = _loop_along(model, list(reader.inputs).index(link.kernel.results[0]), link.axis)

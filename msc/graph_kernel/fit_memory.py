@@ -50,6 +50,7 @@ class FitMemory(ModulePass):
         runs_after={
             "rematerialize": "what is cheap needs no kernel of its own",
             "pack-operands": "packed operands take memory, too",
+            "compute-at-consumers": "what members give each other takes no buffer",
         },
     )
     limit: int = 0

@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from msc.analysis.properties import KERNELS, UNSCHEDULED
-from msc.dialects.gk import KernelOp, YieldOp, blocked_axes
+from msc.dialects.gk import KernelOp, YieldOp
 from msc.dialects.ms.movement import SliceOp
 from msc.dialects.ms.shapes import Shape
 from msc.dialects.ms.slices import ExtractSliceOp
@@ -86,7 +86,7 @@ class _Part:
 
 def _parts(kernel: KernelOp) -> Iterator[_Part]:
     """The arguments of which a kernel reads one contiguous slice; none of a kernel that runs block by block."""
-    if any(map(blocked_axes, (*kernel.operands, *kernel.results))):
+    if kernel.materialized:
         return
     for number, argument in enumerate(kernel.body.block.args):
         readers = [use.operation for use in argument.uses]

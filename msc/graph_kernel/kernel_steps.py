@@ -9,7 +9,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from msc.analysis.bytes import bytes_of
-from msc.dialects.gk import KernelOp, blocked_axes
+from msc.dialects.gk import KernelOp
 from msc.dialects.ms.base import ViewOp
 from msc.dialects.ms.structure import GetParameterOp
 from msc.graph_kernel.fusion.areas import used_values
@@ -77,7 +77,5 @@ class KernelSteps:
 
 
 def _moves(op: Operation) -> bool:
-    """Whether an operation may stand elsewhere: a kernel that is computed at once, a view, a parameter or a number."""
-    if isinstance(op, KernelOp):
-        return not any(map(blocked_axes, (*op.inputs, *op.results)))
-    return isinstance(op, ViewOp | GetParameterOp | arith.ConstantOp)
+    """Whether an operation may stand elsewhere: a kernel, a view, a parameter or a number."""
+    return isinstance(op, KernelOp | ViewOp | GetParameterOp | arith.ConstantOp)

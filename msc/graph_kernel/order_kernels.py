@@ -34,6 +34,7 @@ class OrderKernels(ModulePass):
         requires=(KERNELS, UNSCHEDULED),
         runs_after={
             "pack-operands": "packed operands are made right before they are read",
+            "compute-at-consumers": "what members give each other takes no buffer",
             "winograd": "it makes kernels",
         },
     )

@@ -58,10 +58,15 @@ def _kernel(evaluator: BlockRunner, op: Operation, operands: Sequence[Any], scop
     return evaluator.run_block(op.regions[0].block, operands, {})
 
 
+def _materialize(evaluator: BlockRunner, op: Operation, operands: Sequence[Any], scope: Scope) -> tuple[Any, ...]:
+    return tuple(operands)
+
+
 CONTROL: Mapping[str, Handler] = {
     "scf.if": _if,
     "scf.for": _for,
     "scf.while": _while,
     "func.call": _call,
     "gk.kernel": _kernel,
+    "gk.materialize": _materialize,
 }

@@ -3,7 +3,7 @@
 The rows of an image that a pointwise convolution and an activation read are one long row in memory: as one dimension it
 fills vectors and register tiles, where each of its rows would leave a tail. Two axes of an array collapse if every
 access indexes them by two whole dimensions, and two dimensions of a statement if they index nothing else and no size
-of the call bounds them.
+of the call bounds them. An axis that blocks are cut along stays apart from others.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TypeAlias
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
 
 from msc.poly.affine import simplified
-from msc.poly.model import Array, KernelModel, KernelStatement
+from msc.poly.model import Array, KernelModel, KernelStatement, Materialized
 from msc.poly.scalar import Index, Read, Scalar, indices, rewritten
 
 _Axes: TypeAlias = tuple[int, int]
@@ -47,7 +47,13 @@ class _Link:
     def merged(self, model: KernelModel) -> KernelModel:
         arrays = tuple(self._array(a, array) for a, array in enumerate(model.arrays))
         statements = tuple(self._statement(s, statement) for s, statement in enumerate(model.statements))
-        return replace(model, arrays=arrays, statements=statements)
+        between = tuple(replace(m, axes=self._kept_axes(m)) for m in model.materialized)
+        return replace(model, arrays=arrays, statements=statements, materialized=between)
+
+    def _kept_axes(self, materialized: Materialized) -> tuple[int, ...]:
+        """The axes of blocks by their new numbers: two that become one are one."""
+        merged = self._axes_of(materialized.array)
+        return tuple(dict.fromkeys(axis - sum(k < axis for k in merged) for axis in materialized.axes))
 
     def _array(self, number: int, array: Array) -> Array:
         shape = array.shape
@@ -114,6 +120,8 @@ def _link(model: KernelModel, start: _Axes) -> _Link | None:
 def _dims_of(model: KernelModel, at: _Axes) -> Iterator[_Dims]:
     """The dimensions that index the axes, in every access."""
     array, axis = at
+    if any(m.array == array and len({axis, axis + 1} & set(m.axes)) == 1 for m in model.materialized):
+        raise _Apart
     for s, statement in enumerate(model.statements):
         if array in statement.whole_reads():
             raise _Apart

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -72,16 +73,39 @@ class KernelStatement:
 
 
 @dataclass(frozen=True)
+class Materialized:
+    """An internal array that one member of a kernel computes and the next one, from operation `reader` on, reads.
+
+    It is computed a block at a time along some of its axes.
+    """
+
+    array: int
+    axes: tuple[int, ...]
+    reader: int
+
+
+@dataclass(frozen=True)
 class KernelModel:
     """Arrays and statements in program order. `operations` name what the statements came from, for reports.
 
-    `sizes` are those that a call decides; extents and shapes are for the largest.
+    `sizes` are those that a call decides; extents and shapes are for the largest. `materialized` lie in memory between
+    the members of the kernel, in order.
     """
 
     arrays: tuple[Array, ...]
     statements: tuple[KernelStatement, ...]
     operations: tuple[str, ...]
     sizes: tuple[Size, ...] = ()
+    materialized: tuple[Materialized, ...] = ()
+
+    @property
+    def members(self) -> list[list[int]]:
+        """The numbers of the statements of each member."""
+        firsts = [each.reader for each in self.materialized]
+        members: list[list[int]] = [[] for _ in range(len(firsts) + 1)]
+        for number, statement in enumerate(self.statements):
+            members[bisect(firsts, statement.operation)].append(number)
+        return members
 
     @property
     def points(self) -> int:
@@ -90,7 +114,7 @@ class KernelModel:
     @cached_property
     def structure(self) -> str:
         """The same text for kernels that compute the same, wherever they came from; it tells 0.0 from -0.0."""
-        return repr((self.arrays, self.statements, self.sizes))
+        return repr((self.arrays, self.statements, self.sizes, *self.materialized))
 
 
 def statements_of(
@@ -129,14 +153,15 @@ def _without_reduced(extents: Sequence[int], reduced: Sequence[int], write: Affi
 
 
 def with_accumulators(model: KernelModel) -> KernelModel:
-    """Reductions into outputs or narrow floats go through internal accumulators, copied out at their end.
+    """Reductions into outputs, narrow floats or what is materialized go through internal accumulators, copied out last.
 
     So accumulators can live in registers, and sums of f16 and bf16 are kept in f32 and rounded once. What another
     operation writes into the same array (a border) stays there.
     """
+    between = {each.array for each in model.materialized}
     for target in sorted({s.target for s in model.statements if s.combine}):
         array = model.arrays[target]
-        if array.kind == "output" or array.dtype in ("f16", "bf16"):
+        if array.kind == "output" or target in between or array.dtype in ("f16", "bf16"):
             model = _through_accumulator(model, target)
     return model
 
@@ -159,7 +184,7 @@ def _through_accumulator(model: KernelModel, target: int) -> KernelModel:
             written = _written(model, sorted(moved), target)
             statements += [_copy_out(s, array, dtype, accumulator, target) for s in written]
     arrays = (*model.arrays, Array(array.shape, dtype, "internal"))
-    return KernelModel(arrays, tuple(statements), model.operations)
+    return replace(model, arrays=arrays, statements=tuple(statements))
 
 
 def _written(model: KernelModel, moved: Sequence[int], target: int) -> list[KernelStatement]:

@@ -209,7 +209,7 @@ def bounded(model: KernelModel, inputs: Mapping[int, ValidShape], sizes: tuple[S
     """The model with bounds on its statements' loops, where the valid part of its inputs gives some."""
     if not sizes:
         plain = tuple(replace(s, bounds=()) for s in model.statements)
-        return KernelModel(model.arrays, plain, model.operations)
+        return replace(model, statements=plain)
     internal = frozenset(k for k, array in enumerate(model.arrays) if array.kind == "internal")
     analysis = ValidAnalysis([a.shape for a in model.arrays], sizes, dict(inputs), internal)
     analysis.run(model.statements)
@@ -217,7 +217,7 @@ def bounded(model: KernelModel, inputs: Mapping[int, ValidShape], sizes: tuple[S
         replace(s, bounds=tuple(map(upper_bound, dims)), body=_clamped(s.body, analysis))
         for s, dims in zip(model.statements, analysis.statements, strict=True)
     ]
-    return KernelModel(model.arrays, tuple(statements), model.operations, sizes)
+    return replace(model, statements=tuple(statements), sizes=sizes)
 
 
 def _clamped(body: Scalar, analysis: ValidAnalysis) -> Scalar:

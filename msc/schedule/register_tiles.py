@@ -6,13 +6,28 @@ a loop that a sum has of its own.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from msc.poly.model import KernelModel
-from msc.poly.schedule_tree.moves import chain, find, mapped, nested, put, sink, split
+from msc.poly.schedule_tree.moves import (
+    chain,
+    find,
+    join,
+    listed,
+    mapped,
+    nested,
+    outermost,
+    put,
+    shared_loop,
+    sink,
+    split,
+)
 from msc.poly.schedule_tree.nodes import Block, Cut, Loop, Mark, Node, Tree
 from msc.poly.schedule_tree.to_isl import bound_of
 from msc.schedule.outline import Outline, outline
+
+_ELEMENT_BYTES = 4
 
 
 def tiled(tree: Tree, axis: str, size: int, how: Mark, *, ends_early: bool = False) -> Tree:
@@ -35,6 +50,26 @@ def retiled(model: KernelModel, tree: Tree, axis: str, size: int, how: Mark) -> 
     known = tree.axis(axis)
     ends_early = bound_of(model, known, frozenset(known.dims)) is not None
     return tiled(tree, axis, min(size, known.extent), how, ends_early=ends_early)
+
+
+def with_blocks_outermost(
+    model: KernelModel, tree: Tree, over: Sequence[Mapping[int, int]], lanes: int, pair: int
+) -> Tree:
+    """The tree with its loops `over` blocks, by the dimensions of statements, around all others.
+
+    Where nothing is reduced, tiles of vectors are as wide as a pair of lines, of `pair` bytes, if that divides their
+    loop.
+    """
+    names = [axis.name for dims in over for axis in tree.axes if dims.items() <= axis.dims.items()]
+    columns = outline(tree).vector
+    for name in reversed(names):
+        if name == columns and not any(s.combine for s in model.statements):
+            wide, extent = max(lanes, pair // _ELEMENT_BYTES), tree.axis(name).extent
+            width = lanes if extent % wide else wide
+            tree = retiled(model, join(tree, name), name, width, "vector")
+        loop = shared_loop(tree, name)
+        tree = tree if loop is None else outermost(tree, loop)
+    return listed(tree, names)
 
 
 def vectors_innermost(tree: Tree, node: Node, loop: Loop) -> Tree:

@@ -35,7 +35,6 @@ from msc.poly.schedule_tree.proof import prove
 from msc.poly.schedule_tree.text import from_lines, to_lines
 from msc.poly.schedule_tree.to_isl import to_isl
 from msc.poly.schedule_tree.verify import verify
-from msc.schedule.blocks import blocked_arrays
 from msc.schedule.capacity import check_capacity
 from msc.schedule.matrix_units import unit_schedule
 from msc.schedule.strategy import Decision, decide, plain
@@ -148,11 +147,11 @@ def _schedule(kernel: gk.KernelOp, decide_one: _Decide, decisions: dict[_Key, De
 
 
 def _surroundings(kernel: gk.KernelOp) -> Surroundings:
-    loop, blocked = _loop_around(kernel), blocked_arrays(kernel)
+    loop = _loop_around(kernel)
     if loop is None:
-        return Surroundings(_follows(kernel), blocked=blocked)
+        return Surroundings(_follows(kernel))
     kept = (k for k, operand in enumerate(kernel.operands) if not loop.is_ancestor(operand.owner))
-    return Surroundings(_follows(kernel), frozenset(kept), blocked)
+    return Surroundings(_follows(kernel), frozenset(kept))
 
 
 def _loop_around(kernel: gk.KernelOp) -> Operation | None:

@@ -37,6 +37,9 @@ from msc.poly.storage import Around, bodies, by_array, outermost
 from msc.schedule.register_sums import with_sums_in_registers
 from msc.targets.machine import Machine
 
+_BLOCKS_OF_L2 = 16
+"""One in so many bytes of L2 may be blocks on the stack, which lies in small pages: they slow larger ones down."""
+
 ORDER = ("register", "stack", "output", "workspace")
 """Scopes from the nearest on: an array lives in the farthest that one of its buffers needs."""
 
@@ -54,6 +57,7 @@ class _Search:
         self._model, self._deps, self._bare, self._machine = model, deps, tree, machine
         self._names = array_names(model.arrays)
         self._blocks = list(all_blocks(tree.body))
+        self._between = {each.array for each in model.materialized}
 
     def result(self) -> Tree:
         arrays = [k for k, array in enumerate(self._model.arrays) if array.kind == "internal"]
@@ -129,15 +133,10 @@ class _Search:
         for body, around in places:
             left = room.setdefault(id(body), self._machine.stack_of_places)
             in_front = any(id(inner) in holding for inner, _ in bodies(body.inside, around))
-            uses = self._uses(body, around, homes)
-            found = {a: ("register", 0) for a, each in uses.items() if forwarded(each)}
-            others = {a: each for a, each in uses.items() if a not in found}
-            found |= (
-                self._in_front(others, around, left) if in_front else self._innermost(others, around, left, scheduled)
-            )
+            found = self._lying(self._uses(body, around, homes), around, left, scheduled, in_front=in_front)
             for array, (scope, size) in found.items():
                 worst[array] = max(worst.get(array, "register"), scope, key=_rank)
-                left -= size if scope in ("register", "stack") else 0
+                left -= size
             for inner, _ in bodies(body.inside, around):
                 room[id(inner)] = left
         placed: dict[int, list[Place]] = {}
@@ -154,6 +153,26 @@ class _Search:
     def _holds(self, body: Body, around: Around, homes: Mapping[int, int]) -> bool:
         """Whether some array in a body needs memory."""
         return not all(map(forwarded, self._uses(body, around, homes).values()))
+
+    def _lying(
+        self,
+        uses: Mapping[int, list[ArrayAccess]],
+        around: Around,
+        room: int,
+        scheduled: IslTree,
+        *,
+        in_front: bool,
+    ) -> dict[int, tuple[str, int]]:
+        """The scope of each array that lives in a body, and the bytes that it takes of the stack.
+
+        Blocks of what members give each other lie on the stack only where they and all else there are small.
+        """
+        found = {a: ("register", 0) for a, each in uses.items() if forwarded(each)}
+        own = {a: each for a, each in uses.items() if a not in found and a not in self._between}
+        found |= self._in_front(own, around, room) if in_front else self._innermost(own, around, room, scheduled)
+        blocks = {a: each for a, each in uses.items() if a not in found}
+        small = min(room, self._machine.l2 // _BLOCKS_OF_L2) - sum(size for _, size in found.values())
+        return found | self._in_front(blocks, around, small)
 
     def _innermost(
         self, uses: Mapping[int, list[ArrayAccess]], around: Around, room: int, scheduled: IslTree

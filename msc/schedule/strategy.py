@@ -7,30 +7,30 @@ Nothing is measured.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import gcd
 
 from msc.cost.access import block_size, pieces, scalar_cost, statement_cost, strides, vectorisable
 from msc.cost.prediction import KernelCost
-from msc.poly.dependences import Dependences
+from msc.poly.dependences import Dependences, dependences
 from msc.poly.lanes import refused_vectors, without_vectors
 from msc.poly.model import KernelModel, KernelStatement
-from msc.poly.scalar import reads
 from msc.poly.schedule_tree.moves import chain, compute_at, enclose, reorder
 from msc.poly.schedule_tree.nodes import Axis, Loop, Node, Tree, below
 from msc.poly.schedule_tree.to_isl import to_isl
-from msc.schedule.blocks import Blocked, is_blocked, numbered_loops, with_blocks_outermost
+from msc.schedule.clusters import composed
 from msc.schedule.loop_order import FASTER, fewest_pages_last, with_best_order
+from msc.schedule.members import Member, block_loops, members_of
 from msc.schedule.outline import outline, own_loops_of
-from msc.schedule.packing import packing_copies, with_packing
+from msc.schedule.packing import with_packing
 from msc.schedule.reduction_blocks import with_reduction_blocks
-from msc.schedule.register_tiles import retiled, vectors_innermost, with_tail_along
+from msc.schedule.register_tiles import retiled, vectors_innermost, with_blocks_outermost, with_tail_along
 from msc.schedule.row_prefetches import with_row_prefetches
 from msc.schedule.sharing import Group, grouped, grouped_node, initial, own_loops, shared_band
 from msc.schedule.storage import stored
-from msc.schedule.threads import NOWHERE, Surroundings, shared
+from msc.schedule.threads import NOWHERE, Sharing, Surroundings, shared, shared_blocks
 from msc.schedule.tile_order import in_order
 from msc.schedule.tiling import RegisterTile, TileSearch
 from msc.support.wording import counted
@@ -68,28 +68,76 @@ def decide(
     Reductions are in `blocks` where that pays, and rows are prefetched with `prefetches`.
     """
     reasons: list[str] = []
-    first, copies = _borders(model, around.blocked), packing_copies(model)
-    others = [k for k in range(len(model.statements)) if k not in first and k not in copies]
-    band = shared_band(model, deps, others, reasons)
-    groups = grouped(model, deps, band, others)
-    numbered = numbered_loops(model, band, around.blocked)
+    members, fresh = members_of(model), around.fresh(model)
+    if len(members) > 1:
+        sharing = _clustered(model, members, target, threads, reasons, around)
+    else:
+        found = _loops(members[0], deps, target, threads, reasons, fresh)
+        sharing = shared(model, found.tree, found.names, target, threads, reasons, around, found.bordered)
+        tree = found.bordered(sharing.tree)
+        cost = KernelCost(model, target, fresh)
+        sharing = replace(sharing, tree=with_reduction_blocks(cost, deps, tree, reasons) if blocks else tree)
+    tree = _with_lanes(model, sharing.tree, reasons)
+    tree = stored(model, deps, tree, target)
+    return Decision(with_row_prefetches(model, tree, target) if prefetches else tree, reasons, sharing.either)
+
+
+def _clustered(
+    model: KernelModel,
+    members: Sequence[Member],
+    target: Machine,
+    threads: int,
+    reasons: list[str],
+    around: Surroundings,
+) -> Sharing:
+    """The trees of members, each decided by itself, as one: threads share the outermost loop over blocks."""
+    loops, trees = block_loops(model, members), list[Tree]()
+    for member in members:
+        why, own = list[str](), [loop.of(member) for loop in loops]
+        fresh = frozenset(k for k, array in enumerate(member.arrays) if array in around.fresh(model))
+        is_numbered = any(loop.is_numbered for loop in loops)
+        found = _loops(member, dependences(member.model), target, threads, why, fresh, own, is_numbered=is_numbered)
+        trees.append(found.bordered(found.tree))
+        reasons += [f"member {len(trees)}: {reason}" for reason in why]
+    return shared_blocks(model, composed(members, trees, loops), target, threads, reasons, around)
+
+
+@dataclass(frozen=True)
+class _Loops:
+    """The loops of a kernel or member: `names` are the axes that all of it shares; `bordered` adds what runs first."""
+
+    tree: Tree
+    names: Sequence[str]
+    bordered: Callable[[Tree], Tree]
+
+
+def _loops(
+    member: Member,
+    deps: Dependences,
+    target: Machine,
+    threads: int,
+    reasons: list[str],
+    fresh: frozenset[int],
+    over: Sequence[Mapping[int, int]] = (),
+    *,
+    is_numbered: bool = False,
+) -> _Loops:
+    """The loops of a member, those `over` blocks outermost; nothing of them for vectors and tiles if `is_numbered`."""
+    model = member.model
+    band = shared_band(model, deps, member.others, reasons)
+    groups = grouped(model, deps, band, member.others)
+    blocked = [axis for loop in over for axis in band if axis.dims.items() <= loop.items()]
+    numbered = blocked if is_numbered else []
     inside = tuple(axis for axis in band if axis not in numbered)
-    cost = KernelCost(model, target, around.fresh(model))
+    cost = KernelCost(model, target, fresh)
     tree = initial(inside, groups, numbered)
     names = [axis.name for axis in tree.axes[: len(band)]]
     tree = _Search(cost, tree, names[len(numbered) :], groups, threads or target.cores).best(reasons)
     for name in reversed(names[: len(numbered)]):
         tree = enclose(tree, name)
-    tree = with_blocks_outermost(model, tree, names, around.blocked, cost.lanes, target.line_pair)
-    tree = with_packing(model, tree, names, copies, reasons)
-    bordered = partial(_with_borders, model, first, len(band), cost.lanes)
-    sharing = shared(model, tree, names, target, threads, reasons, around, bordered)
-    tree = bordered(sharing.tree)
-    if blocks and not around.blocked:
-        tree = with_reduction_blocks(cost, deps, tree, reasons)
-    tree = _with_lanes(model, tree, reasons)
-    tree = stored(model, deps, tree, target)
-    return Decision(with_row_prefetches(model, tree, target) if prefetches else tree, reasons, sharing.either)
+    tree = with_blocks_outermost(model, tree, over, cost.lanes, target.line_pair)
+    tree = with_packing(model, tree, names, member.copies, reasons)
+    return _Loops(tree, names, partial(_with_borders, model, member.first, len(band), cost.lanes))
 
 
 def _with_lanes(model: KernelModel, tree: Tree, reasons: list[str]) -> Tree:
@@ -97,21 +145,6 @@ def _with_lanes(model: KernelModel, tree: Tree, reasons: list[str]) -> Tree:
     refused = refused_vectors(model, tree, to_isl(model, tree))
     reasons += [f"no vectors along {loop.axis}: {reason}" for loop, reason in refused.items()]
     return without_vectors(tree, refused) if refused else tree
-
-
-def _borders(model: KernelModel, blocked: Sequence[Blocked]) -> list[int]:
-    """Statements that fill a part of an output with a constant, beside others that compute: they run first, alone.
-
-    Where a block of the output is all that exists, they run for each.
-    """
-    updated = {s.target for s in model.statements if s.combine}
-    fills = [
-        k
-        for k, s in enumerate(model.statements)
-        if model.arrays[s.target].kind == "output" and s.target not in updated and not any(reads(s.body))
-        if not is_blocked(s.target, blocked)
-    ]
-    return fills if len(fills) < len(model.statements) else []
 
 
 def _with_borders(model: KernelModel, first: Sequence[int], at: int, lanes: int, tree: Tree) -> Tree:

@@ -20,9 +20,8 @@ from msc.cost.prediction import KernelCost
 from msc.dialects.element_types import BYTES
 from msc.poly.model import KernelModel
 from msc.poly.schedule_tree.moves import join, listed, parallelise, put, shared_loop
-from msc.poly.schedule_tree.nodes import Axis, Loop, Tree, loops
+from msc.poly.schedule_tree.nodes import Axis, Block, Loop, Tree, loops
 from msc.poly.schedule_tree.to_isl import bound_of
-from msc.schedule.blocks import Blocked, loops_over_blocks
 from msc.schedule.register_tiles import retiled
 from msc.targets.machine import Machine, Synchronisation
 
@@ -35,12 +34,11 @@ class Surroundings:
     """What stands around a kernel.
 
     `follows`: several threads wrote what it reads. `kept`, if it stands in a loop: the numbers of its inputs that
-    are the same in all iterations. `blocked`: what other kernels hand to it, or it to others, block by block.
+    are the same in all iterations.
     """
 
     follows: bool = False
     kept: frozenset[int] | None = None
-    blocked: tuple[Blocked, ...] = ()
 
     @property
     def otherwise(self) -> Surroundings:
@@ -85,10 +83,9 @@ def shared(
 ) -> Sharing:
     """The tree with one of the loops `names` around all nodes outermost and parallel, if that saves more than it costs.
 
-    Where a kernel works block by block, that is the loop over blocks. `whole` adds what the tree runs besides.
+    `whole` adds what the tree runs besides.
     """
-    band = [axis for axis in tree.axes if axis.name in names]
-    candidates = loops_over_blocks(model, band, around.blocked)[:1] or band
+    candidates = [axis for axis in tree.axes if axis.name in names]
     team = threads or target.cores
     if threads == 1:
         return Sharing(tree)
@@ -111,6 +108,39 @@ def shared(
     return Sharing(
         found, alone - least >= otherwise and found == _from_least(model, tree, axis, alone, otherwise, team)
     )
+
+
+def shared_blocks(
+    model: KernelModel, tree: Tree, target: Machine, threads: int, reasons: list[str], around: Surroundings
+) -> Sharing:
+    """The tree of a kernel with members, its outermost loop over blocks shared by threads if that saves more than it
+    costs: each takes neighbouring blocks, one after the other, so that there is one of each intermediate for a thread.
+    """
+    loop, team = tree.body.nodes[-1], threads or target.cores
+    if threads == 1 or not isinstance(loop, Loop):
+        return Sharing(tree)
+    cost, size = KernelCost(model, target), loop.tile or 1
+    trips = tree.axis(loop.axis).extent // size
+    each = _neighbours(trips, team)
+    option = (
+        parallelise(tree, loop)
+        if each == 1
+        else put(tree, loop, Loop(loop.axis, Block((loop,)), each * size, "parallel"))
+    )
+    saved = cost.prediction(tree, 1).cycles - cost.prediction(option, team).cycles
+    is_shared, otherwise = (saved >= a.cost(model, target.synchronisation) for a in (around, around.otherwise))
+    if is_shared and trips > 1:
+        reasons.append(f"threads share {loop.axis} ({trips // each} iterations)")
+    return Sharing(option if is_shared and trips > 1 else tree, is_shared == otherwise or trips == 1)
+
+
+def _neighbours(trips: int, team: int) -> int:
+    """The most iterations that one thread takes on end, of those that let threads end at about the same time.
+
+    What is left then runs on one of them.
+    """
+    last = {each: ceil(trips // each / team) * each + trips % each for each in range(1, max(2, trips // 2 + 1))}
+    return max(each for each, busiest in last.items() if busiest <= WASTE * min(last.values()))
 
 
 def _with_parts(cost: KernelCost, tree: Tree, team: int) -> Tree:

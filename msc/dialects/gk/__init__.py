@@ -2,20 +2,18 @@
 
 from xdsl.ir import Dialect
 
-from msc.dialects.gk.attributes import BLOCK_AXIS, KERNEL_BLOCKS, LOOP_LABEL
-from msc.dialects.gk.ops import KernelOp, YieldOp, blocked_axes, blocks_of
+from msc.dialects.gk.attributes import COMPUTE_AT, LOOP_LABEL
+from msc.dialects.gk.ops import KernelOp, MaterializeOp, YieldOp
 from msc.dialects.gk.schedule import ScheduleAttr
 
-GK = Dialect("gk", [KernelOp, YieldOp], [ScheduleAttr])
+GK = Dialect("gk", [KernelOp, MaterializeOp, YieldOp], [ScheduleAttr])
 
 __all__ = [
-    "BLOCK_AXIS",
+    "COMPUTE_AT",
     "GK",
-    "KERNEL_BLOCKS",
     "LOOP_LABEL",
     "KernelOp",
+    "MaterializeOp",
     "ScheduleAttr",
     "YieldOp",
-    "blocked_axes",
-    "blocks_of",
 ]

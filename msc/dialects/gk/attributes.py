@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import I64, ArrayAttr, DenseArrayBase, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
@@ -25,11 +25,8 @@ GK_SCHEDULE_REASONS = "gk.schedule_reasons"
 GK_FUNCTION = "gk.function"
 """Of a kernel: the function of loops that `convert-gk-to-loop` made of it."""
 
-KERNEL_BLOCKS = "gk.blocks"
-"""Of a kernel: how many axes of its result, in front, number blocks that the one reader takes one after the other."""
-
-BLOCK_AXIS = "gk.block_axis"
-"""Of a kernel: the axis of its result of which the one reader takes a few elements after the other, a block."""
+COMPUTE_AT = "gk.compute_at"
+"""Of a kernel: the axes of its result, loops over which in its one reader it is to be computed at, outermost first."""
 
 LOOP_LABEL = "gk.label"
 """Of a loop: what its function is named after, if it becomes one."""
@@ -40,6 +37,7 @@ _TYPES: Mapping[str, tuple[Any, str]] = {
     GK_SCHEDULE: (ScheduleAttr, "a schedule: #gk.schedule<[LINE, ...]>"),
     GK_SCHEDULE_REASONS: (ArrayAttr[StringAttr], "a list of strings"),
     GK_FUNCTION: (SymbolRefAttr, "a symbol, the name of a function"),
+    COMPUTE_AT: (DenseArrayBase[I64], "a list of axes: array<i64: ...>"),
 }
 
 

@@ -12,28 +12,32 @@ The region is isolated: what it reads are its arguments.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import ClassVar, Self
 
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, TensorType
+from xdsl.dialects.builtin import I64, DenseArrayBase, StringAttr, TensorType, i64
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
+    VarConstraint,
+    base,
     irdl_op_definition,
+    operand_def,
     prop_def,
     region_def,
+    result_def,
     traits_def,
     var_operand_def,
     var_result_def,
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure
+from xdsl.traits import HasParent, IsolatedFromAbove, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
-from xdsl.utils.hints import isa
 
-from msc.dialects.gk.attributes import BLOCK_AXIS, GK_SCHEDULE, KERNEL_BLOCKS, verify_kernel_attributes
+from msc.dialects.gk.attributes import GK_SCHEDULE, verify_kernel_attributes
 from msc.dialects.gk.schedule import ScheduleAttr
 from msc.ir.errors import InvalidStructure
+from msc.ir.typed import static_shape
 
 
 @irdl_op_definition
@@ -77,6 +81,11 @@ class KernelOp(IRDLOperation):
         if not isinstance(last, YieldOp):
             raise InvalidStructure("gk.kernel: the region ends with gk.yield")
         return last
+
+    @property
+    def materialized(self) -> list[MaterializeOp]:
+        """What lies in memory between two members, in order."""
+        return [op for op in self.body.block.ops if isinstance(op, MaterializeOp)]
 
     @property
     def schedule(self) -> ScheduleAttr | None:
@@ -142,17 +151,31 @@ class KernelOp(IRDLOperation):
         printer.print_string(")")
 
 
-def blocks_of(value: SSAValue) -> int:
-    """How many axes of a value number the blocks that it is computed in; 0 for an ordinary one."""
-    return _number(value, KERNEL_BLOCKS) or 0
+@irdl_op_definition
+class MaterializeOp(IRDLOperation):
+    """A value that lies in memory as its type says: the operations above it are one member, those below it the next.
 
+    A kernel of several members computes it a block at a time `along` some axes, at loops that both members share.
+    """
 
-def blocked_axes(value: SSAValue) -> tuple[int, ...]:
-    """The axes along which a value is computed block by block, outermost first; none for an ordinary one."""
-    axis = _number(value, BLOCK_AXIS)
-    return tuple(range(blocks_of(value))) if axis is None else (axis,)
+    name = "gk.materialize"
+    T: ClassVar = VarConstraint("T", base(TensorType))
+    value = operand_def(T)
+    along = prop_def(DenseArrayBase.constr(I64))
+    result = result_def(T)
+    traits = traits_def(HasParent(KernelOp), Pure())
+    assembly_format = "$value `along` $along attr-dict `:` type($value)"
 
+    def __init__(self, value: SSAValue, along: Sequence[int]):
+        axes = DenseArrayBase.from_list(i64, list(along))
+        super().__init__(operands=[value], properties={"along": axes}, result_types=[value.type])
 
-def _number(value: SSAValue, name: str) -> int | None:
-    number = value.owner.attributes.get(name) if isinstance(value.owner, KernelOp) else None
-    return number.value.data if isa(number, IntegerAttr) else None
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """The axes that blocks are cut along, outermost loop first."""
+        return tuple(map(int, self.along.get_values()))
+
+    def verify_(self) -> None:
+        rank = len(static_shape(self.value))
+        if len(set(self.axes)) < len(self.axes) or not all(0 <= axis < rank for axis in self.axes):
+            raise VerifyException(f"gk.materialize: axes are different numbers below {rank}, not {list(self.axes)}")

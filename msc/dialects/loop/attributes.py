@@ -18,7 +18,6 @@ LOOP_SCHEDULE = "loop.schedule"
 LOOP_CALLS = "loop.calls"
 """Of a function: how many calls of kernels it stands for."""
 
-LOOP_BLOCKS = "loop.blocks"
 """Of a call: the axes of its result along which the next call reads it block by block, outermost first."""
 
 LOOP_OFFSET = "loop.offset"

@@ -56,7 +56,6 @@ PASSES: dict[str, str] = {
     "erase-barriers": "msc.graph_kernel.fusion.erase_barriers:EraseBarriers",
     "expand-composites": "msc.graph.expand.expand_composites:ExpandComposites",
     "fold-batch-norm": "msc.graph.simplify.fold_batch_norm:FoldBatchNorm",
-    "fuse-blocks": "msc.lowering.cpu.outline.fuse_blocks:FuseBlocks",
     "fuse-pads": "msc.graph_kernel.fusion.fuse_pads:FusePads",
     "grad": "msc.graph.autodiff.grad:Grad",
     "compute-at-consumers": "msc.graph_kernel.compute_at_consumers:ComputeAtConsumers",

@@ -32,8 +32,8 @@ class Winograd(ModulePass):
     are transformed at compile time (`hoist-parameters` afterwards). Where tiles do not fill the image, it is padded,
     and the result cut; so are channels then, if few more fill whole vectors. Keeps: the meaning up to rounding, which
     docs/numerics.md bounds.
-    It works on a block of rows of tiles at a time where these stay in L2 (`gk.blocks`; `fuse-blocks`
-    makes one function of the three), unless calls decide sizes.
+    It works on a block of rows of tiles at a time where these stay in L2 (`gk.compute_at`; `compute-at-consumers`
+    makes one kernel of the three), unless calls decide sizes.
     A cost model of the target chooses tiles of 2x2 or 4x4 results or none, and blocks for its threads to share.
     Options: `tile` is one for all that can, `rows` of tiles (0: all) the block of all that they divide.
     Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2015.

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from math import prod
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, i64
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, StringAttr, i64
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.rewriter import Rewriter
 
 from msc.analysis.patterns import Pattern, pattern_of
 from msc.cost.register_tiles import MUCH_LESS
-from msc.dialects.gk import KERNEL_BLOCKS, KernelOp, YieldOp
+from msc.dialects.gk import COMPUTE_AT, KernelOp, YieldOp
 from msc.dialects.gk.attributes import GK_REASONS
 from msc.dialects.ms.axis_transforms import TransformAxisOp
 from msc.dialects.ms.base import MsOp
@@ -87,7 +87,8 @@ class WinogradKernels:
         (result,) = self._emit(label, inputs, build)
         assert isinstance(result.owner, KernelOp)
         if self._axes.blocks:
-            result.owner.attributes[KERNEL_BLOCKS] = IntegerAttr(len(self._axes.blocks), i64)
+            axes = range(len(self._axes.blocks))
+            result.owner.attributes[COMPUTE_AT] = DenseArrayBase.from_list(i64, list(axes))
         return result
 
     def _insert(self, ops: Sequence[Operation]) -> None:

@@ -10,7 +10,8 @@ from safetensors.numpy import save
 from xdsl.dialects.func import CallOp
 
 from msc.backends.registry import find_backend
-from msc.dialects.gk import BLOCK_AXIS, KernelOp
+from msc.dialects.gk import KernelOp
+from msc.dialects.gk.attributes import GK_REASONS
 from msc.driver.compile import compile_model, compile_read, generate_c, stage_text
 from msc.driver.models.reading_models import read_model
 from msc.driver.options import CompileOptions
@@ -56,10 +57,14 @@ def network(folder: Path, a: int, b: int, h: int, w: int) -> Path:
     return path
 
 
-def with_tiles(model: Path, tile: int, march: str, rows: int = 0) -> Path:
-    """The kernels of a model, as a stage file, with all convolutions in tiles of one size, in blocks of some rows."""
+def with_tiles(model: Path, tile: int, march: str, rows: int = 0, *, merged: bool = True) -> Path:
+    """The kernels of a model, as a stage file, with all convolutions in tiles of one size, in blocks of some rows.
+
+    `merged`: kernels that run over the same blocks are one.
+    """
     compilation = compile_model(str(model), CompileOptions(march=march), stop_after="opt")
     taken, passes = compilation.model, pass_instances(TABLE["gk"].passes, {"winograd": {"tile": tile, "rows": rows}})
+    passes = [each for each in passes if merged or each.name != "compute-at-consumers"]
     PassManager(taken.context, taken.sources).run(taken.module, passes)
     compilation.stage = TABLE["gk"]
     path = model.with_suffix(".gk.mir")
@@ -86,23 +91,23 @@ def test_as_the_interpreter(sizes: tuple[int, int, int, int], march: str, tile: 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(("tile", "rows"), [(2, 1), (4, 1), (4, 2)])
 @pytest.mark.parametrize("sizes", [(16, 32, 16, 24), (5, 19, 16, 8), (64, 48, 30, 33)])
-def test_blocks_in_one_function(
+def test_blocks_in_one_kernel(
     sizes: tuple[int, int, int, int], tile: int, rows: int, threads: int, tmp_path: Path
 ) -> None:
     """The same bits as without blocks, in no more memory."""
     model = network(tmp_path, *sizes)
     x = np.random.default_rng(1).standard_normal((2, 3, *sizes[2:])).astype(np.float32)
     results, sizes_of_workspace = list[np.ndarray](), list[int]()
-    for number, (block, without) in enumerate(((rows, ()), (rows, ("blocks",)), (0, ("blocks",)))):
-        options = CompileOptions(threads=threads, without=without)
-        compilation = compile_model(str(with_tiles(model, tile, "native", block)), options)
+    for number, (block, merged) in enumerate(((rows, True), (rows, False), (0, False))):
+        stage = with_tiles(model, tile, "native", block, merged=merged)
+        compilation = compile_model(str(stage), CompileOptions(threads=threads))
         library = tmp_path / f"{number}.so"  # of its own: a library of a name is loaded once
         program = build(generate_c(compilation), compilation.parameters(), "so", library, BuildOptions(QUICK))
         loaded = load(program)
         results.append(loaded.results(x)[0])
         sizes_of_workspace.append(loaded.signature.workspace_bytes)
         calls = sum(isinstance(op, CallOp) for op in compilation.module.walk())
-        assert (calls < 8) == (block > 0 and not without)
+        assert (calls < 8) == (block > 0 and merged)
     assert all(np.array_equal(result, results[-1]) for result in results)
     assert sizes_of_workspace[0] <= sizes_of_workspace[1]
 
@@ -110,30 +115,29 @@ def test_blocks_in_one_function(
 @pytest.mark.parametrize("sizes", [(64, 128, 8, 6), (48, 128, 7, 5), (61, 192, 7, 3), (64, 136, 8, 6)])
 def test_blocks_of_channels(sizes: tuple[int, int, int, int], tmp_path: Path) -> None:
     """The same bits as without, in less memory: of products and of the padded image there is a block at a time."""
-    stage = with_tiles(network(tmp_path, *sizes), 2, "x86-64-v3")
+    model = network(tmp_path, *sizes)
     x = np.random.default_rng(1).standard_normal((2, 3, *sizes[2:])).astype(np.float32)
     results, memory = list[np.ndarray](), list[int]()
-    for number, without in enumerate(((), ("blocks",))):
-        options = CompileOptions(march="x86-64-v3", without=without)
-        compilation = compile_model(str(stage), options)
+    for number, merged in enumerate((True, False)):
+        stage = with_tiles(model, 2, "x86-64-v3", merged=merged)
+        assert ("gk.materialize" in stage.read_text("utf-8")) == merged
+        compilation = compile_model(str(stage), CompileOptions(march="x86-64-v3"))
         library = tmp_path / f"{number}.so"
         program = build(generate_c(compilation), compilation.parameters(), "so", library, BuildOptions(QUICK))
         loaded = load(program)
         results.append(loaded.results(x)[0])
         memory.append(loaded.signature.workspace_bytes)
-    assert BLOCK_AXIS in stage.read_text("utf-8")
     assert np.array_equal(results[0], results[1])
     assert memory[0] < memory[1]
 
 
 def test_the_option_switches_it_off(tmp_path: Path) -> None:
     model = str(network(tmp_path, 64, 64, 32, 32))
-    assert any("winograd" in name for name in kernels(model, CompileOptions(march="x86-64-v4")))
-    assert not any(
-        "winograd" in name for name in kernels(model, CompileOptions(march="x86-64-v4", without=("winograd",)))
-    )
+    assert "by Winograd's algorithm" in reasons(model, CompileOptions(march="x86-64-v4"))
+    assert "by Winograd's algorithm" not in reasons(model, CompileOptions(march="x86-64-v4", without=("winograd",)))
 
 
-def kernels(model: str, options: CompileOptions) -> list[str]:
+def reasons(model: str, options: CompileOptions) -> str:
+    """Why the kernels of a model are what they are."""
     module = compile_model(model, options, stop_after="gk").module
-    return [op.label.data for op in module.walk() if isinstance(op, KernelOp)]
+    return " ".join(str(op.attributes.get(GK_REASONS)) for op in module.walk() if isinstance(op, KernelOp))

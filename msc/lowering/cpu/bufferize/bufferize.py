@@ -11,7 +11,6 @@ from xdsl.context import Context
 from xdsl.dialects import arith, func, memref, scf, tensor
 from xdsl.dialects.builtin import (
     ArrayAttr,
-    DenseArrayBase,
     DictionaryAttr,
     FunctionType,
     IndexType,
@@ -27,9 +26,8 @@ from xdsl.passes import ModulePass
 from msc.analysis.kernel_signature import KernelSignature, kernel_signatures
 from msc.analysis.properties import BUFFERS, INLINED, KERNEL_FUNCTIONS, KERNELS, UNPLACED
 from msc.dialects.element_types import dtype_name
-from msc.dialects.gk import KernelOp, blocked_axes
+from msc.dialects.gk import KernelOp
 from msc.dialects.gk.attributes import GK_FUNCTION
-from msc.dialects.loop.attributes import LOOP_BLOCKS
 from msc.dialects.ms.attributes import MS_DTYPE, MS_NAME, MS_ROLE
 from msc.dialects.ms.base import ViewOp
 from msc.dialects.ms.slices import ExtractSliceOp, InsertSliceOp
@@ -198,9 +196,7 @@ class _Entry:
             raise refuse("bufferize", op, f"@{name} does not take the inputs and outputs of its kernel")
         pairs = zip(given, signature.types, strict=True)
         arguments = [state.view(a, memref_type(type_), a.name_hint) for a, type_ in pairs]
-        call = state.emit(func.CallOp(name, [*arguments, *(self.sizes[size] for size in signature.sizes)], []))
-        if axes := blocked_axes(op.results[0]):
-            call.attributes[LOOP_BLOCKS] = DenseArrayBase.from_list(i64, list(axes))
+        state.emit(func.CallOp(name, [*arguments, *(self.sizes[size] for size in signature.sizes)], []))
 
     def _may_overwrite(self, result: SSAValue, held: SSAValue) -> bool:
         """Whether `result` may be written over `held`: by a kernel everywhere that it reads that, or by a loop.

@@ -59,7 +59,6 @@ class PlanMemory(ModulePass):
         breaks=(UNPLACED,),
         runs_after={
             "outline-loops": "what becomes a local array needs no place",
-            "fuse-blocks": "of an intermediate one block needs a place, not all of it",
             "outline-recurrences": "its functions take other buffers than the kernels did",
         },
     )

@@ -49,7 +49,6 @@ class OutlineRecurrences(ModulePass):
             "prefetch-streams": "streams are measured inside a kernel",
             "block-sums": "sums are cut inside a kernel",
             "outline-loops": "threads share all of a loop whose iterations are independent",
-            "fuse-blocks": "producers are computed at a loop inside its loop",
         },
     )
 
