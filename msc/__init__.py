@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from msc.frontend.mutable import mutable
     from msc.frontend.parameter import Parameter, ParameterTuple
     from msc.frontend.randomness import get_seed, set_seed
-    from msc.frontend.transforms.api import grad, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap
+    from msc.frontend.transforms.api import get_grad, grad, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap
     from msc.nn.summary import summary
     from msc.ops import Tensor, from_numpy, tensor
     from msc.runtime.artifact import CompiledModel, load
@@ -60,6 +60,7 @@ __all__ = [
     "float64",
     "from_numpy",
     "get_context",
+    "get_grad",
     "get_seed",
     "grad",
     "int8",
@@ -127,7 +128,7 @@ _EXPORTS: dict[str, tuple[str, str]] = {
 }
 """Public name -> (module, attribute)."""
 
-_TRANSFORMS = "grad jacfwd jacrev jvp value_and_grad vjp vmap"
+_TRANSFORMS = "get_grad grad jacfwd jacrev jvp value_and_grad vjp vmap"
 _EXPORTS.update({name: ("msc.frontend.transforms.api", name) for name in _TRANSFORMS.split()})
 
 _DTYPES = "bfloat16 bool_ float16 float32 float64 int16 int32 int64 int8 uint16 uint32 uint64 uint8"

@@ -87,15 +87,26 @@ def _recompute(run: Callable[[], Any], mode: bool) -> Any:
     return call_recomputed(run, mode)
 
 
+def _with_bprop(run: Callable[..., Any], bprop: Callable[..., Any] | None, args: tuple[Any, ...], name: str) -> Any:
+    from msc.frontend.transforms.custom import with_bprop
+
+    Hooks.with_bprop = staticmethod(with_bprop)
+    return with_bprop(run, bprop, args, name)
+
+
 class Hooks:
     """What is installed when it is first used, as it loads what captures and compiles.
 
     `call_cell` runs a Cell that is called, in graph mode or under capture. `recompute` runs a function whose
-    activations are computed again for the gradient, or stored without the mode.
+    activations are computed again for the gradient, or stored without the mode. `with_bprop` runs one that says its
+    gradient itself, or has none.
     """
 
     call_cell: Callable[[CellLike, tuple[Any, ...], Mapping[str, Any]], Any] | None = staticmethod(_call_cell)
     recompute: Callable[[Callable[[], Any], bool], Any] = staticmethod(_recompute)
+    with_bprop: Callable[[Callable[..., Any], Callable[..., Any] | None, tuple[Any, ...], str], Any] = staticmethod(
+        _with_bprop
+    )
 
 
 class Context:

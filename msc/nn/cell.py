@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from msc.frontend.boundary import public
 from msc.frontend.capture import INSTALLED
@@ -15,6 +15,7 @@ from msc.frontend.modes import Hooks, in_graph_mode
 from msc.frontend.parameter import UNNAMED, Parameter, ParameterTuple
 from msc.frontend.precision import Precision, computing_in, given
 from msc.frontend.tensor import Tensor
+from msc.nn.hooks import CellHooks, Handle
 from msc.support.diagnostics import did_you_mean
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
@@ -53,7 +54,7 @@ class Cell:
                 f"{name} is made with a {type(auto_prefix).__name__}; auto_prefix is True or False",
                 help=f"make the cell first, then call it: {name}()(x)",
             )
-        self.__dict__.update(_cells={}, _params={}, _forward_pre_hooks=[], _forward_hooks=[])
+        self.__dict__.update(_cells={}, _params={}, _hooks=CellHooks())
         self.training = False
         self._precision: Precision | None = None
         self._recomputes = False
@@ -88,32 +89,38 @@ class Cell:
 
     def run_construct(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run `construct` in Python, with the hooks around it."""
-        hooks: list[Callable[..., Any]] = self.__dict__["_forward_pre_hooks"]
-        for hook in hooks:
-            changed: Any = hook(self, args)
-            if changed is not None:
-                args = cast(tuple[Any, ...], changed) if isinstance(changed, tuple) else (changed,)
-        with computing_in(self._precision):
-            result = given(self._precision, self.construct(*args, **kwargs))
-        hooks = self.__dict__["_forward_hooks"]
-        for hook in hooks:
-            changed = hook(self, args, result)
-            result = result if changed is None else changed
-        return result
+
+        def construct(*inputs: Any) -> Any:
+            with computing_in(self._precision):
+                return given(self._precision, self.construct(*inputs, **kwargs))
+
+        hooks: CellHooks = self.__dict__["_hooks"]
+        return hooks.run(self, construct, args) if hooks else construct(*args)
 
     def has_hooks(self) -> bool:
         """Whether hooks stand around `construct`. Raises MSC0823 for a cell that was not initialised."""
+        return bool(self._own_hooks())
+
+    def _own_hooks(self) -> CellHooks:
         if "_cells" not in self.__dict__:
             raise _not_initialised(self)
-        return bool(self.__dict__["_forward_pre_hooks"] or self.__dict__["_forward_hooks"])
+        return self.__dict__["_hooks"]
 
     def register_forward_pre_hook(self, hook: Callable[..., Any]) -> Handle:
         """Call `hook(cell, inputs)` before `construct`; what it returns, if anything, are the inputs instead."""
-        return Handle(self.__dict__["_forward_pre_hooks"], hook)
+        return Handle(self._own_hooks().before, hook)
 
     def register_forward_hook(self, hook: Callable[..., Any]) -> Handle:
         """Call `hook(cell, inputs, output)` after `construct`; what it returns, if anything, is the output instead."""
-        return Handle(self.__dict__["_forward_hooks"], hook)
+        return Handle(self._own_hooks().after, hook)
+
+    def register_backward_pre_hook(self, hook: Callable[..., Any]) -> Handle:
+        """Call `hook(cell, grad_output)` where gradients of the outputs arrive; what it returns is them instead."""
+        return Handle(self._own_hooks().output_gradients, hook)
+
+    def register_backward_hook(self, hook: Callable[..., Any]) -> Handle:
+        """Call `hook(cell, grad_input, grad_output)` with gradients, as tuples; it may return other `grad_input`."""
+        return Handle(self._own_hooks().gradients, hook)
 
     # Attributes.
 
@@ -351,20 +358,6 @@ class Cell:
             return f"{name}({extra})"
         lines = [f"  ({key}): {_indented(repr(cell))}\n" for key, cell in self._cells.items()]
         return f"{name}(\n{f'  {extra}{chr(10)}' if extra else ''}{''.join(lines)})"
-
-
-class Handle:
-    """A hook that was registered; `remove()` takes it away."""
-
-    def __init__(self, hooks: list[Callable[..., Any]], hook: Callable[..., Any]) -> None:
-        hooks.append(hook)
-        self._hooks = hooks
-        self._hook = hook
-
-    def remove(self) -> None:
-        """Do not call the hook any more."""
-        if self._hook in self._hooks:
-            self._hooks.remove(self._hook)
 
 
 def _walk(cell: Cell, name: str, seen: set[int]) -> Iterator[tuple[str, Cell]]:

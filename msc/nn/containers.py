@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 from msc.frontend.errors import ApiAttributeError, ApiIndexError, ApiTypeError
 from msc.nn.cell import Cell
@@ -97,6 +97,9 @@ class SequentialCell(_Numbered):
 
 class CellList(_Numbered):
     """A list of cells, whose parameters belong to the cell that it is an attribute of."""
+
+    IS_LIST: ClassVar = True
+    """`vmap` runs each cell on its own example."""
 
     def __init__(self, *args: Any, auto_prefix: bool = True) -> None:
         super().__init__(auto_prefix)

@@ -6,7 +6,7 @@ from msc.frontend.boundary import publish
 from msc.frontend.errors import missing_name
 from msc.frontend.parameter import Parameter, ParameterTuple
 from msc.frontend.tensor import Tensor
-from msc.frontend.transforms.api import GradOperation, grad, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap
+from msc.frontend.transforms.api import GradOperation, get_grad, grad, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap
 from msc.ops.activation import (
     celu, clamp, clip, clip_by_value, elu, fast_gelu, gelu, glu, gumbel_softmax, hardshrink, hardsigmoid,
     hardswish, hardtanh, leaky_relu, log_softmax, logsigmoid, mish, prelu, relu, relu6, selu, silu, softmax,
@@ -28,6 +28,7 @@ from msc.ops.creation import (
     one_hot, ones, ones_like, range, tensor, tril, tril_indices, triu, triu_indices, zeros, zeros_like,
 )
 from msc.ops.custom import Custom
+from msc.ops.gradient_hooks import HookBackward, InsertGradientOf
 from msc.ops.images import interpolate, pad, pixel_shuffle, pixel_unshuffle, unfold
 from msc.ops.indexing import getitem, setitem
 from msc.ops.joining import (
@@ -47,6 +48,7 @@ from msc.ops.losses import (
 from msc.ops.margin_losses import (
     focal_loss, gaussian_nll_loss, multi_margin_loss, multilabel_soft_margin_loss, poisson_nll_loss,
 )
+from msc.ops.mapping import HyperMap, Map, MultitypeFuncGraph, partial
 from msc.ops.matrices import diag, diagonal, trace
 from msc.ops.methods import (
     is_floating_point, is_tensor, itemset, numel, scalar_to_tensor, stop_gradient, tuple_to_array,
@@ -128,11 +130,14 @@ __all__ = [
     "CumSum", "Custom", "DType", "Depend", "DepthToSpace", "Diag", "Div", "DivNoNan", "Divs", "Dropout",
     "DynamicShape", "Elu", "Equal", "Erf", "Erfc", "Exp", "ExpandDims", "Expm1", "Eye", "FastGeLU", "Fill", "FillV2",
     "Flatten", "Floor", "FloorDiv", "FloorMod", "Gather", "GatherD", "GatherNd", "GatherV2", "GeLU", "GradOperation",
-    "Greater", "GreaterEqual", "HShrink", "HSigmoid", "HSwish", "HistogramSummary", "Identity", "ImageSummary",
-    "IndexAdd", "Inv", "Invert", "IsClose", "IsFinite", "IsInf", "IsNan", "KLDivLoss", "L2Loss", "L2Normalize",
+    "Greater", "GreaterEqual", "HShrink", "HSigmoid", "HSwish", "HistogramSummary",
+    "HookBackward", "HyperMap", "Identity", "ImageSummary",
+    "IndexAdd",
+    "InsertGradientOf", "Inv", "Invert", "IsClose", "IsFinite", "IsInf", "IsNan", "KLDivLoss", "L2Loss", "L2Normalize",
     "LayerNorm", "Lerp", "Less", "LessEqual", "LinSpace", "Log", "Log1p", "LogSoftmax", "LogicalAnd", "LogicalNot",
-    "LogicalOr", "LogicalXor", "MakeTuple", "MaskedFill", "MaskedSelect", "MatMul", "MatMulExt", "MaxPool",
-    "MaxPool3D", "Maximum", "MeanExt", "Meshgrid", "Minimum", "MirrorPad", "Mish", "Mod", "Mul", "Muls", "NLLLoss",
+    "LogicalOr", "LogicalXor", "MakeTuple", "Map", "MaskedFill", "MaskedSelect", "MatMul", "MatMulExt", "MaxPool",
+    "MaxPool3D", "Maximum", "MeanExt", "Meshgrid", "Minimum", "MirrorPad", "Mish", "Mod", "Mul", "Muls",
+    "MultitypeFuncGraph", "NLLLoss",
     "Neg", "NonZero", "NotEqual", "OneHot", "Ones", "OnesLike", "PReLU", "Pack", "Pad", "PadV3", "Parameter",
     "ParameterTuple", "Pow", "Primitive", "PrimitiveWithCheck", "PrimitiveWithInfer", "Print", "Range", "Rank",
     "ReLU", "ReLU6", "RealDiv", "Reciprocal", "ReduceAll", "ReduceAny", "ReduceMax", "ReduceMean", "ReduceMin",
@@ -160,7 +165,7 @@ __all__ = [
     "dtype", "dyn_shape", "einsum", "elu", "empty", "eq", "equal", "erf", "erfc", "exp", "exp2", "expand_as",
     "expand_dims", "expm1", "eye", "fast_gelu", "fill", "flatten", "flip", "fliplr", "flipud", "floor", "floor_div",
     "floor_divide", "floor_mod", "fmod", "focal_loss", "frac", "from_numpy", "full", "full_like", "gather",
-    "gather_d", "gather_elements", "gather_nd", "gaussian_nll_loss", "ge", "gelu", "getitem", "glu", "grad",
+    "gather_d", "gather_elements", "gather_nd", "gaussian_nll_loss", "ge", "gelu", "get_grad", "getitem", "glu", "grad",
     "greater", "greater_equal", "group_norm", "gt", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish",
     "hardtanh", "hinge_embedding_loss", "hstack", "huber_loss", "identity", "index_add", "index_fill", "index_select",
     "inner", "interpolate", "invert", "is_floating_point", "is_tensor", "isclose", "isfinite", "isinf", "isnan",
@@ -172,7 +177,7 @@ __all__ = [
     "mul", "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss",
     "multinomial", "multiply", "mv", "narrow", "ne", "neg",
     "negative", "new_ones", "new_zeros", "nll_loss", "nonzero", "norm", "normal", "normalize", "not_equal", "numel",
-    "one_hot", "ones", "ones_like", "outer", "pack", "pad", "permute", "pixel_shuffle", "pixel_unshuffle",
+    "one_hot", "ones", "ones_like", "outer", "pack", "pad", "partial", "permute", "pixel_shuffle", "pixel_unshuffle",
     "poisson_nll_loss", "pow", "prelu", "prim_attr_register", "print_", "prod", "ptp", "rad2deg", "rand", "rand_like",
     "randint", "randn", "randn_like", "randperm", "range", "rank", "ravel", "reciprocal", "reduce_max", "reduce_mean",
     "reduce_min", "reduce_prod", "reduce_sum", "relu", "relu6", "remainder", "repeat_interleave", "reshape",

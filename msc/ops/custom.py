@@ -26,7 +26,8 @@ class Custom(Primitive):
     With `func_type` "pyfunc" or "hybrid", `func` takes and returns NumPy arrays. With "aot" it is "library.so:name":
     `int name(int n, void **data, int *ranks, int64_t **shapes, const char **dtypes, void *stream, void *extra)` in C,
     over all inputs and then all outputs, which returns 0. `out_shape` and `out_dtype` are values, or functions of the
-    inputs' shapes and element types; tuples of lists for several results.
+    inputs' shapes and element types; tuples of lists for several results. `bprop(*inputs, out, dout)` gives the
+    gradients by the inputs, of tensors; without it there are none.
     """
 
     def __init__(
@@ -54,6 +55,9 @@ class Custom(Primitive):
         self.bprop = bprop
 
     def __call__(self, *inputs: Any) -> Any:
+        return self._differentiated(self._computed, inputs, is_traced=False)
+
+    def _computed(self, *inputs: Any) -> Any:
         arrays = [concrete(x, "Custom") if isinstance(x, Tensor) else np.asarray(x) for x in inputs]
         results = self._from_library(arrays) if isinstance(self.func, str) else self._from_python(self.func, arrays)
         return Tensor.of(results[0]) if len(results) == 1 else tuple(map(Tensor.of, results))

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self, TypeVar, cast
 import numpy as np
 
 from msc.frontend.boundary import public
+from msc.frontend.capture import INSTALLED
 from msc.frontend.dtypes import DType
 from msc.frontend.errors import ApiAttributeError, ApiTypeError
 from msc.frontend.modes import Hooks
@@ -33,7 +34,8 @@ class Primitive:
     """An operator with a name and attributes. A subclass that is to run defines `construct` (on tensors).
 
     `vm_impl(*arrays)` on NumPy arrays does as well; then the result is not compiled. A primitive without either runs as
-    the operator of msc that has its name.
+    the operator of msc that has its name. `bprop(*inputs, out, dout)` says its gradient, which `vm_impl` needs; a
+    method `get_bprop()` that gives such a function does as well.
     """
 
     attrs: dict[str, Any]
@@ -100,7 +102,9 @@ class Primitive:
     def __call__(self, *inputs: Any) -> Any:
         for method in ("construct", "vm_impl"):
             if hasattr(type(self), method):
-                return self._recomputed(partial(self._run_own, method, inputs))
+                own = partial(self._run_own, method)
+                run = partial(self._differentiated, own, inputs, is_traced=method == "construct")
+                return self._recomputed(run)
         known = REGISTERED.get(self.name)
         if known is None or isinstance(self, known):
             raise ApiAttributeError(
@@ -110,14 +114,25 @@ class Primitive:
             )
         parameters = signature(known.__init__).parameters if not issubclass(known, Operator) else known.DEFAULTS
         primitive = known(**{name: value for name, value in self.attrs.items() if name in parameters})
-        return self._recomputed(lambda: primitive(*inputs))
+        return self._recomputed(lambda: self._differentiated(primitive, inputs, is_traced=True))
+
+    def _differentiated(self, run: Callable[..., Any], inputs: tuple[Any, ...], *, is_traced: bool) -> Any:
+        """What `run` gives; its gradient is that of `bprop`, or, if it is traced, that of its operations."""
+        bprop = self._bprop()
+        if INSTALLED.builder is None or (is_traced and bprop is None):
+            return run(*inputs)
+        return Hooks.with_bprop(run, bprop, inputs, self.name)
+
+    def _bprop(self) -> Callable[..., Any] | None:
+        given: Callable[..., Any] | None = getattr(self, "bprop", None)
+        return self.get_bprop() if given is None and hasattr(type(self), "get_bprop") else given
 
     def _recomputed(self, run: Callable[[], Any]) -> Any:
         """What `run` gives, computed again for the gradient, or stored, as `recompute` has said."""
         mode: bool | None = self.attrs.get("recompute")
         return run() if mode is None else Hooks.recompute(run, mode)
 
-    def _run_own(self, method: str, inputs: tuple[Any, ...]) -> Any:
+    def _run_own(self, method: str, *inputs: Any) -> Any:
         implementation = getattr(self, method)
         if method == "construct":
             return implementation(*inputs)

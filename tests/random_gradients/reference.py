@@ -33,13 +33,12 @@ class TorchArray(Array):
         self.value = changed
 
 
-def _beyond(compare: Any, compute: Any) -> Callable[..., Array]:
-    """The larger or smaller of two; beside a number the derivative is that of `relu`: 0 where they are equal."""
+def _beyond(compute: Any) -> Callable[..., Array]:
+    """The larger or smaller of two tensors, or of a tensor and a number: equal elements share the gradient."""
 
     def function(a: Any, b: Any) -> Array:
-        if isinstance(b, Array):
-            return TorchArray(compute(a.value, b.value))
-        return TorchArray(torch.where(compare(a.value, b), a.value, b))
+        other = b.value if isinstance(b, Array) else torch.tensor(b, dtype=a.value.dtype)
+        return TorchArray(compute(a.value, other))
 
     return function
 
@@ -51,8 +50,8 @@ def _function(compute: Callable[..., Any]) -> Callable[..., Array]:
 class TorchFunctions:
     """The functions that programs use, in place of `msc.ops`."""
 
-    maximum = staticmethod(_beyond(torch.gt, torch.maximum))
-    minimum = staticmethod(_beyond(torch.lt, torch.minimum))
+    maximum = staticmethod(_beyond(torch.maximum))
+    minimum = staticmethod(_beyond(torch.minimum))
     abs = staticmethod(_function(torch.abs))
     relu = staticmethod(_function(torch.relu))
     tanh = staticmethod(_function(torch.tanh))

@@ -16,7 +16,7 @@ from msc.frontend.jit import Jitted
 from msc.frontend.modes import in_graph_mode
 from msc.frontend.parameter import Parameter
 
-__all__ = ["GradOperation", "grad", "jacfwd", "jacrev", "jvp", "value_and_grad", "vjp", "vmap"]
+__all__ = ["GradOperation", "get_grad", "grad", "jacfwd", "jacrev", "jvp", "value_and_grad", "vjp", "vmap"]
 
 
 class Transformed:
@@ -133,14 +133,41 @@ class GradOperation:
         return Transformed(fn, call, None if self.get_all else positions)
 
 
+def get_grad(gradients: Any, identifier: int | Parameter) -> Any:
+    """Of the gradients that `grad` gives with `return_ids`, the one by an input, by its position, or by a Parameter.
+
+    Raises MSC0856 where there is none.
+    """
+    wanted = identifier.name if isinstance(identifier, Parameter) else identifier
+    found = _identified(gradients, wanted)
+    if found is None:
+        help_ = "grad and value_and_grad put identifiers beside gradients with return_ids=True"
+        raise ApiValueError("MSC0856", f"get_grad: there is no gradient by {wanted!r}", help=help_)
+    return found
+
+
+def _identified(gradients: Any, wanted: Any) -> Any:
+    if not isinstance(gradients, tuple | list):
+        return None
+    if len(gradients) == 2 and isinstance(gradients[0], int | str):
+        return gradients[1] if gradients[0] == wanted else None
+    return next((g for g in (_identified(part, wanted) for part in gradients) if g is not None), None)
+
+
 def vmap(fn: Any, in_axes: Any = 0, out_axes: Any = 0) -> Transformed:
     """The function that runs `fn`, which is written for one example, on batches of them.
 
     `in_axes` says which axis of each argument counts the examples, None for one that all share; `out_axes` where that
-    axis is in results. Raises MSC0857.
+    axis is in results, None for one that is the same for all. Both may be structures like those of arguments and
+    results. Of a list of functions or a CellList each runs on its own example. Raises MSC0857.
     """
-    from msc.frontend.transforms.batches import BatchCall
+    from msc.frontend.transforms.batches import BatchCall, is_several
 
+    if is_several(fn):
+        functions = tuple(fn)
+        for function in functions or (None,):
+            _check(function, "vmap")
+        return Transformed(functions[0], BatchCall(functions, in_axes, out_axes), ())
     _check(fn, "vmap")
     return Transformed(fn, BatchCall(fn, in_axes, out_axes), ())
 

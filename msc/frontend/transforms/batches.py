@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -42,24 +42,18 @@ def batched(
     batches: Sequence[Tensor],
     outputs: Sequence[Tensor],
     size: int,
-) -> list[Tensor]:
-    """What recorded operations give for batches in the place of examples; what depends on none is repeated."""
-    if not operations:
-        found: dict[Any, Any] = {}
-    else:
+) -> list[Tensor | None]:
+    """What recorded operations give for batches in the place of examples; None for what depends on none."""
+    found: dict[Any, Any] = {record.ssa(e): record.ssa(b) for e, b in zip(examples, batches, strict=True)}
+    if operations:
         batching = Batching(GradientEmitter(operations[-1], record.insert), size)
-        for example, batch in zip(examples, batches, strict=True):
-            batching.values[record.ssa(example)] = record.ssa(batch)
+        batching.values.update(found)
         with record.refusing():
             batching.run(operations)
         batching.close()
         found = batching.values
-    results: list[Tensor] = []
-    for output in outputs:
-        value = found.get(output.content.ssa) if isinstance(output.content, Symbol) else None
-        repeated = value is None
-        results.append(_repeated(output, size) if repeated else record.tensor(value))
-    return results
+    values = [found.get(o.content.ssa) if isinstance(o.content, Symbol) else None for o in outputs]
+    return [None if value is None else record.tensor(value) for value in values]
 
 
 def _repeated(tensor: Tensor, size: int) -> Tensor:
@@ -84,9 +78,14 @@ def _example_of(batch: Tensor, number: int) -> Tensor:
     return apply("reshape", apply("slice", batch, begin=begin, end=end), shape=batch.shape[1:])
 
 
+def is_several(function: Any) -> bool:
+    """Whether it is a list of functions, or a Cell that says that it is one."""
+    return isinstance(function, tuple | list) or getattr(type(function), "IS_LIST", False)
+
+
 @dataclass(frozen=True)
 class BatchCall:
-    """A function of one example, called on batches along `in_axes`."""
+    """A function of one example, called on batches along `in_axes`; of several functions, each on its own example."""
 
     function: Any
     in_axes: Any
@@ -96,75 +95,120 @@ class BatchCall:
         axes = self.in_axes if isinstance(self.in_axes, tuple | list) else (self.in_axes,) * len(args)
         if len(axes) != len(args):
             raise ApiValueError("MSC0857", f"vmap: in_axes has {len(axes)} entries for {len(args)} arguments")
+        given = tuple(a if axis is None else as_tensor(a) for a, axis in zip(args, axes, strict=True))
+        template, leaves = taken_apart(given)
+        places = _places(tuple(axes), given)
         with recording() as record:
-            batches: list[Tensor] = []
-            examples: list[Tensor] = []
-            given = [self._example(record, a, axis, batches, examples) for a, axis in zip(args, axes, strict=True)]
-            size = self._size(batches, axes)
-            last = record.block.last_op
-            try:
-                with record.one_stands_for_all(examples):
-                    result = record.call(self.function, given, {})
-            except ElementsDecide:
-                template, found = self._one_by_one(record, args, axes, batches, size)
+            batches = [
+                None if place is None else _batch(record, leaf, place)
+                for leaf, place in zip(leaves, places, strict=True)
+            ]
+            examples = Examples(record, template, leaves, batches, self._size(batches, axes))
+            if is_several(self.function):
+                result, found = examples.one_by_one(self._functions(examples.size))
             else:
-                template, outputs = taken_apart(result)
-                found = batched(record, operations_since(record, last), examples, batches, outputs, size)
-            places = [0] * len(found) if self.out_axes is None else _spread(self.out_axes, len(found))
-            return fill(template, [_moved(t, 0, place) for t, place in zip(found, places, strict=True)])
+                result, found = examples.together(self.function)
+            return self._arranged(result, found)
 
-    def _one_by_one(
-        self, record: Recording, args: Sequence[Any], axes: Sequence[Any], batches: Sequence[Tensor], size: int
-    ) -> tuple[Any, list[Tensor]]:
-        """A function whose Python branches on the elements of an example runs for each of them."""
-        columns: list[list[Tensor]] = []
-        template: Any = None
-        for number in range(size):
-            waiting = iter(batches)
-            given = [a if axis is None else self._taken(a, waiting, number) for a, axis in zip(args, axes, strict=True)]
-            template, outputs = taken_apart(record.call(self.function, given, {}))
-            if columns and [o.shape for o in outputs] != [o.shape for o in columns[0]]:
-                raise ApiValueError("MSC0857", "vmap: the results for two examples differ in their shapes")
-            columns.append(outputs)
-        return template, [apply("stack", *rows, axis=0) for rows in zip(*columns, strict=True)]
+    def _functions(self, size: int) -> list[Any]:
+        functions = list(self.function)
+        if len(functions) != size:
+            raise ApiValueError("MSC0857", f"vmap: {len(functions)} functions for a batch of {size}")
+        return functions
 
-    def _taken(self, argument: Any, batches: Iterator[Tensor], number: int) -> Any:
-        template, leaves = taken_apart(as_tensor(argument))
-        return fill(template, [_example_of(next(batches), number) for _ in leaves])
-
-    def _example(
-        self, record: Recording, argument: Any, axis: Any, batches: list[Tensor], examples: list[Tensor]
-    ) -> Any:
-        """An argument for one example; its tensors with a batch axis are noted."""
-        if axis is None:
-            return argument
-        template, leaves = taken_apart(as_tensor(argument))
-        axes = _spread(axis, len(leaves))
-        made: list[Tensor] = []
-        for leaf, place in zip(leaves, axes, strict=True):
-            if not -leaf.ndim <= place < leaf.ndim:
-                raise ApiValueError("MSC0857", f"vmap: a tensor of shape {leaf.shape} has no axis {place}")
-            batch = variable(record, _moved(leaf, place, 0))
-            if 0 in batch.shape[:1]:
-                raise ApiValueError("MSC0857", f"vmap: a batch of no examples, in a tensor of shape {leaf.shape}")
-            batches.append(batch)
-            examples.append(variable(record, _example_of(batch, 0)))
-            made.append(examples[-1])
-        return fill(template, made)
-
-    def _size(self, batches: Sequence[Tensor], axes: Sequence[Any]) -> int:
-        sizes = {b.shape[0] for b in batches}
+    def _size(self, batches: Sequence[Tensor | None], axes: Sequence[Any]) -> int:
+        sizes = {b.shape[0] for b in batches if b is not None}
         if len(sizes) != 1:
             what = f"batches of {', '.join(map(str, sorted(sizes)))}" if sizes else "no argument with a batch axis"
             raise ApiValueError("MSC0857", f"vmap: {what}, with in_axes {tuple(axes)}")
         return sizes.pop()
 
+    def _arranged(self, result: Any, found: Sequence[tuple[Tensor, bool]]) -> Any:
+        """The structure of a result with its batches along `out_axes`."""
+        template, _ = taken_apart(result)
+        places = _places(self.out_axes, result)
+        return fill(template, [_placed(*pair, place) for pair, place in zip(found, places, strict=True)])
 
-def _spread(axes: Any, count: int) -> list[int]:
-    found = list(axes) if isinstance(axes, tuple | list) else [axes] * count
-    if len(found) != count or not all(isinstance(a, int) for a in found):
-        raise ApiTypeError("MSC0857", f"vmap: {axes!r} is no axis for each of {count} tensors")
-    return found
+
+def _places(axes: Any, value: Any) -> list[int | None]:
+    """The axis of each tensor in a value: one for all, or a structure of them like that of the value."""
+    count = len(taken_apart(value)[1])
+    if axes is None or (isinstance(axes, int) and not isinstance(axes, bool)):
+        return [axes] * count
+    pairs: list[tuple[Any, Any]] = []
+    if isinstance(axes, tuple | list) and isinstance(value, tuple | list) and len(axes) == len(value):
+        pairs = list(zip(axes, value, strict=True))
+    elif isinstance(axes, dict) and isinstance(value, dict) and axes.keys() == value.keys():
+        pairs = [(axes[key], value[key]) for key in value]
+    if pairs:
+        return [place for part, item in pairs for place in _places(part, item)]
+    raise ApiTypeError("MSC0857", f"vmap: {axes!r} is no axis for each of {count} tensors")
+
+
+def _batch(record: Recording, leaf: Tensor, place: int) -> Tensor:
+    """A tensor with its examples along the first axis."""
+    if not -leaf.ndim <= place < leaf.ndim:
+        raise ApiValueError("MSC0857", f"vmap: a tensor of shape {leaf.shape} has no axis {place}")
+    batch = variable(record, _moved(leaf, place, 0))
+    if 0 in batch.shape[:1]:
+        raise ApiValueError("MSC0857", f"vmap: a batch of no examples, in a tensor of shape {leaf.shape}")
+    return batch
+
+
+def _placed(tensor: Tensor, is_batch: bool, place: int | None) -> Tensor:
+    """A result with its batch along an axis; without an axis, one that is the same for all examples."""
+    if place is not None:
+        return _moved(tensor, 0, place)
+    if is_batch:
+        help_ = "out_axes is None only for results that no argument with a batch axis is in"
+        raise ApiValueError("MSC0857", f"vmap: a result of shape {tensor.shape} depends on the example", help=help_)
+    return _example_of(tensor, 0)
+
+
+@dataclass(frozen=True)
+class Examples:
+    """The arguments of a call of `vmap`: `size` examples, in batches along the first axis; None is for all."""
+
+    record: Recording
+    template: Any
+    leaves: Sequence[Tensor]
+    batches: Sequence[Tensor | None]
+    size: int
+
+    def _arguments(self, number: int) -> tuple[Any, list[Tensor]]:
+        """The arguments for one example, and the tensors in them that others have in other ways."""
+        made = [None if b is None else variable(self.record, _example_of(b, number)) for b in self.batches]
+        own = [leaf if m is None else m for leaf, m in zip(self.leaves, made, strict=True)]
+        return fill(self.template, own), [m for m in made if m is not None]
+
+    def together(self, function: Any) -> tuple[Any, list[tuple[Tensor, bool]]]:
+        """The result for one example, and for its tensors those of all, with whether they depend on the example."""
+        record = self.record
+        args, examples = self._arguments(0)
+        last = record.block.last_op
+        try:
+            with record.one_stands_for_all(examples):
+                result = record.call(function, args, {})
+        except ElementsDecide:
+            return self.one_by_one([function] * self.size)
+        _, outputs = taken_apart(result)
+        batches = [b for b in self.batches if b is not None]
+        found = batched(record, operations_since(record, last), examples, batches, outputs, self.size)
+        return result, [
+            (_repeated(o, self.size), False) if f is None else (f, True) for o, f in zip(outputs, found, strict=True)
+        ]
+
+    def one_by_one(self, functions: Sequence[Any]) -> tuple[Any, list[tuple[Tensor, bool]]]:
+        """Functions whose Python branches on the elements of an example run for each of them."""
+        columns: list[list[Tensor]] = []
+        result: Any = None
+        for number, function in enumerate(functions):
+            result = self.record.call(function, self._arguments(number)[0], {})
+            _, outputs = taken_apart(result)
+            if columns and [o.shape for o in outputs] != [o.shape for o in columns[0]]:
+                raise ApiValueError("MSC0857", "vmap: the results for two examples differ in their shapes")
+            columns.append(outputs)
+        return result, [(apply("stack", *rows, axis=0), True) for rows in zip(*columns, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -212,7 +256,8 @@ class JacobianCall:
             (found,) = pulled_back(record, call.operations, [output], [direction], [argument])
             result = zeros_like(argument) if found is None else found
         ops = operations_since(record, last)
-        (rows,) = batched(record, ops, [direction], [basis], [result], size)
+        (found,) = batched(record, ops, [direction], [basis], [result], size)
+        rows = _repeated(result, size) if found is None else found
         if self.forward:
             rows = _moved(rows, 0, -1)
         return apply("reshape", rows, shape=(*output.shape, *argument.shape))

@@ -1,4 +1,4 @@
-"""Cells that say their gradient themselves: `bprop(*inputs, out, dout)`, MindSpore's way."""
+"""Cells and primitives that say their gradient themselves: `bprop(*inputs, out, dout)`, MindSpore's way."""
 
 # Values of user programs are of any type.
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,31 +20,40 @@ from msc.frontend.reader.session import Session
 from msc.frontend.reader.structures import fill
 from msc.frontend.tensor import Tensor
 from msc.frontend.transforms.gradients import is_float, taken_apart
-from msc.frontend.transforms.recording import Recording, recording
+from msc.frontend.transforms.recording import Recording, recording, variable
 from msc.graph.autodiff.reverse import CUSTOM, Custom, Reverse
 
 
 def call_with_bprop(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run `construct` on constants, and note that `bprop` gives the gradient by the inputs."""
+    return with_bprop(lambda *given: _called(cell.construct, given, kwargs), cell.bprop, args, type(cell).__name__)
+
+
+def with_bprop(run: Callable[..., Any], bprop: Callable[..., Any] | None, args: tuple[Any, ...], name: str) -> Any:
+    """What `run` gives for constants, with `bprop(*inputs, out, dout)` as its gradient; a gradient without is an error.
+
+    `name` is that of the Cell or primitive.
+    """
     with recording() as record:
         template, leaves = taken_apart(args)
         values = [t for t in leaves if isinstance(t.content, Symbol) and is_float(t)]
+        if not values:
+            return run(*args)
+        as_called = fill(template, [Tensor.of(t.content) if isinstance(t.content, Symbol) else t for t in leaves])
         constants = [apply("stop_gradient", t) if any(t is v for v in values) else t for t in leaves]
-        result = _method(cell, "construct", fill(template, constants), kwargs)
+        result = run(*fill(template, constants))
         form, outputs = taken_apart(result)
-        marked = [apply("identity", t) if isinstance(t.content, Symbol) and is_float(t) else t for t in outputs]
-        given = fill(form, marked)
+        marked = [variable(record, t) if is_float(t) else t for t in outputs]
         markers = [operation_of(record, t) for t, o in zip(marked, outputs, strict=True) if t is not o]
-        if values and markers:
+        if markers:
+            call = _Call(name, bprop, as_called, result, marked, form)
             custom = Custom(
                 [record.ssa(t) for t in values],
                 markers[-1],
-                lambda reverse, standing: _write(
-                    reverse, _Standing(record, standing), cell, args, result, marked, form
-                ),
+                lambda reverse, standing: call.write(reverse, _Standing(record, standing)),
             )
             CUSTOM.update((marker, custom) for marker in markers)
-        return given
+        return fill(form, marked)
 
 
 @dataclass(frozen=True)
@@ -79,42 +88,57 @@ def operation_of(record: Recording, tensor: Tensor) -> Operation:
     return value.op
 
 
-def _method(cell: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """A method of the user's, read if a graph is captured."""
-    function = getattr(type(cell), name)
-    session = INSTALLED.builder
-    if isinstance(session, Session) and isinstance(function, types.FunctionType):
-        source = readable(function.__code__)
+def _called(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """A function or method of the user's, read if a graph is captured."""
+    session, receiver = INSTALLED.builder, getattr(function, "__self__", None)
+    plain = getattr(function, "__func__", function)
+    if isinstance(session, Session) and isinstance(plain, types.FunctionType):
+        source = readable(plain.__code__)
         if source is not None:
-            session.note_outside(cell)
-            return read_in(session, function, source, (cell, *args), kwargs)
-    return getattr(cell, name)(*args, **kwargs)
+            if receiver is not None:
+                session.note_outside(receiver)
+            return read_in(session, plain, source, (*(() if receiver is None else (receiver,)), *args), kwargs)
+    return function(*args, **kwargs)
 
 
-def _write(
-    reverse: Reverse,
-    standing: _Standing,
-    cell: Any,
-    args: tuple[Any, ...],
-    out: Any,
-    marked: Sequence[Tensor],
-    form: Any,
-) -> None:
-    """Call `bprop` with what the outputs count, and give the inputs what it gives."""
-    record = standing.record
-    counts = [record.tensor(reverse.of(standing.ssa(t))) if is_float(t) else t for t in marked]
-    found = _method(cell, "bprop", (*standing.of(args), standing.of(out), fill(form, counts)), {})
-    parts = found if isinstance(found, tuple) else (found,)
-    if len(parts) < len(args):
-        name = type(cell).__name__
-        raise ApiTypeError("MSC0856", f"bprop of {name} gives {len(parts)} gradients for {len(args)} inputs")
-    for argument, part in zip(args, parts, strict=False):
+@dataclass(frozen=True)
+class _Call:
+    """A call whose gradient `bprop` says: what it was called with, what it gave, and the marked values for that."""
+
+    name: str
+    bprop: Callable[..., Any] | None
+    args: tuple[Any, ...]
+    out: Any
+    marked: Sequence[Tensor]
+    form: Any
+
+    def write(self, reverse: Reverse, standing: _Standing) -> None:
+        """Call `bprop` with what the outputs count, if any does, and give the inputs what it gives."""
+        values = [standing.ssa(t) for t in self.marked if is_float(t)]
+        if not any(value in reverse.gradients for value in values):
+            return
+        if self.bprop is None:
+            help_ = f"a method or argument bprop of {self.name}, called with inputs, out and dout, says it"
+            raise ApiTypeError("MSC0856", f"{self.name} has no gradient", help=help_)
+        record = standing.record
+        counts = [record.tensor(reverse.of(standing.ssa(t))) if is_float(t) else t for t in self.marked]
+        given = (*standing.of(self.args), standing.of(self.out), fill(self.form, counts))
+        found = _called(self.bprop, given, {})
+        parts = found if isinstance(found, tuple | list) else (found,)
+        if len(parts) < len(self.args):
+            message = f"bprop of {self.name} gives {len(parts)} gradients for {len(self.args)} inputs"
+            raise ApiTypeError("MSC0856", message)
+        for argument, part in zip(self.args, parts, strict=False):
+            self._give(reverse, standing, argument, part)
+
+    def _give(self, reverse: Reverse, standing: _Standing, argument: Any, part: Any) -> None:
+        """Add the gradient by one input, which may be a structure of tensors."""
         _, leaves = taken_apart(argument)
         _, gradients = taken_apart(part)
         for leaf, gradient in zip(leaves, gradients, strict=False):
             if gradient.shape != leaf.shape:
-                message = f"bprop of {type(cell).__name__} gives a gradient of shape {gradient.shape} for {leaf.shape}"
+                message = f"bprop of {self.name} gives a gradient of shape {gradient.shape} for {leaf.shape}"
                 raise ApiTypeError("MSC0856", message)
             if is_float(leaf) and isinstance(leaf.content, Symbol):
                 as_leaf = gradient if gradient.dtype is leaf.dtype else gradient.astype(leaf.dtype)
-                reverse.add(standing.ssa(leaf), record.ssa(as_leaf))
+                reverse.add(standing.ssa(leaf), standing.record.ssa(as_leaf))
