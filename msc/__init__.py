@@ -117,6 +117,10 @@ _EXPORTS: dict[str, tuple[str, str]] = {
     "dtype_to_nptype": ("msc.common.dtype", "dtype_to_nptype"),
     "float_": ("msc.common.dtype", "float_"),
     "int_": ("msc.common.dtype", "int_"),
+    "constexpr": ("msc.ops", "constexpr"),
+    "data_sink": ("msc.train.data_sink", "data_sink"),
+    "jit_class": ("msc.common.api", "jit_class"),
+    "ms_class": ("msc.common.api", "jit_class"),
     "ms_function": ("msc.frontend.jit", "jit"),
     "pytype_to_dtype": ("msc.common.dtype", "pytype_to_dtype"),
     "get_context": ("msc.frontend.modes", "get_context"),
@@ -134,11 +138,21 @@ _EXPORTS.update({name: ("msc.frontend.transforms.api", name) for name in _TRANSF
 _DTYPES = "bfloat16 bool_ float16 float32 float64 int16 int32 int64 int8 uint16 uint32 uint64 uint8"
 _EXPORTS.update({name: ("msc.frontend.dtypes", name) for name in _DTYPES.split()})
 
+_CALLBACKS = (
+    "Callback CheckpointConfig EarlyStopping History LambdaCallback LearningRateScheduler LossMonitor ModelCheckpoint "
+    "ReduceLROnPlateau RunContext TimeMonitor"
+)
+_EXPORTS.update({name: ("msc.train.callback", name) for name in _CALLBACKS.split()})
+_SCALES = "DynamicLossScaleManager FixedLossScaleManager LossScaleManager"
+_EXPORTS.update({name: ("msc.nn.optim.loss_scale", name) for name in _SCALES.split()})
+
 _MODULES = frozenset({"amp", "common", "context", "dataset", "nn", "numpy", "ops", "train"})
 """Modules that are there after `import msc`, as in MindSpore."""
 
 
 def __getattr__(name: str) -> object:
+    if name == "dtype":
+        return import_module("msc.common.dtype")
     if name in _MODULES:
         return import_module(f"msc.{name}")
     if name not in _EXPORTS:

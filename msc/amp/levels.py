@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeAlias
 
-from msc import nn
+from msc import nn, ops
 from msc.frontend.dtypes import as_dtype, bfloat16, float16, float32
 from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.precision import Precision, set_precision
 from msc.nn.optim.loss_scale import DynamicLossScaleManager, LossScaleManager
 from msc.nn.optim.scaled_steps import TrainOneStepWithLossScaleCell
 from msc.support.diagnostics import did_you_mean
+
+Listed: TypeAlias = "type[nn.Cell | ops.Primitive]"
+"""What a list of mixed precision holds."""
 
 LEVELS = ("O0", "O1", "O2", "O3", "auto")
 
@@ -28,12 +32,17 @@ _WHITE: tuple[type[nn.Cell], ...] = (
 _BLACK: tuple[type[nn.Cell], ...] = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.LayerNorm)
 
 
-def get_white_list() -> list[type[nn.Cell]]:
-    """The cells that `custom_mixed_precision` may compute in the narrow type, as level O1 does: a list to change."""
-    return list(_WHITE)
+_WHITE_PRIMITIVES: tuple[type[ops.Primitive], ...] = (
+    *(ops.Conv2D, ops.Conv3D, ops.MatMul, ops.BatchMatMul, ops.PReLU, ops.ReLU),
+)
 
 
-def get_black_list() -> list[type[nn.Cell]]:
+def get_white_list() -> list[Listed]:
+    """The cells and primitives that `custom_mixed_precision` may compute in the narrow type: a list to change."""
+    return [*_WHITE, *_WHITE_PRIMITIVES]
+
+
+def get_black_list() -> list[Listed]:
     """The cells that level O2 leaves in f32: a list to change."""
     return list(_BLACK)
 
@@ -59,33 +68,49 @@ def auto_mixed_precision(network: nn.Cell, amp_level: str = "O0", dtype: Any = f
 def custom_mixed_precision(
     network: nn.Cell,
     *,
-    white_list: Iterable[type[nn.Cell]] | None = None,
-    black_list: Iterable[type[nn.Cell]] | None = None,
+    white_list: Iterable[Listed] | None = None,
+    black_list: Iterable[Listed] | None = None,
     dtype: Any = float16,
 ) -> nn.Cell:
-    """The network, in which the cells of the white list compute in f16 or bf16, or all but those of the black list.
+    """The network, in which what the white list names computes in f16 or bf16, or all but what the black list names.
 
-    Cells of the white list give f32, and so does a network with a black list. Exactly one list is given, of classes of
-    cells. Raises MSC0881.
+    A list has classes of cells and of primitives; a primitive counts as a function as well, where it is one operation:
+    `ops.MatMul` is `ops.matmul`. What the white list names gives f32, and so does a network with a black list. Exactly
+    one list is given. Raises MSC0881.
     """
     _check(network, dtype)
     if (white_list is None) == (black_list is None):
         raise ApiValueError("MSC0881", "custom_mixed_precision takes either a white_list or a black_list")
     narrow, wide = Precision(as_dtype(dtype), gives_f32=True), Precision(float32)
-    listed = tuple(_cells(white_list or black_list or ()))
+    listed = list(_listed(white_list or black_list or ()))
+    cells = tuple(item for item in listed if issubclass(item, nn.Cell))
+    names = frozenset(name for item in listed if issubclass(item, ops.Primitive) for name in _names(item))
     if black_list is not None:
-        set_precision(network, narrow)
+        set_precision(network, replace(narrow, wide=names))
+    elif names:
+        set_precision(network, Precision(narrow.dtype, names))
     for _, cell in network.cells_and_names():
-        if isinstance(cell, listed):
+        if isinstance(cell, cells):
             set_precision(cell, narrow if black_list is None else wide)
     return network
 
 
-def _cells(given: Iterable[object]) -> Iterable[type[nn.Cell]]:
+def _listed(given: Iterable[object]) -> Iterable[Listed]:
     for item in given:
-        if not (isinstance(item, type) and issubclass(item, nn.Cell)):
-            raise ApiTypeError("MSC0881", f"a list of mixed precision holds classes of cells, not {_name(item)}")
+        if not (isinstance(item, type) and issubclass(item, nn.Cell | ops.Primitive)):
+            message = f"a list of mixed precision holds classes of cells and of primitives, not {_name(item)}"
+            raise ApiTypeError("MSC0881", message)
         yield item
+
+
+def _names(primitive: type[ops.Primitive]) -> Iterable[str]:
+    """The name of a primitive, and that of the operation of the `ms` dialect that is the same, if one is."""
+    from msc.dialects.ms import OPERATIONS
+
+    name: str = getattr(primitive, "NAME", primitive.__name__)
+    yield name
+    operations = (op.name.removeprefix("ms.") for op in OPERATIONS)
+    yield from (o for o in operations if o.replace("_", "") == name.lower())
 
 
 def _name(item: Any) -> str:

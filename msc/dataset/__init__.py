@@ -18,6 +18,7 @@ from msc.dataset.text_files import CSVDataset, Shuffle, TextFileDataset
 from msc.dataset.zipping import zip
 from msc.frontend.boundary import publish
 from msc.frontend.errors import missing_name
+from msc.frontend.old_paths import old_paths
 
 __all__ = [
     "BatchInfo",
@@ -45,6 +46,7 @@ __all__ = [
     "zip",
 ]
 
+old_paths("msc.dataset", "msc.dataset", "engine engine.datasets engine.iterators engine.samplers")
 publish(globals(), [name for name in __all__ if name not in ("Shuffle", "config")], "dataset")
 
 

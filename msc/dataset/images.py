@@ -91,7 +91,8 @@ def _usage(value: Any, words: tuple[str, ...]) -> str:
 class MnistDataset(LabelledImages):
     """Images [height, width, 1] of UInt8 and labels of UInt32, from IDX files `train-images-idx3-ubyte` and the like.
 
-    Files may end in .gz. `usage` is "train", "test" or "all". Images are of any size. Raises MSC0870.
+    Files may end in .gz. `usage` is "train", "test" or "all", what is there of both. Images are of any size.
+    Raises MSC0870.
     """
 
     def __init__(
@@ -110,19 +111,21 @@ class MnistDataset(LabelledImages):
         super().__init__(("image", "label"), sampler, shuffle, num_samples, num_shards, shard_id, num_parallel_workers)
         self._folder = arguments.folder("dataset_dir", dataset_dir)
         self._usage = _usage(usage, ("train", "test", "all"))
+        parts = [part for part, name in (("train", "train"), ("t10k", "test")) if self._usage in (name, "all")]
+        there = [part for part in parts if self._found(f"{part}-images", "idx3")]
         self._pairs = [
-            (self._file(f"{part}-images", "idx3"), self._file(f"{part}-labels", "idx1"))
-            for part, name in (("train", "train"), ("t10k", "test"))
-            if self._usage in (name, "all")
+            (self._file(f"{part}-images", "idx3"), self._file(f"{part}-labels", "idx1")) for part in there or parts
         ]
 
     def _file(self, name: str, kind: str) -> Path:
-        for separator in ("-", "."):
-            for suffix in ("", ".gz"):
-                path = self._folder / f"{name}{separator}{kind}-ubyte{suffix}"
-                if path.is_file():
-                    return path
+        path = self._found(name, kind)
+        if path is not None:
+            return path
         raise ApiValueError("MSC0870", f"there is no file '{self._folder / name}-{kind}-ubyte', with or without .gz")
+
+    def _found(self, name: str, kind: str) -> Path | None:
+        names = (f"{name}{separator}{kind}-ubyte{suffix}" for separator in ("-", ".") for suffix in ("", ".gz"))
+        return next((path for path in map(self._folder.joinpath, names) if path.is_file()), None)
 
     def _content(self) -> tuple[Any, ...]:
         parts = [(read_idx(images), read_idx(labels)) for images, labels in self._pairs]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msc.frontend.capture import INSTALLED, Property, Symbol
-from msc.frontend.dtypes import float32
+from msc.frontend.dtypes import DType, float32
 from msc.frontend.parameter import Parameter
 from msc.frontend.precision import Precision, computing_in, converted, converted_operands
 from msc.frontend.tensor import Tensor, concrete
@@ -35,8 +35,8 @@ def apply(name: str, *operands: Tensor | None, **properties: Property) -> Tensor
 def apply_all(name: str, *operands: Tensor | None, **properties: Property) -> tuple[Tensor, ...]:
     """All results of `ms.<name>`."""
     precision = Precision.current
-    if precision is not None and precision.takes(name):
-        return _narrow(precision, name, operands, properties)
+    if precision is not None and (dtype := precision.type_for(name)) is not None:
+        return _computed_in(dtype, precision, name, operands, properties)
     builder = INSTALLED.builder
     if builder is not None and any(map(_belongs_to_graph, operands)):
         return builder.emit(name, operands, properties)
@@ -44,12 +44,16 @@ def apply_all(name: str, *operands: Tensor | None, **properties: Property) -> tu
     return tuple(map(Tensor.of, run(name, arrays, properties)))
 
 
-def _narrow(
-    precision: Precision, name: str, operands: tuple[Tensor | None, ...], properties: dict[str, Property]
+def _computed_in(
+    dtype: DType,
+    precision: Precision,
+    name: str,
+    operands: tuple[Tensor | None, ...],
+    properties: dict[str, Property],
 ) -> tuple[Tensor, ...]:
-    """The results of an operation that computes in a precision; those of a named one are f32 again."""
-    with computing_in(Precision(precision.dtype, frozenset())):
-        results = apply_all(name, *converted_operands(precision, operands), **properties)
+    """The results of an operation that a precision computes in a type; those of a named one are f32 again."""
+    with computing_in(Precision(dtype, frozenset())):
+        results = apply_all(name, *converted_operands(dtype, operands), **properties)
         return results if precision.operations is None else tuple(converted(r, float32) for r in results)
 
 

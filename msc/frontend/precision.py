@@ -24,19 +24,35 @@ _CONVERTED = (float16, bfloat16, float32)
 
 @dataclass(frozen=True)
 class Precision:
-    """What computes in `dtype`: the named operations, whose results become f32 again, or all of them."""
+    """What computes in `dtype`: the named operations, whose results become f32 again, or all of them but the wide ones.
+
+    Operations have the names of the `ms` dialect, and primitives their own.
+    """
 
     dtype: DType
     operations: frozenset[str] | None = None
     gives_f32: bool = False
     """Whether what a cell gives is converted to f32."""
+    wide: frozenset[str] = frozenset()
+    """The operations and primitives that compute in f32 nonetheless."""
 
     current: ClassVar[Precision | None] = None
     """That of the cell that runs; None converts nothing."""
 
-    def takes(self, name: str) -> bool:
-        """Whether an operation computes in this precision."""
-        return name != "cast" and (self.operations is None or name in self.operations)
+    def type_for(self, name: str) -> DType | None:
+        """What an operation computes in; None for the types of its operands."""
+        if name == "cast" or (self.operations is not None and name not in self.operations):
+            return None
+        return float32 if name in self.wide else self.dtype
+
+    @classmethod
+    def of_primitive(cls, name: str) -> Precision | None:
+        """That of a primitive that the running cell's precision names; None for others."""
+        current = cls.current
+        if current is None or name not in (current.wide if current.operations is None else current.operations):
+            return None
+        is_narrow = current.operations is not None
+        return Precision(current.dtype, gives_f32=True) if is_narrow else Precision(float32)
 
 
 def converted(tensor: Tensor, dtype: DType) -> Tensor:
@@ -44,9 +60,9 @@ def converted(tensor: Tensor, dtype: DType) -> Tensor:
     return tensor.astype(dtype) if tensor.dtype in _CONVERTED and tensor.dtype is not dtype else tensor
 
 
-def converted_operands(precision: Precision, operands: Sequence[Tensor | None]) -> list[Tensor | None]:
-    """The operands of an operation that computes in a precision."""
-    return [None if operand is None else converted(operand, precision.dtype) for operand in operands]
+def converted_operands(dtype: DType, operands: Sequence[Tensor | None]) -> list[Tensor | None]:
+    """The operands of an operation that computes in a type."""
+    return [None if operand is None else converted(operand, dtype) for operand in operands]
 
 
 @contextmanager

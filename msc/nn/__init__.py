@@ -4,6 +4,7 @@
 # fmt: off
 from msc.frontend.boundary import publish
 from msc.frontend.errors import missing_name
+from msc.frontend.old_paths import old_paths
 from msc.nn.activation import (
     CELU, ELU, GELU, GLU, FastGelu, Hardtanh, HShrink, HSigmoid, HSwish, LeakyReLU, LogSigmoid, LogSoftmax, Mish,
     PReLU, ReLU, ReLU6, SeLU, Sigmoid, SiLU, Softmax, Softmax2d, Softmin, Softplus, SoftShrink, Softsign, Tanh,
@@ -45,7 +46,7 @@ from msc.nn.optim.schedules import (
 )
 from msc.nn.optim.loss_scale import DynamicLossScaleUpdateCell, FixedLossScaleUpdateCell
 from msc.nn.optim.scaled_steps import TrainOneStepWithLossScaleCell
-from msc.nn.optim.steps import TrainOneStepCell, WithEvalCell, WithLossCell
+from msc.nn.optim.steps import ForwardValueAndGrad, TrainOneStepCell, WithEvalCell, WithLossCell
 from msc.nn.optim.updates import FTRL, SGD, Adagrad, Adam, AdamWeightDecay, Lamb, Momentum, RMSProp
 from msc.nn.pooling import (
     AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d, AdaptiveMaxPool1d, AdaptiveMaxPool2d,
@@ -68,7 +69,8 @@ __all__ = [
     "Conv2dTranspose", "Conv3d", "Conv3dTranspose", "CosineDecayLR", "CosineEmbeddingLoss", "CosineSimilarity",
     "CrossEntropyLoss", "Dense", "DiceLoss", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d",
     "DynamicLossScaleUpdateCell", "Embedding", "ExponentialDecayLR", "FastGelu", "Fbeta", "FixedLossScaleUpdateCell",
-    "Flatten", "FocalLoss", "GRUCell", "GaussianNLLLoss", "GroupNorm", "HShrink", "HSigmoid", "HSwish", "Hardtanh",
+    "Flatten", "FocalLoss", "ForwardValueAndGrad",
+    "GRUCell", "GaussianNLLLoss", "GroupNorm", "HShrink", "HSigmoid", "HSwish", "Hardtanh",
     "HingeEmbeddingLoss", "HuberLoss", "Identity", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d",
     "InverseDecayLR", "KLDivLoss", "L1Loss", "LSTMCell", "Lamb", "LayerNorm", "LeakyReLU", "LearningRateSchedule",
     "Linear", "LogSigmoid", "LogSoftmax", "Loss", "LossBase", "MAELoss", "MSELoss", "MarginRankingLoss", "MaxPool1d",
@@ -89,6 +91,15 @@ __all__ = [
 
 
 publish(globals(), __all__, "nn")
+
+old_paths(
+    "msc.nn",
+    "msc.nn",
+    "dynamic_lr layer layer.activation layer.basic layer.container layer.conv layer.dense layer.embedding "
+    "layer.image layer.math layer.normalization layer.padding layer.pooling layer.rnn_cells layer.rnns "
+    "layer.transformer learning_rate_schedule loss loss.loss optim.ada_grad optim.adam optim.ftrl optim.lamb "
+    "optim.momentum optim.rmsprop optim.sgd wrap wrap.cell_wrapper wrap.grad_reducer wrap.loss_scale",
+)
 
 
 def __getattr__(name: str) -> object:

@@ -8,7 +8,7 @@ from msc.frontend.parameter import Parameter, ParameterTuple
 from msc.frontend.tensor import Tensor
 from msc.frontend.transforms.api import GradOperation, get_grad, grad, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap
 from msc.ops.activation import (
-    celu, clamp, clip, clip_by_value, elu, fast_gelu, gelu, glu, gumbel_softmax, hardshrink, hardsigmoid,
+    celu, clamp, clip, elu, fast_gelu, gelu, glu, gumbel_softmax, hardshrink, hardsigmoid,
     hardswish, hardtanh, leaky_relu, log_softmax, logsigmoid, mish, prelu, relu, relu6, selu, silu, softmax,
     softmin, softplus, softshrink, softsign, swish, tanhshrink, threshold,
 )
@@ -18,7 +18,7 @@ from msc.ops.aliases import (
     tensor_lt, tensor_mod, tensor_mul, tensor_pow, tensor_sub, true_divide,
 )
 from msc.ops.arithmetic import add, atan2, div, floor_divide, floor_mod, fmod, maximum, minimum, mul, pow, sub
-from msc.ops.clipping import clip_by_global_norm, clip_by_norm
+from msc.ops.clipping import clip_by_global_norm, clip_by_norm, clip_by_value
 from msc.ops.comparison import (
     bitwise_and, bitwise_left_shift, bitwise_or, bitwise_right_shift, bitwise_xor, eq, equal, ge, greater,
     greater_equal, gt, isclose, le, less, less_equal, logical_and, logical_or, logical_xor, lt, ne, not_equal,
@@ -87,7 +87,7 @@ from msc.ops.operators.shapes import (
     reverse_sequence, shape, size, strided_slice,
 )
 from msc.ops.ordering import argsort, cummax, cummin, cumprod, median, searchsorted, sort, topk
-from msc.ops.primitive import Primitive, PrimitiveWithCheck, PrimitiveWithInfer, prim_attr_register, several
+from msc.ops.primitive import Primitive, PrimitiveWithCheck, PrimitiveWithInfer, prim_attr_register, several, constexpr
 from msc.ops.random import (
     bernoulli, multinomial, normal, rand, rand_like, randint, randn, randn_like, randperm, standard_normal,
     uniform,
@@ -158,7 +158,8 @@ __all__ = [
     "bias_add", "binary_cross_entropy", "binary_cross_entropy_with_logits", "bitwise_and", "bitwise_left_shift",
     "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bmm", "broadcast_to", "cast", "cat", "cdist",
     "ceil", "celu", "chunk", "clamp", "clip", "clip_by_global_norm", "clip_by_norm", "clip_by_value", "concat",
-    "concatenate", "conv1d", "conv2d", "conv3d", "cos", "cosh", "cosine_embedding_loss", "cosine_similarity",
+    "concatenate", "constexpr",
+    "conv1d", "conv2d", "conv3d", "cos", "cosh", "cosine_embedding_loss", "cosine_similarity",
     "count_nonzero", "cross", "cross_entropy", "ctc_loss", "cummax", "cummin", "cumprod", "cumsum", "deg2rad", "dense",
     "depend",
     "diag", "diagonal", "div", "div_no_nan", "divide", "dot", "dropout", "dropout1d", "dropout2d", "dropout3d",

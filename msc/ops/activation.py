@@ -164,7 +164,7 @@ def clamp(input: Tensor, min: Number | Tensor | None = None, max: Number | Tenso
     return x if max is None else minimum(x, max)
 
 
-clip_by_value = clip = clamp
+clip = clamp
 
 
 @flexible

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.tensor import Tensor
+from msc.ops.activation import clamp
 from msc.ops.arithmetic import maximum, minimum
 from msc.ops.operands import only_tensor
 from msc.ops.reductions import amax
@@ -28,6 +29,16 @@ def _listed(x: Any, function: str) -> tuple[list[Tensor], bool]:
 def _positive(function: str, name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
         raise ApiValueError("MSC0203", f"{function}: {name} is {value!r}; it must be above 0")
+
+
+def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None) -> Any:
+    """Tensors, each element at least clip_value_min and at most clip_value_max, numbers or tensors; one may be absent.
+
+    A tensor gives a tensor, a list or tuple one of its kind.
+    """
+    tensors, single = _listed(x, "clip_by_value")
+    found = [clamp(t, clip_value_min, clip_value_max) for t in tensors]
+    return found[0] if single else type(x)(found)
 
 
 def clip_by_global_norm(x: Any, clip_norm: float = 1.0, use_norm: Tensor | None = None) -> Any:

@@ -14,6 +14,7 @@ from msc.frontend.capture import INSTALLED
 from msc.frontend.dtypes import DType
 from msc.frontend.errors import ApiAttributeError, ApiTypeError
 from msc.frontend.modes import Hooks
+from msc.frontend.precision import Precision, computing_in, given
 from msc.frontend.tensor import Tensor, concrete
 from msc.support.diagnostics import did_you_mean
 
@@ -130,7 +131,9 @@ class Primitive:
     def _recomputed(self, run: Callable[[], Any]) -> Any:
         """What `run` gives, computed again for the gradient, or stored, as `recompute` has said."""
         mode: bool | None = self.attrs.get("recompute")
-        return run() if mode is None else Hooks.recompute(run, mode)
+        precision = Precision.of_primitive(self.name)
+        with computing_in(precision):
+            return given(precision, run() if mode is None else Hooks.recompute(run, mode))
 
     def _run_own(self, method: str, *inputs: Any) -> Any:
         implementation = getattr(self, method)
@@ -219,6 +222,29 @@ def prim_attr_register(function: FunctionT) -> FunctionT:
         return function(self, *args, **keywords)
 
     return cast(FunctionT, initialise)
+
+
+def constexpr(
+    fn: Callable[..., Any] | None = None,
+    get_instance: bool = True,
+    name: str | None = None,
+    reuse_result: bool = True,
+    check: bool = True,
+) -> Any:
+    """Decorate a function on Python values: it runs in Python while a graph is captured, and gives constants of it."""
+    del get_instance, name, reuse_result, check
+    if fn is None:
+        return constexpr
+    if not callable(fn):
+        raise ApiTypeError("MSC0811", f"constexpr decorates a function, not a {type(fn).__name__}")
+    function = fn
+
+    @wraps(fn)
+    def in_python(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    del in_python.__wrapped__
+    return in_python
 
 
 class Operator(Primitive):

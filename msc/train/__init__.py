@@ -2,25 +2,36 @@
 
 # isort: off
 # fmt: off
+from importlib import import_module
+
 from msc.frontend.boundary import publish
 from msc.frontend.errors import missing_name
+from msc.frontend.old_paths import old_paths
 from msc.nn.metrics import *  # noqa: F403
 from msc.train import metrics
 from msc.train import callback, model, serialization
 from msc.train.callback import *  # noqa: F403
+from msc.nn.optim.loss_scale import DynamicLossScaleManager, FixedLossScaleManager, LossScaleManager
+from msc.train.data_sink import data_sink
 from msc.train.model import Model
 from msc.train.serialization import load_checkpoint, load_param_into_net, save_checkpoint
 from msc.train.summary import SummaryCollector, SummaryRecord
 
 __all__ = [
-    "Model", "SummaryCollector", "SummaryRecord", "callback", "load_checkpoint", "load_param_into_net", "metrics",
+    "DynamicLossScaleManager", "FixedLossScaleManager", "LossScaleManager", "Model", "SummaryCollector",
+    "SummaryRecord", "callback", "data_sink", "load_checkpoint", "load_param_into_net", "metrics",
     "model", "save_checkpoint", "serialization",
 ]
 __all__ += callback.__all__
 __all__ += metrics.__all__
 
-publish(globals(), ["Model", "load_checkpoint", "load_param_into_net", "save_checkpoint"], "train")
+old_paths("msc.train", "msc.amp", "amp loss_scale_manager")
+publish(globals(), ["Model", "data_sink", "load_checkpoint", "load_param_into_net", "save_checkpoint"], "train")
 
 
 def __getattr__(name: str) -> object:
+    if name == "amp":
+        return import_module("msc.amp")
+    if name == "export":
+        return import_module("msc").export
     raise missing_name("msc.train", name, __all__)

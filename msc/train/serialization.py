@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
@@ -191,3 +192,9 @@ def _check(parameter: Parameter, value: Any, strict: bool) -> None:
         raise ApiTypeError(
             "MSC0831", f"parameter '{parameter.name}' is {parameter.dtype}, that of the checkpoint {value.dtype}"
         )
+
+
+def __getattr__(name: str) -> object:
+    if name != "export":
+        raise AttributeError(name)
+    return import_module("msc").export

@@ -3,6 +3,7 @@
 # isort: off
 # fmt: off
 from collections.abc import Callable, Mapping
+from inspect import signature
 from typing import Any, cast
 
 from msc.frontend.boundary import publish
@@ -40,6 +41,11 @@ def get_metric_fn(name: str, *args: Any, **kwargs: Any) -> Metric:
     if name not in _BY_NAME:
         near = did_you_mean(str(name), _BY_NAME) or f"there are {', '.join(_BY_NAME)}"
         raise ApiValueError("MSC0877", f"there is no metric {name!r}", help=near)
+    try:
+        signature(_BY_NAME[name]).bind(*args, **kwargs)
+    except TypeError as error:
+        advice = f"give the metric itself: metrics={{{name!r}: nn.{_BY_NAME[name].__name__}(...)}}"
+        raise ApiTypeError("MSC0877", f"metric {name!r}: {error}", help=advice) from None
     return _BY_NAME[name](*args, **kwargs)
 
 

@@ -6,7 +6,7 @@ chains become one loop a parameter.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -17,19 +17,21 @@ from msc.frontend.errors import ApiTypeError, ApiValueError
 from msc.frontend.parameter import Parameter, ParameterTuple
 from msc.frontend.tensor import Tensor
 from msc.nn.cell import Cell
+from msc.nn.optim.own_steps import OwnSteps, centralised
 from msc.nn.optim.schedules import LearningRateSchedule
 from msc.support.diagnostics import did_you_mean
 
 _GROUP_KEYS = ("params", "lr", "weight_decay", "grad_centralization", "order_params")
 
 
-class Optimizer(Cell):
+class Optimizer(OwnSteps, Cell):
     """Base: `optimizer(gradients)` updates `parameters`, in their order.
 
     `learning_rate` is a number, a schedule (a Cell from the step to the rate) or a sequence with a rate for each step.
     `parameters` are Parameters, or groups: `{"params": [...], "lr": ..., "weight_decay": ...}`, and at most one
-    `{"order_params": [...]}`, in whose order gradients are given. `weight_decay` times a parameter is added to its
-    gradient, but, without groups, of those named beta and gamma. Gradients are divided by `loss_scale`. Raises MSC0858.
+    `{"order_params": [...]}`, in whose order gradients are given. `weight_decay`, a number or a Cell from the step to
+    it, times a parameter is added to its gradient, but, without groups, of those named beta and gamma. Gradients are
+    divided by `loss_scale`; a group with `grad_centralization` takes their means off. Raises MSC0858.
     """
 
     def __init__(
@@ -41,19 +43,21 @@ class Optimizer(Cell):
     ) -> None:
         super().__init__(auto_prefix=False)
         groups = list(self._groups(parameters, learning_rate, weight_decay))
-        found = [(p, rate, decay) for members, rate, decay in groups for p in members]
+        found = [(p, rate, decay, own) for members, rate, decay, own in groups for p in members]
         if isinstance(parameters, list) and groups:
             found = self._ordered(cast(Sequence[Any], parameters), found)
-        if len({id(p) for p, _, _ in found}) != len(found):
+        if len({id(p) for p, *_ in found}) != len(found):
             raise ApiValueError("MSC0858", f"{self._kind}: a parameter is in two groups")
         self.loss_scale = self._number("loss_scale", loss_scale, positive=True)
         self.is_group = any(isinstance(p, Mapping) for p in _listed(parameters))
         self.global_step = Parameter(Tensor(0, dtypes.int32), name="global_step", requires_grad=False)
-        self.parameters = ParameterTuple([p for p, _, _ in found])
-        self._rates = [rate for _, rate, _ in found]
-        self._decays = [decay for _, _, decay in found]
+        self.parameters = ParameterTuple([p for p, *_ in found])
+        self._rates = [rate for _, rate, _, _ in found]
+        self._decays = [decay for _, _, decay, _ in found]
+        self._centralised = [bool(centralised) for *_, centralised in found]
         self._schedules = [rate for rate in self._rates if isinstance(rate, LearningRateSchedule)]
-        for number, schedule in enumerate(self._schedules):
+        decays = [decay for decay in self._decays if isinstance(decay, Cell)]
+        for number, schedule in enumerate([*self._schedules, *decays]):
             setattr(self, f"schedule{number}", schedule)
 
     @property
@@ -62,19 +66,19 @@ class Optimizer(Cell):
 
     # Arguments.
 
-    def _groups(self, given: Any, rate: Any, decay: Any) -> Iterable[tuple[list[Parameter], Any, float]]:
-        """The groups with their rates and decays."""
+    def _groups(self, given: Any, rate: Any, decay: Any) -> Iterable[tuple[list[Parameter], Any, Any, bool]]:
+        """The groups with their rates and decays, and whether their gradients are centralised."""
         items = _listed(given)
         if not items:
             raise ApiValueError("MSC0858", f"{self._kind} has no parameters", help="net.trainable_params() lists them")
         if not any(isinstance(item, Mapping) for item in items):
             found, own, rate = (
                 [self._parameter(p) for p in items],
-                self._number("weight_decay", decay),
+                self._decay(decay),
                 self._rate(rate),
             )
             for member in found:
-                yield [member], rate, 0.0 if "beta" in member.name or "gamma" in member.name else own
+                yield [member], rate, 0.0 if "beta" in member.name or "gamma" in member.name else own, False
             return
         for group in items:
             if not isinstance(group, Mapping):
@@ -86,16 +90,16 @@ class Optimizer(Cell):
                     raise ApiValueError("MSC0858", f"{self._kind}: a group has no '{key}'", help=near)
             if "params" in named:
                 members = [self._parameter(p) for p in named["params"]]
-                own = self._number("weight_decay", named.get("weight_decay", decay))
-                yield members, self._rate(named.get("lr", rate)), own
+                own, is_centralised = self._decay(named.get("weight_decay", decay)), named.get("grad_centralization")
+                yield members, self._rate(named.get("lr", rate)), own, bool(is_centralised)
 
-    def _ordered(self, items: Sequence[Any], found: list[tuple[Parameter, Any, float]]) -> Any:
+    def _ordered(self, items: Sequence[Any], found: list[tuple[Parameter, Any, Any, bool]]) -> Any:
         order = next(
             (cast(Any, g)["order_params"] for g in items if isinstance(g, Mapping) and "order_params" in g), None
         )
         if order is None:
             return found
-        by_id = {id(p): (p, rate, decay) for p, rate, decay in found}
+        by_id = {id(p): (p, *options) for p, *options in found}
         wanted = [by_id.get(id(p)) for p in order]
         if None in wanted or len(wanted) != len(found):
             raise ApiValueError("MSC0858", f"{self._kind}: order_params are the parameters of the groups, each once")
@@ -118,12 +122,18 @@ class Optimizer(Cell):
             raise ApiValueError("MSC0858", f"{self._kind}: {name} is {value}; it must be {limit}")
         return float(value)
 
+    def _decay(self, given: Any) -> Any:
+        """A weight decay: a number, or a Cell from the step to it."""
+        return given if isinstance(given, Cell) else self._number("weight_decay", given)
+
     def _rate(self, given: Any) -> Any:
         """A learning rate: a number, a schedule, or a tensor of the rates of steps."""
         if isinstance(given, LearningRateSchedule):
             return given
         if isinstance(given, Tensor) and given.ndim == 0:
             given = float(given)
+        if isinstance(given, Iterator):
+            given = list(cast(Iterator[Any], given))
         if isinstance(given, Tensor | list | tuple | np.ndarray):
             table = np.asarray(given.asnumpy() if isinstance(given, Tensor) else given, np.float32)
             if table.ndim != 1 or not table.size:
@@ -153,6 +163,13 @@ class Optimizer(Cell):
     def get_lr_parameter(self, param: Parameter) -> Any:
         """The learning rate of a parameter, as it was given."""
         return self._rates[self._place(param)]
+
+    def __getattr__(self, name: str) -> Any:
+        """`learning_rate`: the schedule or the list that was given; a number becomes a parameter that one may set."""
+        if name != "learning_rate" or "_rates" not in self.__dict__ or name in self._params:
+            return super().__getattr__(name)
+        first = self._rates[0]
+        return self.changeable_rate() if isinstance(first, float) else first
 
     def changeable_rate(self) -> Parameter:
         """The learning rate as a parameter, which callbacks change: a constant becomes one at the first call.
@@ -199,6 +216,7 @@ class Optimizer(Cell):
                 message = f"the gradient of '{parameter.name}' has shape {gradient.shape}, not {parameter.shape}"
                 raise ApiValueError("MSC0858", f"{self._kind}: {message}")
             value = parameter.value()
+            gradient = centralised(gradient) if self._centralised[number] else gradient
             gradient = gradient if self.loss_scale == 1 else gradient * (1 / self.loss_scale)
             rate = cast(Tensor, rates[number] if isinstance(rates, tuple) else rates)
             rate = rate if rate.dtype is value.dtype else rate.astype(value.dtype)
@@ -210,7 +228,19 @@ class Optimizer(Cell):
     def decayed(self, number: int, value: Tensor, gradient: Tensor) -> Tensor:
         """The gradient with the decay of the weight."""
         decay = self._decays[number]
+        if isinstance(decay, Cell):
+            return gradient + value * cast(Tensor, decay(self.global_step.value()))
         return gradient + value * decay if decay else gradient
+
+    def is_centralised(self, number: int) -> bool:
+        """Whether the gradient of a parameter is centralised."""
+        return self._centralised[number]
+
+    def get_weight_decay(self) -> Any:
+        """The weight decay of this step: one, or a tuple with one for each parameter if there are groups."""
+        step = self.global_step.value()
+        decays = [decay(step) if isinstance(decay, Cell) else decay for decay in self._decays]
+        return tuple(decays) if self.is_group else max(decays, key=float)
 
     def begin_step(self) -> Any:
         """What is computed once for all parameters, and handed to `updated` as `shared`."""

@@ -6,8 +6,8 @@ from typing import Any
 
 from msc import ops
 from msc.frontend.errors import ApiTypeError
-from msc.frontend.parameter import ParameterTuple
-from msc.frontend.transforms.api import value_and_grad
+from msc.frontend.parameter import Parameter, ParameterTuple
+from msc.frontend.transforms.api import GradOperation, value_and_grad
 from msc.nn.cell import Cell
 from msc.nn.optim.loss_scale import DynamicLossScaleUpdateCell, FixedLossScaleUpdateCell, all_finite
 from msc.nn.optim.optimizer import Optimizer
@@ -32,6 +32,36 @@ class TrainOneStepWithLossScaleCell(Cell):
         self.weights: ParameterTuple = optimizer.parameters
         self.returns_state = returns_state
         self._differentiated = value_and_grad(network, None, optimizer.parameters, sens_param=True)
+        self.grad = GradOperation(get_by_list=True, sens_param=True)
+        self.reducer_flag = False
+
+    # What subclasses with a `construct` of their own call.
+
+    @property
+    def scale_sense(self) -> Parameter:
+        """The scale."""
+        return self.loss_scaling_manager.scale
+
+    def set_sense_scale(self, sens: Tensor | float) -> None:
+        """Set the scale."""
+        self.scale_sense.set_data(sens)
+
+    def grad_reducer(self, gradients: Any) -> Any:
+        """The gradients of all devices taken together: of one device its own."""
+        return gradients
+
+    def start_overflow_check(self, pre_cond: Any, compute_input: Any) -> tuple[Any, Any]:
+        """What `get_overflow_status` takes, and the input: overflow is seen in gradients, and nothing needs a start."""
+        return pre_cond, compute_input
+
+    def get_overflow_status(self, status: Any, compute_output: Any) -> Tensor:
+        """Whether a number in some tensors is infinite or none."""
+        del status
+        return ops.logical_not(all_finite(compute_output))
+
+    def process_loss_scale(self, overflow: Tensor) -> Tensor:
+        """Adjust the scale by whether gradients overflowed, and give that back."""
+        return self.loss_scaling_manager(self.scale_sense.value(), overflow)
 
     def construct(self, *inputs: Any) -> Any:
         scale = self.loss_scaling_manager.scale.value()

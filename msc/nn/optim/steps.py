@@ -6,7 +6,7 @@ from typing import Any
 
 from msc.frontend.parameter import ParameterTuple
 from msc.frontend.tensor import Tensor
-from msc.frontend.transforms.api import value_and_grad
+from msc.frontend.transforms.api import GradOperation, value_and_grad
 from msc.nn.cell import Cell
 from msc.nn.optim.optimizer import Optimizer
 
@@ -42,10 +42,37 @@ class WithEvalCell(Cell):
         return self._loss_fn(outputs, label), outputs, label
 
 
+class ForwardValueAndGrad(Cell):
+    """A network with its gradients: from inputs to what it gives, and the gradients as `GradOperation` gives them.
+
+    By the first input, by all (`get_all`), or by `weights` (`get_by_list`); by both, a pair. With `sens_param` the last
+    input is what the results count.
+    """
+
+    def __init__(
+        self,
+        network: Cell,
+        weights: Any = None,
+        get_all: bool = False,
+        get_by_list: bool = False,
+        sens_param: bool = False,
+    ) -> None:
+        super().__init__(auto_prefix=False)
+        self.network, self.weights = network, weights
+        self.sens_param = sens_param
+        self._gradient = GradOperation(get_all, get_by_list, sens_param)(network, weights)
+
+    def construct(self, *inputs: Any) -> Any:
+        given = inputs[:-1] if self.sens_param else inputs
+        return self.network(*given), self._gradient(*inputs)
+
+
 class TrainOneStepCell(Cell):
     """One step of training: from the inputs of a network that gives a loss to the loss, with the parameters updated.
 
     `sens` is what the loss counts, 1 by default: the scale of the loss. With `return_grad` the gradients follow it.
+    A subclass with a `construct` of its own has `network`, `optimizer`, `weights`, `sens`, `grad` (a `GradOperation` by
+    the weights, with sens) and `grad_reducer`.
     """
 
     def __init__(
@@ -60,6 +87,12 @@ class TrainOneStepCell(Cell):
         self._is_scaled = sens is not None
         self.return_grad = return_grad
         self._differentiated = value_and_grad(network, None, optimizer.parameters, sens_param=sens is not None)
+        self.grad = GradOperation(get_by_list=True, sens_param=True)
+        self.reducer_flag = False
+
+    def grad_reducer(self, gradients: Any) -> Any:
+        """The gradients of all devices taken together: of one device its own."""
+        return gradients
 
     def construct(self, *inputs: Any) -> Any:
         sens = (Tensor(self.sens),) if self._is_scaled else ()

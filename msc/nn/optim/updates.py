@@ -120,8 +120,10 @@ class Adam(_Adaptive):
         weight_decay: Any = 0.0,
         loss_scale: float = 1.0,
         use_amsgrad: bool = False,
+        use_lazy: bool = False,
+        use_offload: bool = False,
     ) -> None:
-        del use_locking
+        del use_locking, use_lazy, use_offload
         super().__init__(params, learning_rate, (beta1, beta2), eps, weight_decay, loss_scale)
         self.use_nesterov, self.use_amsgrad = use_nesterov, use_amsgrad
         self.vhat = self.states("vhat") if use_amsgrad else ParameterTuple(())

@@ -2,6 +2,8 @@
 
 # isort: off
 # fmt: off
+from importlib import import_module
+
 from msc.frontend.boundary import publish
 from msc.frontend.errors import missing_name
 from msc.train.callback.base import Callback, RunContext
@@ -18,4 +20,6 @@ publish(globals(), __all__, "train.callback")
 
 
 def __getattr__(name: str) -> object:
+    if name == "SummaryCollector":
+        return import_module("msc.train.summary").SummaryCollector
     raise missing_name("msc.train.callback", name, __all__)

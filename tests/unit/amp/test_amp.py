@@ -84,6 +84,37 @@ def test_lists() -> None:
     assert types == (WIDE, NARROW, NARROW)
 
 
+class Primitives(nn.Cell):
+    """Gives what a product and a softmax of it compute in, as functions or as operators."""
+
+    def __init__(self, *, functions: bool) -> None:
+        super().__init__()
+        self.product, self.softmax = (ops.matmul, ops.softmax) if functions else (ops.MatMul(), ops.Softmax())
+        self.loss = ops.SmoothL1Loss()
+        self.weight = msc.Parameter(Tensor(np.full((6, 6), 1.0001, np.float32)), name="weight")
+
+    def construct(self, x: Any) -> Any:
+        y = self.product(x, self.weight)
+        return y, self.softmax(y * 1.0), self.loss(y, y + 1)
+
+
+@pytest.mark.parametrize("functions", [False, True])
+def test_lists_of_primitives(mode: int, functions: bool) -> None:
+    assert ops.MatMul in amp.get_white_list()
+    exact = Primitives(functions=functions)(Tensor(X))[0].asnumpy()
+    net = amp.custom_mixed_precision(Primitives(functions=functions), white_list=[ops.MatMul])
+    found = net(Tensor(X))
+    assert {t.dtype for t in found} == {WIDE}
+    assert 0 < np.abs(found[0].asnumpy() - exact).max() < 2e-2
+    net = amp.custom_mixed_precision(Primitives(functions=functions), black_list=[ops.MatMul])
+    np.testing.assert_array_equal(net(Tensor(X))[0].asnumpy(), exact)
+    narrow = net(Tensor(X))[1].asnumpy()
+    assert 0 < np.abs(narrow - ops.softmax(Tensor(exact)).asnumpy()).max() < 1e-2
+    net = amp.custom_mixed_precision(Primitives(functions=False), white_list=[ops.SmoothL1Loss])
+    assert net(Tensor(X))[2].dtype == WIDE
+    np.testing.assert_array_equal(net(Tensor(X))[0].asnumpy(), exact)
+
+
 def test_master_weights(mode: int) -> None:
     """Updates too small for f16 add up in f32."""
     net = nn.Dense(6, 3)
@@ -172,7 +203,11 @@ def test_a_compiled_step_has_its_scale_as_state() -> None:
         (lambda: amp.auto_mixed_precision(nn.ReLU(), "O1", msc.int8), "MSC0881", "float16 or bfloat16"),
         (lambda: amp.auto_mixed_precision(3), "MSC0881", "not of a int"),
         (lambda: amp.custom_mixed_precision(nn.ReLU()), "MSC0881", "either a white_list or a black_list"),
-        (lambda: amp.custom_mixed_precision(nn.ReLU(), white_list=[3]), "MSC0881", "classes of cells, not 3"),
+        (
+            lambda: amp.custom_mixed_precision(nn.ReLU(), white_list=[3]),
+            "MSC0881",
+            "cells and of primitives, not 3",
+        ),
         (lambda: amp.FixedLossScaleManager(0), "MSC0882", "a number above 0"),
         (lambda: amp.DynamicLossScaler(1.0, 2.0, 1.5), "MSC0882", "an integer above 0"),
         (

@@ -44,6 +44,9 @@ def test_mnist(tmp_path: Path) -> None:
     assert [ds.MnistDataset(tmp_path, usage).get_dataset_size() for usage in ("test", "all", None)] == [2, 8, 8]
     chosen = ds.MnistDataset(tmp_path, "train", sampler=ds.PKSampler(1))
     assert [row["label"].item() for row in chosen.create_dict_iterator(num_epochs=1)] == [0, 1, 2, 3]
+    for path in tmp_path.glob("train-*"):
+        path.unlink()
+    assert ds.MnistDataset(tmp_path).get_dataset_size() == 2
 
 
 @pytest.mark.parametrize(

@@ -145,6 +145,8 @@ def test_clipping() -> None:
     assert [float(t.asnumpy()[0]) for t in ops.clip_by_global_norm(tensors, 1.0)] == pytest.approx([0.6, 0.8])
     assert [float(t.asnumpy()[0]) for t in ops.clip_by_global_norm(tensors, 9.0)] == [3.0, 4.0]
     assert ops.clip_by_norm(Tensor([3.0, 4.0]), 2.5).tolist() == pytest.approx([1.5, 2.0], rel=1e-5)
+    assert [t.tolist() for t in ops.clip_by_value(tensors, 3.5)] == [[3.5], [4.0]]
+    assert ops.clip_by_value(Tensor([-3.0, 9.0]), clip_value_min=-1, clip_value_max=1).tolist() == [-1.0, 1.0]
     assert ops.clip_by_norm([Tensor([3.0]), Tensor([-4.0])], 2.0, float("inf"))[1].tolist() == pytest.approx([-2.0])
 
 
@@ -166,6 +168,66 @@ def test_a_step_of_training(mode: int) -> None:
         assert next(iter(scaled.get_parameters())).asnumpy()[0].tolist() == pytest.approx([0.6, 0.2])
 
 
+class Halving(nn.Cell):
+    def construct(self, global_step: Any) -> Any:
+        return 0.5 ** global_step.astype(msc.float32)
+
+
+@pytest.mark.parametrize("mode", [PYNATIVE_MODE, GRAPH_MODE], ids=["pynative", "graph"])
+def test_a_weight_decay_that_depends_on_the_step(mode: int) -> None:
+    with msc.set_context(mode=mode):
+        assert run(lambda p: nn.SGD([p], 0.1, weight_decay=Halving())) == pytest.approx([0.8, 0.66, 0.5435])
+    optimiser = nn.SGD([parameter()], 0.1, weight_decay=Halving())
+    assert float(optimiser.get_weight_decay()) == 1.0
+
+
+def test_gradients_are_centralised_in_groups_that_ask_for_it() -> None:
+    a, b = (Parameter(Tensor(np.zeros((2, 2), np.float32)), name=name) for name in "ab")
+    optimiser = nn.SGD([{"params": [a], "grad_centralization": True}, {"params": [b]}], 1.0)
+    gradient = Tensor([[1.0, 3.0], [5.0, 5.0]])
+    optimiser((gradient, gradient))
+    assert (a.asnumpy().tolist(), b.asnumpy().tolist()) == ([[1.0, -1.0], [0.0, 0.0]], [[-1.0, -3.0], [-5.0, -5.0]])
+    assert optimiser.gradients_centralization((gradient, gradient))[0].tolist() == [[-1.0, 1.0], [0.0, 0.0]]
+
+
+@pytest.mark.parametrize("mode", [PYNATIVE_MODE, GRAPH_MODE], ids=["pynative", "graph"])
+def test_a_learning_rate_that_is_set_between_steps(mode: int) -> None:
+    p = parameter()
+    optimiser = nn.SGD([p], 0.1)
+    with msc.set_context(mode=mode):
+        for rate in (0.1, 0.2, 0.3):
+            ops.assign(optimiser.learning_rate, Tensor(rate, msc.float32))
+            optimiser((Tensor([1.0]),))
+    assert float(p.asnumpy()[0]) == pytest.approx(0.4)
+    schedule = nn.WarmUpLR(0.1, 3)
+    assert nn.SGD([p], schedule).learning_rate is schedule
+    assert nn.SGD([p], iter([0.1, 0.2])).learning_rate.tolist() == pytest.approx([0.1, 0.2])
+
+
+class OwnMomentum(nn.Optimizer):
+    """As MindSpore's tutorial writes an optimiser."""
+
+    def __init__(self, params: Any, learning_rate: float, momentum: float = 0.9) -> None:
+        super().__init__(learning_rate, params, weight_decay=0.5, loss_scale=2.0)
+        self.momentum = Parameter(Tensor(momentum, msc.float32), name="momentum")
+        self.moments = self.parameters.clone(prefix="moments", init="zeros")
+        self.assign = ops.Assign()
+
+    def construct(self, gradients: Any) -> Any:
+        rate, params = self.get_lr(), self.parameters
+        gradients = self.decay_weight(self.scale_grad(self.gradients_centralization(gradients)))
+        for i in range(len(params)):
+            self.assign(self.moments[i], self.moments[i] * self.momentum + gradients[i])
+            self.assign(params[i], params[i] - self.moments[i] * rate)
+        return params
+
+
+@pytest.mark.parametrize("mode", [PYNATIVE_MODE, GRAPH_MODE], ids=["pynative", "graph"])
+def test_an_optimiser_of_ones_own(mode: int) -> None:
+    with msc.set_context(mode=mode):
+        assert run(lambda p: OwnMomentum([p], 0.1)) == pytest.approx([0.9, 0.715, 0.46275])
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -181,6 +243,7 @@ def test_a_step_of_training(mode: int) -> None:
         (lambda: nn.SGD([parameter()])((Tensor([1.0]), Tensor([1.0]))), "1 parameters, but was given 2 gradients"),
         (lambda: nn.SGD([parameter()])((Tensor([1.0, 2.0]),)), "the gradient of 'p' has shape (2,), not (1,)"),
         (lambda: nn.SGD([parameter()], nn.ReLU()), "a schedule is a LearningRateSchedule, not a ReLU"),
+        (lambda: nn.SGD([parameter()], weight_decay="no"), "weight_decay is a number, not a str"),
         (lambda: nn.WarmUpLR(0.1, 0), "warmup_steps is 0; it must be above 0"),
         (lambda: nn.piecewise_constant_lr([3, 2], [0.1, 0.2]), "milestone rises"),
     ],

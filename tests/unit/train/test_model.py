@@ -369,6 +369,22 @@ class Terminal(io.StringIO):
         return True
 
 
+def test_a_function_on_batch_after_batch() -> None:
+    data = ds.NumpySlicesDataset({"x": np.arange(6, dtype=np.float32)}, shuffle=False).batch(2)
+    seen: list[list[float]] = []
+
+    def step(x: Any) -> Any:
+        seen.append(x.tolist())
+        return x.sum()
+
+    sink = msc.train.data_sink(step, data, 2)
+    assert [float(sink()), float(sink())] == [5.0, 1.0]
+    assert seen == [[0, 1], [2, 3], [4, 5], [0, 1]]
+    for wrong, words in ((3, "takes a data set"), (data, "an integer of 1 or more")):
+        with pytest.raises(msc.MscError, match=words):
+            msc.train.data_sink(step, wrong, 0)
+
+
 def test_a_bar_shows_progress_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("MSC_PROGRESS", raising=False)

@@ -1,0 +1,25 @@
+"""MindSpore's `common.api`: what compiles functions."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from msc.frontend.errors import ApiTypeError
+from msc.frontend.jit import jit
+from msc.ops.primitive import constexpr
+
+T = TypeVar("T")
+
+__all__ = ["constexpr", "jit", "jit_class", "ms_class", "ms_function"]
+
+ms_function = jit
+
+
+def jit_class(cls: type[T]) -> type[T]:
+    """The class itself: instances of any class may be made and used in compiled functions.."""
+    if not isinstance(cls, type):
+        raise ApiTypeError("MSC0811", f"jit_class decorates a class, not a {type(cls).__name__}")
+    return cls
+
+
+ms_class = jit_class
