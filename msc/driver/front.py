@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import io
 import os
 import signal
@@ -28,6 +30,7 @@ _OUTPUT = "the standard output"
 def run_program(command: click.Command, name: str) -> NoReturn:
     """Run a click command on the process's arguments and exit: 0, 1 for an MscError, 2 for wrong usage, 130 for ^C."""
     _open_standard_streams()
+    atexit.register(gc.freeze)  # what is left goes with the process: nothing looks through it for cycles
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     with Reports(debug=len(arguments) < len(sys.argv) - 1), ending_on_signals():
         status: object = command.main(arguments, prog_name=name, standalone_mode=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from xdsl.ir import Attribute
@@ -18,6 +19,12 @@ Shape = tuple[int, ...]
 
 def tensor_type(dtype: str, shape: Sequence[int]) -> TensorType[Attribute]:
     """The tensor type of an element type's name and a shape."""
+    return _tensor_type(dtype, tuple(shape))
+
+
+@lru_cache(maxsize=4096)
+def _tensor_type(dtype: str, shape: Shape) -> TensorType[Attribute]:
+    """Types are immutable, and a network has few of them: looking one up takes a fraction of making it."""
     return TensorType(element_type(dtype), [DYNAMIC_INDEX if size == UNKNOWN else size for size in shape])
 
 

@@ -17,6 +17,7 @@ from msc.runtime.build import BuildOptions, Kind, build, source_texts
 from msc.runtime.program import CProgram
 from msc.runtime.recognition import is_built
 from msc.runtime.weights import assembly_name, bytes_name, is_weights_file, weights_assembly, write_weights
+from msc.support.collection import paused_collection
 from msc.support.files import append_file
 from msc.support.folder_outputs import filled_folder
 from msc.support.marks import goes_with_another, is_marked, marked
@@ -31,6 +32,7 @@ _KINDS: Mapping[str, Kind] = {"obj": "o", "archive": "a", "so": "so", "exe": "ex
 
 
 @progress()
+@paused_collection()
 def emit(
     model: str, output: Output, options: CompileOptions, reporting: Reporting, *, force: bool = False
 ) -> Compilation:

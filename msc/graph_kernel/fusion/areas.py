@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
@@ -54,6 +54,29 @@ def result_shapes(area: Area) -> Iterator[Shape]:
 def used_values(op: Operation) -> Sequence[SSAValue]:
     """The values that an operation uses, those used in its regions included."""
     return [value for inner in op.walk() for value in inner.operands] if op.regions else op.operands
+
+
+@dataclass
+class _Side:
+    """Areas that are `met` on the way from one area to another: those placed behind `end` lead there no more."""
+
+    neighbours: Callable[[Area], Iterable[Area]]
+    met: set[Area]
+    place: Callable[[Area], int]
+    end: int
+    waiting: list[tuple[int, Area]] = field(default_factory=list[tuple[int, Area]])
+
+    def meet(self, areas: Iterable[Area]) -> None:
+        for area in areas:
+            if area not in self.met and self.place(area) > self.end:
+                self.met.add(area)
+                heappush(self.waiting, (self.place(area), area))
+
+    def reaches(self, goal: Area) -> bool:
+        """Whether the goal is next to the area that is looked at now; its neighbours wait from now on."""
+        found = self.neighbours(heappop(self.waiting)[1])
+        self.meet(found)
+        return goal in found
 
 
 class AreaGraph:
@@ -125,24 +148,16 @@ class AreaGraph:
     def has_detour(self, producer: Area, consumer: Area) -> bool:
         """Whether the consumer also depends on the producer through a third area: merging would make a cycle.
 
-        What depends on the producer is looked through from the end on, where most detours are found at once; what
-        stands behind the consumer leads to it no more.
+        What depends on the producer is looked through from the end on, and what the consumer depends on from the start
+        on, in turns: most detours are found at once, and there is none where either side ends.
         """
-        found: set[Area] = {consumer}
-        waiting: list[tuple[int, Area]] = []
-
-        def meet(users: Iterable[Area]) -> None:
-            for user in users:
-                if user not in found and user.first < consumer.last:
-                    found.add(user)
-                    heappush(waiting, (-user.first, user))
-
-        meet(self.users(producer))
-        while waiting:
-            users = self.users(heappop(waiting)[1])
-            if consumer in users:
+        after = _Side(self.users, {consumer}, lambda area: -area.first, -consumer.last)
+        before = _Side(self.producers, {producer}, lambda area: area.last, producer.first)
+        after.meet(self.users(producer))
+        before.meet(self.producers(consumer))
+        while after.waiting and before.waiting:
+            if after.reaches(consumer) or before.reaches(producer):
                 return True
-            meet(users)
         return False
 
     def merge(self, producer: Area, consumer: Area, pattern: AreaPattern, anchor: Operation) -> Area:

@@ -30,6 +30,7 @@ class SharedPlaces:
     live: dict[memref.AllocOp, Interval] = field(init=False)
     predecessor: dict[memref.AllocOp, memref.AllocOp] = field(default_factory=dict[memref.AllocOp, memref.AllocOp])
     _leader: dict[memref.AllocOp, memref.AllocOp] = field(init=False)
+    _allocations: dict[SSAValue, memref.AllocOp | None] = field(default_factory=dict[SSAValue, "memref.AllocOp | None"])
 
     def __post_init__(self) -> None:
         self.live = dict(self.liveness.intervals)
@@ -55,17 +56,25 @@ class SharedPlaces:
             if any(_is_part(call.arguments[i]) for i in (signature.inputs + pair[0], pair[1])):
                 continue
             if self._fits(output, input_, call, step) and self._is_safe(call, signature, pair[0], input_):
-                self.predecessor[output] = _allocation(call.arguments[pair[1]]) or input_
+                self.predecessor[output] = self._allocation(call.arguments[pair[1]]) or input_
                 self._merge(output, input_)
 
     def _group(self, argument: SSAValue) -> memref.AllocOp | None:
-        allocation = _allocation(argument)
+        allocation = self._allocation(argument)
         return self.leader(allocation) if allocation is not None and allocation in self._leader else None
 
+    def _allocation(self, argument: SSAValue) -> memref.AllocOp | None:
+        """What allocates the buffer that an argument shows."""
+        if argument not in self._allocations:
+            owner = root_buffer(argument).owner
+            self._allocations[argument] = owner if isinstance(owner, memref.AllocOp) else None
+        return self._allocations[argument]
+
     def _fits(self, output: memref.AllocOp, input_: memref.AllocOp, call: func.CallOp, step: int) -> bool:
+        if not self.live[input_].last == step == self.live[output].first:
+            return False
         same_size = byte_size(output.memref) == byte_size(input_.memref)
-        once = not any(any(loops_around(call, op.parent_block())) for op in (output, input_))
-        return once and same_size and self.live[input_].last == step == self.live[output].first
+        return same_size and not any(any(loops_around(call, op.parent_block())) for op in (output, input_))
 
     def _is_safe(self, call: func.CallOp, signature: KernelSignature, output: int, group: memref.AllocOp) -> bool:
         """Whether every argument with the group's bytes is an input that `output` may overwrite."""
@@ -82,8 +91,3 @@ def _is_part(argument: SSAValue) -> bool:
     while isinstance(argument.owner, memref.ReinterpretCastOp):
         argument = argument.owner.source
     return isinstance(argument.owner, BufferSliceOp)
-
-
-def _allocation(argument: SSAValue) -> memref.AllocOp | None:
-    owner = root_buffer(argument).owner
-    return owner if isinstance(owner, memref.AllocOp) else None
