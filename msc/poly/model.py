@@ -105,7 +105,7 @@ class KernelModel:
         members: list[list[int]] = [[] for _ in range(len(firsts) + 1)]
         for number, statement in enumerate(self.statements):
             members[bisect(firsts, statement.operation)].append(number)
-        return members
+        return [member for member in members if member]
 
     @property
     def points(self) -> int:

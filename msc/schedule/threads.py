@@ -121,20 +121,21 @@ def shared_blocks(
         return Sharing(tree)
     cost, size = KernelCost(model, target), loop.tile or 1
     trips = tree.axis(loop.axis).extent // size
-    each = _neighbours(trips, team)
+    each = neighbours(trips, team)
     option = (
         parallelise(tree, loop)
         if each == 1
         else put(tree, loop, Loop(loop.axis, Block((loop,)), each * size, "parallel"))
     )
-    saved = cost.prediction(tree, 1).cycles - cost.prediction(option, team).cycles
+    moved = cost.moved(tree)
+    saved = cost.prediction(tree, 1, moved).cycles - cost.prediction(option, team, moved).cycles
     is_shared, otherwise = (saved >= a.cost(model, target.synchronisation) for a in (around, around.otherwise))
     if is_shared and trips > 1:
         reasons.append(f"threads share {loop.axis} ({trips // each} iterations)")
     return Sharing(option if is_shared and trips > 1 else tree, is_shared == otherwise or trips == 1)
 
 
-def _neighbours(trips: int, team: int) -> int:
+def neighbours(trips: int, team: int) -> int:
     """The most iterations that one thread takes on end, of those that let threads end at about the same time.
 
     What is left then runs on one of them.

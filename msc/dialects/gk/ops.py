@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import I64, DenseArrayBase, StringAttr, TensorType, i64
-from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     VarConstraint,
@@ -179,3 +179,8 @@ class MaterializeOp(IRDLOperation):
         rank = len(static_shape(self.value))
         if len(set(self.axes)) < len(self.axes) or not all(0 <= axis < rank for axis in self.axes):
             raise VerifyException(f"gk.materialize: axes are different numbers below {rank}, not {list(self.axes)}")
+        is_computed = not isinstance(self.value.owner, Block | MaterializeOp)
+        if not is_computed or any(isinstance(use.operation, YieldOp) for use in self.result.uses):
+            raise VerifyException(
+                "gk.materialize: an operation of the kernel gives its operand, and others read its result"
+            )

@@ -144,11 +144,10 @@ def _updates_by(model: KernelModel, deps: Dependences, statements: Collection[in
 def lost(model: KernelModel, deps: Dependences, rows: PlaceRows) -> Iterator[ScheduleError]:
     """Places whose arrays are read where they do not live: in another iteration, or below another node."""
     names, runs = array_names(model.arrays), valid_domain(model)
-    read = deps.flow.intersect_domain(runs).intersect_range(runs)
     for place in rows.places:
         array = names.index(place.array)
         writers = [s for s, statement in enumerate(model.statements) if statement.target == array]
-        flow = _from(model, read, writers)
+        flow = _from(model, deps.flow, writers).intersect_domain(runs).intersect_range(runs)
         here = _inside(rows, flow)
         crossing = flow.intersect_domain(rows.within).union(flow.intersect_range(rows.within)).subtract(here)
         if not crossing.is_empty():
