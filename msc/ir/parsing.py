@@ -26,7 +26,7 @@ from xdsl.dialects.builtin import (
     RankedStructure,
     StringAttr,
 )
-from xdsl.ir import AttributeInvT, Block, Operation, SSAValue
+from xdsl.ir import Attribute, AttributeInvT, Block, Operation, SSAValue
 from xdsl.parser import AttrParser, ForwardDeclaredValue, Parser, ParserState, UnresolvedOperand
 from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import ParseError, VerifyException
@@ -39,6 +39,8 @@ from msc.ir.locations import SourceText, note_written
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean, near_match
 
 _LITERAL_MISMATCH = re.compile(r"Shape mismatch|Hex string|Expected at least one element")
+_PLAIN_TENSOR = re.compile(r"tensor<(?:[0-9]+x)*[a-z]+[0-9]+>")
+"""Of known sizes and a number type: what it says needs no more than its letters."""
 _NO_RESOURCES = "resources hold data in the text; declare an `ms.parameter` and keep its data in the safetensors file"
 
 _RENAMED = {"ms.entry": "ms.extract_slice", "ms.set_entry": "ms.insert_slice", "loop.entry": "loop.slice"}
@@ -61,7 +63,22 @@ class SourceParser(Parser):
         self._names_defined: list[str] = []
         self._elements_left = 0
         self._location_end = -1
+        self._tensor_types: dict[str, Attribute] = {}
         self._parser_state = ParserState(SafeLexer(Input(source.text, source.name)))
+
+    def parse_optional_type(self) -> Attribute | None:
+        """A plain tensor type is parsed once: texts repeat few of them, and each takes a dozen tokens."""
+        written = _PLAIN_TENSOR.match(self.source.text, self.pos)
+        if written is None:
+            return super().parse_optional_type()
+        known = self._tensor_types.get(written[0])
+        if known is not None:
+            self._resume_from(written.end())
+            return known
+        parsed = super().parse_optional_type()
+        if parsed is not None:
+            self._tensor_types[written[0]] = parsed
+        return parsed
 
     # Operations: where they start, what they are called
 

@@ -9,7 +9,8 @@ of the call bounds them. An axis that blocks are cut along stays apart from othe
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TypeAlias
 
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
@@ -30,9 +31,26 @@ class _Apart(Exception):
 
 def collapsed(model: KernelModel) -> KernelModel:
     """The model with every two axes and dimensions as one that can be."""
+    return replace(_collapsed_alike(_Alike(model.structure, model)), operations=model.operations)
+
+
+@dataclass(frozen=True)
+class _Alike:
+    """A model among those that compute the same: unrolled networks have hundreds of them."""
+
+    structure: str
+    model: KernelModel = field(compare=False)
+
+
+@lru_cache(maxsize=256)
+def _collapsed_alike(alike: _Alike) -> KernelModel:
+    return _collapsed(alike.model)
+
+
+def _collapsed(model: KernelModel) -> KernelModel:
     axes = ((a, k) for a, array in enumerate(model.arrays) for k in range(len(array.shape) - 1))
     link = next((found for at in axes if (found := _link(model, at)) is not None), None)
-    return model if link is None else collapsed(link.merged(model))
+    return model if link is None else _collapsed(link.merged(model))
 
 
 @dataclass(frozen=True)
