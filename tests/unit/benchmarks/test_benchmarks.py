@@ -43,6 +43,7 @@ def test_a_compile_time_has_every_stage_and_the_c_compiler(tmp_path: Path) -> No
     assert set(row.stages) == {"graph", "opt", "gk", "loop", "c", "artifact"}
     assert 0 < sum(row.stages.values()) < row.wall
     assert row.cpu > row.steps["artifact so"] / 2
+    assert 0 < row.c_compilers < row.cpu
 
 
 def test_a_ratio_is_taken_inside_each_round() -> None:
