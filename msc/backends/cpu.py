@@ -42,8 +42,8 @@ _LOOP = Stage(
     ),
     properties=("Vectors", "Buffers"),
     passes=runs(
-        *("apply-tuning", "schedule-kernels", "convert-gk-to-loop", "vectorize", "prefetch-streams", "block-sums"),
-        *("prefetch-epilogues", "pair-products", "bufferize", "outline-loops", "outline-recurrences", "plan-memory"),
+        *("apply-tuning", "schedule-kernels", "convert-gk-to-loop", "vectorize", "block-sums", "pair-products"),
+        *("bufferize", "outline-loops", "outline-recurrences", "plan-memory"),
     ),
     verifiers=runs("verify-loop-stage", "verify-memory-plan", "verify-bounds", "verify-parallel"),
 )
@@ -64,7 +64,6 @@ class CpuBackend(CBackend):
             "attention-gradients", "gradients of attention a block of queries at a time", "block-attention-gradients"
         ),
         Switch("blocks", "producers computed at a loop of their consumer, in one kernel", "compute-at-consumers"),
-        Switch("epilogues", "what epilogues read from memory fetched ahead", "prefetch-epilogues"),
         Switch("layouts", "blocked layouts between kernels", "assign-layouts"),
         Switch("loops", "loops of independent iterations as one function", "outline-loops"),
         Switch("order", "kernels in the order in which the fewest bytes are live", "order-kernels"),
@@ -72,12 +71,11 @@ class CpuBackend(CBackend):
         Switch("pairs", "products of bf16 two at a time, where the machine has an instruction", "pair-products"),
         Switch("patches", "convolutions of small images as products of patches", "convolutions-as-products"),
         Switch("pads", "padding fused into the kernel before it", "fuse-pads"),
-        Switch("prefetches", "panels of weights fetched ahead", "prefetch-streams"),
+        Switch("prefetches", "what caches do not hold requested ahead", "schedule-kernels", {"prefetches": False}),
         Switch("products", "blocks of reductions whose operands outgrow L2", "schedule-kernels", {"blocks": False}),
         Switch("recurrences", "loops that carry states as one function", "outline-recurrences"),
         Switch("rematerialization", "what is cheap computed again where it is read", "rematerialize"),
         Switch("reuse", "buffers in the places of dead ones, results in place", "plan-memory", {"reuse": False}),
-        Switch("row-prefetches", "rows read again fetched ahead", "schedule-kernels", {"prefetches": False}),
         Switch("schedules", "shared loops, tiles, vectors and threads", "schedule-kernels", {"plain": True}),
         Switch("sums", "long sums of f32 a block of their terms at a time", "block-sums"),
         Switch("vectors", "vector instructions", "vectorize", {"enable": False}),

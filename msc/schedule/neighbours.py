@@ -30,8 +30,8 @@ from msc.poly.schedule_tree.moves import (
 from msc.poly.schedule_tree.nodes import Axis, Loop, ScheduleError, Tree, all_blocks, walk
 from msc.poly.schedule_tree.text import to_lines
 from msc.schedule.outline import Outline, outline, own_statements
+from msc.schedule.prefetches import with_prefetches
 from msc.schedule.register_tiles import tiled, vectors_innermost, with_tail_along, without_marks
-from msc.schedule.row_prefetches import with_row_prefetches
 from msc.schedule.schedule_kernels import illegal
 from msc.schedule.storage import stored
 from msc.targets.machine import Machine
@@ -76,12 +76,12 @@ class Neighbourhood:
 
     def _made(self, move: Callable[[Outline], Iterator[Tree]], tree: Tree) -> Iterator[Tree]:
         """What a kind of decision makes of the loops of a tree."""
-        return move(outline(uncut(without_places(tree))))
+        return move(outline(uncut(_bare(tree))))
 
     def _legal(self, tree: Tree, candidates: Iterator[Tree]) -> Iterator[Tree]:
-        known = {tuple(to_lines(without_places(tree))): tree}
+        known = {tuple(to_lines(_bare(tree))): tree}
         for candidate in candidates:
-            known.setdefault(tuple(to_lines(without_places(candidate))), candidate)
+            known.setdefault(tuple(to_lines(_bare(candidate))), candidate)
         others = list(known.values())[1:]
         for other in sorted(others, key=self._predicted):
             if self._runs(other):
@@ -89,7 +89,7 @@ class Neighbourhood:
 
     def _completed(self, tree: Tree) -> Tree:
         """The tree with its places and prefetches."""
-        return with_row_prefetches(self.model, stored(self.model, self.deps, tree, self.target), self.target)
+        return with_prefetches(self.model, stored(self.model, self.deps, tree, self.target), self.target)
 
     def _without_prefetches(self, tree: Tree) -> Iterator[Tree]:
         """The tree that requests nothing ahead, if it is another one."""
@@ -219,6 +219,11 @@ class Neighbourhood:
         for loop in outline(alone).band:
             if alone.axis(loop.axis).extent > (loop.tile or 1) and not loop.mark:
                 yield parallelise(alone, loop)
+
+
+def _bare(tree: Tree) -> Tree:
+    """The loops alone, without those of which each iteration only requests something."""
+    return without_places(without_prefetches(tree))
 
 
 def _tried(move: Callable[[], Tree]) -> Iterator[Tree]:

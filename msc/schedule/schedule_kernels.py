@@ -29,8 +29,9 @@ from msc.poly.dependences import Dependences, dependences
 from msc.poly.kernel_text import kernel_lines
 from msc.poly.lanes import check_lanes
 from msc.poly.model import KernelModel
-from msc.poly.nest import nests_at_all_blocks, note_nests
-from msc.poly.schedule_tree.nodes import ScheduleError, Tree, loops
+from msc.poly.nest import generate, nests_at_all_blocks, note_nests
+from msc.poly.requests import requests
+from msc.poly.schedule_tree.nodes import ScheduleError, Tree, all_blocks, loops
 from msc.poly.schedule_tree.proof import prove
 from msc.poly.schedule_tree.text import from_lines, to_lines
 from msc.poly.schedule_tree.to_isl import to_isl
@@ -61,7 +62,7 @@ class ScheduleKernels(ModulePass):
     tuning) is kept if it is legal, and refused with an error if it is not. Changes nothing else.
 
     With `plain=true` statements run one after the other, each in its own loops; with `blocks=false` each reduction is
-    one loop; with `prefetches=false` no kernel prefetches rows.
+    one loop; with `prefetches=false` no kernel requests anything ahead.
     """
 
     name = "schedule-kernels"
@@ -207,6 +208,8 @@ def illegal(model: KernelModel, deps: Dependences, tree: Tree, abilities: Abilit
         check_capacity(model, tree, schedule, abilities)
         if abilities.lanes:
             check_lanes(model, tree, schedule)
+        if any(block.prefetches for block in all_blocks(tree.body)):
+            requests(model, tree, generate(schedule), list(schedule.counts.values()))
     except ScheduleError as problem:
         return problem
     return None

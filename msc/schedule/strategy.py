@@ -25,9 +25,9 @@ from msc.schedule.loop_order import FASTER, fewest_pages_last, with_best_order
 from msc.schedule.members import Member, block_loops, members_of
 from msc.schedule.outline import outline, own_loops_of
 from msc.schedule.packing import with_packing
+from msc.schedule.prefetches import with_prefetches
 from msc.schedule.reduction_blocks import with_reduction_blocks
 from msc.schedule.register_tiles import retiled, vectors_innermost, with_blocks_outermost, with_tail_along
-from msc.schedule.row_prefetches import with_row_prefetches
 from msc.schedule.sharing import Group, grouped, grouped_node, initial, own_loops, shared_band
 from msc.schedule.storage import stored
 from msc.schedule.threads import NOWHERE, Sharing, Surroundings, shared, shared_blocks
@@ -65,7 +65,7 @@ def decide(
 ) -> Decision:
     """The schedule of a kernel on a target, among others; loops over blocks that they share are outermost.
 
-    Reductions are in `blocks` where that pays, and rows are prefetched with `prefetches`.
+    Reductions are in `blocks` where that pays, and what caches do not hold is requested ahead with `prefetches`.
     """
     reasons: list[str] = []
     members, fresh = members_of(model), around.fresh(model)
@@ -79,7 +79,7 @@ def decide(
         sharing = replace(sharing, tree=with_reduction_blocks(cost, deps, tree, reasons) if blocks else tree)
     tree = _with_lanes(model, sharing.tree, reasons)
     tree = stored(model, deps, tree, target)
-    return Decision(with_row_prefetches(model, tree, target) if prefetches else tree, reasons, sharing.either)
+    return Decision(with_prefetches(model, tree, target) if prefetches else tree, reasons, sharing.either)
 
 
 def _clustered(

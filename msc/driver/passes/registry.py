@@ -85,8 +85,6 @@ PASSES: dict[str, str] = {
     "verify-tensors": "msc.graph.verify_tensors:VerifyTensors",
     "vectorize": "msc.lowering.cpu.vectorize.vectorize:Vectorize",
     "pair-products": "msc.lowering.cpu.pair_products:PairProducts",
-    "prefetch-streams": "msc.lowering.cpu.prefetch.prefetch_streams:PrefetchStreams",
-    "prefetch-epilogues": "msc.lowering.cpu.prefetch.prefetch_epilogues:PrefetchEpilogues",
     "verify-memory-plan": "msc.lowering.cpu.memory.verify_memory_plan:VerifyMemoryPlan",
     "winograd": "msc.graph_kernel.winograd.winograd:Winograd",
 }

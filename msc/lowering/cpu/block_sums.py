@@ -21,7 +21,6 @@ from msc.analysis.properties import KERNEL_FUNCTIONS, VECTORS
 from msc.dialects.loop import AccessOp, ForOp, LoadOp, LoopKind, StoreOp
 from msc.ir.contracts import Contract
 from msc.ir.typed import is_vector, memref_type, static_shape
-from msc.lowering.cpu.prefetch.prefetch_streams import copied
 from msc.lowering.cpu.vectorize.vector_reductions import splat, update_of
 from msc.poly.intervals import interval
 
@@ -49,12 +48,7 @@ class BlockSums(ModulePass):
     """
 
     name = "block-sums"
-    contract = Contract(
-        requires=(KERNEL_FUNCTIONS, VECTORS),
-        runs_after={
-            "prefetch-streams": "streams are measured along whole loops",
-        },
-    )
+    contract = Contract(requires=(KERNEL_FUNCTIONS, VECTORS))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for loop in [loop for loop in op.walk() if isinstance(loop, ForOp)]:
@@ -164,12 +158,20 @@ class _Update:
 
     def _in_tile(self, body: Callable[[_Values], list[Operation]]) -> list[Operation]:
         """Operations in copies of the tile's loops."""
-        copies = [copied(loop, 1) for loop in self.tile]
+        copies = [(loop, _copied(loop)) for loop in self.tile]
         operations: list[Operation] = body({loop.variable: copy.variable for loop, copy in copies})
         for _, copy in reversed(copies):
             copy.body.block.add_ops(operations)
             operations = [copy]
         return operations
+
+
+def _copied(loop: ForOp) -> ForOp:
+    """An empty copy of a loop."""
+    label = loop.label.data if loop.label is not None else None
+    copy = ForOp(loop.lower.data, loop.upper.data, loop.values, loop.step.value.data, loop.kind.data, label)
+    copy.variable.name_hint = loop.variable.name_hint
+    return copy
 
 
 def _cut(loop: ForOp) -> None:

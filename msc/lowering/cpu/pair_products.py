@@ -40,9 +40,7 @@ class PairProducts(ModulePass):
     contract = Contract(
         requires=(KERNEL_FUNCTIONS, VECTORS),
         runs_after={
-            "prefetch-streams": "streams are measured along loops of one product a sum",
             "block-sums": "it counts the terms of sums by loops of one product a sum",
-            "prefetch-epilogues": "it cuts the loops of sums",
         },
     )
 

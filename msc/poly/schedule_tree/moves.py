@@ -289,7 +289,13 @@ def prefetch(tree: Tree, block: Block, new: Prefetch) -> Tree:
 
 
 def without_prefetches(tree: Tree) -> Tree:
-    """The tree that requests nothing ahead."""
+    """The tree that requests nothing ahead. Loops in parts, each of which only requests something, are whole."""
+
+    def whole(node: Node) -> Node:
+        inner = only_loop(node) if isinstance(node, Loop) and node.body.prefetches and not node.body.places else None
+        return inner if inner is not None and isinstance(node, Loop) and inner.axis == node.axis else node
+
+    tree = mapped(tree, whole)
     for block in [block for block in all_blocks(tree.body) if block.prefetches]:
         tree = _with_block(tree, block, replace(block, prefetches=()))
     return tree

@@ -54,9 +54,8 @@ class Place:
 
 @dataclass(frozen=True)
 class Prefetch:
-    """The statements of a block request what they read of `array` where `axis` is `ahead` iterations further.
-
-    The loop over the axis is this one or one around it. (Halide: prefetch.)
+    """A block requests what an iteration of the innermost loop around over `axis`, `ahead` of it further, reads of
+    `array`: all of it, or where loops stand between, its share in each of their iterations. (Halide: prefetch.)
     """
 
     array: str
@@ -172,8 +171,11 @@ def all_blocks(block: Block) -> Iterator[Block]:
 
 
 def with_clauses(tree: Tree) -> frozenset[int]:
-    """The numbers of the blocks (`all_blocks`) that have places or prefetches."""
-    return frozenset(number for number, block in enumerate(all_blocks(tree.body)) if block.clauses)
+    """The numbers of the blocks (`all_blocks`) with places or prefetches, and of bodies of loops that these name."""
+    found = list(all_blocks(tree.body))
+    along = {prefetch.axis for block in found for prefetch in block.prefetches}
+    bodies = {id(loop.body) for loop in loops(tree) if loop.axis in along}
+    return frozenset(number for number, block in enumerate(found) if block.clauses or id(block) in bodies)
 
 
 def copies(tree: Tree) -> frozenset[int]:

@@ -1,8 +1,8 @@
-"""What the prefetches of a tree request, and whether its kernel reads it."""
+"""The prefetches of a tree: of which loop each requests an iteration, and whether its kernel reads what it requests."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -12,28 +12,8 @@ from msc.poly.affine import bounds, simplified
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
 from msc.poly.scalar import Read, reads
-from msc.poly.schedule_tree.nodes import Block, Prefetch, Run, ScheduleError, Tree, all_blocks, statements
+from msc.poly.schedule_tree.nodes import Block, Loop, Prefetch, Run, ScheduleError, Tree, all_blocks, blocks, walk
 from msc.targets.abilities import Abilities
-
-
-@dataclass(frozen=True)
-class Request:
-    """The elements of `array` that statements read where a dimension of each, `dims`, is `ahead` further."""
-
-    array: int
-    ahead: int
-    dims: Mapping[int, int]
-
-    def distance(self, model: KernelModel, statement: int, read: Read) -> AffineExpr:
-        """Elements from what a statement reads at a point to what it requests there, over the point."""
-        point: list[AffineExpr] = [AffineExpr.dimension(d) for d in range(read.index.num_dims)]
-        later = list(point)
-        later[self.dims[statement]] = later[self.dims[statement]] + self.ahead
-        shape, distance = model.arrays[read.operand].shape, AffineExpr.constant(0)
-        for axis, expr in enumerate(read.index.results):
-            moved = expr.replace_dims_and_symbols(later, []) + expr * -1
-            distance = distance + moved * prod(shape[axis + 1 :])
-        return simplified(distance, dict(enumerate(map(range, model.statements[statement].extents))))
 
 
 def whole_in_memory(model: KernelModel, tree: Tree) -> dict[str, str]:
@@ -45,81 +25,112 @@ def whole_in_memory(model: KernelModel, tree: Tree) -> dict[str, str]:
     return whole | unplaced | {name: home for name in names for home in names if scopes[name] == {home}}
 
 
-def requests(model: KernelModel, tree: Tree) -> dict[int, tuple[Request, ...]]:
-    """What each block requests, by the number of the block (`all_blocks`)."""
-    return {
-        number: tuple(_request(model, tree, prefetch) for prefetch in block.prefetches)
-        for number, block in enumerate(all_blocks(tree.body))
-        if block.prefetches
-    }
+@dataclass(frozen=True)
+class Requested:
+    """A prefetch of a `block` and the loop, the innermost one around over its axis, of which it requests an iteration.
 
-
-def _request(model: KernelModel, tree: Tree, prefetch: Prefetch) -> Request:
-    return Request(array_names(model.arrays).index(prefetch.array), prefetch.ahead, tree.axis(prefetch.axis).dims)
-
-
-def check_prefetches(
-    model: KernelModel,
-    tree: Tree,
-    block: Block,
-    looped: Collection[str],
-    abilities: Abilities,
-) -> None:
-    """Raise ScheduleError, with its line, for a prefetch of nothing that the statements of a block read later.
-
-    `looped` are the axes of the loops around.
+    `around` are the blocks down to it; of the loops around some are `outside` of that one, and some `between`.
     """
-    known = set[tuple[str, str]]()
+
+    prefetch: Prefetch
+    block: Block
+    loop: Loop
+    around: Sequence[Block]
+    outside: Sequence[Loop]
+    between: Sequence[Loop]
+
+    def cut_from(self, loop: Loop, extent: int) -> int:
+        """How many iterations of its axis a loop runs over: those that the loops around leave."""
+        loops = (*self.outside, self.loop, *self.between)
+        tiles = [each.tile for each in loops[: loops.index(loop)] if each.axis == loop.axis]
+        return (tiles[-1] if tiles else None) or extent
+
+
+def requested(tree: Tree) -> Iterator[Requested]:
+    """The prefetches of a tree. Raises ScheduleError for one along an axis that no loop around runs over."""
+    return _below(tree.body, (), (tree.body,))
+
+
+def _below(block: Block, loops: Sequence[Loop], path: Sequence[Block]) -> Iterator[Requested]:
+    """`path` are the blocks down to this one, and `loops` those around."""
     for prefetch in block.prefetches:
-        problem = _form_problem(model, tree, block, prefetch, looped, abilities)
-        if problem is None and (prefetch.array, prefetch.axis) in known:
-            problem = f"{prefetch.array} is prefetched along {prefetch.axis} already"
-        if problem is None:
-            problem = _distance_problem(model, _request(model, tree, prefetch), prefetch, statements(block))
+        known = [k for k, loop in enumerate(loops) if loop.axis == prefetch.axis]
+        if not known:
+            there = dict.fromkeys(each.axis for each in loops)
+            message = f"no loop around runs over {prefetch.axis}: there are {', '.join(there) or 'none'}"
+            raise ScheduleError(message, prefetch.line)
+        at = known[-1]
+        yield Requested(prefetch, block, loops[at], path, loops[:at], loops[at + 1 :])
+    for node in block.nodes:
+        for each in blocks(node):
+            yield from _below(each, (*loops, node) if isinstance(node, Loop) else loops, (*path, each))
+
+
+def check_prefetches(model: KernelModel, tree: Tree, abilities: Abilities) -> None:
+    """Raise ScheduleError, with its line, for a prefetch of nothing that is read later."""
+    known = set[tuple[int, str, str]]()
+    for each in requested(tree):
+        key = id(each.block), each.prefetch.array, each.prefetch.axis
+        problem = _form_problem(model, tree, each, abilities)
+        if problem is None and key in known:
+            problem = f"{each.prefetch.array} is prefetched along {each.prefetch.axis} already"
+        problem = problem or _distance_problem(model, tree, each)
         if problem is not None:
-            raise ScheduleError(problem, prefetch.line)
-        known.add((prefetch.array, prefetch.axis))
+            raise ScheduleError(problem, each.prefetch.line)
+        known.add(key)
 
 
-def _form_problem(
-    model: KernelModel,
-    tree: Tree,
-    block: Block,
-    prefetch: Prefetch,
-    looped: Collection[str],
-    abilities: Abilities,
-) -> str | None:
-    names = array_names(model.arrays)
+def _form_problem(model: KernelModel, tree: Tree, each: Requested, abilities: Abilities) -> str | None:
+    names, name = array_names(model.arrays), each.prefetch.array
     if not abilities.prefetches:
         return "this machine has no caches into which it prefetches"
-    if not all(isinstance(node, Run) for node in block.nodes):
-        return "a prefetch stands right in front of the statements that read what it requests"
-    if prefetch.array not in names:
-        return f"there is no array {prefetch.array}: there are {', '.join(names)}"
-    if prefetch.axis not in looped:
-        return f"no loop around runs over {prefetch.axis}: there are {', '.join(looped) or 'none'}"
-    if prefetch.array not in whole_in_memory(model, tree):
-        return f"{prefetch.array} does not lie in memory whole: only what does is prefetched"
+    if name not in names:
+        return f"there is no array {name}: there are {', '.join(names)}"
+    scopes = {place.scope for block in all_blocks(tree.body) for place in block.places if place.array == name}
+    if scopes - {"stack", "workspace", *names}:
+        return f"{name} does not lie in memory that caches hold: in {', '.join(sorted(scopes))}"
+    if any(p.array == name and p.scope not in names for block in all_blocks(each.loop.body) for p in block.places):
+        return f"{name} lives within an iteration of {each.prefetch.axis}"
+    if scopes and not any(place.array == name for block in each.around for place in block.places):
+        return f"{name} does not live here"
+    if each.prefetch.ahead % (each.loop.tile or 1):
+        return f"the loop around runs over tiles of {each.loop.tile} {each.prefetch.axis}: ahead is a multiple of it"
     return None
 
 
-def _distance_problem(model: KernelModel, request: Request, prefetch: Prefetch, inside: frozenset[int]) -> str | None:
-    """Why a request is for nothing that the statements read."""
-    distances = list(_distances(model, request, inside))
-    name, elements = prefetch.array, prod(model.arrays[request.array].shape)
-    if not distances:
-        return f"no statement here reads {name} at an index that is known ahead"
+def _distance_problem(model: KernelModel, tree: Tree, each: Requested) -> str | None:
+    """Why a request is for nothing that the statements of the loop read."""
+    name, ahead = each.prefetch.array, each.prefetch.ahead
+    array = array_names(model.arrays).index(name)
+    order = [s for node in walk(each.loop.body) if isinstance(node, Run) for s in node.statements]
+    found = [(s, read) for s in order for read in reads(model.statements[s].body) if _is_of(read, array)]
+    if not found:
+        return f"no statement in the loop over {each.prefetch.axis} reads {name} at an index that is known ahead"
+    if not ahead:
+        first = next((s for node in walk(each.block) if isinstance(node, Run) for s in node.statements), order[-1])
+        late = any(order.index(s) >= order.index(first) for s, _ in found)
+        return None if late else f"the statements that read {name} in this iteration run before"
+    distances = [_distance(model, tree, each.prefetch, s, read) for s, read in found]
+    elements = prod(model.arrays[array].shape)
     if not any(map(any, distances)):
-        return f"the statements here read the same of {name} in all iterations of {prefetch.axis}"
+        return f"the statements there read the same of {name} in all iterations of {each.prefetch.axis}"
     if all(low >= elements or high <= -elements for low, high in distances):
-        return f"{name} has {elements} elements: it ends before what lies {prefetch.ahead} iterations ahead"
+        return f"{name} has {elements} elements: it ends before what lies {ahead} iterations ahead"
     return None
 
 
-def _distances(model: KernelModel, request: Request, inside: frozenset[int]) -> Iterator[tuple[int, int]]:
-    """The least and the largest number of elements ahead, for each read of the array."""
-    for number in sorted(inside & request.dims.keys()):
-        statement = model.statements[number]
-        for read in reads(statement.body):
-            if read.operand == request.array and not read.indirect:
-                yield bounds(request.distance(model, number, read), dict(enumerate(map(range, statement.extents))))
+def _is_of(read: Read, array: int) -> bool:
+    return read.operand == array and not read.indirect
+
+
+def _distance(model: KernelModel, tree: Tree, prefetch: Prefetch, number: int, read: Read) -> tuple[int, int]:
+    """The least and the largest number of elements from what a statement reads to what it reads so far ahead."""
+    statement, shape = model.statements[number], model.arrays[read.operand].shape
+    later: list[AffineExpr] = [AffineExpr.dimension(d) for d in range(read.index.num_dims)]
+    later[tree.axis(prefetch.axis).dims[number]] += prefetch.ahead
+    distance: AffineExpr = AffineExpr.constant(0)
+    for axis, expr in enumerate(read.index.results):
+        moved = expr.replace_dims_and_symbols(later, []) + expr * -1
+        distance = distance + moved * prod(shape[axis + 1 :])
+    ranges = dict(enumerate(map(range, statement.extents)))
+    return bounds(simplified(distance, ranges), ranges)

@@ -4,7 +4,7 @@ tree  ::= axis* block
 axis  ::= `axis` NAME EXTENT `:` (`S`k`.`d)+             dimension d of statement k
 block ::= place* prefetch* node*                         nodes run one after the other
 place ::= `place` ARRAY (`,` ARRAY)* `in` SCOPE          for as long as the block runs
-prefetch ::= `prefetch` ARRAY `ahead` N `of` NAME         what the block reads N iterations of an axis later
+prefetch ::= `prefetch` ARRAY `ahead` N `of` NAME         what a loop around reads N of its axis later
 node  ::= `for` part (`,` part)*  block                  nested loops, the first outermost
 | `head` NAME `to` N  block  `tail` NAME `from` N  block
 | `run` (`S`k)+
@@ -114,7 +114,7 @@ def _read(text: str, number: int) -> _Line:
 
 _AXIS = re.compile(r"axis (\w+) (\d{1,18}):((?: S\d{1,9}\.\d{1,9})+)", re.ASCII)
 _PLACE = re.compile(r"place (\w+(?: ?, ?\w+)*) in (\w+)", re.ASCII)
-_PREFETCH = re.compile(r"prefetch (\w+) ahead ([1-9]\d{0,17}) of (\w+)", re.ASCII)
+_PREFETCH = re.compile(r"prefetch (\w+) ahead (\d{1,18}) of (\w+)", re.ASCII)
 _MARK = rf"parallel from ([1-9]\d{{0,17}})|({'|'.join(MARKS)})|(pipeline) ([1-9]\d{{0,3}})|(intrinsic) (\w+)"
 _PART = re.compile(rf"(\w+)(?: tile (\d{{1,18}}))?(?: (?:{_MARK}))?", re.ASCII)
 _PART_FORM = "NAME tile N parallel|parallel from N|vector|unroll|pipeline N|intrinsic UNIT"

@@ -29,6 +29,7 @@ def verify(model: KernelModel, tree: Tree, abilities: Abilities = PLAIN) -> None
     for axis in tree.axes:
         _check_axis(model, axis)
     _Walk(model, tree, abilities).block(tree.body, _Around())
+    check_prefetches(model, tree, abilities)
 
 
 def check_structure(tree: Tree) -> None:
@@ -97,7 +98,6 @@ class _Walk:
         placed = {**around.placed, **{place.array: place.scope for place in block.places}}
         if len({place.array for place in block.places}) < len(block.places):
             raise ScheduleError("an array has one place in a block", block.places[0].line)
-        check_prefetches(self._model, self._tree, block, around.left, self._abilities)
         seen: set[int] = set()
         for node in block.nodes:
             for number in sorted(below(node)):

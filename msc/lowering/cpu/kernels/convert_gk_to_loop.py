@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 
 from msc.analysis.kernel_model import kernel_model, output_positions, statement_operations
 from msc.analysis.properties import KERNEL_FUNCTIONS, SCHEDULED, VECTORS
+from msc.analysis.target import target_of
 from msc.dialects import gk
 from msc.dialects.gk.attributes import GK_FUNCTION
 from msc.dialects.loop.attributes import LOOP_IN_PLACE, LOOP_ORIGIN, LOOP_OUTPUTS, LOOP_SCHEDULE, LOOP_TEMPORARIES
@@ -23,7 +24,7 @@ from msc.lowering.cpu.kernels.kernel_function import KernelFunction
 from msc.poly.model import KernelModel
 from msc.poly.nest import nests_of
 from msc.poly.overwriting import may_overwrite
-from msc.poly.schedule_tree.prefetches import requests
+from msc.poly.requests import requests
 from msc.poly.schedule_tree.to_isl import tile_counts
 from msc.poly.storage import storage
 from msc.support.diagnostics import Diagnostic, MscError
@@ -107,8 +108,9 @@ def _function(kernel: gk.KernelOp, model: KernelModel, outputs: Sequence[int]) -
     locations = [op.location for op in statement_operations(kernel)]
     counts = tuple(tile_counts(model, tree).values())
     nests = nests_of(model, tree)
-    places = storage(model, tree, nests, counts)
-    builder = KernelFunction(model, nests, inputs, outputs, locations, counts, places, requests(model, tree))
+    places, prefetches = storage(model, tree, nests, counts), requests(model, tree, nests, counts)
+    line = target_of(kernel).machine.line
+    builder = KernelFunction(model, nests, inputs, outputs, locations, counts, places, prefetches, line)
     function = builder.build()
     temporaries = len(function.function_type.inputs) - len(inputs) - len(outputs) - len(model.sizes)
     function.attributes[LOOP_OUTPUTS] = IntegerAttr(len(outputs), i64)

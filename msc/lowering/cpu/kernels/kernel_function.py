@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import TypeAlias
 
 from xdsl.dialects import arith, func, memref
@@ -11,15 +12,17 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IndexType, MemRefTy
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
+from msc.dialects.element_types import BYTES
 from msc.dialects.loop import ApplyOp, ForOp, LoadOp, LoopKind, PrefetchOp, StoreOp
 from msc.dialects.open_sizes import size_attributes
+from msc.ir.typed import memref_type
 from msc.lowering.cpu.kernels.scalar_bodies import BodyEmitter, storage_type
 from msc.poly.affine import bounds, simplified
 from msc.poly.buffers import LocalBuffer, compose
 from msc.poly.model import KernelModel
 from msc.poly.nest import Body, Instance, Loop, Nest
+from msc.poly.requests import Request
 from msc.poly.scalar import Index, Read
-from msc.poly.schedule_tree.prefetches import Request
 from msc.poly.storage import Storage
 from msc.poly.valid_extents import ranges_of
 
@@ -29,7 +32,7 @@ _Local: TypeAlias = tuple[LocalBuffer, SSAValue]
 
 @dataclass
 class _Scope:
-    """What is known at a place in the nest: loop variables, where arrays live, forwarded values, prefetches."""
+    """What is known at a place in the nest: loop variables, where arrays live, forwarded values."""
 
     variables: tuple[SSAValue, ...] = ()
     ranges: Mapping[int, range] = field(default_factory=dict[int, range])
@@ -37,14 +40,13 @@ class _Scope:
     local: Mapping[int, Sequence[_Local]] = field(default_factory=dict[int, Sequence[_Local]])
     forwarded: frozenset[int] = frozenset()
     values: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
-    requests: Sequence[Request] = ()
-    requested: set[object] = field(default_factory=set[object])
 
 
 class KernelFunction:
     """Builds the function.
 
-    Arguments: inputs, outputs, temporaries as `storage` says, sizes that the call decides.
+    Arguments: inputs, outputs, temporaries as `storage` says, sizes that the call decides. What is prefetched is
+    requested once for each `line` of so many bytes.
     """
 
     def __init__(
@@ -57,9 +59,10 @@ class KernelFunction:
         counts: Sequence[AffineExpr],
         storage: Storage,
         requests: Mapping[int, Sequence[Request]],
+        line: int,
     ):
         self._model = model
-        self._requests = requests
+        self._requests, self._line = requests, line
         self._counts = counts
         self._nests = nests
         self._arguments = [*inputs, *outputs]
@@ -153,8 +156,9 @@ class KernelFunction:
         parts = {array: ((buffer, buffers[array]),) for array, buffer in arrays.workspace.items()}
         local = {a: [(b, self._allocated(a, b, block)) for b in each] for a, each in arrays.local.items()}
         places = {**scope.local, **parts, **local}
-        passed, requests = scope.forwarded | arrays.forwarded, self._requests.get(body.block, ())
-        inner = _Scope(scope.variables, scope.ranges, buffers, places, passed, requests=requests)
+        inner = _Scope(scope.variables, scope.ranges, buffers, places, scope.forwarded | arrays.forwarded)
+        for request in self._requests.get(id(body), ()):
+            self._request(request, inner, block)
         for array, held in local.items():
             if self._model.arrays[array].kind == "input" or array in arrays.copied:
                 for part, _ in held:
@@ -163,6 +167,30 @@ class KernelFunction:
         for array in sorted(arrays.copied & arrays.written):
             for part, _ in local[array]:
                 self._copy(array, part, inner, scope, block)
+
+    def _request(self, request: Request, scope: _Scope, block: Block) -> None:
+        """Request the lines of a share of an array."""
+        local = _part_of(scope, request.array, request.origin)
+        array, buffer = self._model.arrays[request.array], scope.buffers[request.array] if local is None else local[1]
+        shape = memref_type(buffer).get_shape()
+        order = range(len(shape)) if local is None else [len(local[0].lead) + a for a in _inverse(local[0].axes)]
+        strides = [prod(shape[k + 1 :]) for k in order]
+        line = max(1, self._line // BYTES[array.dtype])
+        trips, ahead = request.share(strides, line, len(scope.variables))
+        for count in trips:
+            scope, block = self._lines(count, scope, block)
+        place = request.origin if local is None else local[0].index(request.origin)
+        map_, values = _over_used(scope, [simplified(e, scope.ranges) for e in (*place, ahead)])
+        *at, after = map_.results
+        block.add_op(PrefetchOp(buffer, AffineMap(map_.num_dims, 0, tuple(at)), values, after))
+
+    def _lines(self, count: int, scope: _Scope, block: Block) -> tuple[_Scope, Block]:
+        """A loop over rows or lines, as what is around its body, and that."""
+        loop = ForOp(AffineMap.constant_map(0), AffineMap.constant_map(count), (), 1, LoopKind.UNROLL, "line")
+        loop.variable.name_hint = "line"
+        block.add_op(loop)
+        ranges = {**scope.ranges, len(scope.variables): range(count)}
+        return replace(scope, variables=(*scope.variables, loop.variable), ranges=ranges), loop.body.block
 
     def _copy(self, array: int, part: LocalBuffer, scope: _Scope, inner: _Scope, block: Block) -> None:
         """Bring what a buffer holds of an array from where it lives in one scope to where it lives in another one."""
@@ -250,23 +278,8 @@ class _InstanceEmitter:
             return self._scope.values[read.operand]
         if read.indirect:
             return self._load_indirect(read, index)
-        for request in self._scope.requests:
-            if request.array == read.operand and self._instance.statement in request.dims:
-                self._prefetch(request, read, index)
         load = self._insert(LoadOp(*_place(self._scope, read.operand, index), storage_type(read.dtype)))
         return self._body.from_storage(load.results[0], read.dtype)
-
-    def _prefetch(self, request: Request, read: Read, index: Sequence[AffineExpr]) -> None:
-        """Request what lies ahead of an element that is read here, once for all statements that read it."""
-        distance = request.distance(self._model, self._instance.statement, read)
-        ahead = simplified(distance.replace_dims_and_symbols(list(self._instance.index), []), self._scope.ranges)
-        place = [simplified(e, self._scope.ranges) for e in index]
-        key = read.operand, *place, ahead
-        if ahead != AffineExpr.constant(0) and key not in self._scope.requested:
-            self._scope.requested.add(key)
-            map_, values = _over_used(self._scope, [*place, ahead])
-            at = AffineMap(map_.num_dims, 0, map_.results[:-1])
-            self._insert(PrefetchOp(self._scope.buffers[read.operand], at, values, map_.results[-1]))
 
     def _load_indirect(self, read: Read, index: Sequence[AffineExpr]) -> SSAValue:
         """A read whose index is data, clamped into the array: nothing outside is ever touched."""
@@ -299,10 +312,19 @@ class _InstanceEmitter:
 
 def _place(scope: _Scope, array: int, index: Sequence[AffineExpr]) -> tuple[SSAValue, AffineMap, list[SSAValue]]:
     """The array's buffer and the index into it: local ones hold only what an iteration touches."""
-    *parts, last = scope.local.get(array, [None])
-    local = next((part for part in parts if part is not None and part[0].holds(index, scope.ranges)), last)
+    local = _part_of(scope, array, index)
     buffer, place = (scope.buffers[array], index) if local is None else (local[1], local[0].index(index))
     return buffer, *_over_used(scope, [simplified(e, scope.ranges) for e in place])
+
+
+def _part_of(scope: _Scope, array: int, index: Sequence[AffineExpr]) -> _Local | None:
+    """The local buffer that holds an element of an array, if local ones do."""
+    *parts, last = scope.local.get(array, [None])
+    return next((part for part in parts if part is not None and part[0].holds(index, scope.ranges)), last)
+
+
+def _inverse(order: Sequence[int]) -> list[int]:
+    return [order.index(k) for k in range(len(order))]
 
 
 def _over_used(scope: _Scope, exprs: Sequence[AffineExpr]) -> tuple[AffineMap, list[SSAValue]]:

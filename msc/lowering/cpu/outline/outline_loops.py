@@ -47,7 +47,6 @@ class OutlineLoops(ModulePass):
     contract = Contract(
         requires=(VECTORS, BUFFERS, UNPLACED),
         runs_after={
-            "prefetch-streams": "streams are measured inside a kernel",
             "block-sums": "sums are cut inside a kernel",
         },
     )

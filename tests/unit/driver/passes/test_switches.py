@@ -199,27 +199,19 @@ func.func @main(%x: tensor<512x64xf32>, %y: tensor<64x1024xf32>, %w: tensor<512x
 }
 """
 
-ROWS = """
-func.func @main(%x: tensor<1024x1024xf32>) -> tensor<1024x1024xf32> {
-  %y = ms.softmax %x {axis = -1}
-  func.return %y : tensor<1024x1024xf32>
-}
-"""
-
 MODELS = {
     "again": (AGAIN, ("rematerialization",)),
     "block": (MODEL, ("batch-norms", "fusion", "layouts", "packing", "reuse", "schedules", "vectors")),
     "attention": (ATTENTION, ("attention", "loops")),
-    "convolution": (CONVOLUTION, ("blocks", "prefetches", "winograd")),
+    "convolution": (CONVOLUTION, ("blocks", "winograd")),
     "order": (ORDER, ("order",)),
-    "update": (UPDATE, ("epilogues",)),
+    "update": (UPDATE, ("prefetches",)),
     "twice": (TWICE, ("cse",)),
     "recurrence": (RECURRENCE, ("invariants", "recurrences")),
     "padded": (PADDED, ("pads",)),
     "pairs": (PAIRS, ("pairs",)),
     "patches": (PATCHES, ("patches",)),
     "product": (PRODUCT, ("products",)),
-    "rows": (ROWS, ("row-prefetches",)),
     "scores": (SCORES, ("attention-gradients",)),
     "sum": (SUM, ("sums",)),
     "view": (VIEW, ("views",)),
@@ -289,7 +281,7 @@ def test_a_pass_is_left_out_or_gets_an_option() -> None:
 
 
 def test_options_of_one_pass_add_up() -> None:
-    changes = without(find_backend("cpu"), ("products", "row-prefetches", "schedules"))
+    changes = without(find_backend("cpu"), ("products", "prefetches", "schedules"))
     assert changes == {"schedule-kernels": {"blocks": False, "prefetches": False, "plain": True}}
 
 

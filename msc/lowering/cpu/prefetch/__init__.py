@@ -1,1 +1,0 @@
-"""Prefetches in loops that stream."""
