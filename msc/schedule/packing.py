@@ -14,8 +14,9 @@ from xdsl.ir.affine import AffineDimExpr
 
 from msc.poly.model import KernelModel
 from msc.poly.scalar import Read, reads
-from msc.poly.schedule_tree.moves import compute_at, listed, outermost, shared_loop
-from msc.poly.schedule_tree.nodes import Loop, Tree, walk
+from msc.poly.schedule_tree.moves import chain, compute_at, listed, nested, outermost, shared_loop
+from msc.poly.schedule_tree.nodes import Loop, Node, Tree, walk
+from msc.schedule.register_tiles import is_crossed
 from msc.schedule.sharing import Group, grouped_node, own_loops
 
 
@@ -63,18 +64,21 @@ def copied_dimension(model: KernelModel, number: int, reader: int, dim: int) -> 
 
 
 def with_packing(
-    model: KernelModel, tree: Tree, names: Sequence[str], copies: Sequence[int], reasons: list[str]
+    model: KernelModel, tree: Tree, names: Sequence[str], copies: Sequence[int], lanes: int, reasons: list[str]
 ) -> Tree:
     """The tree of all other statements with each copy computed at the innermost loop of the band that it moves along.
 
-    Those loops are outermost, so that one copy is for all that the others run.
+    Those loops are outermost, so that one copy is for all that the others run. A copy that turns what it reads goes
+    over tiles of a vector of both axes, whose lines stay in L1 while the tile is read.
     """
     for number in copies:
-        tree = _with_copy(model, tree, names, number, reasons)
+        tree = _with_copy(model, tree, names, number, lanes, reasons)
     return tree
 
 
-def _with_copy(model: KernelModel, tree: Tree, names: Sequence[str], number: int, reasons: list[str]) -> Tree:
+def _with_copy(
+    model: KernelModel, tree: Tree, names: Sequence[str], number: int, lanes: int, reasons: list[str]
+) -> Tree:
     array = model.statements[number].target
     reader = _readers(model, array)[0]
     band = [axis for axis in tree.axes if axis.name in names]
@@ -87,12 +91,32 @@ def _with_copy(model: KernelModel, tree: Tree, names: Sequence[str], number: int
     tree = listed(tree, list(along))
     own = own_loops(model, number, [tree.axis(name) for name in along])
     tree, node = grouped_node(tree, Group((number,), own), _points(tree, along), len(names))
+    node = _in_tiles(model, tree, node, lanes)
     around = [loop for name in along if (loop := shared_loop(tree, name)) is not None]
     if along:
         name = model.operations[model.statements[number].operation]
         others = ", ".join(axis.name for axis in band if axis.name not in along)
         reasons.append(f"{name} a part at a time, once for all {others}")
     return compute_at(tree, node, around[-1] if around else None)
+
+
+def _in_tiles(model: KernelModel, tree: Tree, node: Node, lanes: int) -> Node:
+    """A copy whose vectors take neighbours from rows that lie apart, in tiles of as many rows and columns as lanes."""
+    loops = list(chain(node))
+    if len(loops) < 2 or loops[-2].mark or loops[-1].mark != "vector":
+        return node
+    *around, row, columns = loops
+    if not is_crossed(model, tree.axis(row.axis), tree.axis(columns.axis)):
+        return node
+    tiles = [replace(columns, mark="", tile=lanes)] if _width(tree, columns.axis) > lanes else []
+    tiles += [replace(row, tile=lanes)] if tree.axis(row.axis).extent > lanes else []
+    return nested([*around, *tiles, replace(row, mark="unroll"), columns], columns.body).nodes[0]
+
+
+def _width(tree: Tree, name: str) -> int:
+    """The iterations of an axis in its tiles; all without tiles."""
+    sizes = [node.tile for node in walk(tree.body) if isinstance(node, Loop) and node.axis == name and node.tile]
+    return min([*sizes, tree.axis(name).extent])
 
 
 def _along(tree: Tree, dims: Mapping[str, int], number: int) -> Tree:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from msc.cost.access import strides
 from msc.poly.model import KernelModel
 from msc.poly.schedule_tree.moves import (
     chain,
@@ -23,7 +24,7 @@ from msc.poly.schedule_tree.moves import (
     sink,
     split,
 )
-from msc.poly.schedule_tree.nodes import Block, Cut, Loop, Mark, Node, Tree
+from msc.poly.schedule_tree.nodes import Axis, Block, Cut, Loop, Mark, Node, Tree
 from msc.poly.schedule_tree.to_isl import bound_of
 from msc.schedule.outline import Outline, outline
 
@@ -130,3 +131,15 @@ def _points(loops: list[Loop]) -> list[Loop]:
 def without_marks(tree: Tree, how: Mark) -> Tree:
     """No loop is marked so."""
     return mapped(tree, lambda n: replace(n, mark="", least=0) if isinstance(n, Loop) and n.mark == how else n)
+
+
+def is_crossed(model: KernelModel, row: Axis, vector: Axis) -> bool:
+    """Whether in some array neighbours along `row` are neighbours, and those along `vector` lie apart."""
+    return any(
+        along_row == 1 and along_vector > 1
+        for s, d in row.dims.items()
+        if s in vector.dims
+        for along_row, along_vector in zip(
+            strides(model, model.statements[s], d), strides(model, model.statements[s], vector.dims[s]), strict=True
+        )
+    )

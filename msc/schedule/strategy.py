@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from math import gcd
 
-from msc.cost.access import block_size, pieces, scalar_cost, statement_cost, strides, vectorisable
+from msc.cost.access import block_size, pieces, scalar_cost, statement_cost, vectorisable
 from msc.cost.prediction import KernelCost
 from msc.poly.dependences import Dependences, dependences
 from msc.poly.lanes import refused_vectors, without_vectors
@@ -27,7 +27,7 @@ from msc.schedule.outline import outline, own_loops_of
 from msc.schedule.packing import with_packing
 from msc.schedule.prefetches import with_prefetches
 from msc.schedule.reduction_blocks import with_reduction_blocks
-from msc.schedule.register_tiles import retiled, vectors_innermost, with_blocks_outermost, with_tail_along
+from msc.schedule.register_tiles import is_crossed, retiled, vectors_innermost, with_blocks_outermost, with_tail_along
 from msc.schedule.sharing import Group, grouped, grouped_node, initial, own_loops, shared_band
 from msc.schedule.storage import stored
 from msc.schedule.threads import NOWHERE, Sharing, Surroundings, shared, shared_blocks
@@ -136,7 +136,7 @@ def _loops(
     for name in reversed(names[: len(numbered)]):
         tree = enclose(tree, name)
     tree = with_blocks_outermost(model, tree, over, cost.lanes, target.line_pair)
-    tree = with_packing(model, tree, names, member.copies, reasons)
+    tree = with_packing(model, tree, names, member.copies, cost.lanes, reasons)
     return _Loops(tree, names, partial(_with_borders, model, member.first, len(band), cost.lanes))
 
 
@@ -276,7 +276,7 @@ class _Search:
         stay in L1.
         """
         model, lanes = self.cost.model, self.cost.lanes
-        row = next((axis for axis in others if _is_crossed(model, axis, columns) and axis.extent > 1), None)
+        row = next((axis for axis in others if is_crossed(model, axis, columns) and axis.extent > 1), None)
         if row is not None:
             height, width = (min(lanes, axis.extent) for axis in (row, columns))
             tiles = f"tiles of {height} x {width} along {row.name} and {columns.name}"
@@ -370,15 +370,3 @@ def _with_tail(tree: Tree, columns: Axis, tail: int, along: str, reasons: list[s
 
 def _has_bound(model: KernelModel, axis: Axis) -> bool:
     return any(model.statements[s].bound(d) is not None for s, d in axis.dims.items())
-
-
-def _is_crossed(model: KernelModel, row: Axis, vector: Axis) -> bool:
-    """Whether in some array neighbours along `row` are neighbours, and those along `vector` lie apart."""
-    return any(
-        along_row == 1 and along_vector > 1
-        for s, d in row.dims.items()
-        if s in vector.dims
-        for along_row, along_vector in zip(
-            strides(model, model.statements[s], d), strides(model, model.statements[s], vector.dims[s]), strict=True
-        )
-    )
