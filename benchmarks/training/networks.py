@@ -104,9 +104,9 @@ class Task:
     classes: int
     tokens: int = 0
 
-    def data(self) -> tuple[Array, Array]:
+    def data(self, seed: int = 0) -> tuple[Array, Array]:
         """A batch: inputs and labels (Int32)."""
-        rng = np.random.default_rng(0)
+        rng = np.random.default_rng(seed)
         x = rng.integers(0, self.tokens, self.shape) if self.tokens else rng.standard_normal(self.shape)
         x = x.astype(np.int32 if self.tokens else np.float32)
         return x, rng.integers(0, self.classes, self.labels).astype(np.int32)

@@ -82,6 +82,6 @@ def _normalised(op: NormalisationOp, rows: _Rows, emit: GradientEmitter, g: SSAV
 
 def _summed(op: NormalisationOp, rows: _Rows, value: SSAValue, emit: GradientEmitter) -> SSAValue:
     """A sum over all rows, for scale or offset."""
-    if rows.shape == op.shape(0):
+    if rows.scale == op.shape(1):
         return emit.sum_to(value, op.shape(1))
     return emit.reshape(emit(ReduceSumOp, value, axis=[0, 3]), op.shape(1))
