@@ -84,7 +84,8 @@ def _least(
             slow = least[k] > 5e-3 and turn > 0
             found = timer(ctypes.cast(library[name], ctypes.c_void_p), memory[k], SECONDS, 0 if slow else BURSTS)
             least[k] = min(least[k], found)
-    return Times(clock / (2 * machine_named("native").lanes(4)) * 1e-9, tuple(float(t) * 1e6 for t in least))
+    machine = machine_named("native")
+    return Times(clock / (machine.ports.arithmetic * machine.lanes(4)) * 1e-9, tuple(float(t) * 1e6 for t in least))
 
 
 def _built(kernel: KernelOp, schedules: Sequence[Tree], folder: Path) -> tuple[list[str], list[KernelSignature]]:

@@ -142,6 +142,14 @@ def _arithmetic(scalar: Scalar) -> float:
             return 0
 
 
+def has_lanes(statement: KernelStatement, dim: int) -> bool:
+    """Whether C compilers may run points along `dim` as lanes: no index that is data changes with it."""
+    data = (index for read in reads(statement.body) for _, index in read.indirect)
+    moved = (read.index.used_dims() for index in data for read in reads(index))
+    numbers = (index.expr for index in indices(statement.body) if dim in index.expr.used_dims())
+    return all(dim not in dims for dims in moved) and all(linear_form(n) is not None for n in numbers)
+
+
 def vectorisable(statement: KernelStatement, dim: int) -> bool:
     """Whether points along `dim` can run as lanes: no index is data, and numbers of iterations are linear in it."""
     numbers = (index.expr for index in indices(statement.body) if dim in index.expr.used_dims())

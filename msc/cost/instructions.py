@@ -23,10 +23,10 @@ from functools import cached_property
 from itertools import product
 from math import prod
 
-from msc.cost.access import access_cost, block_size, cuts, pieces, strides, vectorisable
+from msc.cost.access import access_cost, block_size, cuts, has_lanes, pieces, strides
 from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar
-from msc.targets.machine import Machine, Operators
+from msc.targets.machine import Machine
 
 _FAMILIES: Mapping[str, tuple[str, ...]] = {
     "division": ("div", "rem", "mod", "sqrt", "rsqrt"),
@@ -67,6 +67,7 @@ class Tile:
 class _Access:
     """A read under one tile: which rows it moves along, and instructions to load one vector."""
 
+    array: int
     rows: tuple[bool, ...]
     again: tuple[int, ...]
     """By how many steps of the innermost loop each row is ahead of the one before it; 0 if they never meet."""
@@ -104,13 +105,18 @@ class StatementCost:
     def __init__(self, model: KernelModel, statement: KernelStatement, lanes: int, target: Machine) -> None:
         self.model, self.statement, self.lanes, self.target = model, statement, lanes, target
 
-    def cycles(self, tile: Tile, stored: AbstractSet[int] = frozenset()) -> float:
-        """Of all tiles, those at the end included; `stored` are internal arrays that registers do not hold."""
+    def cycles(
+        self, tile: Tile, stored: AbstractSet[int] = frozenset(), loaded: AbstractSet[int] = frozenset()
+    ) -> float:
+        """Of all tiles, those at the end included.
+
+        `stored` are internal arrays that registers do not hold; `loaded` are accesses whose values are in registers.
+        """
         tile = self._compiled(tile)
         extents, sums = self.statement.extents, self._sums(tile)
         steps = [d for d in self._reduced if d != tile.vector] if sums else []
         around = self.statement.points / prod(extents[d] for d, _ in tile.cut) / prod(extents[d] for d in steps)
-        count, accesses = prod(extents[d] for d in steps), self._reads(tile)
+        count, accesses = prod(extents[d] for d in steps), self._reads(tile, loaded)
         total = 0.0
         for part in product(*(cuts(extents[dim], size) for dim, size in tile.cut)):
             sizes = tuple(size for size, _ in part)
@@ -127,9 +133,10 @@ class StatementCost:
         They do so where a schedule has none, or has lanes that lie apart and are moved one by one.
         """
         apart = tile.vector is None or any(s > 1 for s in self._strides[tile.vector])
-        if not apart or self._reduced or self.statement.whole_reads():
+        if not apart or self._reduced:
             return tile
         plain = [d for d in reversed(tile.loops) if set(self._strides[d]) <= {0, 1} and self._strides[d][0]]
+        plain = [d for d in plain if self._vectorisable[d]]
         if not plain:
             return tile
         rows = tile.rows if tile.vector is None else (*tile.rows, (tile.vector, tile.width))
@@ -139,9 +146,17 @@ class StatementCost:
     def _shape(self, rows: tuple[int, ...], width: int, tile: Tile) -> _Shape:
         tail = tile.tail if width == tile.width else 0
         whole = width - tail
-        vectors = pieces(whole, self.lanes) if self._is_vector(tile) else whole
+        is_vector, part = self._is_vector(tile), self.target.part
+        vectors = pieces(whole, self.lanes) if is_vector else whole
+        issued = self._issued(whole) if is_vector else whole * part
         along_rows = tail and tile.across not in tile.inner
-        return _Shape(rows, vectors, whole, tail, pieces(prod(rows), self.lanes) if along_rows else 0)
+        of_rows, issued_of_rows = (pieces(prod(rows), self.lanes), self._issued(prod(rows))) if along_rows else (0, 0.0)
+        return _Shape(rows, vectors, whole, tail, of_rows, issued, issued_of_rows, part)
+
+    def _issued(self, extent: int) -> float:
+        """Vectors for so many elements, of which the last one is as wide as units that it needs."""
+        part = self.target.part
+        return pieces(extent, max(1, int(self.lanes * part))) * part
 
     @cached_property
     def _strides(self) -> list[tuple[int, ...]]:
@@ -157,14 +172,21 @@ class StatementCost:
 
     @cached_property
     def _arithmetic(self) -> float:
-        """Vector instructions of one vector; a product that is added is one."""
-        body, combined = self.statement.body, self.statement.combine is not None
-        fused = combined and isinstance(body, Apply) and body.op == "mul"
-        return _operators(body, self.target.operators) + combined - (fused and self.target.fma)
+        """Cycles of the arithmetic of one vector: products, and what other units do beside them."""
+        combined, ports = self.statement.combine is not None, self.target.ports
+        products, others = _operations(self.statement.body, self.target)
+        others += combined and not (self.target.fma and _is_product(self.statement.body))
+        each = max(products, others) / ports.arithmetic
+        return max(each, (products + others) / (ports.arithmetic + ports.beside))
+
+    @cached_property
+    def _instructions_of_arithmetic(self) -> float:
+        """Of one vector."""
+        return self._arithmetic * self.target.ports.arithmetic
 
     @cached_property
     def _vectorisable(self) -> list[bool]:
-        return [vectorisable(self.statement, d) for d in range(len(self.statement.extents))]
+        return [has_lanes(self.statement, d) for d in range(len(self.statement.extents))]
 
     @cached_property
     def _blocks(self) -> list[int]:
@@ -180,9 +202,9 @@ class StatementCost:
             tile.vector is not None and self._vectorisable[tile.vector] and self._blocks[tile.vector] in (0, tile.width)
         )
 
-    def _reads(self, tile: Tile) -> list[_Access]:
+    def _reads(self, tile: Tile, loaded: AbstractSet[int]) -> list[_Access]:
         innermost = next((d for d in reversed(tile.inner) if d != tile.vector), None)
-        return [self._read(k, tile, innermost) for k in range(1, len(self._arrays))]
+        return [self._read(k, tile, innermost) for k in range(1, len(self._arrays)) if k not in loaded]
 
     def _read(self, access: int, tile: Tile, innermost: int | None) -> _Access:
         apart = [self._strides[dim][access] for dim, _ in tile.rows]
@@ -190,7 +212,7 @@ class StatementCost:
         again = tuple(abs(s // below) if s and below and s % below == 0 else 0 for s in apart)
         along = self._along(access, tile)
         loads = self._instructions(access, tile), self._across(access, tile)
-        return _Access(tuple(map(bool, apart)), again, along, *loads)
+        return _Access(self._arrays[access], tuple(map(bool, apart)), again, along, *loads)
 
     def _along(self, access: int, tile: Tile) -> bool:
         return tile.vector is not None and bool(self._strides[tile.vector][access])
@@ -207,17 +229,14 @@ class StatementCost:
 
     def _once(self, shape: _Shape, tile: Tile, accesses: list[_Access], local: AbstractSet[int]) -> float:
         """A tile of a statement that sums nothing."""
-        in_memory = [self.model.arrays[a].kind != "internal" or a in local for a in self._arrays]
-        read = sum(
-            shape.rows * shape.of_a_row(access) + shape.of_tails(access)
-            for access, counts in zip(accesses, in_memory[1:], strict=True)
-            if counts
-        )
+        held = {a for a in self._arrays if self.model.arrays[a].kind == "internal" and a not in local}
+        reads = [access for access in accesses if access.array not in held]
+        read = sum(shape.rows * shape.of_a_row(access) + shape.of_tails(access) for access in reads)
         stored = shape.rows * shape.moves(self._instructions(0, tile)) + shape.more * self._across(0, tile)
-        written = stored if in_memory[0] else 0.0
+        written = stored if self._arrays[0] not in held else 0.0
         ports, code = self.target.ports, self.target.code
         memory = max(read / ports.load, written / ports.store)
-        arithmetic = shape.registers * self._arithmetic / ports.arithmetic
+        arithmetic = shape.operations * self._arithmetic
         return max(arithmetic, memory) + code.overlap * min(arithmetic, memory) + code.iteration * shape.registers
 
     def _summed(self, shape: _Shape, tile: Tile, accesses: list[_Access], count: int) -> float:
@@ -227,7 +246,7 @@ class StatementCost:
         latency, code = self.target.latency, self.target.code
         unrolled = trips <= code.unrolled and trips * shape.registers <= code.unrolled_sums
         step, read = self._step(shape, tile, accesses, trips if unrolled else 1)
-        work = count * (shape.registers * self._arithmetic + read)
+        work = count * (shape.registers * self._instructions_of_arithmetic + read)
         chain = count * latency.multiply_add * self._links(shape, tile) / max(1.0, code.window / max(work, 1.0))
         lanes = shape.rows * latency.reduce_lanes if tile.vector in self._reduced else 0
         if work <= code.straight and unrolled:
@@ -271,7 +290,7 @@ class StatementCost:
                 held += access.live(shape.counts, unrolled) * size
             read += distinct * size / unrolled + shape.of_tails(access)
         ports = self.target.ports
-        arithmetic, memory = shape.registers * self._arithmetic / ports.arithmetic, read / ports.load
+        arithmetic, memory = shape.operations * self._arithmetic, read / ports.load
         spilled = self._spilled(shape, tile, accesses, held) / unrolled
         return max(arithmetic, memory) + self.target.code.overlap * memory + spilled, read
 
@@ -301,6 +320,12 @@ class _Shape:
     tail: int
     of_rows: int
     """Vectors along the rows for each column of the tail."""
+    issued: float
+    """What a row takes of the units, in whole vectors: the last one may be narrow."""
+    issued_of_rows: float
+    """The same of vectors along the rows, for each column of the tail."""
+    part: float
+    """What an element takes of a unit."""
 
     @cached_property
     def rows(self) -> int:
@@ -309,6 +334,11 @@ class _Shape:
     @cached_property
     def registers(self) -> int:
         return self.rows * self.vectors + self.more
+
+    @cached_property
+    def operations(self) -> float:
+        """Whole vectors that units work on."""
+        return self.rows * self.issued + self.tail * self.issued_of_rows
 
     @property
     def more(self) -> int:
@@ -331,18 +361,39 @@ class _Shape:
 
     def moves(self, instructions: float) -> float:
         """For all lanes of a row, at so many a vector: those that lie apart are moved one by one."""
-        return min(self.vectors * instructions, max(self.width, self.vectors))
+        apart = max(self.width, self.vectors) * self.part
+        return self.issued if instructions <= 1 else min(self.vectors * instructions, apart)
 
 
-def _operators(scalar: Scalar, costs: Operators) -> float:
+def _operations(scalar: Scalar, target: Machine) -> tuple[float, float]:
+    """Vector instructions of one vector: products, and additions and what else is no product."""
     match scalar:
         case Apply():
-            own = 2 * costs.exponential if scalar.op == "softplus" else 1.0
-            own = getattr(costs, _FAMILY[scalar.op]) if scalar.op in _FAMILY else own
-            return own + sum(_operators(arg, costs) for arg in scalar.args)
+            below = [_operations(arg, target) for arg in scalar.args]
+            products, others = (sum(each) for each in zip(*below, strict=True))
+            own = _own_operations(scalar, target)
+            return products + own[0], others + own[1]
         case Cast():
-            return 1.0 + _operators(scalar.arg, costs)
+            products, others = _operations(scalar.arg, target)
+            return products, others + 1.0
         case Constant() | Read():
-            return 0.0
+            return 0.0, 0.0
         case _:
-            return 1.0
+            return 0.0, 1.0
+
+
+def _own_operations(scalar: Apply, target: Machine) -> tuple[float, float]:
+    """Of the operator itself; a product that is added is one instruction with that."""
+    costs = target.operators
+    if scalar.op == "softplus":
+        return 2 * costs.exponential, 0.0
+    if scalar.op in _FAMILY:
+        return getattr(costs, _FAMILY[scalar.op]), 0.0
+    if scalar.op == "mul":
+        return 1.0, 0.0
+    fused = target.fma and scalar.op in ("add", "sub") and any(map(_is_product, scalar.args))
+    return 0.0, 0.0 if fused else 1.0
+
+
+def _is_product(scalar: Scalar) -> bool:
+    return isinstance(scalar, Apply) and scalar.op == "mul"

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, prod
 
+from xdsl.ir.affine import AffineExpr
+
 from msc.cost.access import lanes_of, pieces
 from msc.cost.instructions import StatementCost
 from msc.cost.statement_loops import StatementLoops, shared_sizes, statement_loops, tile_of
@@ -20,6 +22,7 @@ from msc.cost.traffic import Moved, Traffic
 from msc.cost.tree_nest import nests_of
 from msc.dialects.element_types import BYTES
 from msc.poly.model import KernelModel
+from msc.poly.scalar import reads
 from msc.poly.schedule_tree.nodes import Loop, Tree
 from msc.poly.schedule_tree.nodes import loops as loops_of
 from msc.targets.machine import Level, Machine
@@ -60,6 +63,7 @@ class KernelCost:
         self.model, self.target, self.lanes, self.fresh = model, target, lanes_of(model, target), fresh
         self.statements = tuple(StatementCost(model, s, self.lanes, target) for s in model.statements)
         self._traffic = Traffic(model, target)
+        self._by_axis: dict[tuple[int, tuple[int, ...]], Sequence[object]] = {}
 
     def moved(self, tree: Tree) -> tuple[Moved, ...]:
         """What comes from the level behind each cache in one call, on one core."""
@@ -69,7 +73,11 @@ class KernelCost:
         """Cycles of the instructions of the busiest thread, where memory is never waited for."""
         loops = statement_loops(tree)
         stored, shared = self._stored(tree, loops), _shared(tree, threads or self.target.cores)
-        return sum(self._statement(tree, each, loops, stored) * shared.part(each) for each in loops.values())
+        loaded = self._loaded(tree, loops)
+        return sum(
+            self._statement(tree, each, loops, stored, loaded.get(number, frozenset())) * shared.part(each)
+            for number, each in loops.items()
+        )
 
     def prediction(
         self, tree: Tree, threads: int, moved: Sequence[Moved] | None = None, instructions: float | None = None
@@ -96,13 +104,45 @@ class KernelCost:
         return found.jumping * max(0.0, level.latency - hidden) / self.target.ports.misses
 
     def _statement(
-        self, tree: Tree, each: StatementLoops, loops: Mapping[int, StatementLoops], stored: frozenset[int]
+        self,
+        tree: Tree,
+        each: StatementLoops,
+        loops: Mapping[int, StatementLoops],
+        stored: frozenset[int],
+        loaded: frozenset[int],
     ) -> float:
         """A statement beside which none is reduced pays for each of its loops that runs an element at a time."""
         beside = (n for n, other in loops.items() if other.around == each.around)
         plain = not any(self.model.statements[n].reduced for n in beside)
         tile = tile_of(tree, each, self.model.statements[each.statement].reduced, plain)
-        return self.statements[each.statement].cycles(tile, stored)
+        return self.statements[each.statement].cycles(tile, stored, loaded)
+
+    def _loaded(self, tree: Tree, loops: Mapping[int, StatementLoops]) -> dict[int, frozenset[int]]:
+        """The reads of each statement whose values it, or another one of the same loops, has read before."""
+        known: dict[tuple[int, ...], set[object]] = {}
+        found: dict[int, frozenset[int]] = {}
+        for number, each in loops.items():
+            before = known.setdefault(tuple(map(id, each.around)), set())
+            again = set[int]()
+            for k, read in enumerate(self._reads_by_axis(tree, number), 1):
+                again |= {k} if read in before else set()
+                before.add(read)
+            if again:
+                found[number] = frozenset(again)
+        return found
+
+    def _reads_by_axis(self, tree: Tree, number: int) -> Sequence[object]:
+        """The reads of a statement, with the axes of a tree in the place of its dimensions."""
+        statement = self.model.statements[number]
+        places = {axis.dims[number]: k for k, axis in enumerate(tree.axes) if number in axis.dims}
+        key = number, tuple(places.get(d, -1) for d in range(len(statement.extents)))
+        if key not in self._by_axis:
+            axes = [AffineExpr.dimension(max(0, place)) for place in key[1]]
+            self._by_axis[key] = [
+                (read.operand, tuple(e.replace_dims_and_symbols(axes, []) for e in read.index.results), read.indirect)
+                for read in reads(statement.body)
+            ]
+        return self._by_axis[key]
 
     def _stored(self, tree: Tree, loops: Mapping[int, StatementLoops]) -> frozenset[int]:
         """Internal arrays that pass from one node to another and that registers do not hold."""

@@ -66,7 +66,7 @@ def tile_of(tree: Tree, loops: StatementLoops, reduced: Collection[int], plain: 
     blocks = prod(ceil(tree.axis(loop.axis).extent / size(loop)) for loop in steps)
     counted = tuple((dim(loop), size(loop)) for loop in rows)
     below = tuple(dim(loop) for loop in inner)
-    single = [loop for loop in loops.around if loop.tile is None and loop.mark == "" and loop.axis not in tiled]
+    single = [loop for loop in loops.own if loop.tile is None and loop.mark == "" and loop.axis not in tiled]
     one_by_one = tuple(dim(loop) for loop in single) if plain else ()
     if lanes is None:
         return Tile(counted, None, 1, below, loops=one_by_one, blocks=blocks)

@@ -195,7 +195,8 @@ class Traffic:
         """
         number, k = key
         access, dim = self._accesses[number][k], loop.dims.get(number)
-        if access.local or loop.unrolled or dim is None or (loop.in_block and loop.trips <= self._machine.streams):
+        followed = (loop.unrolled or loop.in_block) and loop.trips <= self._machine.streams
+        if access.local or dim is None or followed:
             return False
         below = inside.counts[number]
         apart = strides(self._model, self._model.statements[number], dim)[k] * access.size * below[dim]

@@ -76,13 +76,15 @@ class Vectors:
     registers: int = figure("how many there are", least=1)
     fma: bool = figure("whether a product and a sum are one instruction")
     bf16_products: int = figure("products of bf16 that one instruction adds to each lane of f32", 1, least=1)
+    unit: int = figure("bits that one unit works on: what is no wider takes a part of a vector's time; 0: all", 0)
 
 
 @dataclass(frozen=True)
 class Ports:
     """Vector instructions that a core begins in a cycle."""
 
-    arithmetic: float = figure("arithmetic", least=0.1)
+    arithmetic: float = figure("products and multiply-adds", least=0.1)
+    beside: float = figure("other arithmetic beside as many products; 0: the same ports do both")
     load: float = figure("loads", least=0.1)
     store: float = figure("stores", least=0.1)
     misses: float = figure("lines that it fetches at a time where it must wait for them", least=1)
@@ -254,6 +256,11 @@ class Machine:
     def vector_bytes(self) -> int:
         """Bytes of a vector register."""
         return self.vectors.bits // 8
+
+    @property
+    def part(self) -> float:
+        """The part of a vector that takes a unit of arithmetic, of loads or of stores once."""
+        return self.vectors.unit / self.vectors.bits if self.vectors.unit else 1.0
 
     @property
     def vector_registers(self) -> int:

@@ -161,3 +161,18 @@ def test_lines_on_pages_of_their_own_stall_what_reads_them() -> None:
     large = MACHINE.with_bytes(L2=32 << 20)
     assert KernelCost(model, MACHINE).prediction(down, 1).stalls > 0
     assert KernelCost(model, large).prediction(down, 1).stalls == 0
+
+
+def test_statements_of_one_loop_share_what_they_read() -> None:
+    """Four results of the same four elements: side by side they load these once, one after the other four times."""
+    i, j = dims(2)
+    inputs = [Array((64, 64), "f32", "input") for _ in range(4)]
+    outputs = [Array((64, 64), "f32", "output") for _ in range(4)]
+    read = [Read(k, affine_map(2, [i, j]), "f32") for k in range(4)]
+    body = Apply("max", (Apply("max", (read[0], read[1])), Apply("max", (read[2], read[3]))))
+    update = [KernelStatement((64, 64), ("i", "j"), 4 + k, affine_map(2, [i, j]), body, None, 0) for k in range(4)]
+    cost = KernelCost(KernelModel((*inputs, *outputs), tuple(update), ("four",)), MACHINE)
+    axes = ["axis i 64: S0.0 S1.0 S2.0 S3.0", "axis j 64: S0.1 S1.1 S2.1 S3.1"]
+    together = from_lines([*axes, "for i, j vector", "  run S0 S1 S2 S3"])
+    apart = from_lines([*axes, "for i", *(f"  {line}" for k in range(4) for line in ("for j vector", f"  run S{k}"))])
+    assert cost.instructions(together, 1) < 0.9 * cost.instructions(apart, 1)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from msc.cost.instructions import StatementCost, Tile
 from msc.poly.compute import affine_map, dims
 from msc.poly.model import Array, KernelModel, KernelStatement
-from msc.poly.scalar import Apply, Read
+from msc.poly.scalar import Apply, Constant, Index, Read, Scalar
 from msc.targets.catalogue import machine_named
+from msc.targets.machine import Machine
 
 TARGET = machine_named("x86-64-v4").with_bytes(L1=48 << 10)
 LANES = TARGET.lanes(4)
@@ -110,3 +115,76 @@ def test_a_sum_along_the_lanes_needs_no_register_for_each_vector() -> None:
         return cost.cycles(Tile((), 1, columns, (1,)))
 
     assert cycles(64 * LANES) < 2.2 * cycles(32 * LANES)
+
+
+def elementwise(body: Scalar, rows: int = 64, columns: int = 64, machine: Machine = TARGET) -> StatementCost:
+    """`y[i, j] = body`, where the body reads `x` of 64x64 and 64 indices."""
+    i, j = dims(2)
+    arrays = (
+        Array((64, 64), "f32", "input"),
+        Array((64,), "i64", "input"),
+        Array((rows, columns), "f32", "output"),
+    )
+    statement = KernelStatement((rows, columns), ("i", "j"), 2, affine_map(2, [i, j]), body, None, 0)
+    return StatementCost(KernelModel(arrays, (statement,), ("copy",)), statement, LANES, machine)
+
+
+def x() -> Read:
+    return Read(0, affine_map(2, list(dims(2))), "f32")
+
+
+def narrow_units() -> Machine:
+    return replace(TARGET, vectors=replace(TARGET.vectors, unit=TARGET.vectors.bits // 2))
+
+
+def test_half_a_vector_takes_half_of_the_units_where_these_are_narrow() -> None:
+    """Sixteen rows of eight columns, beside sixteen rows of sixteen."""
+    wide, narrow = (
+        [elementwise(x(), 16, columns, machine).cycles(Tile((), 1, columns)) for columns in (16, 8)]
+        for machine in (TARGET, narrow_units())
+    )
+    assert wide[0] == wide[1]
+    assert narrow[0] == wide[0]
+    assert narrow[1] < 0.7 * narrow[0]
+
+
+def test_a_whole_vector_takes_as_long_with_narrow_units() -> None:
+    cost = product(48, 32, 64)
+    narrow = StatementCost(cost.model, cost.statement, LANES, narrow_units())
+    assert of_product(narrow, 8, 2) == pytest.approx(of_product(cost, 8, 2))
+
+
+def test_additions_run_beside_products_where_they_have_ports() -> None:
+    """Ten products and ten additions of maxima, which do not fuse."""
+    body: Scalar = x()
+    for _ in range(10):
+        body = Apply("max", (Apply("mul", (body, Constant(2.0, "f32"))), Constant(1.0, "f32")))
+    beside = replace(TARGET, ports=replace(TARGET.ports, beside=TARGET.ports.arithmetic))
+    tile = Tile((), 1, 64)
+    assert elementwise(body, machine=beside).cycles(tile) < 0.6 * elementwise(body).cycles(tile)
+
+
+def test_a_product_that_is_added_is_one_instruction() -> None:
+    added: Scalar = x()
+    compared: Scalar = x()
+    for _ in range(10):
+        added = Apply("add", (Apply("mul", (added, Constant(2.0, "f32"))), Constant(1.0, "f32")))
+        compared = Apply("max", (Apply("mul", (compared, Constant(2.0, "f32"))), Constant(1.0, "f32")))
+    tile = Tile((), 1, 64)
+    assert elementwise(added).cycles(tile) < 0.6 * elementwise(compared).cycles(tile)
+
+
+def test_compilers_make_vectors_of_the_rows_that_a_gather_picks() -> None:
+    """Along a row, but not across rows, where each element has an index of its own."""
+    i, j = dims(2)
+    index = Read(1, affine_map(2, [i]), "i64")
+    zero = affine_map(2, [i, j]).results[0] * 0
+    rows = elementwise(Read(0, affine_map(2, [zero, j]), "f32", ((0, index),)))
+    across = elementwise(Read(0, affine_map(2, [i, j]), "f32", ((0, Index(i)),)))
+    assert rows.cycles(Tile((), None, 1, loops=(0, 1))) < 0.3 * rows.cycles(Tile((), None, 1, loops=(0,)))
+    assert across.cycles(Tile((), None, 1, loops=(0, 1))) == rows.cycles(Tile((), None, 1, loops=(0, 1)))
+
+
+def test_what_was_loaded_before_is_not_loaded_again() -> None:
+    body, tile = Apply("max", (Apply("max", (x(), x())), Apply("max", (x(), x())))), Tile((), 1, 64)
+    assert elementwise(body).cycles(tile, loaded={2, 3, 4}) < elementwise(body).cycles(tile)
