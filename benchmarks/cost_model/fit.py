@@ -19,7 +19,7 @@ FITTED = (
     *("memory.L2.bytes_per_cycle", "memory.L3.bytes_per_cycle", "memory.DRAM.bytes_per_cycle"),
     *("memory.L2.latency", "memory.L3.latency", "latency.reduce_lanes", "synchronisation.call"),
     *("operators.division", "operators.exponential", "operators.trigonometric", "operators.power"),
-    *("code.window", "code.overlap", "code.exposed", "code.iteration", "code.entry", "code.short_entry"),
+    *("code.window", "code.overlap", "code.exposed", "code.lost", "code.iteration", "code.entry", "code.short_entry"),
     *("code.tile", "code.spill", "code.tight"),
 )
 """What is no vendor's figure: what a core sustains, and what compiled code costs."""

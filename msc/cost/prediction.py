@@ -99,9 +99,13 @@ class KernelCost:
         return max(found.bytes / level.bytes_per_cycle, waited)
 
     def _stalls(self, level: Level, found: Moved) -> float:
-        """Cycles that instructions wait for lines that nothing fetches ahead; a core hides as much as L2 takes."""
+        """Cycles that instructions wait for lines that nothing fetches ahead; a core hides as much as L2 takes.
+
+        A part of what rows that meet in few sets lose is waited for wherever it comes from.
+        """
         hidden = self.target.levels[1].latency
-        return found.jumping * max(0.0, level.latency - hidden) / self.target.ports.misses
+        far = found.jumping * max(0.0, level.latency - hidden)
+        return (far + found.lost * level.latency * self.target.code.lost) / self.target.ports.misses
 
     def _statement(
         self,

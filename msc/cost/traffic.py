@@ -11,7 +11,7 @@ iteration does.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from typing import TypeAlias
@@ -73,17 +73,21 @@ class Footprint:
 
 @dataclass(frozen=True)
 class Moved:
-    """Bytes and lines that one level gives: `jumping` are lines that nothing fetches ahead, as pages change."""
+    """Bytes and lines that one level gives.
+
+    Nothing fetches ahead lines that are `jumping`, as pages change, and those `lost` where rows meet in few sets.
+    """
 
     bytes: float = 0.0
     jumping: float = 0.0
+    lost: float = 0.0
 
     def __add__(self, other: Moved) -> Moved:
-        return Moved(self.bytes + other.bytes, self.jumping + other.jumping)
+        return Moved(self.bytes + other.bytes, self.jumping + other.jumping, self.lost + other.lost)
 
     def times(self, count: float) -> Moved:
         """So often."""
-        return Moved(self.bytes * count, self.jumping * count)
+        return Moved(self.bytes * count, self.jumping * count, self.lost * count)
 
 
 @dataclass(frozen=True)
@@ -183,10 +187,18 @@ class Traffic:
             touched[access.array] = max(touched.get(access.array, 0), found.bytes)
             once = self._moved(access, found, (number, k) in jumping).times(shares[number, k])
             moved[number, k] = tuple(
-                _between(once, before[c].times(loop.trips), max(_conflicting(cache, own), missing[c]))
+                self._again(once, before[c].times(loop.trips), missing[c], _conflicting(cache, own))
                 for c, cache in enumerate(self._machine.caches)
             )
         return _Moves(touched, counts, moved, jumping)
+
+    def _again(self, once: Moved, each: Moved, missing: float, conflicting: float) -> Moved:
+        """What a loop moves, where its iterations find a part of what they share no more, or lose it to few sets."""
+        if conflicting <= missing:
+            return _between(once, each, missing)
+        found = _between(once, each, conflicting)
+        again = (found.bytes - _between(once, each, missing).bytes) / self._machine.line
+        return replace(found, lost=found.lost + max(0.0, again))
 
     def _jumps(self, loop: Loop, key: tuple[int, int], inside: _Moves) -> bool:
         """Whether an access moves to another page with each iteration, before it has read one.

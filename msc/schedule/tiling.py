@@ -103,16 +103,24 @@ class TileSearch:
         return self.best_of_each(rows)[0]
 
     def best_of_each(self, rows: tuple[int, ...]) -> Sequence[RegisterTile]:
-        """The cheapest tile along each of the dimensions `rows`, and without rows; the cheapest of all first.
+        """The cheapest tiles along each of the dimensions `rows`, and without rows; the cheapest of all first.
 
-        Where one of them is whole in the tile, a second one may add to its rows.
+        Where one of them is whole in the tile, a second one may add to its rows. Where rows of the cheapest tile meet
+        in few sets of L1, there is one with as few rows as stay there, too.
         """
         one: list[_Side] = [() if row is None else ((row, self._counts(row)),) for row in (*rows, None)]
         most = self.target.vector_registers // 2
         whole = [(row, (self.statement.extents[row],)) for row in rows if 1 < self.statement.extents[row] <= most]
         two = [((row, self._counts(row)), first) for first in whole for row in rows if row != first[0]]
-        tiles = (min(self._candidates(side), key=_rank, default=None) for side in (*one, *two))
-        return sorted((tile for tile in tiles if tile is not None), key=_rank)
+        return sorted((tile for side in (*one, *two) for tile in self._cheapest(side)), key=_rank)
+
+    def _cheapest(self, side: _Side) -> Iterator[RegisterTile]:
+        """The cheapest tile, and the cheapest whose rows stay in L1, if that is another one."""
+        tiles, kept = list(self._candidates(side)), self._loads(tuple(dim for dim, _ in side)).rows_kept
+        if tiles:
+            yield (best := min(tiles, key=_rank))
+            few = [tile for tile in tiles if tile.height <= kept < best.height]
+            yield from [min(few, key=_rank)] if few else []
 
     def whole_row(self, parts: int) -> int | None:
         """How much of a row to sum at once where every element is read once, from beyond L2.

@@ -146,6 +146,9 @@ class Code:
     window: float = figure("instructions that a core looks ahead")
     overlap: float = figure("share of loads and streams that arithmetic does not hide")
     exposed: float = figure("share of what each level of memory takes that other work does not hide")
+    lost: float = figure(
+        "share of the latency of lines lost where rows meet in few sets of a cache, that is waited for"
+    )
     iteration: float = figure("of an iteration of a loop")
     entry: float = figure("of entering an innermost loop")
     short_entry: float = figure("of entering one that the C compiler unrolls")
