@@ -37,9 +37,6 @@ from msc.poly.storage import Around, bodies, by_array, outermost
 from msc.schedule.register_sums import with_sums_in_registers
 from msc.targets.machine import Machine
 
-_BLOCKS_OF_L2 = 16
-"""One in so many bytes of L2 may be blocks on the stack, which lies in small pages: they slow larger ones down."""
-
 ORDER = ("register", "stack", "output", "workspace")
 """Scopes from the nearest on: an array lives in the farthest that one of its buffers needs."""
 
@@ -171,7 +168,7 @@ class _Search:
         own = {a: each for a, each in uses.items() if a not in found and a not in self._between}
         found |= self._in_front(own, around, room) if in_front else self._innermost(own, around, room, scheduled)
         blocks = {a: each for a, each in uses.items() if a not in found}
-        small = min(room, self._machine.l2 // _BLOCKS_OF_L2) - sum(size for _, size in found.values())
+        small = min(room, self._machine.l2 // self._machine.code.stacked) - sum(size for _, size in found.values())
         return found | self._in_front(blocks, around, small)
 
     def _innermost(

@@ -156,6 +156,9 @@ class Code:
     step: float = figure("of a step of a register tile, for the loop around")
     spare_ways: int = figure("ways of each set of L1 that are left to what else is read and stored")
     register_buffer: int = figure("bytes of a local array up to which C compilers may keep it in registers")
+    stacked: int = figure(
+        "one in so many bytes of L2 may be blocks on the stack, whose small pages slow more down", least=1
+    )
     prefetch_bytes: int = figure("bytes of a stream between a prefetch and its use", least=1)
     panel_rate: float = figure("bytes a cycle from L2 beside the arithmetic of a tile", least=1e-3)
     row_rate: float = figure("bytes a cycle from beyond L2, of rows that lie apart", least=1e-3)
