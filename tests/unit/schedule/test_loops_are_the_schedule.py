@@ -1,0 +1,124 @@
+"""What is written is what runs: the loops of the loop stage, and what they request, are those of each kernel's tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import cast
+
+import pytest
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ArrayAttr, StringAttr
+from xdsl.ir import Block as IrBlock
+
+from msc.dialects.loop import ForOp, LoopKind, PrefetchOp, StoreOp
+from msc.dialects.loop.attributes import LOOP_SCHEDULE
+from msc.driver.compile import compile_model
+from msc.driver.options import CompileOptions
+from msc.poly.schedule_tree.nodes import Block, Loop, Run, Tree, all_blocks, blocks
+from msc.poly.schedule_tree.text import from_lines
+from msc.poly.schedule_tree.to_isl import label
+
+PRODUCT = """
+func.func @main(%x: tensor<384x512xf32>, %w: tensor<512x640xf32>, %m: tensor<384x640xf32>) -> tensor<384x640xf32> {
+  %p = ms.matmul %x, %w
+  %y = ms.sub %m, %p
+  func.return %y : tensor<384x640xf32>
+}
+"""
+CONVOLUTION = """
+func.func @main(%x: tensor<1x16x30x30xf32>, %w: tensor<32x16x3x3xf32>) -> tensor<1x32x28x28xf32> {
+  %c = ms.conv2d %x, %w
+  %y = ms.relu %c
+  func.return %y : tensor<1x32x28x28xf32>
+}
+"""
+ROWS = """
+func.func @main(%x: tensor<1024x1024xf32>) -> (tensor<1024x1024xf32>, tensor<1024xf32>) {
+  %y = ms.softmax %x {axis = -1}
+  %s = ms.reduce_sum %x {axis = 0}
+  func.return %y, %s : tensor<1024x1024xf32>, tensor<1024xf32>
+}
+"""
+MODELS = {"product": PRODUCT, "convolution": CONVOLUTION, "rows": ROWS}
+OF_CODE = ("copy", "line", "chain", "part")
+"""Loops over elements that are copied, lines, accumulators of a sum, and the block of a local array."""
+
+Path_ = tuple[str, ...]
+
+
+@pytest.fixture(scope="module", params=list(MODELS))
+def functions(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[func.FuncOp]:
+    """The functions of a model's kernels at the end of the loop stage, for two threads."""
+    path = Path(tmp_path_factory.mktemp("loops")) / f"{request.param}.mir"
+    path.write_text(MODELS[cast(str, request.param)], "utf-8")
+    options = CompileOptions(march="x86-64-v3", threads=2, without=("sums",))
+    module = compile_model(str(path), options).module
+    return [op for op in module.walk() if isinstance(op, func.FuncOp) and LOOP_SCHEDULE in op.attributes]
+
+
+def tree_of(function: func.FuncOp) -> Tree:
+    lines = cast("ArrayAttr[StringAttr]", function.attributes[LOOP_SCHEDULE])
+    return from_lines([line.data for line in lines])
+
+
+def tree_paths(block: Block, around: Path_ = ()) -> Iterator[Path_]:
+    """The loops around each statement, marks but those of vectors included."""
+    for node in block.nodes:
+        if isinstance(node, Run):
+            yield around
+        here = (*around, named(label(node.axis), node.mark)) if isinstance(node, Loop) else around
+        for each in blocks(node):
+            yield from tree_paths(each, here)
+
+
+def loop_paths(block: IrBlock, around: Path_ = ()) -> Iterator[Path_]:
+    """The loops around each store, those of code left out. Vectors are loops of their own, or none."""
+    for op in block.ops:
+        if isinstance(op, StoreOp):
+            yield around
+        elif isinstance(op, ForOp):
+            name = op.label.data if op.label is not None else "i"
+            mark = op.kind.data.value if op.kind.data is LoopKind.PARALLEL else ""
+            here = around if name.startswith(OF_CODE) else (*around, named(name, mark))
+            yield from loop_paths(op.body.block, here)
+
+
+def named(axis: str, mark: str) -> str:
+    return f"{axis} parallel" if mark == "parallel" else axis
+
+
+def is_in(path: Path_, whole: Path_) -> bool:
+    """Whether a path is another one without loops of one iteration."""
+    left: Iterator[str] = iter(whole)
+    return all(name in left for name in path)
+
+
+def test_loops_are_those_of_the_tree_in_its_order(functions: Sequence[func.FuncOp]) -> None:
+    assert functions
+    for function in functions:
+        whole = list(tree_paths(tree_of(function).body))
+        for path in loop_paths(function.body.block):
+            assert any(is_in(path, each) for each in whole), (path, whole)
+
+
+def test_threads_share_the_loop_that_the_tree_says(functions: Sequence[func.FuncOp]) -> None:
+    for function in functions:
+        said = {name for path in tree_paths(tree_of(function).body) for name in path if name.endswith(" parallel")}
+        done = {name for path in loop_paths(function.body.block) for name in path if name.endswith(" parallel")}
+        assert done == said
+
+
+def test_what_the_tree_prefetches_is_requested_and_nothing_else(functions: Sequence[func.FuncOp]) -> None:
+    for function in functions:
+        clauses = [prefetch for block in all_blocks(tree_of(function).body) for prefetch in block.prefetches]
+        buffers = {op.source for op in function.walk() if isinstance(op, PrefetchOp)}
+        assert len(buffers) == len({prefetch.array for prefetch in clauses})
+
+
+def test_some_kernel_shares_and_some_kernel_prefetches(tmp_path: Path) -> None:
+    path = tmp_path / "product.mir"
+    path.write_text(PRODUCT, "utf-8")
+    module = compile_model(str(path), CompileOptions(march="x86-64-v3", threads=2)).module
+    assert any(isinstance(op, PrefetchOp) for op in module.walk())
+    assert any(isinstance(op, ForOp) and op.kind.data is LoopKind.PARALLEL for op in module.walk())
