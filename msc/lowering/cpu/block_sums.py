@@ -43,6 +43,9 @@ class BlockSums(ModulePass):
     order: a named reassociation of floating-point sums, as those of `vectorize`. Left alone are sums that the loop
     uses otherwise too, and those of other types: in f64 no chain is long enough, and integers do not round.
 
+    It decides no schedule: the iterations run in the order and the tiles that the schedule says, and what they
+    add to is all that changes.
+
     There are two totals because a C compiler that knows a place at compile time may hold it in a register all along
     the blocks, and then has too few for the inner loop. Which total it is changes from block to block.
     """
