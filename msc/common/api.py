@@ -15,8 +15,8 @@ __all__ = ["constexpr", "jit", "jit_class", "ms_class", "ms_function"]
 ms_function = jit
 
 
-def jit_class(cls: type[T]) -> type[T]:
-    """The class itself: instances of any class may be made and used in compiled functions.."""
+def jit_class(cls: T) -> T:
+    """The class itself: instances of any class may be made and used in compiled functions. Raises MSC0811."""
     if not isinstance(cls, type):
         raise ApiTypeError("MSC0811", f"jit_class decorates a class, not a {type(cls).__name__}")
     return cls

@@ -15,7 +15,7 @@ class _OldPath(ModuleType):
 
     def __init__(self, path: str, target: str) -> None:
         super().__init__(path, f"The names of {target}, under a path that MindSpore has.")
-        self.__path__: list[str] = []
+        vars(self)["__path__"] = []
         self._target = target
 
     def __getattr__(self, name: str) -> object:
