@@ -34,13 +34,11 @@ from msc.schedule.prefetches import with_prefetches
 from msc.schedule.register_tiles import tiled, vectors_innermost, with_tail_along, without_marks
 from msc.schedule.schedule_kernels import illegal
 from msc.schedule.storage import stored
+from msc.schedule.tiling import MAX_VECTORS
 from msc.targets.machine import Machine
 
 _DRAWS = 8
 """How many schedules are drawn until one is legal."""
-
-_MAX_VECTORS = 8
-"""Vectors in a row of a tile: wider ones only grow the code."""
 
 
 @dataclass(frozen=True)
@@ -148,8 +146,8 @@ class Neighbourhood:
         block = max((block_size(self.model.statements[s], d) for s, d in axis.dims.items()), default=0)
         if block:
             return [block]
-        widths = [lanes * k for k in range(1, _MAX_VECTORS + 1) if lanes * k < axis.extent]
-        if not sums or axis.extent <= lanes * _MAX_VECTORS:
+        widths = [lanes * k for k in range(1, MAX_VECTORS + 1) if lanes * k < axis.extent]
+        if not sums or axis.extent <= lanes * MAX_VECTORS:
             widths.append(axis.extent)
         return widths
 

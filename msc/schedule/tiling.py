@@ -22,11 +22,6 @@ from msc.poly.model import KernelModel, KernelStatement
 from msc.schedule.packing import packing_copies
 from msc.targets.machine import Machine
 
-SPARE_OF_STREAMS = 7
-"""Registers besides a tile in which every multiply-add loads an operand of its own, and those operands.
-
-C compilers keep what the next step reads again, as a depthwise convolution does.
-"""
 MAX_VECTORS = 8
 """Vectors in a row of a tile: wider ones only grow the code."""
 
@@ -166,7 +161,9 @@ class TileSearch:
         """Whether registers hold the sums, and what the multiply-adds of a step or of neighbouring steps share."""
         sums = prod(counts) * vectors
         if any(len(rows) == len(counts) for rows in loads.both):
-            return sums <= max(self.target.sums_in_flight, (self.target.vector_registers - SPARE_OF_STREAMS) // 2)
+            # C compilers keep there what the next step reads again, as a depthwise convolution does
+            spare = self.target.vector_registers - self.target.code.spare_registers
+            return sums <= max(self.target.sums_in_flight, spare // 2)
         if loads.both:
             return self._holds(sums, vectors * _apart(counts, loads.both) + _apart(counts, loads.row))
         return self._holds(sums, min(vectors, prod(counts)))
