@@ -20,7 +20,7 @@ from msc.cost.prediction import KernelCost
 from msc.dialects.element_types import BYTES
 from msc.poly.model import KernelModel
 from msc.poly.schedule_tree.moves import join, listed, parallelise, put, shared_loop
-from msc.poly.schedule_tree.nodes import Axis, Block, Loop, Tree, loops
+from msc.poly.schedule_tree.nodes import Axis, Block, Loop, Tree, below, loops
 from msc.poly.schedule_tree.to_isl import bound_of
 from msc.schedule.register_tiles import retiled
 from msc.targets.machine import Machine, Synchronisation
@@ -117,22 +117,18 @@ def shared_blocks(
     costs: each takes neighbouring blocks, one after the other, so that there is one of each intermediate for a thread.
     """
     loop, team = tree.body.nodes[-1], threads or target.cores
-    if threads == 1 or not isinstance(loop, Loop):
+    if threads == 1 or not isinstance(loop, Loop) or any(below(loop).isdisjoint(m) for m in model.members):
         return Sharing(tree)
-    cost, size = KernelCost(model, target), loop.tile or 1
+    size = loop.tile or 1
     trips = tree.axis(loop.axis).extent // size
     each = neighbours(trips, team)
-    option = (
-        parallelise(tree, loop)
-        if each == 1
-        else put(tree, loop, Loop(loop.axis, Block((loop,)), each * size, "parallel"))
-    )
-    moved = cost.moved(tree)
-    saved = cost.prediction(tree, 1, moved).cycles - cost.prediction(option, team, moved).cycles
+    saved = KernelCost(model, target).prediction(tree, 1).cycles * (1 - _busiest(trips, each, team) / trips)
     is_shared, otherwise = (saved >= a.cost(model, target.synchronisation) for a in (around, around.otherwise))
-    if is_shared and trips > 1:
-        reasons.append(f"threads share {loop.axis} ({trips // each} iterations)")
-    return Sharing(option if is_shared and trips > 1 else tree, is_shared == otherwise or trips == 1)
+    if not is_shared:
+        return Sharing(tree, not otherwise)
+    reasons.append(f"threads share {loop.axis} ({trips // each} iterations)")
+    outer = Loop(loop.axis, Block((loop,)), each * size, "parallel") if each > 1 else replace(loop, mark="parallel")
+    return Sharing(put(tree, loop, outer), otherwise)
 
 
 def neighbours(trips: int, team: int) -> int:
@@ -140,8 +136,13 @@ def neighbours(trips: int, team: int) -> int:
 
     What is left then runs on one of them.
     """
-    last = {each: ceil(trips // each / team) * each + trips % each for each in range(1, max(2, trips // 2 + 1))}
-    return max(each for each, busiest in last.items() if busiest <= WASTE * min(last.values()))
+    most = {each: _busiest(trips, each, team) for each in range(1, max(2, trips // 2 + 1))}
+    return max(each for each, busiest in most.items() if busiest <= WASTE * min(most.values()))
+
+
+def _busiest(trips: int, each: int, team: int) -> int:
+    """Iterations of the thread that runs most of them, where one takes `each` on end."""
+    return ceil(trips // each / team) * each + trips % each
 
 
 def _with_parts(cost: KernelCost, tree: Tree, team: int) -> Tree:
