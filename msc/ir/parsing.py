@@ -26,7 +26,7 @@ from xdsl.dialects.builtin import (
     RankedStructure,
     StringAttr,
 )
-from xdsl.ir import Attribute, AttributeInvT, Block, Operation, SSAValue
+from xdsl.ir import AttributeInvT, Block, Operation, SSAValue, TypeAttribute
 from xdsl.parser import AttrParser, ForwardDeclaredValue, Parser, ParserState, UnresolvedOperand
 from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import ParseError, VerifyException
@@ -63,10 +63,10 @@ class SourceParser(Parser):
         self._names_defined: list[str] = []
         self._elements_left = 0
         self._location_end = -1
-        self._tensor_types: dict[str, Attribute] = {}
+        self._tensor_types: dict[str, TypeAttribute] = {}
         self._parser_state = ParserState(SafeLexer(Input(source.text, source.name)))
 
-    def parse_optional_type(self) -> Attribute | None:
+    def parse_optional_type(self) -> TypeAttribute | None:
         """A plain tensor type is parsed once: texts repeat few of them, and each takes a dozen tokens."""
         written = _PLAIN_TENSOR.match(self.source.text, self.pos)
         if written is None:
