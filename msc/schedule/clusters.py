@@ -91,8 +91,9 @@ def _axes(members: Sequence[Member], trees: Sequence[Tree], loops: Sequence[Bloc
     whole, renamed = Tree((), Block()), list[Tree]()
     over: list[str] = []
     for loop in loops:
-        axis = _axis_of(members[-1], trees[-1], loop)
-        whole, name = declared(whole, Axis(axis.name, axis.extent, dict(loop.dims)))
+        own = [member.numbered(_axis_of(member, tree, loop)) for member, tree in zip(members, trees, strict=True)]
+        dims = {s: d for axis in own for s, d in axis.dims.items()}  # fills of borders among them, which run before
+        whole, name = declared(whole, replace(own[-1], dims=dims))
         over.append(name)
     for member, tree in zip(members, trees, strict=True):
         known = {_axis_of(member, tree, loop).name: name for loop, name in zip(loops, over, strict=True)}
@@ -100,9 +101,8 @@ def _axes(members: Sequence[Member], trees: Sequence[Tree], loops: Sequence[Bloc
         for axis in tree.axes:
             if axis.name in known:
                 names[axis.name] = known[axis.name]
-                continue
-            numbered = replace(axis, dims={member.statements[s]: d for s, d in axis.dims.items()})
-            whole, names[axis.name] = declared(whole, numbered)
+            else:
+                whole, names[axis.name] = declared(whole, member.numbered(axis))
         renamed.append(_renamed(tree, names, member.statements))
     return whole, [replace(each, axes=whole.axes) for each in renamed]
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from msc.poly.alignment import aligned, is_along
 from msc.poly.model import ArrayKind, KernelModel, KernelStatement, renumber
 from msc.poly.scalar import reads
+from msc.poly.schedule_tree.nodes import Axis
 from msc.schedule.packing import packing_copies
 
 _KINDS: tuple[ArrayKind, ...] = ("input", "output", "internal")
@@ -46,6 +47,10 @@ class Member:
     def _statement(self, statement: KernelStatement, positions: Sequence[int]) -> KernelStatement:
         body = renumber(statement.body, positions)
         return replace(statement, target=positions[statement.target], body=body)
+
+    def numbered(self, axis: Axis) -> Axis:
+        """An axis of the member alone, by the numbers of its statements in the kernel."""
+        return replace(axis, dims={self.statements[s]: d for s, d in axis.dims.items()})
 
     @cached_property
     def first(self) -> list[int]:
