@@ -100,12 +100,12 @@ class KernelModel:
 
     @property
     def members(self) -> list[list[int]]:
-        """The numbers of the statements of each member."""
+        """The numbers of the statements of each member: of one, if there are no statements."""
         firsts = [each.reader for each in self.materialized]
         members: list[list[int]] = [[] for _ in range(len(firsts) + 1)]
         for number, statement in enumerate(self.statements):
             members[bisect(firsts, statement.operation)].append(number)
-        return [member for member in members if member]
+        return [member for member in members if member] or members[:1]
 
     @property
     def points(self) -> int:

@@ -112,6 +112,21 @@ def test_blocks_in_one_kernel(
     assert sizes_of_workspace[0] <= sizes_of_workspace[1]
 
 
+def test_borders_of_the_next_image(tmp_path: Path) -> None:
+    """A kernel whose last member also fills the borders of what the next convolution reads, on threads."""
+    model = network(tmp_path, 16, 32, 16, 24)
+    text = model.read_text("utf-8")
+    model.write_text(text.replace("ms.add %3, %2", "ms.relu %3"), encoding="utf-8")  # one reader: the pad joins it
+    x = np.random.default_rng(1).standard_normal((2, 3, 16, 24)).astype(np.float32)
+    results = list[np.ndarray]()
+    for rows in (1, 0):
+        compilation = compile_model(str(with_tiles(model, 4, "native", rows)), CompileOptions(threads=2))
+        library = tmp_path / f"{rows}.so"
+        program = build(generate_c(compilation), compilation.parameters(), "so", library, BuildOptions(QUICK))
+        results.append(load(program).results(x)[0])
+    np.testing.assert_array_equal(*results)
+
+
 @pytest.mark.parametrize("sizes", [(64, 128, 8, 6), (48, 128, 7, 5), (61, 192, 7, 3), (64, 136, 8, 6)])
 def test_blocks_of_channels(sizes: tuple[int, int, int, int], tmp_path: Path) -> None:
     """The same bits as without, in less memory: of products and of the padded image there is a block at a time."""
