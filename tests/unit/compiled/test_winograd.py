@@ -124,7 +124,7 @@ def test_borders_of_the_next_image(tmp_path: Path) -> None:
         library = tmp_path / f"{rows}.so"
         program = build(generate_c(compilation), compilation.parameters(), "so", library, BuildOptions(QUICK))
         results.append(load(program).results(x)[0])
-    np.testing.assert_array_equal(*results)
+    np.testing.assert_array_equal(results[0], results[1])
 
 
 @pytest.mark.parametrize("sizes", [(64, 128, 8, 6), (48, 128, 7, 5), (61, 192, 7, 3), (64, 136, 8, 6)])
