@@ -14,7 +14,7 @@ import shutil
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import cast
 
@@ -22,7 +22,7 @@ import msc
 from msc.driver.options import CompileOptions
 from msc.runtime.cache import Cache, open_cache
 from msc.support.diagnostics import MscError
-from msc.support.file_memo import FileMemo
+from msc.support.file_memo import FileMemo, settled
 from msc.support.files import write_text
 from msc.support.hashing import digest
 from msc.support.streams import is_stream
@@ -36,12 +36,13 @@ class ArtifactCache:
     """Shared libraries by model and options."""
 
     def __init__(self, model: str, options: CompileOptions) -> None:
-        self._started = time.time_ns()
+        self._started = 0
         self._model = Path(model)
         self._beside = tuple(_beside(options))
         self._folder = options.weights or self._model.parent
         self.cache = open_cache()
-        self._base = None if self.cache is None else _base_key(model, options, self.cache.memo)
+        self._make_base = partial(_base_key, model, options)
+        self._base = None if self.cache is None else self._make_base(self.cache.memo)
 
     def find(self) -> Path | None:
         """The library of an earlier compilation, or None."""
@@ -60,6 +61,11 @@ class ArtifactCache:
         names = _read_recipe(self._recipe(self.cache)) if self.cache is not None else None
         return (self._model, *self._beside, *(self._folder / name for name in names or ()))
 
+    def begin(self) -> None:
+        """Call before a compilation reads its files: what changes from now on has a later time of change."""
+        self._started = time.time_ns()
+        settled(self._started)
+
     def put(self, library: Path, files: Iterable[str]) -> Path | None:
         """Move a library that was compiled from the model and `files` into the cache; None when there is none for it.
 
@@ -69,7 +75,9 @@ class ArtifactCache:
             return None
         names = sorted(files)
         try:
-            if any(self._is_new(path) for path in (self._model, *(self._folder / name for name in names))):
+            if any(self._is_new(self._folder / name) for name in names):
+                return None
+            if self._make_base(self.cache.memo) != self._base:
                 return None
             kept = self.cache.take(self._key(self.cache, names), library)
             write_text(self._recipe(self.cache), json.dumps(names), durable=False)

@@ -71,6 +71,8 @@ def _build(model: str, options: CompileOptions, reporting: Reporting, store: Art
 
     folder = make_temporary("model")
     kept: Path | None = None
+    if store is not None:
+        store.begin()
     try:
         compilation = emit(model, Output("so", folder / "model.so", options.backend), options, reporting)
         kept = store.put(folder / "model.so", compilation.model.weight_files()) if store is not None else None

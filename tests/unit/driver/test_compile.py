@@ -166,10 +166,20 @@ def test_what_changed_while_it_was_compiled_is_not_kept(model: Path) -> None:
     library = msc.compile(model).path
     assert library is not None
     store = ArtifactCache(str(model), OPTIONS)
+    store.begin()
     weights = model.parent / "small.safetensors"
     weights.write_bytes(weights.read_bytes())
     assert store.put(library, [weights.name]) is None
     assert store.find() is None
+
+
+def test_a_model_that_changed_while_it_was_compiled_is_not_kept(model: Path) -> None:
+    library = msc.compile(model).path
+    assert library is not None
+    store = ArtifactCache(str(model), OPTIONS)
+    model.write_text(model.read_text("utf-8") + "\n", "utf-8")
+    store.begin()
+    assert store.put(library, []) is None
 
 
 @pytest.mark.parametrize("text", ['[{"name": 1}]', '{"name": 1}', '["gone"]', "[", ""])
