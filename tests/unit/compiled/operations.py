@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
 from hypothesis import strategies as st
@@ -108,11 +108,14 @@ def _with(type_: str, dtype: str, index: str) -> str:
 
 
 @st.composite
-def random_cases(draw: st.DrawFn, count: int = 30) -> list[Case]:
-    """Cases with other sizes, the same for all operands where they were the same, and other numbers in properties."""
+def random_cases(draw: st.DrawFn, count: int = 30, among: Sequence[Case] = ()) -> list[Case]:
+    """Cases with other sizes, the same for all operands where they were the same, and other numbers in properties.
+
+    They are made from those `among` which they are, of any element type unless given.
+    """
     cases: list[Case] = []
     for _ in range(count):
-        operation, types = draw(st.sampled_from(cases_of(draw(st.sampled_from(list(ELEMENT_TYPES))))))
+        operation, types = draw(st.sampled_from(among or cases_of(draw(st.sampled_from(list(ELEMENT_TYPES))))))
         sizes = {
             size: str(draw(st.sampled_from(RANDOM_SIZES))) for size in re.findall(r"\b\d+(?=x)|(?<=x)\d+(?=x)", types)
         }

@@ -18,6 +18,7 @@ from msc.support.diagnostics import MscError
 from tests.unit.compiled.operations import cases_of, random_cases
 from tests.unit.compiled.programs import Case
 from tests.unit.dialects.conftest import CASES
+from tests.unit.graph.autodiff.counterparts import COUNTERPARTS, WITHOUT
 from tests.unit.graph.autodiff.differences import STEP, Array, differentiated, inputs_of, module_of
 from tests.unit.graph.autodiff.test_central_differences import FLOATS, differentiable
 
@@ -97,6 +98,11 @@ def test_every_differentiable_operation_is_checked() -> None:
     assert wanted
     assert wanted <= {operation_of(case) for case in FLOATS}
     assert wanted <= {operation_of(case) for case in SHAPED}
+
+
+def test_every_differentiable_operation_has_a_counterpart_in_pytorch_or_a_reason() -> None:
+    assert not COUNTERPARTS.keys() & WITHOUT.keys()
+    assert {f"ms.{name}" for name in (*COUNTERPARTS, *WITHOUT)} == {operation_of(case) for case in SHAPED}
 
 
 def test_an_instance_norm_of_rows_as_long_as_there_are_channels() -> None:
