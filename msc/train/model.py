@@ -160,7 +160,7 @@ class Model:
         checkpoint = None if resume is None else newest(resume)
         progress = begun() if checkpoint is None else restored(checkpoint, self._train_network, self._optimizer)
         if checkpoint is None:
-            progress.steps, progress.steps_of_epoch = initial_epoch * steps, steps
+            progress.steps, progress.steps_of_epoch, progress.epochs_ended = initial_epoch * steps, steps, initial_epoch
         elif progress.steps_of_epoch != steps:
             message = f"its epochs have {progress.steps_of_epoch} steps, those of this run {steps}"
             raise ApiValueError("MSC0879", f"training cannot go on from '{checkpoint}': {message}")
@@ -169,11 +169,13 @@ class Model:
         facts = self._facts(dataset, members, "train", steps)
         facts.update(
             epoch_num=epoch,
-            cur_epoch_num=progress.steps // steps,
+            cur_epoch_num=progress.epochs_ended,
             cur_step_num=progress.steps,
             dataset_sink_mode=sinks,
             sink_size=steps if sinks else 1,
             progress=progress,
+            callbacks=members,
+            net_outputs=progress.loss,
             resumed=checkpoint is not None,
             valid_dataset=None if validation is None else validation[0],
         )
@@ -222,6 +224,7 @@ class Model:
         facts = context.original_args()
         progress = cast(Progress, facts.progress)
         members.call("on_train_begin", context)
+        members.restore(context, progress.callbacks)
         while facts.cur_epoch_num < facts.epoch_num and not context.get_stop_requested():
             facts.cur_epoch_num += 1
             is_whole = progress.steps % facts.batch_num == 0
@@ -235,6 +238,7 @@ class Model:
                 facts.eval_results = self._evaluate(validation[0], members)
                 self._train_network.set_train()
             members.call("on_train_epoch_end", context)
+            progress.epochs_ended = facts.cur_epoch_num
         members.call("on_train_end", context)
 
     def _epoch(self, context: RunContext, members: Callbacks, feed: Generator[Any]) -> None:

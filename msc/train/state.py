@@ -1,7 +1,8 @@
 """All that a run needs to go on with the same bits: parameters, random numbers, and where in the data it is.
 
 A checkpoint of a run holds, beside the parameters of the training step, `epoch_num` and `step_num`, as MindSpore's do,
-and `random_state`, `host_random_state` and `dataset_state`.
+`random_state`, `host_random_state` and `dataset_state`. Also the states of callbacks, the loss of the step, and how
+many epochs have ended: that of the last step's has not, if an evaluation and callbacks at its end were still to come.
 """
 
 # Values of user programs are of any type.
@@ -9,8 +10,9 @@ and `random_state`, `host_random_state` and `dataset_state`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,6 +26,7 @@ from msc.frontend.tensor import Tensor
 from msc.nn.cell import Cell
 from msc.ops.philox import state as random_state
 from msc.support.argument_values import file_path
+from msc.train.callback.base import CALLBACK_PREFIX
 from msc.train.serialization import load_checkpoint, load_param_into_net
 
 _KEYS = ("epoch_num", "step_num", "random_state", "host_random_state", "dataset_state")
@@ -31,11 +34,17 @@ _KEYS = ("epoch_num", "step_num", "random_state", "host_random_state", "dataset_
 
 @dataclass
 class Progress:
-    """Where a run is: the seed of its data, how many steps were done, and how many make an epoch."""
+    """Where a run is: the seed of its data, how many steps were done and make an epoch, and how many epochs ended.
+
+    Of a run that goes on also the loss of its last step, and the states of its callbacks by their names in checkpoints.
+    """
 
     seed: int
     steps: int = 0
     steps_of_epoch: int = 0
+    epochs_ended: int = 0
+    loss: Tensor | None = None
+    callbacks: Mapping[str, Tensor] = field(default_factory=dict[str, Tensor])
 
     def entries(self, epoch: int) -> dict[str, Any]:
         """What a checkpoint holds beside parameters."""
@@ -44,6 +53,7 @@ class Progress:
             "step_num": self.steps,
             "random_state": Tensor(np.array(random_state().asnumpy())),
             "host_random_state": Tensor(_host_state()),
+            "epochs_ended": self.epochs_ended,
             "dataset_state": Tensor(np.array([self.seed, self.steps, self.steps_of_epoch], np.int64)),
         }
 
@@ -81,7 +91,12 @@ def newest(place: Any) -> Path | None:
             raise _unusable(path, "there is no such file")
         return path
     found = [file for file in path.iterdir() if file.suffix in (".ckpt", ".safetensors") and file.is_file()]
-    return max(found, key=lambda file: (file.stat().st_mtime_ns, file.name), default=None)
+    return max(found, key=lambda file: (file.stat().st_mtime_ns, _numbers(file.name)), default=None)
+
+
+def _numbers(name: str) -> list[int]:
+    """Those in a name, for files of the same tick of the clock: step 10 is newer than step 9."""
+    return [int(digits) for digits in re.findall(r"\d+", name)]
 
 
 def restored(path: Path, network: Cell, optimizer: Any) -> Progress:
@@ -100,7 +115,9 @@ def restored(path: Path, network: Cell, optimizer: Any) -> Progress:
     random_state().set_data(Tensor(entries["random_state"].asnumpy()))
     _set_host_state(entries["host_random_state"].asnumpy())
     seed, steps, steps_of_epoch = (int(n) for n in entries["dataset_state"].asnumpy())
-    return Progress(seed, steps, steps_of_epoch)
+    ended = int(entries.get("epochs_ended", steps // steps_of_epoch))
+    callbacks = {name: value for name, value in entries.items() if name.startswith(CALLBACK_PREFIX)}
+    return Progress(seed, steps, steps_of_epoch, ended, entries.get("loss"), callbacks)
 
 
 def _unusable(path: Path, reason: str) -> ApiError:

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, NoReturn, cast
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar, NoReturn, cast
 
 import numpy as np
 
@@ -59,6 +60,9 @@ class Callback:
     a step is all that one sink holds.
     """
 
+    CHANGES_TRAINING: ClassVar[bool] = False
+    """Whether it changes parameters, such as the rate: ModelCheckpoint saves after it, wherever it stands."""
+
     def __init_subclass__(cls, **keywords: Any) -> None:
         """Wrong arguments are told of in the words of the API."""
         super().__init_subclass__(**keywords)
@@ -85,6 +89,13 @@ class Callback:
 
     def end(self, run_context: RunContext) -> None:
         """The run has ended."""
+
+    def state_to_save(self) -> Mapping[str, Any]:
+        """The numbers and tensors without which a run that goes on would end otherwise; a checkpoint holds them."""
+        return {}
+
+    def restore_state(self, run_context: RunContext, state: Mapping[str, Tensor]) -> None:
+        """A run goes on behind a checkpoint that holds this state; training has begun."""
 
     def on_train_begin(self, run_context: RunContext) -> None:
         """Training begins."""
@@ -135,6 +146,14 @@ class Callback:
         self.end(run_context)
 
 
+class Saving(Callback):
+    """Base of callbacks that write parameters."""
+
+
+CALLBACK_PREFIX = "callback."
+"""With this begin the names of states of callbacks in checkpoints."""
+
+
 class Callbacks(Callback):
     """Several callbacks, called in their order."""
 
@@ -150,6 +169,31 @@ class Callbacks(Callback):
             if not isinstance(member, Callback):
                 refuse("callbacks", member, "Callbacks")
             self.members.append(member)
+        self._save_behind_changes()
+
+    def _save_behind_changes(self) -> None:
+        last = max((place for place, member in enumerate(self.members) if member.CHANGES_TRAINING), default=-1)
+        front, rest = self.members[: last + 1], self.members[last + 1 :]
+        self.members = [*sorted(front, key=lambda member: isinstance(member, Saving)), *rest]
+
+    def states(self) -> dict[str, Any]:
+        """What all of them save, by names that say whose it is."""
+        return {key + name: value for key, member in self._named() for name, value in member.state_to_save().items()}
+
+    def restore(self, context: RunContext, states: Mapping[str, Tensor]) -> None:
+        """Give each the state that it saved, if it did."""
+        for key, member in self._named():
+            state = {name.removeprefix(key): value for name, value in states.items() if name.startswith(key)}
+            if state:
+                member.restore_state(context, state)
+
+    def _named(self) -> Iterator[tuple[str, Callback]]:
+        """The members by their class and their number among those of it."""
+        seen: Counter[str] = Counter()
+        for member in self.members:
+            name = type(member).__name__
+            yield f"{CALLBACK_PREFIX}{name}.{seen[name]}.", member
+            seen[name] += 1
 
     def call(self, moment: str, context: RunContext) -> None:
         """Call the method of a name, such as `on_train_begin`, of each."""

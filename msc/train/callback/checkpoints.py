@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import glob
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -12,10 +13,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from msc.frontend import dtypes
+from msc.frontend.tensor import Tensor
 from msc.nn.cell import Cell
 from msc.support.argument_values import file_path
 from msc.support.files import make_folder
-from msc.train.callback.base import Callback, RunContext, count, refuse, wrong
+from msc.train.callback.base import RunContext, Saving, count, loss_of, refuse, wrong
 from msc.train.serialization import save_checkpoint
 
 
@@ -63,7 +66,7 @@ class CheckpointConfig:
                 refuse("append_info", item, "'epoch_num', 'step_num', which are always there, and dictionaries")
 
 
-class ModelCheckpoint(Callback):
+class ModelCheckpoint(Saving):
     """Writes `<prefix>-<epoch>_<step of the epoch>.ckpt` in a folder; each file is there as a whole or not at all.
 
     A file holds the training step with the states of its optimiser, of random numbers and of the data:
@@ -102,6 +105,9 @@ class ModelCheckpoint(Callback):
     def _written_before(self) -> list[tuple[float, Path]]:
         pattern = re.compile(rf"{re.escape(self._prefix)}-(\d+)_(\d+)\.ckpt")
         found = [(m, path) for path in self._folder.iterdir() if (m := pattern.fullmatch(path.name))]
+        for unfinished in self._folder.glob(f".{glob.escape(self._prefix)}-*.ckpt.*.tmp"):
+            with suppress(OSError):
+                unfinished.unlink()
         ordered = sorted(found, key=lambda item: (int(item[0][1]), int(item[0][2])))
         return [(time.monotonic(), path) for _, path in ordered]
 
@@ -122,14 +128,18 @@ class ModelCheckpoint(Callback):
         step = (facts.cur_step_num - 1) % facts.batch_num + 1
         path = self._folder / f"{self._name}-{facts.cur_epoch_num}_{step}.ckpt"
         network = self._config.saved_network or facts.train_network
-        state: dict[str, Any] = (
-            {} if self._config.saved_network is not None else facts.progress.entries(facts.cur_epoch_num)
-        )
+        state = {} if self._config.saved_network is not None else self._state(facts)
         save_checkpoint(network, path, append_dict=state | self._config.append_dict)
         self._step, self._time, self._latest = facts.cur_step_num, time.monotonic(), path
         facts.latest_ckpt_file = str(path)
         self._kept = [(when, other) for when, other in self._kept if other != path] + [(self._time, path)]
         self._forget()
+
+    def _state(self, facts: Any) -> dict[str, Any]:
+        """What a run needs to go on, beside parameters."""
+        loss = loss_of(facts.net_outputs)
+        entries = facts.progress.entries(facts.cur_epoch_num) | facts.callbacks.states()
+        return entries if loss is None else {**entries, "loss": Tensor(loss, dtypes.float64)}
 
     def _forget(self) -> None:
         most, minutes = self._config.keep_checkpoint_max, self._config.keep_checkpoint_per_n_minutes

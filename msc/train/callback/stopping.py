@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
+from msc.frontend import dtypes
 from msc.frontend.parameter import Parameter
 from msc.frontend.tensor import Tensor
 from msc.train.callback.base import Callback, RunContext, count, monitored, refuse, wrong
@@ -16,6 +17,8 @@ from msc.train.callback.base import Callback, RunContext, count, monitored, refu
 
 class _Watching(Callback):
     """Base: whether what is monitored gets better, after each epoch of training."""
+
+    CHANGES_TRAINING: ClassVar[bool] = True
 
     def __init__(self, monitor: str, mode: str, min_delta: float, patience: int, verbose: bool) -> None:
         if not isinstance(monitor, str):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -33,6 +36,12 @@ class _Watching(Callback):
 
     def on_train_begin(self, run_context: RunContext) -> None:
         self._best, self._waited = -math.inf, 0
+
+    def state_to_save(self) -> Mapping[str, Any]:
+        return {"best": Tensor(self._best, dtypes.float64), "waited": self._waited}
+
+    def restore_state(self, run_context: RunContext, state: Mapping[str, Tensor]) -> None:
+        self._best, self._waited = float(state["best"]), int(state["waited"])
 
     def _got_better(self, run_context: RunContext) -> bool:
         now = self._sign * monitored(run_context.original_args(), self.monitor)
@@ -75,6 +84,19 @@ class EarlyStopping(_Watching):
         self._kept: list[tuple[Parameter, Tensor]] = []
         self.stopped_epoch = 0
 
+    def state_to_save(self) -> Mapping[str, Any]:
+        kept = {f"kept.{parameter.name}": value for parameter, value in self._kept}
+        return {**super().state_to_save(), "stopped_epoch": self.stopped_epoch, **kept}
+
+    def restore_state(self, run_context: RunContext, state: Mapping[str, Tensor]) -> None:
+        super().restore_state(run_context, state)
+        parameters = run_context.original_args().train_network.get_parameters()
+        named = ((parameter, f"kept.{parameter.name}") for parameter in parameters)
+        self._kept = [(parameter, Tensor(state[key].asnumpy())) for parameter, key in named if key in state]
+        self.stopped_epoch = int(state["stopped_epoch"])
+        if self.stopped_epoch:
+            run_context.request_stop()
+
     def on_train_epoch_end(self, run_context: RunContext) -> None:
         facts = run_context.original_args()
         if self._got_better(run_context):
@@ -116,6 +138,13 @@ class ReduceLROnPlateau(_Watching):
         self._resting = 0
         run_context.original_args().optimizer.changeable_rate()
 
+    def state_to_save(self) -> Mapping[str, Any]:
+        return {**super().state_to_save(), "resting": self._resting}
+
+    def restore_state(self, run_context: RunContext, state: Mapping[str, Tensor]) -> None:
+        super().restore_state(run_context, state)
+        self._resting = int(state["resting"])
+
     def on_train_epoch_end(self, run_context: RunContext) -> None:
         if self._resting:
             self._resting -= 1
@@ -133,6 +162,8 @@ class ReduceLROnPlateau(_Watching):
 
 class LearningRateScheduler(Callback):
     """Sets the learning rate after each step: `learning_rate_function(rate, step)` gives the next one."""
+
+    CHANGES_TRAINING: ClassVar[bool] = True
 
     def __init__(self, learning_rate_function: Callable[[float, int], Any]) -> None:
         if not callable(learning_rate_function):
