@@ -42,7 +42,7 @@ _LOOP = Stage(
     ),
     properties=("Vectors", "Buffers"),
     passes=runs(
-        *("apply-tuning", "schedule-kernels", "convert-gk-to-loop", "vectorize", "block-sums", "pair-products"),
+        *("apply-tuning", "schedule-kernels", "convert-gk-to-loop", "vectorize", "pair-products"),
         *("bufferize", "outline-loops", "outline-recurrences", "plan-memory"),
     ),
     verifiers=runs("verify-loop-stage", "verify-memory-plan", "verify-bounds", "verify-parallel"),
@@ -77,7 +77,7 @@ class CpuBackend(CBackend):
         Switch("rematerialization", "what is cheap computed again where it is read", "rematerialize"),
         Switch("reuse", "buffers in the places of dead ones, results in place", "plan-memory", {"reuse": False}),
         Switch("schedules", "shared loops, tiles, vectors and threads", "schedule-kernels", {"plain": True}),
-        Switch("sums", "long sums of f32 a block of their terms at a time", "block-sums"),
+        Switch("sums", "long sums of f32 a block of their terms at a time", "schedule-kernels", {"sums": False}),
         Switch("vectors", "vector instructions", "vectorize", {"enable": False}),
         Switch("winograd", "convolutions by Winograd transforms", "winograd"),
     )

@@ -75,7 +75,8 @@ class BodyArrays:
     """The arrays of a Body: forwarded ones, in buffers of their own, in parts of a temporary, and in outputs.
 
     `copied` are those in buffers of their own that a block around places too: the buffer takes the values from there
-    when the Body begins, and gives them back at its end if something in it is `written`.
+    when the Body begins, and gives them back at its end if something in it is `written`. Those with `partial` sums
+    begin with zeros, and are added to what is there.
     """
 
     forwarded: frozenset[int] = frozenset()
@@ -84,6 +85,7 @@ class BodyArrays:
     aliased: Mapping[int, int] = field(default_factory=dict[int, int])
     copied: frozenset[int] = frozenset()
     written: frozenset[int] = frozenset()
+    partial: frozenset[int] = frozenset()
 
     def __contains__(self, array: int) -> bool:
         return any(array in each for each in (self.forwarded, self.local, self.workspace, self.aliased))
@@ -169,7 +171,8 @@ def _arrays(
             if buffer is None:
                 raise _no_box(place)
             workspace[array] = _apart(buffer, around)
-    return BodyArrays(frozenset(passed), local, workspace, aliased, frozenset(copied), frozenset(written))
+    partial = frozenset(array for array in copied if wanted[array].partial)
+    return BodyArrays(frozenset(passed), local, workspace, aliased, frozenset(copied), frozenset(written), partial)
 
 
 def _copied(array: int, uses: Sequence[ArrayAccess], depth: int, place: Place) -> int:

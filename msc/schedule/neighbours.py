@@ -30,6 +30,7 @@ from msc.poly.schedule_tree.moves import (
 from msc.poly.schedule_tree.nodes import Axis, Loop, ScheduleError, Tree, all_blocks, walk
 from msc.poly.schedule_tree.text import to_lines
 from msc.schedule.outline import Outline, outline, own_statements
+from msc.schedule.partial_sums import with_partial_sums, without_partial_sums
 from msc.schedule.prefetches import with_prefetches
 from msc.schedule.register_tiles import tiled, vectors_innermost, with_tail_along, without_marks
 from msc.schedule.schedule_kernels import illegal
@@ -86,8 +87,9 @@ class Neighbourhood:
                 yield self._completed(other)
 
     def _completed(self, tree: Tree) -> Tree:
-        """The tree with its places and prefetches."""
-        return with_prefetches(self.model, stored(self.model, self.deps, tree, self.target), self.target)
+        """The tree with its places, prefetches and partial sums."""
+        tree = with_prefetches(self.model, stored(self.model, self.deps, tree, self.target), self.target)
+        return with_partial_sums(self.model, tree, self.target)
 
     def _without_prefetches(self, tree: Tree) -> Iterator[Tree]:
         """The tree that requests nothing ahead, if it is another one."""
@@ -220,8 +222,8 @@ class Neighbourhood:
 
 
 def _bare(tree: Tree) -> Tree:
-    """The loops alone, without those of which each iteration only requests something."""
-    return without_places(without_prefetches(tree))
+    """The loops alone, without those of which each iteration only requests something or begins partial sums."""
+    return without_places(without_prefetches(without_partial_sums(tree)))
 
 
 def _tried(move: Callable[[], Tree]) -> Iterator[Tree]:

@@ -62,7 +62,7 @@ class ScheduleKernels(ModulePass):
     tuning) is kept if it is legal, and refused with an error if it is not. Changes nothing else.
 
     With `plain=true` statements run one after the other, each in its own loops; with `blocks=false` each reduction is
-    one loop; with `prefetches=false` no kernel requests anything ahead.
+    one loop; with `prefetches=false` no kernel requests anything ahead; with `sums=false` each sum is one chain.
     """
 
     name = "schedule-kernels"
@@ -79,6 +79,7 @@ class ScheduleKernels(ModulePass):
     plain: bool = False
     blocks: bool = True
     prefetches: bool = True
+    sums: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         decide_one = partial(self._decide, target_of(op))
@@ -91,7 +92,8 @@ class ScheduleKernels(ModulePass):
     def _decide(self, target: Target, model: KernelModel, around: Surroundings) -> Decision:
         if self.plain:
             return Decision(plain(model, dependences(model), target.machine), ["schedules are turned off"])
-        return _decide(model, target, around, blocks=self.blocks, prefetches=self.prefetches)
+        chosen = partial(decide, blocks=self.blocks, prefetches=self.prefetches, sums=self.sums)
+        return _decide(model, target, around, chosen)
 
 
 _Decide: TypeAlias = Callable[[KernelModel, Surroundings], Decision]
@@ -175,12 +177,12 @@ def _follows(kernel: gk.KernelOp) -> bool:
     return False
 
 
-def _decide(model: KernelModel, target: Target, around: Surroundings, *, blocks: bool, prefetches: bool) -> Decision:
+def _decide(model: KernelModel, target: Target, around: Surroundings, chosen: Callable[..., Decision]) -> Decision:
     deps, machine = dependences(model), target.machine
     on_unit = unit_schedule(model, deps, machine)
     abilities = PLAIN if on_unit is None else machine.abilities  # places of the strategy have room (`storage`)
     if on_unit is None:
-        decision = decide(model, deps, machine, target.threads, around, blocks=blocks, prefetches=prefetches)
+        decision = chosen(model, deps, machine, target.threads, around)
     else:
         decision = Decision(on_unit[0], [on_unit[1]])
     problem = illegal(model, deps, decision.tree, abilities)

@@ -25,6 +25,7 @@ from msc.schedule.loop_order import FASTER, fewest_pages_last, with_best_order
 from msc.schedule.members import Member, block_loops, members_of
 from msc.schedule.outline import outline, own_loops_of
 from msc.schedule.packing import with_packing
+from msc.schedule.partial_sums import with_partial_sums
 from msc.schedule.prefetches import with_prefetches
 from msc.schedule.reduction_blocks import with_reduction_blocks
 from msc.schedule.register_tiles import is_crossed, retiled, vectors_innermost, with_blocks_outermost, with_tail_along
@@ -62,10 +63,12 @@ def decide(
     *,
     blocks: bool = True,
     prefetches: bool = True,
+    sums: bool = True,
 ) -> Decision:
     """The schedule of a kernel on a target, among others; loops over blocks that they share are outermost.
 
-    Reductions are in `blocks` where that pays, and what caches do not hold is requested ahead with `prefetches`.
+    Reductions are in `blocks` where that pays, what caches do not hold is requested ahead with `prefetches`, and
+    long sums are added up from partial ones with `sums`.
     """
     reasons: list[str] = []
     members, fresh = members_of(model), around.fresh(model)
@@ -79,7 +82,8 @@ def decide(
         sharing = replace(sharing, tree=with_reduction_blocks(cost, deps, tree, reasons) if blocks else tree)
     tree = _with_lanes(model, sharing.tree, reasons)
     tree = stored(model, deps, tree, target)
-    return Decision(with_prefetches(model, tree, target) if prefetches else tree, reasons, sharing.either)
+    tree = with_prefetches(model, tree, target) if prefetches else tree
+    return Decision(with_partial_sums(model, tree, target) if sums else tree, reasons, sharing.either)
 
 
 def _clustered(

@@ -41,7 +41,6 @@ PASSES: dict[str, str] = {
     "read-transposed": "msc.graph_kernel.layout.read_transposed:ReadTransposed",
     "block-attention": "msc.graph_kernel.attention.block_attention:BlockAttention",
     "block-attention-gradients": "msc.graph_kernel.attention.block_attention_gradients:BlockAttentionGradients",
-    "block-sums": "msc.lowering.cpu.block_sums:BlockSums",
     "convolutions-as-products": "msc.graph_kernel.convolutions_as_products:ConvolutionsAsProducts",
     "bufferize": "msc.lowering.cpu.bufferize.bufferize:Bufferize",
     "canonicalize": "xdsl.transforms.canonicalize:CanonicalizePass",

@@ -37,12 +37,7 @@ class PairProducts(ModulePass):
     """
 
     name = "pair-products"
-    contract = Contract(
-        requires=(KERNEL_FUNCTIONS, VECTORS),
-        runs_after={
-            "block-sums": "it counts the terms of sums by loops of one product a sum",
-        },
-    )
+    contract = Contract(requires=(KERNEL_FUNCTIONS, VECTORS))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if target_of(op).machine.vectors.bf16_products < PAIR:

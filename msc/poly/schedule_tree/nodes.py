@@ -45,10 +45,15 @@ class Axis:
 
 @dataclass(frozen=True)
 class Place:
-    """Array `array` lives in `scope` while its block runs: a memory of the target, or an array that it lies in."""
+    """Array `array` lives in `scope` while its block runs: a memory of the target, or an array that it lies in.
+
+    `partial` sums start from zero when the block begins, and are added to those of the block around at its end.
+    (Halide, TVM: rfactor.)
+    """
 
     array: str
     scope: str
+    partial: bool = False
     line: int = field(default=0, compare=False)
 
 

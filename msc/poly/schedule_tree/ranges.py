@@ -75,36 +75,36 @@ class Part:
     single: bool = False
 
 
-def parts(whole: Range, tile: int, bound: AffineExpr | None) -> list[Part]:
-    """The parts that tiles cut a range into, in order."""
+def parts(whole: Range, tile: int, bound: AffineExpr | None, *, ragged: bool = False) -> list[Part]:
+    """The parts that tiles cut a range into, in order; of an open one that is `ragged` the tail is a single tile."""
     if whole.size is None:
         assert bound is not None
-        return _open_parts(whole, tile, bound)
+        return _open_parts(whole, tile, bound, ragged=ragged)
     left = whole.size % tile
     full = whole.size - left
     found = [Part(whole.part(0, full), tile, full == tile)] if full else []
     return [*found, Part(whole.part(full, left), left, single=True)] if left else found
 
 
-def _open_parts(whole: Range, tile: int, bound: AffineExpr) -> list[Part]:
+def _open_parts(whole: Range, tile: int, bound: AffineExpr, *, ragged: bool) -> list[Part]:
     found, low = list[Part](), whole.low
-    for each in smaller(tile):
+    for each in _smaller(tile, ragged=ragged):
         high = f"{low} + {each}*{count_name(bound, tile, each)}"
         found.append(Part(Range(whole.index, low, high, None), each))
         low = high
-    return [*found, Part(Range(whole.index, low, whole.high, None), 1)]
+    return [*found, Part(Range(whole.index, low, whole.high, None), 1, single=ragged)]
 
 
-def smaller(tile: int) -> Sequence[int]:
-    """A tile, half of it, half of that, and so on above 1."""
-    return [tile >> k for k in range(tile.bit_length() - 1)]
+def _smaller(tile: int, *, ragged: bool) -> Sequence[int]:
+    """A tile, half of it, half of that, and so on above 1; of one whose tail is `ragged` the tile alone."""
+    return [tile] if ragged else [tile >> k for k in range(tile.bit_length() - 1)]
 
 
-def counts(tile: int, bound: AffineExpr) -> dict[str, AffineExpr]:
+def counts(tile: int, bound: AffineExpr, *, ragged: bool = False) -> dict[str, AffineExpr]:
     """Isl's parameters that count the tiles of an axis with a bound, and their values over the sizes."""
     found: dict[str, AffineExpr] = {}
     rest = bound
-    for each in smaller(tile):
+    for each in _smaller(tile, ragged=ragged):
         found[count_name(bound, tile, each)] = rest // each
         rest = rest % each
     return found

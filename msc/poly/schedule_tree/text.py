@@ -3,7 +3,7 @@
 tree  ::= axis* block
 axis  ::= `axis` NAME EXTENT `:` (`S`k`.`d)+             dimension d of statement k
 block ::= place* prefetch* node*                         nodes run one after the other
-place ::= `place` ARRAY (`,` ARRAY)* `in` SCOPE          for as long as the block runs
+place ::= `place` ARRAY (`,` ARRAY)* `in` SCOPE `partial`?    for as long as the block runs
 prefetch ::= `prefetch` ARRAY `ahead` N `of` NAME         what a loop around reads N of its axis later
 node  ::= `for` part (`,` part)*  block                  nested loops, the first outermost
 | `head` NAME `to` N  block  `tail` NAME `from` N  block
@@ -48,8 +48,8 @@ def _axis_line(axis: Axis) -> str:
 
 
 def _block_lines(block: Block, indent: str) -> Iterator[str]:
-    for scope, places in groupby(block.places, key=lambda place: place.scope):
-        yield f"{indent}place {', '.join(place.array for place in places)} in {scope}"
+    for (scope, partial), places in groupby(block.places, key=lambda place: (place.scope, place.partial)):
+        yield f"{indent}place {', '.join(place.array for place in places)} in {scope}{' partial' if partial else ''}"
     for prefetch in block.prefetches:
         yield f"{indent}prefetch {prefetch.array} ahead {prefetch.ahead} of {prefetch.axis}"
     for node in block.nodes:
@@ -113,7 +113,7 @@ def _read(text: str, number: int) -> _Line:
 
 
 _AXIS = re.compile(r"axis (\w+) (\d{1,18}):((?: S\d{1,9}\.\d{1,9})+)", re.ASCII)
-_PLACE = re.compile(r"place (\w+(?: ?, ?\w+)*) in (\w+)", re.ASCII)
+_PLACE = re.compile(r"place (\w+(?: ?, ?\w+)*) in (\w+)( partial)?", re.ASCII)
 _PREFETCH = re.compile(r"prefetch (\w+) ahead (\d{1,18}) of (\w+)", re.ASCII)
 _MARK = rf"parallel from ([1-9]\d{{0,17}})|({'|'.join(MARKS)})|(pipeline) ([1-9]\d{{0,3}})|(intrinsic) (\w+)"
 _PART = re.compile(rf"(\w+)(?: tile (\d{{1,18}}))?(?: (?:{_MARK}))?", re.ASCII)
@@ -159,8 +159,8 @@ def _block(lines: Sequence[_Line], indent: int, depth: int) -> tuple[Block, Sequ
         if line.word == "place":
             if nodes or prefetches:
                 raise ScheduleError("places stand at the beginning of their block", line.number)
-            arrays, scope = _matched(_PLACE, line.text, line.number, "place ARRAY, ARRAY in SCOPE")
-            places += [Place(array.strip(), scope, line.number) for array in arrays.split(",")]
+            arrays, scope, partial = _matched(_PLACE, line.text, line.number, "place ARRAY, ARRAY in SCOPE partial")
+            places += [Place(array.strip(), scope, bool(partial), line.number) for array in arrays.split(",")]
             lines = lines[1:]
         elif line.word == "prefetch":
             if nodes:

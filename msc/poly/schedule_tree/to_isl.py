@@ -161,8 +161,16 @@ def tile_counts(model: KernelModel, tree: Tree) -> dict[str, AffineExpr]:
     found: dict[str, AffineExpr] = {}
     for loop, bound in _open_tiles(model, tree):
         assert loop.tile is not None
-        found |= counts(loop.tile, bound)
+        found |= counts(loop.tile, bound, ragged=is_ragged(model, tree, loop))
     return found
+
+
+def is_ragged(model: KernelModel, tree: Tree, loop: Loop) -> bool:
+    """Whether the last tile of a loop may have any number of iterations: plain steps of reductions."""
+    dims, inside = tree.axis(loop.axis).dims, (n for n in walk(loop.body) if isinstance(n, Loop))
+    points = [each for each in inside if each.axis == loop.axis]
+    is_sum = all(dims[s] in model.statements[s].reduced for s in below(loop))
+    return is_sum and not any(each.mark or each.tile is not None for each in points)
 
 
 def _open_tiles(model: KernelModel, tree: Tree) -> Iterable[tuple[Loop, AffineExpr]]:
@@ -220,7 +228,8 @@ class _Builder:
         facts = [f"n{k} >= {size.low}" for k, size in enumerate(self._model.sizes)]
         for loop, bound in _open_tiles(self._model, self._tree):
             assert loop.tile is not None
-            cut = parts(Range.whole(0, bound), loop.tile, bound)
+            ragged = is_ragged(self._model, self._tree, loop)
+            cut = parts(Range.whole(0, bound), loop.tile, bound, ragged=ragged)
             facts += [f"{low} <= {high}" for low, high in pairwise(["0", *(part.range.high for part in cut)])]
         return isl.Set(f"{parameters(self._model, tuple(self._counts))}{{ : {' and '.join(facts)} }}")
 
@@ -257,7 +266,7 @@ class _Builder:
     def _tiles(self, node: isl.ScheduleNode, loop: Loop, tile: int, at: _At) -> isl.ScheduleNode:
         whole = self._range(loop, at)
         bound = bound_of(self._model, self._tree.axis(loop.axis), below(loop), loop.line)
-        cut = parts(whole, tile, bound)
+        cut = parts(whole, tile, bound, ragged=bound is not None and is_ragged(self._model, self._tree, loop))
 
         filters = [self._range_filter(loop, part.range) for part in cut]
 

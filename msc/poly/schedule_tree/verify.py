@@ -13,7 +13,21 @@ from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
 from msc.poly.scalar import reads
 from msc.poly.schedule_tree.intrinsics import check_intrinsic
-from msc.poly.schedule_tree.nodes import Axis, Block, Cut, Loop, Node, Run, ScheduleError, Tree, below, statements, walk
+from msc.poly.schedule_tree.nodes import (
+    COPIED_TO,
+    Axis,
+    Block,
+    Cut,
+    Loop,
+    Node,
+    Place,
+    Run,
+    ScheduleError,
+    Tree,
+    below,
+    statements,
+    walk,
+)
 from msc.poly.schedule_tree.prefetches import check_prefetches
 from msc.poly.schedule_tree.to_isl import bound_of
 from msc.targets.abilities import PLAIN, Abilities
@@ -94,7 +108,9 @@ class _Walk:
 
     def block(self, block: Block, around: _Around) -> None:
         for place in block.places:
-            self._place(place.array, place.scope, place.line, around)
+            self._place(place, around)
+            if place.partial:
+                self._partial(place, block, around)
         placed = {**around.placed, **{place.array: place.scope for place in block.places}}
         if len({place.array for place in block.places}) < len(block.places):
             raise ScheduleError("an array has one place in a block", block.places[0].line)
@@ -106,7 +122,8 @@ class _Walk:
             seen |= below(node)
             self._node(node, replace(around, placed=placed))
 
-    def _place(self, name: str, scope: str, line: int, around: _Around) -> None:
+    def _place(self, place: Place, around: _Around) -> None:
+        name, scope, line = place.array, place.scope, place.line
         array = self._arrays.get(name)
         if array is None:
             raise ScheduleError(f"there is no array {name}: there are {', '.join(self._arrays)}", line)
@@ -118,8 +135,22 @@ class _Walk:
             raise ScheduleError(f"{name} is an output, which lies where the caller wants it", line)
         if array.kind == "input" and scope == "workspace":
             raise ScheduleError(f"{name} is an input: it is copied to the stack or to registers", line)
-        if around.placed.get(name) == scope:
+        if around.placed.get(name) == scope and not place.partial:
             raise ScheduleError(f"{name} lives in {scope} already", line)
+
+    def _partial(self, place: Place, block: Block, around: _Around) -> None:
+        """Partial sums are of an array that blocks around place too, and to which all below it adds, or multiplies."""
+        name, line, number = place.array, place.line, list(self._arrays).index(place.array)
+        if name not in around.placed or place.scope not in COPIED_TO or self._arrays[name].kind != "internal":
+            raise ScheduleError(f"partial sums are added to those of a block around, which does not place {name}", line)
+        combines = set[str | None]()
+        for s in sorted(statements(block)):
+            statement = self._model.statements[s]
+            if any(read.operand == number for read in reads(statement.body)):
+                raise ScheduleError(f"S{s} reads {name}, of which there are partial sums here", line)
+            combines |= {statement.combine} if statement.target == number else set()
+        if len(combines) != 1 or None in combines:
+            raise ScheduleError(f"what runs below is no sum into {name}: there are no partial ones", line)
 
     def _node(self, node: Node, around: _Around) -> None:
         match node:

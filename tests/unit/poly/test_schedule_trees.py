@@ -37,7 +37,7 @@ from tests.unit.poly.trees import nests_of, tree
 names = st.from_regex(r"[a-z][a-z0-9_]{0,4}", fullmatch=True)
 sizes = st.integers(1, 99)
 runs = st.lists(st.integers(0, 9), min_size=1, max_size=3).map(lambda numbers: Run(tuple(numbers)))
-places = st.builds(Place, names, st.sampled_from(["register", "stack", "workspace", "out0"]))
+places = st.builds(Place, names, st.sampled_from(["register", "stack", "workspace", "out0"]), st.booleans())
 
 
 def blocks_of(nodes: st.SearchStrategy[Node]) -> st.SearchStrategy[Block]:

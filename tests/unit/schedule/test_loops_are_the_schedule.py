@@ -40,7 +40,15 @@ func.func @main(%x: tensor<1024x1024xf32>) -> (tensor<1024x1024xf32>, tensor<102
   func.return %y, %s : tensor<1024x1024xf32>, tensor<1024xf32>
 }
 """
-MODELS = {"product": PRODUCT, "convolution": CONVOLUTION, "rows": ROWS}
+SUMS = """
+func.func @main(%x: tensor<96x5000xf32>, %w: tensor<5000x80xf32>) -> (tensor<96x80xf32>, tensor<96xf32>) {
+  %p = ms.matmul %x, %w
+  %n = ms.relu %x
+  %s = ms.reduce_sum %n {axis = 1}
+  func.return %p, %s : tensor<96x80xf32>, tensor<96xf32>
+}
+"""
+MODELS = {"product": PRODUCT, "convolution": CONVOLUTION, "rows": ROWS, "sums": SUMS}
 OF_CODE = ("copy", "line", "chain", "part")
 """Loops over elements that are copied, lines, accumulators of a sum, and the block of a local array."""
 
@@ -52,7 +60,7 @@ def functions(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     """The functions of a model's kernels at the end of the loop stage, for two threads."""
     path = Path(tmp_path_factory.mktemp("loops")) / f"{request.param}.mir"
     path.write_text(MODELS[cast(str, request.param)], "utf-8")
-    options = CompileOptions(march="x86-64-v3", threads=2, without=("sums",))
+    options = CompileOptions(march="x86-64-v3", threads=2)
     module = compile_model(str(path), options).module
     return [op for op in module.walk() if isinstance(op, func.FuncOp) and LOOP_SCHEDULE in op.attributes]
 

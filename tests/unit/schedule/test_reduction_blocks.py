@@ -44,7 +44,7 @@ def test_reductions_are_in_blocks(shape: tuple[int, int, int], why: str, tmp_pat
     lines = schedule(product(tmp_path, *shape))
     (at,) = blocks(lines)
     assert "place t0 in register" in "\n".join(lines[at:]) or "place t1 in register" in "\n".join(lines[at:]), why
-    assert not blocks(schedule(product(tmp_path, *shape), "products"))
+    assert not blocks(schedule(product(tmp_path, *shape), "products", "sums"))
 
 
 @pytest.mark.parametrize(

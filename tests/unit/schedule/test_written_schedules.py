@@ -83,7 +83,8 @@ BLOCKS = """builtin.module @blocks attributes {{ms.target = #ms.target<"cpu", ma
 """Sums live outside, and a tile of them inside; k, m and n have tails."""
 
 
-@pytest.mark.parametrize(("outer", "inner"), [("workspace", "register"), ("out0", "register"), ("out0", "stack")])
+@pytest.mark.parametrize("outer", ["workspace", "out0"])
+@pytest.mark.parametrize("inner", ["register", "stack", "register partial", "stack partial"])
 def test_a_place_in_another_is_a_copy_that_goes_back(outer: str, inner: str, tmp_path: Path) -> None:
     model = tmp_path / "blocks.gk.mir"
     model.write_text(BLOCKS.format(outer=outer, inner=inner))
@@ -92,10 +93,79 @@ def test_a_place_in_another_is_a_copy_that_goes_back(outer: str, inner: str, tmp
     source = generate_c(compile_model(str(model), CompileOptions())).source
     assert "float acc[6][16];" in source or "float acc_2[6][16];" in source
     assert ("scratch" in source) == (outer == "workspace")
+    zeros = 2 if "partial" in inner else 1
+    assert source.count("(f32x8){0}") >= zeros
 
 
 def test_the_same_place_twice_is_none(tmp_path: Path) -> None:
     model = tmp_path / "blocks.gk.mir"
     model.write_text(BLOCKS.format(outer="stack", inner="stack"))
     with pytest.raises(MscError, match="line 8: t0 lives in stack already"):
+        compile_model(str(model), CompileOptions())
+
+
+SUMS = """builtin.module @sums attributes {{ms.target = #ms.target<"cpu", machine = "x86-64-v3", threads = 1>}} {{
+  func.func @main(%x: tensor<{rows}x6xf32>{dims}) -> tensor<6xf32> {{
+    %y = gk.kernel "sum" (%a = %x : tensor<{rows}x6xf32>) -> tensor<6xf32> attributes {{gk.schedule = #gk.schedule<[
+      "axis n 6: S0.0 S1.1 S2.0",
+      "axis k 40: S1.0",
+      "{place}",
+      "for n vector",
+      "  run S0",
+      "for k tile {tile}",
+      "  {partial}",
+      "  for k, n vector",
+      "    run S1",
+      "for n vector",
+      "  run S2"]>}} {{
+      %0 = ms.{operation} %a {{axis = 0}} : (tensor<{rows}x6xf32>) -> tensor<6xf32>
+      gk.yield %0 : tensor<6xf32>
+    }}
+    func.return %y : tensor<6xf32>
+  }}
+}}
+"""
+"""Sums of 40 terms, which are partial in blocks of `k`."""
+PARTIAL = {"rows": 40, "dims": "", "place": "place t0 in stack", "partial": "place t0 in register partial"}
+
+
+@pytest.mark.parametrize("operation", ["reduce_sum", "reduce_prod", "reduce_max"])
+@pytest.mark.parametrize("tile", [8, 12, 40])
+def test_partial_sums_start_from_what_changes_none(operation: str, tile: int, tmp_path: Path) -> None:
+    model = tmp_path / "sums.gk.mir"
+    model.write_text(SUMS.format(tile=tile, operation=operation, **PARTIAL))
+    x = np.random.default_rng(0).choice([1.0, -1.0, -2.0], (40, 6), p=[0.4, 0.4, 0.2]).astype(np.float32)
+    expected = {"reduce_sum": np.sum, "reduce_prod": np.prod, "reduce_max": np.max}[operation](x, axis=0)
+    np.testing.assert_array_equal(msc.compile(model, use_cache=False)(x), expected, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({"place": "place in0 in stack"}, "line 7: .* which does not place t0"),
+        ({"partial": "place t0 in workspace partial"}, "line 7: .* which does not place t0"),
+        ({"partial": "place in0 in stack partial"}, "line 7: .* which does not place in0"),
+        ({"partial": "place t0 in stack partially"}, "line 7: .* is not of the form 'place ARRAY, ARRAY in SCOPE"),
+    ],
+)
+def test_partial_sums_are_of_what_is_placed_around(changed: dict[str, str], problem: str, tmp_path: Path) -> None:
+    model = tmp_path / "sums.gk.mir"
+    model.write_text(SUMS.format(tile=8, operation="reduce_sum", **PARTIAL | changed))
+    with pytest.raises(MscError, match=problem):
+        compile_model(str(model), CompileOptions())
+
+
+@pytest.mark.parametrize(
+    ("around", "problem"),
+    [
+        ("run S0", "line 5: what runs below is no sum into t0"),
+        ("run S2", "line 11: S2 reads t0, of which there are partial sums here"),
+    ],
+)
+def test_all_that_runs_in_a_block_of_partial_sums_adds_to_them(around: str, problem: str, tmp_path: Path) -> None:
+    text = SUMS.format(tile=8, operation="reduce_sum", **PARTIAL)
+    partial = f'"for n tile 6",\n      "  place t0 in register partial",\n      "  for n vector",\n      "    {around}"'
+    model = tmp_path / "sums.gk.mir"
+    model.write_text(text.replace(f'"for n vector",\n      "  {around}"', partial))
+    with pytest.raises(MscError, match=problem):
         compile_model(str(model), CompileOptions())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import prod
 from typing import TypeAlias
 
@@ -19,6 +20,7 @@ from msc.ir.typed import memref_type
 from msc.lowering.cpu.kernels.scalar_bodies import BodyEmitter, storage_type
 from msc.poly.affine import bounds, simplified
 from msc.poly.buffers import LocalBuffer, compose
+from msc.poly.compute import Combine, identity
 from msc.poly.model import KernelModel
 from msc.poly.nest import Body, Instance, Loop, Nest
 from msc.poly.requests import Request
@@ -160,13 +162,15 @@ class KernelFunction:
         for request in self._requests.get(id(body), ()):
             self._request(request, inner, block)
         for array, held in local.items():
-            if self._model.arrays[array].kind == "input" or array in arrays.copied:
-                for part, _ in held:
+            for part, _ in held:
+                if array in arrays.partial:
+                    self._clear(array, part, inner, block)
+                elif self._model.arrays[array].kind == "input" or array in arrays.copied:
                     self._copy(array, part, scope, inner, block)
         self._emit(body.inside, inner, block)
         for array in sorted(arrays.copied & arrays.written):
             for part, _ in local[array]:
-                self._copy(array, part, inner, scope, block)
+                (self._add if array in arrays.partial else self._copy)(array, part, inner, scope, block)
 
     def _request(self, request: Request, scope: _Scope, block: Block) -> None:
         """Request the lines of a share of an array."""
@@ -194,25 +198,49 @@ class KernelFunction:
 
     def _copy(self, array: int, part: LocalBuffer, scope: _Scope, inner: _Scope, block: Block) -> None:
         """Bring what a buffer holds of an array from where it lives in one scope to where it lives in another one."""
+        index, (scope, inner), block = self._each(array, part, (scope, inner), block)
+        load = LoadOp(*_place(scope, array, index), storage_type(self._model.arrays[array].dtype))
+        load.results[0].name_hint = "copied"
+        block.add_op(load)
+        block.add_op(StoreOp(load.results[0], *_place(inner, array, index)))
+
+    def _clear(self, array: int, part: LocalBuffer, scope: _Scope, block: Block) -> None:
+        """Begin partial sums, or products, of an array."""
+        index, (scope,), block = self._each(array, part, (scope,), block)
+        dtype, body = self._model.arrays[array].dtype, BodyEmitter(partial(_added, block))
+        neutral = body.constant(identity(self._combine(array), dtype), dtype)
+        block.add_op(StoreOp(body.to_storage(neutral, dtype), *_place(scope, array, index)))
+
+    def _add(self, array: int, part: LocalBuffer, inner: _Scope, scope: _Scope, block: Block) -> None:
+        """Add the partial sums that a buffer holds to those of the scope around."""
+        index, (inner, scope), block = self._each(array, part, (inner, scope), block)
+        dtype, body = self._model.arrays[array].dtype, BodyEmitter(partial(_added, block))
+        loads = [LoadOp(*_place(each, array, index), storage_type(dtype)) for each in (scope, inner)]
+        block.add_ops(loads)
+        total = body.apply(self._combine(array), [body.from_storage(load.result, dtype) for load in loads], dtype)
+        block.add_op(StoreOp(body.to_storage(total, dtype), *_place(scope, array, index)))
+
+    def _combine(self, array: int) -> Combine:
+        return next(s.combine for s in self._model.statements if s.target == array and s.combine is not None)
+
+    def _each(
+        self, array: int, part: LocalBuffer, scopes: Sequence[_Scope], block: Block
+    ) -> tuple[Sequence[AffineExpr], Sequence[_Scope], Block]:
+        """Loops over what a buffer holds of an array: an element's index in it, the scopes inside, and their body."""
         kinds = self._copy_kinds(array, part)
+        first = len(scopes[0].variables)
         for axis, (size, kind) in enumerate(zip(part.shape, kinds, strict=True)):
-            depth = len(scope.variables)
             loop = ForOp(AffineMap.constant_map(0), AffineMap.constant_map(size), (), 1, kind, f"copy{axis}")
             loop.variable.name_hint = f"copy{axis}"
             block.add_op(loop)
             block = loop.body.block
-            variables, ranges = (*scope.variables, loop.variable), {**scope.ranges, depth: range(size)}
-            scope = replace(scope, variables=variables, ranges=ranges)
-            inner = replace(inner, variables=variables, ranges=ranges)
-        first = len(scope.variables) - len(part.shape)
+            ranges = {**scopes[0].ranges, first + axis: range(size)}
+            variables = (*scopes[0].variables, loop.variable)
+            scopes = [replace(scope, variables=variables, ranges=ranges) for scope in scopes]
         index = [AffineExpr.constant(0)] * len(part.axes)
         for position, (axis, origin) in enumerate(zip(part.axes, part.origin, strict=True)):
             index[axis] = AffineExpr.dimension(first + position) + origin
-        dtype = storage_type(self._model.arrays[array].dtype)
-        load = LoadOp(*_place(scope, array, index), dtype)
-        load.results[0].name_hint = "copied"
-        block.add_op(load)
-        block.add_op(StoreOp(load.results[0], *_place(inner, array, index)))
+        return index, scopes, block
 
     def _copy_kinds(self, array: int, part: LocalBuffer) -> list[LoopKind]:
         """The kinds of a copy's loops: sums in registers need loops that are written out, with vectors along rows."""
@@ -228,6 +256,11 @@ class KernelFunction:
 
     def _is_accumulator(self, array: int) -> bool:
         return any(s.target == array and s.combine for s in self._model.statements)
+
+
+def _added(block: Block, op: Operation) -> Operation:
+    block.add_op(op)
+    return op
 
 
 def _scope_in(block: Block) -> Block:

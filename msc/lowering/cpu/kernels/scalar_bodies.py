@@ -99,14 +99,18 @@ def storage_type(dtype: str) -> Attribute:
     return element_type(dtype.removeprefix("u")) if dtype.startswith("u") else element_type(dtype)
 
 
+def _absent(leaf: Read | Index) -> SSAValue:
+    raise AssertionError(f"{leaf} has no value here")
+
+
 class BodyEmitter:
-    """Emits scalar trees; `insert` places an operation and `load` gives the value of a read."""
+    """Emits scalar trees; `insert` places an operation, `load` and `index` give the values of what trees read."""
 
     def __init__(
         self,
         insert: Callable[[Operation], Operation],
-        load: Callable[[Read], SSAValue],
-        index: Callable[[Index], SSAValue],
+        load: Callable[[Read], SSAValue] = _absent,
+        index: Callable[[Index], SSAValue] = _absent,
     ):
         self._insert = insert
         self._load = load

@@ -44,12 +44,7 @@ class OutlineLoops(ModulePass):
     """
 
     name = "outline-loops"
-    contract = Contract(
-        requires=(VECTORS, BUFFERS, UNPLACED),
-        runs_after={
-            "block-sums": "sums are cut inside a kernel",
-        },
-    )
+    contract = Contract(requires=(VECTORS, BUFFERS, UNPLACED))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Outline what can be in the entry functions."""

@@ -46,7 +46,6 @@ class OutlineRecurrences(ModulePass):
     contract = Contract(
         requires=(VECTORS, BUFFERS, UNPLACED),
         runs_after={
-            "block-sums": "sums are cut inside a kernel",
             "outline-loops": "threads share all of a loop whose iterations are independent",
         },
     )
