@@ -1,4 +1,4 @@
-"""``python -m benchmarks.training [TASK]... --threads 1 --json out.json``: training steps beside PyTorch's.
+"""``python -m benchmarks.training [TASK]... --threads 1 --json out.json``: training steps beside PyTorch's and JAX's.
 
 Each engine begins with the same weights and takes steps on the same batch, in turns. First the losses of five steps are
 compared. A row has the time of a step, the memory that a step takes beside data, weights and momenta, and how long it
@@ -19,7 +19,7 @@ import click
 import numpy as np
 
 from benchmarks.measure import Plan, Spread, interleaved, quiet, ratios
-from benchmarks.training.engines import ENGINES, Engine
+from benchmarks.training.engines import ENGINES, Engine, is_installed
 from benchmarks.training.networks import TASKS
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "training.json"
@@ -90,19 +90,30 @@ def _isolated(name: str, engines: list[str], threads: int, rounds: int) -> Row:
     return Row(**row)
 
 
+def chosen_engines(_context: click.Context, _parameter: click.Parameter, text: str) -> list[str]:
+    """The installed ones of the named engines, and msc, which they are compared with; others are told of."""
+    names = text.split(",")
+    unknown = [name for name in names if name not in ENGINES]
+    if unknown:
+        raise click.BadParameter(f"unknown engine '{unknown[0]}'; known: {', '.join(ENGINES)}")
+    for name in names:
+        if not is_installed(name):
+            click.echo(f"{name}: not installed (pip install {name.partition('-')[0]})")
+    return ["msc", *(name for name in names if name != "msc" and is_installed(name))]
+
+
 @click.command(epilog="Example: python -m benchmarks.training lenet5-b32 --threads 2")
 @click.argument("tasks", nargs=-1, type=click.Choice(list(TASKS)))
-@click.option("--engines", default=",".join(ENGINES), show_default=True)
+@click.option("--engines", default=",".join(ENGINES), show_default=True, callback=chosen_engines)
 @click.option("--threads", default=1, show_default=True, type=click.IntRange(1))
 @click.option("--rounds", default=20, show_default=True, type=click.IntRange(1))
 @click.option("--json", "path", default=RESULTS, type=click.Path(path_type=Path), help="[default: benchmarks/results]")
 @click.option("--here", is_flag=True, help="In this process.")
-def main(tasks: tuple[str, ...], engines: str, threads: int, rounds: int, path: Path, here: bool) -> None:
-    """Training steps of TASKS (all by default) under msc and PyTorch, interleaved."""
+def main(tasks: tuple[str, ...], engines: list[str], threads: int, rounds: int, path: Path, here: bool) -> None:
+    """Training steps of TASKS (all by default) under msc, PyTorch and JAX, interleaved."""
     rows: list[Row] = []
-    chosen = engines.split(",")
     for name in tasks or TASKS:
-        row = measured(name, chosen, threads, Plan(rounds)) if here else _isolated(name, chosen, threads, rounds)
+        row = measured(name, engines, threads, Plan(rounds)) if here else _isolated(name, engines, threads, rounds)
         rows.append(row)
         click.echo(str(row))
         path.parent.mkdir(parents=True, exist_ok=True)

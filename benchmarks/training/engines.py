@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -124,9 +127,48 @@ def _peak(torch: Any, step: Callable[[], Array]) -> int:
     return most
 
 
+@contextmanager
+def on_cpus(count: int) -> Generator[None]:
+    """The first `count` CPUs alone: XLA makes as many threads as there are, which stay on them."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(before)[:count])
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def with_jax(name: str, task: Task, threads: int) -> Engine:
+    """JAX: network, gradient and update under one `jax.jit`, whose parameters and momenta are donated."""
+    with on_cpus(threads):
+        jax: Any = importlib.import_module("jax")
+        models: Any = importlib.import_module("benchmarks.training.jax_networks")
+        net, (x, y) = network(task), task.data()
+        weights, kept = models.parameters({p.name: p.asnumpy() for p in net.get_parameters()})
+        state = [weights, kept, jax.tree.map(jax.numpy.zeros_like, weights)]
+        inputs = jax.numpy.asarray(x), jax.numpy.asarray(y)
+        start = time.perf_counter()
+        compiled = models.step_of(models.NETWORKS[name], RATE, MOMENTUM).lower(*state, *inputs).compile()
+        seconds = time.perf_counter() - start
+        analysis = compiled.memory_analysis()
+
+    def step() -> Array:
+        *state[:], loss = compiled(*state, *inputs)
+        return np.asarray(jax.block_until_ready((state, loss))[1])
+
+    peak = analysis.temp_size_in_bytes + analysis.output_size_in_bytes - analysis.alias_size_in_bytes
+    return Engine(step, peak, seconds)
+
+
+def is_installed(engine: str) -> bool:
+    """Whether the package of an engine is there."""
+    return find_spec(engine.partition("-")[0]) is not None
+
+
 ENGINES: dict[str, Callable[[str, Task, int], Engine]] = {
     "msc": with_msc,
     "torch": with_torch,
     "torch-compile": lambda name, task, threads: with_torch(name, task, threads, compiled=True),
+    "jax": with_jax,
 }
-"""By name."""
+"""By name, which begins with that of the package."""
