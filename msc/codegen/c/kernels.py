@@ -18,7 +18,7 @@ from msc.codegen.c.names import Scope, comment_text
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.shared_loops import Capture, scalar
 from msc.codegen.c.types import BufferType, buffer_type, memory_name
-from msc.dialects.loop.attributes import LOOP_ORIGIN, LOOP_OUTPUTS, LOOP_SCHEDULE, LOOP_TEMPORARIES
+from msc.dialects.loop.attributes import LOOP_ORIGIN, LOOP_OUTPUTS, LOOP_REASONS, LOOP_SCHEDULE, LOOP_TEMPORARIES
 from msc.dialects.open_sizes import argument_sizes
 
 _MAXIMUM_COMMENT_LINES = 200
@@ -114,6 +114,7 @@ def _comment(function: FuncOp) -> str:
     schedule = [comment_text(text) for text in _strings(function.attributes.get(LOOP_SCHEDULE))]
     if schedule:
         lines += ["schedule:", *(f"  {line}" for line in schedule)][:_MAXIMUM_COMMENT_LINES]
+    lines += [comment_text(text) for text in _strings(function.attributes.get(LOOP_REASONS))]
     if (stack := stack_bytes(function)) > _STACK_OF_TILES:
         lines.append(f"stack: {stack} bytes at most")
     if not lines:

@@ -15,10 +15,14 @@ LOOP_ORIGIN = "loop.origin"
 LOOP_SCHEDULE = "loop.schedule"
 """Of a kernel's function: the schedule that its loops come from."""
 
+LOOP_CYCLES = "loop.cycles"
+"""Of a kernel's function that a loop calls: the cycles of a call on one thread, as the cost model predicts them."""
+
+LOOP_REASONS = "loop.reasons"
+"""Of a function made of a loop: whether threads share it, and why."""
+
 LOOP_CALLS = "loop.calls"
 """Of a function: how many calls of kernels it stands for."""
-
-"""Of a call: the axes of its result along which the next call reads it block by block, outermost first."""
 
 LOOP_OFFSET = "loop.offset"
 """Of a parameter: the offset of its bytes in the weights."""

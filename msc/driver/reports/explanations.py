@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.utils.hints import isa
 
@@ -17,6 +18,7 @@ from msc.cost.prediction import KernelCost, Prediction
 from msc.dialects.davinci.attributes import DAVINCI_REASONS, DAVINCI_SCHEDULE
 from msc.dialects.gk import KernelOp, ScheduleAttr
 from msc.dialects.gk.attributes import GK_FUNCTION, GK_PATTERN, GK_REASONS, GK_SCHEDULE_REASONS
+from msc.dialects.loop.attributes import LOOP_ORIGIN, LOOP_REASONS
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.structure import ConstantOp
 from msc.driver.compile import Step, compile_model
@@ -82,7 +84,8 @@ class KernelExplanation:
 def explain_model(
     model: str, options: CompileOptions, kernel: str | None = None, measured: MeasuredKernels | None = None
 ) -> tuple[KernelExplanation, ...]:
-    """All kernels in the order of execution, or those whose function or label is `kernel`.
+    """All kernels in the order of execution and then loops of kernels that became one function, or those whose
+    function or label is `kernel`.
 
     Raises MSC0009 for a kernel that is not there, and MSC0008 for times of another model or number of threads.
     """
@@ -94,8 +97,9 @@ def explain_model(
             kernels = [op for op in module.walk() if isinstance(op, KernelOp)]
             found.extend(_explain(op, options, times, kernel) for op in kernels)
 
-    threads = target_of(compile_model(model, options, after_step=collect).module).threads
-    times.check({k.function: (k.flops, k.bytes_read + k.bytes_written) for k in found}, threads)
+    module = compile_model(model, options, after_step=collect).module
+    times.check({k.function: (k.flops, k.bytes_read + k.bytes_written) for k in found}, target_of(module).threads)
+    found += [_explain_loop(op) for op in module.ops if isinstance(op, FuncOp) and LOOP_REASONS in op.attributes]
     chosen = [k for k in found if kernel is None or kernel in (k.function, k.label)]
     if not chosen:
         names = {name for k in found for name in (k.function, k.label)}
@@ -144,6 +148,13 @@ def _explain(
     )
 
 
+def _explain_loop(function: FuncOp) -> KernelExplanation:
+    """A loop that threads could share: whether they do."""
+    name, made_of = function.sym_name.data, _strings(function, LOOP_ORIGIN)
+    label, reasons = name.partition("_")[2], _strings(function, LOOP_REASONS)
+    return KernelExplanation(name, label, "loop", made_of, (), (), (), reasons, 0, 0, 0)
+
+
 def _schedule(kernel: KernelOp) -> Tree:
     """What the kernel's code follows: on DaVinci cores not the loops that say what it means."""
     found = kernel.attributes.get(DAVINCI_SCHEDULE)
@@ -190,9 +201,7 @@ def explanation_text(kernels: tuple[KernelExplanation, ...]) -> str:
 
 
 def _paragraph(kernel: KernelExplanation) -> str:
-    intensity = kernel.flops / max(1, kernel.bytes_read + kernel.bytes_written)
-    costs = f"{kernel.flops} flops, {kernel.bytes_read} bytes in, {kernel.bytes_written} bytes out"
-    lines = [f"{kernel.function or kernel.label} ({kernel.pattern}): {costs}, {intensity:.2f} flops a byte"]
+    lines = [f"{kernel.function or kernel.label} ({kernel.pattern}){_costs(kernel)}"]
     sections = (
         ("runs", _runs_line(kernel)),
         ("made of", kernel.operations),
@@ -207,6 +216,15 @@ def _paragraph(kernel: KernelExplanation) -> str:
     for title, items in sections:
         lines += [f"  {title if i == 0 else '':<9} {item}" for i, item in enumerate(items)]
     return "\n".join(lines)
+
+
+def _costs(kernel: KernelExplanation) -> str:
+    """Of a kernel; what loops of them cost stands with these."""
+    if kernel.pattern == "loop":
+        return ""
+    intensity = kernel.flops / max(1, kernel.bytes_read + kernel.bytes_written)
+    moved = f"{kernel.bytes_read} bytes in, {kernel.bytes_written} bytes out"
+    return f": {kernel.flops} flops, {moved}, {intensity:.2f} flops a byte"
 
 
 def _runs_line(kernel: KernelExplanation) -> tuple[str, ...]:

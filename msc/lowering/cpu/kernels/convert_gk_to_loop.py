@@ -6,16 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import func
+from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, ModuleOp, StringAttr, SymbolRefAttr, i64
 from xdsl.passes import ModulePass
 
 from msc.analysis.kernel_model import kernel_model, output_positions, statement_operations
 from msc.analysis.properties import KERNEL_FUNCTIONS, SCHEDULED, VECTORS
 from msc.analysis.target import target_of
+from msc.cost.prediction import predict
 from msc.dialects import gk
 from msc.dialects.gk.attributes import GK_FUNCTION
-from msc.dialects.loop.attributes import LOOP_IN_PLACE, LOOP_ORIGIN, LOOP_OUTPUTS, LOOP_SCHEDULE, LOOP_TEMPORARIES
+from msc.dialects.loop.attributes import (
+    LOOP_CYCLES,
+    LOOP_IN_PLACE,
+    LOOP_ORIGIN,
+    LOOP_OUTPUTS,
+    LOOP_SCHEDULE,
+    LOOP_TEMPORARIES,
+)
 from msc.ir.contracts import Contract
 from msc.ir.entry import entries
 from msc.ir.locations import source_location
@@ -36,7 +44,8 @@ class ConvertGkToLoop(ModulePass):
 
     Takes `gk.kernel`s with a schedule (`schedule-kernels`). isl turns each schedule tree into a loop nest, which
     becomes a `func.func` of memrefs: inputs, outputs, temporaries; arrays live where the schedule places them. Kernels
-    with the same function share one; `gk.function` on the kernel names it. The kernels stay in place for `bufferize`,
+    with the same function share one; `gk.function` on the kernel names it. Of those in loops that threads may share
+    `loop.cycles` says what the cost model predicts. The kernels stay in place for `bufferize`,
     which replaces them by calls.
     """
 
@@ -71,6 +80,9 @@ class _Functions:
         function = self._by_structure[key]
         self._origins.setdefault(function, {}).update(dict.fromkeys(model.operations))
         self._names.setdefault(function, []).append(self._argument_names.of(kernel))
+        if LOOP_CYCLES not in function.attributes and _is_in_shared_loop(kernel):
+            cycles = predict(model, _schedule(kernel).data, target_of(kernel).machine, 1).cycles
+            function.attributes[LOOP_CYCLES] = IntegerAttr(round(cycles), i64)
         return function
 
     def _by_text_of(self, function: func.FuncOp, kernel: gk.KernelOp) -> func.FuncOp:
@@ -88,6 +100,14 @@ class _Functions:
             function.attributes[LOOP_ORIGIN] = ArrayAttr([StringAttr(o) for o in origins])
             for argument, *names in zip(function.args, *self._names[function], strict=False):
                 argument.name_hint = shared_name(names)
+
+
+def _is_in_shared_loop(kernel: gk.KernelOp) -> bool:
+    """Whether a loop runs a kernel that threads may share (`outline-loops`)."""
+    around = kernel.parent_op()
+    while around is not None and not isinstance(around, scf.ForOp):
+        around = around.parent_op()
+    return around is not None and target_of(kernel).team > 1
 
 
 def _first_function(module: ModuleOp) -> func.FuncOp:

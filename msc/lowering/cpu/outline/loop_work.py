@@ -1,29 +1,41 @@
-"""What a loop of the entry function computes, and whether threads share it.
+"""Whether threads share a loop of the entry function, by what the cost model predicts of the kernels in it.
 
 The schedules of kernels say which of their loops threads share; loops around kernels have no schedule.
 """
 
 from __future__ import annotations
 
-from math import ceil, prod
+from math import ceil
 
-from xdsl.dialects.builtin import FixedBitwidthType, VectorType
-from xdsl.ir import Attribute, Operation
-from xdsl.utils.hints import isa
+from xdsl.dialects import func, scf
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr
+from xdsl.ir import Operation
 
+from msc.analysis.index_ranges import index_range
 from msc.analysis.target import Target
 from msc.dialects.loop import ForOp, LoopKind, LoopKindAttr
+from msc.dialects.loop.attributes import LOOP_CYCLES, LOOP_REASONS
+from msc.lowering.cpu.outline.kernel_functions import KernelFunctions
+from msc.support.wording import counted
 
 
-def share(loop: ForOp, target: Target) -> None:
-    """Have threads share the iterations of a loop if that saves more than it costs; then no loop inside is shared."""
-    trips = loop.most_iterations or 0
-    alone = ceil(trips / target.team) / trips if trips else 1
-    saved = instructions(loop, target) / target.machine.ports.arithmetic * (1 - alone)
-    if alone == 1 or saved < target.machine.synchronisation.team:
+def share(function: func.FuncOp, loop: ForOp, cycles: int, target: Target) -> None:
+    """Have threads share the iterations of a function's loop, of `cycles` each, if that saves more than it costs.
+
+    Then no loop inside is shared. The reason stands on the function.
+    """
+    trips, costs = loop.most_iterations or 0, target.machine.synchronisation.team
+    saved = (trips - ceil(trips / target.team)) * cycles
+    what = f"{counted(trips, 'iteration')} of {counted(cycles, 'cycle')}"
+    if target.team == 1:
         return
-    loop.kind = LoopKindAttr(LoopKind.PARALLEL)
-    run_alone(loop)
+    if saved < max(1, costs):
+        reason = f"{what}: threads would save {counted(saved, 'cycle')}, and cost {costs:,.0f}"
+    else:
+        reason = f"threads share {what}"
+        loop.kind = LoopKindAttr(LoopKind.PARALLEL)
+        run_alone(loop)
+    function.attributes[LOOP_REASONS] = ArrayAttr([StringAttr(reason)])
 
 
 def run_alone(loop: ForOp) -> None:
@@ -33,17 +45,20 @@ def run_alone(loop: ForOp) -> None:
             op.kind, op.least = LoopKindAttr(LoopKind.SEQUENTIAL), None
 
 
-def instructions(op: Operation, target: Target) -> int:
-    """Operations that a loop executes, one for each register of a vector; a loop of unknown length runs twice."""
-    if not isinstance(op, ForOp):
-        return max((_registers(result.type, target) for result in op.results), default=0)
-    trips = 2 if op.most_iterations is None else op.most_iterations
-    return trips * sum(instructions(inner, target) for inner in op.body.block.ops)
+def cycles_of(op: Operation, functions: KernelFunctions) -> int:
+    """What the kernels that run in an iteration of a loop take on one thread; a loop of unknown length runs twice."""
+    total = 0
+    for inner in (inner for region in op.regions for block in region.blocks for inner in block.ops):
+        if isinstance(inner, func.CallOp):
+            found = functions.by_name[inner.callee.string_value()].attributes.get(LOOP_CYCLES)
+            total += found.value.data if isinstance(found, IntegerAttr) else 0
+        else:
+            total += _most_iterations(inner) * cycles_of(inner, functions)
+    return total
 
 
-def _registers(type_: object, target: Target) -> int:
-    if not isa(type_, VectorType[Attribute]):
+def _most_iterations(op: Operation) -> int:
+    if not isinstance(op, scf.ForOp):
         return 1
-    element = type_.get_element_type()
-    bits = element.bitwidth if isinstance(element, FixedBitwidthType) else 64
-    return ceil(prod(type_.get_shape()) * bits / target.machine.vectors.bits)
+    counter, step = index_range(op.body.block.args[0]), index_range(op.step)
+    return 2 if counter is None or step is None else (counter[1] - counter[0]) // max(1, step[0]) + 1

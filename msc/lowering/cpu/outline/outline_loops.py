@@ -26,7 +26,7 @@ from msc.lowering.cpu.outline.inlined import NotOutlined
 from msc.lowering.cpu.outline.kernel_functions import KernelFunctions, call_in_place, loop_label, replace_loops
 from msc.lowering.cpu.outline.loop_body import is_arithmetic
 from msc.lowering.cpu.outline.loop_function import LoopFunction
-from msc.lowering.cpu.outline.loop_work import share
+from msc.lowering.cpu.outline.loop_work import cycles_of, share
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class OutlineLoops(ModulePass):
     Before: `bufferize`'s @main with `scf.for` around calls of kernels' functions. After: where each iteration of a
     loop writes only entries of its own, `@main` calls one function in its place. In it the kernels' loops stand one
     after the other, what they hand to each other lies in local arrays, and entries are indices; two such loops, one
-    directly in the other, are one. Threads share it where that saves more than it costs: they divide no memory and
+    directly in the other, are one. Threads share it where that saves more than it costs, as the cost model predicts
+    of the kernels (`loop.cycles`); `loop.reasons` of the function says which. They divide no memory and
     wait for nothing inside. Elsewhere the kernels' own loops stay shared. Left alone: loops whose arrays do not fit on
     a stack, that test conditions, or read what they write.
     Functions that are no longer called are gone. The stack is that of the target.
@@ -79,7 +80,7 @@ class _Outliner:
             return None
         if stack_bytes(function) > self.target.machine.stack:
             return None
-        share(building.loop, self.target)
+        share(function, building.loop, cycles_of(loops[-1], self.functions), self.target)
         function.location = loop.location
         calls = [op for op in loop.walk() if isinstance(op, func.CallOp)]
         name = self.functions.add(function, loop_label(loop), calls, len(building.outputs), 0)
