@@ -33,7 +33,9 @@ _INLINE_LIMIT = 88
 """Characters; a longer expression gets a name."""
 
 _UNROLLED = 16
-"""Iterations of loops that GCC unrolls whole (its max-completely-peel-times)."""
+"""Iterations up to which GCC writes a loop out, asked or not (its default of max-completely-peel-times): a figure of
+that compiler, not of a machine. Loops that only move data, which that gains nothing, are told to stay the loops of the
+schedule."""
 
 
 @dataclass

@@ -24,8 +24,8 @@ from msc.lowering.cpu.vectorize.vector_types import widest_bits
 from msc.targets.machine import Machine
 
 UNROLLED_VECTORS = 8
-"""Up to this many vectors an unrolled loop may hold; they are a register tile. The schedule says which loop is one of
-vectors; whether these are written out or a loop is code, in the same order."""
+"""Vectors of a loop that are written out, as the row of a register tile; more are a loop. What `vector` means in a
+schedule (docs/schedules.md), on every machine: it bounds the length of the code."""
 
 
 @dataclass(frozen=True)
