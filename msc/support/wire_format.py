@@ -6,8 +6,11 @@ Sources: https://protobuf.dev/programming-guides/encoding; tensorflow/core/lib/i
 
 from __future__ import annotations
 
+import importlib
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib.util import find_spec
 from typing import IO
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
@@ -114,12 +117,23 @@ def _table() -> tuple[int, ...]:
 _TABLE = _table()
 
 
-def masked_checksum(data: bytes) -> int:
-    """The masked CRC-32C of a record."""
+def crc32c_in_python(data: bytes) -> int:
+    """The CRC-32C of bytes, one after the other."""
     value = 0xFFFFFFFF
     for byte in data:
         value = _TABLE[(value ^ byte) & 0xFF] ^ value >> 8
-    value ^= 0xFFFFFFFF
+    return value ^ 0xFFFFFFFF
+
+
+@cache
+def crc32c() -> Callable[[bytes], int]:
+    """The function of the package `crc32c`, which has instructions for it; without the package Python's."""
+    return importlib.import_module("crc32c").crc32c if find_spec("crc32c") else crc32c_in_python
+
+
+def masked_checksum(data: bytes) -> int:
+    """The masked CRC-32C of a record."""
+    value = crc32c()(data)
     return ((value >> 15 | value << 17) + _MASK_DELTA) & 0xFFFFFFFF
 
 

@@ -11,15 +11,15 @@ from msc.dataset.vision.random_transforms import (
     RandomResizedCrop, RandomRotation, RandomVerticalFlip,
 )
 from msc.dataset.vision.transforms import (
-    HWC2CHW, AdjustBrightness, AdjustContrast, AdjustSaturation, CenterCrop, ConvertColor, Crop, Decode, Grayscale,
-    HorizontalFlip, Invert, Normalize, Pad, Rescale, Resize, Rotate, ToNumpy, ToPIL, ToTensor, VerticalFlip,
+    HWC2CHW, AdjustBrightness, AdjustContrast, AdjustHue, AdjustSaturation, CenterCrop, ConvertColor, Crop, Decode,
+    Grayscale, HorizontalFlip, Invert, Normalize, Pad, Rescale, Resize, Rotate, ToNumpy, ToPIL, ToTensor, VerticalFlip,
 )
 from msc.frontend.boundary import publish
 from msc.frontend.errors import missing_name
 
 __all__ = [
-    "HWC2CHW", "AdjustBrightness", "AdjustContrast", "AdjustSaturation", "Border", "CenterCrop", "ConvertColor",
-    "ConvertMode", "Crop", "CutOut", "Decode", "Grayscale", "HorizontalFlip", "Inter", "Invert", "Normalize", "Pad",
+    "HWC2CHW", "AdjustBrightness", "AdjustContrast", "AdjustHue", "AdjustSaturation", "Border", "CenterCrop",
+    "ConvertColor", "ConvertMode", "Crop", "CutOut", "Decode", "Grayscale", "HorizontalFlip", "Inter", "Invert", "Normalize", "Pad",
     "RandomAffine", "RandomColorAdjust", "RandomCrop", "RandomCropDecodeResize", "RandomErasing",
     "RandomHorizontalFlip", "RandomResizedCrop", "RandomRotation", "RandomVerticalFlip", "Rescale", "Resize", "Rotate",
     "ToNumpy", "ToPIL", "ToTensor", "VerticalFlip",

@@ -234,3 +234,18 @@ def luminance(picture: Array) -> Array:
 def mixed(picture: Array, other: Array | float, factor: float) -> Array:
     """Between another image, at 0, and this one, at 1; beyond it above 1."""
     return rounded(other + (picture.astype(np.float64) - other) * factor, picture)
+
+
+def hue_turned(picture: Array, turn: float) -> Array:
+    """Colours with another hue, a share of the way around the circle of hues further; value and saturation stay.
+
+    Hue in sixths from red over green and blue, and back: https://en.wikipedia.org/wiki/HSL_and_HSV.
+    """
+    colours = picture.astype(np.float64)
+    value = colours.max(2, keepdims=True)
+    chroma = value - colours.min(2, keepdims=True)
+    red, green, blue = np.moveaxis(colours / np.where(chroma, chroma, 1.0), 2, 0)
+    largest = colours.argmax(2)
+    sixths = np.choose(largest, [green - blue, 2 + blue - red, 4 + red - green]) + 6 * turn
+    distance = (sixths[..., None] + [5, 3, 1]) % 6
+    return rounded(value - chroma * np.clip(np.minimum(distance, 4 - distance), 0, 1), picture)

@@ -19,6 +19,7 @@ from msc.dataset.vision.pixels import Border, Inter
 from msc.dataset.vision.transforms import (
     AdjustBrightness,
     AdjustContrast,
+    AdjustHue,
     AdjustSaturation,
     HorizontalFlip,
     ImageTransform,
@@ -181,26 +182,30 @@ def _shears(given: Any) -> tuple[tuple[float, float], tuple[float, float]]:
 
 
 class RandomColorAdjust(ImageTransform):
-    """Random brightness, contrast and saturation: a range of factors, or a distance around 1."""
+    """Random brightness, contrast, saturation and hue, in a random order.
+
+    Each is a range of factors, or a distance around 1; of the hue a range of turns from -0.5 to 0.5, or one around 0.
+    """
 
     def __init__(
         self, brightness: Any = (1, 1), contrast: Any = (1, 1), saturation: Any = (1, 1), hue: Any = (0, 0)
     ) -> None:
-        if hue not in ((0, 0), 0):
-            refuse("RandomColorAdjust", "hue", hue, "(0, 0): hues are not turned")
-        self._ranges = [
-            (kind, around("RandomColorAdjust", name, value, 1.0, 0.0))
+        turns = around("RandomColorAdjust", "hue", hue, 0.0)
+        span("RandomColorAdjust", "hue", turns, -0.5, 0.5)
+        self._ranges: list[tuple[type[ImageTransform], float, tuple[float, float]]] = [
+            (kind, 1.0, around("RandomColorAdjust", name, value, 1.0, 0.0))
             for kind, name, value in (
                 (AdjustBrightness, "brightness", brightness),
                 (AdjustContrast, "contrast", contrast),
                 (AdjustSaturation, "saturation", saturation),
             )
         ]
+        self._ranges.append((AdjustHue, 0.0, turns))
 
     def changed(self, picture: Array) -> Any:
         for place in draws().permutation(len(self._ranges)):
-            kind, (low, high) = self._ranges[place]
-            if low < high or low != 1:
+            kind, neutral, (low, high) = self._ranges[place]
+            if low < high or low != neutral:
                 picture = kind(draws().uniform(low, high)).changed(picture)
         return picture
 

@@ -314,3 +314,14 @@ class AdjustSaturation(ImageTransform):
         return (
             pixels.mixed(picture, pixels.luminance(picture)[..., None], self._factor) if picture.ndim == 3 else picture
         )
+
+
+class AdjustHue(ImageTransform):
+    """Hues turned by a share of the circle, from -0.5 to 0.5; a grey image stays as it is."""
+
+    def __init__(self, hue_factor: float) -> None:
+        self._turn = number("AdjustHue", "hue_factor", hue_factor, -0.5, 0.5)
+
+    def changed(self, picture: Array) -> Any:
+        has_colours = picture.ndim == 3 and picture.shape[2] == 3
+        return pixels.hue_turned(picture, self._turn) if has_colours else picture

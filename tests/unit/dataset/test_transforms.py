@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import colorsys
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,39 @@ def test_pixels() -> None:
     assert np.asarray(vision.ToPIL()(PICTURE)).shape == PICTURE.shape
 
 
+@pytest.mark.parametrize("turn", [-0.5, -0.2, 0.0, 0.1, 0.37, 0.5])
+def test_hues_are_turned_as_in_hsv(turn: float) -> None:
+    picture = np.concatenate([PICTURE, np.repeat(PICTURE[..., :1], 3, 2), np.zeros((1, 9, 3), np.uint8)])
+
+    def turned(pixel: Any) -> list[float]:
+        hue, saturation, value = colorsys.rgb_to_hsv(*map(float, pixel))
+        return [*colorsys.hsv_to_rgb((hue + turn) % 1, saturation, value)]
+
+    expected = np.apply_along_axis(turned, 2, picture)
+    found = vision.AdjustHue(turn)(picture)
+    assert found.dtype == np.uint8
+    np.testing.assert_allclose(found, expected, rtol=0, atol=0.5 + 1e-9)
+    scaled = vision.AdjustHue(turn)(picture.astype(np.float32) / 255)
+    np.testing.assert_allclose(scaled, expected / 255, rtol=1e-5, atol=1e-6)
+    pillow = np.array(Image.fromarray(picture).convert("HSV"))
+    pillow[..., 0] += np.uint8(round(turn * 255) % 256)
+    near = np.asarray(Image.fromarray(pillow, "HSV").convert("RGB"), int)
+    assert (
+        np.abs(found - near).max() <= 12
+    )  # of Pillow's 256 hues each is 6 of 256 apart; hues and the turn are rounded
+    assert np.abs(found - near).mean() < 2
+    assert (vision.AdjustHue(turn)(PICTURE[..., 0]) == PICTURE[..., 0]).all()
+
+
+def test_random_hues_are_within_their_range() -> None:
+    red = np.full((1, 1, 3), [1.0, 0.0, 0.0], np.float32)
+    hues = [colorsys.rgb_to_hsv(*vision.RandomColorAdjust(hue=(0.1, 0.3))(red)[0, 0])[0] for _ in range(50)]
+    assert 0.1 <= min(hues) < 0.15 < 0.25 < max(hues) <= 0.3
+    for wrong in (0.6, (-0.6, 0), (0.2, 0.1), "red"):
+        with pytest.raises(msc.MscError, match="RandomColorAdjust: hue is"):
+            vision.RandomColorAdjust(hue=wrong)
+
+
 def test_parts_and_turns() -> None:
     assert (vision.HorizontalFlip()(PICTURE) == PICTURE[:, ::-1]).all()
     assert (vision.VerticalFlip()(PICTURE) == PICTURE[::-1]).all()
@@ -79,7 +113,7 @@ def test_random_transforms_are_those_of_the_row() -> None:
         vision.RandomResizedCrop(4),
         vision.RandomRotation(30, vision.Inter.LINEAR),
         vision.RandomAffine(10, (0.1, 0.1), (0.8, 1.2), 5),
-        vision.RandomColorAdjust(0.5, 0.5, (0.5, 2.0)),
+        vision.RandomColorAdjust(0.5, 0.5, (0.5, 2.0), 0.5),
         vision.RandomErasing(1.0),
         vision.CutOut(3),
         transforms.RandomChoice([vision.HorizontalFlip(), vision.VerticalFlip()]),
