@@ -19,8 +19,8 @@ from msc.frontend.errors import missing_name
 
 __all__ = [
     "HWC2CHW", "AdjustBrightness", "AdjustContrast", "AdjustHue", "AdjustSaturation", "Border", "CenterCrop",
-    "ConvertColor", "ConvertMode", "Crop", "CutOut", "Decode", "Grayscale", "HorizontalFlip", "Inter", "Invert", "Normalize", "Pad",
-    "RandomAffine", "RandomColorAdjust", "RandomCrop", "RandomCropDecodeResize", "RandomErasing",
+    "ConvertColor", "ConvertMode", "Crop", "CutOut", "Decode", "Grayscale", "HorizontalFlip", "Inter", "Invert",
+    "Normalize", "Pad", "RandomAffine", "RandomColorAdjust", "RandomCrop", "RandomCropDecodeResize", "RandomErasing",
     "RandomHorizontalFlip", "RandomResizedCrop", "RandomRotation", "RandomVerticalFlip", "Rescale", "Resize", "Rotate",
     "ToNumpy", "ToPIL", "ToTensor", "VerticalFlip",
 ]
