@@ -8,6 +8,10 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("msc", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("msc")  # no test asserts a time: machines that run it may be busy
 
 for _number in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(_number) is signal.SIG_IGN:

@@ -1,4 +1,4 @@
-"""Kernels with other inputs and results: what is not needed any more goes."""
+"""Kernels with other inputs and results, and what they are made of: what is not needed any more goes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,13 @@ from xdsl.utils.hints import isa
 
 from msc.dialects.gk import KernelOp
 from msc.dialects.gk.attributes import GK_REASONS
+from msc.dialects.ms.padding import PadOp
+
+
+def only_pad(kernel: KernelOp) -> PadOp | None:
+    """The padding by a constant that is all that a kernel does; None if it does something else."""
+    first, *rest = kernel.body.block.ops
+    return first if len(rest) == 1 and isinstance(first, PadOp) and first.word("mode") == "constant" else None
 
 
 def needed_for(values: Sequence[SSAValue]) -> set[Operation]:

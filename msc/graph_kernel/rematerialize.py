@@ -9,7 +9,7 @@ from functools import partial
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from msc.analysis.bytes import bytes_of
@@ -18,7 +18,7 @@ from msc.analysis.properties import KERNELS, UNSCHEDULED
 from msc.dialects.gk import KernelOp, YieldOp
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp
 from msc.dialects.open_sizes import has_open_sizes
-from msc.graph_kernel.kernel_results import needed_for, rebuilt, with_results, without_results
+from msc.graph_kernel.kernel_results import needed_for, only_pad, rebuilt, with_results, without_results
 from msc.graph_kernel.kernel_steps import KernelSteps
 from msc.ir.contracts import Contract
 from msc.ir.entry import entries
@@ -114,7 +114,7 @@ class _Peak:
             if op not in self._place:
                 return None
             if self._place[op] >= self._peak and op not in readers:
-                if not isinstance(op, KernelOp) or not _takes(op, op.body.block.args[use.index]):
+                if not isinstance(op, KernelOp) or not (_takes(op, op.body.block.args[use.index]) or only_pad(op)):
                     return None
                 readers.append(op)
             elif not isinstance(op, KernelOp):
@@ -211,7 +211,8 @@ class _Plan:
         }
         for reader, values in self.readers.items():
             named = [kernel.results[v.index] for v in values]
-            self._compute_in(reader, dict(zip(named, (self.inner[v] for v in values), strict=True)), outer)
+            taker = _kernel_in_front(reader) if only_pad(reader) else reader
+            self._compute_in(taker, dict(zip(named, (self.inner[v] for v in values), strict=True)), outer)
         without_results(kernel, {v.index for v in self.dropped})
 
     def _compute_in(
@@ -252,6 +253,19 @@ def _outer(kernel: KernelOp, value: SSAValue) -> SSAValue | None:
         return kernel.inputs[value.index]
     given = list(kernel.terminator.values)
     return kernel.results[given.index(value)] if value in given else None
+
+
+def _kernel_in_front(reader: KernelOp) -> KernelOp:
+    """A new kernel that gives a padding what it reads: `fuse-pads` makes one kernel of both, with what is computed."""
+    (value,) = reader.inputs
+    body = Block(arg_types=[value.type])
+    body.add_op(YieldOp(body.args[0]))
+    kernel = KernelOp(reader.label.data, [value], [value.type], Region(body))
+    kernel.location = reader.location
+    assert reader.parent is not None
+    reader.parent.insert_op_before(kernel, reader)
+    reader.operands[0] = kernel.results[0]
+    return kernel
 
 
 def _is_computed(kernel: KernelOp, result: OpResult) -> bool:

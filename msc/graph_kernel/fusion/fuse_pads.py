@@ -19,6 +19,7 @@ from msc.dialects.ms.base import BasicOp
 from msc.dialects.ms.movement import TransposeOp
 from msc.dialects.ms.padding import PadOp
 from msc.dialects.ms.views import ReshapeOp
+from msc.graph_kernel.kernel_results import only_pad
 from msc.ir.contracts import Contract
 from msc.ir.typed import static_shape
 
@@ -45,7 +46,7 @@ class FusePads(ModulePass):
         for kernel in [k for k in op.walk() if isinstance(k, KernelOp)]:
             _take_view(kernel)
         for kernel in [k for k in op.walk() if isinstance(k, KernelOp)]:
-            pad = _only_pad(kernel)
+            pad = only_pad(kernel)
             producer = _only_producer(kernel) if pad is not None else None
             if pad is not None and producer is not None:
                 _fuse(producer, kernel, pad)
@@ -81,12 +82,6 @@ def _taken(size: int, parts: Iterator[int]) -> bool:
     while 0 < product < size:
         product *= next(parts, 0)
     return product == size
-
-
-def _only_pad(kernel: KernelOp) -> PadOp | None:
-    ops = list(kernel.body.block.ops)
-    pad = ops[0]
-    return pad if len(ops) == 2 and isinstance(pad, PadOp) and pad.word("mode") == "constant" else None
 
 
 def _only_producer(kernel: KernelOp) -> KernelOp | None:

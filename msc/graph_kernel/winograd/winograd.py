@@ -26,11 +26,12 @@ from msc.ir.contracts import Contract
 class Winograd(ModulePass):
     """Compute 3x3 convolutions by Winograd transforms, where that takes less time.
 
-    Takes: kernels. Gives: in place of a kernel around a dense f32 `ms.conv2d` of 3x3 taps, stride 1 and constant
-    weights three kernels: overlapping tiles of the image are transformed, multiplied with the transformed weights (a
-    product of matrices for each place in a tile), and transformed back, with what followed the convolution. Weights
-    are transformed at compile time (`hoist-parameters` afterwards). Where tiles do not fill the image, it is padded,
-    and the result cut; so are channels then, if few more fill whole vectors. Keeps: the meaning up to rounding, which
+    Takes: kernels. Gives: in place of a kernel around a dense f32 `ms.conv2d` of 3x3 taps and stride 1 three kernels:
+    overlapping tiles of the image are transformed, multiplied with the transformed weights (a product of matrices for
+    each place in a tile), and transformed back, with what followed the convolution. Constant weights are transformed
+    at compile time (`hoist-parameters` afterwards), others (of a training step, and of its gradients) by a kernel of
+    their own. Where tiles do not fill the image, it is padded, and the result cut; so are channels then, if few more
+    fill whole vectors. Keeps: the meaning up to rounding, which
     docs/numerics.md bounds.
     It works on a block of rows of tiles at a time where these stay in L2 (`gk.compute_at`; `compute-at-consumers`
     makes one kernel of the three), unless calls decide sizes.
@@ -52,18 +53,17 @@ class Winograd(ModulePass):
         is_open, target = has_open_sizes(op), target_of(op)
         for kernel in [k for k in op.walk() if isinstance(k, KernelOp)]:
             conv = _fitting_convolution(kernel)
-            tile = self._tile(conv, target) if conv is not None else None
-            if conv is not None and tile is not None:
-                block = 0 if is_open else self._block(conv, tile, target)
+            if conv is None:
+                continue
+            sizes = Sizes.of(conv, _has_constant_filters(kernel, conv))
+            tile = self.tile or cheapest_tile(sizes, target.machine)
+            if tile is not None:
+                block = 0 if is_open else self._block(sizes, tile, target)
                 lanes = target.machine.lanes(BYTES[conv.dtype(0)])
                 WinogradKernels(kernel, conv, tile, block, lanes).replace()
 
-    def _tile(self, conv: Conv2dOp, target: Target) -> int | None:
-        return self.tile or cheapest_tile(Sizes.of(conv), target.machine)
-
-    def _block(self, conv: Conv2dOp, tile: int, target: Target) -> int:
+    def _block(self, sizes: Sizes, tile: int, target: Target) -> int:
         """Rows of tiles in a block, 0 for all tiles in one."""
-        sizes = Sizes.of(conv)
         if self.rows is None:
             return cheapest_block(sizes, tile, target.machine, target.team)
         return self.rows if self.rows and sizes.rows(tile) % self.rows == 0 else 0
@@ -74,10 +74,14 @@ def _fitting_convolution(kernel: KernelOp) -> Conv2dOp | None:
     found = [op for op in kernel.body.block.ops if isinstance(op, Conv2dOp)]
     if len(found) != 1 or not _fits(found[0]):
         return None
-    weight = found[0].weight
     if not all(isinstance(v, BlockArgument) and v.uses.get_length() == 1 for v in found[0].operands):
         return None
-    return found[0] if isinstance(weight, BlockArgument) and is_constant(kernel.inputs[weight.index]) else None
+    return found[0]
+
+
+def _has_constant_filters(kernel: KernelOp, conv: Conv2dOp) -> bool:
+    assert isinstance(conv.weight, BlockArgument)
+    return is_constant(kernel.inputs[conv.weight.index])
 
 
 def _fits(conv: Conv2dOp) -> bool:

@@ -21,18 +21,22 @@ _GAIN = 1.15
 
 @dataclass(frozen=True)
 class Sizes:
-    """A convolution: channels in and out, and the results along the two axes of each of `batch` images."""
+    """A convolution: channels in and out, and the results along the two axes of each of `batch` images.
+
+    `constant` says whether its filters are known when it is compiled; others are transformed at each call.
+    """
 
     batch: int
     inputs: int
     outputs: int
     height: int
     width: int
+    constant: bool = True
 
     @staticmethod
-    def of(conv: Conv2dOp) -> Sizes:
+    def of(conv: Conv2dOp, constant: bool = True) -> Sizes:
         batch, outputs, height, width = conv.result_shape()
-        return Sizes(batch, conv.shape(1)[1], outputs, height, width)
+        return Sizes(batch, conv.shape(1)[1], outputs, height, width, constant)
 
     def rows(self, tile: int) -> int:
         """Rows of tiles in an image."""
@@ -63,7 +67,15 @@ def filtering_cycles(sizes: Sizes, tile: int, target: Machine) -> float:
     both = tiles * places * (_vectors(sizes.inputs, target) + _vectors(sizes.outputs, target))
     near = both * target.vector_bytes < target.l2
     rate = target.code.panel_rate if near else target.levels[:3][-1].bytes_per_cycle
-    return product + both * (target.code.transformation + target.vector_bytes / rate)
+    filters = 0.0 if sizes.constant else _transforming_filters(sizes, places, target)
+    return product + filters + both * (target.code.transformation + target.vector_bytes / rate)
+
+
+def _transforming_filters(sizes: Sizes, places: int, target: Machine) -> float:
+    """Their taps are read one by one, as vectors lie along the outputs, which lie apart; their places are streamed."""
+    vectors = sizes.inputs * _vectors(sizes.outputs, target)
+    reading = TAPS**2 * target.lanes(_ELEMENT_BYTES) / target.ports.load
+    return vectors * (reading + places * target.code.transformation) + _weights(places, sizes, target)
 
 
 def cheapest_block(sizes: Sizes, tile: int, target: Machine, threads: int) -> int:

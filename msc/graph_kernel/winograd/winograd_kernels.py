@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, StringAttr, i64
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.rewriter import Rewriter
 
+from msc.analysis.constancy import is_constant
 from msc.analysis.patterns import Pattern, pattern_of
 from msc.cost.register_tiles import MUCH_LESS
 from msc.dialects.gk import COMPUTE_AT, KernelOp, YieldOp
@@ -23,6 +24,7 @@ from msc.dialects.ms.padding import PadOp
 from msc.dialects.ms.properties import to_attribute
 from msc.dialects.ms.structure import ConstantOp
 from msc.graph.emitter import Emitter
+from msc.graph_kernel.kernel_results import only_pad
 from msc.graph_kernel.winograd.tile_axes import COLUMN, ROW, TileAxes
 from msc.graph_kernel.winograd.transforms import TAPS, Matrix, filtering_matrices
 from msc.ir.typed import static_shape
@@ -119,18 +121,24 @@ class WinogradKernels:
         return tiles
 
     def _filters(self, weight: SSAValue) -> SSAValue:
-        """`[oc, ic, 3, 3]` to `[place in tile, ic, oc]`, in front of the kernels."""
-        emit, matrix = Emitter(self._conv), _entries(self._matrices.filter)
+        """`[oc, ic, 3, 3]` to `[place in tile, ic, oc]`, in front of the kernels; a constant is computed once."""
+        if not is_constant(weight):
+            return self._emit("winograd_filter", [weight], lambda emit, v: [self._transformed_filters(v[0], emit)])[0]
+        emit = Emitter(self._conv)
+        filters = self._transformed_filters(weight, emit)
+        for op in emit.ops:
+            op.location = self._conv.location
+        self._insert(emit.ops)
+        return filters
+
+    def _transformed_filters(self, weight: SSAValue, emit: Emitter) -> SSAValue:
+        matrix = _entries(self._matrices.filter)
         if self._more_inputs or self._more_outputs:
             weight = emit(PadOp, weight, pad=[0, 0, 0, 0, self._more_outputs, self._more_inputs, 0, 0])
         rows = emit(TransformAxisOp, weight, axis=2, matrix=matrix)
         places_first = emit(TransposeOp, emit(TransformAxisOp, rows, axis=3, matrix=matrix), perm=[2, 3, 1, 0])
         outputs, inputs = static_shape(weight)[:2]
-        filters = emit.reshape(places_first, (self._size**2, inputs, outputs))
-        for op in emit.ops:
-            op.location = self._conv.location
-        self._insert(emit.ops)
-        return filters
+        return emit.reshape(places_first, (self._size**2, inputs, outputs))
 
     def _results(self, product: SSAValue, emit: Emitter) -> SSAValue:
         """`[blocks..., place in tile, tile, oc]` to an image in tiles, of results."""
@@ -216,9 +224,8 @@ def _is_zero_padding(x: SSAValue) -> bool:
     """Whether a value is made by a kernel that only pads with zeros, and is used once."""
     if not isinstance(x.owner, KernelOp) or x.uses.get_length() != 1:
         return False
-    ops = list(x.owner.body.block.ops)
-    pad = ops[0]
-    return len(ops) == 2 and isinstance(pad, PadOp) and pad.word("mode") == "constant" and pad.real("value") == 0
+    pad = only_pad(x.owner)
+    return pad is not None and pad.real("value") == 0
 
 
 def _widened(x: SSAValue, more: Sequence[int]) -> SSAValue:

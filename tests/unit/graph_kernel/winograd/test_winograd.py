@@ -172,6 +172,18 @@ def test_channels_fill_vectors_where_the_image_is_cut_anyway(
         np.testing.assert_allclose(a, e, rtol=0, atol=2e-5 * np.abs(e).max())
 
 
+@pytest.mark.parametrize("tile", TILES)
+@pytest.mark.parametrize(("channels", "size"), [((4, 6), (8, 8)), ((15, 47), (7, 9))])
+@pytest.mark.parametrize("weight", ["%w", "%v"])
+def test_filters_that_are_computed(channels: tuple[int, int], size: tuple[int, int], weight: str, tile: int) -> None:
+    """An argument, as a training step has it, and the transposed and reversed filters of an input's gradient."""
+    shape = (channels[1], channels[0], 3, 3) if weight == "%w" else (*channels, 3, 3)
+    arguments = f"%x: tensor<2x{channels[0]}x{size[0]}x{size[1]}xf32>, %w: tensor<{'x'.join(map(str, shape))}xf32>"
+    turned = "%t = ms.transpose %w {perm = [1, 0, 2, 3]}\n%v = ms.reverse %t {axis = [2, 3]}\n"
+    body = f'{turned if weight == "%v" else ""}%c = ms.conv2d %x, {weight} {{pad_mode = "same"}}\n%y = ms.relu %c'
+    assert assert_same((arguments, body, ""), tile).count("winograd_filter") == 1
+
+
 def test_a_padding_in_front_grows() -> None:
     labels, *_ = kernels_and_results(convolution((2, 2), (7, 7)), 4)
     assert labels[:2] == ["conv2d_pad", "winograd_input"]
@@ -190,7 +202,6 @@ def test_a_padding_that_is_used_elsewhere_stays() -> None:
     [
         convolution((4, 4), (8, 8), properties='pad_mode = "same", stride = 2'),
         convolution((4, 4), (8, 8), properties="dilation = 2"),
-        ("%x: tensor<1x4x8x8xf32>, %w: tensor<4x4x3x3xf32>", "%y = ms.conv2d %x, %w", ""),
         (
             "%x: tensor<1x4x8x8xf32>",
             "%w = ms.get_parameter @w : tensor<4x2x3x3xf32>\n%y = ms.conv2d %x, %w {group = 2}",
@@ -225,6 +236,9 @@ def test_the_cost_model_weighs_arithmetic_against_weights_and_transformations() 
     assert cheapest_tile(Sizes(1, 256, 256, 14, 14), target) == 2
     assert cheapest_tile(Sizes(1, 512, 512, 7, 7), target) is None
     assert cheapest_tile(Sizes(1, 3, 64, 224, 224), target) is None
+    assert cheapest_tile(Sizes(4, 128, 128, 8, 8), target) == 4
+    assert cheapest_tile(Sizes(4, 128, 128, 8, 8, constant=False), target) is None
+    assert cheapest_tile(Sizes(16, 16, 16, 32, 32, constant=False), target) == 4
 
 
 def test_blocks_stay_in_the_second_cache_where_reading_weights_again_costs_less() -> None:
