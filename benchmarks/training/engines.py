@@ -52,7 +52,10 @@ def training_step(net: nn.Cell) -> nn.Cell:
 
 
 def with_msc(name: str, task: Task, threads: int) -> Engine:
-    """`msc.compile` of a TrainOneStepCell, called with arrays; weights and momenta are updated in place."""
+    """`msc.compile` of a TrainOneStepCell, called with arrays; weights and momenta are updated in place.
+
+    They lie in memory as the step reads them.
+    """
     del name
     net, (x, y) = network(task), task.data()
     net.set_train(False)
@@ -61,10 +64,10 @@ def with_msc(name: str, task: Task, threads: int) -> Engine:
     inference = time.perf_counter() - start
     step = training_step(net)
     start = time.perf_counter()
-    model = msc.compile(step, Tensor(x), Tensor(y), threads=threads, use_cache=False)
+    model = msc.compile(step, Tensor(x), Tensor(y), threads=threads, use_cache=False, any_layout=True)
     seconds = time.perf_counter() - start
     values = {p.name: p.asnumpy() for p in step.get_parameters()}
-    states = [np.array(values[t.name], order="C") for t in model.inputs[2:]]
+    states = [model.state(t.name, values[t.name]) for t in model.inputs[2:]]
     signature = model.signature
     results = sum(t.bytes for t in signature.outputs)
     return Engine(lambda: _first(model(x, y, *states)), signature.workspace_bytes + results, seconds, inference)

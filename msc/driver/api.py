@@ -45,6 +45,7 @@ def compile(
     without: Sequence[str] | str = (),
     input_values: Mapping[str, ArrayLike] | None = None,
     use_cache: bool = True,
+    any_layout: bool = False,
 ) -> CompiledModel:
     """Compile a model to a function: NumPy arrays in, NumPy arrays out.
 
@@ -63,7 +64,8 @@ def compile(
     not given; `max_memory` is in bytes, or as "4G"; `tuned` is a file that `msc tune` wrote; `winograd` lets
     convolutions be computed by Winograd's algorithm; `flush_subnormals` takes zeros for subnormal numbers; `without`
     names optimisations to turn off; `input_values` fixes inputs of an ONNX model, which then are inputs no more. A
-    model that was compiled before comes from the cache.
+    model that was compiled before comes from the cache. With `any_layout` the arrays of parameters that a Cell updates
+    may lie in memory as its products read them: `state` of the compiled function makes such arrays.
 
     Where sizes are open that `dims` does not give, where the values of inputs decide shapes, and where no one library
     is right for all sizes of a range, the function is a `ModelOnCall`: it compiles at the first call of a kind.
@@ -84,12 +86,15 @@ def compile(
                 **{"flush_subnormals": flush_subnormals, "input_values": input_values},
             }
         )
-        cached = boolean("use_cache", use_cache)
+        cached, any_order = boolean("use_cache", use_cache), boolean("any_layout", any_layout)
         if is_cell:
             _refuse_values(options)
             from msc.driver.artifacts.cell_compilation import compile_cell
 
-            return compile_cell(model, examples, options, use_cache=cached)
+            return compile_cell(model, examples, options, use_cache=cached, any_layout=any_order)
+        if any_order:
+            message = "any_layout has no effect here: the model file says it, by ms.layout of its arguments"
+            raise MscError(Diagnostic("MSC0014", message, help="leave it out"))
         with ModelFile(model) as file:
             if file.path.suffix != ".onnx":
                 _refuse_values(options)
@@ -119,14 +124,23 @@ def _positional(given: Sequence[Any], others: tuple[Any, Any, Any]) -> tuple[Any
     return target, threads, dims
 
 
-def export(net: Callable[..., Any], *inputs: Any, file_name: str, file_format: str = "MIR", force: bool = False) -> str:
+def export(
+    net: Callable[..., Any],
+    *inputs: Any,
+    file_name: str,
+    file_format: str = "MIR",
+    force: bool = False,
+    any_layout: bool = False,
+) -> str:
     """Write a Cell or function as a model file for inputs of these types; the file's name with its extension.
 
     `file_format` is "MIR", with the weights as safetensors beside it, "ONNX", or a form of `msc compile` such as "SO";
-    "MINDIR" is taken for "MIR". A file that msc did not write is replaced only if `force` is given. Raises MSC0007 for
+    "MINDIR" is taken for "MIR". A file that msc did not write is replaced only if `force` is given. With `any_layout`
+    parameters that the Cell updates may lie in memory as its products read them (`ms.layout`). Raises MSC0007 for
     another format, MSC0011 for such a file, MSC0720 for what ONNX does not have, and what capturing raises.
     """
     with Door():
         from msc.driver.artifacts.cell_compilation import export_cell
 
-        return export_cell(net, inputs, file_path("file_name", file_name), file_format, force=boolean("force", force))
+        flags = {"force": boolean("force", force), "any_layout": boolean("any_layout", any_layout)}
+        return export_cell(net, inputs, file_path("file_name", file_name), file_format, **flags)

@@ -18,6 +18,7 @@ from msc.interp.inputs import arguments, arranged, declared
 from msc.interp.liveness import last_uses
 from msc.interp.registry import evaluate_op
 from msc.interp.scalars import SCALARS
+from msc.ir.donation import updates
 from msc.ir.entry import entry_name
 from msc.ir.locations import source_location
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
@@ -47,8 +48,11 @@ def evaluate(
     """
     evaluator = Evaluator(Symbols.of(module), weights, observer)
     function = evaluator.function(entry or entry_name(module))
-    given = arranged([declared(*argument) for argument in arguments(function)], inputs)
-    return evaluator.run_block(function.body.block, given, {})
+    expected = [declared(*argument) for argument in arguments(function)]
+    results = list(evaluator.run_block(function.body.block, arranged(expected, inputs), {}))
+    for result, argument in updates(function).items():
+        results[result] = expected[argument].outside(results[result])
+    return tuple(results)
 
 
 def evaluate_parameter(module: ModuleOp, name: str, weights: WeightSource) -> Array:

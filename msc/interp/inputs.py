@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, BlockArgument
 
 from msc.dialects.arrays import Array, dtype_text, element_dtype, numpy_dtype, type_text
 from msc.dialects.ms.attributes import MS_DTYPE, MS_NAME
+from msc.ir.storage_order import inverse, order_of
 from msc.ir.typed import shaped_type
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 
@@ -24,6 +25,16 @@ class Declared:
     name: str
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
+    order: tuple[int, ...] | None = None
+    """The order in which the axes of the argument lie, if it is another one."""
+
+    def inside(self, array: Array) -> Array:
+        """The array as the function sees it."""
+        return array if self.order is None else np.ascontiguousarray(array.transpose(self.order))
+
+    def outside(self, array: Array) -> Array:
+        """The function's array as the caller sees it."""
+        return array if self.order is None else array.transpose(inverse(self.order))
 
     @property
     def type_text(self) -> str:
@@ -51,11 +62,13 @@ def arguments(function: FuncOp) -> Iterator[tuple[BlockArgument, Mapping[str, At
 def declared(argument: BlockArgument, attributes: Mapping[str, Attribute]) -> Declared:
     """What an argument takes; its name is `ms.name`, or its own name, or its number."""
     type_ = shaped_type(argument)
-    name, dtype = attributes.get(MS_NAME), attributes.get(MS_DTYPE)
+    name, dtype, order = attributes.get(MS_NAME), attributes.get(MS_DTYPE), order_of(attributes)
+    shape = [-1 if n == DYNAMIC_INDEX else n for n in type_.get_shape()]
     return Declared(
         name.data if isinstance(name, StringAttr) else argument.name_hint or str(argument.index),
         numpy_dtype(dtype.data) if isinstance(dtype, StringAttr) else element_dtype(type_.get_element_type()),
-        tuple(-1 if n == DYNAMIC_INDEX else n for n in type_.get_shape()),
+        tuple(shape if order is None else (shape[axis] for axis in inverse(order))),
+        order,
     )
 
 
@@ -71,7 +84,7 @@ def note_sizes(found: dict[str, int], name: str, names: Sequence[str], shape: Se
 
 
 def arranged(expected: Sequence[Declared], inputs: Mapping[str, Array] | Sequence[Array]) -> tuple[Array, ...]:
-    """The inputs in order, checked. Raises MSC0601 to MSC0604."""
+    """The inputs in order, checked, as the function sees them. Raises MSC0601 to MSC0604."""
     ordered = _by_name([d.name for d in expected], inputs) if isinstance(inputs, Mapping) else tuple(inputs)
     if len(ordered) != len(expected):
         names = ", ".join(d.name for d in expected)
@@ -79,7 +92,7 @@ def arranged(expected: Sequence[Declared], inputs: Mapping[str, Array] | Sequenc
         raise MscError(Diagnostic("MSC0601", message))
     for declaration, array in zip(expected, ordered, strict=True):
         declaration.check(array)
-    return ordered
+    return tuple(declaration.inside(array) for declaration, array in zip(expected, ordered, strict=True))
 
 
 def _by_name(names: Sequence[str], inputs: Mapping[str, Array]) -> tuple[Array, ...]:

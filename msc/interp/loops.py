@@ -134,7 +134,8 @@ def _value(
 
 
 def _public(value: Array, argument: BlockArgument, attributes: Mapping[str, Attribute]) -> Array:
-    return value.view(declared(argument, attributes).dtype)
+    found = declared(argument, attributes)
+    return found.outside(value.view(found.dtype))
 
 
 def packed_weights(module: ModuleOp, size: int, weights: WeightSource) -> Array:

@@ -21,6 +21,7 @@ from msc.runtime.output_memory import check_outputs, check_seconds
 from msc.runtime.program import Signature
 from msc.runtime.result_memory import Workspace, address_of, array_beside
 from msc.runtime.shared_library import SharedLibrary
+from msc.runtime.stored_order import StoredOrders, not_in_place, own_array
 from msc.runtime.structures import Restore, restorer
 from msc.runtime.tensor_info import TensorInfo, tensor_infos
 from msc.support.argument_values import boolean, file_path, sequence
@@ -59,6 +60,7 @@ class CompiledModel:
         self._enter = self._calls.run
         self._is_open = bool(signature.sizes)
         self._checker = Checker(signature.inputs)
+        self._orders = StoredOrders(signature.inputs)
         self._outputs = tuple((t.shape, numpy_dtype(t.dtype), t.bytes) for t in signature.outputs)
         self._states = tuple(k for k, t in enumerate(signature.inputs) if t.result is not None)
         narrow = any(t.codes for t in (*signature.inputs, *signature.outputs))
@@ -149,10 +151,7 @@ class CompiledModel:
         """An array that is updated must be the caller's own. Raises MSC0614 for one that would have to be copied."""
         for position in self._states:
             if inputs[position] is not given[position] or not inputs[position].flags.writeable:
-                tensor = self._signature.inputs[position]
-                message = f"input '{tensor.name}' is updated in place: it must be a writable, C-contiguous NumPy array"
-                help_ = f"pass np.array(value, dtype='{numpy_dtype(tensor.dtype)}', order='C')"
-                raise MscError(Diagnostic("MSC0614", message, help=help_))
+                raise MscError(not_in_place(self._signature.inputs[position]))
 
     def _coded(self, given: Sequence[Array]) -> list[Array]:
         """The inputs in order, those of narrow types as their codes."""
@@ -190,12 +189,28 @@ class CompiledModel:
     def check(self, arrays: Sequence[Array]) -> Sequence[Array]:
         """The inputs in order, lying in memory as the model has them. Raises MSC0601 to MSC0604."""
         given = self._checker.arranged(sequence("inputs", arrays, "a list of arrays"), {})
+        stored = self._orders.stored(given)
+        return self._orders.seen(given, stored, self._checked(stored))
+
+    def _checked(self, given: Sequence[Array]) -> Sequence[Array]:
+        """The inputs in order, their dimensions in the order of memory. Raises MSC0603 and MSC0604."""
         if not self._signature.sizes:
-            return self._checker.check(given, {})
+            return self._checker.check(tuple(given), {})
         given = tuple(convertible(a, t.name) for a, t in zip(given, self._signature.inputs, strict=True))
         sizes = sizes_of(self._signature, given)
         checked = Checker(valid_specs(self._signature.inputs, sizes)).check(given, {})
         return [placed(a, t) for a, t in zip(checked, self._signature.inputs, strict=True)]
+
+    def state(self, name: str, value: Array) -> Array:
+        """An array of its own with these elements, which lies as calls update it: for an input of this name.
+
+        Raises MSC0602, MSC0603 and MSC0604.
+        """
+        specs = {tensor.name: tensor for tensor in self._signature.inputs}
+        if name not in specs:
+            message = f"the model has no input '{name}'; its inputs are {', '.join(specs) or 'none'}"
+            raise MscError(Diagnostic("MSC0602", message, help=did_you_mean(name, specs)))
+        return own_array(specs[name], value)
 
     def call_into(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Run on given memory: `outputs` are arrays of the results' shapes and dtypes, as `new_outputs` makes them.

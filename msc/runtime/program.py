@@ -67,7 +67,8 @@ class TensorSpec:
     `shape` is that of the largest sizes, by which it lies in memory; dimension k has `bounds[k]` elements if that is
     not None. `whole` says that memory of that shape is needed in any case. `codes` names the type of ml_dtypes whose
     codes the elements are, if they are. `result` is of an input that a call updates: what it holds afterwards is that
-    result, counted among all results.
+    result, counted among all results. Dimension k is dimension `order[k]` of the tensor that people see, if that is
+    given: memory holds the transposed tensor.
     """
 
     name: str
@@ -78,6 +79,17 @@ class TensorSpec:
     whole: bool = False
     codes: str = ""
     result: int | None = None
+    order: tuple[int, ...] = ()
+
+    @property
+    def public_order(self) -> tuple[int, ...]:
+        """The order of the dimensions in memory in which people see them."""
+        return tuple(self.order.index(k) for k in range(len(self.order)))
+
+    @property
+    def public_shape(self) -> tuple[int, ...]:
+        """The shape that people see."""
+        return tuple(self.shape[k] for k in self.public_order) if self.order else self.shape
 
     def valid_shape(self, sizes: Sequence[int]) -> tuple[int, ...]:
         """The shape that a call with these sizes takes or gives."""
@@ -229,6 +241,7 @@ def _tensor_to_json(tensor: TensorSpec) -> dict[str, object]:
         **({"bounds": bounds, "whole": tensor.whole} if bounds else {}),
         **({"codes": tensor.codes} if tensor.codes else {}),
         **({} if tensor.result is None else {"result": tensor.result}),
+        **({"order": list(tensor.order)} if tensor.order else {}),
     }
 
 
@@ -245,7 +258,10 @@ def _tensor(data: dict[str, object]) -> TensorSpec:
     names = str(data["name"]), str(data["c_name"])
     whole, codes = bool(data.get("whole", False)), str(data.get("codes", ""))
     result = None if data.get("result") is None else _count(data["result"])
-    return TensorSpec(*names, dtype, shape, bounds, whole, codes, result)
+    order = tuple(_count(axis) for axis in cast(list[object], data.get("order", [])))
+    if order and sorted(order) != list(range(len(shape))):
+        raise ValueError(f"{list(order)} is no order of {len(shape)} dimensions")
+    return TensorSpec(*names, dtype, shape, bounds, whole, codes, result, order)
 
 
 def _bound(data: list[int] | None) -> Bound | None:

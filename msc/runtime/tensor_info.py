@@ -54,7 +54,7 @@ def _dtype(tensor: TensorSpec) -> np.dtype[Any]:
 
 def _shape(tensor: TensorSpec, sizes: Sequence[SizeSpec]) -> tuple[int | SizeRange, ...]:
     bounds = tensor.bounds or (None,) * len(tensor.shape)
-    return tuple(n if b is None else _range(b, sizes) for n, b in zip(tensor.shape, bounds, strict=True))
+    return tuple(n if b is None else _range(b, sizes) for n, b in zip(tensor.public_shape, bounds, strict=True))
 
 
 def _range(bound: Bound, sizes: Sequence[SizeSpec]) -> SizeRange:

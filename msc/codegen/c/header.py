@@ -139,11 +139,14 @@ def _tensor_macros(macro: str, kind: str, tensor: TensorSpec, signature: Signatu
     prefix = f"{macro}_{tensor.c_name.upper()}"
     shape = _shape_text(tensor, signature)
     yield ""
-    yield f"/* {kind} {comment_text(tensor.name)}: {tensor.dtype} {shape} */"
+    order = f", whose axes are {list(tensor.order)} of the model's tensor" if tensor.order else ""
+    yield f"/* {kind} {comment_text(tensor.name)}: {tensor.dtype} {shape}{order} */"
     yield f"#define {prefix}_ELEMENTS {tensor.elements}"
     yield f"#define {prefix}_BYTES {tensor.bytes}"
     yield f"#define {prefix}_RANK {len(tensor.shape)}"
     yield f"#define {prefix}_SHAPE {{{', '.join(str(size) for size in tensor.shape) or '1'}}}"
+    if tensor.order:
+        yield f"#define {prefix}_ORDER {{{', '.join(map(str, tensor.order))}}}"
 
 
 def _shape_text(tensor: TensorSpec, signature: Signature) -> str:

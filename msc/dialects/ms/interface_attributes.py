@@ -12,6 +12,7 @@ from xdsl.utils.hints import isa
 
 from msc.dialects.ms.attributes import MS_DTYPE, MS_NAME, MS_ORIGIN, MS_PRODUCER, MS_ROLE, MS_WEIGHTS
 from msc.ir.locations import source_location
+from msc.ir.storage_order import ANY, LAYOUT
 from msc.support.diagnostics import Diagnostic, Location, MscError, did_you_mean
 
 Problem = str | None
@@ -36,6 +37,13 @@ def _whole(value: Attribute, type_: Attribute) -> Problem:
     return None if isa(value, IntegerAttr) else "is a whole number"
 
 
+def _order(value: Attribute, type_: Attribute) -> Problem:
+    rank = len(type_.get_shape()) if isinstance(type_, ShapedType) else 0
+    if value == ANY or (isa(value, ArrayAttr[IntegerAttr]) and sorted(a.value.data for a in value) == [*range(rank)]):
+        return None
+    return 'is "any", or the order of the axes, as in [1, 0]'
+
+
 def _any(value: Attribute, type_: Attribute) -> Problem:
     del value, type_
     return None
@@ -48,6 +56,7 @@ _TENSOR: Mapping[str, Callable[[Attribute, Attribute], Problem]] = {
     MS_ROLE: _any,
     "ms.valid": _any,
     "ms.updates": _whole,
+    LAYOUT: _order,
     "ms.result": _any,
     "ms.structure": _any,
     "ms.range": _any,

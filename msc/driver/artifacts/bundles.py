@@ -11,6 +11,7 @@ from msc.driver.models.model_outputs import Tolerance
 from msc.driver.models.reading_models import read_model
 from msc.runtime.bundle import Golden, write_bundle
 from msc.runtime.program import CProgram
+from msc.runtime.stored_order import StoredOrders
 from msc.support.outputs import Guard
 
 _SEED = 0
@@ -27,5 +28,6 @@ def emit_bundle(compilation: Compilation, program: CProgram, folder: Path, guard
     updated = {tensor.result for tensor in program.signature.inputs}
     outputs = [result for number, result in enumerate(results) if number not in updated]
     tolerances = [Tolerance().scaled(output) for output in outputs]
-    golden = Golden(inputs, outputs, [(t.absolute, t.relative) for t in tolerances])
+    stored = StoredOrders(program.signature.inputs).stored(inputs)
+    golden = Golden(stored, outputs, [(t.absolute, t.relative) for t in tolerances])
     write_bundle(program, compilation.parameters(), golden, folder, guard)

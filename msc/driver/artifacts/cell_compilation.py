@@ -34,23 +34,27 @@ MOST_SIZES = 64
 
 
 @contextmanager
-def _model_file(target: Any, examples: Sequence[Any]) -> Generator[str]:
+def _model_file(target: Any, examples: Sequence[Any], any_layout: bool) -> Generator[str]:
     with temporary_folder("cell") as folder:
         path = folder / f"{getattr(target, '__name__', type(target).__name__)}.mir"
-        capture(target, examples).write(path)
+        capture(target, examples, any_layout=any_layout).write(path)
         yield str(path)
 
 
-def compile_cell(target: Any, examples: Sequence[Any], options: CompileOptions, *, use_cache: bool) -> Any:
+def compile_cell(
+    target: Any, examples: Sequence[Any], options: CompileOptions, *, use_cache: bool, any_layout: bool
+) -> Any:
     """A Cell or function as a CompiledModel; as a CellOnCall where examples leave sizes open."""
     if any(isinstance(e, Tensor) and isinstance(e.content, Placeholder) for e in examples):
         return CellOnCall(target, examples, options, use_cache=use_cache)
-    return _compiled(target, examples, options, use_cache)
+    return _compiled(target, examples, options, use_cache, any_layout)
 
 
 @progress()
-def _compiled(target: Any, examples: Sequence[Any], options: CompileOptions, use_cache: bool) -> CompiledModel:
-    with _model_file(target, examples) as path:
+def _compiled(
+    target: Any, examples: Sequence[Any], options: CompileOptions, use_cache: bool, any_layout: bool = False
+) -> CompiledModel:
+    with _model_file(target, examples, any_layout) as path:
         return library_of(path, options, use_cache=use_cache).load()
 
 
@@ -120,7 +124,15 @@ def text_of(target: Any, examples: Sequence[Any]) -> str:
     return format_module(capture(target, examples).module)
 
 
-def export_cell(target: Any, examples: Sequence[Any], path: Path, file_format: str, *, force: bool = False) -> str:
+def export_cell(
+    target: Any,
+    examples: Sequence[Any],
+    path: Path,
+    file_format: str,
+    *,
+    force: bool = False,
+    any_layout: bool = False,
+) -> str:
     """Write a Cell in a format. Raises MSC0007 for an unknown one, MSC0011 for a file of others, unless forced."""
     form = {"MIR": "graph", "MINDIR": "graph"}.get(file_format.upper(), file_format.lower())
     forms = forms_of(find_backend(DEFAULT))
@@ -140,8 +152,8 @@ def export_cell(target: Any, examples: Sequence[Any], path: Path, file_format: s
     suffix = extension.get(form, f".{form}" if form in ("so", "c") else f".{form}.mir")
     out = path if suffix == "" or path.name.endswith(suffix) else path.with_name(path.name + suffix)
     if form == "graph":
-        capture(target, examples).write(out, force=force)
+        capture(target, examples, any_layout=any_layout).write(out, force=force)
         return str(out)
-    with _model_file(target, examples) as file:
+    with _model_file(target, examples, any_layout) as file:
         emit(file, Output(form, out), CompileOptions(), Reporting(), force=force)
     return str(out)

@@ -31,6 +31,7 @@ from msc.frontend.reader.structures import Constant, Entries, Items, Leaf, Templ
 from msc.frontend.tensor import Placeholder, Tensor
 from msc.ir.donation import UPDATES
 from msc.ir.entry import STRUCTURE, find_entry
+from msc.ir.storage_order import ANY, LAYOUT
 from msc.nn.cell import Cell
 from msc.runtime.structures import Structure, structure_text
 from msc.support.argument_values import refuse
@@ -63,8 +64,10 @@ class CellModel:
             files.write(path, marked(format_module(self.module, debuginfo=True)), is_marked)
 
 
-def capture(target: Any, examples: Sequence[Any], name: str | None = None) -> CellModel:
+def capture(target: Any, examples: Sequence[Any], name: str | None = None, *, any_layout: bool = False) -> CellModel:
     """The model that a Cell or a function is on arguments of the examples' types and structure.
+
+    With `any_layout` the axes of parameters that it updates may lie in any order.
 
     Raises MSC0008 for examples that are not as many as the arguments, MSC084x for what cannot be captured whole, what
     user code raises, and MSC0850 for what a compiled model cannot do to the world around it.
@@ -77,7 +80,7 @@ def capture(target: Any, examples: Sequence[Any], name: str | None = None) -> Ce
         raise MscError(found.diagnostic)
     if not isinstance(found, Captured):
         raise MscError(Diagnostic("MSC0850", f"{_name_of(target)} cannot be compiled whole: Python runs a part of it"))
-    return _Capture(target, arguments, found, name).model()
+    return _Capture(target, arguments, found, name).model(any_layout)
 
 
 def _interpreted(graph: Graph, outputs: Sequence[SSAValue], inputs: Sequence[Array]) -> Sequence[Array]:
@@ -100,8 +103,8 @@ class _Capture:
         self._states: dict[int, Parameter] = {}
         self._updates: dict[int, int] = {}
 
-    def model(self) -> CellModel:
-        """The module with its signature."""
+    def model(self, any_layout: bool) -> CellModel:
+        """The module with its signature; the order of the axes of states is open with `any_layout`."""
         for effect in self._captured.effects:
             if effect.slot is not None:
                 self._note_state(effect.slot, effect.value)
@@ -110,7 +113,10 @@ class _Capture:
         module.sym_name = StringAttr(identifier(self._name, "model").replace(".", "_"))
         function = find_entry(module)
         assert function is not None
-        inputs = [{MS_NAME: StringAttr(name)} for name in self._input_names(len(function.args))]
+        names = self._input_names(len(function.args))
+        inputs: list[dict[str, Attribute]] = [{MS_NAME: StringAttr(name)} for name in names]
+        for state in self._states if any_layout else ():
+            inputs[state][LAYOUT] = ANY
         function.arg_attrs = ArrayAttr(map(_attributes, inputs))
         function.res_attrs = ArrayAttr(_attributes(self._result(k)) for k in range(len(self._outputs)))
         every = list(range(len(self._outputs)))

@@ -155,10 +155,10 @@ def random_inputs(tensors: Sequence[TensorSpec], seed: int) -> tuple[Array, ...]
 def _random(tensor: TensorSpec, rng: np.random.Generator) -> Array:
     dtype = numpy_dtype(tensor.dtype)
     if tensor.dtype == "i1":
-        return rng.integers(0, 2, tensor.shape).astype(dtype)
+        return rng.integers(0, 2, tensor.public_shape).astype(dtype)
     if "f" in tensor.dtype:
-        return rng.standard_normal(tensor.shape, np.float32).astype(dtype)
-    return rng.integers(0, 4, tensor.shape).astype(dtype)
+        return rng.standard_normal(tensor.public_shape, np.float32).astype(dtype)
+    return rng.integers(0, 4, tensor.public_shape).astype(dtype)
 
 
 def choose_inputs(tensors: Sequence[TensorSpec], given: Mapping[str, Value], seed: int | None) -> tuple[Array, ...]:
@@ -177,4 +177,4 @@ def choose_inputs(tensors: Sequence[TensorSpec], given: Mapping[str, Value], see
 
 
 def _typed(value: Value, tensor: TensorSpec) -> Array:
-    return value.of(tensor.dtype, tensor.shape) if isinstance(value, Elements) else value
+    return value.of(tensor.dtype, tensor.public_shape) if isinstance(value, Elements) else value

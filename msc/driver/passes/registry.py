@@ -75,6 +75,7 @@ PASSES: dict[str, str] = {
     "pack-operands": "msc.graph_kernel.layout.pack_operands:PackOperands",
     "plan-memory": "msc.lowering.cpu.memory.plan_memory:PlanMemory",
     "schedule-kernels": "msc.schedule.schedule_kernels:ScheduleKernels",
+    "store-states": "msc.graph_kernel.layout.store_states:StoreStates",
     "sink-views": "msc.graph.simplify.sink_views:SinkViews",
     "verify-davinci-kernels": "msc.codegen.davinci.verify_davinci_kernels:VerifyDavinciKernels",
     "verify-bounds": "msc.lowering.cpu.verification.verify_bounds:VerifyBounds",

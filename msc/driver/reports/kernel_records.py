@@ -18,6 +18,7 @@ from msc.dialects.gk.attributes import GK_FUNCTION
 from msc.dialects.open_sizes import argument_sizes
 from msc.driver.models.entry import entry_function
 from msc.interp import LoopProgram, WeightSource, evaluate
+from msc.interp.inputs import arguments, declared
 from msc.interp.loop_memory import fresh
 from msc.ir.typed import memref_type
 from msc.runtime.program import ALIGNMENT
@@ -37,7 +38,8 @@ def record_kernels(
     module: ModuleOp, inputs: Sequence[Array], weights: WeightSource, entry: str | None = None
 ) -> tuple[KernelRecord, ...]:
     """One record a function, of a module whose kernels name their functions; those inside branches are left out."""
-    values = dict[SSAValue, Array](zip(entry_function(module, entry).args, inputs, strict=True))
+    found = zip(arguments(entry_function(module, entry)), inputs, strict=True)
+    values: dict[SSAValue, Array] = {argument[0]: declared(*argument).inside(array) for argument, array in found}
     records = dict[str, KernelRecord]()
 
     def observe(op: Operation, results: tuple[Array, ...]) -> None:

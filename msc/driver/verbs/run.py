@@ -51,6 +51,7 @@ def command(
     from msc.driver.artifacts.model_on_call import made_for
     from msc.driver.models.model_inputs import choose_inputs, read_values, value_files
     from msc.driver.models.model_outputs import Tolerance, check_expected, describe, save_outputs, to_json
+    from msc.runtime.stored_order import own_array
     from msc.support.outputs import Guard
 
     given, expected = read_values(inputs), read_values(expect, "--expect")
@@ -62,7 +63,8 @@ def command(
 
     compiled, taken = made_for(options, given, load)
     arrays = choose_inputs(compiled.signature.inputs, taken, seed)
-    results = compiled.results(*(np.array(array, order="C") for array in arrays))
+    pairs = zip(compiled.signature.inputs, arrays, strict=True)
+    results = compiled.results(*(own_array(t, a) if t.order else np.array(a, order="C") for t, a in pairs))
     outputs = {t.name: array for t, array in zip(compiled.signature.results, results, strict=True)}
     click.echo(to_json(outputs) if as_json else describe(outputs))
     if output_dir is not None:

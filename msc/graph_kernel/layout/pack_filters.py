@@ -16,7 +16,7 @@ from msc.dialects.gk import KernelOp
 from msc.dialects.ms.convolution import ConvolutionOp
 from msc.dialects.ms.padding import PadOp
 from msc.dialects.ms.views import ReshapeOp
-from msc.graph_kernel.layout.pack_operands import Packing
+from msc.graph_kernel.layout.packings import Packing
 from msc.graph_kernel.layout.stored_inputs import moving_kernel, read_stored, transposition_kernel
 from msc.ir.contracts import Contract
 from msc.ir.typed import static_shape

@@ -23,19 +23,24 @@ from msc.cost.register_tiles import (
     micro_panel_widths,
     rows_kept,
     rows_stream,
-    tile_rows,
 )
 from msc.dialects.element_types import BYTES
 from msc.dialects.gk import KernelOp
-from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.convolution import ConvolutionOp
 from msc.dialects.ms.elementwise import IdentityOp
 from msc.dialects.ms.linear import MatrixProductOp
-from msc.dialects.ms.movement import TransposeOp
-from msc.dialects.ms.padding import PadOp
 from msc.dialects.ms.subpixel_convolution import SubpixelConvOp
 from msc.dialects.ms.views import ReshapeOp
 from msc.dialects.open_sizes import has_open_sizes
+from msc.graph_kernel.layout.packings import (
+    Packing,
+    images_pay,
+    matrix_packing,
+    packing_pays,
+    panel_width,
+    turns_left,
+    weight_packing,
+)
 from msc.graph_kernel.layout.pointwise import runs_along_image
 from msc.graph_kernel.layout.stored_inputs import (
     moves_before,
@@ -50,36 +55,6 @@ from msc.targets.machine import Machine
 
 WASTE = 1.125
 """Times its even share of panels that the busiest thread may have."""
-
-
-@dataclass(frozen=True)
-class Packing:
-    """A tensor padded to the shape `padded`, reshaped to `split`, then transposed by `perm`, is how it is stored."""
-
-    padded: tuple[int, ...]
-    split: tuple[int, ...]
-    perm: tuple[int, ...]
-
-    @property
-    def inverse(self) -> tuple[int, ...]:
-        """The transposition that undoes `perm`."""
-        return tuple(self.perm.index(k) for k in range(len(self.perm)))
-
-    def moves(self, value: SSAValue) -> list[MsOp]:
-        """The operations that store a value so."""
-        ops = self.before(value)
-        return [*ops, TransposeOp(ops[-1].results[0] if ops else value, perm=self.perm)]
-
-    def before(self, value: SSAValue) -> list[MsOp]:
-        """Those of them in front of the transposition."""
-        ops: list[MsOp] = []
-        shape = static_shape(value)
-        if self.padded != shape:
-            added = [there - here for here, there in zip(shape, self.padded, strict=True)]
-            ops.append(PadOp(value, pad=(*(0 for _ in shape), *added)))
-        if self.split != self.padded:
-            ops.append(ReshapeOp(ops[-1].results[0] if ops else value, shape=self.split))
-        return ops
 
 
 @dataclass(frozen=True)
@@ -105,6 +80,7 @@ class PackOperands(ModulePass):
         breaks=(WEIGHTS_HOISTED,),
         runs_after={
             "winograd": "the transformed weights are operands of products",
+            "store-states": "a weight that lies as it is read is not packed",
         },
     )
 
@@ -165,11 +141,11 @@ def _pack(kernel: KernelOp, target: Machine, threads: int, constancy: Constancy,
                 _stage(op, right)
                 continue
         packing = (
-            _matrix_packing(op, target, constant, cut, readers.rows[value, op.flag("transpose_b"), kernel.parent])
+            matrix_packing(op, target, constant, cut, readers.rows[value, op.flag("transpose_b"), kernel.parent])
             if isinstance(op, MatrixProductOp)
-            else _weight_packing(op, target, prod(op.shape(0)[2:]) if runs_along_image(kernel) else None)
+            else weight_packing(op, target, prod(op.shape(0)[2:]) if runs_along_image(kernel) else None)
         )
-        if packing is None or not (constant or isinstance(op, MatrixProductOp) or _images_pay(op, target)):
+        if packing is None or not (constant or isinstance(op, MatrixProductOp) or images_pay(op, target)):
             continue
         place = value, packing, kernel.parent
         stored = None if constant else readers.packed.get(place)
@@ -181,19 +157,14 @@ def _pack(kernel: KernelOp, target: Machine, threads: int, constancy: Constancy,
 
 
 def _turn_left(kernel: KernelOp, op: MatrixProductOp, target: Machine, constancy: Constancy) -> None:
-    """Let a kernel in front transpose a variable left operand whose columns are the rows of the product.
-
-    A register tile reads down such columns, a line for each step: the gradient by the weight of a layer. Where L1 does
-    not keep these lines until the tile reads the rest of them, each is read again and again.
-    """
+    """Let a kernel in front transpose a variable left operand whose columns are the rows of the product."""
     left = op.operands[0]
     if not op.flag("transpose_a") or not isinstance(left, BlockArgument) or left.uses.get_length() != 1:
         return
     index, shape = left.index, op.shape(0)
     value = kernel.inputs[index]
-    pays = not has_open_sizes(op) and min(op.result_shape()[-1], shape[-2]) >= target.code.packed_rows
-    kept = rows_kept(target, shape[-1] * BYTES[op.dtype(0)])
-    if not pays or constancy.of(value) or shape[-2] <= kept:
+    pays = not has_open_sizes(op) and turns_left(shape, op.result_shape()[-1], op.dtype(0), target)
+    if not pays or constancy.of(value):
         return
     rank = len(shape)
     perm = (*range(rank - 2), rank - 1, rank - 2)
@@ -204,12 +175,6 @@ def _turn_left(kernel: KernelOp, op: MatrixProductOp, target: Machine, constancy
     block.insert_op_before(turned, kernel)
     read_stored(kernel.body.block, index, turned.results[0], perm)
     kernel.operands[index] = turned.results[0]
-
-
-def _images_pay(op: ConvolutionOp | SubpixelConvOp, target: Machine) -> bool:
-    """Whether so many places of images read a variable weight that packing it costs less than it saves."""
-    n, _, *spatial = op.result_shape()
-    return not has_open_sizes(op) and n * prod(spatial) >= target.code.packed_rows
 
 
 def _stage(op: MatrixProductOp, right: SSAValue) -> None:
@@ -233,7 +198,7 @@ def _is_packed_inside(
     if op.flag("transpose_b"):
         return cut and alone and _is_turned_in_panels(op, target, threads)
     if not cut:
-        return _pays(op, columns, target)
+        return packing_pays(op, columns, target)
     size, m = BYTES[op.dtype(1)], op.result_shape()[-2]
     far = rows * columns * size > target.l2 // 2 and rows_stream(target, m, rows * size, size)
     return far or _passes_by_again(op, target, threads) or _lies_badly(op, value, target)
@@ -245,8 +210,8 @@ def _is_turned_in_panels(op: MatrixProductOp, target: Machine, threads: int) -> 
     Threads share the panels evenly.
     """
     *batch, n, k = op.shape(1)
-    panel = _panel(n, op.dtype(1), target, op.result_shape()[-2], k)
-    if panel is None or n % panel or not _pays(op, n, target):
+    panel = panel_width(n, op.dtype(1), target, op.result_shape()[-2], k)
+    if panel is None or n % panel or not packing_pays(op, n, target):
         return False
     size, panels = panel * k * BYTES[op.dtype(1)], prod(batch) * n // panel
     return size <= min(target.stack_of_places, target.l2 // 2) and _is_even(panels, threads)
@@ -265,7 +230,7 @@ def _passes_by_again(op: MatrixProductOp, target: Machine, threads: int) -> bool
     size, m = BYTES[op.dtype(1)], op.result_shape()[-2]
     stays = m * rows * size <= target.l2 // 2 and keeps_wide_panel(target, rows * size, size)
     panels = prod(batch) * -(-columns // (WIDE_NR * target.lanes(size)))
-    return stays and _pays(op, columns, target) and _is_even(panels, threads)
+    return stays and packing_pays(op, columns, target) and _is_even(panels, threads)
 
 
 def _lies_badly(op: MatrixProductOp, value: SSAValue, target: Machine) -> bool:
@@ -314,68 +279,3 @@ def _erase_unread(value: SSAValue) -> None:
             break
         op.detach()
         op.erase()
-
-
-def _panel(columns: int, dtype: str, target: Machine, rows: int | None = None, steps: int = 0) -> int | None:
-    """The width of panels: the best that divides the columns, or else the best; None where there is nothing to cut.
-
-    `rows` of `steps` elements are what the panels are multiplied by.
-    """
-    size = BYTES[dtype]
-    widths = micro_panel_widths(target, size, rows, steps * size)
-    width = next((w for w in widths if columns % w == 0), widths[0])
-    return width if columns > width else None
-
-
-def _row_panel(rows: int, columns: int, dtype: str, target: Machine) -> int | None:
-    """The height of panels of rows, of which a register tile reads one line a step: as even as fill its registers."""
-    panels = -(-rows // tile_rows(target, columns, BYTES[dtype]))
-    return -(-rows // panels) if panels > 1 else None
-
-
-def _weight_packing(op: ConvolutionOp | SubpixelConvOp, target: Machine, places: int | None) -> Packing:
-    """`[..., oc, ic, k...]` to `[..., panel, k..., ic, oc in panel]`, or to `[..., k..., ic, oc]` without panels.
-
-    Panels are as wide as a register tile has columns; as it has rows, where vectors run along an image of `places`.
-    """
-    count = op.axes if isinstance(op, SubpixelConvOp) else 0
-    shape, lead, dtype = op.shape(1), tuple(range(count)), op.dtype(1)
-    outputs, inputs, *kernel = shape[count:]
-    taps = range(count + 2, count + 2 + len(kernel))
-    panel = _panel(outputs, dtype, target) if places is None else _row_panel(outputs, places, dtype, target)
-    if panel is None or op.int_("group") > 1:
-        return Packing(shape, shape, (*lead, *taps, count + 1, count))
-    panels = -(-outputs // panel)
-    padded, split = (panels * panel, inputs, *kernel), (panels, panel, inputs, *kernel)
-    before = shape[:count]
-    return Packing((*before, *padded), (*before, *split), (*lead, count, *(t + 1 for t in taps), count + 2, count + 1))
-
-
-def _matrix_packing(op: MatrixProductOp, target: Machine, constant: bool, cut: bool, readers: int) -> Packing | None:
-    """`[..., k, n]` or `[..., n, k]` to `[..., panel, k, n in panel]`; None to leave it as it is.
-
-    Without `cut` to `[..., k, n]`. `readers` are the rows of all products that read it so.
-    """
-    *batch, rows, columns = op.shape(1)
-    transposed, dtype = op.flag("transpose_b"), op.dtype(1)
-    n = rows if transposed else columns
-    if not constant and not _pays(op, n, target, readers):
-        return None
-    lead, count = tuple(range(len(batch))), len(batch)
-    panel = _panel(n, dtype, target, op.result_shape()[-2], columns if transposed else rows) if cut else None
-    if panel is None:
-        return Packing(op.shape(1), op.shape(1), (*lead, count + 1, count)) if transposed else None
-    panels = -(-n // panel)
-    if transposed:
-        padded, split = (*batch, panels * panel, columns), (*batch, panels, panel, columns)
-        return Packing(padded, split, (*lead, count, count + 2, count + 1))
-    padded, split = (*batch, rows, panels * panel), (*batch, rows, panels, panel)
-    return Packing(padded, split, (*lead, count + 1, count, count + 2))
-
-
-def _pays(op: MatrixProductOp, n: int, target: Machine, readers: int = 0) -> bool:
-    """Whether packing a variable operand costs less than it saves, for one product or all that are its `readers`."""
-    m = op.result_shape()[-2]
-    if op.flag("transpose_b"):
-        return max(m, readers) >= target.code.packed_rows
-    return m >= 4 * target.code.packed_rows and n * BYTES[op.dtype(1)] >= long_row(target)

@@ -54,7 +54,7 @@ def moves_before(value: SSAValue) -> tuple[SSAValue, list[Operation]]:
     moves: list[Operation] = []
     while value.uses.get_length() == 1:
         owner = value.owner
-        if isinstance(owner, KernelOp) and _only_moves(owner):
+        if isinstance(owner, KernelOp) and only_moves(owner):
             *inner, _ = owner.body.block.ops
             moves = [*inner, *moves]
         elif isinstance(owner, ReshapeOp):
@@ -73,9 +73,10 @@ def repeated(moves: Sequence[Operation], value: SSAValue) -> list[Operation]:
     return made
 
 
-def _only_moves(kernel: KernelOp) -> bool:
+def only_moves(kernel: KernelOp) -> bool:
     """Whether a kernel moves the elements of one input by a row of views."""
     *inner, _ = kernel.body.block.ops
+    if len(kernel.inputs) != 1 or not all(isinstance(op, INPUT_VIEWS) for op in inner):
+        return False
     sources = [kernel.body.block.args[0], *(op.results[0] for op in inner)]
-    reads = [*(op.operands[0] for op in inner), *kernel.terminator.values]
-    return len(kernel.inputs) == 1 and sources == reads and all(isinstance(op, INPUT_VIEWS) for op in inner)
+    return sources == [*(op.operands[0] for op in inner), *kernel.terminator.values]

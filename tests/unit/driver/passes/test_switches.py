@@ -199,6 +199,16 @@ func.func @main(%x: tensor<512x64xf32>, %y: tensor<64x1024xf32>, %w: tensor<512x
 }
 """
 
+STATE = """
+func.func @main(%x: tensor<64x96xf32>, %w: tensor<96x96xf32> {ms.layout = "any"})
+    -> (tensor<64x96xf32>, tensor<96x96xf32> {ms.updates = 1 : i64}) {
+  %y = ms.matmul %x, %w {transpose_b = true}
+  %g = ms.matmul %y, %x {transpose_a = true}
+  %n = ms.sub %w, %g
+  func.return %y, %n : tensor<64x96xf32>, tensor<96x96xf32>
+}
+"""
+
 MODELS = {
     "again": (AGAIN, ("rematerialization",)),
     "block": (MODEL, ("batch-norms", "fusion", "layouts", "packing", "reuse", "schedules", "vectors")),
@@ -213,6 +223,7 @@ MODELS = {
     "patches": (PATCHES, ("patches",)),
     "product": (PRODUCT, ("products",)),
     "scores": (SCORES, ("attention-gradients",)),
+    "state": (STATE, ("states",)),
     "sum": (SUM, ("sums",)),
     "view": (VIEW, ("views",)),
 }

@@ -1,0 +1,133 @@
+"""How products read their right operands: in panels of columns, as wide as a register tile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.ir import SSAValue
+
+from msc.cost.register_tiles import long_row, micro_panel_widths, rows_kept, tile_rows
+from msc.dialects.element_types import BYTES
+from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.convolution import ConvolutionOp
+from msc.dialects.ms.linear import MatrixProductOp
+from msc.dialects.ms.movement import TransposeOp
+from msc.dialects.ms.padding import PadOp
+from msc.dialects.ms.subpixel_convolution import SubpixelConvOp
+from msc.dialects.ms.views import ReshapeOp
+from msc.dialects.open_sizes import has_open_sizes
+from msc.ir.typed import static_shape
+from msc.targets.machine import Machine
+
+
+@dataclass(frozen=True)
+class Packing:
+    """A tensor padded to the shape `padded`, reshaped to `split`, then transposed by `perm`, is how it is stored."""
+
+    padded: tuple[int, ...]
+    split: tuple[int, ...]
+    perm: tuple[int, ...]
+
+    @property
+    def inverse(self) -> tuple[int, ...]:
+        """The transposition that undoes `perm`."""
+        return tuple(self.perm.index(k) for k in range(len(self.perm)))
+
+    def moves(self, value: SSAValue) -> list[MsOp]:
+        """The operations that store a value so."""
+        ops = self.before(value)
+        return [*ops, TransposeOp(ops[-1].results[0] if ops else value, perm=self.perm)]
+
+    def before(self, value: SSAValue) -> list[MsOp]:
+        """Those of them in front of the transposition."""
+        ops: list[MsOp] = []
+        shape = static_shape(value)
+        if self.padded != shape:
+            added = [there - here for here, there in zip(shape, self.padded, strict=True)]
+            ops.append(PadOp(value, pad=(*(0 for _ in shape), *added)))
+        if self.split != self.padded:
+            ops.append(ReshapeOp(ops[-1].results[0] if ops else value, shape=self.split))
+        return ops
+
+
+def panel_width(columns: int, dtype: str, target: Machine, rows: int | None = None, steps: int = 0) -> int | None:
+    """The width of panels: the best that divides the columns, or else the best; None where there is nothing to cut.
+
+    `rows` of `steps` elements are what the panels are multiplied by.
+    """
+    size = BYTES[dtype]
+    widths = micro_panel_widths(target, size, rows, steps * size)
+    width = next((w for w in widths if columns % w == 0), widths[0])
+    return width if columns > width else None
+
+
+def _row_panel_height(rows: int, columns: int, dtype: str, target: Machine) -> int | None:
+    """The height of panels of rows, of which a register tile reads one line a step: as even as fill its registers."""
+    panels = -(-rows // tile_rows(target, columns, BYTES[dtype]))
+    return -(-rows // panels) if panels > 1 else None
+
+
+def weight_packing(op: ConvolutionOp | SubpixelConvOp, target: Machine, places: int | None) -> Packing:
+    """`[..., oc, ic, k...]` to `[..., panel, k..., ic, oc in panel]`, or to `[..., k..., ic, oc]` without panels.
+
+    Panels are as wide as a register tile has columns; as it has rows, where vectors run along an image of `places`.
+    """
+    count = op.axes if isinstance(op, SubpixelConvOp) else 0
+    shape, lead, dtype = op.shape(1), tuple(range(count)), op.dtype(1)
+    outputs, inputs, *kernel = shape[count:]
+    taps = range(count + 2, count + 2 + len(kernel))
+    panel = panel_width(outputs, dtype, target) if places is None else _row_panel_height(outputs, places, dtype, target)
+    if panel is None or op.int_("group") > 1:
+        return Packing(shape, shape, (*lead, *taps, count + 1, count))
+    panels = -(-outputs // panel)
+    padded, split = (panels * panel, inputs, *kernel), (panels, panel, inputs, *kernel)
+    before = shape[:count]
+    return Packing((*before, *padded), (*before, *split), (*lead, count, *(t + 1 for t in taps), count + 2, count + 1))
+
+
+def matrix_packing(op: MatrixProductOp, target: Machine, constant: bool, cut: bool, readers: int) -> Packing | None:
+    """`[..., k, n]` or `[..., n, k]` to `[..., panel, k, n in panel]`; None to leave it as it is.
+
+    Without `cut` to `[..., k, n]`. `readers` are the rows of all products that read it so.
+    """
+    *batch, rows, columns = op.shape(1)
+    transposed, dtype = op.flag("transpose_b"), op.dtype(1)
+    n = rows if transposed else columns
+    if not constant and not packing_pays(op, n, target, readers):
+        return None
+    lead, count = tuple(range(len(batch))), len(batch)
+    panel = panel_width(n, dtype, target, op.result_shape()[-2], columns if transposed else rows) if cut else None
+    if panel is None:
+        return Packing(op.shape(1), op.shape(1), (*lead, count + 1, count)) if transposed else None
+    panels = -(-n // panel)
+    if transposed:
+        padded, split = (*batch, panels * panel, columns), (*batch, panels, panel, columns)
+        return Packing(padded, split, (*lead, count, count + 2, count + 1))
+    padded, split = (*batch, rows, panels * panel), (*batch, rows, panels, panel)
+    return Packing(padded, split, (*lead, count + 1, count, count + 2))
+
+
+def packing_pays(op: MatrixProductOp, n: int, target: Machine, readers: int = 0) -> bool:
+    """Whether packing a variable operand costs less than it saves, for one product or all that are its `readers`."""
+    m = op.result_shape()[-2]
+    if op.flag("transpose_b"):
+        return max(m, readers) >= target.code.packed_rows
+    return m >= 4 * target.code.packed_rows and n * BYTES[op.dtype(1)] >= long_row(target)
+
+
+def turns_left(shape: Sequence[int], columns: int, dtype: str, target: Machine) -> bool:
+    """Whether a left operand `[..., k, m]` of a product with so many columns is better transposed in front of it.
+
+    A register tile reads down such columns, a line for each step: the gradient by the weight of a layer. Where L1 does
+    not keep these lines until the tile reads the rest of them, each is read again and again.
+    """
+    *_, steps, rows = shape
+    return min(columns, steps) >= target.code.packed_rows and steps > rows_kept(target, rows * BYTES[dtype])
+
+
+def images_pay(op: ConvolutionOp | SubpixelConvOp, target: Machine) -> bool:
+    """Whether so many places of images read a variable weight that packing it costs less than it saves."""
+    n, _, *spatial = op.result_shape()
+    return not has_open_sizes(op) and n * prod(spatial) >= target.code.packed_rows

@@ -1,0 +1,207 @@
+"""Pass `store-states`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from msc.analysis.properties import KERNELS, UNSCHEDULED
+from msc.analysis.target import target_of
+from msc.dialects.element_types import BYTES, dtype_name
+from msc.dialects.gk import KernelOp
+from msc.dialects.gk.attributes import GK_PATTERN
+from msc.dialects.ms.attributes import MS_NAME
+from msc.dialects.ms.convolution import ConvolutionOp
+from msc.dialects.ms.linear import MatrixProductOp
+from msc.dialects.ms.subpixel_convolution import SubpixelConvOp
+from msc.dialects.ms.views import ReshapeOp
+from msc.graph_kernel.kernel_results import add_reason
+from msc.graph_kernel.layout.packings import images_pay, packing_pays, weight_packing
+from msc.graph_kernel.layout.pointwise import runs_along_image
+from msc.graph_kernel.layout.stored_inputs import only_moves, read_stored, transposition_kernel
+from msc.graph_kernel.layout.turned_updates import Order, Update, product_like, retyped
+from msc.ir.contracts import Contract
+from msc.ir.donation import updates
+from msc.ir.entry import entries
+from msc.ir.storage_order import LAYOUT, inverse, is_any, note_order
+from msc.ir.typed import element_type, static_shape
+from msc.targets.machine import Machine
+
+_ANY_ORDER = ("elementwise", "reduce")
+"""Patterns of kernels that read a tensor in any order."""
+
+
+@dataclass(frozen=True)
+class StoreStates(ModulePass):
+    """Let weights under training lie in memory as the products of a step read them.
+
+    Takes: kernels of entry functions, whose updated arguments may leave the order of their axes open
+    (`ms.layout = "any"`). Gives: the same kernels, where such an argument that a product would transpose, and no other
+    product reads as it is, lies in the order of that product (`ms.layout = [1, 0]`), from call to call: nothing packs
+    it. Its update computes on transposed tensors, and the momenta of that update lie as the weight does. Other kernels
+    read it through a view. Arguments whose update would have to transpose a gradient for that stay as they are.
+    Keeps: the meaning, on arguments and results in that order.
+    """
+
+    name = "store-states"
+    contract = Contract(
+        requires=(KERNELS, UNSCHEDULED),
+        runs_after={"assign-layouts": "the order in which a gradient lies says whether its update may turn"},
+    )
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = target_of(op).machine
+        for function in entries(op):
+            for weight in _open_states(function):
+                order = _wanted_order(weight, function, target)
+                update = None if order is None else _update(function, weight)
+                if order is not None and update is not None and update.can_turn(order, target):
+                    _store(function, weight, update, order)
+
+
+def _open_states(function: FuncOp) -> Iterator[BlockArgument]:
+    """The updated arguments whose order is open, and of which no size is."""
+    given = function.arg_attrs.data if function.arg_attrs is not None else ()
+    for argument in updates(function).values():
+        if is_any(function, argument) and set(given[argument].data) <= {MS_NAME, LAYOUT}:
+            yield function.args[argument]
+
+
+def _wanted_order(weight: BlockArgument, function: FuncOp, target: Machine) -> Order | None:
+    """The order in which the products of a function read an argument; None where one reads it as it is."""
+    orders = set[Order]()
+    new = _new_value(function, weight)
+    for use in weight.uses:
+        kernel = use.operation
+        if isinstance(kernel, ReshapeOp) or kernel is new.owner:
+            continue
+        product = _product_of(kernel, use.index)
+        if product is None:
+            if not isinstance(kernel, KernelOp) or not _reads_in_any_order(kernel):
+                return None
+        else:
+            assert isinstance(kernel, KernelOp)
+            order = _order_of(kernel, product, use.index, target)
+            if order is None:
+                return None
+            orders.add(order)
+    return orders.pop() if len(orders) == 1 else None
+
+
+def _new_value(function: FuncOp, state: BlockArgument) -> SSAValue:
+    """What updates an argument."""
+    result = next(result for result, argument in updates(function).items() if argument == state.index)
+    end = function.body.block.last_op
+    assert isinstance(end, ReturnOp)
+    return end.arguments[result]
+
+
+def _product_of(user: Operation, index: int) -> Operation | None:
+    """The product, or the first of them, in a kernel that reads its input `index`."""
+    if not isinstance(user, KernelOp):
+        return None
+    readers = (use.operation for use in user.body.block.args[index].uses)
+    return next((op for op in readers if isinstance(op, MatrixProductOp | ConvolutionOp | SubpixelConvOp)), None)
+
+
+def _reads_in_any_order(kernel: KernelOp) -> bool:
+    pattern = kernel.attributes.get(GK_PATTERN)
+    return only_moves(kernel) or getattr(pattern, "data", None) in _ANY_ORDER
+
+
+def _order_of(kernel: KernelOp, op: Operation, index: int, target: Machine) -> Order | None:
+    """The order in which a product reads its right operand, if that is another one, and packing would pay."""
+    right = kernel.body.block.args[index]
+    if right.uses.get_length() != 1 or op.operands[1] is not right:
+        return None
+    if isinstance(op, MatrixProductOp):
+        *_, columns, _ = op.shape(1)
+        rank = len(op.shape(1))
+        pays = op.flag("transpose_b") and packing_pays(op, columns, target)
+        return (*range(rank - 2), rank - 1, rank - 2) if pays else None
+    assert isinstance(op, ConvolutionOp | SubpixelConvOp)
+    places = prod(op.shape(0)[2:]) if runs_along_image(kernel) else None
+    packing = weight_packing(op, target, places)
+    turns = packing.split == op.shape(1) and packing.perm != tuple(range(len(packing.perm)))
+    return packing.perm if turns and images_pay(op, target) else None
+
+
+def _update(function: FuncOp, weight: BlockArgument) -> Update | None:
+    """The kernel that updates a weight, with all states that it reads and updates and nothing else reads."""
+    new = _new_value(function, weight)
+    if not isinstance(new, OpResult) or not isinstance(new.op, KernelOp):
+        return None
+    own = [
+        state
+        for state in _open_states(function)
+        if _new_value(function, state).owner is new.op
+        and _new_value(function, state).uses.get_length() == 1
+        and state.type == weight.type
+        and (state is weight or all(use.operation is new.op for use in state.uses))
+    ]
+    return Update(new.op, own, [_new_value(function, state) for state in own])
+
+
+def _store(function: FuncOp, weight: BlockArgument, update: Update, order: Order) -> None:
+    """Let the weight, and the other states of its update, lie in another order."""
+    for state in update.states:
+        note_order(function, state.index, order)
+    for state in update.states:
+        retyped(state, order)
+    _note_reasons(function, function.args[weight.index], order)
+    _read_elsewhere(function.args[weight.index], update.kernel, inverse(order))
+    Update(update.kernel, [function.args[state.index] for state in update.states], update.results).turn(order)
+    function.update_function_type()
+
+
+def _note_reasons(function: FuncOp, weight: BlockArgument, order: Order) -> None:
+    """Say at each product that reads the weight what it is spared."""
+    assert function.arg_attrs is not None
+    name = function.arg_attrs.data[weight.index].data.get(MS_NAME)
+    called = name.data if isinstance(name, StringAttr) else weight.name_hint or f"input {weight.index}"
+    size = prod(static_shape(weight)) * BYTES[dtype_name(element_type(weight)) or ""]
+    reason = f"{called} lies between calls as it is read, axes {list(order)}: {size} bytes are not packed in each call"
+    for use in weight.uses:
+        kernel = use.operation
+        if isinstance(kernel, KernelOp) and _product_of(kernel, use.index) is not None:
+            add_reason(kernel, reason)
+
+
+def _read_elsewhere(stored: SSAValue, update: KernelOp, back: Order) -> None:
+    """Let all but the update see the weight in its own order."""
+    for use in list(stored.uses):
+        user = use.operation
+        product = _product_of(user, use.index)
+        if user is update:
+            continue
+        if isinstance(product, MatrixProductOp):
+            assert isinstance(user, KernelOp)
+            _read_in_order(user, use.index, product, stored)
+        elif isinstance(user, KernelOp) and not only_moves(user):
+            read_stored(user.body.block, use.index, stored, back)
+        else:
+            _give_turned(user, use.index, stored, back)
+
+
+def _read_in_order(kernel: KernelOp, index: int, product: MatrixProductOp, stored: SSAValue) -> None:
+    """Let a product take the stored weight as its right operand, without a transposition."""
+    right = Rewriter.replace_value_with_new_type(kernel.body.block.args[index], stored.type)
+    Rewriter.replace_op(product, product_like(product, product.a, right, transpose_a=product.flag("transpose_a")))
+
+
+def _give_turned(user: Operation, index: int, stored: SSAValue, back: Order) -> None:
+    """Give an operation that moves the weight a transposed one, which `pack-operands` makes one kernel with it."""
+    turned = transposition_kernel("unpack", stored, back)
+    turned.location = user.location
+    block = user.parent
+    assert block is not None
+    block.insert_op_before(turned, user)
+    user.operands[index] = turned.results[0]
