@@ -64,11 +64,14 @@ class _Access:
 
 @dataclass(frozen=True)
 class Footprint:
-    """Lines that an access touches: `runs` of `run` bytes, of which neighbours lie `distance` bytes apart."""
+    """Lines that an access touches: `runs` of neighbouring ones, which lie `distance` bytes apart; in so many `pages`
+    that the rows of each lie a page or more apart.
+    """
 
     bytes: int
     runs: int
     distance: int
+    pages: int = 1
 
 
 @dataclass(frozen=True)
@@ -165,10 +168,7 @@ class Traffic:
         return _Moves(touched, {number: counts}, moved)
 
     def _around(self, loop: Loop, inside: _Moves) -> _Moves:
-        counts: dict[int, tuple[int, ...]] = {}
-        for number, below in inside.counts.items():
-            dim, extents = loop.dims.get(number), self._model.statements[number].extents
-            counts[number] = tuple(min(extents[d], n * loop.trips) if d == dim else n for d, n in enumerate(below))
+        counts = {number: self._after(loop, number, below) for number, below in inside.counts.items()}
         touched: dict[int, int] = {}
         moved: dict[tuple[int, int], tuple[Moved, ...]] = {}
         jumping = inside.jumping | {key for key in inside.moved if self._jumps(loop, key, inside)}
@@ -192,6 +192,11 @@ class Traffic:
             )
         return _Moves(touched, counts, moved, jumping)
 
+    def _after(self, loop: Loop, number: int, below: tuple[int, ...]) -> tuple[int, ...]:
+        """How many values each dimension of a statement takes in a loop, of those in one iteration."""
+        dim, extents = loop.dims.get(number), self._model.statements[number].extents
+        return tuple(min(extents[d], n * loop.trips) if d == dim else n for d, n in enumerate(below))
+
     def _again(self, once: Moved, each: Moved, missing: float, conflicting: float) -> Moved:
         """What a loop moves, where its iterations find a part of what they share no more, or lose it to few sets."""
         if conflicting <= missing:
@@ -207,14 +212,14 @@ class Traffic:
         """
         number, k = key
         access, dim = self._accesses[number][k], loop.dims.get(number)
-        followed = (loop.unrolled or loop.in_block) and loop.trips <= self._machine.streams
-        if access.local or dim is None or followed:
+        if access.local or dim is None:
             return False
         below = inside.counts[number]
         apart = strides(self._model, self._model.statements[number], dim)[k] * access.size * below[dim]
-        one = self._footprint(number, k, below)
+        one, every = (self._footprint(number, k, each) for each in (below, self._after(loop, number, below)))
+        followed = (loop.unrolled or loop.in_block) and every.pages <= self._machine.streams
         run = one.bytes // one.runs if loop.of_blocks else one.bytes
-        return abs(apart) >= self._machine.page > run
+        return abs(apart) >= self._machine.page > run and not followed
 
     def _shares(
         self, keys: Iterable[tuple[int, int]], counts: Mapping[int, tuple[int, ...]]
@@ -238,7 +243,7 @@ class Traffic:
         boxes = [self._box(n, k, counts[n]) for n, k in group]
         access = self._accesses[group[0][0]][group[0][1]]
         reach = [(min(box[d][0] for box in boxes), max(sum(box[d]) for box in boxes)) for d in range(len(access.shape))]
-        return _lines([end - start for start, end in reach], access, self._machine.line).bytes
+        return _lines([end - start for start, end in reach], access, self._machine.line, self._machine.page).bytes
 
     def _box(self, number: int, k: int, counts: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
         """Where an access begins in each axis of its array, and over how many elements it reaches."""
@@ -257,30 +262,31 @@ class Traffic:
     def _footprint(self, number: int, k: int, counts: tuple[int, ...]) -> Footprint:
         key = number, k, counts
         if key not in self._known:
-            self._known[key] = _footprint(self._accesses[number][k], counts, self._machine.line)
+            self._known[key] = _footprint(self._accesses[number][k], counts, self._machine.line, self._machine.page)
         return self._known[key]
 
 
-def _footprint(access: _Access, counts: tuple[int, ...], line: int) -> Footprint:
+def _footprint(access: _Access, counts: tuple[int, ...], line: int, page: int) -> Footprint:
     """The lines of the box of elements that dimensions with so many values reach."""
-    return _lines([_values(e, counts) for e in access.index], access, line)
+    return _lines([_values(e, counts) for e in access.index], access, line, page)
 
 
-def _lines(sizes: Sequence[int], access: _Access, line: int) -> Footprint:
+def _lines(sizes: Sequence[int], access: _Access, line: int, page: int) -> Footprint:
     """The lines of a box of elements of an array, so many along each axis."""
     box = [min(size, extent) for size, extent in zip(sizes, access.shape, strict=True)]
     if access.local:
         return Footprint(-(-prod(box) * access.size // line) * line, 1, 0)
-    run, runs, distance, stride, dense = access.size, 1, 0, access.size, True
+    run, runs, distance, stride, dense, pages = access.size, 1, 0, access.size, True, 1
     for n, extent in zip(reversed(box), reversed(access.shape), strict=True):
         if n > 1 and dense:
             run = stride * n
         elif n > 1:
             distance = distance or stride
             runs *= n
+            pages *= n if stride >= page else 1
         stride *= extent
         dense = dense and run == stride
-    return Footprint(runs * -(-run // line) * line, runs, distance)
+    return Footprint(runs * -(-run // line) * line, runs, distance, pages)
 
 
 def _values(expr: AffineExpr, counts: tuple[int, ...]) -> int:
