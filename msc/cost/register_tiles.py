@@ -12,10 +12,15 @@ WIDE_NR = 4
 """NR, in vectors, of a register tile that reads few elements of other operands for each multiply-add."""
 
 MUCH_LESS = 1.1
-"""How much less work a tile of another shape must be to be worth that its loads are more."""
+"""How much less work a tile of another shape must be to be worth that its loads are more: a margin of the choice, about
+as large as the error of what it compares, and of no machine.
+"""
 
 SPARE_REGISTERS = 2
-"""Of a register tile, besides accumulators and the vectors of a row: for the broadcast in use and the one after it."""
+"""Of a register tile, besides accumulators and the vectors of a row: for the broadcast in use and the one after it.
+
+It follows from the form of a step, whatever the machine.
+"""
 
 
 def micro_panel_widths(

@@ -75,7 +75,9 @@ def _pays(op: WeightedWindowOp) -> bool:
 
 
 PATCHES_BESIDE = 2
-"""How many times as large as the patches weight and result together must be."""
+"""How many times as large as the patches weight and result together must be: patches are written and read, which
+doubles their bytes.
+"""
 
 
 def _product(op: ConvolutionOp, emit: Emitter) -> SSAValue:

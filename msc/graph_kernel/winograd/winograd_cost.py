@@ -14,9 +14,9 @@ from msc.targets.machine import Machine
 
 _ELEMENT_BYTES = 4
 _WASTE = 1.125
-"""Times its even share of blocks that the busiest thread may have."""
+"""Times its even share of blocks that the busiest thread may have: a bound of the search, of no machine."""
 _GAIN = 1.15
-"""How much faster it must be by the model to be taken."""
+"""How much faster it must be by the model to be taken: Winograd's algorithm rounds more, and models err."""
 
 
 @dataclass(frozen=True)
