@@ -58,10 +58,8 @@ class Member:
 
         Where a block of the output is all that exists, they run for each.
         """
-        model, between = (
-            self.model,
-            {self.arrays.index(m.array) for m in self.kernel.materialized if m.array in self.arrays},
-        )
+        model = self.model
+        between = {self.arrays.index(m.array) for m in self.kernel.materialized if m.array in self.arrays}
         updated = {s.target for s in model.statements if s.combine} | between
         fills = [
             k

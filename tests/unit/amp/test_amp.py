@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,16 +14,9 @@ import pytest
 
 import msc
 from msc import Tensor, amp, nn, ops
-from msc.frontend.modes import GRAPH_MODE, PYNATIVE_MODE
 
 X = np.random.default_rng(0).normal(size=(8, 6)).astype(np.float32)
 Y = np.arange(8, dtype=np.int32) % 3
-
-
-@pytest.fixture(params=[PYNATIVE_MODE, GRAPH_MODE], ids=["pynative", "graph"])
-def mode(request: pytest.FixtureRequest) -> Iterator[int]:
-    with msc.set_context(mode=request.param):
-        yield request.param
 
 
 class Net(nn.Cell):

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,16 +13,9 @@ import pytest
 
 import msc
 from msc import Tensor, nn, ops
-from msc.frontend.modes import GRAPH_MODE, PYNATIVE_MODE
 
 X = Tensor(np.random.default_rng(0).normal(size=(8, 3)).astype(np.float32))
 Y = Tensor(np.arange(8, dtype=np.int32) % 2)
-
-
-@pytest.fixture(params=[PYNATIVE_MODE, GRAPH_MODE], ids=["pynative", "graph"])
-def mode(request: pytest.FixtureRequest) -> Iterator[int]:
-    with msc.set_context(mode=request.param):
-        yield request.param
 
 
 class Clipped(nn.TrainOneStepCell):

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,17 +15,8 @@ import pytest
 import msc
 import msc.numpy as mnp
 from msc import Parameter, Tensor, nn, ops
-from msc.frontend.modes import GRAPH_MODE, PYNATIVE_MODE
-
-
-@pytest.fixture(params=[PYNATIVE_MODE, GRAPH_MODE], ids=["pynative", "graph"])
-def mode(request: pytest.FixtureRequest) -> Iterator[int]:
-    with msc.set_context(mode=request.param):
-        yield request.param
-
-
-def vector(*values: float) -> Tensor:
-    return Tensor(list(values), msc.float32)
+from msc.frontend.modes import PYNATIVE_MODE
+from tests.unit.frontend.transforms.tensors import vector
 
 
 def cube(x: Any) -> Any:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,17 +14,7 @@ import pytest
 
 import msc
 from msc import Tensor, nn, ops
-from msc.frontend.modes import GRAPH_MODE, PYNATIVE_MODE
-
-
-@pytest.fixture(params=[PYNATIVE_MODE, GRAPH_MODE], ids=["pynative", "graph"])
-def mode(request: pytest.FixtureRequest) -> Iterator[int]:
-    with msc.set_context(mode=request.param):
-        yield request.param
-
-
-def vector(*values: float) -> Tensor:
-    return Tensor(list(values), msc.float32)
+from tests.unit.frontend.transforms.tensors import vector
 
 
 def test_axes_are_structures(mode: int) -> None:
