@@ -166,7 +166,7 @@ class _Recurrent(Cell):
             return kept, (ops.where(counts, after[0], ops.zeros_like(after[0])),)
 
         inputs = [gates] if lengths is None else [gates, _counting(x, lengths)]
-        end, (output,) = scan(step, state, inputs, [state[0]])
+        end, (output,) = scan(step, state, inputs)
         if backwards:
             output = (
                 ops.flip(output, 0)

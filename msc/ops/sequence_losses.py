@@ -123,7 +123,7 @@ def _forward(chances: Tensor, states: Tensor, steps: Tensor, blank: int) -> Tens
 
     start = cast(Tensor(np.where(np.arange(size) == 0, 0.0, _NEVER)), chances.dtype)
     first = add(full((batch, 1), 0.0, dtype=chances.dtype), start)
-    return scan(step, (first,), (emitted, cast(live, dtypes.int32)), [first])[1][0]
+    return scan(step, (first,), (emitted, cast(live, dtypes.int32)))[1][0]
 
 
 def _of_targets(alpha: Tensor, many: Tensor) -> Tensor:

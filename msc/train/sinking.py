@@ -5,15 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from msc.dataset.values import Row
 from msc.frontend import dtypes
-from msc.frontend.control import for_loop
-from msc.frontend.dispatch import apply
 from msc.frontend.jit import Jitted
 from msc.frontend.modes import in_graph_mode
 from msc.frontend.tensor import Tensor
@@ -21,6 +19,7 @@ from msc.nn.cell import Cell
 from msc.nn.optim.scaled_steps import TrainOneStepWithLossScaleCell
 from msc.nn.optim.steps import TrainOneStepCell
 from msc.support.diagnostics import MscError
+from msc.train.step_loop import StepLoop
 
 Converter: TypeAlias = Callable[[Row], tuple[Tensor, ...]]
 """From a batch to the tensors that a step takes."""
@@ -30,22 +29,6 @@ MOST_BYTES = 256 << 20
 """What one call is given at most: batches, and bytes of them, which are in memory at once."""
 _FEWEST = 8
 """Steps for which a loop is compiled rather than calls made."""
-
-
-class StepLoop(Cell):
-    """The steps of stacked batches [steps, batch, ...]: the loss of the last one."""
-
-    def __init__(self, step: Cell) -> None:
-        super().__init__(auto_prefix=False)
-        self.step = step
-
-    def construct(self, *stacks: Tensor) -> Tensor:
-        def body(i: Tensor, carried: tuple[Tensor, ...]) -> Sequence[Tensor]:
-            del carried
-            loss: Tensor = self.step(*(apply("extract_slice", stack, i) for stack in stacks))
-            return ((loss if loss.ndim == 0 else loss.mean()).astype(dtypes.float32),)
-
-        return for_loop(stacks[0].shape[0], body, (Tensor(0.0, dtypes.float32),))[0]
 
 
 class Sinks:
@@ -81,7 +64,7 @@ class Sinks:
         assert self.loop is not None
         stacks = tuple(np.stack(values) for values in zip(*group, strict=True))
         try:
-            return self.loop(*tensors(stacks))
+            return self.loop(Tensor(len(group), dtypes.int64), *tensors(stacks))
         except MscError:
             self.loop = None  # single calls show why, if they cannot be compiled either
             return None

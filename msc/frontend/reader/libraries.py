@@ -13,7 +13,10 @@ _LIBRARIES = (
     "<frozen",
 )
 
+_READ = str(Path(__file__).parents[2] / "train" / "step_loop.py")
+"""Code of msc that is read: its loop of steps becomes one of the graph."""
+
 
 def is_library_file(file: str) -> bool:
     """Whether a file belongs to Python, to msc or to an installed package."""
-    return file.startswith(_LIBRARIES) or "/site-packages/" in file or "/dist-packages/" in file
+    return file != _READ and (file.startswith(_LIBRARIES) or "/site-packages/" in file or "/dist-packages/" in file)

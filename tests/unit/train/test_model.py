@@ -29,20 +29,7 @@ from msc.train import (
     ReduceLROnPlateau,
     TimeMonitor,
 )
-from msc.train.sinking import chunk
-
-ROWS = np.random.default_rng(0).normal(size=(20, 3)).astype(np.float32)
-TARGETS = (ROWS @ np.array([[1.0], [-2.0], [0.5]], np.float32)).astype(np.float32)
-
-
-def data(shuffle: bool = False, batch: int = 5) -> ds.Dataset:
-    return ds.NumpySlicesDataset({"x": ROWS, "y": TARGETS}, shuffle=shuffle).batch(batch)
-
-
-def model(rate: Any = 0.05, metrics: Any = None, net: Any = None) -> Model:
-    msc.set_seed(1)
-    made = nn.Dense(3, 1) if net is None else net()
-    return Model(made, nn.MSELoss(), nn.Momentum(made.trainable_params(), rate, 0.9), metrics or {"mse", "loss"})
+from tests.unit.train.linear_model import ROWS, TARGETS, data, model
 
 
 class Dropped(nn.Cell):
@@ -331,37 +318,6 @@ def test_mistakes(wrong: Any, code: str, words: str) -> None:
     with pytest.raises(msc.MscError, match=words) as error:
         wrong()
     assert error.value.diagnostics[0].code == code
-
-
-def test_sinks_are_compiled_loops_in_graph_mode() -> None:
-    """The losses of a loop of 10 steps, an epoch, beside those of single calls in PyNative mode."""
-    found: dict[int, list[float]] = {}
-    for mode in (msc.PYNATIVE_MODE, msc.GRAPH_MODE):
-        losses = found[mode] = list[float]()
-        keep = Losses(losses)
-        with msc.set_context(mode=mode):
-            trained = model()
-            trained.train(3, data(batch=2), callbacks=keep, dataset_sink_mode=True)
-        assert int(trained.train_network.parameters_dict()["global_step"]) == 30
-    np.testing.assert_allclose(found[msc.GRAPH_MODE], found[msc.PYNATIVE_MODE], rtol=1e-4)
-    assert "compiled: for (float32[10x2x3], float32[10x2x1])" in msc.jit.explain(trained.sinks.loop)
-
-
-class Losses(Callback):
-    def __init__(self, losses: list[float]) -> None:
-        self.losses = losses
-
-    def step_end(self, run_context: Any) -> None:
-        self.losses.append(float(run_context.original_args().net_outputs))
-
-
-def test_chunks_of_sinks_divide_them() -> None:
-    assert chunk(1875, 1000) == 25
-    assert chunk(45, 1000) == 45
-    assert chunk(1009, 1000) == 64
-    assert chunk(3, 1000) == 1
-    assert chunk(100, 32 << 20) == 8
-    assert chunk(100, 1 << 30) == 1
 
 
 class Terminal(io.StringIO):
