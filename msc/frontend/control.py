@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from msc.frontend import dtypes
 from msc.frontend.dispatch import apply, apply_all
 from msc.frontend.tensor import Tensor
-
-Body: TypeAlias = Callable[[Tensor, tuple[Tensor, ...]], Sequence[Tensor]]
-"""From the number of the iteration, an Int64 of rank 0, and what is carried to what is carried to the next one."""
 
 Step: TypeAlias = Callable[[tuple[Tensor, ...], tuple[Tensor, ...]], tuple[Sequence[Tensor], Sequence[Tensor]]]
 """From the state and the entries of a step to the state after it and what is collected."""
@@ -28,11 +24,3 @@ def scan(
         state = tuple(after)
         collected.append(given)
     return state, tuple(apply("stack", *column, axis=0) for column in zip(*collected, strict=True))
-
-
-def for_loop(count: int, body: Body, carried: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """What is carried after `count` iterations of `body`."""
-    state = tuple(carried)
-    for i in range(count):
-        state = tuple(body(Tensor(i, dtypes.int64), state))
-    return state

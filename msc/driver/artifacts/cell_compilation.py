@@ -46,6 +46,9 @@ def compile_cell(
 ) -> Any:
     """A Cell or function as a CompiledModel; as a CellOnCall where examples leave sizes open."""
     if any(isinstance(e, Tensor) and isinstance(e.content, Placeholder) for e in examples):
+        if any_layout:
+            message = "any_layout has no effect where sizes are open: the order would be another one for each"
+            raise MscError(Diagnostic("MSC0014", message, help="give the sizes, or leave it out"))
         return CellOnCall(target, examples, options, use_cache=use_cache)
     return _compiled(target, examples, options, use_cache, any_layout)
 

@@ -188,6 +188,11 @@ def test_a_file_says_itself_what_is_open(tmp_path: Path) -> None:
         msc.compile(tmp_path / "model.mir", any_layout=True)
 
 
+def test_open_sizes_have_no_order_of_their_own() -> None:
+    with pytest.raises(MscError, match="MSC0014"):
+        msc.compile(step_of("SGD"), Tensor(shape=(None, INPUTS), dtype=msc.float32), any_layout=True)
+
+
 def test_another_value_of_the_attribute_is_refused(tmp_path: Path) -> None:
     text = IDENTITY.format("tensor<4x5xf32> {ms.layout = [0, 0]}", "tensor<4x5xf32>")
     (tmp_path / "model.mir").write_text(text)
