@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import gcd
+from typing import cast
 
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
 
@@ -52,7 +53,11 @@ def _saturated(value: int) -> int:
 
 def strides(model: KernelModel, statement: KernelStatement, dim: int) -> tuple[int, ...]:
     """The distance in elements between neighbours along `dim`, for each access of the statement."""
-    return tuple(_stride(model, array, map_.results, dim) for array, map_ in statement.accesses())
+    known = cast("dict[int, tuple[object, tuple[int, ...]]]", vars(statement).setdefault("strides", {}))
+    if dim not in known or known[dim][0] is not model.arrays:
+        found = tuple(_stride(model, array, map_.results, dim) for array, map_ in statement.accesses())
+        known[dim] = model.arrays, found
+    return known[dim][1]
 
 
 def _stride(model: KernelModel, array: int, index: tuple[AffineExpr, ...], dim: int) -> int:

@@ -56,13 +56,20 @@ class Prediction:
 class KernelCost:
     """What a call of one kernel costs on a machine, for any schedule.
 
-    `fresh` are the arrays of which a loop around gives it another part in each iteration.
+    `fresh` are the arrays of which a loop around gives it another part in each iteration. Of an array that is `far`
+    so many bytes of other arrays pass between two calls.
     """
 
-    def __init__(self, model: KernelModel, target: Machine, fresh: frozenset[int] = frozenset()) -> None:
+    def __init__(
+        self,
+        model: KernelModel,
+        target: Machine,
+        fresh: frozenset[int] = frozenset(),
+        far: Mapping[int, int] | None = None,
+    ) -> None:
         self.model, self.target, self.lanes, self.fresh = model, target, lanes_of(model, target), fresh
         self.statements = tuple(StatementCost(model, s, self.lanes, target) for s in model.statements)
-        self._traffic = Traffic(model, target)
+        self._traffic = Traffic(model, target, far)
         self._by_axis: dict[tuple[int, tuple[int, ...]], Sequence[object]] = {}
 
     def moved(self, tree: Tree) -> tuple[Moved, ...]:

@@ -110,10 +110,13 @@ class _Moves:
 
 
 class Traffic:
-    """The traffic of a kernel on a machine, for any nest."""
+    """The traffic of a kernel on a machine, for any nest.
 
-    def __init__(self, model: KernelModel, machine: Machine) -> None:
-        self._model, self._machine = model, machine
+    Between two calls so many bytes of other arrays pass for each of the arrays `far`.
+    """
+
+    def __init__(self, model: KernelModel, machine: Machine, far: Mapping[int, int] | None = None) -> None:
+        self._model, self._machine, self._far = model, machine, far or {}
         self._known: dict[tuple[int, int, tuple[int, ...]], Footprint] = {}
         self._boxes: dict[tuple[int, int, tuple[int, ...]], tuple[tuple[int, int], ...]] = {}
 
@@ -123,9 +126,14 @@ class Traffic:
         together = _together(parts)
         found: list[Moved] = []
         for c, cache in enumerate(self._machine.caches):
-            moved = sum((m[c] for m in together.moved.values()), Moved())
-            found.append(moved.times(_missing(cache, together.bytes) if calls else 1.0))
+            moved = (m[c].times(self._new(cache, key, together) if calls else 1.0) for key, m in together.moved.items())
+            found.append(sum(moved, Moved()))
         return tuple(found)
+
+    def _new(self, cache: Level, key: tuple[int, int], call: _Moves) -> float:
+        """The part of what an access touches that a cache has no more since the call before."""
+        number, k = key
+        return _missing(cache, call.bytes + self._far.get(self._accesses[number][k].array, 0))
 
     @cached_property
     def _touching(self) -> dict[int, set[int]]:

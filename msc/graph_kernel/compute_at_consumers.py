@@ -23,6 +23,7 @@ from msc.ir.contracts import Contract
 from msc.ir.typed import static_shape
 from msc.poly.alignment import aligned, is_along, runs_along
 from msc.poly.model import KernelModel
+from msc.poly.remembered import remembered
 from msc.targets.machine import Machine
 
 _Loop: TypeAlias = Mapping[int, int]
@@ -195,5 +196,9 @@ def _reader(kernel: KernelOp) -> KernelOp | None:
 
 def _loop_along(model: KernelModel, array: int, axis: int) -> _Loop | None:
     """The loop of all statements that an axis of an array is indexed by."""
-    loops = aligned(model, range(len(model.statements))).loops
-    return next((loop for loop in loops if is_along(model, loop, array, axis)), None)
+    return next((loop for loop in _loops_of_all(model) if is_along(model, loop, array, axis)), None)
+
+
+@remembered
+def _loops_of_all(model: KernelModel) -> Sequence[_Loop]:
+    return aligned(model, range(len(model.statements))).loops

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from msc.poly.compute import Combine, Statement, affine_map, dims, identity
+from msc.poly.remembered import remembered
 from msc.poly.scalar import Cast, Constant, Index, Read, Scalar, reads, rewritten
 from msc.poly.valid_extents import Size
 
@@ -63,6 +64,7 @@ class KernelStatement:
         used = self.write.used_dims()
         return tuple(d for d in range(len(self.extents)) if d not in used) if self.combine else ()
 
+    @remembered
     def accesses(self) -> tuple[tuple[int, AffineMap], ...]:
         """Every (array, index map): the write first, then the reads."""
         return ((self.target, self.write), *((r.operand, r.index) for r in reads(self.body)))

@@ -71,19 +71,32 @@ def decide(
     long sums are added up from partial ones with `sums`.
     """
     reasons: list[str] = []
-    members, fresh = members_of(model), around.fresh(model)
-    if len(members) > 1:
-        sharing = _clustered(model, members, target, threads, reasons, around)
-    else:
-        found = _loops(members[0], deps, target, threads, reasons, fresh)
-        sharing = shared(model, found.tree, found.names, target, threads, reasons, around, found.bordered)
-        tree = found.bordered(sharing.tree)
-        cost = KernelCost(model, target, fresh)
-        sharing = replace(sharing, tree=with_reduction_blocks(cost, deps, tree, reasons) if blocks else tree)
+    sharing = decided_loops(model, deps, target, threads, reasons, around, blocks=blocks)
     tree = _with_lanes(model, sharing.tree, reasons)
     tree = stored(model, deps, tree, target)
     tree = with_prefetches(model, tree, target) if prefetches else tree
     return Decision(with_partial_sums(model, tree, target) if sums else tree, reasons, sharing.either)
+
+
+def decided_loops(
+    model: KernelModel,
+    deps: Dependences,
+    target: Machine,
+    threads: int,
+    reasons: list[str],
+    around: Surroundings = NOWHERE,
+    *,
+    blocks: bool = True,
+) -> Sharing:
+    """The loops of the schedule, without storage and prefetches: what the cost model reads."""
+    members, fresh = members_of(model), around.fresh(model)
+    if len(members) > 1:
+        return _clustered(model, members, target, threads, reasons, around)
+    found = _loops(members[0], deps, target, threads, reasons, fresh)
+    sharing = shared(model, found.tree, found.names, target, threads, reasons, around, found.bordered)
+    tree = found.bordered(sharing.tree)
+    cost = KernelCost(model, target, fresh)
+    return replace(sharing, tree=with_reduction_blocks(cost, deps, tree, reasons) if blocks else tree)
 
 
 def _clustered(

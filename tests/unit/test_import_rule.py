@@ -27,7 +27,7 @@ LEVELS: dict[str, int] = {
     "exporters": 6,
     "importers": 6,
     "graph_kernel": 6,
-    "schedule": 6,
+    "schedule": 5,
     "lowering": 6,
     "codegen": 6,
     "quant": 6,

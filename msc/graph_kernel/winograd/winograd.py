@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument
 from xdsl.passes import ModulePass
 
-from msc.analysis.constancy import is_constant
 from msc.analysis.properties import KERNELS, UNSCHEDULED, WEIGHTS_HOISTED
 from msc.analysis.target import Target, target_of
 from msc.dialects.element_types import BYTES
@@ -17,9 +17,10 @@ from msc.dialects.gk import KernelOp
 from msc.dialects.ms.convolution import Conv2dOp
 from msc.dialects.open_sizes import has_open_sizes
 from msc.graph_kernel.winograd.transforms import TAPS, TILES
-from msc.graph_kernel.winograd.winograd_cost import Sizes, cheapest_block, cheapest_tile
+from msc.graph_kernel.winograd.winograd_cost import Sizes, TileChoice, cheapest_block
 from msc.graph_kernel.winograd.winograd_kernels import WinogradKernels
 from msc.ir.contracts import Contract
+from msc.schedule.kernel_cycles import KernelCycles
 
 
 @dataclass(frozen=True)
@@ -50,17 +51,19 @@ class Winograd(ModulePass):
             raise ValueError(f"tile is {self.tile}; it is 0 (by the cost model), {' or '.join(map(str, TILES))}")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        is_open, target = has_open_sizes(op), target_of(op)
-        for kernel in [k for k in op.walk() if isinstance(k, KernelOp)]:
-            conv = _fitting_convolution(kernel)
-            if conv is None:
-                continue
-            sizes = Sizes.of(conv, _has_constant_filters(kernel, conv))
-            tile = self.tile or cheapest_tile(sizes, target.machine)
-            if tile is not None:
-                block = 0 if is_open else self._block(sizes, tile, target)
-                lanes = target.machine.lanes(BYTES[conv.dtype(0)])
-                WinogradKernels(kernel, conv, tile, block, lanes).replace()
+        kernels, target = [k for k in op.walk() if isinstance(k, KernelOp)], target_of(op)
+        fitting = [kernel for kernel in kernels if _fitting_convolution(kernel) is not None]
+        rewrite = partial(self._rewrite, target, has_open_sizes(op))
+        choice = TileChoice(ctx, KernelCycles.among(kernels, target), rewrite)
+        tiles = dict.fromkeys(fitting, self.tile) if self.tile else choice.of(fitting)
+        for kernel, tile in tiles.items():
+            rewrite(kernel, tile)
+
+    def _rewrite(self, target: Target, is_open: bool, kernel: KernelOp, tile: int) -> None:
+        conv = _fitting_convolution(kernel)
+        assert conv is not None
+        block = 0 if is_open else self._block(Sizes.of(conv), tile, target)
+        WinogradKernels(kernel, conv, tile, block, target.machine.lanes(BYTES["f32"])).replace()
 
     def _block(self, sizes: Sizes, tile: int, target: Target) -> int:
         """Rows of tiles in a block, 0 for all tiles in one."""
@@ -77,11 +80,6 @@ def _fitting_convolution(kernel: KernelOp) -> Conv2dOp | None:
     if not all(isinstance(v, BlockArgument) and v.uses.get_length() == 1 for v in found[0].operands):
         return None
     return found[0]
-
-
-def _has_constant_filters(kernel: KernelOp, conv: Conv2dOp) -> bool:
-    assert isinstance(conv.weight, BlockArgument)
-    return is_constant(kernel.inputs[conv.weight.index])
 
 
 def _fits(conv: Conv2dOp) -> bool:

@@ -1,15 +1,34 @@
-"""Whether Winograd's algorithm makes a convolution faster, by an analytical model; nothing is measured.
+"""Whether Winograd's algorithm makes a convolution faster, and how much of it runs at a time; nothing is measured.
 
-Products run at a share of the peak, weights stream from memory (those of a network do not stay in a cache), and the
-transformations cost some instructions and the traffic of what they write and the product reads again.
+Of each form the cost model says how long the kernels take that the passes behind `winograd` make of it, with the
+schedules that they would get.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+
+from msc.analysis.constancy import is_constant
+from msc.analysis.kernel_model import kernel_model
+from msc.dialects.gk import KernelOp, YieldOp
 from msc.dialects.ms.convolution import Conv2dOp
+from msc.dialects.ms.structure import GetParameterOp
+from msc.dialects.ms.target import set_target, target_attribute
+from msc.graph_kernel.compute_at_consumers import ComputeAtConsumers
+from msc.graph_kernel.fusion.fuse_pads import FusePads
+from msc.graph_kernel.kernel_results import only_pad
+from msc.graph_kernel.layout.assign_layouts import AssignLayouts
+from msc.graph_kernel.layout.pack_operands import PackOperands
 from msc.graph_kernel.winograd.transforms import TAPS, TILES
+from msc.ir.typed import tensor_type
+from msc.schedule.kernel_cycles import KernelCycles
+from msc.support.forked import results
 from msc.targets.machine import Machine
 
 _ELEMENT_BYTES = 4
@@ -21,22 +40,18 @@ _GAIN = 1.15
 
 @dataclass(frozen=True)
 class Sizes:
-    """A convolution: channels in and out, and the results along the two axes of each of `batch` images.
-
-    `constant` says whether its filters are known when it is compiled; others are transformed at each call.
-    """
+    """A convolution: channels in and out, and the results along the two axes of each of `batch` images."""
 
     batch: int
     inputs: int
     outputs: int
     height: int
     width: int
-    constant: bool = True
 
     @staticmethod
-    def of(conv: Conv2dOp, constant: bool = True) -> Sizes:
+    def of(conv: Conv2dOp) -> Sizes:
         batch, outputs, height, width = conv.result_shape()
-        return Sizes(batch, conv.shape(1)[1], outputs, height, width, constant)
+        return Sizes(batch, conv.shape(1)[1], outputs, height, width)
 
     def rows(self, tile: int) -> int:
         """Rows of tiles in an image."""
@@ -47,35 +62,79 @@ class Sizes:
         return -(-self.width // tile)
 
 
-def cheapest_tile(sizes: Sizes, target: Machine) -> int | None:
-    """Results of a tile along an axis, or None where sliding is about as fast."""
-    cost, tile = min((filtering_cycles(sizes, tile, target), tile) for tile in TILES)
-    return tile if cost * _GAIN < sliding_cycles(sizes, target) else None
+@dataclass(frozen=True)
+class TileChoice:
+    """The choice of tiles for kernels of a module; `rewrite` computes one with tiles of so many results."""
+
+    context: Context
+    cycles: KernelCycles
+    rewrite: Callable[[KernelOp, int], None]
+
+    def of(self, kernels: Sequence[KernelOp]) -> dict[KernelOp, int]:
+        """Of kernels around a convolution those that tiles make faster, with the results of a tile along an axis."""
+        distinct = {_key(kernel): kernel for kernel in reversed(kernels)}
+        jobs = [(key, tile) for key in distinct for tile in (0, *TILES)]
+
+        def cost(job: tuple[object, int]) -> list[list[str]]:
+            return [[repr(self._cycles(distinct[job[0]], job[1]))]]
+
+        found = results(cost, jobs)
+        costs = {job: float((found.get(k) or cost(job))[0][0]) for k, job in enumerate(jobs)}
+        best = {key: min((costs[key, tile], tile) for tile in TILES) for key in distinct}
+        tiles = {key: tile for key, (cycles, tile) in best.items() if cycles * _GAIN < costs[key, 0]}
+        return {kernel: tiles[_key(kernel)] for kernel in kernels if _key(kernel) in tiles}
+
+    def _cycles(self, kernel: KernelOp, tile: int) -> float:
+        """Of its convolution, with a padding in front, alone in a module; 0 is no tile."""
+        module = _module_of(kernel)
+        if tile:
+            self.rewrite([op for op in module.walk() if isinstance(op, KernelOp)][-1], tile)
+        for after in (FusePads(), AssignLayouts(), PackOperands(), ComputeAtConsumers()):
+            after.apply(self.context, module)
+        return self.cycles.of([op for op in module.walk() if isinstance(op, KernelOp)])
 
 
-def sliding_cycles(sizes: Sizes, target: Machine) -> float:
-    """Of the convolution as it is defined."""
-    results = sizes.batch * sizes.height * sizes.width
-    return _multiplying(results * TAPS**2, sizes, target, target.code.window_share) + _weights(TAPS**2, sizes, target)
+def _operands(kernel: KernelOp) -> tuple[Conv2dOp, list[SSAValue]]:
+    """Its convolution, and what that reads."""
+    (convolution,) = (op for op in kernel.body.block.ops if isinstance(op, Conv2dOp))
+    arguments = [value for value in convolution.operands if isinstance(value, BlockArgument)]
+    return convolution, [kernel.inputs[argument.index] for argument in arguments]
 
 
-def filtering_cycles(sizes: Sizes, tile: int, target: Machine) -> float:
-    """By tiles of `tile` results along each axis."""
-    places = (tile + TAPS - 1) ** 2
-    tiles = sizes.batch * sizes.rows(tile) * sizes.columns(tile)
-    product = _multiplying(tiles * places, sizes, target, target.code.places_share) + _weights(places, sizes, target)
-    both = tiles * places * (_vectors(sizes.inputs, target) + _vectors(sizes.outputs, target))
-    near = both * target.vector_bytes < target.l2
-    rate = target.code.panel_rate if near else target.levels[:3][-1].bytes_per_cycle
-    filters = 0.0 if sizes.constant else _transforming_filters(sizes, places, target)
-    return product + filters + both * (target.code.transformation + target.vector_bytes / rate)
+def _padding(value: SSAValue) -> KernelOp | None:
+    """The kernel that makes a value, if it only pads."""
+    return value.owner if isinstance(value.owner, KernelOp) and only_pad(value.owner) is not None else None
 
 
-def _transforming_filters(sizes: Sizes, places: int, target: Machine) -> float:
-    """Their taps are read one by one, as vectors lie along the outputs, which lie apart; their places are streamed."""
-    vectors = sizes.inputs * _vectors(sizes.outputs, target)
-    reading = TAPS**2 * target.lanes(_ELEMENT_BYTES) / target.ports.load
-    return vectors * (reading + places * target.code.transformation) + _weights(places, sizes, target)
+def _key(kernel: KernelOp) -> object:
+    """What a choice depends on."""
+    convolution, (image, weight) = _operands(kernel)
+    padding = _padding(image)
+    shapes = (convolution.shape(0), convolution.shape(1), convolution.dtype(0))
+    return shapes, is_constant(weight), None if padding is None else kernel_model(padding).structure
+
+
+def _module_of(kernel: KernelOp) -> ModuleOp:
+    """A module for the same target that runs the convolution of a kernel, and a padding in front."""
+    convolution, (image, weight) = _operands(kernel)
+    padding, inside = _padding(image), Block(arg_types=[image.type, weight.type])
+    copy = convolution.clone(dict(zip(convolution.operands, inside.args, strict=True)))
+    inside.add_ops([copy, YieldOp(copy.results[0])])
+    block = Block(arg_types=[image.type if padding is None else padding.inputs[0].type])
+    given: list[Operation] = [] if padding is None else [padding.clone({padding.inputs[0]: block.args[0]})]
+    values = [given[0].results[0] if given else block.args[0]]
+    if is_constant(weight):
+        given.append(GetParameterOp("weight", tensor_type(weight)))
+        values.append(given[-1].results[0])
+    else:
+        values.append(block.insert_arg(weight.type, 1))
+    made = KernelOp(kernel.label.data, values, [copy.results[0].type], Region(inside))
+    block.add_ops([*given, made, ReturnOp(*made.results)])
+    module = ModuleOp([FuncOp("main", (block.arg_types, [r.type for r in made.results]), Region(block))])
+    target = target_attribute(kernel)
+    if target is not None:
+        set_target(module, target)
+    return module
 
 
 def cheapest_block(sizes: Sizes, tile: int, target: Machine, threads: int) -> int:
@@ -105,15 +164,3 @@ def _row_bytes(sizes: Sizes, tile: int) -> int:
 
 def _weight_bytes(places: int, sizes: Sizes) -> int:
     return places * sizes.inputs * sizes.outputs * _ELEMENT_BYTES
-
-
-def _multiplying(rows: int, sizes: Sizes, target: Machine, share: float) -> float:
-    return rows * sizes.inputs * _vectors(sizes.outputs, target) / target.ports.arithmetic / share
-
-
-def _weights(places: int, sizes: Sizes, target: Machine) -> float:
-    return _weight_bytes(places, sizes) / target.memory.bytes_per_cycle
-
-
-def _vectors(channels: int, target: Machine) -> int:
-    return -(-channels // target.lanes(_ELEMENT_BYTES))

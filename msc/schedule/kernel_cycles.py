@@ -1,0 +1,44 @@
+"""What kernels will cost with the schedules that they would get: the cost model, asked before anything is scheduled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from msc.analysis.bytes import bytes_of
+from msc.analysis.constancy import is_constant
+from msc.analysis.kernel_model import kernel_dependences, kernel_model
+from msc.analysis.target import Target
+from msc.cost.prediction import KernelCost
+from msc.dialects.gk import KernelOp
+from msc.schedule.strategy import decided_loops
+
+
+@dataclass(frozen=True)
+class KernelCycles:
+    """The cycles of kernels on a target, each asked once; between two calls of one `weights` bytes pass by."""
+
+    target: Target
+    weights: int
+    _known: dict[tuple[str, frozenset[int]], float] = field(default_factory=dict[tuple[str, frozenset[int]], float])
+
+    @staticmethod
+    def among(kernels: Sequence[KernelOp], target: Target) -> KernelCycles:
+        """Of kernels that run one after the other, among them these."""
+        constants = {v for kernel in kernels for v in kernel.inputs if is_constant(v)}
+        return KernelCycles(target, sum(map(bytes_of, constants)))
+
+    def of(self, kernels: Sequence[KernelOp]) -> float:
+        """All of them, one after the other."""
+        return sum(map(self._one, kernels))
+
+    def _one(self, kernel: KernelOp) -> float:
+        model = kernel_model(kernel)
+        constants = frozenset(k for k, value in enumerate(kernel.inputs) if is_constant(value))
+        key = model.structure, constants
+        if key not in self._known:
+            machine, threads = self.target.machine, self.target.threads
+            tree = decided_loops(model, kernel_dependences(kernel), machine, threads, []).tree
+            cost = KernelCost(model, machine, far=dict.fromkeys(constants, self.weights))
+            self._known[key] = cost.prediction(tree, threads).cycles
+        return self._known[key]
