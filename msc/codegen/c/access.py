@@ -36,13 +36,18 @@ def load_vector(prelude: Prelude, text: str, type_: CType, distance: int, part: 
     """Lanes `distance` elements apart from the element on; equal lanes stay scalar. After the first `part`: zeros."""
     if distance == 0:
         return replace(load_scalar(text, type_.base), type=type_, splat=True)
-    stored = _stored(type_)
+    stored = stored_type(type_)
+    return as_loaded(prelude, Value(vector_load(prelude, text, stored, distance, part), type_, reads=True))
+
+
+def as_loaded(prelude: Prelude, value: Value) -> Value:
+    """The value of a vector whose text is as it lies in memory."""
+    return _as_mask(prelude, value) if value.type.base == "i1" else value
+
+
+def vector_load(prelude: Prelude, text: str, stored: CType, distance: int, part: int) -> str:
+    """The expression of a vector as it lies in memory, of lanes that are not all one element."""
     prelude.type_name(stored)
-    value = Value(_vector_load(prelude, text, stored, distance, part), type_, reads=True)
-    return _as_mask(prelude, value) if type_.base == "i1" else value
-
-
-def _vector_load(prelude: Prelude, text: str, stored: CType, distance: int, part: int) -> str:
     if part < stored.lanes and distance != 1:
         return f"{prelude.function('load_part_strided', stored)}(&{text}, {distance}, {part})"
     if part < stored.lanes:
@@ -60,7 +65,7 @@ def _as_mask(prelude: Prelude, value: Value) -> Value:
     return replace(value, text=f"{value.text} != 0", type=mask, precedence=Precedence.EQUALITY)
 
 
-def _stored(type_: CType) -> CType:
+def stored_type(type_: CType) -> CType:
     """The vector type as it lies in memory."""
     return CType({"i1": "u8", "f16": "u16", "bf16": "u16"}.get(type_.base, type_.base), type_.lanes)
 
@@ -87,7 +92,7 @@ def store_vector(prelude: Prelude, text: str, base: str, value: Value, distance:
     """The statement that stores the first `part` lanes `distance` elements apart."""
     lanes = value.type.lanes
     value = _to_memory(prelude, value, base)
-    stored = _stored(CType(base, lanes))
+    stored = stored_type(CType(base, lanes))
     prelude.type_name(stored)
     if part < lanes and distance != 1:
         return f"{prelude.function('store_part_strided', stored)}(&{text}, {distance}, {part}, {value.text});"

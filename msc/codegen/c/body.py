@@ -25,7 +25,8 @@ from msc.codegen.c.names import Scope
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.shared_loops import Capture, local_array, part_functions, scalar, share_call, used
 from msc.codegen.c.tile_rows import tile_row
-from msc.codegen.c.types import BufferType, buffer_type, no_c_form, value_type
+from msc.codegen.c.transposed_loads import column_loads
+from msc.codegen.c.types import BufferType, CType, buffer_type, no_c_form, value_type
 from msc.codegen.c.values import Value
 from msc.dialects.loop import AccessOp, ApplyOp, ForOp, LanesOp, LoadOp, LoopKind, PrefetchOp, StoreOp
 
@@ -51,6 +52,8 @@ class Body:
     pending: dict[SSAValue, Value] = field(default_factory=dict[SSAValue, Value])
     dead: set[SSAValue] = field(default_factory=set[SSAValue])
     arrays: set[SSAValue] = field(default_factory=set[SSAValue])
+    aliased: set[SSAValue] = field(default_factory=set[SSAValue])
+    columns: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
     name: str = ""
     functions: Scope = field(default_factory=Scope)
     around: list[Capture] = field(default_factory=list[Capture])
@@ -166,9 +169,11 @@ class Body:
 
     # --- buffers -------------------------------------------------------------------------------------------------
 
-    def bind_parameter(self, value: SSAValue, name: str) -> None:
+    def bind_parameter(self, value: SSAValue, name: str, *, aliased: bool) -> None:
         """Make a memref argument known by its C name; of rank 0 it is an array of one."""
         type_ = buffer_type(value.type)
+        if aliased:
+            self.aliased.add(value)
         self.buffers[value] = name if type_.shape else f"{name}[0]", type_
 
     def bind_size(self, value: SSAValue, name: str, low: int, high: int) -> None:
@@ -208,6 +213,8 @@ class Body:
     def _load(self, op: LoadOp) -> Value:
         _, buffer = self.buffers[op.buffer]
         type_ = value_type(op.result.type)
+        if op.result in self.columns:
+            return access.as_loaded(self.prelude, self._column(op, type_))
         text = self._read_element(op)
         if not type_.is_vector:
             return access.load_scalar(text, buffer.base)
@@ -257,12 +264,34 @@ class Body:
             self._share(op)
             return
         if op.kind.data is LoopKind.UNROLL and trips is not None:
+            self._load_columns(op)
             self.prelude.plain |= {"pragma", "pragma_unroll"}
             self.lines.add(f"MSC_UNROLL({len(trips)})")
         elif trips is not None and len(trips) <= _UNROLLED and only_moves(op):
             self.prelude.plain |= {"pragma", "pragma_rolled"}
             self.lines.add("MSC_ROLLED")
         self._emit_loop(op, lambda head: head.text(self.prelude))
+
+    def _column(self, op: LoadOp, type_: CType) -> Value:
+        """What a load of this iteration reads, which was read in front of the loop around it."""
+        loop = op.parent_op()
+        assert isinstance(loop, ForOp)
+        return Value(f"{self.columns[op.result]}[{self._index(loop.variable).value.text}]", type_)
+
+    def _load_columns(self, op: ForOp) -> None:
+        """In front of an unrolled loop: what its iterations read side by side, by whole rows."""
+        for loads in column_loads(op, self._unshared):
+            if loads.load.result in self.dead:
+                continue
+            name = self.scope.fresh("columns")
+            self.lines.add(f"{self.prelude.type_name(loads.stored)} {name}[{loads.count}];")
+            for block in loads.blocks:
+                self.ranges[op.variable] = constant_index(block[0])
+                self.lines.add(loads.statement(self.prelude, name, block, self._read_element(loads.load)))
+            self.columns[loads.load.result] = name
+
+    def _unshared(self, buffer: SSAValue) -> BufferType | None:
+        return None if buffer in self.aliased else self.buffers[buffer][1]
 
     def _emit_loop(self, op: ForOp, text: Callable[[LoopHead], str]) -> None:
         self.scope.enter()

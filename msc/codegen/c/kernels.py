@@ -79,7 +79,7 @@ def emit_kernel(function: FuncOp, functions: Scope, aliased: frozenset[int], pre
     sizes = argument_sizes(function.args, function.arg_attrs)
     names = {a: body.scope.fresh(size.name, "n") for a, size in sizes.items()}
     for argument, parameter in zip(function.args, parameters, strict=False):
-        body.bind_parameter(argument, parameter.name)
+        body.bind_parameter(argument, parameter.name, aliased=parameter.aliased)
         body.around.append(Capture(parameter.name, parameter.declaration))
     for argument, size in sizes.items():
         body.bind_size(argument, names[argument], size.low, size.high)

@@ -13,6 +13,7 @@ from msc.codegen.c.integer_text import INTEGER_TEMPLATES
 from msc.codegen.c.part_text import load_part_text, store_part_text
 from msc.codegen.c.template import Template
 from msc.codegen.c.text import sections
+from msc.codegen.c.transposed_text import TRANSPOSED_TEMPLATES
 
 VECTORS = sections("vectors.h")
 
@@ -106,6 +107,7 @@ TEMPLATES: Mapping[str, Template] = {
     "load_even": Template(VECTORS["load_even"], ("load",)),
     "load_strided": Template(VECTORS["load_strided"]),
     "store_strided": Template(VECTORS["store_strided"]),
+    **TRANSPOSED_TEMPLATES,
     "splat": Template(VECTORS["splat"]),
     "select": Template(VECTORS["select"]),
     "abs": Template(VECTORS["abs"]),
