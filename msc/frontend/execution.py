@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from typing import Any, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
 from msc.interp.graph import evaluate
+
+if TYPE_CHECKING:
+    from msc.runtime.compiled_model import CompiledModel
 
 Array: TypeAlias = NDArray[Any]
 Program: TypeAlias = Callable[[Sequence[Array]], Sequence[Array]]
@@ -20,7 +23,7 @@ Program: TypeAlias = Callable[[Sequence[Array]], Sequence[Array]]
 class Compiler(Protocol):
     """What makes a function on arrays of a module at the graph stage."""
 
-    def __call__(self, module: ModuleOp, weights: Mapping[str, Array]) -> Callable[..., Any]: ...
+    def __call__(self, module: ModuleOp, weights: Mapping[str, Array]) -> CompiledModel: ...
 
 
 COMPILER = ("msc.driver.artifacts.captured", "compile_captured")
@@ -34,13 +37,17 @@ def program_of(module: ModuleOp, weights: Mapping[str, Array], backend: str) -> 
     """The module as a function. Raises what compiling raises."""
     if backend == "interpreter":
         return lambda inputs: evaluate(module, inputs, weights)
-    function = _compiler()(module, weights)
+    return runs(compiled(module, weights))
 
-    def run(inputs: Sequence[Array]) -> Sequence[Array]:
-        results: Any = function(*[a if a.flags.c_contiguous else a.copy() for a in inputs])
-        return cast(Sequence[Array], results if isinstance(results, tuple) else (results,))
 
-    return run
+def compiled(module: ModuleOp, weights: Mapping[str, Array]) -> CompiledModel:
+    """The module as a compiled model. Raises what compiling raises."""
+    return _compiler()(module, weights)
+
+
+def runs(model: CompiledModel) -> Program:
+    """The function that calls a compiled model."""
+    return lambda inputs: model.results(*inputs)
 
 
 @cache

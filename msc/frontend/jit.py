@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from msc.frontend.execution import Program
     from msc.frontend.parameter import Parameter
     from msc.frontend.reader.capture import Arguments, Captured
+    from msc.frontend.reader.updates import UpdatesInPlace
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -47,6 +48,8 @@ class Entry:
 
     captured: Captured
     program: Program | None
+    updates: UpdatesInPlace | None = None
+    """The parameters that a call updates in place."""
 
     def is_direct(self, count: int) -> bool:
         """Whether a call passes its `count` tensors to the program and gives the one that comes back."""
@@ -164,18 +167,23 @@ class Jitted(Generic[P, R]):
                 self.history.add(Event("split", split.reason, str(split.place or "")))
             return stopped.result
         captured = cast("Captured", found)
-        entry = Entry(captured, self._compile(captured))
+        entry = self._compile(captured)
         entries.append(entry)
         self.history.add(Event("compiled", f"for {_described(key)}", "", time.perf_counter() - start))
         return _run(entry, arguments)
 
-    def _compile(self, captured: Captured) -> Program | None:
-        from msc.frontend.execution import program_of
+    def _compile(self, captured: Captured) -> Entry:
+        from msc.frontend.execution import compiled, program_of, runs
+        from msc.frontend.reader.updates import UpdatesInPlace, note_updates, updates_of
 
         if not captured.outputs:
-            return None
-        module = captured.graph.finish(captured.outputs)
-        return program_of(module, captured.graph.weights(), self._backend)
+            return Entry(captured, None)
+        module, updates = captured.graph.finish(captured.outputs), updates_of(captured)
+        if not updates or self._backend == "interpreter":
+            return Entry(captured, program_of(module, captured.graph.weights(), self._backend))
+        note_updates(module, updates)
+        model = compiled(module, captured.graph.weights())
+        return Entry(captured, runs(model), UpdatesInPlace(model, updates))
 
     def _run_segment(self, graph: Any, outputs: Sequence[Any], inputs: Sequence[Any]) -> Sequence[Any]:
         """Run a part of a graph: compiled when its text is seen for the second time, by the interpreter before."""
@@ -217,7 +225,10 @@ def _run(entry: Entry, arguments: Arguments) -> Any:
     arrays: Sequence[Any] = ()
     if entry.program is not None:
         given = arguments.arrays()
-        arrays = entry.program([value(given) for value in entry.captured.inputs])
+        inputs = [value(given) for value in entry.captured.inputs]
+        if entry.updates is not None:
+            entry.updates.prepare(inputs)
+        arrays = entry.program(inputs)
     return entry.captured.finished(arrays, arguments)
 
 

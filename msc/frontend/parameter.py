@@ -41,7 +41,7 @@ class Parameter(Tensor):
         self.layerwise_parallel = layerwise_parallel
         self.parallel_optimizer = parallel_optimizer
         self.version = 0
-        """How often the value was replaced: what was compiled for an older version is compiled again."""
+        """How often the elements were replaced, by other ones or where they lie."""
 
     def replace(self, content: Array | Symbol | Placeholder) -> None:
         """Give the parameter a value of its own element type and shape; under capture, in the graph."""

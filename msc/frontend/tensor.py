@@ -37,7 +37,7 @@ class Placeholder:
 
 
 class Tensor:
-    """A tensor: element type `dtype`, sizes `shape`, and the elements, an array that is never written in place.
+    """A tensor: element type `dtype`, sizes `shape`, and the elements, which nothing changes in place.
 
     `Tensor(data, dtype=None)` copies NumPy arrays, numbers and nested lists of numbers: Python's ints become Int64, its
     floats Float32, NumPy's keep their type. `Tensor(shape=(None, 4), dtype=msc.float32)` has no elements; it describes

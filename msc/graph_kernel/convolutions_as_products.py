@@ -8,7 +8,6 @@ from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
@@ -55,8 +54,7 @@ class ConvolutionsAsProducts(ModulePass):
             return
         constancy = Constancy()
         for found in [o for o in op.walk() if isinstance(o, ConvolutionOp | TransposedConvolutionOp)]:
-            inside = isinstance(found.parent_op(), FuncOp)
-            if inside and _is_plain(found) and _pays(found) and not constancy.of(found.weight):
+            if _is_plain(found) and _pays(found) and not constancy.of(found.weight):
                 emit = Emitter(found)
                 y = _product(found, emit) if isinstance(found, ConvolutionOp) else _transposed_product(found, emit)
                 put_in_place(emit, _with_bias(found, y, emit), "convolution")

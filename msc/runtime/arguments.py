@@ -58,7 +58,7 @@ class Checker:
 
     def _contiguous(self, arrays: tuple[Array, ...]) -> Sequence[Array]:
         self._explain(arrays)
-        return [np.ascontiguousarray(a).reshape(t.shape) for a, t in zip(arrays, self._inputs, strict=True)]
+        return [_in_c_order(array) for array in arrays]
 
     def _explain(self, arrays: Sequence[object]) -> Sequence[Array]:
         """Anything that is not plainly right: array-likes of the right shape and dtype pass, the rest is explained."""
@@ -119,7 +119,12 @@ def _converted(value: object, tensor: TensorSpec) -> Array | Diagnostic:
         return _not_taken(tensor.name, f"{what}, expected {dtype}", advice)
     if not hasattr(value, "dtype") and array.shape == tensor.shape and array.dtype != dtype:
         array = _as_written(array, dtype)
-    return np.ascontiguousarray(array).reshape(array.shape)
+    return _in_c_order(array)
+
+
+def _in_c_order(array: Array) -> Array:
+    """The array itself where its elements lie row by row: one that a call updates must not be a copy."""
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
 
 _REGISTERED = 2

@@ -61,6 +61,7 @@ class Calls:
         self._wait = library.function(WAIT_SYMBOL)
         self._cancel = library.function(CANCEL_SYMBOL, None)
         self._stack = ctypes.c_size_t(max(_STACK, signature.stack_bytes + 2 * SPARE_STACK))
+        self._updates = any(tensor.result is not None for tensor in signature.inputs)
         self._library = library
 
     def settle(self, status: int, pointers: Pointers, workspace: ctypes.c_void_p, keep: object) -> None:
@@ -79,7 +80,10 @@ class Calls:
             raise _reported(status)
 
     def _apart(self, pointers: Pointers, workspace: ctypes.c_void_p, keep: object, seconds: Any = None) -> int:
-        """The status of a call in a thread of its own, which ends when this is interrupted. Raises MSC0612."""
+        """The status of a call in a thread of its own, which ends when this is interrupted. Raises MSC0612.
+
+        One that updates arrays of the caller's is not ended half-way, unless it is interrupted once more.
+        """
         running: int | None = None
         try:
             running = self._start(pointers, workspace, seconds, self._stack, self._number)
@@ -88,7 +92,7 @@ class Calls:
                 raise MscError(Diagnostic("MSC0612", message))
             return self._waited(running)
         except KeyboardInterrupt:
-            if running:
+            if running and not (self._updates and self._completed(running)):
                 self._end(running, keep)
             raise
 
@@ -97,6 +101,14 @@ class Calls:
         while (status := self._wait(pointer, _WAIT_MILLISECONDS)) == RUNNING:
             pass
         return status
+
+    def _completed(self, running: int) -> bool:
+        """Whether a call came to its end by itself before this was interrupted."""
+        try:
+            self._waited(running)
+        except KeyboardInterrupt:
+            return False
+        return True
 
     def _end(self, running: int, keep: object) -> None:
         pointer = ctypes.c_void_p(running)

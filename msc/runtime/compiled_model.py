@@ -21,7 +21,7 @@ from msc.runtime.output_memory import check_outputs, check_seconds
 from msc.runtime.program import Signature
 from msc.runtime.result_memory import Workspace, address_of, array_beside
 from msc.runtime.shared_library import SharedLibrary
-from msc.runtime.stored_order import StoredOrders, not_in_place, own_array
+from msc.runtime.stored_order import StoredOrders, lies_so, not_in_place, own_array
 from msc.runtime.structures import Restore, restorer
 from msc.runtime.tensor_info import TensorInfo, tensor_infos
 from msc.support.argument_values import boolean, file_path, sequence
@@ -63,8 +63,8 @@ class CompiledModel:
         self._orders = StoredOrders(signature.inputs)
         self._outputs = tuple((t.shape, numpy_dtype(t.dtype), t.bytes) for t in signature.outputs)
         self._states = tuple(k for k, t in enumerate(signature.inputs) if t.result is not None)
-        narrow = any(t.codes for t in (*signature.inputs, *signature.outputs))
-        self._plain = not signature.sizes and not self._states and not narrow
+        self._has_narrow = any(t.codes for t in (*signature.inputs, *signature.outputs))
+        self._plain = not signature.sizes and not self._states and not self._has_narrow
         self._restore = _restore_of(signature)
         self._is_single = self._restore is _only
         sizes = [t.bytes for t in signature.inputs]
@@ -135,9 +135,10 @@ class CompiledModel:
 
     def _special_results(self, given: Sequence[Array]) -> tuple[Array, ...]:
         """The results of a model with open sizes, narrow types or arrays that are updated in place."""
-        inputs = self.check(self._coded(given))
+        inputs = self.check(self._coded(given) if self._has_narrow else given)
         self._check_states(inputs, given)
-        return self.ordered(inputs, self._decoded(self._open_results(inputs)))
+        results = self._open_results(inputs)
+        return self.ordered(inputs, self._decoded(results) if self._has_narrow else results)
 
     def ordered(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> tuple[Array, ...]:
         """All results after a call on checked inputs: the outputs, with the inputs that it updated in their places."""
@@ -211,6 +212,10 @@ class CompiledModel:
             message = f"the model has no input '{name}'; its inputs are {', '.join(specs) or 'none'}"
             raise MscError(Diagnostic("MSC0602", message, help=did_you_mean(name, specs)))
         return own_array(specs[name], value)
+
+    def can_update(self, position: int, array: Array) -> bool:
+        """Whether an array of the shape and dtype of input number `position` lies in memory as calls update it."""
+        return lies_so(self._signature.inputs[position], array)
 
     def call_into(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Run on given memory: `outputs` are arrays of the results' shapes and dtypes, as `new_outputs` makes them.

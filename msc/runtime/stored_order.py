@@ -52,6 +52,12 @@ def own_array(tensor: TensorSpec, value: Array) -> Array:
     return np.array(checked.transpose(tensor.order), order="C").transpose(tensor.public_order)
 
 
+def lies_so(tensor: TensorSpec, array: Array) -> bool:
+    """Whether an array of the tensor's shape and dtype lies as calls update it."""
+    flags = (array.transpose(tensor.order) if tensor.order else array).flags
+    return flags.c_contiguous and flags.writeable
+
+
 def not_in_place(tensor: TensorSpec) -> Diagnostic:
     """What to say of an array that a call cannot update."""
     start = f"input '{tensor.name}' is updated in place: it must be a writable"

@@ -86,7 +86,11 @@ class Captured:
 
     def __post_init__(self) -> None:
         self._uncounted = [guard for guard in self.guards if not guard.is_counted]
-        self._changes_counted = any(isinstance(e.slot, Attribute | Value) for e in self.effects)
+        changed = [effect.slot for effect in self.effects if isinstance(effect.slot, Attribute | Value)]
+        self._changes_counted = bool(changed)
+        guarded = {id(guard.parameter) for guard in self.guards}
+        self._keeps_guards = all(isinstance(s.holder, Parameter) and id(s.holder) not in guarded for s in changed)
+        """Whether what a call changes are parameters whose values no guard is about."""
 
     def broken(self) -> Guard | None:
         """The first guard that does not hold; None if the graph may be used."""
@@ -102,7 +106,10 @@ class Captured:
         """What a call gives whose graph gave `arrays`; its effects take place."""
         leaves = [*arrays, *arguments.leaves]
         result = fill(self.result, leaves)
-        Changes.count += self._changes_counted
+        if self._changes_counted:
+            if self._keeps_guards and self.checked == Changes.count:
+                self.checked += 1
+            Changes.count += 1
         values = [fill(effect.value, leaves) for effect in self.effects]
         for effect, value in zip(self.effects, values, strict=True):
             if effect.slot is None:
@@ -253,7 +260,7 @@ class Reading:
         written = [change.slot.holder for change in changes if isinstance(change.slot, Value)]
         for parameter in (*written, *self._varying_parameters()):
             if isinstance(parameter, Parameter):
-                session.graph.thaw(parameter)
+                session.graph.thaw(parameter, is_written=id(parameter) in map(id, written))
                 if id(parameter) not in session.observed:
                     session.guards.drop((id(parameter), "="))
         return self._placed(flat, template, [*prints, *writes, *effects])

@@ -66,10 +66,37 @@ class GraphValue(Symbol):
 
 @dataclass
 class Input:
-    """An argument of the function. `value` gives its array when the function is called."""
+    """An argument of the function. `value` gives its array when the function is called; `parameter` is whose value."""
 
     symbol: GraphValue
     value: Callable[[Sequence[Array]], Array]
+    parameter: Parameter | None = None
+
+
+@dataclass(frozen=True)
+class _AsItLies:
+    """The elements of a parameter."""
+
+    parameter: Parameter
+
+    def __call__(self, _: Sequence[Array]) -> Array:
+        return cast(Array, self.parameter.content)
+
+
+class _InCOrder:
+    """The elements of a parameter row by row: in a copy, made once a version, where they lie in another order."""
+
+    def __init__(self, parameter: Parameter) -> None:
+        self._parameter = parameter
+        self._copied: tuple[weakref.ref[Array], int, Array] | None = None
+
+    def __call__(self, _: Sequence[Array]) -> Array:
+        array, version = cast(Array, self._parameter.content), self._parameter.version
+        if array.flags.c_contiguous:
+            return array
+        if self._copied is None or self._copied[0]() is not array or self._copied[1] != version:
+            self._copied = weakref.ref(array), version, array.copy()
+        return self._copied[2]
 
 
 class Graph:
@@ -100,11 +127,16 @@ class Graph:
         """The values that something still refers to."""
         return [value for reference in self._values if (value := reference()) is not None]
 
-    def add_input(self, array_type: TensorType[Attribute], value: Callable[[Sequence[Array]], Array]) -> GraphValue:
+    def add_input(
+        self,
+        array_type: TensorType[Attribute],
+        value: Callable[[Sequence[Array]], Array],
+        parameter: Parameter | None = None,
+    ) -> GraphValue:
         """A further argument of the function."""
         argument = self.entry.insert_arg(array_type, len(self.entry.args))
         symbol = self.symbol(argument)
-        self.inputs.append(Input(symbol, value))
+        self.inputs.append(Input(symbol, value, parameter))
         return symbol
 
     def carry(self, owner: object, array: Array) -> GraphValue:
@@ -130,14 +162,15 @@ class Graph:
         """The parameters that were read, and that nothing has written."""
         return [parameter for parameter, _ in self._frozen.values()]
 
-    def thaw(self, parameter: Parameter) -> None:
+    def thaw(self, parameter: Parameter, *, is_written: bool) -> None:
         """Make an argument of a parameter that was read: calls may change it."""
         found = self._frozen.pop(id(parameter), None)
         if found is None:
             return
         op = found[1]
         del self.parameters[op.symbol]
-        symbol = self.add_input(op.result_tensor(0), lambda _: cast(Array, parameter.content))
+        value = _AsItLies(parameter) if is_written else _InCOrder(parameter)
+        symbol = self.add_input(op.result_tensor(0), value, parameter)
         op.results[0].replace_all_uses_with(symbol.ssa)
         for value in self.living():
             if value.ssa is op.results[0]:
