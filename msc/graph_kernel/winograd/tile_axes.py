@@ -48,9 +48,9 @@ class TileAxes:
 
     @property
     def matrices(self) -> list[str]:
-        """The same axes with blocks in front, then places in a tile, and then tiles."""
+        """The same axes with blocks in front, then tiles, and then places in a tile."""
         tiles = [name for name in ("n", *self._along_rows(), "w") if name not in self.blocks]
-        return [*self.blocks, ROW, COLUMN, *tiles, CHANNEL]
+        return [*self.blocks, *tiles, ROW, COLUMN, CHANNEL]
 
     def _along_rows(self) -> list[str]:
         return [name for name in "br" if self.sizes[name] > 1] or ["r"]
@@ -66,10 +66,10 @@ class TileAxes:
         return emit.reshape(tiles, (*static_shape(tiles)[:3], *static_shape(tiles)[4:]))
 
     def to_matrices(self, emit: Emitter, tiles: SSAValue) -> SSAValue:
-        """An image in tiles as `[blocks..., place in tile, tile, channel]`."""
+        """An image in tiles as `[blocks..., tile, place in tile, channel]`."""
         size, channels = static_shape(tiles)[-1], static_shape(tiles)[1]
         blocks, count = [self.sizes[name] for name in self.blocks], prod(self.sizes.values())
-        matrices = (*blocks, size**2, count // prod(blocks), channels)
+        matrices = (*blocks, count // prod(blocks), size**2, channels)
         return emit.reshape(_arranged(emit, tiles, self.image, self.matrices), matrices)
 
     def to_image(self, emit: Emitter, matrices: SSAValue, size: int) -> SSAValue:

@@ -58,6 +58,11 @@ def matrices_at(points: Sequence[Fraction], m: int, r: int) -> FilteringMatrices
     )
 
 
+def transposed(matrix: Matrix) -> Matrix:
+    """Its columns as rows."""
+    return tuple(zip(*matrix, strict=True))
+
+
 def _with_roots(roots: Sequence[Fraction]) -> list[Fraction]:
     """The coefficients, lowest first, of the polynomial with these roots and leading coefficient 1."""
     coefficients = [Fraction(1)]

@@ -16,6 +16,8 @@ from msc.dialects.element_types import BYTES
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.convolution import Conv2dOp
 from msc.dialects.open_sizes import has_open_sizes
+from msc.graph_kernel.winograd.filter_gradient import FilterGradientKernels, gradient_by_filter
+from msc.graph_kernel.winograd.tiled_kernels import is_plain
 from msc.graph_kernel.winograd.transforms import TAPS, TILES
 from msc.graph_kernel.winograd.winograd_cost import Sizes, TileChoice, cheapest_block
 from msc.graph_kernel.winograd.winograd_kernels import WinogradKernels
@@ -31,9 +33,11 @@ class Winograd(ModulePass):
     overlapping tiles of the image are transformed, multiplied with the transformed weights (a product of matrices for
     each place in a tile), and transformed back, with what followed the convolution. Constant weights are transformed
     at compile time (`hoist-parameters` afterwards), others (of a training step, and of its gradients) by a kernel of
-    their own. Where tiles do not fill the image, it is padded, and the result cut; so are channels then, if few more
-    fill whole vectors. Keeps: the meaning up to rounding, which
-    docs/numerics.md bounds.
+    their own. The gradient of such a convolution by its filter, a convolution of the image by the gradient of the
+    results with 3x3 results, becomes four kernels: tiles of both are transformed, multiplied for each place in a tile,
+    and the sums transformed to the filter's taps. Where tiles do not fill the image, it is padded, and the result cut;
+    so are channels then, if few more fill whole vectors. Keeps: the meaning up to rounding, which docs/numerics.md
+    bounds.
     It works on a block of rows of tiles at a time where these stay in L2 (`gk.compute_at`; `compute-at-consumers`
     makes one kernel of the three), unless calls decide sizes.
     A cost model of the target chooses tiles of 2x2 or 4x4 results or none, and blocks for its threads to share.
@@ -52,7 +56,7 @@ class Winograd(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kernels, target = [k for k in op.walk() if isinstance(k, KernelOp)], target_of(op)
-        fitting = [kernel for kernel in kernels if _fitting_convolution(kernel) is not None]
+        fitting = [k for k in kernels if _fitting_convolution(k) is not None or gradient_by_filter(k) is not None]
         rewrite = partial(self._rewrite, target, has_open_sizes(op))
         choice = TileChoice(ctx, KernelCycles.among(kernels, target), rewrite)
         tiles = dict.fromkeys(fitting, self.tile) if self.tile else choice.of(fitting)
@@ -60,10 +64,12 @@ class Winograd(ModulePass):
             rewrite(kernel, tile)
 
     def _rewrite(self, target: Target, is_open: bool, kernel: KernelOp, tile: int) -> None:
-        conv = _fitting_convolution(kernel)
-        assert conv is not None
-        block = 0 if is_open else self._block(Sizes.of(conv), tile, target)
-        WinogradKernels(kernel, conv, tile, block, target.machine.lanes(BYTES["f32"])).replace()
+        gradient, conv = gradient_by_filter(kernel), _fitting_convolution(kernel)
+        if gradient is not None:
+            FilterGradientKernels(kernel, gradient, tile).replace()
+        elif conv is not None:
+            block = 0 if is_open else self._block(Sizes.of(conv), tile, target)
+            WinogradKernels(kernel, conv, tile, block, target.machine.lanes(BYTES["f32"])).replace()
 
     def _block(self, sizes: Sizes, tile: int, target: Target) -> int:
         """Rows of tiles in a block, 0 for all tiles in one."""
@@ -83,6 +89,4 @@ def _fitting_convolution(kernel: KernelOp) -> Conv2dOp | None:
 
 
 def _fits(conv: Conv2dOp) -> bool:
-    """Dense, of 3x3 taps, not strided, of f32: f16 and bf16 have no digits to lose."""
-    plain = {*conv.ints("stride"), *conv.ints("dilation"), conv.int_("group")} == {1}
-    return plain and conv.dtype(0) == "f32" and conv.shape(1)[2:] == (TAPS, TAPS) and 0 not in conv.result_shape()
+    return is_plain(conv) and conv.shape(1)[2:] == (TAPS, TAPS) and 0 not in conv.result_shape()

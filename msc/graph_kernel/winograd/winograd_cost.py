@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
@@ -25,6 +25,9 @@ from msc.graph_kernel.fusion.fuse_pads import FusePads
 from msc.graph_kernel.kernel_results import only_pad
 from msc.graph_kernel.layout.assign_layouts import AssignLayouts
 from msc.graph_kernel.layout.pack_operands import PackOperands
+from msc.graph_kernel.layout.read_transposed import ReadTransposed
+from msc.graph_kernel.layout.stored_inputs import transposition_kernel
+from msc.graph_kernel.winograd.filter_gradient import gradient_by_filter
 from msc.graph_kernel.winograd.transforms import TAPS, TILES
 from msc.ir.typed import tensor_type
 from msc.schedule.kernel_cycles import KernelCycles
@@ -86,10 +89,10 @@ class TileChoice:
 
     def _cycles(self, kernel: KernelOp, tile: int) -> float:
         """Of its convolution, with a padding in front, alone in a module; 0 is no tile."""
-        module = _module_of(kernel)
+        module = _module_of(kernel) if gradient_by_filter(kernel) is None else _gradient_module(kernel)
         if tile:
             self.rewrite([op for op in module.walk() if isinstance(op, KernelOp)][-1], tile)
-        for after in (FusePads(), AssignLayouts(), PackOperands(), ComputeAtConsumers()):
+        for after in (FusePads(), AssignLayouts(), ReadTransposed(), PackOperands(), ComputeAtConsumers()):
             after.apply(self.context, module)
         return self.cycles.of([op for op in module.walk() if isinstance(op, KernelOp)])
 
@@ -109,8 +112,7 @@ def _padding(value: SSAValue) -> KernelOp | None:
 def _key(kernel: KernelOp) -> object:
     """What a choice depends on."""
     convolution, (image, weight) = _operands(kernel)
-    padding = _padding(image)
-    shapes = (convolution.shape(0), convolution.shape(1), convolution.dtype(0))
+    padding, shapes = _padding(image), (convolution.shape(0), convolution.shape(1), convolution.dtype(0))
     return shapes, is_constant(weight), None if padding is None else kernel_model(padding).structure
 
 
@@ -129,9 +131,29 @@ def _module_of(kernel: KernelOp) -> ModuleOp:
     else:
         values.append(block.insert_arg(weight.type, 1))
     made = KernelOp(kernel.label.data, values, [copy.results[0].type], Region(inside))
-    block.add_ops([*given, made, ReturnOp(*made.results)])
-    module = ModuleOp([FuncOp("main", (block.arg_types, [r.type for r in made.results]), Region(block))])
-    target = target_attribute(kernel)
+    return _of_kernels(block, [*given, made], kernel)
+
+
+def _gradient_module(kernel: KernelOp) -> ModuleOp:
+    """A module for the same target that runs the gradient by a filter, of images that lie channels last."""
+    convolution, operands = _operands(kernel)
+    shapes = [convolution.shape(k) for k in range(2)]
+    stored = [
+        TensorType(tensor_type(v).element_type, [s[1], *s[2:], s[0]]) for v, s in zip(operands, shapes, strict=True)
+    ]
+    inside, block = Block(arg_types=[value.type for value in operands]), Block(arg_types=stored)
+    copy = convolution.clone(dict(zip(convolution.operands, inside.args, strict=True)))
+    inside.add_ops([copy, YieldOp(copy.results[0])])
+    given = [transposition_kernel("transpose", argument, (3, 0, 1, 2)) for argument in block.args]
+    made = KernelOp(kernel.label.data, [k.results[0] for k in given], [copy.results[0].type], Region(inside))
+    return _of_kernels(block, [*given, made], kernel)
+
+
+def _of_kernels(block: Block, ops: Sequence[Operation], like: KernelOp) -> ModuleOp:
+    """A module of a function of operations, the last of which gives its results, for the target of a kernel."""
+    block.add_ops([*ops, ReturnOp(*ops[-1].results)])
+    module = ModuleOp([FuncOp("main", (block.arg_types, [r.type for r in ops[-1].results]), Region(block))])
+    target = target_attribute(like)
     if target is not None:
         set_target(module, target)
     return module

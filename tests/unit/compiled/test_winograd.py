@@ -88,6 +88,45 @@ def test_as_the_interpreter(sizes: tuple[int, int, int, int], march: str, tile: 
     np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
 
 
+GRADIENT = """builtin.module @gradient {{
+  func.func @main(%x: tensor<{n}x{a}x{h}x{w}xf32>, %g: tensor<{n}x{b}x{h}x{w}xf32>, %m: tensor<{b}x{a}x3x3xf32>)
+      -> tensor<{b}x{a}x3x3xf32> {{
+    %p = ms.pad %x {{pad = [0, 0, 1, 1, 0, 0, 1, 1]}}
+    %i = ms.transpose %p {{perm = [1, 0, 2, 3]}}
+    %k = ms.transpose %g {{perm = [1, 0, 2, 3]}}
+    %c = ms.conv2d %i, %k
+    %t = ms.transpose %c {{perm = [1, 0, 2, 3]}}
+    %r = ms.add %t, %m
+    func.return %r : tensor<{b}x{a}x3x3xf32>
+  }}
+}}
+"""
+"""The gradient of a convolution by its filter, added to a momentum."""
+
+
+@pytest.mark.parametrize("tile", [2, 4])
+@pytest.mark.parametrize(("march", "threads"), [("native", 1), ("native", 2), ("x86-64-v2", 1)])
+@pytest.mark.parametrize("sizes", [(4, 16, 32, 8, 12), (2, 5, 19, 7, 5), (3, 33, 7, 9, 8), (2, 2, 3, 3, 4)])
+def test_gradients_by_filters(
+    sizes: tuple[int, int, int, int, int], march: str, threads: int, tile: int, tmp_path: Path
+) -> None:
+    """Beside a sum over all taps in f64."""
+    n, a, b, h, w = sizes
+    model = tmp_path / "gradient.mir"
+    model.write_text(GRADIENT.format(n=n, a=a, b=b, h=h, w=w), encoding="utf-8")
+    rng = np.random.default_rng(sum(sizes))
+    shapes = ((n, a, h, w), (n, b, h, w), (b, a, 3, 3))
+    x, g, m = (rng.standard_normal(shape).astype(np.float32) for shape in shapes)
+    stage = with_tiles(model, tile, march)
+    assert "winograd_gradient" in stage.read_text("utf-8")
+    compilation = compile_model(str(stage), CompileOptions(march=march, threads=threads))
+    program = build(generate_c(compilation), compilation.parameters(), "so", tmp_path / "g.so", BuildOptions(QUICK))
+    windows = np.lib.stride_tricks.sliding_window_view(np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1))), (h, w), (2, 3))
+    expected = m + np.einsum("nacdhw,nbhw->bacd", windows.astype(np.float64), g.astype(np.float64))
+    (actual,) = load(program).results(x, g, m)
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(("tile", "rows"), [(2, 1), (4, 1), (4, 2)])
 @pytest.mark.parametrize("sizes", [(16, 32, 16, 24), (5, 19, 16, 8), (64, 48, 30, 33)])

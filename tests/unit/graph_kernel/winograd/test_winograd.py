@@ -185,6 +185,60 @@ def test_filters_that_are_computed(channels: tuple[int, int], size: tuple[int, i
     assert assert_same((arguments, body, ""), tile).count("winograd_filter") == 1
 
 
+def filter_gradient(
+    channels: tuple[int, int], size: tuple[int, int], batch: int = 2, more: str = "", properties: str = ""
+) -> tuple[str, str, str]:
+    """The gradient of a "same" convolution by its filter, as `grad` writes it, with what follows in an update."""
+    (inputs, outputs), (height, width) = channels, size
+    arguments = f"%x: tensor<{batch}x{inputs}x{height}x{width}xf32>, %g: tensor<{batch}x{outputs}x{height}x{width}xf32>"
+    body = f"""%p = ms.pad %x {{pad = [0, 0, 1, 1, 0, 0, 1, 1]}}
+        {more}
+        %i = ms.transpose %p {{perm = [1, 0, 2, 3]}}
+        %k = ms.transpose %g {{perm = [1, 0, 2, 3]}}
+        %c = ms.conv2d %i, %k {{{properties}}}
+        %t = ms.transpose %c {{perm = [1, 0, 2, 3]}}
+        %y = ms.mul %t, %t"""
+    return arguments, body, ""
+
+
+@pytest.mark.parametrize("tile", TILES)
+@pytest.mark.parametrize("channels", [(1, 1), (3, 16), (17, 5)])
+@pytest.mark.parametrize("size", [(8, 8), (4, 12), (7, 7), (1, 1), (9, 4)])
+def test_gradients_by_filters(size: tuple[int, int], channels: tuple[int, int], tile: int) -> None:
+    labels = assert_same(filter_gradient(channels, size), tile)
+    assert labels.count("winograd_input") == labels.count("winograd_gradient") == labels.count("winograd_product") == 1
+    assert not any("transpose" in label and "conv2d" not in label and "mul" not in label for label in labels)
+
+
+@pytest.mark.parametrize("tile", TILES)
+def test_the_image_of_a_gradient_that_is_read_elsewhere_stays(tile: int) -> None:
+    labels = assert_same(filter_gradient((3, 5), (7, 7), more="%m = ms.reduce_max %p"), tile)
+    assert "winograd_pad" in labels
+
+
+@pytest.mark.parametrize("tile", TILES)
+def test_errors_of_gradients_by_filters_stay_small(tile: int) -> None:
+    """Beside f64, and no more than a few times those of the plain sums."""
+    texts = filter_gradient((8, 8), (16, 16), batch=8)
+    before, exact = (function(*(text.replace("f32", dtype) for text in texts)) for dtype in ("f32", "f64"))
+    plain = run(before, ExpandComposites(), ClusterKernels())
+    fast = run(plain, Winograd(tile=tile))
+    inputs = [np.random.default_rng(k).uniform(-1, 1, (8, 8, 16, 16)).astype(np.float32) for k in range(2)]
+    (expected,) = results(exact, [x.astype(np.float64) for x in inputs], {})
+    errors = [np.abs(results(each, inputs, {})[0] - expected).max() for each in (plain, fast)]
+    assert 0 < errors[1] <= 8 * errors[0]
+
+
+@pytest.mark.parametrize("properties", ["stride = 2", "dilation = 2"])
+def test_other_gradients_by_filters_stay(properties: str) -> None:
+    before = run(function(*filter_gradient((4, 4), (8, 8))), ExpandComposites(), HoistParameters(), ClusterKernels())
+    assert str(run(before, Winograd(tile=4))) != str(before)
+    graph = filter_gradient((4, 4), (3, 3), properties=properties)
+    graph = (graph[0].replace("%g: tensor<2x4x3x3", "%g: tensor<2x4x1x1"), *graph[1:])
+    before = run(function(*graph), ExpandComposites(), HoistParameters(), ClusterKernels())
+    assert str(run(before, Winograd(tile=4))) == str(before)
+
+
 def test_a_padding_in_front_grows() -> None:
     labels, *_ = kernels_and_results(convolution((2, 2), (7, 7)), 4)
     assert labels[:2] == ["conv2d_pad", "winograd_input"]
@@ -248,6 +302,17 @@ def test_the_cost_model_weighs_arithmetic_against_weights_and_transformations() 
     assert chosen(1, 3, 64, 112) == ""
     assert chosen(4, 128, 128, 8) == "4 x 4"
     assert chosen(4, 128, 128, 8, constant=False) == "2 x 2"
+
+
+@pytest.mark.parametrize(
+    ("channels", "size", "batch", "tile"),
+    [((32, 32), 16, 16, "4 x 4"), ((64, 64), 8, 16, "4 x 4"), ((3, 16), 32, 16, ""), ((128, 128), 2, 2, "")],
+)
+def test_the_cost_model_knows_gradients_by_filters(channels: tuple[int, int], size: int, batch: int, tile: str) -> None:
+    before = run(function(*filter_gradient(channels, (size, size), batch)), ExpandComposites(), ClusterKernels())
+    set_target(before, TargetAttr.of("cpu", "x86-64-v4", 1))
+    found = re.findall("filter's gradient by Winograd's algorithm, (. x .)", str(run(before, Winograd())))
+    assert set(found) == ({tile} if tile else set())
 
 
 def test_blocks_stay_in_the_second_cache_where_reading_weights_again_costs_less() -> None:
