@@ -1,9 +1,8 @@
-"""What one loop over a dimension costs in memory accesses: strides, and vector operations per statement."""
+"""How accesses move along dimensions: strides, blocks of layouts, and what loading or storing a vector takes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import gcd
 from typing import cast
 
@@ -11,15 +10,11 @@ from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstan
 
 from msc.poly.affine import linear_form
 from msc.poly.model import KernelModel, KernelStatement
-from msc.poly.scalar import Apply, Cast, Scalar, indices, reads
+from msc.poly.scalar import indices, reads
 from msc.targets.machine import Machine
 
 IRREGULAR = 1 << 40
 """The stride of an index that is not linear in the dimension."""
-
-
-SCATTERED = 1.15
-"""Instructions of a lane that is stored apart from the others, for each of one that is loaded so (measured)."""
 
 
 def coefficient(expr: AffineExpr, dim: int) -> int:
@@ -96,13 +91,6 @@ def cuts(extent: int, size: int) -> list[tuple[int, int]]:
     return [*whole, (extent % size, 1)] if extent % size else whole
 
 
-@dataclass(frozen=True)
-class VectorCost:
-    """Estimated vector instructions of a kernel with one choice of vector dimension."""
-
-    operations: float
-
-
 def lanes_of(model: KernelModel, target: Machine) -> int:
     """Elements a vector holds, by the widest type computed on in the kernel (narrow floats compute as f32)."""
     return max(1, target.vector_bytes // max((_compute_bytes(a.dtype) for a in model.arrays), default=4))
@@ -117,34 +105,6 @@ def access_cost(stride: int, lanes: int) -> float:
     if stride == 0:
         return 0.5
     return 1.0 if stride == 1 else lanes * 1.0
-
-
-def statement_cost(model: KernelModel, statement: KernelStatement, dim: int, lanes: int) -> float:
-    """Vector instructions of one statement when its lanes run along `dim`.
-
-    Vectors of blocks that are no whole vectors begin anywhere, and most lie in two cache lines.
-    """
-    extent = block_size(statement, dim) or statement.extents[dim]
-    written, *read = (access_cost(s, min(lanes, extent)) for s in strides(model, statement, dim))
-    per_vector = written * (SCATTERED if written > 1 else 1) + sum(read) + _arithmetic(statement.body)
-    if extent < statement.extents[dim] and extent % lanes:
-        per_vector += 1
-    return statement.points / max(extent, 1) * pieces(extent, lanes) * per_vector
-
-
-def scalar_cost(statement: KernelStatement) -> float:
-    """Instructions of one statement, an element at a time."""
-    return statement.points * (len(statement.accesses()) + _arithmetic(statement.body))
-
-
-def _arithmetic(scalar: Scalar) -> float:
-    match scalar:
-        case Apply():
-            return 1 + sum(map(_arithmetic, scalar.args))
-        case Cast():
-            return 1 + _arithmetic(scalar.arg)
-        case _:
-            return 0
 
 
 def has_lanes(statement: KernelStatement, dim: int) -> bool:

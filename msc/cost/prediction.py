@@ -2,13 +2,13 @@
 
 By it loops of a reduction are ordered, vectors along two loops compared, and loops shared among threads. `msc tune`
 tries first what it predicts to be fastest, and `msc explain` shows it beside measured times. Register tiles have a
-model of their own (`tiling`). Instructions are those of all statements (`statement_cost`); what a kernel reads and
-writes has to come from where all of it fits. Nothing is measured.
+model of their own (`tiling`). What a kernel reads and writes has to come from where all of it fits. Nothing is
+measured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, prod
@@ -76,14 +76,15 @@ class KernelCost:
         """What comes from the level behind each cache in one call, on one core."""
         return self._traffic.of(nests_of(self.model, tree))
 
-    def instructions(self, tree: Tree, threads: int) -> float:
-        """Cycles of the instructions of the busiest thread, where memory is never waited for."""
+    def instructions(self, tree: Tree, threads: int, among: Collection[int] | None = None) -> float:
+        """Cycles of the instructions of the busiest thread, where memory is never waited for; of statements `among`."""
         loops = statement_loops(tree)
         stored, shared = self._stored(tree, loops), _shared(tree, threads or self.target.cores)
         loaded = self._loaded(tree, loops)
         return sum(
             self._statement(tree, each, loops, stored, loaded.get(number, frozenset())) * shared.part(each)
             for number, each in loops.items()
+            if among is None or number in among
         )
 
     def prediction(

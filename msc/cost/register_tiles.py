@@ -8,9 +8,6 @@ from __future__ import annotations
 from msc.dialects.element_types import BYTES
 from msc.targets.machine import Machine
 
-WIDE_NR = 4
-"""NR, in vectors, of a register tile that reads few elements of other operands for each multiply-add."""
-
 MUCH_LESS = 1.1
 """How much less work a tile of another shape must be to be worth that its loads are more: a margin of the choice, about
 as large as the error of what it compares, and of no machine.
@@ -29,16 +26,25 @@ def micro_panel_widths(
     """How many columns of a matrix may be stored together for a contraction, the best first.
 
     A register tile is two vectors wide: wider ones stream more of the panel from L2 for each row that
-    they compute. It is WIDE_NR where the `rows` of `row_bytes` on the other side, which pass by once for each panel,
-    are the greater stream (`rows_stream`). With so few rows that a tile has fewer sums than are in flight, WIDE_NR
-    vectors and up to twice as many keep the multiply-adds busy. Three where L1 keeps so few rows, as they share sets,
-    that a tile two vectors wide would leave registers empty.
+    they compute. It is `wide_nr` where the `rows` of `row_bytes` on the other side, which pass by once for each panel,
+    are the greater stream (`rows_stream`). With so few rows that a tile has fewer sums than are in flight, as many
+    vectors as an addition takes cycles and up to twice as many keep the multiply-adds busy. Three where L1 keeps so
+    few rows, as they share sets, that a tile two vectors wide would leave registers empty.
     """
     few = rows is not None and 2 * rows < machine.sums_in_flight
     wide = rows is not None and rows_stream(machine, rows, row_bytes, element_bytes)
     low = rows is not None and _fit_three(machine, min(rows, rows_kept(machine, row_bytes)))
-    widths = (WIDE_NR, 5, 6, 7, 8, 3, 2, 1) if few else (WIDE_NR, 2, 1) if wide else (3, 2, 1) if low else (2, 1)
+    busy = (*range(machine.chains, 2 * machine.chains + 1), *range(machine.chains - 1, 0, -1))
+    widths = busy if few else (wide_nr(machine), 2, 1) if wide else (3, 2, 1) if low else (2, 1)
     return tuple(k * machine.lanes(element_bytes) for k in widths)
+
+
+def wide_nr(machine: Machine) -> int:
+    """NR, in vectors, of a register tile that reads few elements of other operands for each multiply-add.
+
+    Registers hold eight rows of it, less what a step reads.
+    """
+    return machine.vector_registers // 8
 
 
 def _fit_three(machine: Machine, rows: int) -> bool:
@@ -62,18 +68,19 @@ def tile_rows(machine: Machine, columns: int = 0, element_bytes: int = 4) -> int
 
 
 def rows_stream(machine: Machine, rows: int, row_bytes: int, element_bytes: int) -> bool:
-    """Whether rows come from beyond L2 and leave a WIDE_NR panel in it."""
+    """Whether rows come from beyond L2 and leave a panel of `wide_nr` vectors in it."""
     return rows * row_bytes > machine.l2 // 2 and keeps_wide_panel(machine, row_bytes, element_bytes)
 
 
 def keeps_wide_panel(machine: Machine, column_bytes: int, element_bytes: int) -> bool:
-    """Whether WIDE_NR vectors of columns find room in registers, and in L2 while rows pass by."""
-    return holds_wide_tiles(machine) and WIDE_NR * machine.lanes(element_bytes) * column_bytes <= machine.l2 // 4
+    """Whether `wide_nr` vectors of columns find room in registers, and in L2 while rows pass by."""
+    wide = wide_nr(machine) * machine.lanes(element_bytes)
+    return holds_wide_tiles(machine) and wide * column_bytes <= machine.l2 // 4
 
 
 def holds_wide_tiles(machine: Machine) -> bool:
-    """Whether registers hold rows enough of WIDE_NR vectors that loading these is less work than the arithmetic."""
-    return machine.vector_registers >= 8 * WIDE_NR
+    """Whether wide tiles are wider than others."""
+    return wide_nr(machine) > 2
 
 
 def long_row(machine: Machine) -> int:

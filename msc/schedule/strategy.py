@@ -1,22 +1,22 @@
 """The decisions for one kernel: which loops are shared, which runs as vectors, what is tiled, what runs in parallel.
 
-isl proves which loops the statements can share (`sharing`); an instruction-count model picks the vector dimension;
-tiles of reductions are chosen to keep accumulators in registers (`tiling`). Each decision is a move on the tree.
-Nothing is measured.
+isl proves which loops the statements can share (`sharing`); the cost model picks the loop that runs as vectors; tiles
+of reductions are chosen to keep accumulators in registers (`tiling`). Each decision is a move on the tree. Nothing is
+measured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import gcd
 
-from msc.cost.access import block_size, pieces, scalar_cost, statement_cost, vectorisable
+from msc.cost.access import block_size, pieces, strides, vectorisable
 from msc.cost.prediction import KernelCost
 from msc.poly.dependences import Dependences, dependences
 from msc.poly.lanes import refused_vectors, without_vectors
-from msc.poly.model import KernelModel, KernelStatement
+from msc.poly.model import ArrayKind, KernelModel
 from msc.poly.schedule_tree.moves import chain, compute_at, enclose, reorder
 from msc.poly.schedule_tree.nodes import Axis, Loop, Node, Tree, below
 from msc.poly.schedule_tree.to_isl import to_isl
@@ -38,11 +38,15 @@ from msc.support.wording import counted
 from msc.targets.machine import Machine
 
 NEAR = 1.05
-"""Times the fewest instructions that vectors along another loop may take to be compared by prediction."""
+"""Times the cycles that count for vectors that are less full than those along rows may be, as parts of them take more
+than is predicted: a margin of the choice, of no machine.
+"""
 NEAR_TILES = 1.3
-"""Register tiles within this ratio of the cheapest are compared by prediction."""
+"""Register tiles within this ratio of the cheapest are compared by prediction: a bound of the search, of no machine."""
 TAIL_THAT_MATTERS = 0.1
 """The part of a kernel's instructions from which the tail of its columns gets loops of its own."""
+
+_OUTSIDE: Sequence[ArrayKind] = ("input", "output")
 
 
 @dataclass
@@ -154,7 +158,7 @@ def _loops(
         tree = enclose(tree, name)
     tree = with_blocks_outermost(model, tree, over, cost.lanes, target.line_pair)
     tree = with_packing(model, tree, names, member.copies, cost.lanes, reasons)
-    return _Loops(tree, names, partial(_with_borders, model, member.first, len(band), cost.lanes))
+    return _Loops(tree, names, partial(_with_borders, cost, member.first, len(band)))
 
 
 def _with_lanes(model: KernelModel, tree: Tree, reasons: list[str]) -> Tree:
@@ -164,17 +168,17 @@ def _with_lanes(model: KernelModel, tree: Tree, reasons: list[str]) -> Tree:
     return without_vectors(tree, refused) if refused else tree
 
 
-def _with_borders(model: KernelModel, first: Sequence[int], at: int, lanes: int, tree: Tree) -> Tree:
+def _with_borders(cost: KernelCost, first: Sequence[int], at: int, tree: Tree) -> Tree:
     """The tree with these statements in front, one after the other; their axes come after the first `at`."""
     nodes, known = list[Node](), len(tree.axes)
     for number in first:
-        group = Group((number,), own_loops(model, number, ()))
+        group = Group((number,), own_loops(cost.model, number, ()))
         tree, node = grouped_node(tree, group, at=at + len(tree.axes) - known)
         nodes.append(node)
     for node in reversed(nodes):
         tree = compute_at(tree, node, None)
     for node in nodes:
-        tree = _with_inner_vector(model, tree, list(chain(node)), lanes)
+        tree = _with_inner_vector(cost, tree, list(chain(node)))
     return tree
 
 
@@ -195,18 +199,22 @@ class _Search:
     threads: int
 
     def best(self, reasons: list[str]) -> Tree:
-        """The tree whose vectors take the fewest instructions, or nearly so and are predicted to be faster."""
-        model, lanes = self.cost.model, self.cost.lanes
-        inner = sum(_inner_cost(model, group, lanes) for group in self.groups)
-        counts = {k: _axis_cost(model, axis, lanes) for k, axis in enumerate(self._band) if _can_carry(model, axis)}
-        ranked = sorted([(inner, 1, None), *((count, -k, k) for k, count in counts.items())], key=lambda c: c[:2])
-        most = NEAR * ranked[0][0] if any(group.own for group in self.groups) else 0
-        near = [ranked[0], *(each for each in ranked[1:] if each[0] <= most)]
-        options = [(count, *self._along(carrier)) for count, _, carrier in near]
-        best = options[0] if len(options) == 1 else min(options, key=lambda o: self.cost.prediction(o[1], 1).cycles)
-        count, tree, (first, *others) = best
-        reasons += [f"{first} ({count:.0f} instructions estimated)", *others]
+        """The tree whose vectors are predicted to make the kernel fastest, with a margin for those that are fullest."""
+        model, band = self.cost.model, list(enumerate(self._band))
+        carriers = [k for k, axis in reversed(band) if _is_worth_vectors(model, axis, "internal", *_OUTSIDE)]
+        full = {carrier: self._fullness(carrier) for carrier in (*carriers, None)}
+        fullest = max((full[k] for k, axis in band if _is_worth_vectors(model, axis, *_OUTSIDE)), default=0)
+        options = {carrier: self._along(carrier) for carrier in full}
+        cycles = {carrier: self.cost.prediction(tree, 1).cycles for carrier, (tree, _) in options.items()}
+        best = min(cycles, key=lambda k: cycles[k] if full[k] >= fullest else NEAR * cycles[k])
+        tree, (first, *others) = options[best]
+        reasons += [f"{first} ({cycles[best]:.0f} cycles predicted)", *others]
         return tree
+
+    def _fullness(self, carrier: int | None) -> float:
+        """The part of the lanes of vectors along a loop of the band that is used."""
+        extent, lanes = 0 if carrier is None else self._band[carrier].extent, self.cost.lanes
+        return extent / (lanes * max(1, pieces(extent, lanes)))
 
     @property
     def _band(self) -> list[Axis]:
@@ -217,7 +225,7 @@ class _Search:
         if carrier is None:
             tree = self.tree
             for node in outline(tree).nodes:
-                tree = _with_inner_vector(self.cost.model, tree, own_loops_of(node, self.names), self.cost.lanes)
+                tree = _with_inner_vector(self.cost, tree, own_loops_of(node, self.names))
             return tree, ["vectors along inner loops"]
         columns = self._band[carrier]
         reasons = [f"vectors of {self.cost.lanes} along {columns.name}"]
@@ -278,7 +286,8 @@ class _Search:
             tree = retiled(self.cost.model, tree, row, size, "unroll")
         if tile.tail:
             along = inner.get(tile.along) or rows[0].name
-            tree = _with_tail(tree, columns, tile.tail, along, reasons)
+            tree = with_tail_along(tree, columns.name, tile.tail, along)
+            reasons.append(_tail_reason(columns, tile.tail, along))
         return with_best_order(self.cost, tree, self.names, reasons), reasons
 
     def _with_columns(self, order: Sequence[Axis], columns: Axis, width: int) -> Tree:
@@ -301,77 +310,55 @@ class _Search:
             order = [*(axis for axis in others if axis is not row), row, columns]
             return retiled(model, self._with_columns(order, columns, width), row.name, height, "unroll")
         blocks = gcd(*(block_size(model.statements[s], d) for s, d in columns.dims.items()))
-        across = None if blocks else self._across(others, columns)
-        order = others if across is not None else fewest_pages_last(model, others, self.cost.target)
+        order = fewest_pages_last(model, others, self.cost.target)
         tree = self._with_columns([*order, columns], columns, blocks or columns.extent)
-        if across is None:
+        options = {} if blocks else dict(self._with_tails(others, columns))
+        cycles = {name: self.cost.instructions(each, 1) for name, each in options.items()}
+        best = min(cycles, key=lambda name: cycles[name], default=None)
+        if best is None or cycles[best] > (1 - TAIL_THAT_MATTERS) * self.cost.instructions(tree, 1):
             return tree
-        tree = retiled(model, tree, across.name, min(lanes, across.extent), "unroll")
-        return _with_tail(tree, columns, columns.extent % lanes, across.name, reasons)
+        reasons.append(_tail_reason(columns, columns.extent % lanes, best))
+        return options[best]
 
-    def _across(self, others: Sequence[Axis], columns: Axis) -> Axis | None:
-        """The axis that fills vectors and along which the tail costs least, if that saves a part that matters."""
+    def _with_tails(self, others: Sequence[Axis], columns: Axis) -> Iterator[tuple[str, Tree]]:
+        """The band with the columns innermost, whose tail runs along another axis that fills vectors, by that."""
         model, lanes = self.cost.model, self.cost.lanes
-        tail = columns.extent % lanes
+        tail, tree = columns.extent % lanes, self._with_columns([*others, columns], columns, columns.extent)
         if not tail or columns.extent < lanes or _has_bound(model, columns):
-            return None
-        whole = _axis_cost(model, columns, lanes)
-        costs = {
-            axis.name: _axis_cost(model, axis, lanes) * tail / columns.extent
-            for axis in others
-            if axis.extent >= lanes and _can_carry(model, axis) and axis.dims.keys() == columns.dims.keys()
-        }
-        best = min(costs, key=lambda name: costs[name], default=None)
-        saved = 0 if best is None else whole / pieces(columns.extent, lanes) - costs[best]
-        return self.tree.axis(best) if best is not None and saved > TAIL_THAT_MATTERS * whole else None
+            return
+        for axis in others:
+            if axis.extent >= lanes and _can_carry(model, axis) and axis.dims.keys() == columns.dims.keys():
+                rows = retiled(model, tree, axis.name, min(lanes, axis.extent), "unroll")
+                yield axis.name, with_tail_along(rows, columns.name, tail, axis.name)
+
+
+def _is_worth_vectors(model: KernelModel, axis: Axis, *kinds: ArrayKind) -> bool:
+    """Whether an axis can carry vectors, and neighbours along it are neighbours in an array of some kinds."""
+    return _can_carry(model, axis) and any(
+        stride == 1 and model.arrays[array].kind in kinds
+        for s, d in axis.dims.items()
+        for (array, _), stride in zip(
+            model.statements[s].accesses(), strides(model, model.statements[s], d), strict=True
+        )
+    )
 
 
 def _can_carry(model: KernelModel, axis: Axis) -> bool:
     return axis.extent > 1 and all(vectorisable(model.statements[s], d) for s, d in axis.dims.items())
 
 
-def _axis_cost(model: KernelModel, axis: Axis, lanes: int) -> float:
-    return sum(statement_cost(model, model.statements[s], d, lanes) for s, d in axis.dims.items())
+def _with_inner_vector(cost: KernelCost, tree: Tree, own: Sequence[Loop]) -> Tree:
+    """The tree with one of a node's own loops, right in each other, innermost as vectors; if none is better, as it is.
 
-
-def _inner_cost(model: KernelModel, group: Group, lanes: int) -> float:
-    vector = _inner_vector(model, group.statements, group.own, lanes)
-    if vector is None:
-        return sum(scalar_cost(model.statements[s]) for s in group.statements)
-    return _vector_cost(model, vector, lanes)
-
-
-def _horizontal_cost(statement: KernelStatement, dim: int, lanes: int) -> float:
-    """Instructions to reduce the lanes of accumulators to one element, if `dim` is reduced."""
-    if dim not in statement.reduced:
-        return 0
-    width = min(lanes, statement.extents[dim])
-    return statement.points / statement.extents[dim] * (2 * width.bit_length() + 2)
-
-
-def _inner_vector(model: KernelModel, statements: Sequence[int], own: Sequence[Axis], lanes: int) -> Axis | None:
-    """The inner loop that runs cheapest as vectors, or None if elements one at a time are cheaper."""
-    candidates = [axis for axis in own if _can_carry(model, axis)]
-    if not candidates:
-        return None
-    best = min(candidates, key=lambda axis: _vector_cost(model, axis, lanes))
-    scalar = sum(scalar_cost(model.statements[s]) for s in statements)
-    return best if _vector_cost(model, best, lanes) < scalar else None
-
-
-def _vector_cost(model: KernelModel, axis: Axis, lanes: int) -> float:
-    """Instructions of an inner loop as vectors, horizontal reductions included."""
-    horizontal = sum(_horizontal_cost(model.statements[s], d, lanes) for s, d in axis.dims.items())
-    return _axis_cost(model, axis, lanes) + horizontal
-
-
-def _with_inner_vector(model: KernelModel, tree: Tree, own: Sequence[Loop], lanes: int) -> Tree:
-    """The tree with one of a node's own loops, right in each other, innermost as vectors."""
-    statements = sorted(below(own[0])) if own else []
-    axes = [tree.axis(loop.axis) for loop in own]
-    here = [replace(axis, dims={s: axis.dims[s] for s in statements}) for axis in axes]
-    vector = _inner_vector(model, statements, here, lanes)
-    return tree if vector is None else vectors_innermost(tree, own[0], own[here.index(vector)])
+    As vectors it is better, too, if both take as long.
+    """
+    statements = below(own[0]) if own else frozenset[int]()
+    here = [replace(axis, dims={s: axis.dims[s] for s in statements}) for axis in (tree.axis(n.axis) for n in own)]
+    carriers = [
+        loop for loop, axis in zip(own, here, strict=True) if _is_worth_vectors(cost.model, axis, "internal", *_OUTSIDE)
+    ]
+    options = [*(vectors_innermost(tree, own[0], loop) for loop in carriers), tree]
+    return options[0] if len(options) == 1 else min(options, key=lambda each: cost.instructions(each, 1, statements))
 
 
 def _may_be_summed(model: KernelModel, group: Group, axis: Axis) -> bool:
@@ -379,10 +366,8 @@ def _may_be_summed(model: KernelModel, group: Group, axis: Axis) -> bool:
     return len(group.statements) == 1 and _can_carry(model, axis) and not _has_bound(model, axis)
 
 
-def _with_tail(tree: Tree, columns: Axis, tail: int, along: str, reasons: list[str]) -> Tree:
-    """The last columns as vectors along another loop."""
-    reasons.append(f"the last {tail} of {columns.name}, which fill no vector, along {along}")
-    return with_tail_along(tree, columns.name, tail, along)
+def _tail_reason(columns: Axis, tail: int, along: str) -> str:
+    return f"the last {tail} of {columns.name}, which fill no vector, along {along}"
 
 
 def _has_bound(model: KernelModel, axis: Axis) -> bool:

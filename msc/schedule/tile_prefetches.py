@@ -21,7 +21,7 @@ from msc.schedule.nest_reads import NestRead, ReadsOfNest
 from msc.targets.machine import Machine
 
 WIDEST = 8
-"""Vectors in a row of a register tile: longer rows are loops."""
+"""Vectors in a row of a register tile: longer rows are loops, on every machine."""
 
 
 def with_tile_prefetches(model: KernelModel, tree: Tree, machine: Machine) -> Tree:

@@ -16,14 +16,14 @@ from math import prod
 from typing import TypeAlias
 
 from msc.cost.access import access_cost, block_size, cuts, pieces, strides
-from msc.cost.register_tiles import MUCH_LESS, SPARE_REGISTERS, WIDE_NR, holds_wide_tiles, rows_kept
+from msc.cost.register_tiles import MUCH_LESS, SPARE_REGISTERS, holds_wide_tiles, rows_kept, wide_nr
 from msc.dialects.element_types import BYTES
 from msc.poly.model import KernelModel, KernelStatement
 from msc.schedule.packing import packing_copies
 from msc.targets.machine import Machine
 
 MAX_VECTORS = 8
-"""Vectors in a row of a tile: wider ones only grow the code."""
+"""Vectors in a row of a tile: wider ones only grow the code, on every machine."""
 
 
 @dataclass(frozen=True)
@@ -302,7 +302,7 @@ class TileSearch:
         )
 
     def _widths(self, extent: int) -> list[int]:
-        """Widths of tiles; for panels that are copied the greatest up to WIDE_NR that finds room on the stack.
+        """Widths of tiles; for panels that are copied the greatest up to `wide_nr` that finds room on the stack.
 
         For each panel all rows pass by, so that wide ones read less.
         """
@@ -310,7 +310,7 @@ class TileSearch:
         column = sum(map(self._column_bytes, self._reads()))
         if not column or not holds_wide_tiles(self.target) or self.statement.bound(self.vector) is not None:
             return widths
-        wide = [n for n in widths if n <= WIDE_NR * self.lanes]
+        wide = [n for n in widths if n <= wide_nr(self.target) * self.lanes]
         return [max([n for n in wide if n * column <= self.target.stack_of_places], default=wide[-1])]
 
     def _column_bytes(self, read: int) -> int:

@@ -14,6 +14,7 @@ from xdsl.rewriter import Rewriter
 
 from msc.analysis.properties import BASIC_OPS, CONSTANTS_ARE_PARAMETERS, SHAPES_KNOWN, UNCLUSTERED, WEIGHTS_HOISTED
 from msc.analysis.target import target_of
+from msc.dialects.element_types import BYTES
 from msc.dialects.ms.linear import MatrixProductOp
 from msc.dialects.ms.movement import ConcatOp, TransposeOp
 from msc.dialects.ms.slices import ExtractSliceOp, InsertSliceOp
@@ -27,11 +28,6 @@ from msc.graph_kernel.attention.attention_operands import AxisBlocks, is_turned_
 from msc.graph_kernel.attention.visible_keys import VisibleKeys, columns
 from msc.ir.contracts import Contract
 from msc.targets.machine import Machine
-
-BLOCKS = (64, 80, 96, 48)
-"""Queries and keys of a block, whole vectors, the best first."""
-LEAST_QUERIES = 16
-"""Fewer would leave most lanes of a vector empty."""
 
 
 @dataclass(frozen=True)
@@ -61,16 +57,32 @@ class BlockAttention(ModulePass):
         for product in [o for o in op.walk() if isinstance(o, MatrixProductOp)]:
             found = attention(product)
             if found is not None and _pays(found, machine):
-                _Blocks(found).replace()
+                _Blocks(found, machine).replace()
+
+
+def fills_blocks(scores: Sequence[int], machine: Machine) -> bool:
+    """Whether there are keys for a block, and queries for the lanes of a vector."""
+    *_, queries, keys = scores
+    return queries >= machine.lanes(BYTES["f32"]) and keys >= block_sizes(machine)[0]
+
+
+def block_sizes(machine: Machine) -> tuple[int, ...]:
+    """Queries and keys of a block, the best first: as many as leave its scores in half of L1, a power of two.
+
+    Others near it are for axes that they divide.
+    """
+    best = 1 << ((machine.l1 // (2 * BYTES["f32"])).bit_length() - 1) // 2
+    return best, best * 5 // 4, best * 3 // 2, best * 3 // 4
 
 
 def _pays(found: Attention, target: Machine) -> bool:
-    return found.score_bytes > target.l2 and found.shape[-2] >= LEAST_QUERIES and found.shape[-1] >= BLOCKS[0]
+    return found.score_bytes > target.l2 and fills_blocks(found.shape, target)
 
 
-def _parts(extent: int) -> list[AxisBlocks]:
+def _parts(extent: int, machine: Machine) -> list[AxisBlocks]:
     """An axis in blocks: of a size that divides it, if one does, else with a smaller block at the end."""
-    return parts(extent, next((size for size in BLOCKS if extent % size == 0), BLOCKS[0]))
+    sizes = block_sizes(machine)
+    return parts(extent, next((size for size in sizes if extent % size == 0), sizes[0]))
 
 
 _Given: TypeAlias = Mapping[tuple[int, Use], SSAValue]
@@ -80,11 +92,11 @@ _Given: TypeAlias = Mapping[tuple[int, Use], SSAValue]
 class _Blocks:
     """Writes the loops."""
 
-    def __init__(self, found: Attention) -> None:
+    def __init__(self, found: Attention, machine: Machine) -> None:
         self._found, self._emit = found, Emitter(found.product)
         self._seen = VisibleKeys(self._emit, found)
         *self._batch, rows, keys = found.shape
-        self._rows, self._keys = _parts(rows), _parts(keys)
+        self._rows, self._keys = _parts(rows, machine), _parts(keys, machine)
 
     def replace(self) -> None:
         """Put the loops in front of the product, and erase the operations that they stand for."""

@@ -20,7 +20,7 @@ from msc.graph.emitter import Emitter
 from msc.graph.graph_loops import insert_in_front
 from msc.graph_kernel.attention.attention_blocks import accumulator
 from msc.graph_kernel.attention.attention_operands import parts
-from msc.graph_kernel.attention.block_attention import BLOCKS, LEAST_QUERIES
+from msc.graph_kernel.attention.block_attention import fills_blocks
 from msc.graph_kernel.attention.score_blocks import ScoreBlocks
 from msc.graph_kernel.attention.score_work import ScoreWork, score_work
 from msc.ir.contracts import Contract
@@ -76,8 +76,7 @@ def _apply(block: Block, softmaxes: list[SoftmaxOp], machine: Machine) -> None:
 
 
 def _pays(work: ScoreWork, machine: Machine) -> bool:
-    queries, keys = work.shape[-2:]
-    return _row_bytes(work) * prod(work.shape[:-1]) > machine.l2 and queries >= LEAST_QUERIES and keys >= BLOCKS[0]
+    return _row_bytes(work) * prod(work.shape[:-1]) > machine.l2 and fills_blocks(work.shape, machine)
 
 
 def _row_bytes(work: ScoreWork) -> int:
@@ -100,5 +99,6 @@ def _queries(part: ScoreWork, machine: Machine) -> int:
     most = machine.l2 // (LIVE * _row_bytes(part))
     if queries <= most:
         return queries
-    sizes = range(max(most // LEAST_QUERIES, 1) * LEAST_QUERIES, 0, -LEAST_QUERIES)
+    lanes = machine.lanes(BYTES["f32"])
+    sizes = range(max(most // lanes, 1) * lanes, 0, -lanes)
     return next((size for size in sizes if queries % size == 0 and 2 * size > sizes[0]), sizes[0])

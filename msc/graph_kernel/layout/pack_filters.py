@@ -22,7 +22,7 @@ from msc.ir.contracts import Contract
 from msc.ir.typed import static_shape
 
 BLOCK_BYTES = 32
-"""Bytes of the channels that lie together: one row of a fractal."""
+"""Bytes of the channels that lie together: one row of a fractal, the form that cubes read."""
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,12 @@ from msc.analysis.constancy import Constancy
 from msc.analysis.properties import KERNELS, UNSCHEDULED, WEIGHTS_HOISTED
 from msc.analysis.target import target_of
 from msc.cost.register_tiles import (
-    WIDE_NR,
     keeps_wide_panel,
     long_row,
     micro_panel_widths,
     rows_kept,
     rows_stream,
+    wide_nr,
 )
 from msc.dialects.element_types import BYTES
 from msc.dialects.gk import KernelOp
@@ -222,14 +222,14 @@ def _is_even(panels: int, threads: int) -> bool:
 
 
 def _passes_by_again(op: MatrixProductOp, target: Machine, threads: int) -> bool:
-    """Whether all rows, which are read again for each panel, stay in L2, beside one of WIDE_NR vectors.
+    """Whether all rows, which are read again for each panel, stay in L2, beside a wide one.
 
     Threads share the panels evenly.
     """
     *batch, rows, columns = op.shape(1)
     size, m = BYTES[op.dtype(1)], op.result_shape()[-2]
     stays = m * rows * size <= target.l2 // 2 and keeps_wide_panel(target, rows * size, size)
-    panels = prod(batch) * -(-columns // (WIDE_NR * target.lanes(size)))
+    panels = prod(batch) * -(-columns // (wide_nr(target) * target.lanes(size)))
     return stays and packing_pays(op, columns, target) and _is_even(panels, threads)
 
 

@@ -26,7 +26,7 @@ from msc.support.diagnostics import MscError
 _BASES = (32, 64, 128, 192, 256)
 """Rows and columns of base tiles that are tried."""
 _TILINGS = 24
-"""Tilings of a vector kernel, and tiles of a copy, that are tried: the best predicted ones."""
+"""Tilings of a vector kernel, and tiles of a copy, that are tried: the best predicted ones; on every machine."""
 
 
 def alternatives(request: Request) -> Iterator[Tree]:

@@ -21,9 +21,9 @@ from msc.support.diagnostics import MscError
 
 ROOT = Path(__file__).resolve().parents[3]
 
-MODEL = """func.func @main(%x: tensor<8x16xf32>) -> tensor<8xf32> {
+MODEL = """func.func @main(%x: tensor<2x64xf32>) -> tensor<2xf32> {
   %y = ms.reduce_sum %x {axis = 1}
-  func.return %y : tensor<8xf32>
+  func.return %y : tensor<2xf32>
 }
 """
 

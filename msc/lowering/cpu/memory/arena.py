@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 ALIGNMENT = 64
-"""Bytes: a cache line, and the widest vector."""
+"""Bytes that callers align memory to: part of the interface of an artifact, on every machine."""
 
 
 @dataclass(frozen=True)

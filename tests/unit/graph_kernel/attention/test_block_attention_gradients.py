@@ -99,7 +99,7 @@ def test_a_mask_of_bits_stays_one() -> None:
     "graph",
     [
         attention(PLAIN, rows=32, keys=64),
-        attention(PLAIN, rows=8, keys=8192),
+        attention(PLAIN, rows=7, keys=8192),
         attention("%p = ms.relu %s"),
         attention("%p = ms.softmax %s {axis = 2}"),
         attention("%t = ms.tril %s\n%p = ms.softmax %t"),
