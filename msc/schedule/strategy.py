@@ -38,7 +38,7 @@ from msc.support.wording import counted
 from msc.targets.machine import Machine
 
 NEAR = 1.05
-"""Times the cycles that count for vectors that are less full than those along rows may be, as parts of them take more
+"""Times the prediction that counts for vectors that are less full than those along rows may be, as parts take more
 than is predicted: a margin of the choice, of no machine.
 """
 NEAR_TILES = 1.3
