@@ -74,11 +74,11 @@ def _outside(function: FuncOp) -> int:
 
 
 def _fit(function: FuncOp, room: int) -> None:
-    if sum(KernelSteps(function).steps.bytes) <= room:
+    if sum(KernelSteps(function.body.block).steps.bytes) <= room:
         return
     _split_views(function)
     for _ in range(len(function.body.block.ops)):
-        put_in_order(function)
+        put_in_order(function.body.block)
         lives = _Lives(function)
         best = max(lives.candidates(), key=lambda c: c.freed / c.work, default=None)
         if lives.peak_bytes <= room or best is None:
@@ -131,7 +131,7 @@ class _Lives:
     """The operations of a function in their order, and which tensors are live where the most bytes are."""
 
     def __init__(self, function: FuncOp) -> None:
-        self._graph = KernelSteps(function)
+        self._graph = KernelSteps(function.body.block)
         self._live = self._graph.steps.live(list(range(len(self._graph.ops))))
         self.peak_bytes = max(self._live, default=0)
         self._peak = self._live.index(self.peak_bytes) if self._live else 0

@@ -1,14 +1,15 @@
-"""The operations of an entry function as steps, for orders and peaks of memory."""
+"""The operations of a block as steps, for orders and peaks of memory."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, scf
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from msc.analysis.bytes import bytes_of
+from msc.analysis.kernels import blocks_outside_kernels
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.base import ViewOp
 from msc.dialects.ms.structure import GetParameterOp
@@ -19,10 +20,13 @@ from msc.ir.typed import is_tensor
 
 
 class KernelSteps:
-    """The operations of an entry function as steps; a view shows the buffer of what it is a view of."""
+    """The operations of an entry function, or of a loop's body, as steps; a view shows the buffer of what it is of.
 
-    def __init__(self, function: FuncOp) -> None:
-        self._block: Block = function.body.block
+    What leaves the block has buffers of its own beside it.
+    """
+
+    def __init__(self, block: Block) -> None:
+        self._block = block
         last = self._block.last_op
         assert last is not None
         self.ops = [op for op in self._block.ops if op is not last]
@@ -31,7 +35,7 @@ class KernelSteps:
         self._bytes: list[int] = []
         self._roots: dict[SSAValue, SSAValue] = {}
         returned = {self.root(value) for value in last.operands}
-        self.updated = {self.root(last.operands[k]): self._block.args[a] for k, a in updates(function).items()}
+        self.updated = {self.root(new): old for new, old in _updated(block)}
         self._readers: dict[SSAValue, list[int]] = {}
         for number, op in enumerate(self.ops):
             for value in {self.root(v) for v in used_values(op)}:
@@ -74,6 +78,31 @@ class KernelSteps:
             written += [self.root(v) for v in used_values(op)]
         for value in written:
             yield from (reader for reader in self.readers(value) if reader < number)
+
+
+def blocks_of_steps(function: FuncOp) -> list[Block]:
+    """The block of a function and those of loops in it, outer ones first."""
+    blocks = blocks_outside_kernels(function)
+    return [block for block in blocks if isinstance(block.parent_op(), FuncOp | scf.ForOp | scf.WhileOp)]
+
+
+def _updated(block: Block) -> Iterator[tuple[SSAValue, BlockArgument]]:
+    """The values that leave a block in the buffer of one of its arguments: updates, and what a loop carries."""
+    around, last = block.parent_op(), block.last_op
+    assert last is not None
+    match around:
+        case FuncOp():
+            yield from ((last.operands[result], block.args[k]) for result, k in updates(around).items())
+        case scf.ForOp():
+            yield from zip(last.operands, block.args[1:], strict=True)
+        case scf.WhileOp() if block is around.after_region.block:
+            condition = around.before_region.block.last_op
+            passed = list(condition.args) if isinstance(condition, scf.ConditionOp) else []
+            for new, begun in zip(last.operands, around.before_region.block.args, strict=True):
+                if begun in passed:
+                    yield new, block.args[passed.index(begun)]
+        case _:
+            return
 
 
 def _moves(op: Operation) -> bool:

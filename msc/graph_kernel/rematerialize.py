@@ -8,7 +8,6 @@ from functools import partial
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
@@ -19,7 +18,7 @@ from msc.dialects.gk import KernelOp, YieldOp
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp
 from msc.dialects.open_sizes import has_open_sizes
 from msc.graph_kernel.kernel_results import needed_for, only_pad, rebuilt, with_results, without_results
-from msc.graph_kernel.kernel_steps import KernelSteps
+from msc.graph_kernel.kernel_steps import KernelSteps, blocks_of_steps
 from msc.ir.contracts import Contract
 from msc.ir.entry import entries
 from msc.ir.typed import static_shape
@@ -47,7 +46,7 @@ class Rematerialize(ModulePass):
     Takes: kernels. Gives: kernels; of the tensors live at the peak, those go that their later readers compute
     themselves, elementwise, of tensors that are live until then, or of fewer bytes: a normalised image less its mean,
     where a rectifier passed, the parts of an activation's derivative. The readers read no more bytes than before, and
-    operations of many instructions are not repeated. Only the entry functions' own kernels change.
+    operations of many instructions are not repeated. Kernels of entry functions change, and of loops in them.
     Keeps: the meaning up to the rounding of fused multiply-adds.
     """
 
@@ -60,9 +59,9 @@ class Rematerialize(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if has_open_sizes(op):
             return
-        for function in entries(op):
+        for block in [block for function in entries(op) for block in blocks_of_steps(function)]:
             for _ in range(_ROUNDS):
-                if not _Peak(function).lowered():
+                if not _Peak(block).lowered():
                     break
 
 
@@ -73,8 +72,8 @@ _ROUNDS = 6
 class _Peak:
     """The tensors that are live where the most bytes are, in the best order of the kernels."""
 
-    def __init__(self, function: FuncOp) -> None:
-        self._graph = KernelSteps(function)
+    def __init__(self, block: Block) -> None:
+        self._graph = KernelSteps(block)
         order = self._graph.steps.best_order()
         self._place = {self._graph.ops[number]: place for place, number in enumerate(order)}
         self._live = self._graph.steps.live(order)

@@ -44,7 +44,7 @@ from msc.lowering.cpu.bufferize.buffer_slices import (
     place_of,
     slice_destination,
 )
-from msc.lowering.cpu.bufferize.bufferize_control_flow import bufferize_for, bufferize_if, bufferize_while
+from msc.lowering.cpu.bufferize.bufferize_control_flow import bufferize_for, bufferize_if, bufferize_while, starts
 from msc.lowering.cpu.bufferize.bufferizer import Bufferizer
 from msc.lowering.cpu.bufferize.constant_parameters import ConstantParameters
 from msc.lowering.cpu.bufferize.destinations import direct_destinations, storage_root, view_root
@@ -205,9 +205,9 @@ class _Entry:
         """
         if not isinstance(result, OpResult):
             return False
-        if isinstance(result.op, scf.ForOp):
-            starts = [(i, v) for i, v in enumerate(result.op.iter_args) if storage_root(v) is held]
-            return all(i == result.index and view_root(v) is held for i, v in starts)
+        if isinstance(result.op, scf.ForOp | scf.WhileOp):
+            begun = [(v, i) for v, i in starts(result.op) if storage_root(v) is held]
+            return all(i == result.index and view_root(v) is held for v, i in begun)
         if not isinstance(result.op, KernelOp):
             return False
         in_place = self._signature(result.op)[0].in_place

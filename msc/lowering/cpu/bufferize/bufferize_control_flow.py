@@ -164,6 +164,16 @@ class _While:
         return block
 
 
+def starts(op: scf.ForOp | scf.WhileOp) -> list[tuple[SSAValue, int | None]]:
+    """What a loop starts with, each with the result in whose buffer it is carried; None if that is no result's."""
+    if isinstance(op, scf.ForOp):
+        return [(value, i) for i, value in enumerate(op.iter_args)]
+    condition = op.before_region.block.last_op
+    passed = list(condition.operands)[1:] if isinstance(condition, scf.ConditionOp) else []
+    places = [passed.index(a) if a in passed else None for a in op.before_region.block.args]
+    return list(zip(op.arguments, places, strict=True))
+
+
 def _start(state: Bufferizer, values: Sequence[SSAValue], targets: Sequence[SSAValue]) -> None:
     """Bring what a loop starts with into its buffers; of tensor.empty there is nothing to bring."""
     given = [(v, t) for v, t in zip(values, targets, strict=True) if not isinstance(v.owner, tensor.EmptyOp)]
