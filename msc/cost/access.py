@@ -10,6 +10,7 @@ from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstan
 
 from msc.poly.affine import linear_form
 from msc.poly.model import KernelModel, KernelStatement
+from msc.poly.remembered import remembered
 from msc.poly.scalar import indices, reads
 from msc.targets.machine import Machine
 
@@ -22,11 +23,11 @@ def coefficient(expr: AffineExpr, dim: int) -> int:
 
     IRREGULAR where that is not constant.
     """
+    if type(expr) is AffineDimExpr:  # types of expressions are abstract base classes, and slow where they do not match
+        return int(expr.position == dim)
+    if type(expr) is AffineConstantExpr:
+        return 0
     match expr:
-        case AffineConstantExpr():
-            return 0
-        case AffineDimExpr():
-            return int(expr.position == dim)
         case AffineBinaryOpExpr(AffineBinaryOpKind.Add, lhs, rhs):
             return _saturated(coefficient(lhs, dim) + coefficient(rhs, dim))
         case AffineBinaryOpExpr(AffineBinaryOpKind.Mul, lhs, AffineConstantExpr(value=factor)):
@@ -64,7 +65,19 @@ def _stride(model: KernelModel, array: int, index: tuple[AffineExpr, ...], dim: 
 
 def block_size(statement: KernelStatement, dim: int) -> int:
     """The blocks that the layouts of the arrays cut dimension `dim` into: their largest common size; 0 without any."""
-    return gcd(*(b for _, map_ in statement.accesses() for e in map_.results for b in _moduli(e, dim)))
+    return gcd(*(b for e in _remainders(statement) for b in _moduli(e, dim)))
+
+
+@remembered
+def _remainders(statement: KernelStatement) -> list[AffineExpr]:
+    """The indices of a statement that have a remainder."""
+    return [e for _, map_ in statement.accesses() for e in map_.results if _has_remainder(e)]
+
+
+def _has_remainder(expr: AffineExpr) -> bool:
+    return type(expr) is AffineBinaryOpExpr and (
+        expr.kind is AffineBinaryOpKind.Mod or _has_remainder(expr.lhs) or _has_remainder(expr.rhs)
+    )
 
 
 def _moduli(expr: AffineExpr, dim: int) -> Iterator[int]:

@@ -16,12 +16,13 @@ from math import ceil, prod
 from xdsl.ir.affine import AffineExpr
 
 from msc.cost.access import lanes_of, pieces
-from msc.cost.instructions import StatementCost
+from msc.cost.instructions import StatementCost, Tile
 from msc.cost.statement_loops import StatementLoops, shared_sizes, statement_loops, tile_of
 from msc.cost.traffic import Moved, Traffic
 from msc.cost.tree_nest import nests_of
 from msc.dialects.element_types import BYTES
 from msc.poly.model import KernelModel
+from msc.poly.remembered import remembered
 from msc.poly.scalar import reads
 from msc.poly.schedule_tree.nodes import Loop, Tree
 from msc.poly.schedule_tree.nodes import loops as loops_of
@@ -53,6 +54,33 @@ class Prediction:
         return (1 - self.exposed) * max(parts) + self.exposed * sum(parts)
 
 
+@dataclass(frozen=True)
+class _Parts:
+    """What a kernel's cost on a machine is made of, each found once for all schedules that have it in common."""
+
+    machine: Machine
+    traffic: Traffic
+    statements: tuple[StatementCost, ...]
+    cycles: dict[tuple[int, Tile, frozenset[int], frozenset[int]], float]
+
+
+@remembered
+def _known_parts(model: KernelModel) -> list[_Parts]:
+    """Of a kernel, for each machine so far."""
+    del model
+    return []
+
+
+def _parts_of(model: KernelModel, machine: Machine) -> _Parts:
+    known = _known_parts(model)
+    for parts in known:
+        if parts.machine is machine:
+            return parts
+    statements = tuple(StatementCost(model, s, lanes_of(model, machine), machine) for s in model.statements)
+    known.append(_Parts(machine, Traffic(model, machine), statements, {}))
+    return known[-1]
+
+
 class KernelCost:
     """What a call of one kernel costs on a machine, for any schedule.
 
@@ -68,13 +96,13 @@ class KernelCost:
         far: Mapping[int, int] | None = None,
     ) -> None:
         self.model, self.target, self.lanes, self.fresh = model, target, lanes_of(model, target), fresh
-        self.statements = tuple(StatementCost(model, s, self.lanes, target) for s in model.statements)
-        self._traffic = Traffic(model, target, far)
+        self._far, self._parts = far, _parts_of(model, target)
+        self.statements = self._parts.statements
         self._by_axis: dict[tuple[int, tuple[int, ...]], Sequence[object]] = {}
 
     def moved(self, tree: Tree) -> tuple[Moved, ...]:
         """What comes from the level behind each cache in one call, on one core."""
-        return self._traffic.of(nests_of(self.model, tree))
+        return self._parts.traffic.of(nests_of(self.model, tree), far=self._far)
 
     def instructions(self, tree: Tree, threads: int, among: Collection[int] | None = None) -> float:
         """Cycles of the instructions of the busiest thread, where memory is never waited for; of statements `among`."""
@@ -127,7 +155,10 @@ class KernelCost:
         beside = (n for n, other in loops.items() if other.around == each.around)
         plain = not any(self.model.statements[n].reduced for n in beside)
         tile = tile_of(tree, each, self.model.statements[each.statement].reduced, plain)
-        return self.statements[each.statement].cycles(tile, stored, loaded)
+        known, key = self._parts.cycles, (each.statement, tile, stored, loaded)
+        if key not in known:
+            known[key] = self.statements[each.statement].cycles(tile, stored, loaded)
+        return known[key]
 
     def _loaded(self, tree: Tree, loops: Mapping[int, StatementLoops]) -> dict[int, frozenset[int]]:
         """The reads of each statement whose values it, or another one of the same loops, has read before."""

@@ -110,30 +110,43 @@ class _Moves:
 
 
 class Traffic:
-    """The traffic of a kernel on a machine, for any nest.
+    """The traffic of a kernel on a machine, for any nest. What nests have in common is found once."""
 
-    Between two calls so many bytes of other arrays pass for each of the arrays `far`.
-    """
-
-    def __init__(self, model: KernelModel, machine: Machine, far: Mapping[int, int] | None = None) -> None:
-        self._model, self._machine, self._far = model, machine, far or {}
+    def __init__(self, model: KernelModel, machine: Machine) -> None:
+        self._model, self._machine = model, machine
+        self._numbers: dict[object, int] = {}
+        self._moves: list[_Moves] = []
         self._known: dict[tuple[int, int, tuple[int, ...]], Footprint] = {}
         self._boxes: dict[tuple[int, int, tuple[int, ...]], tuple[tuple[int, int], ...]] = {}
 
-    def of(self, nests: Sequence[Nest], calls: bool = True) -> tuple[Moved, ...]:
-        """What comes from the level behind each cache, in one call; all of it where no call went before."""
-        parts = [self._of(nest) for nest in nests]
-        together = _together(parts)
+    def of(self, nests: Sequence[Nest], calls: bool = True, far: Mapping[int, int] | None = None) -> tuple[Moved, ...]:
+        """What comes from the level behind each cache, in one call; all of it where no call went before.
+
+        Between two calls so many bytes of other arrays pass for each of the arrays `far`.
+        """
+        together = _together([self._moves[self._number(nest)] for nest in nests])
+        between = {key: (far or {}).get(self._accesses[key[0]][key[1]].array, 0) for key in together.moved}
         found: list[Moved] = []
         for c, cache in enumerate(self._machine.caches):
-            moved = (m[c].times(self._new(cache, key, together) if calls else 1.0) for key, m in together.moved.items())
+            moved = (
+                m[c].times(_missing(cache, together.bytes + between[key]) if calls else 1.0)
+                for key, m in together.moved.items()
+            )
             found.append(sum(moved, Moved()))
         return tuple(found)
 
-    def _new(self, cache: Level, key: tuple[int, int], call: _Moves) -> float:
-        """The part of what an access touches that a cache has no more since the call before."""
-        number, k = key
-        return _missing(cache, call.bytes + self._far.get(self._accesses[number][k].array, 0))
+    def _number(self, nest: Nest) -> int:
+        """Of nests that are alike the same number, under which stands what they move."""
+        if isinstance(nest, Run):
+            parts, key = list[int](), (nest.statement, None)
+        else:
+            parts = [self._number(part) for part in nest.body]
+            how = nest.trips, nest.unrolled, nest.in_block, nest.of_blocks
+            key = tuple(parts), (how, tuple(nest.dims.items()))
+        if key not in self._numbers:
+            self._moves.append(self._of(nest, [self._moves[part] for part in parts]))
+            self._numbers[key] = len(self._moves) - 1
+        return self._numbers[key]
 
     @cached_property
     def _touching(self) -> dict[int, set[int]]:
@@ -156,11 +169,11 @@ class Traffic:
             held = self._model.arrays[array]
             yield _Access(array, index.results, held.shape, BYTES[held.dtype], k == 0, held.kind == "internal")
 
-    def _of(self, nest: Nest) -> _Moves:
+    def _of(self, nest: Nest, parts: Sequence[_Moves]) -> _Moves:
         if isinstance(nest, Run):
             ones = (1,) * len(self._model.statements[nest.statement].extents)
             return self._leaf(nest.statement, ones)
-        inside = _together([self._of(part) for part in nest.body])
+        inside = _together(parts)
         if nest.trips == 1:
             return inside
         return self._around(nest, inside)
@@ -299,11 +312,11 @@ def _lines(sizes: Sequence[int], access: _Access, line: int, page: int) -> Footp
 
 def _values(expr: AffineExpr, counts: tuple[int, ...]) -> int:
     """How many values lie between the least and the greatest of an index, as its dimensions take so many each."""
+    if type(expr) is AffineDimExpr:  # types of expressions are abstract base classes, and slow where they do not match
+        return counts[expr.position]
+    if type(expr) is AffineConstantExpr:
+        return 1
     match expr:
-        case AffineConstantExpr():
-            return 1
-        case AffineDimExpr():
-            return counts[expr.position]
         case AffineBinaryOpExpr(AffineBinaryOpKind.Add, lhs, rhs):
             return _values(lhs, counts) + _values(rhs, counts) - 1
         case AffineBinaryOpExpr(AffineBinaryOpKind.Mul, lhs, AffineConstantExpr(value=factor)):

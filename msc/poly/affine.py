@@ -37,11 +37,11 @@ def linear_form(expr: AffineExpr, ranges: Mapping[int, range] | None = None) -> 
 
     Divisions that the ranges of the dimensions decide are none: `(64 * i + j) floordiv 64` is `i` if j stays below 64.
     """
+    if type(expr) is AffineDimExpr:  # types of expressions are abstract base classes, and slow where they do not match
+        return LinearForm({expr.position: 1}, 0)
+    if type(expr) is AffineConstantExpr:
+        return LinearForm({}, expr.value)
     match expr:
-        case AffineConstantExpr():
-            return LinearForm({}, expr.value)
-        case AffineDimExpr():
-            return LinearForm({expr.position: 1}, 0)
         case AffineBinaryOpExpr(AffineBinaryOpKind.Add, lhs, rhs):
             a, b = linear_form(lhs, ranges), linear_form(rhs, ranges)
             return _sum(a, b) if a is not None and b is not None else None

@@ -58,7 +58,7 @@ class KernelStatement:
         """Where a dimension ends, if before its extent."""
         return self.bounds[dim] if self.bounds else None
 
-    @property
+    @cached_property
     def reduced(self) -> tuple[int, ...]:
         """Dimensions that the write map does not use."""
         used = self.write.used_dims()
