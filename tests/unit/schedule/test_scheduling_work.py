@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -107,9 +107,11 @@ def test_traffic_is_predicted_where_instructions_leave_room(
         every = {option: cost.prediction(option.tree, 1).cycles for option in options}
         traffic = Traffic.of
 
-        def counted(self: Traffic, nests: Sequence[Nest], calls: bool = True) -> tuple[Moved, ...]:
+        def counted(
+            self: Traffic, nests: Sequence[Nest], calls: bool = True, far: Mapping[int, int] | None = None
+        ) -> tuple[Moved, ...]:
             predicted.update([True])
-            return traffic(self, nests, calls)
+            return traffic(self, nests, calls, far)
 
         with monkeypatch.context() as inside:
             inside.setattr(Traffic, "of", counted)
