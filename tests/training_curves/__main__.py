@@ -9,17 +9,28 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Sequence
 
 from benchmarks.training.networks import TASKS
 from tests.training_curves.compare import NETWORKS, Apart, check
 
 
+def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """The networks to train and for how many steps."""
+    known = [*NETWORKS, *TASKS]
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("networks", nargs="*", metavar="NETWORK", default=list(NETWORKS), help=f"of {', '.join(known)}")
+    parser.add_argument("--steps", type=int, default=100)
+    options = parser.parse_args(arguments)
+    for name in options.networks:
+        if name not in known:
+            parser.error(f"there is no network '{name}': {', '.join(known)}")
+    return options
+
+
 def main() -> int:
     """Compare runs; 1 if one leaves PyTorch's."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("networks", nargs="*", default=list(NETWORKS), choices=[*NETWORKS, *TASKS])
-    parser.add_argument("--steps", type=int, default=100)
-    options = parser.parse_args()
+    options = parsed()
     failed = 0
     for name in options.networks:
         start = time.perf_counter()
