@@ -279,8 +279,9 @@ class TileSearch:
         far = lines * self.target.vector_bytes / self.target.code.panel_rate if streamed else 0
         if rows > loads.rows_kept:
             far += rows
-        beside = 0.1 * memory + 0.05 * far + self.target.code.far_element * _apart(counts, loads.far_row)
-        step = self.target.code.step if work > self.target.code.straight else 0
+        code = self.target.code
+        beside = code.overlap * (memory + far) + code.far_element * _apart(counts, loads.far_row)
+        step = code.step if work > code.straight else 0
         return max(arithmetic, memory, far) + beside + step
 
     def _loads(self, rows: tuple[int, ...]) -> _Loads:
