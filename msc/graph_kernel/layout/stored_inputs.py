@@ -65,6 +65,17 @@ def moves_before(value: SSAValue) -> tuple[SSAValue, list[Operation]]:
     return value, moves
 
 
+def erase_unread(value: SSAValue) -> None:
+    """Erase the operation of a value that nothing reads, and of what then nothing reads in front of it."""
+    owner = value.owner
+    if isinstance(owner, Operation) and not any(result.first_use for result in owner.results):
+        operands = list(owner.operands)
+        owner.detach()
+        owner.erase()
+        for operand in operands:
+            erase_unread(operand)
+
+
 def repeated(moves: Sequence[Operation], value: SSAValue) -> list[Operation]:
     """The same operations, each on the result of the one before it, the first on `value`."""
     made: list[Operation] = []

@@ -15,6 +15,7 @@ from msc.dialects.ms.linear import BatchMatmulOp
 from msc.dialects.ms.movement import SliceOp, TransposeOp
 from msc.dialects.ms.padding import PadOp
 from msc.graph.emitter import Emitter
+from msc.graph_kernel.layout.stored_inputs import erase_unread, moves_before, repeated
 from msc.graph_kernel.winograd.tile_axes import TileAxes
 from msc.graph_kernel.winograd.tiled_kernels import TiledKernels, entries, places_first
 from msc.graph_kernel.winograd.transforms import TAPS
@@ -43,8 +44,9 @@ class WinogradKernels(TiledKernels):
         x, weight = (self._kernel.inputs[self._argument(k)] for k in range(2))
         image = self._reaching(x, TAPS - 1, self._more_inputs)
         transformed = self._in_blocks("winograd_input", [image], self._input)
-        multiplied = self._in_blocks("winograd_product", [transformed, self._filters(weight)], _product)
+        multiplied = self._in_blocks("winograd_product", [transformed, self._filters(weight)], self._product)
         self._let_go(self._finish(multiplied))
+        erase_unread(weight)
 
     def _argument(self, operand: int) -> int:
         value = self._conv.operands[operand]
@@ -55,24 +57,47 @@ class WinogradKernels(TiledKernels):
         return [self._axes.to_matrices(emit, self._tiles(emit, values[0], self._size, self._matrices.input))]
 
     def _filters(self, weight: SSAValue) -> SSAValue:
-        """`[oc, ic, 3, 3]` to `[place in tile, ic, oc]`, in front of the kernels; a constant is computed once."""
+        """`[oc, ic, 3, 3]` to `[place in tile, ic, oc]`, in front of the kernels, of a constant; it is computed once.
+
+        Of others to `[row, ic, column, oc]`: a kernel that has all places of a channel at a time writes a few parts of
+        memory then, which fall into different sets of the caches.
+        """
         if not is_constant(weight):
-            return self._emit("winograd_filter", [weight], lambda emit, v: [self._transformed_filters(v[0], emit)])[0]
+            return self._computed_filters(weight)
         emit = Emitter(self._conv)
-        filters = self._transformed_filters(weight, emit)
+        places = self._places(weight, emit, [2, 3, 1, 0])
+        filters = emit.reshape(places, (self._size**2, *static_shape(places)[2:]))
         for op in emit.ops:
             op.location = self._conv.location
         self._insert(emit.ops)
         return filters
 
-    def _transformed_filters(self, weight: SSAValue, emit: Emitter) -> SSAValue:
+    def _computed_filters(self, weight: SSAValue) -> SSAValue:
+        """By a kernel that also moves elements as others in front did: those of a gradient are swapped and reversed."""
+        source, moves = moves_before(weight)
+
+        def build(emit: Emitter, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            views = repeated(moves, values[0])
+            emit.ops += views
+            return [self._places(views[-1].results[0] if views else values[0], emit, [2, 1, 3, 0])]
+
+        return self._emit("winograd_filter", [source], build)[0]
+
+    def _places(self, weight: SSAValue, emit: Emitter, order: Sequence[int]) -> SSAValue:
+        """The transformed filters with their axes in some order."""
         matrix = entries(self._matrices.filter)
         if self._more_inputs or self._more_outputs:
             weight = emit(PadOp, weight, pad=[0, 0, 0, 0, self._more_outputs, self._more_inputs, 0, 0])
-        rows = emit(TransformAxisOp, weight, axis=2, matrix=matrix)
-        places_first = emit(TransposeOp, emit(TransformAxisOp, rows, axis=3, matrix=matrix), perm=[2, 3, 1, 0])
-        outputs, inputs = static_shape(weight)[:2]
-        return emit.reshape(places_first, (self._size**2, inputs, outputs))
+        for axis in (2, 3):
+            weight = emit(TransformAxisOp, weight, axis=axis, matrix=matrix)
+        return emit(TransposeOp, weight, perm=order)
+
+    def _product(self, emit: Emitter, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        tiles, filters = values
+        if len(static_shape(filters)) > 3:
+            apart = emit(TransposeOp, filters, perm=[0, 2, 1, 3])
+            filters = emit.reshape(apart, (self._size**2, *static_shape(apart)[2:]))
+        return [places_first(emit, emit(BatchMatmulOp, places_first(emit, tiles), filters))]
 
     def _results(self, product: SSAValue, emit: Emitter) -> SSAValue:
         """`[blocks..., tile, place in tile, oc]` to an image in tiles, of results."""
@@ -123,8 +148,3 @@ def _until_whole(channels: int, lanes: int) -> int:
     """How many channels of zeros fill the last vector, 0 where these would be many."""
     more = -channels % lanes
     return more if channels + more < MUCH_LESS * channels else 0
-
-
-def _product(emit: Emitter, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    tiles, filters = values
-    return [places_first(emit, emit(BatchMatmulOp, places_first(emit, tiles), filters))]
