@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, prod
+from math import ceil, inf, prod
 
 from xdsl.ir.affine import AffineExpr
 
@@ -128,6 +128,26 @@ class KernelCost:
         levels = tuple((level.name, self._given(level, found) * share) for level, found in given)
         stalls = sum(self._stalls(level, found) for level, found in given) * share
         return Prediction(self.target.synchronisation.call + cycles, levels, self.target.code.exposed, stalls)
+
+    def fastest(
+        self, trees: Sequence[Tree], most: float = inf, margins: Sequence[float] | None = None
+    ) -> tuple[int, float] | None:
+        """The first of the trees that take the fewest cycles on one thread, fewer than `most`, and those cycles.
+
+        `margins` are factors by which the cycles of each count. Traffic takes longest to predict, and is for trees
+        alone whose instructions leave room for it.
+        """
+        best: tuple[float, int, float] | None = None
+        instructions = [self.instructions(tree, 1) for tree in trees]
+        factors = margins or [1.0] * len(trees)
+        for k in sorted(range(len(trees)), key=lambda k: factors[k] * instructions[k]):
+            if factors[k] * instructions[k] > (most if best is None else best[0]):
+                break
+            cycles = self.prediction(trees[k], 1, instructions=instructions[k]).cycles
+            if factors[k] * cycles < most:
+                found = factors[k] * cycles, k, cycles
+                best = found if best is None else min(best, found)
+        return None if best is None else best[1:]
 
     def _given(self, level: Level, found: Moved) -> float:
         """Cycles that a level needs for what comes from it: at its rate, or as far as a core waits for many lines."""

@@ -28,11 +28,14 @@ def with_best_order(cost: KernelCost, tree: Tree, band: Collection[str], reasons
     `band` are the axes that all nodes share.
     """
     for position in range(len(outline(tree).nodes)):
-        orders = dict(_orders(cost, tree, outline(tree).nodes[position], band))
-        best = min(orders, key=lambda name: _cycles(cost, orders[name]), default=None)
-        if best is not None and _cycles(cost, orders[best]) < FASTER * _cycles(cost, tree):
+        orders = list(_orders(cost, tree, outline(tree).nodes[position], band))
+        if not orders:
+            continue
+        most = FASTER * cost.prediction(tree, 1).cycles
+        found = cost.fastest([order for _, order in orders], most)
+        if found is not None:
+            best, tree = orders[found[0]]
             reasons.append(f"{best} innermost: its steps share what they read, or are few")
-            tree = orders[best]
     return tree
 
 
@@ -46,10 +49,6 @@ def _orders(cost: KernelCost, tree: Tree, node: Node, band: Collection[str]) -> 
             order: list[Loop] = [*(loop for loop in own if loop is not last), last]
             (new,) = nested(order, own[-1].body).nodes
             yield last.axis, put(tree, own[0], new)
-
-
-def _cycles(cost: KernelCost, tree: Tree) -> float:
-    return cost.prediction(tree, 1).cycles
 
 
 def fewest_pages_last(model: KernelModel, axes: Sequence[Axis], machine: Machine) -> Sequence[Axis]:

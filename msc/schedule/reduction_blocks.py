@@ -7,7 +7,6 @@ there. The sums of all tiles live in memory between blocks; a tile of them at a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
@@ -43,27 +42,12 @@ def with_reduction_blocks(cost: KernelCost, deps: Dependences, tree: Tree, reaso
     if shape is None or before.memory_cycles < (1 - FASTER) * before.instruction_cycles:
         return tree
     options = [_Option(shape, at, size) for at in shape.outer for size in shape.sizes]
-    best = _fastest(cost, options, FASTER * before.cycles)
+    found = cost.fastest([option.tree for option in options], FASTER * before.cycles)
+    best = None if found is None else options[found[0]]
     if best is None or not violated(to_isl(cost.model, best.tree).schedule, deps).is_empty():
         return tree
     reasons.append(f"blocks of {best.size} {shape.reduction.axis} around {best.at.axis}: what they read stays in L2")
     return best.tree
-
-
-def _fastest(cost: KernelCost, options: Sequence[_Option], most: float) -> _Option | None:
-    """The first option of the fewest predicted cycles, if it takes `most` at most.
-
-    Traffic takes longest to predict, and is for options alone whose instructions leave room for it.
-    """
-    best: _Option | None = None
-    for option in options:
-        instructions = cost.instructions(option.tree, 1)
-        if instructions > most:
-            continue
-        cycles = cost.prediction(option.tree, 1, instructions=instructions).cycles
-        if cycles < most or (best is None and cycles == most):
-            best, most = option, cycles
-    return best
 
 
 def _shape(model: KernelModel, tree: Tree, statement: int) -> _Shape | None:

@@ -205,10 +205,12 @@ class _Search:
         full = {carrier: self._fullness(carrier) for carrier in (*carriers, None)}
         fullest = max((full[k] for k, axis in band if _is_worth_vectors(model, axis, *_OUTSIDE)), default=0)
         options = {carrier: self._along(carrier) for carrier in full}
-        cycles = {carrier: self.cost.prediction(tree, 1).cycles for carrier, (tree, _) in options.items()}
-        best = min(cycles, key=lambda k: cycles[k] if full[k] >= fullest else NEAR * cycles[k])
-        tree, (first, *others) = options[best]
-        reasons += [f"{first} ({cycles[best]:.0f} cycles predicted)", *others]
+        margins = [1.0 if full[carrier] >= fullest else NEAR for carrier in options]
+        found = self.cost.fastest([tree for tree, _ in options.values()], margins=margins)
+        assert found is not None
+        best, cycles = found
+        tree, (first, *others) = list(options.values())[best]
+        reasons += [f"{first} ({cycles:.0f} cycles predicted)", *others]
         return tree
 
     def _fullness(self, carrier: int | None) -> float:
@@ -262,9 +264,9 @@ class _Search:
 
     def _fastest(self, options: Sequence[tuple[Tree, list[str]]]) -> tuple[Tree, list[str]]:
         """The first tree, or the one that is predicted to be faster."""
-        cycles = [self.cost.prediction(tree, 1).cycles for tree, _ in options]
-        least = min(cycles)
-        return options[0 if FASTER * cycles[0] <= least else cycles.index(least)]
+        most = FASTER * self.cost.prediction(options[0][0], 1).cycles
+        found = self.cost.fastest([tree for tree, _ in options], most)
+        return options[0 if found is None else found[0]]
 
     def _with_register_tile(
         self,

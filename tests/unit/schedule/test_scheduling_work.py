@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from msc.driver.compile import compile_model
 from msc.driver.options import CompileOptions
 from msc.poly import collapsing, outer_band
 from msc.poly.schedule_tree import to_isl
-from msc.schedule import reduction_blocks, schedule_kernels
+from msc.poly.schedule_tree.nodes import Tree
+from msc.schedule import schedule_kernels
 from msc.support import forked
 from tests.unit.driver.test_scaling import write_model
 from tests.unit.schedule.test_reduction_blocks import product
@@ -100,11 +102,14 @@ def test_large_images_take_what_small_ones_take(groups: int, width: int, tmp_pat
 def test_traffic_is_predicted_where_instructions_leave_room(
     shape: tuple[int, int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The blocks of a reduction are those of the fewest predicted cycles, as if all had been predicted."""
-    fastest, predicted = reduction_blocks._fastest, Counter[bool]()  # pyright: ignore[reportPrivateUsage]
+    """Vectors, tiles, orders and blocks are those of the fewest predicted cycles, as if all had been predicted."""
+    fastest, predicted = KernelCost.fastest, Counter[bool]()
 
-    def checked(cost: KernelCost, options: Sequence[Any], most: float) -> object:
-        every = {option: cost.prediction(option.tree, 1).cycles for option in options}
+    def checked(
+        cost: KernelCost, trees: Sequence[Tree], most: float = inf, margins: Sequence[float] | None = None
+    ) -> tuple[int, float] | None:
+        every = [cost.prediction(tree, 1).cycles for tree in trees]
+        counting = [(margins or [1.0] * len(trees))[k] * cycles for k, cycles in enumerate(every)]
         traffic = Traffic.of
 
         def counted(
@@ -115,12 +120,12 @@ def test_traffic_is_predicted_where_instructions_leave_room(
 
         with monkeypatch.context() as inside:
             inside.setattr(Traffic, "of", counted)
-            found = fastest(cost, options, most)
-        predicted.update({False: len(options)})
-        least = min(options, key=lambda option: every[option])
-        assert found is (least if every[least] <= most else None)
+            found = fastest(cost, trees, most, margins)
+        predicted.update({False: len(trees)})
+        least = min(range(len(trees)), key=lambda k: counting[k])
+        assert found == ((least, every[least]) if counting[least] < most else None)
         return found
 
-    monkeypatch.setattr(reduction_blocks, "_fastest", checked)
+    monkeypatch.setattr(KernelCost, "fastest", checked)
     compile_model(str(product(tmp_path, *shape)), OPTIONS, "loop")
-    assert predicted[True] <= predicted[False]
+    assert predicted[True] < predicted[False]
