@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 from msc.analysis.bytes import bytes_of
 from msc.analysis.constancy import is_constant
+from msc.analysis.flops import flops
 from msc.analysis.kernel_model import kernel_dependences, kernel_model
 from msc.analysis.target import Target
 from msc.cost.prediction import KernelCost
@@ -28,9 +30,14 @@ class KernelCycles:
         constants = {v for kernel in kernels for v in kernel.inputs if is_constant(v)}
         return KernelCycles(target, sum(map(bytes_of, constants)))
 
-    def of(self, kernels: Sequence[KernelOp]) -> float:
-        """All of them, one after the other."""
-        return sum(map(self._one, kernels))
+    def of(self, kernels: Sequence[KernelOp], most: float = inf) -> float:
+        """All of them, one after the other; of what takes `most` and more, a part that takes as long."""
+        total = 0.0
+        for kernel in sorted(kernels, key=flops, reverse=True):
+            if total >= most:
+                break
+            total += self._one(kernel)
+        return total
 
     def _one(self, kernel: KernelOp) -> float:
         model = kernel_model(kernel)

@@ -25,20 +25,20 @@ Lines: TypeAlias = list[list[str]]
 """What a job results in: texts."""
 
 _JOBS = 4
-"""At least, for each process: forking a compiler takes as long as a small job."""
+"""For each process, unless they are large: forking a compiler takes as long as a small job."""
 _MOST = 4
 """Processes: each has to make for itself what the jobs have in common."""
 _NUMBER = 4
 """Bytes of a job's number in the pipe. A read takes whole numbers, so no two processes take the same one."""
 
 
-def results(function: Callable[[J], Lines], jobs: Sequence[J]) -> dict[int, Lines]:
+def results(function: Callable[[J], Lines], jobs: Sequence[J], each: int = _JOBS) -> dict[int, Lines]:
     """`function` of jobs, by their positions, as far as they were done without an error.
 
-    What it returns must depend on the job alone; what else it changes is lost. In a program with
-    threads of its own, or on one processor, nothing is done.
+    What it returns must depend on the job alone; what else it changes is lost. Each process has `each` jobs at least.
+    In a program with threads of its own, or on one processor, nothing is done.
     """
-    others = min(_processors(), _MOST, len(jobs) // _JOBS) - 1
+    others = min(_processors(), _MOST, len(jobs) // each) - 1
     if others < 1 or not _may_fork():
         return {}
     with _numbers(len(jobs)) as numbers, _Helpers() as helpers:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
@@ -76,25 +77,31 @@ class TileChoice:
     def of(self, kernels: Sequence[KernelOp]) -> dict[KernelOp, int]:
         """Of kernels around a convolution those that tiles make faster, with the results of a tile along an axis."""
         distinct = {_key(kernel): kernel for kernel in reversed(kernels)}
-        jobs = [(key, tile) for key in distinct for tile in (0, *TILES)]
 
-        def cost(job: tuple[object, int]) -> list[list[str]]:
-            return [[repr(self._cycles(distinct[job[0]], job[1]))]]
+        def chosen(kernel: KernelOp) -> list[list[str]]:
+            return [[str(self._best(kernel))]]
 
-        found = results(cost, jobs)
-        costs = {job: float((found.get(k) or cost(job))[0][0]) for k, job in enumerate(jobs)}
-        best = {key: min((costs[key, tile], tile) for tile in TILES) for key in distinct}
-        tiles = {key: tile for key, (cycles, tile) in best.items() if cycles * _GAIN < costs[key, 0]}
-        return {kernel: tiles[_key(kernel)] for kernel in kernels if _key(kernel) in tiles}
+        found = results(chosen, list(distinct.values()), each=1)
+        tiles = {key: int((found.get(k) or chosen(kernel))[0][0]) for k, (key, kernel) in enumerate(distinct.items())}
+        return {kernel: tiles[_key(kernel)] for kernel in kernels if tiles[_key(kernel)]}
 
-    def _cycles(self, kernel: KernelOp, tile: int) -> float:
-        """Of its convolution, with a padding in front, alone in a module; 0 is no tile."""
+    def _best(self, kernel: KernelOp) -> int:
+        """Results of a tile, 0 for none. Large tiles multiply least, and come first."""
+        best, most = 0, self._cycles(kernel, 0) / _GAIN
+        for tile in sorted(TILES, reverse=True):
+            cycles = self._cycles(kernel, tile, most)
+            if cycles < most:
+                best, most = tile, cycles
+        return best
+
+    def _cycles(self, kernel: KernelOp, tile: int, most: float = inf) -> float:
+        """Of its convolution, with a padding in front, alone in a module, up to `most`; 0 is no tile."""
         module = _module_of(kernel) if gradient_by_filter(kernel) is None else _gradient_module(kernel)
         if tile:
             self.rewrite([op for op in module.walk() if isinstance(op, KernelOp)][-1], tile)
         for after in (FusePads(), AssignLayouts(), ReadTransposed(), PackOperands(), ComputeAtConsumers()):
             after.apply(self.context, module)
-        return self.cycles.of([op for op in module.walk() if isinstance(op, KernelOp)])
+        return self.cycles.of([op for op in module.walk() if isinstance(op, KernelOp)], most)
 
 
 def _operands(kernel: KernelOp) -> tuple[Conv2dOp, list[SSAValue]]:
