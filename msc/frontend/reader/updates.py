@@ -31,7 +31,7 @@ Array: TypeAlias = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Update:
+class ParameterUpdate:
     """A parameter, the argument that is its value before the call, and the result that is its value after."""
 
     parameter: Parameter
@@ -39,21 +39,21 @@ class Update:
     result: int
 
 
-def updates_of(captured: Captured) -> list[Update]:
+def updates_of(captured: Captured) -> list[ParameterUpdate]:
     """The parameters that a graph reads and updates, each with a result of its own."""
     arguments = {id(given.parameter): k for k, given in enumerate(captured.graph.inputs) if given.parameter is not None}
-    found: dict[int, Update] = {}
+    found: dict[int, ParameterUpdate] = {}
     for effect in captured.effects:
         slot, value = effect.slot, effect.value
         if not isinstance(slot, Value) or not isinstance(value, Leaf) or value.index >= len(captured.outputs):
             continue
         if isinstance(slot.holder, Parameter) and id(slot.holder) in arguments:
-            update = Update(slot.holder, arguments[id(slot.holder)], value.index)
+            update = ParameterUpdate(slot.holder, arguments[id(slot.holder)], value.index)
             found.setdefault(value.index, update)
     return list(found.values())
 
 
-def note_updates(module: ModuleOp, updates: Sequence[Update]) -> None:
+def note_updates(module: ModuleOp, updates: Sequence[ParameterUpdate]) -> None:
     """Say in a module which results update which arguments. Their axes may lie in any order."""
     function = find_entry(module)
     assert function is not None
@@ -72,7 +72,7 @@ class UpdatesInPlace:
     """The updates that calls of a compiled model make where the parameters' arrays lie."""
 
     model: CompiledModel
-    updates: Sequence[Update]
+    updates: Sequence[ParameterUpdate]
 
     def prepare(self, arrays: list[Array]) -> None:
         """Have in `arrays`, what a call is given, and in the parameters themselves arrays that the call may update."""
