@@ -35,9 +35,8 @@ _NUMBER = 4
 def results(function: Callable[[J], Lines], jobs: Sequence[J], each: int = 0) -> dict[int, Lines]:
     """`function` of jobs, by their positions, as far as they were done without an error.
 
-    What it returns must depend on the job alone; what else it changes is lost. Each process has `each` jobs at least, if
-    given.
-    In a program with threads of its own, or on one processor, nothing is done.
+    What it returns must depend on the job alone; what else it changes is lost. Each process has `each` jobs at least,
+    if that is given. In a program with threads of its own, or on one processor, nothing is done.
     """
     others = min(_processors(), _MOST, len(jobs) // (each or _JOBS)) - 1
     if others < 1 or not _may_fork():
