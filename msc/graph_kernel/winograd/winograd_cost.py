@@ -126,9 +126,7 @@ def _key(kernel: KernelOp) -> object:
 def _module_of(kernel: KernelOp) -> ModuleOp:
     """A module for the same target that runs the convolution of a kernel, and a padding in front."""
     convolution, (image, weight) = _operands(kernel)
-    padding, inside = _padding(image), Block(arg_types=[image.type, weight.type])
-    copy = convolution.clone(dict(zip(convolution.operands, inside.args, strict=True)))
-    inside.add_ops([copy, YieldOp(copy.results[0])])
+    padding = _padding(image)
     block = Block(arg_types=[image.type if padding is None else padding.inputs[0].type])
     given: list[Operation] = [] if padding is None else [padding.clone({padding.inputs[0]: block.args[0]})]
     values = [given[0].results[0] if given else block.args[0]]
@@ -137,8 +135,7 @@ def _module_of(kernel: KernelOp) -> ModuleOp:
         values.append(given[-1].results[0])
     else:
         values.append(block.insert_arg(weight.type, 1))
-    made = KernelOp(kernel.label.data, values, [copy.results[0].type], Region(inside))
-    return _of_kernels(block, [*given, made], kernel)
+    return _of_kernels(block, [*given, _around(convolution, values, kernel)], kernel)
 
 
 def _gradient_module(kernel: KernelOp) -> ModuleOp:
@@ -148,12 +145,18 @@ def _gradient_module(kernel: KernelOp) -> ModuleOp:
     stored = [
         TensorType(tensor_type(v).element_type, [s[1], *s[2:], s[0]]) for v, s in zip(operands, shapes, strict=True)
     ]
-    inside, block = Block(arg_types=[value.type for value in operands]), Block(arg_types=stored)
+    block = Block(arg_types=stored)
+    given = [transposition_kernel("transpose", argument, (3, 0, 1, 2)) for argument in block.args]
+    made = _around(convolution, [k.results[0] for k in given], kernel)
+    return _of_kernels(block, [*given, made], kernel)
+
+
+def _around(convolution: Conv2dOp, values: Sequence[SSAValue], like: KernelOp) -> KernelOp:
+    """A kernel, called as another one, around a convolution alone, of values."""
+    inside = Block(arg_types=[value.type for value in values])
     copy = convolution.clone(dict(zip(convolution.operands, inside.args, strict=True)))
     inside.add_ops([copy, YieldOp(copy.results[0])])
-    given = [transposition_kernel("transpose", argument, (3, 0, 1, 2)) for argument in block.args]
-    made = KernelOp(kernel.label.data, [k.results[0] for k in given], [copy.results[0].type], Region(inside))
-    return _of_kernels(block, [*given, made], kernel)
+    return KernelOp(like.label.data, values, [copy.results[0].type], Region(inside))
 
 
 def _of_kernels(block: Block, ops: Sequence[Operation], like: KernelOp) -> ModuleOp:
