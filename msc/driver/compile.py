@@ -55,6 +55,16 @@ class Compilation:
     options: CompileOptions
     stage: Stage
     steps: list[Step] = field(default_factory=list[Step])
+    _unchecked: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
+
+    def check(self) -> None:
+        """Verify the last stage, if that was left for later. Raises what is wrong with it."""
+        while self._unchecked:
+            self._unchecked.pop()()
+
+    def check_later(self, verification: Callable[[], None]) -> None:
+        """Leave it to `check`."""
+        self._unchecked.append(verification)
 
     @property
     def module(self) -> ModuleOp:
@@ -77,16 +87,20 @@ class Compilation:
 
 
 class _Stopwatch:
+    """Does not count steps that are recorded while it runs."""
+
     def __init__(self, steps: list[Step], stage: str, name: str) -> None:
         self._steps, self._stage, self._name = steps, stage, name
-        self._start = 0.0
+        self._start, self._before = 0.0, 0
 
     def __enter__(self) -> None:
         step(f"{self._stage}: {self._name}")
+        self._before = len(self._steps)
         self._start = time.perf_counter()
 
     def __exit__(self, *_: object) -> None:
-        self._steps.append(Step(self._stage, self._name, time.perf_counter() - self._start))
+        inside = sum(step.seconds for step in self._steps[self._before :])
+        self._steps.append(Step(self._stage, self._name, time.perf_counter() - self._start - inside))
 
 
 @progress()
@@ -99,10 +113,12 @@ def compile_model(
     after_step: AfterStep | None = None,
     *,
     checks_weights: bool = False,
+    checks_last_later: bool = False,
 ) -> Compilation:
     """Read a model and take it to the IR stage `stop_after`, or the last one, verified at every stage on the way.
 
-    With `checks_weights`, that its weights are there and of the declared types is known before any pass runs.
+    With `checks_weights`, that its weights are there and of the declared types is known before any pass runs. With
+    `checks_last_later`, the stage where it ends is verified by `Compilation.check`, which the caller must call.
     Raises MSC0006 when the model is past that stage already; else what reading and the passes raise.
     """
     step(f"reading {model}")
@@ -111,7 +127,15 @@ def compile_model(
     if checks_weights:
         read.weights()
     seconds = time.perf_counter() - start
-    return compile_read(read, options, stop_after, reporting, after_step, read_seconds=seconds)
+    return compile_read(
+        read,
+        options,
+        stop_after,
+        reporting,
+        after_step,
+        read_seconds=seconds,
+        checks_last_later=checks_last_later,
+    )
 
 
 @paused_collection()
@@ -123,14 +147,16 @@ def compile_read(
     after_step: AfterStep | None = None,
     *,
     read_seconds: float = 0.0,
+    checks_last_later: bool = False,
 ) -> Compilation:
     """As `compile_model`, of a model that has been read, or made in memory."""
     compilation = Compilation(model, options, model.stage)
     compilation.steps.append(Step(compilation.stage.name, "read", read_seconds))
     walk = _Walk(compilation, reporting or Reporting(), after_step, model.path)
     try:
-        for stage in _stages_between(compilation, stop_after):
-            walk.enter(stage)
+        stages = _stages_between(compilation, stop_after)
+        for stage in stages:
+            walk.enter(stage, checks_later=checks_last_later and stage is stages[-1])
     except MscError:
         with suppress(MscError):
             walk.write_dump()
@@ -165,7 +191,7 @@ class _Walk:
         self._stages = dict[Path, str]()
         self._keep_text()
 
-    def enter(self, stage: Stage) -> None:
+    def enter(self, stage: Stage, *, checks_later: bool = False) -> None:
         """Run the passes that make `stage`, verify, dump."""
         compilation, options = self._compilation, self._compilation.options
         compilation.stage = stage
@@ -175,10 +201,18 @@ class _Walk:
         PassManager(model.context, model.sources, self._reporting.verify_each, self._after_pass).run(
             model.module, passes
         )
-        with compilation.timed(stage.name, "verify"):
+        if checks_later:
+            compilation.check_later(self._check)
+        else:
+            self._check()
+        self._keep_text()
+
+    def _check(self) -> None:
+        """Verify what the passes left, then run the verifiers of the stage."""
+        model, stage = self._compilation.model, self._compilation.stage
+        with self._compilation.timed(stage.name, "verify"):
             self._verify()
         run_verifiers(model.module, stage, model.context, model.sources, self._after_pass)
-        self._keep_text()
 
     def _verify(self) -> None:
         """A rule broken between stages is a bug of msc; the tensor limit is the user's."""
@@ -270,7 +304,10 @@ def generate(compilation: Compilation) -> Program:
 
 @dataclass(frozen=True)
 class _ReproducingCode:
-    """A context that generates code: a bug of msc leaves with a note that names the module, as a stage file."""
+    """A context that generates code: a bug of msc leaves with a note that names the module, as a stage file.
+
+    What is wrong with a module that is not verified yet comes first.
+    """
 
     compilation: Compilation
 
@@ -281,6 +318,7 @@ class _ReproducingCode:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if isinstance(error, Exception) and is_internal(error):
+            self.compilation.check()
             backend = self.compilation.options.backend
             command = f"msc compile {{}} --target {backend.name} --emit {backend.forms[0].name}"
             extension = self.compilation.stage.extension

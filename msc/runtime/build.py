@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -56,8 +56,12 @@ def build(
     kind: Kind,
     out: Path,
     options: BuildOptions | None = None,
+    *,
+    meanwhile: Callable[[], None] | None = None,
 ) -> Path:
     """Build `out`, which appears whole or not at all. `weights` maps parameter names to their data.
+
+    `meanwhile` is called once, as soon as compilers run; what it raises ends them.
 
     Raises MSC0502 (no compiler), MSC0503 (it failed), MSC0509 (it is for another machine), MSC0505 (weights), MSC0004
     (cannot write).
@@ -66,7 +70,7 @@ def build(
     folder = make_temporary("build")
     kept = False
     try:
-        _compile(program, weights, kind, folder, chosen)
+        _compile(program, weights, kind, folder, chosen, meanwhile or _nothing)
         if kind == "so":
             append_seal(folder / "result", program.signature.to_json())
         place(folder / "result", out, executable=kind in ("so", "exe"))
@@ -123,11 +127,20 @@ def compile_flags(program: CProgram, options: BuildOptions) -> tuple[str, ...]:
     return (*BUILD_FLAGS, *program.march, *threads, *sanitize, *options.flags)
 
 
+def _nothing() -> None:
+    pass
+
+
 def _compile(
-    program: CProgram, weights: Mapping[str, NDArray[np.generic]], kind: Kind, folder: Path, options: BuildOptions
+    program: CProgram,
+    weights: Mapping[str, NDArray[np.generic]],
+    kind: Kind,
+    folder: Path,
+    options: BuildOptions,
+    meanwhile: Callable[[], None],
 ) -> None:
     flags = compile_flags(program, options)
-    objects = _objects(program, kind, folder, options, [*flags, *([] if kind == "exe" else ["-fPIC"])])
+    objects = _objects(program, kind, folder, options, [*flags, *([] if kind == "exe" else ["-fPIC"])], meanwhile)
     if program.linked is not None:
         from msc.runtime.text_library import text_object  # which keeps it in the cache, which builds
 
@@ -163,7 +176,14 @@ def _link(kind: Kind, objects: Sequence[str], folder: Path, options: BuildOption
             _archive(options, folder, "model.o")
 
 
-def _objects(program: CProgram, kind: Kind, folder: Path, options: BuildOptions, flags: Sequence[str]) -> list[str]:
+def _objects(
+    program: CProgram,
+    kind: Kind,
+    folder: Path,
+    options: BuildOptions,
+    flags: Sequence[str],
+    meanwhile: Callable[[], None],
+) -> list[str]:
     """Each file compiled by itself, as many at once as there are processors. Whatever goes wrong ends all of them.
 
     The compiler is found before: a signal interrupts this thread alone, so a search in the pool's would go on.
@@ -172,6 +192,7 @@ def _objects(program: CProgram, kind: Kind, folder: Path, options: BuildOptions,
     sources = _write_texts(program, folder, kind, options.processors)
     with ThreadPoolExecutor(options.processors) as pool, Commands() as commands:
         running = [pool.submit(_object, source, folder, options, flags, commands) for source in sources]
+        meanwhile()
         done, _ = wait(running, return_when=FIRST_EXCEPTION)
         return [compiled.result() for compiled in running if compiled in done]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from msc.runtime.build import BuildOptions, Kind, build, source_texts
 from msc.runtime.program import CProgram
 from msc.runtime.recognition import is_built
 from msc.runtime.weights import assembly_name, bytes_name, is_weights_file, weights_assembly, write_weights
-from msc.support.collection import paused_collection
+from msc.support.collection import collect_young, paused_collection
 from msc.support.files import append_file
 from msc.support.folder_outputs import filled_folder
 from msc.support.marks import goes_with_another, is_marked, marked
@@ -42,7 +43,14 @@ def emit(
     """
     if output.path is not None:
         Guard(named_inputs(model, options), force).check_inputs(output.path)
-    compilation = compile_model(model, options, output.last_stage, reporting, checks_weights=output.has_weights)
+    compilation = compile_model(
+        model,
+        options,
+        output.last_stage,
+        reporting,
+        checks_weights=output.has_weights,
+        checks_last_later=output.form in _KINDS and reporting.is_silent,
+    )
     guard = Guard(compilation.input_files(), force)
     if output.form == "onnx":
         _emit_onnx(output, compilation, guard)
@@ -117,11 +125,24 @@ def _emit_binary(output: Output, compilation: Compilation, program: CProgram, gu
     assert output.path is not None
     kind = _KINDS[output.form]
     with temporary_folder("build") as folder, OutputSet(guard, durable=False) as files:
-        built = build(program, compilation.parameters(), kind, folder / "result", BuildOptions())
+        built = build(
+            program,
+            compilation.parameters(),
+            kind,
+            folder / "result",
+            BuildOptions(),
+            meanwhile=partial(_check, compilation),
+        )
         with files.open(output.path, lambda path: is_built(path, kind), executable=kind == "exe") as file:
             append_file(built, file)
         if kind in ("o", "a") and not destination(output.path).is_stream:
             _write_companions(files, output.path, program, None)
+
+
+def _check(compilation: Compilation) -> None:
+    """Verify the last stage, and let the collector see what was made: work for a processor that compilers leave."""
+    compilation.check()
+    collect_young()
 
 
 def _emit_bundle(output: Output, compilation: Compilation, program: CProgram, guard: Guard) -> None:

@@ -7,11 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from xdsl.dialects.builtin import ModuleOp
 
 import msc
-from msc.driver.artifacts.forms import choose_output
+from msc.backends.stage import Stage
+from msc.driver.artifacts.emission import emit
+from msc.driver.artifacts.forms import Output, choose_output
+from msc.driver.options import CompileOptions, Reporting
 from msc.driver.verbs.compile import command
-from msc.support.diagnostics import MscError
+from msc.runtime.program import CProgram
+from msc.support.diagnostics import Diagnostic, MscError
 
 
 def compile_to(*arguments: str | Path) -> None:
@@ -111,3 +116,26 @@ def test_a_failed_compilation_leaves_the_old_output(model: Path, tmp_path: Path)
         compile_to(model, "-o", out)
     assert out.read_bytes() == b"old"
     assert {p.name for p in tmp_path.iterdir()} == {"m.so", "small.mir", "small.safetensors"}
+
+
+@pytest.mark.parametrize("is_emitted", [True, False])
+def test_what_is_wrong_with_the_last_stage_ends_the_build(
+    is_emitted: bool, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is verified while compilers run; where no C can be made of it, it is what is said."""
+
+    def wrong(module: ModuleOp, stage: Stage) -> tuple[Diagnostic, ...]:
+        return (Diagnostic("MSC0209", "'loop.wrong' is not an operation"),) if stage.name == "loop" else ()
+
+    def fails(*_: object) -> CProgram:
+        raise AssertionError("no C of this")
+
+    out = tmp_path / "m.so"
+    out.write_bytes(b"old")
+    monkeypatch.setattr("msc.driver.compile.stage_diagnostics", wrong)
+    if not is_emitted:
+        monkeypatch.setattr("msc.codegen.c.emit_c", fails)
+    with pytest.raises(MscError) as error:
+        emit(str(model), Output("so", out), CompileOptions(), Reporting(), force=True)
+    assert [d.code for d in error.value.diagnostics] == ["MSC0901", "MSC0209"]
+    assert out.read_bytes() == b"old"
