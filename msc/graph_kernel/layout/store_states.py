@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
@@ -26,12 +25,12 @@ from msc.dialects.ms.views import ReshapeOp
 from msc.graph_kernel.kernel_results import add_reason
 from msc.graph_kernel.layout.packings import images_pay, packing_pays, weight_packing
 from msc.graph_kernel.layout.pointwise import runs_along_image
+from msc.graph_kernel.layout.states import State, open_states
 from msc.graph_kernel.layout.stored_inputs import only_moves, read_stored, transposition_kernel
-from msc.graph_kernel.layout.turned_updates import Order, Update, product_like, retyped
+from msc.graph_kernel.layout.turned_updates import Order, Update, product_like
 from msc.ir.contracts import Contract
-from msc.ir.donation import updates
 from msc.ir.entry import entries
-from msc.ir.storage_order import LAYOUT, inverse, is_any, note_order
+from msc.ir.storage_order import inverse
 from msc.ir.typed import element_type, static_shape
 from msc.targets.machine import Machine
 
@@ -47,7 +46,7 @@ class StoreStates(ModulePass):
     (`ms.layout = "any"`). Gives: the same kernels, where such an argument that a product would transpose, and no other
     product reads as it is, lies in the order of that product (`ms.layout = [1, 0]`), from call to call: nothing packs
     it. Its update computes on transposed tensors, and the momenta of that update lie as the weight does. Other kernels
-    read it through a view. Arguments whose update would have to transpose a gradient for that stay as they are.
+    read it through a view. Loops that carry such arguments from step to step carry them in that order. Arguments whose update would have to transpose a gradient for that stay as they are.
     Keeps: the meaning, on arguments and results in that order.
     """
 
@@ -60,28 +59,19 @@ class StoreStates(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = target_of(op).machine
         for function in entries(op):
-            for weight in _open_states(function):
-                order = _wanted_order(weight, function, target)
-                update = None if order is None else _update(function, weight)
-                if order is not None and update is not None and update.can_turn(order, target):
-                    _store(function, weight, update, order)
+            for weight in open_states(function):
+                order = _wanted_order(weight, target)
+                states = _updated_with(weight)
+                if order is not None and states and _update(states).can_turn(order, target):
+                    _store(weight, states, order)
 
 
-def _open_states(function: FuncOp) -> Iterator[BlockArgument]:
-    """The updated arguments whose order is open, and of which no size is."""
-    given = function.arg_attrs.data if function.arg_attrs is not None else ()
-    for argument in updates(function).values():
-        if is_any(function, argument) and set(given[argument].data) <= {MS_NAME, LAYOUT}:
-            yield function.args[argument]
-
-
-def _wanted_order(weight: BlockArgument, function: FuncOp, target: Machine) -> Order | None:
-    """The order in which the products of a function read an argument; None where one reads it as it is."""
+def _wanted_order(weight: State, target: Machine) -> Order | None:
+    """The order in which the products of a step read a weight; None where one reads it as it is."""
     orders = set[Order]()
-    new = _new_value(function, weight)
-    for use in weight.uses:
+    for use in weight.old.uses:
         kernel = use.operation
-        if isinstance(kernel, ReshapeOp) or kernel is new.owner:
+        if isinstance(kernel, ReshapeOp) or kernel is weight.new.owner:
             continue
         product = _product_of(kernel, use.index)
         if product is None:
@@ -94,14 +84,6 @@ def _wanted_order(weight: BlockArgument, function: FuncOp, target: Machine) -> O
                 return None
             orders.add(order)
     return orders.pop() if len(orders) == 1 else None
-
-
-def _new_value(function: FuncOp, state: BlockArgument) -> SSAValue:
-    """What updates an argument."""
-    result = next(result for result, argument in updates(function).items() if argument == state.index)
-    end = function.body.block.last_op
-    assert isinstance(end, ReturnOp)
-    return end.arguments[result]
 
 
 def _product_of(user: Operation, index: int) -> Operation | None:
@@ -134,42 +116,46 @@ def _order_of(kernel: KernelOp, op: Operation, index: int, target: Machine) -> O
     return packing.perm if turns and images_pay(op, target) else None
 
 
-def _update(function: FuncOp, weight: BlockArgument) -> Update | None:
-    """The kernel that updates a weight, with all states that it reads and updates and nothing else reads."""
-    new = _new_value(function, weight)
-    if not isinstance(new, OpResult) or not isinstance(new.op, KernelOp):
-        return None
-    own = [
+def _updated_with(weight: State) -> list[State]:
+    """All states that the kernel which updates a weight reads and updates, and nothing else reads; none without it."""
+    kernel = weight.new.owner
+    if not isinstance(kernel, KernelOp):
+        return []
+    return [
         state
-        for state in _open_states(function)
-        if _new_value(function, state).owner is new.op
-        and _new_value(function, state).uses.get_length() == 1
-        and state.type == weight.type
-        and (state is weight or all(use.operation is new.op for use in state.uses))
+        for state in open_states(weight.function)
+        if state.new.owner is kernel
+        and state.new.uses.get_length() == 1
+        and state.old.type == weight.old.type
+        and (state.argument == weight.argument or all(use.operation is kernel for use in state.old.uses))
     ]
-    return Update(new.op, own, [_new_value(function, state) for state in own])
 
 
-def _store(function: FuncOp, weight: BlockArgument, update: Update, order: Order) -> None:
+def _update(states: Sequence[State]) -> Update:
+    kernel = states[0].new.owner
+    assert isinstance(kernel, KernelOp)
+    return Update(kernel, [state.old for state in states], [state.new for state in states])
+
+
+def _store(weight: State, states: Sequence[State], order: Order) -> None:
     """Let the weight, and the other states of its update, lie in another order."""
-    for state in update.states:
-        note_order(function, state.index, order)
-    for state in update.states:
-        retyped(state, order)
-    _note_reasons(function, function.args[weight.index], order)
-    _read_elsewhere(function.args[weight.index], update.kernel, inverse(order))
-    Update(update.kernel, [function.args[state.index] for state in update.states], update.results).turn(order)
-    function.update_function_type()
+    for state in states:
+        state.turn(order)
+    update = _update(states)
+    _note_reasons(weight, order)
+    _read_elsewhere(weight.old, update.kernel, inverse(order))
+    update.turn(order)
+    weight.function.update_function_type()
 
 
-def _note_reasons(function: FuncOp, weight: BlockArgument, order: Order) -> None:
+def _note_reasons(weight: State, order: Order) -> None:
     """Say at each product that reads the weight what it is spared."""
-    assert function.arg_attrs is not None
-    name = function.arg_attrs.data[weight.index].data.get(MS_NAME)
-    called = name.data if isinstance(name, StringAttr) else weight.name_hint or f"input {weight.index}"
-    size = prod(static_shape(weight)) * BYTES[dtype_name(element_type(weight)) or ""]
+    assert weight.function.arg_attrs is not None
+    name = weight.function.arg_attrs.data[weight.argument].data.get(MS_NAME)
+    called = name.data if isinstance(name, StringAttr) else weight.old.name_hint or f"input {weight.argument}"
+    size = prod(static_shape(weight.old)) * BYTES[dtype_name(element_type(weight.old)) or ""]
     reason = f"{called} lies between calls as it is read, axes {list(order)}: {size} bytes are not packed in each call"
-    for use in weight.uses:
+    for use in weight.old.uses:
         kernel = use.operation
         if isinstance(kernel, KernelOp) and _product_of(kernel, use.index) is not None:
             add_reason(kernel, reason)

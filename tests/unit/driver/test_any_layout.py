@@ -12,6 +12,7 @@ from msc import Tensor, nn, ops
 from msc.dialects.arrays import Array
 from msc.runtime.artifact import CompiledModel
 from msc.support.diagnostics import MscError
+from msc.train.step_loop import StepLoop
 
 ROWS, INPUTS, CLASSES = 32, 40, 5
 IDENTITY = "func.func @main(%x: {0}) -> {1} {{\nfunc.return %x : {1}\n}}"
@@ -99,6 +100,23 @@ def test_the_first_layer_lies_as_it_is_read_and_the_second_as_it_is() -> None:
     assert orders(model) == ["0.weight", "moments.0.weight"]
     assert states["0.weight"].shape == (24, INPUTS)
     assert states["0.weight"].T.flags.c_contiguous
+
+
+def test_a_loop_of_steps_leaves_the_weights_of_single_steps() -> None:
+    x, y = batch()
+    xs, ys = np.stack([x, -x, 2 * x]), np.stack([y, y, y])
+    model, states = compiled(step_of("Momentum"))
+    for batch_, labels in zip(xs, ys, strict=True):
+        loss = model.results(batch_, labels, *states.values())[0]
+    step = step_of("Momentum")
+    loop = msc.compile(StepLoop(step), *map(Tensor, (np.int64(3), xs, ys)), march="x86-64-v3", any_layout=True)
+    values = {p.name: p.asnumpy() for p in step.get_parameters()}
+    carried = {t.name: loop.state(t.name, values[t.name.removeprefix("step.")]) for t in loop.inputs[3:]}
+    last = loop.results(np.int64(3), xs, ys, *carried.values())[0]
+    assert [name.removeprefix("step.") for name in orders(loop)] == orders(model) == ["0.weight", "moments.0.weight"]
+    np.testing.assert_array_equal(last, loss)
+    for name, state in carried.items():
+        np.testing.assert_array_equal(state, states[name.removeprefix("step.")])
 
 
 def test_a_step_goes_on_from_a_copy_of_its_states_with_the_same_bits() -> None:
