@@ -21,7 +21,7 @@ from msc.dataset.arguments import count as count_of
 from msc.dataset.arguments import known, names, refuse
 from msc.dataset.iterators import RowIterator, as_tensor
 from msc.dataset.runs import Run
-from msc.dataset.values import Array, Row
+from msc.dataset.values import Array, Row, stacked
 from msc.frontend.boundary import publish_methods
 
 
@@ -40,7 +40,7 @@ class Dataset:
         """Wrong arguments are told of in the words of the API."""
         super().__init_subclass__(**keywords)
         if cls.__module__.startswith("msc."):
-            publish_methods(cls, cls.__name__, without=("rows", "columns", "size"))
+            publish_methods(cls, cls.__name__, without=("rows", "batches", "columns", "size"))
 
     # What subclasses say.
 
@@ -52,6 +52,15 @@ class Dataset:
     def rows(self, run: Run, start: int = 0) -> Iterator[Row]:
         """The rows of a pass, from number `start` on."""
         raise NotImplementedError
+
+    def batches(self, run: Run, start: int, size: int) -> Iterator[Row]:
+        """The rows of a pass, from number `start` on, `size` at a time: columns with one more axis.
+
+        The last ones may be fewer. Data sets that hold whole columns take them without making rows.
+        """
+        rows = self.rows(run, start)
+        while group := list(islice(rows, size)):
+            yield tuple(stacked(list(values), name) for *values, name in zip(*group, self.columns, strict=True))
 
     def size(self) -> int:
         """The number of rows of an epoch."""
@@ -288,4 +297,4 @@ def skipping(rows: Iterator[Row], start: int) -> Iterator[Row]:
     return rows if start == 0 else islice(rows, start, None)
 
 
-publish_methods(Dataset, "Dataset", without=("rows", "columns", "size"))
+publish_methods(Dataset, "Dataset", without=("rows", "batches", "columns", "size"))

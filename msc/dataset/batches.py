@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, cast
 
 import numpy as np
@@ -77,10 +77,19 @@ class Batch(Stage):
 
     def rows(self, run: Run, start: int = 0) -> Iterator[Row]:
         if callable(self._batch_size):
-            return skipping(self._batches(run, 0), start)
-        return self._batches(run, start)
+            return skipping(self._made(run, 0), start)
+        return self._stacked(run, start, self._batch_size) if self._only_stacks else self._made(run, start)
 
-    def _batches(self, run: Run, first: int) -> Iterator[Row]:
+    @property
+    def _only_stacks(self) -> bool:
+        return self._map is None
+
+    def _stacked(self, run: Run, first: int, size: int) -> Iterator[Row]:
+        """Batches of the same number of rows, which are stacked and nothing else."""
+        found = self.source.batches(run.inside(0), first * size, size)
+        return takewhile(lambda batch: len(batch[0]) == size, found) if self._drops else found
+
+    def _made(self, run: Run, first: int) -> Iterator[Row]:
         size = self._batch_size
         rows = self.source.rows(run.inside(0), 0 if callable(size) else first * size)
         number = first
@@ -160,6 +169,10 @@ class PaddedBatch(Batch):
             if not isinstance(entry, tuple) or len(cast("tuple[Any, ...]", entry)) != 2:
                 refuse(f"pad_info of '{name}'", entry, "a pair: a shape or None, and what to pad with")
             self._pads[name] = cast("tuple[Any, Any]", entry)
+
+    @property
+    def _only_stacks(self) -> bool:
+        return False
 
     def joined(self, values: list[Array], column: str) -> Array:
         if self._pads is not None and column not in self._pads:

@@ -113,6 +113,13 @@ class NumpySlicesDataset(IndexedDataset):
     def row(self, index: int) -> Row:
         return tuple(np.asarray(array[index]) for array in self._arrays)
 
+    def batches(self, run: Run, start: int, size: int) -> Iterator[Row]:
+        if any(array.dtype.kind in "US" for array in self._arrays):  # A batch of strings is as wide as its own longest.
+            return super().batches(run, start, size)
+        order = self._order(run)
+        groups = (order[first : first + size] for first in range(start, len(order), size))
+        return (tuple(array[group] for array in self._arrays) for group in groups)
+
     def labels(self, column: str | None) -> Array:
         return self._arrays[arguments.known("class_column", (column or self.columns[-1],), self.columns)[0]]
 

@@ -233,6 +233,9 @@ class Rename(Stage):
     def rows(self, run: Run, start: int = 0) -> Iterator[Row]:
         return self.source.rows(run.inside(0), start)
 
+    def batches(self, run: Run, start: int, size: int) -> Iterator[Row]:
+        return self.source.batches(run.inside(0), start, size)
+
 
 class Project(Stage):
     """Some columns, in an order."""
@@ -247,7 +250,13 @@ class Project(Stage):
         return self._columns
 
     def rows(self, run: Run, start: int = 0) -> Iterator[Row]:
-        return (tuple(row[k] for k in self._places) for row in self.source.rows(run.inside(0), start))
+        return (self._projected(row) for row in self.source.rows(run.inside(0), start))
+
+    def batches(self, run: Run, start: int, size: int) -> Iterator[Row]:
+        return (self._projected(batch) for batch in self.source.batches(run.inside(0), start, size))
+
+    def _projected(self, row: Row) -> Row:
+        return tuple(row[k] for k in self._places)
 
 
 class FlatMap(Stage):

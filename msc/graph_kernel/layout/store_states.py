@@ -46,7 +46,8 @@ class StoreStates(ModulePass):
     (`ms.layout = "any"`). Gives: the same kernels, where such an argument that a product would transpose, and no other
     product reads as it is, lies in the order of that product (`ms.layout = [1, 0]`), from call to call: nothing packs
     it. Its update computes on transposed tensors, and the momenta of that update lie as the weight does. Other kernels
-    read it through a view. Loops that carry such arguments from step to step carry them in that order. Arguments whose update would have to transpose a gradient for that stay as they are.
+    read it through a view. Loops that carry such arguments from step to step carry them in that order.
+    Arguments whose update would have to transpose a gradient for that stay as they are.
     Keeps: the meaning, on arguments and results in that order.
     """
 

@@ -102,6 +102,22 @@ def test_rows_do_not_depend_on_threads_and_a_pass_begins_anywhere() -> None:
     assert any((a != row[0]).any() for a, row in zip(whole, random_pipeline(1).rows(Run(4, 1)), strict=True))
 
 
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_columns_in_batches_are_those_of_the_rows(shuffle: bool) -> None:
+    x, names = np.arange(42, dtype=np.float32).reshape(14, 3), np.array(["a", "bc", "def"] * 4 + ["g", "hi"])
+    for columns in ({"x": x, "y": np.arange(14)}, {"x": x, "y": names}):
+        whole = ds.NumpySlicesDataset(columns, shuffle=shuffle).rename("y", "z").project(["z", "x"])
+        for size, drops in ((4, False), (4, True), (5, False), (14, True), (20, False)):
+            found = list(whole.batch(size, drops).rows(Run(3)))
+            rows = list(whole.rows(Run(3).inside(0)))
+            groups = [rows[k : k + size] for k in range(0, 14, size)]
+            expected = [group for group in groups if len(group) == size or not drops]
+            assert len(found) == len(expected) == whole.batch(size, drops).size()
+            for batch, group in zip(found, expected, strict=True):
+                for made, values in zip(batch, zip(*group, strict=True), strict=True):
+                    np.testing.assert_array_equal(made, np.stack(values), strict=True)
+
+
 def test_concat_and_zip_begin_anywhere() -> None:
     both = ds.zip((numbers(5) + numbers(3), numbers(8).rename(["x", "y"], ["u", "v"])))
     whole = [tuple(map(float, row)) for row in both.rows(Run(1))]
