@@ -11,12 +11,12 @@ from benchmarks.cost_model import fit as fitting
 from benchmarks.cost_model import report as reporting
 from benchmarks.cost_model.corpus import FOLDER, Corpus
 from benchmarks.cost_model.kernels import subjects
-from benchmarks.models import MODELS
+from benchmarks.cost_model.sources import SOURCES
 from msc.targets.catalogue import machine_named
 
 
 @click.command(epilog="Example: python -m benchmarks.cost_model --collect cascadelake lenet5 mlp --cpu 3")
-@click.argument("models", nargs=-1, type=click.Choice(list(MODELS)))
+@click.argument("models", nargs=-1, type=click.Choice(list(SOURCES)))
 @click.option("--collect", "collected", metavar="MACHINE", help="Measure kernels of MODELS (of all) and neighbours.")
 @click.option("--repeat", "repeated", metavar="MACHINE", help="Measure its corpus once more; the least times stay.")
 @click.option("--renew", "renewed", metavar="MACHINE", help="Measure kernels whose schedules no longer fit them.")
@@ -36,7 +36,7 @@ def main(
 ) -> None:
     """The cost model beside measured times: MACHINE names a file of msc.targets, and a corpus."""
     if collected:
-        chosen = [MODELS[name] for name in models or MODELS]
+        chosen = [SOURCES[name] for name in models or SOURCES]
         collecting.collect(chosen, _corpus(collected), cpu, seconds, click.echo)
     if repeated:
         collecting.repeat(_corpus(repeated), cpu, seconds, click.echo)

@@ -16,7 +16,7 @@ from pathlib import Path
 from benchmarks.cost_model.bursts import times
 from benchmarks.cost_model.corpus import Corpus, Entry, Measured, append, write
 from benchmarks.cost_model.kernels import kernel_of
-from benchmarks.model import Model
+from benchmarks.cost_model.sources import Source
 from msc.analysis.kernel_model import kernel_model
 from msc.dialects.gk import KernelOp, ScheduleAttr
 from msc.dialects.gk.attributes import GK_PATTERN, GK_REASONS, GK_SCHEDULE, GK_SCHEDULE_REASONS
@@ -45,9 +45,10 @@ LEAST_US, MOST_US = 0.2, 40_000.0
 """Shorter calls are mostly the call itself; longer ones are always disturbed."""
 
 
-def collect(models: Sequence[Model], path: Path, cpu: int, budget: float, report: Callable[[str], None]) -> None:
-    """Append the kernels of models to a corpus, those that it has not, for at most `budget` seconds."""
-    known = {entry.kernel for entry in Corpus.read(path).entries} if path.exists() else set[str]()
+def collect(models: Sequence[Source], path: Path, cpu: int, budget: float, report: Callable[[str], None]) -> None:
+    """Append the kernels of models to a corpus, those whose like it has not, for at most `budget` seconds."""
+    context, before = new_context(), Corpus.read(path).entries if path.exists() else ()
+    known = {kernel_model(kernel_of(context, entry)).structure for entry in before}
     end = time.monotonic() + budget
     for model in models:
         try:
@@ -56,14 +57,14 @@ def collect(models: Sequence[Model], path: Path, cpu: int, budget: float, report
             report(f"{model.name}: {error}")
             continue
         for kernel in kernels:
-            text = kernel_text(kernel)
-            if text in known:
+            structure = kernel_model(kernel).structure
+            if structure in known:
                 continue
-            known.add(text)
+            known.add(structure)
             if time.monotonic() > end:
                 return
             try:
-                entry = _measured(model.name, text, kernel, cpu)
+                entry = _measured(model.name, kernel_text(kernel), kernel, cpu)
             except (MscError, ValueError) as error:
                 report(f"{model.name} {kernel.label.data}: {error}")
                 continue
@@ -116,9 +117,9 @@ def _fits(model: KernelModel, schedule: Sequence[str]) -> bool:
     return True
 
 
-def _kernels(model: Model) -> Iterator[KernelOp]:
+def _kernels(model: Source) -> Iterator[KernelOp]:
     """The kernels of a model, each with msc's schedule."""
-    compilation = compile_model(str(model.onnx), CompileOptions(), "gk")
+    compilation = compile_model(str(model.file()), CompileOptions(), "gk")
     ScheduleKernels().apply(compilation.model.context, compilation.module)
     for op in compilation.module.walk():
         if isinstance(op, KernelOp):

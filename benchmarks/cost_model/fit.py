@@ -20,7 +20,7 @@ FITTED = (
     *("memory.L2.latency", "memory.L3.latency", "latency.reduce_lanes", "synchronisation.call"),
     *("operators.division", "operators.exponential", "operators.trigonometric", "operators.power"),
     *("code.window", "code.overlap", "code.exposed", "code.lost", "code.iteration", "code.entry", "code.short_entry"),
-    *("code.tile", "code.spill", "code.tight"),
+    *("code.tile", "code.spill", "code.tight", "ports.split"),
 )
 """What is no vendor's figure: what a core sustains, and what compiled code costs."""
 

@@ -16,26 +16,21 @@ of products and convolutions, each with several tiles, by a program that was not
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from math import prod
+from math import log2, prod
 
 from msc.cost.access import access_cost, block_size, cuts, has_lanes, pieces, strides
+from msc.cost.line_splits import share_split
+from msc.cost.operations import is_product, operations
 from msc.poly.model import KernelModel, KernelStatement
-from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar
 from msc.targets.machine import Machine
 
-_FAMILIES: Mapping[str, tuple[str, ...]] = {
-    "division": ("div", "rem", "mod", "sqrt", "rsqrt"),
-    "exponential": ("exp", "exp2", "expm1", "log", "log2", "log1p", "sigmoid", "tanh", "erf"),
-    "trigonometric": ("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh"),
-    "power": ("pow", "atan2"),
-}
-_FAMILY = {operator: family for family, operators in _FAMILIES.items() for operator in operators}
-"""The figure of a machine that says how many vector instructions an operator is."""
+TURNED = 4
+"""Columns that generated code turns at a time, at least: a form of the code that is the same on every machine."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +70,8 @@ class _Access:
     instructions: float
     across: float
     """Instructions to load one vector along the rows."""
+    split: float
+    """What vectors that lie in two lines take more, as a part of the loads."""
 
     def times(self, counts: tuple[int, ...]) -> int:
         """How often a step needs it."""
@@ -128,14 +125,14 @@ class StatementCost:
         return around * total
 
     def _compiled(self, tile: Tile) -> Tile:
-        """The tile with the vectors that C compilers make of plain loops over neighbours.
+        """The tile with the vectors that C compilers make of an innermost plain loop over neighbours.
 
         They do so where a schedule has none, or has lanes that lie apart and are moved one by one.
         """
         apart = tile.vector is None or any(s > 1 for s in self._strides[tile.vector])
         if not apart or self._reduced:
             return tile
-        plain = [d for d in reversed(tile.loops) if set(self._strides[d]) <= {0, 1} and self._strides[d][0]]
+        plain = [d for d in tile.loops[-1:] if set(self._strides[d]) <= {0, 1} and self._strides[d][0]]
         plain = [d for d in plain if self._vectorisable[d]]
         if not plain:
             return tile
@@ -174,8 +171,8 @@ class StatementCost:
     def _arithmetic(self) -> float:
         """Cycles of the arithmetic of one vector: products, and what other units do beside them."""
         combined, ports = self.statement.combine is not None, self.target.ports
-        products, others = _operations(self.statement.body, self.target)
-        others += combined and not (self.target.fma and _is_product(self.statement.body))
+        products, others = operations(self.statement.body, self.target)
+        others += combined and not (self.target.fma and is_product(self.statement.body))
         each = max(products, others) / ports.arithmetic
         return max(each, (products + others) / (ports.arithmetic + ports.beside))
 
@@ -212,7 +209,22 @@ class StatementCost:
         again = tuple(abs(s // below) if s and below and s % below == 0 else 0 for s in apart)
         along = self._along(access, tile)
         loads = self._instructions(access, tile), self._across(access, tile)
-        return _Access(self._arrays[access], tuple(map(bool, apart)), again, along, *loads)
+        return _Access(self._arrays[access], tuple(map(bool, apart)), again, along, *loads, self._split(access, tile))
+
+    def _split(self, access: int, tile: Tile) -> float:
+        """What vectors that lie in two lines take more, as a part of the loads or stores."""
+        if tile.vector is None or not self._is_vector(tile):
+            return 0.0
+        key = access, tile.vector
+        if key not in self._splits:
+            share = share_split(self.model, self.statement, access, tile.vector, self.lanes, self.target)
+            self._splits[key] = share * self.target.ports.split
+        return self._splits[key]
+
+    @cached_property
+    def _splits(self) -> dict[tuple[int, int], float]:
+        """By access and dimension of the vectors what is known so far."""
+        return {}
 
     def _along(self, access: int, tile: Tile) -> bool:
         return tile.vector is not None and bool(self._strides[tile.vector][access])
@@ -221,7 +233,15 @@ class StatementCost:
         """To load or store one vector, or one element where there are none."""
         if tile.vector is None or not self._is_vector(tile):
             return self.target.code.divided if tile.vector is not None and self._blocks[tile.vector] else 1.0
-        return max(1.0, access_cost(self._strides[tile.vector][access], self.lanes))
+        each = max(1.0, access_cost(self._strides[tile.vector][access], self.lanes))
+        return min(each, self._turned(access, *tile.rows[-1])) if access and each > 1 and tile.rows else each
+
+    def _turned(self, access: int, row: int, count: int) -> float:
+        """To load one of `count` vectors side by side whose lanes lie apart: rows are loaded whole and turned."""
+        if not 0 < self._strides[row][access] <= 2 or count < TURNED:
+            return self.lanes
+        columns = min(count, self.lanes)
+        return (2 * self.lanes - columns) / columns + log2(columns)
 
     def _across(self, access: int, tile: Tile) -> float:
         """To load or store one vector along the rows."""
@@ -232,7 +252,8 @@ class StatementCost:
         held = {a for a in self._arrays if self.model.arrays[a].kind == "internal" and a not in local}
         reads = [access for access in accesses if access.array not in held]
         read = sum(shape.rows * shape.of_a_row(access) + shape.of_tails(access) for access in reads)
-        stored = shape.rows * shape.moves(self._instructions(0, tile)) + shape.more * self._across(0, tile)
+        row = shape.moves(self._instructions(0, tile)) * (1 + self._split(0, tile))
+        stored = shape.rows * row + shape.more * self._across(0, tile)
         written = stored if self._arrays[0] not in held else 0.0
         ports, code = self.target.ports, self.target.code
         memory = max(read / ports.load, written / ports.store)
@@ -357,43 +378,9 @@ class _Shape:
 
     def of_a_row(self, access: _Access) -> float:
         """To load what one row reads."""
-        return self.moves(access.instructions) if access.along else 1.0
+        return self.moves(access.instructions) * (1 + access.split) if access.along else 1.0
 
     def moves(self, instructions: float) -> float:
         """For all lanes of a row, at so many a vector: those that lie apart are moved one by one."""
         apart = max(self.width, self.vectors) * self.part
         return self.issued if instructions <= 1 else min(self.vectors * instructions, apart)
-
-
-def _operations(scalar: Scalar, target: Machine) -> tuple[float, float]:
-    """Vector instructions of one vector: products, and additions and what else is no product."""
-    match scalar:
-        case Apply():
-            below = [_operations(arg, target) for arg in scalar.args]
-            products, others = (sum(each) for each in zip(*below, strict=True))
-            own = _own_operations(scalar, target)
-            return products + own[0], others + own[1]
-        case Cast():
-            products, others = _operations(scalar.arg, target)
-            return products, others + 1.0
-        case Constant() | Read():
-            return 0.0, 0.0
-        case _:
-            return 0.0, 1.0
-
-
-def _own_operations(scalar: Apply, target: Machine) -> tuple[float, float]:
-    """Of the operator itself; a product that is added is one instruction with that."""
-    costs = target.operators
-    if scalar.op == "softplus":
-        return 2 * costs.exponential, 0.0
-    if scalar.op in _FAMILY:
-        return getattr(costs, _FAMILY[scalar.op]), 0.0
-    if scalar.op == "mul":
-        return 1.0, 0.0
-    fused = target.fma and scalar.op in ("add", "sub") and any(map(_is_product, scalar.args))
-    return 0.0, 0.0 if fused else 1.0
-
-
-def _is_product(scalar: Scalar) -> bool:
-    return isinstance(scalar, Apply) and scalar.op == "mul"

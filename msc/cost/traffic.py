@@ -192,7 +192,7 @@ class Traffic:
         counts = {number: self._after(loop, number, below) for number, below in inside.counts.items()}
         touched: dict[int, int] = {}
         moved: dict[tuple[int, int], tuple[Moved, ...]] = {}
-        jumping = inside.jumping | {key for key in inside.moved if self._jumps(loop, key, inside)}
+        jumping = inside.jumping | self._jumping(loop, inside)
         missing = [_missing(cache, inside.bytes) for cache in self._machine.caches]
         shares = self._shares(inside.moved, counts)
         for (number, k), before in inside.moved.items():
@@ -226,21 +226,32 @@ class Traffic:
         again = (found.bytes - _between(once, each, missing).bytes) / self._machine.line
         return replace(found, lost=found.lost + max(0.0, again))
 
-    def _jumps(self, loop: Loop, key: tuple[int, int], inside: _Moves) -> bool:
-        """Whether an access moves to another page with each iteration, before it has read one.
+    def _jumping(self, loop: Loop, inside: _Moves) -> set[tuple[int, int]]:
+        """The accesses that move to another page with each iteration, before they have read one.
 
-        Of a block's few pages the loops around read on in each: prefetching follows so many.
+        Of a block's few pages the loops around read on in each: prefetching follows so many streams, of all arrays.
         """
+        jumping = {key for key in inside.moved if self._jumps(loop, key, inside)}
+        if not (loop.unrolled or loop.in_block):
+            return jumping
+        streams: dict[int, int] = {}
+        for number, k in jumping:
+            pages = self._footprint(number, k, self._after(loop, number, inside.counts[number])).pages
+            array = self._accesses[number][k].array
+            streams[array] = max(streams.get(array, 0), pages)
+        return set() if sum(streams.values()) <= self._machine.streams else jumping
+
+    def _jumps(self, loop: Loop, key: tuple[int, int], inside: _Moves) -> bool:
+        """Whether an access moves to another page with each iteration, before it has read one."""
         number, k = key
         access, dim = self._accesses[number][k], loop.dims.get(number)
         if access.local or dim is None:
             return False
         below = inside.counts[number]
         apart = strides(self._model, self._model.statements[number], dim)[k] * access.size * below[dim]
-        one, every = (self._footprint(number, k, each) for each in (below, self._after(loop, number, below)))
-        followed = (loop.unrolled or loop.in_block) and every.pages <= self._machine.streams
+        one = self._footprint(number, k, below)
         run = one.bytes // one.runs if loop.of_blocks else one.bytes
-        return abs(apart) >= self._machine.page > run and not followed
+        return abs(apart) >= self._machine.page > run
 
     def _shares(
         self, keys: Iterable[tuple[int, int]], counts: Mapping[int, tuple[int, ...]]

@@ -15,6 +15,7 @@ from random import Random
 
 from msc.cost.access import block_size, lanes_of, pieces, vectorisable
 from msc.cost.prediction import KernelCost
+from msc.cost.statement_loops import statement_loops
 from msc.poly.dependences import Dependences
 from msc.poly.model import KernelModel
 from msc.poly.schedule_tree.moves import (
@@ -74,8 +75,8 @@ class Neighbourhood:
         return None if found is None else self._completed(found)
 
     def _made(self, move: Callable[[Outline], Iterator[Tree]], tree: Tree) -> Iterator[Tree]:
-        """What a kind of decision makes of the loops of a tree."""
-        return move(outline(uncut(_bare(tree))))
+        """What a kind of decision makes of the loops of a tree, where these still run over all that is in them."""
+        return filter(_runs_over_all, move(outline(uncut(_bare(tree)))))
 
     def _legal(self, tree: Tree, candidates: Iterator[Tree]) -> Iterator[Tree]:
         known = {tuple(to_lines(_bare(tree))): tree}
@@ -219,6 +220,13 @@ class Neighbourhood:
         for loop in outline(alone).band:
             if alone.axis(loop.axis).extent > (loop.tile or 1) and not loop.mark:
                 yield parallelise(alone, loop)
+
+
+def _runs_over_all(tree: Tree) -> bool:
+    """Whether each loop runs over a dimension of every statement in it: not all nodes of a block share its band."""
+    return all(
+        each.statement in tree.axis(loop.axis).dims for each in statement_loops(tree).values() for loop in each.around
+    )
 
 
 def _bare(tree: Tree) -> Tree:

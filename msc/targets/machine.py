@@ -87,6 +87,7 @@ class Ports:
     beside: float = figure("other arithmetic beside as many products; 0: the same ports do both")
     load: float = figure("loads", least=0.1)
     store: float = figure("stores", least=0.1)
+    split: float = figure("loads or stores that one in two lines of a cache counts besides itself")
     misses: float = figure("lines that it fetches at a time where it must wait for them", least=1)
 
 

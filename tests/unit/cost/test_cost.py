@@ -11,7 +11,7 @@ from msc.cost.prediction import KernelCost, Prediction
 from msc.cost.traffic import Loop, Run, Traffic
 from msc.poly.compute import affine_map, dims
 from msc.poly.model import Array, KernelModel, KernelStatement
-from msc.poly.scalar import Apply, Read
+from msc.poly.scalar import Apply, Read, Scalar
 from msc.poly.schedule_tree.nodes import Tree
 from msc.poly.schedule_tree.text import from_lines
 from msc.targets.catalogue import machine_named
@@ -161,6 +161,25 @@ def test_lines_on_pages_of_their_own_stall_what_reads_them() -> None:
     large = MACHINE.with_bytes(L2=32 << 20)
     assert KernelCost(model, MACHINE).prediction(down, 1).stalls > 0
     assert KernelCost(model, large).prediction(down, 1).stalls == 0
+
+
+def test_prefetching_follows_so_many_rows_of_all_arrays_together() -> None:
+    """Eight rows side by side, each on pages of its own: of one array and of the result, or of four arrays and it."""
+    i, j = dims(2)
+
+    def stalls(count: int) -> float:
+        every = (1024, 8192)
+        arrays = (*(Array(every, "f32", "input") for _ in range(count)), Array(every, "f32", "output"))
+        body: Scalar = Read(0, affine_map(2, [i, j]), "f32")
+        for k in range(1, count):
+            body = Apply("add", (body, Read(k, affine_map(2, [i, j]), "f32")))
+        added = KernelStatement(every, ("i", "j"), count, affine_map(2, [i, j]), body, None, 0)
+        rows = ["for i tile 8, j tile 16, i unroll, j vector", "  run S0"]
+        tree = from_lines(["axis i 1024: S0.0", "axis j 8192: S0.1", *rows])
+        return KernelCost(KernelModel(arrays, (added,), ("sum",)), MACHINE).prediction(tree, 1).stalls
+
+    assert stalls(1) == 0
+    assert stalls(4) > 0
 
 
 def test_statements_of_one_loop_share_what_they_read() -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from msc.cost.instructions import StatementCost, Tile
+from msc.cost.line_splits import share_split
 from msc.poly.compute import affine_map, dims
 from msc.poly.model import Array, KernelModel, KernelStatement
 from msc.poly.scalar import Apply, Constant, Index, Read, Scalar
@@ -188,3 +189,39 @@ def test_compilers_make_vectors_of_the_rows_that_a_gather_picks() -> None:
 def test_what_was_loaded_before_is_not_loaded_again() -> None:
     body, tile = Apply("max", (Apply("max", (x(), x())), Apply("max", (x(), x())))), Tile((), 1, 64)
     assert elementwise(body).cycles(tile, loaded={2, 3, 4}) < elementwise(body).cycles(tile)
+
+
+def copied(columns: int, index: tuple[int, int] = (0, 1)) -> StatementCost:
+    """`y[i, j] = x[i, j]` of 64 rows, or of `x[j, i]`."""
+    extents, axes = (64, columns), dims(2)
+    shape = tuple(extents[k] for k in index)
+    arrays = (Array(shape, "f32", "input"), Array(extents, "f32", "output"))
+    body = Read(0, affine_map(2, [axes[k] for k in index]), "f32")
+    statement = KernelStatement(extents, ("i", "j"), 1, affine_map(2, list(axes)), body, None, 0)
+    return StatementCost(KernelModel(arrays, (statement,), ("copy",)), statement, LANES, TARGET)
+
+
+def test_vectors_that_lie_in_two_lines_take_longer() -> None:
+    """Rows of 65 columns begin at any place of a line, those of 80 at the first one. Both have five vectors."""
+    split, whole = (copied(columns).cycles(Tile((), 1, columns)) for columns in (65, 80))
+    assert split > 1.5 * whole
+
+
+def test_the_part_of_vectors_that_lie_in_two_lines() -> None:
+    """Of 16 places in a line where rows of an odd length begin, vectors from one of them end with the line."""
+    for columns, share in ((65, 15 / 16), (72, 1 / 2), (80, 0)):
+        cost = copied(columns)
+        found = share_split(cost.model, cost.statement, 1, 1, LANES, TARGET)
+        assert found == pytest.approx(share), columns
+
+
+def test_narrow_units_cross_a_line_once_where_a_vector_crosses_it() -> None:
+    cost, machine = copied(65), narrow_units()
+    shares = [share_split(cost.model, cost.statement, 1, 1, LANES, each) for each in (TARGET, machine)]
+    assert shares == pytest.approx([15 / 16, 7 / 16])
+
+
+def test_rows_that_are_turned_cost_less_than_elements() -> None:
+    """A vector of a column in each of sixteen iterations: sixteen rows are loaded whole, one row is not."""
+    cost = copied(64, (1, 0))
+    assert cost.cycles(Tile(((0, LANES),), 1, LANES)) < 0.6 * cost.cycles(Tile((), 1, LANES))

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from msc.runtime.toolchain import find_toolchain
 from msc.targets.catalogue import shipped
-from msc.targets.detection import CacheFacts, CpuFacts, cpu_facts, detect_cache_facts
+from msc.targets.detection import CacheFacts, CpuFacts, cpu_facts, detect_cache_facts, detect_machine
 from msc.targets.machine import Machine
 from msc.targets.native import detected, most_similar
 
@@ -30,6 +31,7 @@ def machine(cpu: CpuFacts, *caches: CacheFacts, cores: int = 4) -> Machine:
         ("icelake", "x86_64", "x86-64-v4"),
         ("zen4", "x86_64", "znver4"),
         ("zen4", "amd64", "znver4"),
+        ("zen5", "x86_64", "znver5"),
         ("zen3", "x86_64", "x86-64-v3"),
         ("nehalem", "x86_64", "x86-64-v2"),
         ("graviton2", "aarch64", "neon"),
@@ -85,3 +87,15 @@ def test_facts_of_caches(tmp_path: Path) -> None:
             (tmp_path / index / name).write_text(value + "\n", encoding="ascii")
     assert detect_cache_facts(tmp_path) == (CacheFacts(1, 32 << 10, 8, 64), CacheFacts(2, 1 << 20))
     assert detect_cache_facts(tmp_path / "none") == ()
+
+
+@pytest.mark.parametrize("name", ["znver4", "znver5"])
+def test_compilers_older_than_a_processor_take_its_flags(name: str, tmp_path: Path) -> None:
+    """GCC 12 knows neither by name: what they have is spelt out."""
+    flags = shipped()[name].flags
+    assert not any(flag.startswith("-march=znver") for flag in flags)
+    if detect_machine() == "x86_64":
+        source = tmp_path / "empty.c"
+        source.write_text("int empty;\n", encoding="utf-8")
+        find_toolchain().run([*flags, "-c", source.name, "-o", "empty.o"], tmp_path)
+        assert (tmp_path / "empty.o").exists()

@@ -1,0 +1,52 @@
+"""How many vector instructions the arithmetic of a statement is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar
+from msc.targets.machine import Machine
+
+_FAMILIES: Mapping[str, tuple[str, ...]] = {
+    "division": ("div", "rem", "mod", "sqrt", "rsqrt"),
+    "exponential": ("exp", "exp2", "expm1", "log", "log2", "log1p", "sigmoid", "tanh", "erf"),
+    "trigonometric": ("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh"),
+    "power": ("pow", "atan2"),
+}
+_FAMILY = {operator: family for family, operators in _FAMILIES.items() for operator in operators}
+"""The figure of a machine that says how many vector instructions an operator is."""
+
+
+def operations(scalar: Scalar, target: Machine) -> tuple[float, float]:
+    """Vector instructions of one vector: products, and additions and what else is no product."""
+    match scalar:
+        case Apply():
+            below = [operations(arg, target) for arg in scalar.args]
+            products, others = (sum(each) for each in zip(*below, strict=True))
+            own = _own(scalar, target)
+            return products + own[0], others + own[1]
+        case Cast():
+            products, others = operations(scalar.arg, target)
+            return products, others + 1.0
+        case Constant() | Read():
+            return 0.0, 0.0
+        case _:
+            return 0.0, 1.0
+
+
+def _own(scalar: Apply, target: Machine) -> tuple[float, float]:
+    """Of the operator itself; a product that is added is one instruction with that."""
+    costs = target.operators
+    if scalar.op == "softplus":
+        return 2 * costs.exponential, 0.0
+    if scalar.op in _FAMILY:
+        return getattr(costs, _FAMILY[scalar.op]), 0.0
+    if scalar.op == "mul":
+        return 1.0, 0.0
+    fused = target.fma and scalar.op in ("add", "sub") and any(map(is_product, scalar.args))
+    return 0.0, 0.0 if fused else 1.0
+
+
+def is_product(scalar: Scalar) -> bool:
+    """Whether it multiplies."""
+    return isinstance(scalar, Apply) and scalar.op == "mul"
