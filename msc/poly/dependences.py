@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import islpy as isl
 from xdsl.ir.affine import (
@@ -40,7 +41,7 @@ class Dependences:
     flow: isl.UnionMap
     updates: isl.UnionMap
 
-    @property
+    @cached_property
     def strict(self) -> isl.UnionMap:
         """The dependences whose order no decision relaxes."""
         return self.order.subtract(self.updates)
@@ -102,6 +103,8 @@ def domain(model: KernelModel) -> isl.UnionSet:
 @remembered
 def valid_domain(model: KernelModel) -> isl.UnionSet:
     """All iteration domains, for any sizes in their ranges."""
+    if not model.sizes:
+        return domain(model)
     box = "; ".join(domain_of(i, s, valid=True) for i, s in enumerate(model.statements))
     return isl.UnionSet(f"{parameters(model)}{{ {box} }}")
 

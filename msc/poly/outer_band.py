@@ -13,6 +13,7 @@ import islpy as isl
 
 from msc.poly.dependences import Dependences
 from msc.poly.model import KernelModel
+from msc.poly.remembered import remembered
 
 MAX_OPERATIONS = 50_000
 """isl's own work limit for one search; beyond it the loops that it may find are not shared. Layers that profit take
@@ -123,13 +124,14 @@ def _single_dimension(piecewise: isl.PwAff) -> int | None:
 
 def restricted(deps: Dependences, statements: Sequence[int], fixed: Sequence[SharedLoop]) -> Dependences:
     """The dependences among `statements` inside one iteration of the `fixed` loops."""
-    texts = [f"S{s}[{', '.join(f'd{i}' for i in range(_rank(deps, s)))}]" for s in statements]
+    ranks = {s: _ranks(deps)[s] for s in statements}
+    texts = [f"S{s}[{', '.join(f'd{i}' for i in range(rank))}]" for s, rank in ranks.items()]
     kept = isl.UnionSet("{ " + "; ".join(texts) + " }")
     domain = deps.domain.intersect(kept)
     order = deps.order.intersect_domain(kept).intersect_range(kept)
     flow = deps.flow.intersect_domain(kept).intersect_range(kept)
     for loop in fixed:
-        row = isl.MultiUnionPwAff(loop_row(loop.dims, {s: _rank(deps, s) for s in statements})) if statements else None
+        row = isl.MultiUnionPwAff(loop_row(loop.dims, ranks)) if statements else None
         if row is not None:
             order = order.eq_at_multi_union_pw_aff(row)
             flow = flow.eq_at_multi_union_pw_aff(row)
@@ -140,7 +142,7 @@ def can_share(deps: Dependences, loops: Sequence[Mapping[int, int]]) -> bool:
     """Whether statements in program order may share exactly these loops: no dependence goes back in them."""
     order = deps.strict
     for dims in loops:
-        row = isl.MultiUnionPwAff(loop_row(dims, {s: _rank(deps, s) for s in dims}))
+        row = isl.MultiUnionPwAff(loop_row(dims, {s: _ranks(deps)[s] for s in dims}))
         if not order.lex_gt_at_multi_union_pw_aff(row).is_empty():
             return False
         order = order.eq_at_multi_union_pw_aff(row)
@@ -149,7 +151,7 @@ def can_share(deps: Dependences, loops: Sequence[Mapping[int, int]]) -> bool:
 
 def carries_nothing(deps: Dependences, dims: Mapping[int, int]) -> bool:
     """Whether statements that share a loop depend on each other only inside its iterations."""
-    row = isl.MultiUnionPwAff(loop_row(dims, {s: _rank(deps, s) for s in dims}))
+    row = isl.MultiUnionPwAff(loop_row(dims, {s: _ranks(deps)[s] for s in dims}))
     return deps.order.subtract(deps.order.eq_at_multi_union_pw_aff(row)).is_empty()
 
 
@@ -163,7 +165,13 @@ def loop_row(dims: Mapping[int, int], ranks: Mapping[int, int], expr: str = "{d}
     return "[{ " + "; ".join(pieces) + " }]"
 
 
-def _rank(deps: Dependences, statement: int) -> int:
-    ranks: dict[str, int] = {}
-    deps.domain.foreach_set(lambda s: ranks.__setitem__(s.get_tuple_name(), s.dim(isl.dim_type.set)))
-    return ranks[f"S{statement}"]
+@remembered
+def _ranks(deps: Dependences) -> dict[int, int]:
+    """How many dimensions each statement has."""
+    ranks: dict[int, int] = {}
+
+    def note(instances: isl.Set) -> None:
+        ranks[int(instances.get_tuple_name().removeprefix("S"))] = instances.dim(isl.dim_type.set)
+
+    deps.domain.foreach_set(note)
+    return ranks

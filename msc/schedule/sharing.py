@@ -166,9 +166,11 @@ def _merge(
     if not own:
         return Group(together)
     fixed = [SharedLoop(m.dims, True) for m in band]
-    inner = restricted(deps, together, fixed)
     wanted = [{**m.dims, **o.dims} for m, o in zip(group.own, own, strict=True)]
-    if not can_share(inner, wanted) or not all(end_together(model, dims) for dims in wanted):
+    if not all(end_together(model, dims) for dims in wanted):
+        return None
+    inner = restricted(deps, together, fixed)
+    if not can_share(inner, wanted):
         return None
     known = aligned(model, together).loops
     if any(w not in known for w in wanted) and not _finds(model, inner, together, wanted):
