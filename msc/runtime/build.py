@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from msc.runtime.commands import Commands, run_command
-from msc.runtime.flags import BUILD_FLAGS, LINK_FLAGS, SANITIZER_FLAGS, THREAD_FLAGS
+from msc.runtime.flags import BUILD_FLAGS, GCC_FLAGS, LINK_FLAGS, SANITIZER_FLAGS, THREAD_FLAGS
 from msc.runtime.interface import artifact_text
 from msc.runtime.program import CProgram
 from msc.runtime.program_text import main_text, table_text, tensor_text
@@ -124,7 +124,8 @@ def compile_flags(program: CProgram, options: BuildOptions) -> tuple[str, ...]:
     """Everything that decides what the compiler makes of the C."""
     threads = THREAD_FLAGS if program.signature.threads != 1 else ()
     sanitize = SANITIZER_FLAGS if options.sanitize else ()
-    return (*BUILD_FLAGS, *program.march, *threads, *sanitize, *options.flags)
+    own = () if options.compiler().is_clang else GCC_FLAGS
+    return (*BUILD_FLAGS, *own, *program.march, *threads, *sanitize, *options.flags)
 
 
 def _nothing() -> None:

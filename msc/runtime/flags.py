@@ -5,6 +5,8 @@
 -fno-tree-slp-vectorize: straight-line code is not searched for operations that make vectors. Kernels have their vectors
 already, and in the long entry function of a deep network the search takes GCC a third of all its time.
 -ffp-contract=fast: a*b+c becomes one fused multiply-add, one rounding instead of two. The one relaxation of arithmetic.
+--param=avoid-fma-max-bits=0 (GCC): tuned for some processors, GCC multiplies and adds apart where a loop has a single
+chain of sums, and fuses both where it has several; which of them a result is in, tiles decide, and threads these.
 -fno-math-errno: sqrt and friends need not set errno, which nothing reads. Values do not change, calls become
 instructions.
 -fno-trapping-math: nobody unmasks floating-point exceptions, so a value may be computed and not used. Values do not
@@ -28,6 +30,9 @@ BUILD_FLAGS = (
     "-Wno-psabi",
 )
 """For every compiler and target; `-march` comes from the target."""
+
+GCC_FLAGS = ("--param=avoid-fma-max-bits=0",)
+"""For GCC alone; others do not know it."""
 
 LINK_FLAGS = () if sys.platform == "darwin" else ("-Wl,--build-id=none",)
 """Nothing asks for the hash of all bytes that linkers add, and of many weights it takes longer than linking."""

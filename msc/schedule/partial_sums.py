@@ -17,6 +17,7 @@ from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
 from msc.poly.schedule_tree.moves import mapped, only_loop, put
 from msc.poly.schedule_tree.nodes import Block, Loop, Node, Place, Run, Tree, blocks
+from msc.schedule.sum_order import Orders, Step, partial_step
 from msc.targets.machine import Machine
 
 LONG = 1024
@@ -25,14 +26,31 @@ BLOCK = 256
 """Terms of a block, about: of 16384 terms there are 64 blocks, and the end of a block takes a hundredth of its time."""
 
 
-def with_partial_sums(model: KernelModel, tree: Tree, machine: Machine) -> Tree:
-    """The tree with long sums of f32 in blocks. Takes a tree with places."""
+def with_partial_sums(model: KernelModel, tree: Tree, machine: Machine, orders: Orders | None = None) -> Tree:
+    """The tree with long sums of f32 in blocks, of the terms that `orders` say, if given. Takes a tree with places."""
+    for number in long_sums(model):
+        for k in range(len(list(_paths(tree.body, number)))):
+            each = _Sum(model, tree, number, list(_paths(tree.body, number))[k], machine)
+            step = each.step() if orders is None else _step_of(orders, number, k)
+            tree = tree if step is None else each.blocked(step)
+    return tree
+
+
+def long_sums(model: KernelModel) -> Sequence[int]:
+    """The statements that sum more terms of f32 than one chain may have."""
+    found = list[int]()
     for number, statement in enumerate(model.statements):
         target = model.arrays[statement.target]
-        if statement.combine == "add" and (target.kind, target.dtype) == ("internal", "f32"):
-            for k in range(len(list(_paths(tree.body, number)))):
-                tree = _Sum(model, tree, number, list(_paths(tree.body, number))[k], machine).blocked()
-    return tree
+        is_sum = statement.combine == "add" and (target.kind, target.dtype) == ("internal", "f32")
+        if is_sum and prod(statement.extents[d] for d in statement.reduced) > LONG:
+            found.append(number)
+    return found
+
+
+def _step_of(orders: Orders, number: int, place: int) -> Step | None:
+    """The step that begins partial sums of a statement, in the place of that number among those where it runs."""
+    found = orders.get(number, ())
+    return partial_step(found[place]) if place < len(found) else None
 
 
 def without_partial_sums(tree: Tree) -> Tree:
@@ -68,30 +86,40 @@ class _Sum:
     path: Sequence[Loop]
     machine: Machine
 
-    def blocked(self) -> Tree:
-        """The tree with partial sums of a block of terms each, if the sum is long."""
+    def step(self) -> Step | None:
+        """How many iterations of which dimension partial sums should have, if the sum is long."""
         counts = [self._iterations(k) if self._is_summed(loop) else 1 for k, loop in enumerate(self.path)]
         if prod(counts) <= LONG:
-            return self.tree
+            return None
         at = max(k for k in range(len(counts)) if prod(counts[k:]) > 2 * BLOCK)
-        loop, inside = self.path[at], self.path[at + 1 :]
+        loop = self.path[at]
         size = _block_length(counts[at], max(1, BLOCK // prod(counts[at + 1 :]))) * self._lanes(loop)
-        if loop.tile is None and size > 1:
-            return self._with_place(loop, Loop(loop.axis, Block((loop,)), size), (loop, *inside))
+        dim = self.tree.axis(loop.axis).dims[self.number]
+        return Step(dim, size if loop.tile is None else loop.tile, partial=True)
+
+    def blocked(self, step: Step) -> Tree:
+        """The tree with partial sums of a step; as it is where registers and the stack have no room for them."""
+        along = [k for k, loop in enumerate(self.path) if self.tree.axis(loop.axis).dims[self.number] == step.dim]
+        at = next((k for k in along if (self.path[k].tile or 1) <= step.size), None)
+        if at is None:
+            return self.tree
+        loop, inside = self.path[at], self.path[at + 1 :]
+        if step.size > (loop.tile or 1):
+            return self._with_place(loop, Loop(loop.axis, Block((loop,)), step.size), (loop, *inside))
         return self._with_place(loop, loop, inside)
 
     def _with_place(self, old: Loop, new: Loop, inside: Sequence[Loop]) -> Tree:
-        """The tree with partial sums below a loop in the place of another: where registers hold a copy, or right there.
-
-        As it is where registers do not hold what the loops `inside` sum up.
-        """
+        """The tree with partial sums below a loop in the place of another: where there is a copy, or right there."""
+        if any(place.partial and place.array == self._name for place in new.body.places):
+            return self.tree
         copy = next((loop for loop in inside if self._places_in(loop.body)), None)
         if copy is not None:
             places = (replace(p, partial=p.partial or p.array == self._name) for p in copy.body.places)
             return put(self.tree, copy, replace(copy, body=replace(copy.body, places=tuple(places))))
-        if not self._is_in_registers(inside):
+        scope = self._scope(inside)
+        if scope is None:
             return self.tree
-        places = (*new.body.places, Place(self._name, "register", partial=True))
+        places = (*new.body.places, Place(self._name, scope, partial=True))
         return put(self.tree, old, replace(new, body=replace(new.body, places=places)))
 
     @property
@@ -101,14 +129,22 @@ class _Sum:
     def _places_in(self, block: Block) -> bool:
         return any(place.array == self._name for place in block.places)
 
-    def _is_in_registers(self, inside: Sequence[Loop]) -> bool:
-        """Whether what loops sum up is a register tile, of sums that lie further out."""
+    def _scope(self, inside: Sequence[Loop]) -> str | None:
+        """Where the partial sums of loops lie: those of a register tile, or of a row that lies on the stack whole."""
         at = len(self.path) - len(inside)
         points = [k for k in range(at, len(self.path)) if not self._is_summed(self.path[k])]
         size = prod(self._left(k) for k in points) * BYTES["f32"]
         is_tile = all(self.path[k].mark in ("unroll", "vector") for k in points)
-        is_placed = any(map(self._places_in, (self.tree.body, *(loop.body for loop in self.path[:at]))))
-        return is_placed and is_tile and size <= self.machine.register_file
+        scopes = [p.scope for block in self._around(at) for p in block.places if p.array == self._name]
+        if not is_tile or not scopes:
+            return None
+        if size <= self.machine.register_file:
+            return "register"
+        return "stack" if scopes[-1] == "stack" and size <= self.machine.l1 // 4 else None
+
+    def _around(self, at: int) -> Sequence[Block]:
+        """The blocks around a loop of the path."""
+        return [self.tree.body, *(loop.body for loop in self.path[:at])]
 
     def _is_summed(self, loop: Loop) -> bool:
         return self.tree.axis(loop.axis).dims[self.number] in self.model.statements[self.number].reduced

@@ -7,6 +7,7 @@ there. The sums of all tiles live in memory between blocks; a tile of them at a 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
@@ -19,6 +20,7 @@ from msc.poly.schedule_tree.proof import violated
 from msc.poly.schedule_tree.to_isl import bound_of, to_isl
 from msc.schedule.outline import loops_around
 from msc.schedule.packing import copied_dimension, packing_copies
+from msc.schedule.sum_order import Orders, Step, partial_step
 
 LEAST_STEPS = 16
 """Of a block: with fewer the sums are loaded and stored too often."""
@@ -31,13 +33,19 @@ FASTER = 0.9
 _Nodes: TypeAlias = tuple[Node, ...]
 
 
-def with_reduction_blocks(cost: KernelCost, deps: Dependences, tree: Tree, reasons: list[str]) -> Tree:
-    """The tree with its heaviest reduction in blocks, if that is predicted to pay. Takes a tree without places."""
+def with_reduction_blocks(
+    cost: KernelCost, deps: Dependences, tree: Tree, reasons: list[str], orders: Orders | None = None
+) -> Tree:
+    """The tree with its heaviest reduction in blocks, if that is predicted to pay. Takes a tree without places.
+
+    Partial sums of as many terms as `orders` say begin and end inside a block.
+    """
     statements = cost.model.statements
     sums = [k for k, s in enumerate(statements) if s.reduced and cost.model.arrays[s.target].kind == "internal"]
     if not sums:
         return tree
-    shape = _shape(cost.model, tree, max(sums, key=lambda s: statements[s].points))
+    heaviest = max(sums, key=lambda s: statements[s].points)
+    shape = _shape(cost.model, tree, heaviest, _whole_steps(cost, orders or {}, heaviest))
     before = cost.prediction(tree, 1)
     if shape is None or before.memory_cycles < (1 - FASTER) * before.instruction_cycles:
         return tree
@@ -50,7 +58,16 @@ def with_reduction_blocks(cost: KernelCost, deps: Dependences, tree: Tree, reaso
     return best.tree
 
 
-def _shape(model: KernelModel, tree: Tree, statement: int) -> _Shape | None:
+def _whole_steps(cost: KernelCost, orders: Orders, statement: int) -> Sequence[Step]:
+    """The steps of a sum, each of which is in one block: partial sums, and products that are added two at a time."""
+    found = [step for order in orders.get(statement, ()) if (step := partial_step(order)) is not None]
+    sum_ = cost.model.statements[statement]
+    pairs = any(cost.model.arrays[array].dtype == "bf16" for array, _ in sum_.accesses())
+    two = [Step(dim, cost.target.vectors.bf16_products) for dim in sum_.reduced] if pairs else []
+    return [*found, *two]
+
+
+def _shape(model: KernelModel, tree: Tree, statement: int, whole: Sequence[Step]) -> _Shape | None:
     """The loops around a sum, if the outermost of its reduction runs over all of it."""
     path = list(loops_around(tree.body, statement))
     reduced = [
@@ -63,7 +80,7 @@ def _shape(model: KernelModel, tree: Tree, statement: int) -> _Shape | None:
     outer = tuple(each for each in path[shared + 1 : reduced[0]] if not each.mark)
     is_open = bound_of(model, axis, frozenset(axis.dims)) is not None
     alone = set(axis.dims) == {statement} == set(below(loop))
-    return _Shape(model, tree, statement, loop, outer) if alone and not is_open else None
+    return _Shape(model, tree, statement, loop, outer, whole) if alone and not is_open else None
 
 
 @dataclass(frozen=True)
@@ -81,19 +98,25 @@ class _Option:
 
 @dataclass(frozen=True)
 class _Shape:
-    """The loop of a `reduction` of a statement, and those around it that blocks may stand around, outermost first."""
+    """The loop of a `reduction` of a statement, and those around it that blocks may stand around, outermost first.
+
+    No block ends inside one of the steps that are `whole`.
+    """
 
     model: KernelModel
     tree: Tree
     statement: int
     reduction: Loop
     outer: tuple[Loop, ...]
+    whole: Sequence[Step] = ()
 
     @property
     def sizes(self) -> list[int]:
         """Of blocks, which divide the reduction."""
-        extent = self.tree.axis(self.reduction.axis).extent
-        return [extent // n for n in range(2, MOST_BLOCKS + 1) if extent % n == 0 and extent // n >= LEAST_STEPS]
+        axis = self.tree.axis(self.reduction.axis)
+        steps = [step.size for step in self.whole if step.dim == axis.dims[self.statement]]
+        sizes = (axis.extent // n for n in range(2, MOST_BLOCKS + 1) if axis.extent % n == 0)
+        return [size for size in sizes if size >= LEAST_STEPS and not any(size % step for step in steps)]
 
     def blocked(self, at: Loop, size: int) -> Tree:
         """The tree with a loop over blocks of that size around one of the outer loops.

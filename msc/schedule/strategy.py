@@ -25,12 +25,13 @@ from msc.schedule.loop_order import FASTER, fewest_pages_last, with_best_order
 from msc.schedule.members import Member, block_loops, members_of
 from msc.schedule.outline import outline, own_loops_of
 from msc.schedule.packing import with_packing
-from msc.schedule.partial_sums import with_partial_sums
+from msc.schedule.partial_sums import long_sums, with_partial_sums
 from msc.schedule.prefetches import with_prefetches
 from msc.schedule.reduction_blocks import with_reduction_blocks
 from msc.schedule.register_tiles import is_crossed, retiled, vectors_innermost, with_blocks_outermost, with_tail_along
 from msc.schedule.sharing import Group, grouped, grouped_node, initial, own_loops, shared_band
 from msc.schedule.storage import stored
+from msc.schedule.sum_order import Orders, sum_orders
 from msc.schedule.threads import NOWHERE, Sharing, Surroundings, shared, shared_blocks
 from msc.schedule.tile_order import in_order
 from msc.schedule.tiling import RegisterTile, TileSearch
@@ -72,14 +73,25 @@ def decide(
     """The schedule of a kernel on a target, among others; loops over blocks that they share are outermost.
 
     Reductions are in `blocks` where that pays, what caches do not hold is requested ahead with `prefetches`, and
-    long sums are added up from partial ones with `sums`.
+    long sums are added up from partial ones with `sums`: in the same order for any number of threads.
     """
-    reasons: list[str] = []
-    sharing = decided_loops(model, deps, target, threads, reasons, around, blocks=blocks)
-    tree = _with_lanes(model, sharing.tree, reasons)
-    tree = stored(model, deps, tree, target)
-    tree = with_prefetches(model, tree, target) if prefetches else tree
-    return Decision(with_partial_sums(model, tree, target) if sums else tree, reasons, sharing.either)
+
+    def decided(threads: int, orders: Orders | None = None) -> Decision:
+        reasons: list[str] = []
+        sharing = decided_loops(model, deps, target, threads, reasons, around, blocks=blocks, orders=orders)
+        tree = _with_lanes(model, sharing.tree, reasons)
+        tree = stored(model, deps, tree, target)
+        tree = with_prefetches(model, tree, target) if prefetches else tree
+        return Decision(with_partial_sums(model, tree, target, orders) if sums else tree, reasons, sharing.either)
+
+    if threads == 1 or not long_sums(model):
+        return decided(threads)
+    alone = decided(1)
+    orders = sum_orders(model, alone.tree)
+    several = decided(threads, orders)
+    if sum_orders(model, several.tree) == orders:
+        return several
+    return replace(alone, reasons=[*alone.reasons, "threads would add up in another order"], either=several.either)
 
 
 def decided_loops(
@@ -91,8 +103,12 @@ def decided_loops(
     around: Surroundings = NOWHERE,
     *,
     blocks: bool = True,
+    orders: Orders | None = None,
 ) -> Sharing:
-    """The loops of the schedule, without storage and prefetches: what the cost model reads."""
+    """The loops of the schedule, without storage and prefetches: what the cost model reads.
+
+    Blocks of a long sum are such that it can be added up as `orders` say.
+    """
     members, fresh = members_of(model), around.fresh(model)
     if len(members) > 1:
         return _clustered(model, members, target, threads, reasons, around)
@@ -100,7 +116,7 @@ def decided_loops(
     sharing = shared(model, found.tree, found.names, target, threads, reasons, around, found.bordered)
     tree = found.bordered(sharing.tree)
     cost = KernelCost(model, target, fresh)
-    return replace(sharing, tree=with_reduction_blocks(cost, deps, tree, reasons) if blocks else tree)
+    return replace(sharing, tree=with_reduction_blocks(cost, deps, tree, reasons, orders) if blocks else tree)
 
 
 def _clustered(

@@ -184,14 +184,23 @@ def _from_least(model: KernelModel, tree: Tree, axis: Axis, alone: float, costs:
 
 
 def _sizes(model: KernelModel, tree: Tree, axis: Axis, loop: Loop, threads: int) -> list[int]:
-    """The tile of a shared loop, and a smaller one of rows if with that no thread is left without work at the end."""
+    """The tile of a shared loop, and a smaller one of rows if with that no thread is left without work at the end.
+
+    The tile stays where vectors run along a sum: of fewer sums at a time, each is kept apart in more vectors.
+    """
     blocks = [block_size(model.statements[s], d) for s, d in axis.dims.items()]
-    vectors = any(n.mark == "vector" and n.axis == axis.name for n in loops(tree))
+    vectors = any(n.mark == "vector" and (n.axis == axis.name or _is_summed(model, tree, n)) for n in loops(tree))
     size = _size(loop)
     if vectors or any(blocks) or _waste(axis, size, threads) <= WASTE:
         return [size]
     parts = ceil(ceil(axis.extent / size) / threads) * threads
     return [size, ceil(axis.extent / parts)]
+
+
+def _is_summed(model: KernelModel, tree: Tree, loop: Loop) -> bool:
+    """Whether a statement sums along a loop."""
+    dims = tree.axis(loop.axis).dims
+    return any(dims[s] in model.statements[s].reduced for s in below(loop))
 
 
 def _loop(

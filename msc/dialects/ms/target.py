@@ -39,6 +39,10 @@ class TargetAttr(ParametrizedAttribute):
         text = NoneAttr() if described is None else StringAttr(described)
         return cls(StringAttr(backend), StringAttr(machine), IntAttr(threads), text)
 
+    def with_threads(self, threads: int) -> TargetAttr:
+        """The same machine with so many threads."""
+        return TargetAttr(self.backend, self.machine, IntAttr(threads), self.described)
+
     def verify(self) -> None:
         if not 0 <= self.threads.data <= MOST_THREADS:
             raise VerifyException(f"threads is {self.threads.data}; it is 0 (automatic) to {MOST_THREADS}")

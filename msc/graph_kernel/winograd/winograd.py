@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from xdsl.context import Context
@@ -40,7 +40,8 @@ class Winograd(ModulePass):
     bounds.
     It works on a block of rows of tiles at a time where these stay in L2 (`gk.compute_at`; `compute-at-consumers`
     makes one kernel of the three), unless calls decide sizes.
-    A cost model of the target chooses tiles of 2x2 or 4x4 results or none, and blocks for its threads to share.
+    A cost model of the target chooses tiles of 2x2 or 4x4 results or none, as for one thread, so that results have
+    the same bits for any number; and blocks for its threads to share.
     Options: `tile` is one for all that can, `rows` of tiles (0: all) the block of all that they divide.
     Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2015.
     """
@@ -57,11 +58,11 @@ class Winograd(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kernels, target = [k for k in op.walk() if isinstance(k, KernelOp)], target_of(op)
         fitting = [k for k in kernels if _fitting_convolution(k) is not None or gradient_by_filter(k) is not None]
-        rewrite = partial(self._rewrite, target, has_open_sizes(op))
-        choice = TileChoice(ctx, KernelCycles.among(kernels, target), rewrite)
+        alone, is_open = replace(target, threads=1), has_open_sizes(op)
+        choice = TileChoice(ctx, KernelCycles.among(kernels, alone), partial(self._rewrite, alone, is_open))
         tiles = dict.fromkeys(fitting, self.tile) if self.tile else choice.of(fitting)
         for kernel, tile in tiles.items():
-            rewrite(kernel, tile)
+            self._rewrite(target, is_open, kernel, tile)
 
     def _rewrite(self, target: Target, is_open: bool, kernel: KernelOp, tile: int) -> None:
         gradient, conv = gradient_by_filter(kernel), _fitting_convolution(kernel)

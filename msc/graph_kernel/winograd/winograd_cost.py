@@ -1,7 +1,7 @@
 """Whether Winograd's algorithm makes a convolution faster, and how much of it runs at a time; nothing is measured.
 
 Of each form the cost model says how long the kernels take that the passes behind `winograd` make of it, with the
-schedules that they would get.
+schedules that they would get on one thread: forms round otherwise, and the number of threads must change no bit.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _key(kernel: KernelOp) -> object:
 
 
 def _module_of(kernel: KernelOp) -> ModuleOp:
-    """A module for the same target that runs the convolution of a kernel, and a padding in front."""
+    """A module for one thread that runs the convolution of a kernel, and a padding in front."""
     convolution, (image, weight) = _operands(kernel)
     padding = _padding(image)
     block = Block(arg_types=[image.type if padding is None else padding.inputs[0].type])
@@ -139,7 +139,7 @@ def _module_of(kernel: KernelOp) -> ModuleOp:
 
 
 def _gradient_module(kernel: KernelOp) -> ModuleOp:
-    """A module for the same target that runs the gradient by a filter, of images that lie channels last."""
+    """A module for one thread that runs the gradient by a filter, of images that lie channels last."""
     convolution, operands = _operands(kernel)
     shapes = [convolution.shape(k) for k in range(2)]
     stored = [
@@ -165,7 +165,7 @@ def _of_kernels(block: Block, ops: Sequence[Operation], like: KernelOp) -> Modul
     module = ModuleOp([FuncOp("main", (block.arg_types, [r.type for r in ops[-1].results]), Region(block))])
     target = target_attribute(like)
     if target is not None:
-        set_target(module, target)
+        set_target(module, target.with_threads(1))
     return module
 
 

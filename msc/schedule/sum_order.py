@@ -1,0 +1,106 @@
+"""The order in which a schedule adds up each sum of floats: what decides how it rounds.
+
+Loops over other dimensions than those of the sum, and where sums lie between two loops, change nothing: of each place
+where a statement runs the loops over its sum count, the lanes of vectors along them, and where partial sums begin. A
+loop over tiles of a dimension, and one right inside it over their points, are one. The number of threads has no part
+in it: programs of any number of threads add up in the order that the schedule for one thread has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from msc.dialects.element_types import is_float
+from msc.poly.kernel_text import array_names
+from msc.poly.model import KernelModel
+from msc.poly.schedule_tree.nodes import Block, Cut, Loop, Run, Tree
+
+_ROUNDED = ("add", "mul")
+"""Combiners whose order decides how the result rounds; a maximum is one of its terms."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A loop over a sum: so many iterations of a dimension of its statement at a time.
+
+    `vector`: as lanes, each of which is a sum. `partial`: each step begins partial sums.
+    """
+
+    dim: int
+    size: int
+    vector: bool = False
+    partial: bool = False
+
+
+@dataclass(frozen=True)
+class Region:
+    """A part of a statement's iterations: of a dimension those below a bound, or from there on (`tail`)."""
+
+    dim: int
+    at: int
+    tail: bool
+
+
+Order: TypeAlias = tuple[tuple[Region, ...], tuple[Step, ...]]
+"""Where a statement runs, and the loops over its sum there, outermost first."""
+Orders: TypeAlias = Mapping[int, Sequence[Order]]
+"""Of each statement that sums, for each place where it runs."""
+
+
+def sum_orders(model: KernelModel, tree: Tree) -> Orders:
+    """How a tree adds up each sum of floats."""
+    found = dict[int, Sequence[Order]]()
+    for number, statement in enumerate(model.statements):
+        if statement.combine in _ROUNDED and statement.reduced and is_float(model.arrays[statement.target].dtype):
+            name = array_names(model.arrays)[statement.target]
+            found[number] = tuple(_Walk(tree, number, statement.reduced, name).orders(tree.body, (), ()))
+    return found
+
+
+def partial_step(order: Order) -> Step | None:
+    """The step of an order that begins partial sums, if one does."""
+    return next((step for step in order[1] if step.partial), None)
+
+
+@dataclass(frozen=True)
+class _Walk:
+    """The search for the loops around a statement that reduces some dimensions into an array of a `name`."""
+
+    tree: Tree
+    number: int
+    reduced: Sequence[int]
+    name: str
+
+    def orders(self, block: Block, regions: tuple[Region, ...], steps: tuple[Step, ...]) -> Iterator[Order]:
+        """The orders of the statement where it runs in a block; `regions` and `steps` are around that."""
+        if steps and any(place.partial and place.array == self.name for place in block.places):
+            steps = (*steps[:-1], replace(steps[-1], partial=True))
+        for node in block.nodes:
+            match node:
+                case Loop():
+                    yield from self.orders(node.body, regions, (*steps, *self._step(node)))
+                case Cut():
+                    dim = self.tree.axis(node.axis).dims.get(self.number, -1)
+                    for part, tail in ((node.head, False), (node.tail, True)):
+                        yield from self.orders(part, (*regions, Region(dim, node.at, tail)), steps)
+                case Run():
+                    if self.number in node.statements:
+                        yield regions, _joined(steps)
+
+    def _step(self, loop: Loop) -> Iterator[Step]:
+        dim = self.tree.axis(loop.axis).dims.get(self.number, -1)
+        if dim in self.reduced:
+            yield Step(dim, loop.tile or 1, loop.mark == "vector")
+
+
+def _joined(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """Steps without those over tiles whose points are added up in the same order without them."""
+    found = list[Step]()
+    for step in reversed(steps):
+        inner = found[-1] if found else None
+        is_cut = inner is not None and inner.dim == step.dim and not inner.vector and step.size % inner.size == 0
+        if step.partial or not is_cut:
+            found.append(step)
+    return tuple(reversed(found))
