@@ -65,7 +65,7 @@ def differing(folder: Path, text: str, march: str) -> list[int]:
     for threads in THREADS:
         model = msc.compile(path, march=march, threads=threads, use_cache=False)
         rng = np.random.default_rng(0)
-        values = [rng.standard_normal(tensor.shape).astype(np.float32) for tensor in model.inputs]
+        values = [rng.standard_normal(tensor.shape, np.float32) for tensor in model.signature.inputs]
         results[threads] = np.asarray(model(*values)).tobytes()
     return [threads for threads, result in results.items() if result != results[1]]
 

@@ -38,10 +38,9 @@ LAYERS = (
 def products() -> KernelModel:
     """A product of 64 x 1536 by 1536 x 96, with sums that begin at zero and are stored."""
     m, n, k = dims(3)
-    shapes = (("input", (64, 1536)), ("input", (1536, 96)), ("internal", (64, 96)))
+    arrays = (Array((64, 1536), "f32", "input"), Array((1536, 96), "f32", "input"), Array((64, 96), "f32", "internal"))
     reads = (Read(i, affine_map(3, index), "f32") for i, index in enumerate(((m, k), (k, n))))
     sums = KernelStatement((64, 96, 1536), ("m", "n", "k"), 2, affine_map(3, (m, n)), apply("mul", *reads), "add", 0)
-    arrays = tuple(Array(shape, "f32", kind) for kind, shape in shapes)  # type: ignore[arg-type]
     return KernelModel(arrays, (sums,), ("ms.matmul",))
 
 
