@@ -24,6 +24,7 @@ from msc.ir.typed import static_shape
 from msc.poly.alignment import aligned, is_along, runs_along
 from msc.poly.model import KernelModel
 from msc.poly.remembered import remembered
+from msc.schedule.partial_sums import long_sums
 from msc.targets.machine import Machine
 
 _Loop: TypeAlias = Mapping[int, int]
@@ -42,6 +43,7 @@ class ComputeAtConsumers(ModulePass):
     are whole vectors. A kernel that says at which loops of its reader it is to be computed (`gk.compute_at`, as those
     of `winograd` do) is merged with that in any case. Left alone: all others where calls decide sizes, or with several
     threads: each thread goes on with the rows that it wrote, and would fetch blocks along other axes from the others.
+    So are kernels with long sums for any number of threads: their K-blocks, which no member has, decide how they round.
     Keeps: the meaning, bit by bit.
     """
 
@@ -102,6 +104,11 @@ class _Link:
         return any(s.combine for s in self.model.statements)
 
     @property
+    def sums_blocks(self) -> bool:
+        """Whether some sum is so long that it is added up in blocks."""
+        return bool(long_sums(self.model))
+
+    @property
     def kept(self) -> int:
         """Bytes of the inputs that each block reads as a whole."""
         whole = (v for k, v in enumerate(self.kernel.inputs) if not runs_along(self.model, self.loop, k))
@@ -118,7 +125,7 @@ def _chain(first: KernelOp, target: Machine) -> list[_Link]:
 
 def _pays(chain: Sequence[_Link], target: Machine) -> bool:
     """Whether the intermediates would leave the cache, and the inputs of every block stay."""
-    if len(chain) < 2 or not _is_of_vectors(chain[0], target):
+    if len(chain) < 2 or chain[0].sums_blocks or not _is_of_vectors(chain[0], target):
         return False
     between = [bytes_written(link.kernel) for link in chain[:-1]]
     variable = sum(bytes_of(value) for value in chain[0].kernel.inputs if not is_constant(value))

@@ -24,8 +24,6 @@ from msc.schedule.sum_order import Orders, Step, partial_step
 
 LEAST_STEPS = 16
 """Of a block: with fewer the sums are loaded and stored too often."""
-FEW_TERMS = 128
-"""Of partial sums: where they are fewer, blocks of the reduction end with them."""
 MOST_BLOCKS = 256
 """Into which a reduction is cut."""
 FASTER = 0.9
@@ -102,8 +100,7 @@ class _Option:
 class _Shape:
     """The loop of a `reduction` of a statement, and those around it that blocks may stand around, outermost first.
 
-    No block ends inside one of the steps that are `whole`. Partial sums of few terms are a block each: the ends of
-    both take time.
+    No block ends inside one of the steps that are `whole`.
     """
 
     model: KernelModel
@@ -117,11 +114,9 @@ class _Shape:
     def sizes(self) -> list[int]:
         """Of blocks, which divide the reduction."""
         axis = self.tree.axis(self.reduction.axis)
-        steps = [step for step in self.whole if step.dim == axis.dims[self.statement]]
+        steps = [step.size for step in self.whole if step.dim == axis.dims[self.statement]]
         sizes = (axis.extent // n for n in range(2, MOST_BLOCKS + 1) if axis.extent % n == 0)
-        short = {step.size for step in steps if step.partial and step.size < FEW_TERMS}
-        fitting = (size for size in sizes if not any(size % step.size for step in steps) and short <= {size})
-        return [size for size in fitting if size >= LEAST_STEPS]
+        return [size for size in sizes if size >= LEAST_STEPS and not any(size % step for step in steps)]
 
     def blocked(self, at: Loop, size: int) -> Tree:
         """The tree with a loop over blocks of that size around one of the outer loops.

@@ -23,6 +23,7 @@ from msc.graph_kernel.winograd.winograd_cost import Sizes, TileChoice, cheapest_
 from msc.graph_kernel.winograd.winograd_kernels import WinogradKernels
 from msc.ir.contracts import Contract
 from msc.schedule.kernel_cycles import KernelCycles
+from msc.schedule.partial_sums import LONG
 
 
 @dataclass(frozen=True)
@@ -73,9 +74,11 @@ class Winograd(ModulePass):
             WinogradKernels(kernel, conv, tile, block, target.machine.lanes(BYTES["f32"])).replace()
 
     def _block(self, sizes: Sizes, tile: int, target: Target) -> int:
-        """Rows of tiles in a block, 0 for all tiles in one."""
+        """Rows of tiles in a block, 0 for all tiles in one: for one thread where the sums of channels are long, as how
+        these round depends on blocks.
+        """
         if self.rows is None:
-            return cheapest_block(sizes, tile, target.machine, target.team)
+            return cheapest_block(sizes, tile, target.machine, 1 if sizes.inputs > LONG else target.team)
         return self.rows if self.rows and sizes.rows(tile) % self.rows == 0 else 0
 
 

@@ -47,6 +47,13 @@ MODELS = {
     "a product and a softmax": module(
         "%a: tensor<500x300xf32>, %b: tensor<300x400xf32>", "500x400xf32", "%p = ms.matmul %a, %b", "%y = ms.softmax %p"
     ),
+    "a product and a transposition": module(
+        "%a: tensor<16x2048xf32>, %b: tensor<2048x2048xf32>",
+        "2048x16xf32",
+        "%p = ms.matmul %a, %b",
+        "%e = ms.sigmoid %p",
+        "%y = ms.transpose %e {perm = [1, 0]}",
+    ),
     "a norm": module(
         "%a: tensor<300x1500xf32>, %b: tensor<1500xf32>, %c: tensor<1500xf32>",
         "300x1500xf32",

@@ -62,7 +62,7 @@ def test_the_copy_of_an_operand_is_made_in_each_block(tmp_path: Path) -> None:
 
 
 def test_blocks_are_inside_the_loop_that_threads_share(tmp_path: Path) -> None:
-    lines = schedule(product(tmp_path, 16, 2048, 2048), threads=2)
+    lines = schedule(product(tmp_path, 16, 2048, 2048), "sums", threads=2)
     (at,) = blocks(lines)
     assert any("parallel" in line for line in lines[:at])
 

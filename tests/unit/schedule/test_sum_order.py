@@ -128,6 +128,13 @@ SUMS = {
     "one row": matmul(1, 4096, 1024),
     "of a transposed operand": matmul(16, 2048, 2048, transposed=True),
     "tail along the rows": matmul(7, 5000, 33),
+    "of a product that another kernel transposes": module(
+        "%a: tensor<16x2048xf32>, %b: tensor<2048x2048xf32>",
+        "2048x16xf32",
+        "%p = ms.matmul %a, %b",
+        "%e = ms.exp %p",
+        "%y = ms.transpose %e {perm = [1, 0]}",
+    ),
     "columns": module("%a: tensor<4096x1024xf32>", "1024xf32", "%y = ms.reduce_sum %a {axis = 0}"),
     "rows": module("%a: tensor<100x5000xf32>", "100xf32", "%y = ms.reduce_sum %a {axis = 1}"),
     "by Winograd's algorithm": convolution(64, 64, 28),
