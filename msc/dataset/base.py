@@ -58,9 +58,9 @@ class Dataset:
 
         The last ones may be fewer. Data sets that hold whole columns take them without making rows.
         """
-        rows = self.rows(run, start)
+        rows, columns = self.rows(run, start), self.columns
         while group := list(islice(rows, size)):
-            yield tuple(stacked(list(values), name) for *values, name in zip(*group, self.columns, strict=True))
+            yield tuple(stacked(list(values), name) for *values, name in zip(*group, columns, strict=True))
 
     def size(self) -> int:
         """The number of rows of an epoch."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import msc
 from tests.unit.compiled.effort import EFFORT
-from tests.unit.schedule.test_sum_order import convolution, matmul, module
+from tests.unit.schedule.test_sum_order import SUMS, convolution, matmul, module
 
 THREADS = (1, 2, 4)
 MARCHES = ("native", "x86-64-v3")
@@ -30,16 +30,16 @@ def attention(keys: int) -> str:
 
 
 MODELS = {
-    "sums in blocks": matmul(256, 1536, 384),
-    "rows a page apart": matmul(16, 2048, 2048),
-    "one row": matmul(1, 4096, 1024),
+    "sums in blocks": SUMS["in blocks with one thread"],
+    "rows a page apart": SUMS["rows a page apart"],
+    "one row": SUMS["one row"],
     "columns and rows that fill no tile": matmul(37, 3000, 43, transposed=True),
     "one element": matmul(1, 9000, 1),
     "a convolution": convolution(256, 256, 14),
     "a convolution of many channels": convolution(200, 30, 17),
     "a convolution of a small image": convolution(512, 64, 7),
-    "columns": module("%a: tensor<4096x1024xf32>", "1024xf32", "%y = ms.reduce_sum %a {axis = 0}"),
-    "rows": module("%a: tensor<100x5000xf32>", "100xf32", "%y = ms.reduce_sum %a {axis = 1}"),
+    "columns": SUMS["columns"],
+    "rows": SUMS["rows"],
     "a scalar": module(
         "%a: tensor<900x333xf32>", "f32", "%q = ms.mul %a, %a", "%y = ms.reduce_mean %q {axis = [0, 1]}"
     ),
