@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msc.runtime.flags import BUILD_FLAGS, THREAD_FLAGS
+from msc.runtime.flags import BUILD_FLAGS, GCC_FLAGS, THREAD_FLAGS
 from msc.runtime.program import CProgram
 from msc.runtime.program_text import bundle_manifest, main_text, readme_text, selftest_text, table_text, tensor_text
 from msc.runtime.weights import assembly_name, bytes_name, weights_assembly, write_weights
@@ -88,6 +88,8 @@ def _golden_bytes(program: CProgram, golden: Golden) -> bytes:
 _MAKEFILE = """# make && ./selftest
 CC ?= cc
 CFLAGS = {flags}
+# Of GCC alone: it fuses every product and sum, so that no number of threads changes a bit.
+CFLAGS += $(shell $(CC) -Werror {gcc} -E -x c /dev/null >/dev/null 2>&1 && echo {gcc})
 OBJECTS = {objects}
 
 all: selftest {name}
@@ -118,6 +120,7 @@ def _makefile(program: CProgram) -> str:
     return _MAKEFILE.format(
         name=name,
         flags=" ".join((*BUILD_FLAGS, *program.march, *threads)),
+        gcc=" ".join(GCC_FLAGS),
         objects=objects,
         weights=bytes_name(name) if has_weights else "",
     )

@@ -19,7 +19,7 @@ import pytest
 from msc.runtime.artifact import load
 from msc.runtime.build import BuildOptions, build
 from msc.runtime.bundle import Golden, write_bundle
-from msc.runtime.flags import WARNING_FLAGS
+from msc.runtime.flags import GCC_FLAGS, WARNING_FLAGS
 from msc.runtime.program import CProgram, WeightSlot
 from msc.runtime.timing import measure, summary
 from msc.runtime.toolchain import find_toolchain
@@ -160,6 +160,13 @@ def test_bundle_builds_and_tests_itself(program: CProgram, weights: Weights, tmp
     result = subprocess.run(["./selftest"], cwd=folder, text=True, capture_output=True, check=False)
     assert result.returncode == 1
     assert result.stdout.startswith("FAIL: scale: output y, element 4 is 18")
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_bundle_fuses_every_product_and_sum(program: CProgram, weights: Weights, tmp_path: Path, compiler: str) -> None:
+    folder = write_bundle(program, weights, GOLDEN, tmp_path / "bundle")
+    commands = subprocess.check_output(["make", "-n", f"CC={compiler}", "scale.o"], cwd=folder, text=True)
+    assert all((flag in commands) == (compiler == "gcc") for flag in GCC_FLAGS)
 
 
 def test_bundle_takes_no_other_folder(program: CProgram, weights: Weights, tmp_path: Path) -> None:
