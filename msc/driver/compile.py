@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -28,6 +28,7 @@ from msc.runtime.program import CProgram
 from msc.support.collection import paused_collection
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.failures import is_internal
+from msc.support.forked import Lines, begun
 from msc.support.marks import is_marked, marked
 from msc.support.outputs import Guard, OutputSet
 from msc.support.progress import progress, step
@@ -56,9 +57,27 @@ class Compilation:
     stage: Stage
     steps: list[Step] = field(default_factory=list[Step])
     _unchecked: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
+    _verdict: Callable[[], Lines | None] | None = None
+
+    @contextmanager
+    def checking(self) -> Generator[None]:
+        """While the block runs, another process verifies what was left for later, if there can be one."""
+        with begun(self._checked) if self._unchecked else nullcontext() as self._verdict:
+            yield
+
+    def _checked(self) -> Lines:
+        self.check()
+        return []
 
     def check(self) -> None:
-        """Verify the last stage, if that was left for later. Raises what is wrong with it."""
+        """Verify the last stage, if that was left for later. Raises what is wrong with it.
+
+        What another process found in order is not looked at again: the step is how long that was waited for.
+        """
+        start = time.perf_counter()
+        if self._verdict is not None and self._unchecked and self._verdict() is not None:
+            self._unchecked.clear()
+            self.steps.append(Step(self.stage.name, "verify", time.perf_counter() - start))
         while self._unchecked:
             self._unchecked.pop()()
 

@@ -20,6 +20,9 @@ def paused_collection() -> Generator[None]:
 
 
 def collect_young() -> None:
-    """Do what ends a pause, sooner: look at what was made since it began. Does nothing where nothing is paused."""
-    if not gc.isenabled():
+    """Do what ends a pause, sooner: look at what was made since it began, if that is enough for the collector to look.
+
+    Does nothing where nothing is paused.
+    """
+    if not gc.isenabled() and 0 < gc.get_threshold()[0] < gc.get_count()[0]:
         gc.collect(0)

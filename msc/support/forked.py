@@ -51,6 +51,18 @@ def results(function: Callable[[J], Lines], jobs: Sequence[J], each: int = 0) ->
         return found | helpers.results()
 
 
+@contextmanager
+def begun(function: Callable[[], Lines]) -> Generator[Callable[[], Lines | None]]:
+    """`function`, in a process of its own while the block runs: yields what waits for its result.
+
+    That is None where it had an error, or where nothing is done (`results`).
+    """
+    with _Helpers() as helpers:
+        if _processors() > 1 and _may_fork():
+            helpers.fork(lambda out: _tell(0, function(), out))
+        yield lambda: helpers.results().get(0)
+
+
 def _processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 
@@ -89,7 +101,11 @@ def _work(function: Callable[[J], Lines], jobs: Sequence[J], numbers: int, out: 
     for job in _taken(numbers):
         if os.getppid() != parent:
             return
-        print(json.dumps([job, function(jobs[job])]), file=out, flush=True)
+        _tell(job, function(jobs[job]), out)
+
+
+def _tell(job: int, texts: Lines, out: IO[str]) -> None:
+    print(json.dumps([job, texts]), file=out, flush=True)
 
 
 class _Helpers:

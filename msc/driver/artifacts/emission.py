@@ -58,16 +58,21 @@ def emit(
     if not output.has_weights:
         _put_text(output, stage_text(compilation), guard)
         return compilation
+    with compilation.checking():
+        _emit_code(output, compilation, reporting, guard)
+    return compilation
+
+
+def _emit_code(output: Output, compilation: Compilation, reporting: Reporting, guard: Guard) -> None:
     weights = compilation.parameters()
     program = generate(compilation)
     if not isinstance(program, CProgram):
         _put_text(output, program.source, guard)
-        return compilation
+        return
     if reporting.save_temps is not None:
         write_temporaries(program, weights, reporting.save_temps, guard)
     with compilation.timed("artifact", output.form):
         _WRITERS[output.form](output, compilation, program, guard)
-    return compilation
 
 
 def named_inputs(model: str, options: CompileOptions) -> tuple[Path, ...]:
@@ -140,9 +145,12 @@ def _emit_binary(output: Output, compilation: Compilation, program: CProgram, gu
 
 
 def _check(compilation: Compilation) -> None:
-    """Verify the last stage, and let the collector see what was made: work for a processor that compilers leave."""
-    compilation.check()
+    """Let the collector see what was made, and verify the last stage: work for a processor that compilers leave.
+
+    The collector comes first: while it looks, no thread begins a compiler, and the first ones have just begun.
+    """
     collect_young()
+    compilation.check()
 
 
 def _emit_bundle(output: Output, compilation: Compilation, program: CProgram, guard: Guard) -> None:

@@ -115,3 +115,37 @@ def test_an_interruption_ends_the_processes() -> None:
     with pytest.raises(KeyboardInterrupt):
         forked.results(interrupted, JOBS)
     assert _children() <= before
+
+
+def test_what_is_begun_runs_in_another_process() -> None:
+    with forked.begun(lambda: [[str(os.getpid())]]) as result:
+        found = result()
+    assert found is not None
+    assert found[0][0] != str(os.getpid())
+
+
+def test_what_is_begun_and_refused_has_no_result() -> None:
+    def refusing() -> forked.Lines:
+        raise MscError(Diagnostic("MSC0900", "no"))
+
+    with forked.begun(refusing) as result:
+        assert result() is None
+
+
+def test_on_one_processor_nothing_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forked, "_processors", lambda: 1)
+    with forked.begun(lambda: [["done"]]) as result:
+        assert result() is None
+
+
+def test_who_leaves_early_ends_what_is_begun() -> None:
+    before = _children()
+
+    def interrupted() -> None:
+        with forked.begun(lambda: [[str(threading.Event().wait(60))]]):
+            assert _children() > before
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert _children() <= before

@@ -16,6 +16,7 @@ from msc.driver.artifacts.forms import Output, choose_output
 from msc.driver.options import CompileOptions, Reporting
 from msc.driver.verbs.compile import command
 from msc.runtime.program import CProgram
+from msc.support import forked
 from msc.support.diagnostics import Diagnostic, MscError
 
 
@@ -118,11 +119,19 @@ def test_a_failed_compilation_leaves_the_old_output(model: Path, tmp_path: Path)
     assert {p.name for p in tmp_path.iterdir()} == {"m.so", "small.mir", "small.safetensors"}
 
 
+def have_processors(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So many for processes of msc, whatever threads the test runner has."""
+    monkeypatch.setattr(forked, "_processors", lambda: count)
+    monkeypatch.setattr(forked, "_may_fork", lambda: True)
+
+
+@pytest.mark.parametrize("processors", [1, 2])
 @pytest.mark.parametrize("is_emitted", [True, False])
 def test_what_is_wrong_with_the_last_stage_ends_the_build(
-    is_emitted: bool, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    is_emitted: bool, processors: int, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is verified while compilers run; where no C can be made of it, it is what is said."""
+    """It is verified while C is written and compiled; where no C can be made of it, it is what is said."""
+    have_processors(processors, monkeypatch)
 
     def wrong(module: ModuleOp, stage: Stage) -> tuple[Diagnostic, ...]:
         return (Diagnostic("MSC0209", "'loop.wrong' is not an operation"),) if stage.name == "loop" else ()
@@ -139,3 +148,21 @@ def test_what_is_wrong_with_the_last_stage_ends_the_build(
         emit(str(model), Output("so", out), CompileOptions(), Reporting(), force=True)
     assert [d.code for d in error.value.diagnostics] == ["MSC0901", "MSC0209"]
     assert out.read_bytes() == b"old"
+
+
+@pytest.mark.parametrize("processors", [1, 2])
+def test_the_last_stage_is_verified_once(
+    processors: int, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In another process, where there can be one, and then no more in this one."""
+    have_processors(processors, monkeypatch)
+    here = list[str]()
+
+    def noted(module: ModuleOp, stage: Stage) -> tuple[Diagnostic, ...]:
+        here.append(stage.name)
+        return ()
+
+    monkeypatch.setattr("msc.driver.compile.stage_diagnostics", noted)
+    compilation = emit(str(model), Output("so", tmp_path / "m.so"), CompileOptions(), Reporting())
+    assert here.count("loop") == (1 if processors == 1 else 0)
+    assert [step.name for step in compilation.steps if step.stage == "loop"].count("verify") == 1
