@@ -13,7 +13,9 @@ from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 
-from benchmarks.cost_model.bursts import times
+from xdsl.context import Context
+
+from benchmarks.cost_model.bursts import Variants, times, times_of, variants
 from benchmarks.cost_model.corpus import Corpus, Entry, Measured, append, write
 from benchmarks.cost_model.kernels import kernel_of
 from benchmarks.cost_model.sources import Source
@@ -34,6 +36,7 @@ from msc.schedule.neighbours import Neighbourhood
 from msc.schedule.schedule_kernels import ScheduleKernels, schedule_of
 from msc.schedule.strategy import decide
 from msc.support.diagnostics import MscError
+from msc.support.hashing import digest
 from msc.targets.catalogue import machine_named
 from msc.targets.detection import detect_cpu_model
 
@@ -73,22 +76,49 @@ def collect(models: Sequence[Source], path: Path, cpu: int, budget: float, repor
                 report(f"{model.name} {entry.label}: {len(entry.runs)} schedules, {entry.runs[0].us:.1f} us")
 
 
-def repeat(path: Path, cpu: int, budget: float, report: Callable[[str], None]) -> None:
-    """Measure all schedules of a corpus once more, for at most `budget` seconds, and keep the least times.
+def compile_all(path: Path, folder: Path, budget: float, report: Callable[[str], None]) -> None:
+    """Build the kernels of a corpus with their schedules, those that the folder has not, for at most `budget` seconds.
 
-    Kernels come in another order each time: what disturbed one, and what it lay beside, are others.
+    Compilers do not run beside measurements then.
+    """
+    context, end = new_context(), time.monotonic() + budget
+    entries = Corpus.read(path).entries
+    for number, entry in enumerate(entries):
+        if time.monotonic() > end:
+            report(f"{number} of {len(entries)} kernels are built")
+            return
+        _built(context, entry, folder)
+    report("all kernels are built")
+
+
+def repeat(path: Path, folder: Path, cpu: int, budget: float, report: Callable[[str], None]) -> None:
+    """Measure all schedules of a corpus once more, for at most `budget` seconds; the folder has kernels that are built.
+
+    Those measured least often come first, so that several portions measure each once. Else kernels come in another
+    order each time: what disturbed one, and what it lay beside, are others.
     """
     corpus, end, context = Corpus.read(path), time.monotonic() + budget, new_context()
     entries = list(corpus.entries)
-    for k in random.sample(range(len(entries)), len(entries)):
-        if time.monotonic() > end:
-            break
+    drawn = random.sample(range(len(entries)), len(entries))
+    least = min(len(entry.runs[0].times) for entry in entries)
+    for k in sorted(drawn, key=lambda k: len(entries[k].runs[0].times)):
         before = entries[k]
-        trees = [from_lines(run.schedule) for run in before.runs]
-        found = times(kernel_of(context, before), trees, cpu)
+        if time.monotonic() > end or len(before.runs[0].times) > least:
+            break
+        found = times_of(_built(context, before, folder), cpu)
         entries[k] = before.with_times(found.ghz, found.us)
-        report(f"{before.model} {before.label}: {before.runs[0].us:.1f} us, now {entries[k].runs[0].us:.1f} us")
+        report(f"{before.model} {before.label}: {before.runs[0].us:.1f} us, now {entries[k].runs[0].times[-1]:.1f} us")
     write(path, replace(corpus, entries=tuple(entries)))
+    left = sum(len(entry.runs[0].times) == least for entry in entries)
+    report(f"{left} kernels are left" if left else "all kernels are measured once more")
+
+
+def _built(context: Context, entry: Entry, folder: Path) -> Variants:
+    """An entry's kernel with its schedules, built in a folder of its own, or found there."""
+    lines = (line for run in entry.runs for line in (*run.schedule, ""))
+    place = folder / digest((entry.kernel, *lines))[:16]
+    place.mkdir(parents=True, exist_ok=True)
+    return variants(kernel_of(context, entry), [from_lines(run.schedule) for run in entry.runs], place)
 
 
 def renew(path: Path, cpu: int, report: Callable[[str], None]) -> None:
@@ -137,7 +167,7 @@ def _measured(name: str, text: str, kernel: KernelOp, cpu: int) -> Entry | None:
     found = times(kernel, schedules, cpu)
     if not LEAST_US <= found.us[0] <= MOST_US:
         return None
-    runs = (Measured(tuple(to_lines(p)), round(t, 3)) for p, t in zip(schedules, found.us, strict=True))
+    runs = (Measured(tuple(to_lines(p)), (round(t, 3),)) for p, t in zip(schedules, found.us, strict=True))
     return Entry(name, kernel.label.data, text, round(found.ghz, 3), tuple(runs))
 
 

@@ -2,7 +2,8 @@
 
 A file has one JSON object a line: first the machine, then a kernel a line. A kernel is a module of the `gk` stage whose
 @main runs it once; a schedule is the lines of its tree. Times are microseconds of one call on one thread, on inputs
-that the call before left in the caches: the least of many calls that took turns with the other schedules.
+that the call before left in the caches: of each measurement the least of many calls that took turns with the other
+schedules. Where several measurements have one time, it is the least of theirs.
 """
 
 from __future__ import annotations
@@ -18,10 +19,15 @@ FOLDER = Path(__file__).resolve().parent / "corpus"
 
 @dataclass(frozen=True)
 class Measured:
-    """One schedule of a kernel: its lines, and microseconds of a call."""
+    """One schedule of a kernel: its lines, and microseconds of a call in each measurement."""
 
     schedule: tuple[str, ...]
-    us: float
+    times: tuple[float, ...]
+
+    @property
+    def us(self) -> float:
+        """The least time counts."""
+        return min(self.times)
 
 
 @dataclass(frozen=True)
@@ -38,8 +44,8 @@ class Entry:
     runs: tuple[Measured, ...]
 
     def with_times(self, ghz: float, us: Sequence[float]) -> Entry:
-        """The entry after another measurement: the least time of each schedule, and the highest clock, count."""
-        runs = (replace(run, us=min(run.us, round(now, 3))) for run, now in zip(self.runs, us, strict=True))
+        """The entry after another measurement; the highest clock counts."""
+        runs = (replace(run, times=(*run.times, round(now, 3))) for run, now in zip(self.runs, us, strict=True))
         return replace(self, ghz=max(self.ghz, round(ghz, 3)), runs=tuple(runs))
 
 
@@ -79,5 +85,5 @@ def corpora() -> Iterator[tuple[str, Corpus]]:
 
 def _entry(line: str) -> Entry:
     data = json.loads(line)
-    runs = tuple(Measured(tuple(run["schedule"]), run["us"]) for run in data["runs"])
+    runs = tuple(Measured(tuple(run["schedule"]), tuple(run["times"])) for run in data["runs"])
     return Entry(data["model"], data["label"], data["kernel"], data["ghz"], runs)

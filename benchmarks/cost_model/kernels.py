@@ -64,7 +64,8 @@ class Subject:
         return {}
 
     def _instructions(self, machine: Machine) -> list[float]:
-        key = machine.ports, machine.latency, machine.operators, replace(machine.code, exposed=0.0)
+        code = replace(machine.code, exposed=0.0, lost=0.0, lost_stores=0.0)
+        key = machine.ports, machine.latency, machine.operators, code
         if key not in self._of_instructions:
             cost = KernelCost(self.model, machine)
             self._of_instructions[key] = [cost.instructions(tree, 1) for tree in self.schedules]
@@ -75,6 +76,12 @@ class Subject:
         return [
             log(c / (us * 1e3 * machine.ghz)) for c, us in zip(self.cycles(machine), self.microseconds, strict=True)
         ]
+
+
+def repeated(entry: Entry) -> list[float]:
+    """How much slower each of two measurements finds the schedule that is fastest in the other one."""
+    first, second = (tuple(run.times[k] for run in entry.runs) for k in (0, -1))
+    return [regret(first, second), regret(second, first)] if len(entry.runs[0].times) > 1 else []
 
 
 def subjects(corpus: Corpus, machine: Machine) -> Iterator[Subject]:

@@ -161,7 +161,9 @@ class KernelCost:
         """
         hidden = self.target.levels[1].latency
         far = found.jumping * max(0.0, level.latency - hidden)
-        return (far + found.lost * level.latency * self.target.code.lost) / self.target.ports.misses
+        code, misses = self.target.code, self.target.ports.misses
+        stores = found.lost_stores * level.latency * code.lost_stores
+        return (far + found.lost * level.latency * code.lost) / misses + stores
 
     def _statement(
         self,

@@ -13,12 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import prod
 from typing import TypeAlias
 
-from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
-
 from msc.cost.access import strides
+from msc.cost.footprints import Access, Footprint, footprint_of, lines_of_box, part_conflicting, values
 from msc.dialects.element_types import BYTES
 from msc.poly.model import KernelModel
 from msc.targets.machine import Level, Machine
@@ -51,46 +49,33 @@ Nest: TypeAlias = Loop | Run
 
 
 @dataclass(frozen=True)
-class _Access:
-    """An access: an index for each axis of an array of so many elements of `size` bytes."""
-
-    array: int
-    index: tuple[AffineExpr, ...]
-    shape: tuple[int, ...]
-    size: int
-    written: bool
-    local: bool
-
-
-@dataclass(frozen=True)
-class Footprint:
-    """Lines that an access touches: `runs` of neighbouring ones, which lie `distance` bytes apart; in so many `pages`
-    that the rows of each lie a page or more apart.
-    """
-
-    bytes: int
-    runs: int
-    distance: int
-    pages: int = 1
-
-
-@dataclass(frozen=True)
 class Moved:
     """Bytes and lines that one level gives.
 
-    Nothing fetches ahead lines that are `jumping`, as pages change, and those `lost` where rows meet in few sets.
+    Nothing fetches ahead lines that are `jumping`, as pages change. Where rows meet in few sets, lines are `lost`
+    before they are read, or `lost_stores` before they are written.
     """
 
     bytes: float = 0.0
     jumping: float = 0.0
     lost: float = 0.0
+    lost_stores: float = 0.0
 
     def __add__(self, other: Moved) -> Moved:
-        return Moved(self.bytes + other.bytes, self.jumping + other.jumping, self.lost + other.lost)
+        lost, stores = self.lost + other.lost, self.lost_stores + other.lost_stores
+        return Moved(self.bytes + other.bytes, self.jumping + other.jumping, lost, stores)
 
     def times(self, count: float) -> Moved:
         """So often."""
-        return Moved(self.bytes * count, self.jumping * count, self.lost * count)
+        return Moved(self.bytes * count, self.jumping * count, self.lost * count, self.lost_stores * count)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The part of rows that the sets do not hold in which they meet; lines that are fetched ahead of `far` ones."""
+
+    conflicting: float
+    far: float
 
 
 @dataclass(frozen=True)
@@ -161,13 +146,13 @@ class Traffic:
         return found
 
     @cached_property
-    def _accesses(self) -> list[list[_Access]]:
+    def _accesses(self) -> list[list[Access]]:
         return [list(self._accesses_of(number)) for number in range(len(self._model.statements))]
 
-    def _accesses_of(self, number: int) -> Iterator[_Access]:
+    def _accesses_of(self, number: int) -> Iterator[Access]:
         for k, (array, index) in enumerate(self._model.statements[number].accesses()):
             held = self._model.arrays[array]
-            yield _Access(array, index.results, held.shape, BYTES[held.dtype], k == 0, held.kind == "internal")
+            yield Access(array, index.results, held.shape, BYTES[held.dtype], k == 0, held.kind == "internal")
 
     def _of(self, nest: Nest, parts: Sequence[_Moves]) -> _Moves:
         if isinstance(nest, Run):
@@ -207,8 +192,15 @@ class Traffic:
             found = self._footprint(number, k, counts[number])
             touched[access.array] = max(touched.get(access.array, 0), found.bytes)
             once = self._moved(access, found, (number, k) in jumping).times(shares[number, k])
+            lines = own.runs * loop.trips * shares[number, k]
             moved[number, k] = tuple(
-                self._again(once, before[c].times(loop.trips), missing[c], _conflicting(cache, own))
+                self._again(
+                    access,
+                    once,
+                    before[c].times(loop.trips),
+                    missing[c],
+                    self._rows(cache, own, missing[c], lines),
+                )
                 for c, cache in enumerate(self._machine.caches)
             )
         return _Moves(touched, counts, moved, jumping)
@@ -218,13 +210,22 @@ class Traffic:
         dim, extents = loop.dims.get(number), self._model.statements[number].extents
         return tuple(min(extents[d], n * loop.trips) if d == dim else n for d, n in enumerate(below))
 
-    def _again(self, once: Moved, each: Moved, missing: float, conflicting: float) -> Moved:
+    def _again(self, access: Access, once: Moved, each: Moved, missing: float, rows: _Rows) -> Moved:
         """What a loop moves, where its iterations find a part of what they share no more, or lose it to few sets."""
-        if conflicting <= missing:
-            return _between(once, each, missing)
-        found = _between(once, each, conflicting)
+        found = _between(once, each, max(missing, rows.conflicting))
         again = (found.bytes - _between(once, each, missing).bytes) / self._machine.line
-        return replace(found, lost=found.lost + max(0.0, again))
+        if not (rows.far and access.written):
+            return replace(found, lost=found.lost + max(0.0, again, rows.far))
+        return replace(found, lost_stores=found.lost_stores + rows.far)
+
+    def _rows(self, cache: Level, rows: Footprint, missing: float, lines: float) -> _Rows:
+        """Of rows in few sets, which else stay, lines are lost that are fetched ahead for the next iteration.
+
+        Longer runs are fetched ahead as they are read.
+        """
+        few = rows.distance >= self._machine.page // 4 and rows.bytes // rows.runs <= self._machine.line_pair
+        conflicting = part_conflicting(cache, rows)
+        return _Rows(conflicting, max(0.0, conflicting - missing) * lines if few else 0.0)
 
     def _jumping(self, loop: Loop, inside: _Moves) -> set[tuple[int, int]]:
         """The accesses that move to another page with each iteration, before they have read one.
@@ -275,7 +276,7 @@ class Traffic:
         boxes = [self._box(n, k, counts[n]) for n, k in group]
         access = self._accesses[group[0][0]][group[0][1]]
         reach = [(min(box[d][0] for box in boxes), max(sum(box[d]) for box in boxes)) for d in range(len(access.shape))]
-        return _lines([end - start for start, end in reach], access, self._machine.line, self._machine.page).bytes
+        return lines_of_box([end - start for start, end in reach], access, self._machine.line, self._machine.page).bytes
 
     def _box(self, number: int, k: int, counts: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
         """Where an access begins in each axis of its array, and over how many elements it reaches."""
@@ -283,10 +284,10 @@ class Traffic:
         if key not in self._boxes:
             index = self._accesses[number][k].index
             zeros = (0,) * len(counts)
-            self._boxes[key] = tuple((e.eval(zeros, ()), _values(e, counts)) for e in index)
+            self._boxes[key] = tuple((e.eval(zeros, ()), values(e, counts)) for e in index)
         return self._boxes[key]
 
-    def _moved(self, access: _Access, found: Footprint, jumps: bool) -> Moved:
+    def _moved(self, access: Access, found: Footprint, jumps: bool) -> Moved:
         """What is written is read before, and written back after."""
         factor = 2 if access.written else 1
         return Moved(factor * found.bytes, factor * found.bytes / self._machine.line if jumps else 0.0)
@@ -294,52 +295,8 @@ class Traffic:
     def _footprint(self, number: int, k: int, counts: tuple[int, ...]) -> Footprint:
         key = number, k, counts
         if key not in self._known:
-            self._known[key] = _footprint(self._accesses[number][k], counts, self._machine.line, self._machine.page)
+            self._known[key] = footprint_of(self._accesses[number][k], counts, self._machine.line, self._machine.page)
         return self._known[key]
-
-
-def _footprint(access: _Access, counts: tuple[int, ...], line: int, page: int) -> Footprint:
-    """The lines of the box of elements that dimensions with so many values reach."""
-    return _lines([_values(e, counts) for e in access.index], access, line, page)
-
-
-def _lines(sizes: Sequence[int], access: _Access, line: int, page: int) -> Footprint:
-    """The lines of a box of elements of an array, so many along each axis."""
-    box = [min(size, extent) for size, extent in zip(sizes, access.shape, strict=True)]
-    if access.local:
-        return Footprint(-(-prod(box) * access.size // line) * line, 1, 0)
-    run, runs, distance, stride, dense, pages = access.size, 1, 0, access.size, True, 1
-    for n, extent in zip(reversed(box), reversed(access.shape), strict=True):
-        if n > 1 and dense:
-            run = stride * n
-        elif n > 1:
-            distance = distance or stride
-            runs *= n
-            pages *= n if stride >= page else 1
-        stride *= extent
-        dense = dense and run == stride
-    return Footprint(runs * -(-run // line) * line, runs, distance, pages)
-
-
-def _values(expr: AffineExpr, counts: tuple[int, ...]) -> int:
-    """How many values lie between the least and the greatest of an index, as its dimensions take so many each."""
-    if type(expr) is AffineDimExpr:  # types of expressions are abstract base classes, and slow where they do not match
-        return counts[expr.position]
-    if type(expr) is AffineConstantExpr:
-        return 1
-    match expr:
-        case AffineBinaryOpExpr(AffineBinaryOpKind.Add, lhs, rhs):
-            return _values(lhs, counts) + _values(rhs, counts) - 1
-        case AffineBinaryOpExpr(AffineBinaryOpKind.Mul, lhs, AffineConstantExpr(value=factor)):
-            return abs(factor) * (_values(lhs, counts) - 1) + 1
-        case AffineBinaryOpExpr(AffineBinaryOpKind.FloorDiv, lhs, AffineConstantExpr(value=divisor)):
-            return -(-_values(lhs, counts) // divisor)
-        case AffineBinaryOpExpr(AffineBinaryOpKind.Mod, lhs, AffineConstantExpr(value=modulus)):
-            return min(_values(lhs, counts), modulus)
-        case AffineBinaryOpExpr(_, lhs, rhs):
-            return _values(lhs, counts) * _values(rhs, counts)
-        case _:
-            return prod(counts)
 
 
 def _missing(cache: Level, working_set: int) -> float:
@@ -352,13 +309,6 @@ def _missing(cache: Level, working_set: int) -> float:
 
 def _between(least: Moved, most: Moved, part: float) -> Moved:
     return least if part <= 0 else least.times(1 - part) + most.times(part)
-
-
-def _conflicting(cache: Level, footprint: Footprint) -> float:
-    """The part of rows so far apart that the sets do not hold in which they meet."""
-    if footprint.runs == 1 or footprint.distance < cache.line:
-        return 0.0
-    return min(1.0, max(0.0, footprint.runs / cache.lines_apart(footprint.distance) - 1.0))
 
 
 def _together(parts: Sequence[_Moves]) -> _Moves:

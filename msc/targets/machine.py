@@ -6,10 +6,10 @@ are bytes, times are cycles of the core's clock, and a rate is that of one core.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import gcd
+from math import gcd, prod
 from typing import Any, Literal, TypeAlias
 
 from msc.targets.abilities import PLAIN, Abilities, Scope, Unit
@@ -51,8 +51,18 @@ class Level:
         """How many lines `distance` bytes apart it holds together: those far apart meet in few sets."""
         if not self.ways:
             return max(1, self.bytes // self.line)
-        sets = self.way_bytes // gcd(distance, self.way_bytes)
-        return sets * max(1, self.ways - spare_ways)
+        return self._sets(distance) * max(1, self.ways - spare_ways)
+
+    def lines_of(self, rows: Sequence[tuple[int, int]]) -> int:
+        """How many lines it holds together of so many, so many bytes apart, in each of several directions."""
+        if not self.ways:
+            return max(1, self.bytes // self.line)
+        sets = prod(min(count, self._sets(distance)) for count, distance in rows)
+        return min(sets, self._sets(gcd(*(distance for _, distance in rows)))) * self.ways
+
+    def _sets(self, distance: int) -> int:
+        """In how many sets lines meet that lie `distance` bytes apart."""
+        return self.way_bytes // gcd(distance, self.way_bytes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,6 +160,7 @@ class Code:
     lost: float = figure(
         "share of the latency of lines lost where rows meet in few sets of a cache, that is waited for"
     )
+    lost_stores: float = figure("share of the latency of such lines that are written, one after the other")
     iteration: float = figure("of an iteration of a loop")
     entry: float = figure("of entering an innermost loop")
     short_entry: float = figure("of entering one that the C compiler unrolls")

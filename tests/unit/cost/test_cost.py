@@ -182,6 +182,38 @@ def test_prefetching_follows_so_many_rows_of_all_arrays_together() -> None:
     assert stalls(4) > 0
 
 
+def rows_a_line_at_a_time(rows: int, length: int, width: int) -> tuple[float, float]:
+    """Lines lost to few sets as 16 x `width` elements of so many rows are written for each `j`: read, and written."""
+    i, j, k = dims(3)
+    arrays = (Array((1024,), "f32", "input"), Array((rows, length), "f32", "output"))
+    place = affine_map(3, [i, j * width + k])
+    body = Read(0, affine_map(3, [j * width + k]), "f32")
+    fill = KernelStatement((rows, 1024 // width, width), ("i", "j", "k"), 1, place, body, None, 0)
+    nest = Loop({0: 1}, 1024 // width, (Loop({0: 0}, rows, (Loop({0: 2}, width, (Run(0),), unrolled=True),)),))
+    found = Traffic(KernelModel(arrays, (fill,), ("fill",)), machine_named("znver5")).of((nest,), calls=False)[0]
+    return found.lost, found.lost_stores
+
+
+def test_a_line_of_each_of_more_rows_than_a_set_has_ways_is_lost_before_it_is_written() -> None:
+    """All of 32 rows 4 KiB apart lie in one set of L1, which has twelve places; 8 find room, and so do odd rows."""
+    assert rows_a_line_at_a_time(32, 1024, 16) == (0, 32 * 64)
+    assert rows_a_line_at_a_time(8, 1024, 16) == (0, 0)
+    assert rows_a_line_at_a_time(32, 1040, 16) == (0, 0)
+
+
+def test_of_two_lines_side_by_side_one_is_lost_and_longer_runs_are_fetched_ahead() -> None:
+    assert rows_a_line_at_a_time(32, 1024, 32) == (0, 32 * 32)
+    assert rows_a_line_at_a_time(32, 1024, 128) == (0, 0)
+
+
+def test_rows_in_two_directions_meet_in_the_sets_of_both() -> None:
+    """Two lines side by side of each of 16 rows a page apart: two sets, of twelve places each."""
+    l1 = machine_named("znver5").caches[0]
+    assert l1.lines_of([(2, 64), (16, 4096)]) == 24
+    assert l1.lines_of([(16, 4096)]) == 12
+    assert l1.lines_of([(64, 64), (16, 4096)]) == l1.bytes // l1.line
+
+
 def test_statements_of_one_loop_share_what_they_read() -> None:
     """Four results of the same four elements: side by side they load these once, one after the other four times."""
     i, j = dims(2)
