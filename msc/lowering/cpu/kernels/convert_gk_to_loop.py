@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from io import StringIO
 
 from xdsl.context import Context
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, ModuleOp, StringAttr, SymbolRefAttr, i64
 from xdsl.passes import ModulePass
+from xdsl.printer import Printer
 
 from msc.analysis.kernel_model import kernel_model, output_positions, statement_operations
 from msc.analysis.properties import KERNEL_FUNCTIONS, SCHEDULED, VECTORS
@@ -66,7 +68,9 @@ class _Functions:
         self._module = module
         self._before = next(iter(entries(module)), None)
         self._by_structure: dict[tuple[str, tuple[str, ...], tuple[int, ...]], func.FuncOp] = {}
-        self._by_text: dict[str, func.FuncOp] = {}
+        self._alike: dict[tuple[object, ...], list[func.FuncOp]] = {}
+        self._bodies: dict[func.FuncOp, str] = {}
+        self._count = 0
         self._origins: dict[func.FuncOp, dict[str, None]] = {}
         self._argument_names = ArgumentNames(module)
         self._names: dict[func.FuncOp, list[tuple[str | None, ...]]] = {}
@@ -76,7 +80,7 @@ class _Functions:
         model, outputs = kernel_model(kernel), output_positions(kernel)
         key = (model.structure, tuple(_schedule(kernel).lines), outputs)
         if key not in self._by_structure:
-            self._by_structure[key] = self._by_text_of(_function(kernel, model, outputs), kernel)
+            self._by_structure[key] = self._same_or_new(_function(kernel, model, outputs), kernel)
         function = self._by_structure[key]
         self._origins.setdefault(function, {}).update(dict.fromkeys(model.operations))
         self._names.setdefault(function, []).append(self._argument_names.of(kernel))
@@ -85,14 +89,26 @@ class _Functions:
             function.attributes[LOOP_CYCLES] = IntegerAttr(round(cycles), i64)
         return function
 
-    def _by_text_of(self, function: func.FuncOp, kernel: gk.KernelOp) -> func.FuncOp:
-        text = str(function)
-        if text not in self._by_text:
-            function.sym_name = StringAttr(f"k{len(self._by_text)}_{kernel.label.data}")
-            function.attributes[LOOP_SCHEDULE] = ArrayAttr([StringAttr(line) for line in _schedule(kernel).lines])
-            self._by_text[text] = function
-            self._module.body.block.insert_op_before(function, self._before or _first_function(self._module))
-        return self._by_text[text]
+    def _same_or_new(self, function: func.FuncOp, kernel: gk.KernelOp) -> func.FuncOp:
+        """The function that has the same text and is placed already; else this one, placed and named."""
+        alike = self._alike.setdefault(_outline(function), [])
+        for other in alike:
+            if self._body(other) == self._body(function):
+                return other
+        alike.append(function)
+        function.sym_name = StringAttr(f"k{self._count}_{kernel.label.data}")
+        self._count += 1
+        function.attributes[LOOP_SCHEDULE] = ArrayAttr([StringAttr(line) for line in _schedule(kernel).lines])
+        self._module.body.block.insert_op_before(function, self._before or _first_function(self._module))
+        return function
+
+    def _body(self, function: func.FuncOp) -> str:
+        """The text of a function's body. Printing takes a while, and few functions have an outline in common."""
+        if function not in self._bodies:
+            text = StringIO()
+            Printer(text).print_region(function.body)
+            self._bodies[function] = text.getvalue()
+        return self._bodies[function]
 
     def note_kernels(self) -> None:
         """Write on each function where the operations of all its kernels come from; name its arguments after theirs."""
@@ -100,6 +116,12 @@ class _Functions:
             function.attributes[LOOP_ORIGIN] = ArrayAttr([StringAttr(o) for o in origins])
             for argument, *names in zip(function.args, *self._names[function], strict=False):
                 argument.name_hint = shared_name(names)
+
+
+def _outline(function: func.FuncOp) -> tuple[object, ...]:
+    """Of a function that is not named yet: all of its text but the body, and the kinds of operations in that."""
+    kinds = tuple(type(op) for op in function.body.walk())
+    return function.function_type, function.arg_attrs, tuple(function.attributes.items()), kinds
 
 
 def _is_in_shared_loop(kernel: gk.KernelOp) -> bool:

@@ -24,7 +24,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from msc.dialects.loop import ApplyOp, ForOp, LanesOp, LoadOp, PrefetchOp, StoreOp
 from msc.ir.typed import memref_type
 from msc.lowering.cpu.vectorize.vector_tails import Tail
-from msc.lowering.cpu.vectorize.vector_types import bits_of
+from msc.lowering.cpu.vectorize.vector_types import bits_of, lanes_of
 from msc.poly.affine import linear_form, simplified
 
 
@@ -107,7 +107,7 @@ class VectorBody:
     def _load(self, op: LoadOp) -> None:
         map_, values, steps = self._moved(op.map, op.indices)
         wide = self._lanes > 1 and any(steps)
-        type_ = VectorType(op.result.type, [self._lanes]) if wide else op.result.type
+        type_ = lanes_of(op.result.type, self._lanes) if wide else op.result.type
         part = self._part(op.source, map_, steps) if wide else None
         self._put(LoadOp(op.source, map_, values, type_, steps if wide else None, part), op)
 
@@ -139,7 +139,7 @@ class VectorBody:
                 self._ramps[scalar.results[0]] = self._ramps[operands[0]]
             return
         operands = [self._broadcast(v) for v in operands]
-        type_ = VectorType(op.results[0].type, [self._lanes])
+        type_ = lanes_of(op.results[0].type, self._lanes)
         if op.name in _ON_LANES:
             self._put(LanesOp(op.name, operands, type_, _predicate(op)), op)
         elif isinstance(op, LanesOp):
@@ -175,13 +175,13 @@ class VectorBody:
     def _broadcast(self, value: SSAValue) -> SSAValue:
         if isinstance(value.type, VectorType) or self._lanes == 1:
             return value
-        vector_type = VectorType(value.type, [self._lanes])
+        vector_type = lanes_of(value.type, self._lanes)
         first = self._add(vector.BroadcastOp(value, vector_type)).results[0]
         return first if value not in self._ramps else self._ramp(first, vector_type, self._ramps[value])
 
     def _ramp(self, first: SSAValue, type_: VectorType[Attribute], step: int) -> SSAValue:
         """The vector `first, first + step, first + 2 step ...` of a splat."""
-        integers = VectorType(IntegerType(bits_of(type_.element_type)), [self._lanes])
+        integers = lanes_of(IntegerType(bits_of(type_.element_type)), self._lanes)
         numbers = DenseIntOrFPElementsAttr.from_list(integers, [step * lane for lane in range(self._lanes)])
         offsets = self._add(arith.ConstantOp(numbers))
         return self._add(arith.AddiOp(first, offsets.results[0])).results[0]

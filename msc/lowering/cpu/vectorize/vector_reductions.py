@@ -13,7 +13,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 
 from msc.dialects.element_types import dtype_name
 from msc.dialects.loop import ForOp, LanesOp, LoadOp, StoreOp
-from msc.lowering.cpu.vectorize.vector_types import bits_of
+from msc.lowering.cpu.vectorize.vector_types import bits_of, lanes_of
 from msc.poly.compute import Combine, identity
 
 _COMBINERS: Mapping[type[Operation], tuple[Combine, str]] = {
@@ -53,7 +53,7 @@ class LaneSums:
             element = _combiner(store).results[0].type
             allocation = memref.AllocaOp.get(element, shape=[chains * lanes])
             allocation.memref.name_hint = "lanes"
-            neutral = arith.ConstantOp(splat(_neutral(_combiner(store)), VectorType(element, [lanes])))
+            neutral = arith.ConstantOp(splat(_neutral(_combiner(store)), lanes_of(element, lanes)))
             operations += [allocation, neutral]
             for chain in range(chains):
                 operations.append(StoreOp(neutral.result, allocation.memref, AffineMap.constant_map(chain * lanes), ()))
@@ -86,11 +86,11 @@ class LaneSums:
         chosen: dict[Operation, SSAValue] = {}
         for store, value in partial.items():
             element = _combiner(store).results[0].type
-            numbers = VectorType(IntegerType(bits_of(element)), [lanes])
+            numbers = lanes_of(IntegerType(bits_of(element)), lanes)
             first = arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(numbers, range(lanes)))
             limit = arith.ConstantOp(splat(count, numbers))
-            mask = LanesOp("arith.cmpi", [first.result, limit.result], VectorType(i1, [lanes]), IntegerAttr(2, i64))
-            neutral = arith.ConstantOp(splat(_neutral(_combiner(store)), VectorType(element, [lanes])))
+            mask = LanesOp("arith.cmpi", [first.result, limit.result], lanes_of(i1, lanes), IntegerAttr(2, i64))
+            neutral = arith.ConstantOp(splat(_neutral(_combiner(store)), lanes_of(element, lanes)))
             kept = LanesOp("arith.select", [mask.result, value, neutral.result], value.type)
             operations += [first, limit, mask, neutral, kept]
             chosen[store] = kept.result
@@ -101,7 +101,7 @@ class LaneSums:
         operations: list[Operation] = []
         values: dict[Operation, SSAValue] = {}
         for store, allocation in zip(self.updates, allocations, strict=True):
-            type_ = VectorType(_combiner(store).results[0].type, [lanes])
+            type_ = lanes_of(_combiner(store).results[0].type, lanes)
             loads = [LoadOp(allocation.results[0], AffineMap.constant_map(c * lanes), (), type_) for c in range(chains)]
             operations += loads
             total = loads[0].result

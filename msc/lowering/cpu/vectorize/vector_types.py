@@ -1,12 +1,27 @@
-"""How wide elements are in registers."""
+"""Vectors, and how wide their elements are in registers."""
 
 from __future__ import annotations
 
+from functools import cache
+from typing import TypeVar, cast
+
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float64Type, IndexType, IntegerType
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float64Type, IndexType, IntegerType, VectorType
 from xdsl.ir import Attribute, Operation
 
 from msc.dialects.loop import ApplyOp, ForOp
+
+E = TypeVar("E", bound=Attribute)
+
+
+def lanes_of(element: E, lanes: int) -> VectorType[E]:
+    """The vector of so many elements, made once: making it takes longer than an operation that results in it."""
+    return cast("VectorType[E]", _vector(element, lanes))
+
+
+@cache
+def _vector(element: Attribute, lanes: int) -> VectorType[Attribute]:
+    return VectorType(element, [lanes])
 
 
 def bits_of(type_: Attribute) -> int:
