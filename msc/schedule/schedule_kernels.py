@@ -37,6 +37,7 @@ from msc.poly.schedule_tree.text import from_lines, to_lines
 from msc.poly.schedule_tree.to_isl import to_isl
 from msc.poly.schedule_tree.verify import verify
 from msc.schedule.capacity import check_capacity
+from msc.schedule.known_loops import KnownLoops
 from msc.schedule.matrix_units import unit_schedule
 from msc.schedule.strategy import Decision, decide, plain
 from msc.schedule.threads import Surroundings
@@ -82,17 +83,20 @@ class ScheduleKernels(ModulePass):
     sums: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        decide_one = partial(self._decide, target_of(op))
+        target = target_of(op)
+        decide_one = partial(self._decide, target, KnownLoops.taken(op, target.machine, target.threads))
         kernels = [kernel for kernel in op.walk() if isinstance(kernel, gk.KernelOp)]
         decisions = _expected(kernels, decide_one)
         for number, kernel in enumerate(kernels, 1):
             step(f"schedule-kernels: {number} of {len(kernels)}, {kernel.label.data}")
             _schedule(kernel, decide_one, decisions)
 
-    def _decide(self, target: Target, model: KernelModel, around: Surroundings) -> Decision:
+    def _decide(self, target: Target, known: KnownLoops, model: KernelModel, around: Surroundings) -> Decision:
         if self.plain:
             return Decision(plain(model, dependences(model), target.machine), ["schedules are turned off"])
-        chosen = partial(decide, blocks=self.blocks, prefetches=self.prefetches, sums=self.sums)
+        chosen = partial(
+            decide, blocks=self.blocks, prefetches=self.prefetches, sums=self.sums, loops=known.loops
+        )
         return _decide(model, target, around, chosen)
 
 

@@ -69,16 +69,19 @@ def decide(
     blocks: bool = True,
     prefetches: bool = True,
     sums: bool = True,
+    loops: Callable[..., Sharing] | None = None,
 ) -> Decision:
     """The schedule of a kernel on a target, among others; loops over blocks that they share are outermost.
 
     Reductions are in `blocks` where that pays, what caches do not hold is requested ahead with `prefetches`, and
-    long sums are added up from partial ones with `sums`: in the same order for any number of threads.
+    long sums are added up from partial ones with `sums`: in the same order for any number of threads. `loops` stands
+    in for `decided_loops`, and gives the same.
     """
 
     def decided(threads: int, orders: Orders | None = None) -> Decision:
         reasons: list[str] = []
-        sharing = decided_loops(model, deps, target, threads, reasons, around, blocks=blocks, orders=orders)
+        of = loops or decided_loops
+        sharing = of(model, deps, target, threads, reasons, around, blocks=blocks, orders=orders)
         tree = _with_lanes(model, sharing.tree, reasons)
         tree = stored(model, deps, tree, target)
         tree = with_prefetches(model, tree, target) if prefetches else tree

@@ -32,7 +32,7 @@ from msc.graph_kernel.winograd.filter_gradient import gradient_by_filter
 from msc.graph_kernel.winograd.transforms import TAPS, TILES
 from msc.ir.typed import tensor_type
 from msc.schedule.kernel_cycles import KernelCycles
-from msc.support.forked import results
+from msc.support.forked import Lines, results
 from msc.targets.machine import Machine
 
 _ELEMENT_BYTES = 4
@@ -78,11 +78,17 @@ class TileChoice:
         """Of kernels around a convolution those that tiles make faster, with the results of a tile along an axis."""
         distinct = {_key(kernel): kernel for kernel in reversed(kernels)}
 
-        def chosen(kernel: KernelOp) -> list[list[str]]:
-            return [[str(self._best(kernel))]]
+        loops, tiles = self.cycles.loops, dict[object, int]()
+
+        def chosen(kernel: KernelOp) -> Lines:
+            known = len(loops)
+            return [[str(self._best(kernel))], *loops.written(known)]
 
         found = results(chosen, list(distinct.values()), each=1)
-        tiles = {key: int((found.get(k) or chosen(kernel))[0][0]) for k, (key, kernel) in enumerate(distinct.items())}
+        for k, (key, kernel) in enumerate(distinct.items()):
+            (tile,), *texts = found.get(k) or chosen(kernel)
+            tiles[key] = int(tile)
+            loops.read(texts)
         return {kernel: tiles[_key(kernel)] for kernel in kernels if tiles[_key(kernel)]}
 
     def _best(self, kernel: KernelOp) -> int:

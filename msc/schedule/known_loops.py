@@ -1,0 +1,85 @@
+"""Loops that were decided to compare forms of kernels, handed over to the pass that schedules what they became."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import ModuleOp
+
+from msc.poly.dependences import Dependences
+from msc.poly.model import KernelModel
+from msc.poly.schedule_tree.text import from_lines, to_lines
+from msc.schedule.strategy import decided_loops
+from msc.schedule.sum_order import Orders
+from msc.schedule.threads import NOWHERE, Sharing, Surroundings
+from msc.support.forked import Lines
+from msc.targets.machine import Machine
+
+_SLOT = "known_loops"
+"""Where a module keeps them until they are taken; a module that comes from a file has none."""
+
+
+@dataclass(frozen=True)
+class KnownLoops:
+    """Loops of kernels that stand in no loop, with the reasons, by the structures of their models.
+
+    They were decided for one machine and one number of threads: of others nothing is known.
+    """
+
+    machine: Machine
+    threads: int
+    _found: dict[str, tuple[Sharing, list[str]]] = field(default_factory=dict[str, tuple[Sharing, list[str]]])
+
+    def decided(self, model: KernelModel, deps: Dependences) -> Sharing:
+        """The loops of a kernel, which are known then."""
+        if model.structure not in self._found:
+            reasons = list[str]()
+            sharing = decided_loops(model, deps, self.machine, self.threads, reasons)
+            self._found[model.structure] = sharing, reasons
+        return self._found[model.structure][0]
+
+    def loops(
+        self,
+        model: KernelModel,
+        deps: Dependences,
+        target: Machine,
+        threads: int,
+        reasons: list[str],
+        around: Surroundings = NOWHERE,
+        *,
+        blocks: bool = True,
+        orders: Orders | None = None,
+    ) -> Sharing:
+        """What `decided_loops` gives, which is not asked for what is known."""
+        is_asked = (target, threads, around, blocks, orders) == (self.machine, self.threads, NOWHERE, True, None)
+        if not is_asked or model.structure not in self._found:
+            return decided_loops(model, deps, target, threads, reasons, around, blocks=blocks, orders=orders)
+        sharing, why = self._found[model.structure]
+        reasons += why
+        return sharing
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def written(self, first: int) -> Lines:
+        """What was found from a number on, as texts for another process."""
+        texts: Lines = []
+        for structure, (sharing, reasons) in list(self._found.items())[first:]:
+            texts += [[structure, *(["either"] if sharing.either else [])], to_lines(sharing.tree), reasons]
+        return texts
+
+    def read(self, texts: Sequence[list[str]]) -> None:
+        """Take what `written` gave in another process."""
+        for (structure, *either), lines, reasons in zip(texts[::3], texts[1::3], texts[2::3], strict=True):
+            self._found.setdefault(structure, (Sharing(from_lines(lines), bool(either)), reasons))
+
+    def hand_over(self, module: ModuleOp) -> None:
+        """Leave them with a module, for `taken`."""
+        vars(module)[_SLOT] = self
+
+    @staticmethod
+    def taken(module: ModuleOp, machine: Machine, threads: int) -> KnownLoops:
+        """What was left with a module, which keeps it no longer."""
+        left = vars(module).pop(_SLOT, None)
+        return left if isinstance(left, KnownLoops) else KnownLoops(machine, threads)

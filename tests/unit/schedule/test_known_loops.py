@@ -1,0 +1,128 @@
+"""Loops that `winograd` had decided to compare forms are those that scheduling would decide, and are not asked again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+from msc.analysis.kernel_model import kernel_dependences, kernel_model
+from msc.dialects.gk import KernelOp
+from msc.driver.compile import compile_model, stage_text
+from msc.driver.options import CompileOptions
+from msc.schedule import known_loops
+from msc.schedule.known_loops import KnownLoops
+from msc.schedule.strategy import decided_loops
+from msc.support import forked
+from msc.targets.catalogue import machine_named
+from msc.targets.machine import Machine
+
+MACHINE = machine_named("x86-64-v3")
+SOURCE = """func.func @main(%x: tensor<4x64x16x16xf32>, %w: tensor<64x64x3x3xf32>, %v: tensor<64x64x3x3xf32>)
+    -> tensor<4x64x16x16xf32> {
+  %a = ms.conv2d %x, %w {pad_mode = "same"}
+  %b = ms.relu %a
+  %c = ms.conv2d %b, %v {pad_mode = "same"}
+  func.return %c : tensor<4x64x16x16xf32>
+}
+"""
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """Two convolutions of weights that calls give, which kernels of their own transform."""
+    path = tmp_path / "model.mir"
+    path.write_text(SOURCE, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often the loops of each kernel are decided, in one process."""
+    found, decided = Counter[str](), known_loops.decided_loops
+
+    def counted(model: Any, *given: Any, **named: Any) -> object:
+        found[model.structure] += 1
+        return decided(model, *given, **named)
+
+    monkeypatch.setattr(known_loops, "decided_loops", counted)
+    monkeypatch.setattr(forked, "_processors", lambda: 1)
+    return found
+
+
+def compiled(path: Path, stage: str, threads: int = 1) -> ModuleOp:
+    return compile_model(str(path), CompileOptions(march=MACHINE.name, threads=threads), stage).module
+
+
+def test_kernels_that_were_compared_are_not_asked_again(model: Path, asked: Counter[str]) -> None:
+    module = compiled(model, "gk")
+    before, structures = Counter(asked), {kernel_model(k).structure for k in module.walk() if isinstance(k, KernelOp)}
+    assert len(structures & before.keys()) >= 2
+    compiled(model, "loop")
+    assert all(asked[each] == 2 * before[each] for each in structures & before.keys())
+    assert all(asked[each] == 1 for each in structures - before.keys())
+
+
+@pytest.mark.parametrize("processors", [1, 2])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_what_is_handed_over_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch, model: Path, processors: int, threads: int
+) -> None:
+    def text() -> str:
+        return stage_text(compile_model(str(model), CompileOptions(march=MACHINE.name, threads=threads), "loop"))
+
+    def nothing(_: ModuleOp, machine: Machine, threads: int) -> KnownLoops:
+        return KnownLoops(machine, threads)
+
+    monkeypatch.setattr(forked, "_processors", lambda: processors)
+    monkeypatch.setattr(forked, "_may_fork", lambda: True)
+    handed_over = text()
+    monkeypatch.setattr(KnownLoops, "taken", staticmethod(nothing))
+    assert text() == handed_over
+
+
+@pytest.fixture
+def known(model: Path) -> tuple[KnownLoops, list[KernelOp]]:
+    """What is left with a module, and its kernels of which the loops are known."""
+    module = compiled(model, "gk")
+    found = KnownLoops.taken(module, MACHINE, 1)
+    again = KnownLoops(MACHINE, 1)
+    assert len(found) and not len(KnownLoops.taken(module, MACHINE, 1))
+    again.read(found.written(0))
+    assert again.written(0) == found.written(0)
+    structures = {structure for (structure, *_) in found.written(0)[::3]}
+    return again, [k for k in module.walk() if isinstance(k, KernelOp) and kernel_model(k).structure in structures]
+
+
+def test_texts_tell_all_that_is_decided(known: tuple[KnownLoops, list[KernelOp]]) -> None:
+    loops, kernels = known
+    assert kernels
+    for kernel in kernels:
+        reasons, expected = list[str](), list[str]()
+        deps = kernel_dependences(kernel)
+        found = loops.loops(kernel_model(kernel), deps, MACHINE, 1, reasons)
+        assert found == decided_loops(kernel_model(kernel), deps, MACHINE, 1, expected)
+        assert reasons == expected
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda loops, model, deps: loops.loops(model, deps, machine_named("x86-64-v4"), 1, []),
+        lambda loops, model, deps: loops.loops(model, deps, MACHINE, 2, []),
+        lambda loops, model, deps: loops.loops(model, deps, MACHINE, 1, [], blocks=False),
+    ],
+)
+def test_other_questions_are_asked(
+    known: tuple[KnownLoops, list[KernelOp]], asked: Counter[str], other: Callable[..., object]
+) -> None:
+    loops, (kernel, *_) = known
+    asked.clear()
+    loops.loops(kernel_model(kernel), kernel_dependences(kernel), MACHINE, 1, [])
+    assert not asked
+    other(loops, kernel_model(kernel), kernel_dependences(kernel))
+    assert asked[kernel_model(kernel).structure] == 1
