@@ -94,9 +94,7 @@ class ScheduleKernels(ModulePass):
     def _decide(self, target: Target, known: KnownLoops, model: KernelModel, around: Surroundings) -> Decision:
         if self.plain:
             return Decision(plain(model, dependences(model), target.machine), ["schedules are turned off"])
-        chosen = partial(
-            decide, blocks=self.blocks, prefetches=self.prefetches, sums=self.sums, loops=known.loops
-        )
+        chosen = partial(decide, blocks=self.blocks, prefetches=self.prefetches, sums=self.sums, loops=known.loops)
         return _decide(model, target, around, chosen)
 
 

@@ -6,12 +6,12 @@ What is not in the table is derived from its compute definition (`derived`), aft
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any, TypeAlias, TypeVar
 
 from xdsl.ir import SSAValue
 
 from msc.dialects.ms.base import MsOp
+from msc.support.families import import_families
 
 Contributions: TypeAlias = Sequence[SSAValue | None]
 """What operands get, in their order; None for nothing."""
@@ -43,6 +43,5 @@ def gradient(*classes: type[MsOp]) -> Callable[[RuleT], RuleT]:
 
 def rule_of(operation: type[MsOp]) -> Rule | None:
     """The gradient of an operation class by formula, or None."""
-    for family in _FAMILIES:
-        import_module(f"msc.graph.autodiff.rules.{family}")
+    import_families("msc.graph.autodiff.rules", _FAMILIES)
     return _RULES.get(operation)

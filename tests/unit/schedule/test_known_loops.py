@@ -1,9 +1,8 @@
-"""Loops that `winograd` had decided to compare forms are those that scheduling would decide, and are not asked again."""
+"""Loops that `winograd` decided to compare forms are those that scheduling would decide, and are not asked again."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +90,8 @@ def known(model: Path) -> tuple[KnownLoops, list[KernelOp]]:
     module = compiled(model, "gk")
     found = KnownLoops.taken(module, MACHINE, 1)
     again = KnownLoops(MACHINE, 1)
-    assert len(found) and not len(KnownLoops.taken(module, MACHINE, 1))
+    assert len(found)
+    assert not len(KnownLoops.taken(module, MACHINE, 1))
     again.read(found.written(0))
     assert again.written(0) == found.written(0)
     structures = {structure for (structure, *_) in found.written(0)[::3]}
@@ -110,19 +110,15 @@ def test_texts_tell_all_that_is_decided(known: tuple[KnownLoops, list[KernelOp]]
 
 
 @pytest.mark.parametrize(
-    "other",
-    [
-        lambda loops, model, deps: loops.loops(model, deps, machine_named("x86-64-v4"), 1, []),
-        lambda loops, model, deps: loops.loops(model, deps, MACHINE, 2, []),
-        lambda loops, model, deps: loops.loops(model, deps, MACHINE, 1, [], blocks=False),
-    ],
+    ("machine", "threads", "blocks"), [("x86-64-v4", 1, True), (MACHINE.name, 2, True), (MACHINE.name, 1, False)]
 )
 def test_other_questions_are_asked(
-    known: tuple[KnownLoops, list[KernelOp]], asked: Counter[str], other: Callable[..., object]
+    known: tuple[KnownLoops, list[KernelOp]], asked: Counter[str], machine: str, threads: int, blocks: bool
 ) -> None:
     loops, (kernel, *_) = known
+    model, deps = kernel_model(kernel), kernel_dependences(kernel)
     asked.clear()
-    loops.loops(kernel_model(kernel), kernel_dependences(kernel), MACHINE, 1, [])
+    loops.loops(model, deps, MACHINE, 1, [])
     assert not asked
-    other(loops, kernel_model(kernel), kernel_dependences(kernel))
-    assert asked[kernel_model(kernel).structure] == 1
+    loops.loops(model, deps, machine_named(machine), threads, [], blocks=blocks)
+    assert asked[model.structure] == 1

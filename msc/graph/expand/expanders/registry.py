@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import TypeAlias, TypeVar
 
 from xdsl.ir import SSAValue
 
 from msc.dialects.ms.base import MsOp
 from msc.graph.emitter import Emitter
+from msc.support.families import import_families
 
 Op = TypeVar("Op", bound=MsOp)
 Expander: TypeAlias = Callable[[Op, Emitter], SSAValue]
@@ -48,6 +48,5 @@ def expander(*classes: type[Op]) -> Callable[[Expander[Op]], Expander[Op]]:
 
 def expander_of(operation: type[MsOp]) -> Expander[MsOp] | None:
     """The expander of an operation class, or None."""
-    for family in _FAMILIES:
-        import_module(f"msc.graph.expand.expanders.{family}")
+    import_families("msc.graph.expand.expanders", _FAMILIES)
     return _EXPANDERS.get(operation)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import TypeAlias, TypeVar
 
 from xdsl.ir import SSAValue
 
 from msc.dialects.ms.base import MsOp
 from msc.graph.emitter import Emitter
+from msc.support.families import import_families
 
 Op = TypeVar("Op", bound=MsOp)
 Rule: TypeAlias = Callable[[Op, Emitter], SSAValue | None]
@@ -35,6 +35,5 @@ def simplification(*classes: type[Op]) -> Callable[[Rule[Op]], Rule[Op]]:
 
 def simplifications_of(operation: type[MsOp]) -> Sequence[Rule[MsOp]]:
     """The rules for an operation class."""
-    for family in _FAMILIES:
-        import_module(f"msc.graph.simplify.simplifications.{family}")
+    import_families("msc.graph.simplify.simplifications", _FAMILIES)
     return _RULES.get(operation, ())
