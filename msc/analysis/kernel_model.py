@@ -75,7 +75,7 @@ def capacity_model(kernel: gk.KernelOp) -> KernelModel:
     arrays = tuple(_array(value, set(kernel.terminator.values)) for value in values)
     _check_operations(kernel, views)
     statements: list[KernelStatement] = []
-    operations = statement_operations(kernel)
+    operations = _statement_operations(kernel, views)
     for number, op in enumerate(operations):
         if isinstance(op, PadOp) and op in views.borders:
             stored, place = views.borders[op]
@@ -127,7 +127,10 @@ def _origin(op: BasicOp) -> str:
 
 def statement_operations(kernel: gk.KernelOp) -> list[BasicOp]:
     """The operations that have statements, in the order in which the model numbers them."""
-    views = LayoutViews.of(kernel)
+    return _statement_operations(kernel, LayoutViews.of(kernel))
+
+
+def _statement_operations(kernel: gk.KernelOp, views: LayoutViews) -> list[BasicOp]:
     return [op for member in _members(kernel) for op in _computing(member, views)]
 
 

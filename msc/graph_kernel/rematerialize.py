@@ -12,7 +12,8 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from msc.analysis.bytes import bytes_of
-from msc.analysis.patterns import Pattern, pattern_of
+from msc.analysis.patterns import AreaPattern, Pattern, pattern_of
+from msc.analysis.per_kernel import per_kernel
 from msc.analysis.properties import KERNELS, UNSCHEDULED
 from msc.dialects.gk import KernelOp, YieldOp
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp
@@ -275,11 +276,17 @@ def _is_computed(kernel: KernelOp, result: OpResult) -> bool:
 def _takes(kernel: KernelOp, argument: BlockArgument) -> bool:
     """Whether a kernel may compute an argument itself: elementwise operations on the shape of its loops read it."""
     readers = [use.operation for use in argument.uses]
-    patterns = {op: pattern_of(op) for op in kernel.body.block.ops if not isinstance(op, YieldOp | ConstantOp)}
+    patterns = _patterns(kernel)
     if any(op not in patterns or patterns[op].pattern not in _ELEMENTWISE for op in readers):
         return False
     anchors = [p for p in patterns.values() if p.pattern not in _ELEMENTWISE]
     return all(p.domain == static_shape(argument) and p.pattern is not Pattern.OPAQUE for p in anchors)
+
+
+@per_kernel
+def _patterns(kernel: KernelOp) -> Mapping[Operation, AreaPattern]:
+    """Of all that a kernel computes."""
+    return {op: pattern_of(op) for op in kernel.body.block.ops if not isinstance(op, YieldOp | ConstantOp)}
 
 
 _ELEMENTWISE = (Pattern.ELEMENTWISE, Pattern.BROADCAST)

@@ -171,6 +171,8 @@ def _axes_of(model: KernelModel, found: _Dims) -> Iterator[_Axes]:
 
 def _dimension(statement: KernelStatement, expr: AffineExpr) -> int:
     """The dimension that an index is, beside dimensions that have one iteration only."""
+    if isinstance(expr, AffineDimExpr) and statement.extents[expr.position] != 1:
+        return expr.position
     zeros = [AffineConstantExpr(0) if extent == 1 else AffineDimExpr(d) for d, extent in enumerate(statement.extents)]
     alone = simplified(expr.replace_dims_and_symbols(list[AffineExpr](zeros), []))
     if not isinstance(alone, AffineDimExpr):
