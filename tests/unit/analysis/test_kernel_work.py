@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from msc.analysis.kernel_model import kernel_model
@@ -26,7 +27,7 @@ BODY = """%a = ms.exp %x
 
 
 @pytest.fixture
-def graph() -> str:
+def graph() -> ModuleOp:
     return function("%x: tensor<64x64xf32>, %w: tensor<64x64xf32>", BODY)
 
 
@@ -38,7 +39,7 @@ def counted(counts: Counter[object], function: Callable[[Operation], AreaPattern
     return count
 
 
-def test_a_model_finds_views_once(monkeypatch: pytest.MonkeyPatch, graph: str) -> None:
+def test_a_model_finds_views_once(monkeypatch: pytest.MonkeyPatch, graph: ModuleOp) -> None:
     kernels = [op for op in run(graph, ClusterKernels()).walk() if isinstance(op, KernelOp)]
     counts, of = Counter[object](), LayoutViews.of
 
@@ -53,7 +54,7 @@ def test_a_model_finds_views_once(monkeypatch: pytest.MonkeyPatch, graph: str) -
 
 
 def test_whether_kernels_take_arguments_is_asked_of_operations_once(
-    monkeypatch: pytest.MonkeyPatch, graph: str
+    monkeypatch: pytest.MonkeyPatch, graph: ModuleOp
 ) -> None:
     module = run(graph, ClusterKernels())
     kernel = max((op for op in module.walk() if isinstance(op, KernelOp)), key=lambda k: len(k.inputs))
@@ -66,7 +67,7 @@ def test_whether_kernels_take_arguments_is_asked_of_operations_once(
     assert set(counts.values()) == {1}
 
 
-def test_a_kernel_that_changes_is_asked_again(monkeypatch: pytest.MonkeyPatch, graph: str) -> None:
+def test_a_kernel_that_changes_is_asked_again(monkeypatch: pytest.MonkeyPatch, graph: ModuleOp) -> None:
     module = run(graph, ClusterKernels())
     kernel = max((op for op in module.walk() if isinstance(op, KernelOp)), key=lambda k: len(k.inputs))
     argument = kernel.body.block.args[0]
