@@ -21,7 +21,7 @@ from msc.poly.schedule_tree.moves import chain, compute_at, enclose, reorder
 from msc.poly.schedule_tree.nodes import Axis, Loop, Node, Tree, below
 from msc.poly.schedule_tree.to_isl import to_isl
 from msc.schedule.clusters import composed
-from msc.schedule.loop_order import FASTER, fewest_pages_last, with_best_order
+from msc.schedule.loop_order import fewest_pages_last, with_best_order
 from msc.schedule.members import Member, block_loops, members_of
 from msc.schedule.outline import outline, own_loops_of
 from msc.schedule.packing import with_packing
@@ -33,6 +33,7 @@ from msc.schedule.sharing import Group, grouped, grouped_node, initial, own_loop
 from msc.schedule.storage import stored
 from msc.schedule.sum_order import Orders, sum_orders
 from msc.schedule.threads import NOWHERE, Sharing, Surroundings, shared, shared_blocks
+from msc.schedule.tile_choice import Option, TileChoice
 from msc.schedule.tile_order import in_order
 from msc.schedule.tiling import RegisterTile, TileSearch
 from msc.support.wording import counted
@@ -42,8 +43,6 @@ NEAR = 1.05
 """Times the prediction that counts for vectors that are less full than those along rows may be, as parts take more
 than is predicted: a margin of the choice, of no machine.
 """
-NEAR_TILES = 1.3
-"""Register tiles within this ratio of the cheapest are compared by prediction: a bound of the search, of no machine."""
 TAIL_THAT_MATTERS = 0.1
 """The part of a kernel's instructions from which the tail of its columns gets loops of its own."""
 
@@ -172,7 +171,8 @@ def _loops(
     cost = KernelCost(model, target, fresh)
     tree = initial(inside, groups, numbered)
     names = [axis.name for axis in tree.axes[: len(band)]]
-    tree = _Search(cost, tree, names[len(numbered) :], groups, threads or target.cores).best(reasons)
+    search = _Search(cost, tree, names[len(numbered) :], groups, threads or target.cores, is_alone=not over)
+    tree = search.best(reasons)
     for name in reversed(names[: len(numbered)]):
         tree = enclose(tree, name)
     tree = with_blocks_outermost(model, tree, over, cost.lanes, target.line_pair)
@@ -216,6 +216,8 @@ class _Search:
     names: Sequence[str]
     groups: Sequence[Group]
     threads: int
+    is_alone: bool
+    """Whether no other kernel's tiles decide what it costs, as a loop over blocks that both share does."""
 
     def best(self, reasons: list[str]) -> Tree:
         """The tree whose vectors are predicted to make the kernel fastest, with a margin for those that are fullest."""
@@ -225,11 +227,13 @@ class _Search:
         fullest = max((full[k] for k, axis in band if _is_worth_vectors(model, axis, *_OUTSIDE)), default=0)
         options = {carrier: self._along(carrier) for carrier in full}
         margins = [1.0 if full[carrier] >= fullest else NEAR for carrier in options]
-        found = self.cost.fastest([tree for tree, _ in options.values()], margins=margins)
+        found = self.cost.fastest([option.tree for option in options.values()], margins=margins)
         assert found is not None
         best, cycles = found
-        tree, (first, *others) = list(options.values())[best]
-        reasons += [f"{first} ({cycles:.0f} cycles predicted)", *others]
+        option = list(options.values())[best]
+        closer = option.tiles.closer(option.tree) if option.tiles is not None and self.is_alone else None
+        tree, cycles, why = closer or (option.tree, cycles, option.of_tiles)
+        reasons += [f"{option.vectors} ({cycles:.0f} cycles predicted)", *why]
         return tree
 
     def _fullness(self, carrier: int | None) -> float:
@@ -241,59 +245,51 @@ class _Search:
     def _band(self) -> list[Axis]:
         return [self.tree.axis(name) for name in self.names]
 
-    def _along(self, carrier: int | None) -> tuple[Tree, list[str]]:
-        """The tree with vectors along a loop of the band, or along inner ones, and why."""
+    def _along(self, carrier: int | None) -> Option:
+        """The tree with vectors along a loop of the band, or along inner ones."""
         if carrier is None:
             tree = self.tree
             for node in outline(tree).nodes:
                 tree = _with_inner_vector(self.cost, tree, own_loops_of(node, self.names))
-            return tree, ["vectors along inner loops"]
+            return Option("vectors along inner loops", tree)
         columns = self._band[carrier]
-        reasons = [f"vectors of {self.cost.lanes} along {columns.name}"]
-        return self._tiled(columns, reasons), reasons
+        tree, tiles = self._tiled(columns, reasons := list[str]())
+        return Option(f"vectors of {self.cost.lanes} along {columns.name}", tree, reasons, tiles)
 
-    def _tiled(self, columns: Axis, reasons: list[str]) -> Tree:
+    def _tiled(self, columns: Axis, reasons: list[str]) -> tuple[Tree, TileChoice | None]:
         """Vectors along the columns, and register tiles where reductions run below the band (`tile_order`)."""
         model, lanes = self.cost.model, self.cost.lanes
         others = [axis for axis in self._band if axis is not columns]
         below = [s for group in self.groups if group.own for s in group.statements]
         reductions = [s for s in below if model.statements[s].reduced]
         if below and not reductions:
-            return self._with_columns([*others, columns], columns, lanes)
+            return self._with_columns([*others, columns], columns, lanes), None
         if not reductions:
-            return self._moved(others, columns, reasons)
+            return self._moved(others, columns, reasons), None
         heaviest = max(reductions, key=lambda s: model.statements[s].points)
         group = next(group for group in self.groups if heaviest in group.statements)
         summed = [axis.dims[heaviest] for axis in group.own if _may_be_summed(model, group, axis)]
         inner = {axis.dims[heaviest]: axis.name for axis in self.tree.axes if axis.dims.get(heaviest) in summed}
-        dim = columns.dims[heaviest]
-        search = TileSearch(
-            model, model.statements[heaviest], dim, lanes, self.cost.target, tuple(inner), self.cost.fresh
-        )
+        statement, target, fresh = model.statements[heaviest], self.cost.target, self.cost.fresh
+        search = TileSearch(model, statement, columns.dims[heaviest], lanes, target, tuple(inner), fresh)
         if row := search.whole_row(self.threads):
             reasons.append(f"sums of {row} {columns.name} at once: rows are read as they lie in memory")
-            return with_best_order(self.cost, self._with_columns([*others, columns], columns, row), self.names, reasons)
-        sides = [axis for axis in others if axis.extent > 1]
-        tiles = search.best_of_each(tuple(axis.dims[heaviest] for axis in reversed(sides)))
-        near = [tile for tile in tiles if tile.cycles <= NEAR_TILES * tiles[0].cycles]
-        options = [self._with_register_tile(heaviest, columns, others, tile, inner) for tile in near]
-        tree, why = options[0] if len(options) == 1 else self._fastest(options)
+            tree = self._with_columns([*others, columns], columns, row)
+            return with_best_order(self.cost, tree, self.names, reasons), None
+        sides = tuple(axis.dims[heaviest] for axis in reversed(others) if axis.extent > 1)
+        made = partial(self._with_register_tile, heaviest, columns, others, inner)
+        tiles = TileChoice(self.cost, made, search, sides)
+        tree, why = tiles.best()
         reasons += why
-        return tree
-
-    def _fastest(self, options: Sequence[tuple[Tree, list[str]]]) -> tuple[Tree, list[str]]:
-        """The first tree, or the one that is predicted to be faster."""
-        most = FASTER * self.cost.prediction(options[0][0], 1).cycles
-        found = self.cost.fastest([tree for tree, _ in options], most)
-        return options[0 if found is None else found[0]]
+        return tree, tiles
 
     def _with_register_tile(
         self,
         heaviest: int,
         columns: Axis,
         others: Sequence[Axis],
-        tile: RegisterTile,
         inner: dict[int, str],
+        tile: RegisterTile,
     ) -> tuple[Tree, list[str]]:
         counts = dict(tile.rows)
         rows = [axis for axis in others if axis.dims[heaviest] in counts]

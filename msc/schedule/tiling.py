@@ -10,7 +10,8 @@ L2 in each step.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from heapq import nsmallest
 from itertools import product
 from math import prod
 from typing import TypeAlias
@@ -92,30 +93,35 @@ class TileSearch:
     """Reduced dimensions along which vectors may be summed: loops over these run no other statement."""
     fresh: frozenset[int] = frozenset()
     """Arrays of which a loop around the kernel gives it another part in each iteration."""
+    _known: dict[tuple[int, ...], Sequence[RegisterTile]] = field(
+        default_factory=dict[tuple[int, ...], Sequence[RegisterTile]], compare=False
+    )
+    """By the dimensions of their rows all tiles that are possible."""
 
     def best(self, rows: tuple[int, ...]) -> RegisterTile:
         """The cheapest tile; `rows` are the dimensions that may be the other side of it."""
         return self.best_of_each(rows)[0]
 
-    def best_of_each(self, rows: tuple[int, ...]) -> Sequence[RegisterTile]:
-        """The cheapest tiles along each of the dimensions `rows`, and without rows; the cheapest of all first.
+    def best_of_each(self, rows: tuple[int, ...], most: int = 1) -> Sequence[RegisterTile]:
+        """So many of the cheapest tiles along each of the dimensions `rows`, and without rows.
 
-        Where one of them is whole in the tile, a second one may add to its rows. Where rows of the cheapest tile meet
-        in few sets of L1, there is one with as few rows as stay there, too.
+        The cheapest of all comes first. Where one of the dimensions is whole in the tile, a second one may add to its
+        rows. Where rows of the cheapest tile meet in few sets of L1, there is one with as few rows as stay there, too.
         """
         one: list[_Side] = [() if row is None else ((row, self._counts(row)),) for row in (*rows, None)]
-        most = self.target.vector_registers // 2
-        whole = [(row, (self.statement.extents[row],)) for row in rows if 1 < self.statement.extents[row] <= most]
+        high = self.target.vector_registers // 2
+        whole = [(row, (self.statement.extents[row],)) for row in rows if 1 < self.statement.extents[row] <= high]
         two = [((row, self._counts(row)), first) for first in whole for row in rows if row != first[0]]
-        return sorted((tile for side in (*one, *two) for tile in self._cheapest(side)), key=_rank)
+        return sorted((tile for side in (*one, *two) for tile in self._cheapest(side, most)), key=_rank)
 
-    def _cheapest(self, side: _Side) -> Iterator[RegisterTile]:
-        """The cheapest tile, and the cheapest whose rows stay in L1, if that is another one."""
-        tiles, kept = list(self._candidates(side)), self._loads(tuple(dim for dim, _ in side)).rows_kept
-        if tiles:
-            yield (best := min(tiles, key=_rank))
-            few = [tile for tile in tiles if tile.height <= kept < best.height]
-            yield from [min(few, key=_rank)] if few else []
+    def _cheapest(self, side: _Side, most: int) -> Iterator[RegisterTile]:
+        """The cheapest tiles, and the cheapest whose rows stay in L1, if that is another one."""
+        dims = tuple(dim for dim, _ in side)
+        tiles, kept = self._known.setdefault(dims, ()) or list(self._candidates(side)), self._loads(dims).rows_kept
+        self._known[dims] = tiles
+        yield from (best := nsmallest(most, tiles, key=_rank))
+        few = [tile for tile in tiles if tile.height <= kept < best[0].height]
+        yield from nsmallest(0 if few and min(few, key=_rank) in best else 1, few, key=_rank)
 
     def whole_row(self, parts: int) -> int | None:
         """How much of a row to sum at once where every element is read once, from beyond L2.
