@@ -22,8 +22,8 @@ FASTER_TILE = 0.95
 that are so much alike are further off than what they differ by. A margin of the choice, of no machine.
 """
 MORE_WORK = 1.02
-"""Times the instructions of a tile that another one may need to move less: what is moved is predicted less well. A
-margin of the choice, of no machine.
+"""Times the work of a tile that another one may do to move less: what is moved is predicted less well. A margin of the
+choice, of no machine.
 """
 
 Reasoned: TypeAlias = tuple[Tree, list[str]]
