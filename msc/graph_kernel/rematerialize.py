@@ -114,7 +114,7 @@ class _Peak:
             if op not in self._place:
                 return None
             if self._place[op] >= self._peak and op not in readers:
-                if not isinstance(op, KernelOp) or not (_takes(op, op.body.block.args[use.index]) or only_pad(op)):
+                if not isinstance(op, KernelOp) or not (may_compute(op, op.body.block.args[use.index]) or only_pad(op)):
                     return None
                 readers.append(op)
             elif not isinstance(op, KernelOp):
@@ -273,7 +273,7 @@ def _is_computed(kernel: KernelOp, result: OpResult) -> bool:
     return _is_elementwise(kernel.terminator.values[result.index].owner, static_shape(result))
 
 
-def _takes(kernel: KernelOp, argument: BlockArgument) -> bool:
+def may_compute(kernel: KernelOp, argument: BlockArgument) -> bool:
     """Whether a kernel may compute an argument itself: elementwise operations on the shape of its loops read it."""
     readers = [use.operation for use in argument.uses]
     patterns = _patterns(kernel)

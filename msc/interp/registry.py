@@ -8,14 +8,13 @@ results get the element type that the operation declares, and IEEE exceptions ar
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
-from importlib import import_module
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from msc.dialects.arrays import BFLOAT16, Array, tensor_dtype
 from msc.dialects.ms.base import MsOp
+from msc.support.families import import_families
 
 Meaning: TypeAlias = Callable[..., "Array | tuple[Array, ...]"]
 
@@ -48,15 +47,8 @@ def meaning(*names: str) -> Callable[[Meaning], Meaning]:
 
 def meanings() -> Mapping[str, Meaning]:
     """Every meaning by operation name."""
-    _load_families()
+    import_families("msc.interp.meanings", _FAMILIES)
     return _MEANINGS
-
-
-@cache
-def _load_families() -> None:
-    """Import the modules that declare meanings: not before one is asked for, as they declare them with this module."""
-    for family in _FAMILIES:
-        import_module(f"msc.interp.meanings.{family}")
 
 
 def evaluate_op(op: MsOp, *arrays: Array) -> tuple[Array, ...]:

@@ -1,4 +1,4 @@
-"""Loops that were decided to compare forms of kernels, handed over to the pass that schedules what they became."""
+"""A cache of loops: what one pass decides to compare forms of kernels, another one does not decide again."""
 
 from __future__ import annotations
 
@@ -74,12 +74,12 @@ class KnownLoops:
         for (structure, *either), lines, reasons in zip(texts[::3], texts[1::3], texts[2::3], strict=True):
             self._found.setdefault(structure, (Sharing(from_lines(lines), bool(either)), reasons))
 
-    def hand_over(self, module: ModuleOp) -> None:
-        """Leave them with a module, for `taken`."""
+    def attach(self, module: ModuleOp) -> None:
+        """Keep the cache with a module, until it is `taken`."""
         vars(module)[_SLOT] = self
 
     @staticmethod
     def taken(module: ModuleOp, machine: Machine, threads: int) -> KnownLoops:
-        """What was left with a module, which keeps it no longer."""
+        """The cache that is attached to a module, which keeps it no longer; without one, an empty one."""
         left = vars(module).pop(_SLOT, None)
         return left if isinstance(left, KnownLoops) else KnownLoops(machine, threads)

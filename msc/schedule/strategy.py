@@ -231,8 +231,8 @@ class _Search:
         assert found is not None
         best, cycles = found
         option = list(options.values())[best]
-        closer = option.tiles.closer(option.tree) if option.tiles is not None and self.is_alone else None
-        tree, cycles, why = closer or (option.tree, cycles, option.of_tiles)
+        faster = option.tiles.faster(option.tree) if option.tiles is not None and self.is_alone else None
+        tree, cycles, why = faster or (option.tree, cycles, option.of_tiles)
         reasons += [f"{option.vectors} ({cycles:.0f} cycles predicted)", *why]
         return tree
 

@@ -48,7 +48,7 @@ class TileChoice:
         found = self.cost.fastest([tree for tree, _ in options[1:]], most)
         return options[0 if found is None else 1 + found[0]]
 
-    def closer(self, tree: Tree) -> tuple[Tree, float, list[str]] | None:
+    def faster(self, tree: Tree) -> tuple[Tree, float, list[str]] | None:
         """Of the next ones along each dimension the one that is predicted to be faster than a tree, if any is.
 
         With the cycles that are predicted, and why.

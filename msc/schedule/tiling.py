@@ -117,11 +117,13 @@ class TileSearch:
     def _cheapest(self, side: _Side, most: int) -> Iterator[RegisterTile]:
         """The cheapest tiles, and the cheapest whose rows stay in L1, if that is another one."""
         dims = tuple(dim for dim, _ in side)
-        tiles, kept = self._known.setdefault(dims, ()) or list(self._candidates(side)), self._loads(dims).rows_kept
-        self._known[dims] = tiles
+        if dims not in self._known:
+            self._known[dims] = list(self._candidates(side))
+        tiles, kept = self._known[dims], self._loads(dims).rows_kept
         yield from (best := nsmallest(most, tiles, key=_rank))
         few = [tile for tile in tiles if tile.height <= kept < best[0].height]
-        yield from nsmallest(0 if few and min(few, key=_rank) in best else 1, few, key=_rank)
+        if few and (cheapest := min(few, key=_rank)) not in best:
+            yield cheapest
 
     def whole_row(self, parts: int) -> int | None:
         """How much of a row to sum at once where every element is read once, from beyond L2.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -23,6 +22,7 @@ from msc.interp import WeightSource, evaluate_parameter
 from msc.interp.inputs import arguments, declared
 from msc.ir.entry import find_entry
 from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.families import import_families
 
 _CHECKER: Any = import_module("onnx.checker")
 """Parts of which have no types."""
@@ -31,13 +31,7 @@ IR_VERSION = 8
 """Of the file format: that of opset 18."""
 
 _FAMILIES = ("elementwise", "contractions", "movement")
-
-
-@cache
-def _load_families() -> None:
-    """Import the modules that declare forms: not before one is asked for, as they declare them with this package."""
-    for family in _FAMILIES:
-        import_module(f"msc.exporters.onnx.operators.{family}")
+"""Modules that declare forms with this package: imported when one is asked for."""
 
 
 def export_model(module: ModuleOp, weights: WeightSource, producer: str) -> ModelProto:
@@ -46,7 +40,7 @@ def export_model(module: ModuleOp, weights: WeightSource, producer: str) -> Mode
     Raises MSC0605 for a module without one, and MSC0720 for an operation that ONNX does not have: control flow and
     calls, the products of passes, and modes that opset 18 lacks.
     """
-    _load_families()
+    import_families("msc.exporters.onnx.operators", _FAMILIES)
     entry = find_entry(module)
     if entry is None:
         raise MscError(Diagnostic("MSC0605", "the module has no function @main, where a model starts"))

@@ -63,7 +63,7 @@ class Winograd(ModulePass):
         cycles = KernelCycles.among(kernels, alone)
         choice = TileChoice(ctx, cycles, partial(self._rewrite, alone, is_open))
         tiles = dict.fromkeys(fitting, self.tile) if self.tile else choice.of(fitting)
-        cycles.loops.hand_over(op)
+        cycles.loops.attach(op)
         for kernel, tile in tiles.items():
             self._rewrite(target, is_open, kernel, tile)
 

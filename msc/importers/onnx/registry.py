@@ -6,11 +6,10 @@ Operator and the opset since which it holds -> the function that writes `ms` for
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING, TypeAlias
 
 from msc.importers.onnx.values import Slot
+from msc.support.families import import_families
 
 if TYPE_CHECKING:
     from msc.importers.onnx.node import Node
@@ -72,8 +71,6 @@ def operators(domain: str = "") -> Iterator[str]:
     return (name for of, name in _IMPORTERS if of == domain)
 
 
-@cache
 def _load_families() -> None:
     """Import the modules that declare importers: they declare them with this one."""
-    for family in _FAMILIES:
-        import_module(f"msc.importers.onnx.operators.{family}")
+    import_families("msc.importers.onnx.operators", _FAMILIES)

@@ -62,7 +62,7 @@ def test_whether_kernels_take_arguments_is_asked_of_operations_once(
     monkeypatch.setattr(rematerialize, "pattern_of", counted(counts, pattern_of))
     for _ in range(2):
         for argument in kernel.body.block.args:
-            rematerialize._takes(kernel, argument)  # pyright: ignore[reportPrivateUsage]
+            rematerialize.may_compute(kernel, argument)
     assert counts
     assert set(counts.values()) == {1}
 
@@ -71,9 +71,11 @@ def test_a_kernel_that_changes_is_asked_again(monkeypatch: pytest.MonkeyPatch, g
     module = run(graph, ClusterKernels())
     kernel = max((op for op in module.walk() if isinstance(op, KernelOp)), key=lambda k: len(k.inputs))
     argument = kernel.body.block.args[0]
-    rematerialize._takes(kernel, argument)  # pyright: ignore[reportPrivateUsage]
+    rematerialize.may_compute(kernel, argument)
     counts = Counter[object]()
     monkeypatch.setattr(rematerialize, "pattern_of", counted(counts, pattern_of))
-    kernel.body.block.first_op.attributes["changed"] = kernel.label  # pyright: ignore[reportOptionalMemberAccess]
-    rematerialize._takes(kernel, argument)  # pyright: ignore[reportPrivateUsage]
+    first = kernel.body.block.first_op
+    assert first is not None
+    first.attributes["changed"] = kernel.label
+    rematerialize.may_compute(kernel, argument)
     assert counts

@@ -68,7 +68,7 @@ def test_kernels_that_were_compared_are_not_asked_again(model: Path, asked: Coun
 
 @pytest.mark.parametrize("processors", [1, 2])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_what_is_handed_over_changes_nothing(
+def test_what_is_cached_changes_nothing(
     monkeypatch: pytest.MonkeyPatch, model: Path, processors: int, threads: int
 ) -> None:
     def text() -> str:
@@ -79,9 +79,9 @@ def test_what_is_handed_over_changes_nothing(
 
     monkeypatch.setattr(forked, "_processors", lambda: processors)
     monkeypatch.setattr(forked, "_may_fork", lambda: True)
-    handed_over = text()
+    with_cache = text()
     monkeypatch.setattr(KnownLoops, "taken", staticmethod(nothing))
-    assert text() == handed_over
+    assert text() == with_cache
 
 
 @pytest.fixture
