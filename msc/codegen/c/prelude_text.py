@@ -49,9 +49,12 @@ def _or_aarch64(name: str, statement: str) -> str:
 
 
 def _extremum(name: str, choice: str, relation: str) -> Template:
-    """Max or min of floats, NaN if either is NaN."""
+    """Max or min of floats, NaN if either is NaN.
+
+    A reduction passes its result so far as ``a``. Only b is compared with itself, so the comparison waits for no step.
+    """
     head = f"/* NaN if either is. */\nstatic inline {{v}} {name}_{{f}}({{v}} a, {{v}} b)\n{{\n"
-    vectors = _or_aarch64(name, f"return select_{{f}}(a == a, {choice}_{{f}}(a, b), a);")
+    vectors = _or_aarch64(name, f"return select_{{f}}(b == b, {choice}_{{f}}(b, a), b);")
     return Template(
         f"{head}{vectors}}}\n",
         (choice, "select"),
