@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from msc.analysis.kernel_model import kernel_model
+from msc.analysis.kernel_model import kernel_dependences, kernel_model
 from msc.analysis.properties import KERNELS, SCHEDULED, SHAPES_KNOWN, UNSCHEDULED
 from msc.analysis.target import Target, target_of
 from msc.dialects import gk
@@ -30,6 +30,7 @@ from msc.poly.kernel_text import kernel_lines
 from msc.poly.lanes import check_lanes
 from msc.poly.model import KernelModel
 from msc.poly.nest import generate, nests_at_all_blocks, note_nests
+from msc.poly.remembered import remembered
 from msc.poly.requests import requests
 from msc.poly.schedule_tree.nodes import ScheduleError, Tree, all_blocks, loops
 from msc.poly.schedule_tree.proof import prove
@@ -140,15 +141,16 @@ def _read(key: _Key, model: KernelModel, texts: Sequence[list[str]]) -> Iterator
 
 def _schedule(kernel: gk.KernelOp, decide_one: _Decide, decisions: dict[_Key, Decision]) -> None:
     """Kernels that compute the same, among the same, share one decision."""
-    model = kernel_model(kernel)
     if kernel.schedule is not None:
-        check_given(kernel, model, dependences(model))
+        check_given(kernel)
         return
+    model = kernel_model(kernel)
     key = model.structure, _surroundings(kernel)
     if key not in decisions:
         decisions[key] = decide_one(model, key[1])
     kernel.attributes[GK_SCHEDULE] = gk.ScheduleAttr(decisions[key].tree)
     kernel.attributes[GK_SCHEDULE_REASONS] = _strings(decisions[key].reasons)
+    _chosen(model).add(decisions[key].tree)
 
 
 def _surroundings(kernel: gk.KernelOp) -> Surroundings:
@@ -219,12 +221,24 @@ def illegal(model: KernelModel, deps: Dependences, tree: Tree, abilities: Abilit
     return None
 
 
-def check_given(kernel: gk.KernelOp, model: KernelModel, deps: Dependences) -> None:
+@remembered
+def _chosen(model: KernelModel) -> set[Tree]:
+    """The trees that `schedule-kernels` chose for kernels of a model, which are proved."""
+    del model
+    return set()
+
+
+def is_chosen(kernel: gk.KernelOp) -> bool:
+    """Whether `schedule-kernels` chose the schedule that a kernel carries, in this process."""
+    return schedule_of(kernel) in _chosen(kernel_model(kernel))
+
+
+def check_given(kernel: gk.KernelOp) -> None:
     """Raise MSC0408 unless the schedule that a kernel carries is one for it, and isl proves it."""
-    schedule = kernel.schedule
+    schedule, model = kernel.schedule, kernel_model(kernel)
     problem = ScheduleError("it is no schedule")
     if schedule is not None:
-        problem = illegal(model, deps, schedule.data, target_of(kernel).cores.abilities)
+        problem = illegal(model, kernel_dependences(kernel), schedule.data, target_of(kernel).cores.abilities)
     if problem is None:
         return
     lines = kernel_lines(model)

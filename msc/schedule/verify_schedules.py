@@ -8,9 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from msc.analysis.kernel_model import kernel_model
 from msc.dialects import gk
-from msc.poly.dependences import dependences
 from msc.schedule.schedule_kernels import check_given
 
 
@@ -28,5 +26,4 @@ class VerifySchedules(ModulePass):
         """Check kernel by kernel."""
         for kernel in op.walk():
             if isinstance(kernel, gk.KernelOp) and kernel.schedule is not None:
-                model = kernel_model(kernel)
-                check_given(kernel, model, dependences(model))
+                check_given(kernel)

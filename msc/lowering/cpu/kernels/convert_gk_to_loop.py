@@ -37,6 +37,7 @@ from msc.poly.overwriting import may_overwrite
 from msc.poly.requests import requests
 from msc.poly.schedule_tree.to_isl import tile_counts
 from msc.poly.storage import storage
+from msc.schedule.schedule_kernels import check_given, is_chosen
 from msc.support.diagnostics import Diagnostic, MscError
 
 
@@ -48,7 +49,8 @@ class ConvertGkToLoop(ModulePass):
     becomes a `func.func` of memrefs: inputs, outputs, temporaries; arrays live where the schedule places them. Kernels
     with the same function share one; `gk.function` on the kernel names it. Of those in loops that threads may share
     `loop.cycles` says what the cost model predicts. The kernels stay in place for `bufferize`,
-    which replaces them by calls.
+    which replaces them by calls. Raises MSC0404 for a kernel without a schedule, and MSC0408 for a schedule that a
+    person wrote and that is none for its kernel, or breaks a dependence.
     """
 
     name = "convert-gk-to-loop"
@@ -80,6 +82,8 @@ class _Functions:
         model, outputs = kernel_model(kernel), output_positions(kernel)
         key = (model.structure, tuple(_schedule(kernel).lines), outputs)
         if key not in self._by_structure:
+            if not is_chosen(kernel):
+                check_given(kernel)
             self._by_structure[key] = self._same_or_new(_function(kernel, model, outputs), kernel)
         function = self._by_structure[key]
         self._origins.setdefault(function, {}).update(dict.fromkeys(model.operations))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import onnx
+
 from msc.driver.options import CompileOptions
 from msc.driver.reports.kernel_calls import kernels_by_call
 from msc.driver.reports.kernel_rates import KernelWork, kernel_work
@@ -45,3 +47,10 @@ def test_a_loop_that_is_a_function_does_the_work_of_its_kernels(tmp_path: Path) 
     assert first.flops == 8 * sum(k.flops for k in loop)
     assert first.runs == 1
     assert second == KernelWork(alone[0].flops, alone[0].bytes_read + alone[0].bytes_written, 1)
+
+
+def test_the_work_of_an_onnx_model(tmp_path: Path) -> None:
+    path = tmp_path / "abs.onnx"
+    text = '<ir_version: 8, opset_import: ["": 17]> m (float[3,4] x) => (float[3,4] y) { y = Abs(x) }'
+    onnx.save(onnx.parser.parse_model(text), path)
+    assert kernel_work(str(path), options()) == (KernelWork(12, 96, 1),)
