@@ -6,7 +6,7 @@ what 100 more take: 2 where time is in proportion to layers, 4 where it is to th
 
 from __future__ import annotations
 
-import sys
+import argparse
 import tempfile
 import time
 from collections import defaultdict
@@ -53,5 +53,10 @@ def main(name: str) -> None:
 
 
 if __name__ == "__main__":
-    for model_name in sys.argv[1:] or MODELS:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("models", nargs="*", metavar="MODEL", help=f"What layers: {', '.join(MODELS)} [default: all].")
+    models = parser.parse_args().models
+    if unknown := [name for name in models if name not in MODELS]:
+        parser.error(f"there are no layers {unknown[0]!r}; there are {', '.join(MODELS)}")
+    for model_name in models or MODELS:
         main(model_name)

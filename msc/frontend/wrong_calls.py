@@ -13,6 +13,7 @@ from typing import Any, Literal, Union, cast, get_args, get_origin
 import numpy as np
 
 from msc.frontend.dtypes import DType
+from msc.frontend.errors import ApiTypeError
 from msc.frontend.tensor import Tensor
 from msc.support.diagnostics import did_you_mean
 
@@ -59,16 +60,30 @@ def explained(
     bound = signature.bind(*given, **keywords)
     hints = _hints(target)
     for fits in (_is_near, _is_exact):
-        for parameter, value in bound.arguments.items():
-            kind = signature.parameters[parameter].kind
-            hint = hints.get(parameter, Any)
-            several = kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-            values = list(_items(value)) if several else [value]
-            for one in values:
-                if not fits(one, hint):
-                    return WrongCall(f"{name}: {parameter} is {shown(one)}; it takes {words(hint)}", usage, True)
+        if misfit := _misfit(bound, hints, fits):
+            return WrongCall(f"{name}: {misfit}", usage, is_type=True)
     said = ", ".join(f"{parameter} is {shown(value)}" for parameter, value in bound.arguments.items())
     return WrongCall(f"{name} cannot be computed: {said or 'it has no arguments'}", usage, is_type=False)
+
+
+def check_arguments(owner: str, function: Callable[..., Any], args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
+    """Raise MSC0824 for an argument that is not what its annotation says."""
+    signature = _signature(function)
+    if misfit := _misfit(signature.bind(*args, **keywords), _hints(function), _is_exact):
+        order = ", ".join(list(signature.parameters)[1:])
+        raise ApiTypeError("MSC0824", f"{owner}: {misfit}", help=f"the order is {owner}({order})")
+
+
+def _misfit(bound: inspect.BoundArguments, hints: Mapping[str, Any], fits: Callable[[Any, Any], bool]) -> str:
+    """What to say of the first argument that does not fit its annotation; nothing if all fit."""
+    for parameter, value in bound.arguments.items():
+        kind = bound.signature.parameters[parameter].kind
+        several = kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        hint = hints.get(parameter, Any)
+        for one in _items(value) if several else [value]:
+            if not fits(one, hint):
+                return f"{parameter} is {shown(one)}; it takes {words(hint)}"
+    return ""
 
 
 def _items(value: Any) -> Iterable[Any]:
@@ -164,8 +179,8 @@ def words(hint: Any) -> str:
     if origin is Literal:
         return " or ".join(map(repr, inner))
     if isinstance(origin, type):
-        several = _PLURALS.get(inner[0], "") if inner else ""
-        return f"a sequence of {several}" if issubclass(origin, Sequence) and several else _article(origin.__name__)
+        several = _PLURALS.get(inner[0], "") if issubclass(origin, Sequence) else ""
+        return f"a sequence of {several}" if several else _article(origin.__name__)
     return _WORDS.get(hint) or _article(getattr(hint, "__name__", str(hint)))
 
 

@@ -2,7 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
+
 from msc.frontend.errors import ApiTypeError, ApiValueError
+from msc.frontend.wrong_calls import check_arguments, shown
+
+F = TypeVar("F", bound=Callable[..., None])
+
+
+def checked(init: F, layer: str) -> F:
+    """An `__init__` that raises MSC0824 for an argument that is not what its annotation says."""
+
+    @wraps(init)
+    def made(self: object, *args: Any, **keywords: Any) -> None:
+        check_arguments(layer, init, (self, *args), keywords)
+        init(self, *args, **keywords)
+
+    return cast(F, made)
 
 
 def positive(layer: str, **sizes: object) -> None:
@@ -27,7 +45,7 @@ def word(layer: str, name: str, value: object, words: tuple[str, ...], order: st
     if not isinstance(value, str) or value.lower() not in words:
         kinds = ", ".join(map(repr, words))
         raise ApiValueError(
-            "MSC0824", f"{layer}: {name} is {value!r}, not one of {kinds}", help=f"the order is {layer}({order})"
+            "MSC0824", f"{layer}: {name} is {shown(value)}, not one of {kinds}", help=f"the order is {layer}({order})"
         )
     return value.lower()
 

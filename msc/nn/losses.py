@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 from msc import ops
 from msc.frontend.tensor import Tensor
-from msc.nn.arguments import word
+from msc.nn.arguments import checked, word
 from msc.nn.cell import Cell
 from msc.ops.losses import reduced
 
@@ -12,9 +14,17 @@ from msc.ops.losses import reduced
 class LossBase(Cell):
     """Base of losses: `get_loss(x, weights)` reduces the losses of the elements."""
 
+    REDUCTIONS: ClassVar[tuple[str, ...]] = ("mean", "sum", "none")
+
     def __init__(self, reduction: str = "mean") -> None:
         super().__init__()
-        self.reduction = word(type(self).__name__, "reduction", reduction, ("mean", "sum", "none"), "..., reduction")
+        self.reduction = word(type(self).__name__, "reduction", reduction, self.REDUCTIONS, "..., reduction")
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        """The losses of the library check their arguments."""
+        if cls.__module__.startswith("msc.") and "__init__" in vars(cls):
+            cls.__init__ = checked(cls.__init__, cls.__name__)
+        super().__init_subclass__(**keywords)
 
     def get_loss(self, x: Tensor, weights: Tensor | float = 1.0) -> Tensor:
         """The reduced loss of the elements' losses times weights."""
@@ -39,8 +49,11 @@ class MAELoss(L1Loss):
     """The absolute difference."""
 
 
-class RMSELoss(Cell):
+class RMSELoss(LossBase):
     """The root of the mean square difference."""
+
+    def __init__(self) -> None:
+        super().__init__()
 
     def construct(self, logits: Tensor, label: Tensor) -> Tensor:
         return ops.sqrt(ops.mse_loss(logits, label))
@@ -141,12 +154,10 @@ class BCEWithLogitsLoss(LossBase):
         return ops.binary_cross_entropy_with_logits(logits, labels, self.weight, self.pos_weight, self.reduction)
 
 
-class KLDivLoss(Cell):
+class KLDivLoss(LossBase):
     """labels (log(labels) - logits), where logits are logarithms of probabilities."""
 
-    def __init__(self, reduction: str = "mean") -> None:
-        super().__init__()
-        self.reduction = word("KLDivLoss", "reduction", reduction, ("mean", "sum", "none", "batchmean"), "reduction")
+    REDUCTIONS = (*LossBase.REDUCTIONS, "batchmean")
 
     def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
         return ops.kl_div(logits, labels, self.reduction)
@@ -201,7 +212,7 @@ class TripletMarginLoss(LossBase):
         return ops.triplet_margin_loss(x, positive, negative, self.margin, self.p, self.eps, self.swap, self.reduction)
 
 
-class DiceLoss(Cell):
+class DiceLoss(LossBase):
     """1 less twice the overlap over the sum of the squares."""
 
     def __init__(self, smooth: float = 1e-5) -> None:

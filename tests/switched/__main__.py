@@ -1,4 +1,4 @@
-"""Suites of tests without each optimisation in turn: `python -m tests.switched --write`."""
+"""Suites of tests without each optimisation in turn: `python -m tests.switched --write switched`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SWITCHES = find_backend("cpu").all_switches
 @click.option("--part", default="0/1", show_default=True, help="K/N: of N equal parts the one numbered K, from 0.")
 @click.option("--seconds", default=600, show_default=True, help="Time limit of a check without one optimisation.")
 @click.option("--record", type=click.Path(path_type=Path), help="A JSON line a check; what stands there is done.")
-@click.option("--write", is_flag=True, help="Write the table into docs/cli.md.")
+@click.option("--write", "mark", help="Write the table into docs/cli.md, between the marks of this name.")
 def main(
     without: str,
     suites: str,
@@ -31,18 +31,18 @@ def main(
     part: str,
     seconds: int,
     record: Path | None,
-    write: bool,
+    mark: str | None,
 ) -> None:
     """Do the checks, print the table, and exit 1 if one fails without an optimisation."""
-    found = kept(Tried, record)
+    names, found = without.split(","), kept(Tried, record)
     remaining = chosen(suites.split(","), pattern, part, {(outcome.suite, outcome.name) for outcome in found})
     for suite, check in remaining:
-        outcome = tried(suite, check, without.split(","), seconds)
+        outcome = tried(suite, check, names, seconds)
         _tell(outcome, record)
         found.append(outcome)
-    click.echo(table(found))
-    if write:
-        write_page(found)
+    click.echo(table(found, names))
+    if mark is not None:
+        write_page(found, names, mark)
     sys.exit(any(why for outcome in found for why in (*outcome.reasons.values(), outcome.refused)))
 
 

@@ -14,12 +14,12 @@ SWITCHES = find_backend("cpu").all_switches
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 
 
-def table(outcomes: Sequence[Tried]) -> str:
+def table(outcomes: Sequence[Tried], names: Sequence[str] = (*SWITCHES,)) -> str:
     """A row for each optimisation, a column for each suite: checks that pass of those whose C is another without it."""
     suites = list(dict.fromkeys(outcome.suite for outcome in outcomes))
     counts = {suite: sum(o.suite == suite and not o.refused for o in outcomes) for suite in suites}
     head = ["without", *(f"{suite} ({count})" for suite, count in counts.items())]
-    rows = [[f"`{name}`", *(_cell(outcomes, suite, name) for suite in suites)] for name in SWITCHES]
+    rows = [[f"`{name}`", *(_cell(outcomes, suite, name) for suite in suites)] for name in names]
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] + ["---:"] * len(suites), *rows))
 
 
@@ -28,6 +28,6 @@ def _cell(outcomes: Sequence[Tried], suite: str, name: str) -> str:
     return f"{reasons.count('')} of {len(reasons)}"
 
 
-def write_page(outcomes: Sequence[Tried]) -> None:
-    """Put the table into the page, between its marks."""
-    write_marked(PAGE, "switched", table(outcomes))
+def write_page(outcomes: Sequence[Tried], names: Sequence[str], mark: str) -> None:
+    """Put the table of some optimisations into the page, between its marks."""
+    write_marked(PAGE, mark, table(outcomes, names))

@@ -44,6 +44,22 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str, str, str]] = {
     "rows of labels": (lambda: nn.SoftmaxCrossEntropyWithLogits()(X, WIDE), "MSC0201", "must be (3, 4)", ""),
     "labels that broadcast": (lambda: nn.BCELoss()(X, WIDE), "MSC0201", "must be (3, 4)", ""),
     "labels of logits": (lambda: nn.BCEWithLogitsLoss()(X, WIDE), "MSC0201", "must be (3, 4)", ""),
+    "a reduction as weight": (
+        lambda: nn.BCELoss(cast("mean")), "MSC0824", "weight is 'mean'", "BCELoss(weight, reduction)",
+    ),
+    "an array as weight": (lambda: nn.NLLLoss(cast(np.ones(4))), "MSC0824", "weight is an array", "(weight, ignore"),
+    "a word as weight of positives": (
+        lambda: nn.BCEWithLogitsLoss("mean", None, cast("sum")), "MSC0824", "pos_weight is 'sum'", "weight, pos_weight",
+    ),
+    "a reduction as margin": (lambda: nn.MarginRankingLoss(cast("sum")), "MSC0824", "margin is 'sum'", "(margin,"),
+    "a reduction as sparse": (
+        lambda: nn.SoftmaxCrossEntropyWithLogits(cast("mean")), "MSC0824", "sparse is 'mean'", "(sparse, reduction)",
+    ),
+    "a word as distance": (
+        lambda: nn.TripletMarginWithDistanceLoss(cast("mean")), "MSC0824", "takes a function or None", "(distance",
+    ),
+    "a tensor as reduction": (lambda: nn.MSELoss(cast(X)), "MSC0824", "a Tensor of shape (3, 4)", "MSELoss("),
+    "a root with a reduction": (lambda: cast(nn.RMSELoss)("mean"), "MSC0833", "takes 0 arguments", "RMSELoss()"),
     "a kernel as text": (lambda: nn.Conv2d(3, 4, cast("3")), "MSC0813", "one integer or 2", ""),
     "a kernel of floats": (lambda: nn.Conv2d(3, 4, cast((2.5, 2))), "MSC0813", "one integer or 2", ""),
     "no stride": (lambda: nn.Conv2d(3, 4, 3, stride=0), "MSC0824", "stride is 0", ""),
