@@ -60,10 +60,8 @@ class CpuBackend(CBackend):
     stages = (_GK, _LOOP, _C, _ARTIFACT)
     default_machine = "native"
     switches = (
-        Switch("attention", "attention a block of queries and keys at a time", "block-attention"),
-        Switch(
-            "attention-gradients", "gradients of attention a block of queries at a time", "block-attention-gradients"
-        ),
+        Switch("attention", "attention by blocks of queries and keys", "block-attention"),
+        Switch("attention-gradients", "gradients of attention by blocks of queries", "block-attention-gradients"),
         Switch("blocks", "producers computed at a loop of their consumer, in one kernel", "compute-at-consumers"),
         Switch("layouts", "blocked layouts between kernels", "assign-layouts"),
         Switch("loops", "loops of independent iterations as one function", "outline-loops"),
@@ -72,14 +70,14 @@ class CpuBackend(CBackend):
         Switch("pairs", "products of bf16 two at a time, where the machine has an instruction", "pair-products"),
         Switch("patches", "convolutions of small images as products of patches", "convolutions-as-products"),
         Switch("pads", "padding fused into the kernel before it", "fuse-pads"),
-        Switch("prefetches", "what caches do not hold requested ahead", "schedule-kernels", {"prefetches": False}),
+        Switch("prefetches", "prefetches of data that the caches do not hold", "schedule-kernels", {"prefetches": False}),
         Switch("products", "blocks of reductions whose operands outgrow L2", "schedule-kernels", {"blocks": False}),
         Switch("recurrences", "loops that carry states as one function", "outline-recurrences"),
-        Switch("rematerialization", "what is cheap computed again where it is read", "rematerialize"),
-        Switch("reuse", "buffers in the places of dead ones, results in place", "plan-memory", {"reuse": False}),
+        Switch("rematerialization", "cheap values recomputed at their readers", "rematerialize"),
+        Switch("reuse", "buffers in the memory of dead ones, results in place", "plan-memory", {"reuse": False}),
         Switch("schedules", "shared loops, tiles, vectors and threads", "schedule-kernels", {"plain": True}),
         Switch("states", "weights under training in the order in which products read them", "store-states"),
-        Switch("sums", "long sums of f32 a block of their terms at a time", "schedule-kernels", {"sums": False}),
+        Switch("sums", "long sums of f32 as sums of partial sums", "schedule-kernels", {"sums": False}),
         Switch("vectors", "vector instructions", "vectorize", {"enable": False}),
         Switch("winograd", "convolutions by Winograd transforms", "winograd"),
     )

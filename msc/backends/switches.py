@@ -18,9 +18,9 @@ class Switch:
 
 COMMON_SWITCHES = (
     Switch("batch-norms", "batch norms folded into convolutions", "fold-batch-norm"),
-    Switch("cse", "what is computed twice computed once", "cse"),
+    Switch("cse", "common subexpression elimination", "cse"),
     Switch("fusion", "several operations in one kernel", "cluster-kernels", {"fuse": False}),
-    Switch("invariants", "what loops compute again and again moved before them", "hoist-invariants"),
-    Switch("views", "views moved away from between operations", "sink-views"),
+    Switch("invariants", "loop-invariant code motion", "hoist-invariants"),
+    Switch("views", "views moved below the operations that they separate", "sink-views"),
 )
 """Those of the stages that all back ends share."""

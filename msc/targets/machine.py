@@ -1,7 +1,7 @@
 """A machine as data: memory levels, vectors, issue ports, latencies, matrix units, costs of threads and of code.
 
-All figures stand in the TOML files beside this module, one a machine (`msc.targets.reading`, docs/targets.md). Sizes
-are bytes, times are cycles of the core's clock, and a rate is that of one core.
+The TOML files beside this module hold all figures, one file for each machine (`msc.targets.reading`, docs/targets.md).
+Sizes are bytes, times are cycles of the core's clock, and a rate is that of one core.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class Level:
     """A level of memory: a cache, or memory itself, which is the last."""
 
     name: str
-    bytes: int = figure("bytes that it holds; none: it is memory, without a limit", 0)
-    bytes_per_cycle: float = figure("bytes a cycle that a core sustains from it", least=1e-3)
-    latency: float = figure("cycles until a load from it has its value")
-    line: int = figure("bytes of a line, which move together", least=1)
-    ways: int = figure("lines of one set; 0 where a line finds place anywhere", 0)
-    shared_by: Sharing = figure("`core` where each has its own, `machine` where there is one", "core")
+    bytes: int = figure("capacity in bytes; none: main memory, without a limit", 0)
+    bytes_per_cycle: float = figure("bytes per cycle that one core sustains from it", least=1e-3)
+    latency: float = figure("cycles of a load from it")
+    line: int = figure("bytes of a line", least=1)
+    ways: int = figure("associativity: lines of one set; 0: fully associative", 0)
+    shared_by: Sharing = figure("`core`: one for each core; `machine`: one for all", "core")
 
     @property
     def way_bytes(self) -> int:
@@ -70,12 +70,12 @@ class Scratchpad:
     """A memory that holds what code puts there: a scope that schedules name."""
 
     name: str
-    bytes: int = figure("bytes that it holds", least=1)
-    bytes_per_cycle: float = figure("bytes a cycle between it and what fills it", least=1e-3)
-    latency: float = figure("cycles until a copy into it begins to arrive")
-    align: int = figure("bytes that what is in it begins at multiples of", least=1)
-    beside: str = figure("the level of memory or scratchpad that it is filled from")
-    shared_by: Sharing = figure("`core` where each has its own, `machine` where there is one", "core")
+    bytes: int = figure("capacity in bytes", least=1)
+    bytes_per_cycle: float = figure("bytes per cycle between it and the level that fills it", least=1e-3)
+    latency: float = figure("cycles until the first bytes of a copy arrive")
+    align: int = figure("alignment of its arrays in bytes", least=1)
+    beside: str = figure("the level of memory or the scratchpad that fills it")
+    shared_by: Sharing = figure("`core`: one for each core; `machine`: one for all", "core")
 
 
 @dataclass(frozen=True)
@@ -83,10 +83,10 @@ class Vectors:
     """Vector registers."""
 
     bits: int = figure("bits of a register", least=32)
-    registers: int = figure("how many there are", least=1)
-    fma: bool = figure("whether a product and a sum are one instruction")
-    bf16_products: int = figure("products of bf16 that one instruction adds to each lane of f32", 1, least=1)
-    unit: int = figure("bits that one unit works on: what is no wider takes a part of a vector's time; 0: all", 0)
+    registers: int = figure("number of registers", least=1)
+    fma: bool = figure("whether a multiply-add is one instruction")
+    bf16_products: int = figure("products of bf16 that one instruction adds to each f32 lane", 1, least=1)
+    unit: int = figure("bits of one execution unit: a narrower vector takes a part of the time; 0: all", 0)
 
 
 @dataclass(frozen=True)
@@ -94,16 +94,16 @@ class Ports:
     """Vector instructions that a core begins in a cycle."""
 
     arithmetic: float = figure("products and multiply-adds", least=0.1)
-    beside: float = figure("other arithmetic beside as many products; 0: the same ports do both")
+    beside: float = figure("other arithmetic on ports of its own; 0: the same ports do both")
     load: float = figure("loads", least=0.1)
     store: float = figure("stores", least=0.1)
-    split: float = figure("loads or stores that one in two lines of a cache counts besides itself")
-    misses: float = figure("lines that it fetches at a time where it must wait for them", least=1)
+    split: float = figure("additional loads or stores that an access across two lines counts as")
+    misses: float = figure("cache misses that a core waits for at a time", least=1)
 
 
 @dataclass(frozen=True)
 class Latency:
-    """Cycles until a result is there."""
+    """Latencies of instructions, in cycles."""
 
     multiply_add: float = figure("of a multiply-add, or of an addition", least=1)
     reduce_lanes: float = figure("of the sum of the lanes of a vector", least=0)
@@ -117,10 +117,10 @@ class MatrixUnit:
     shape: tuple[int, ...] = figure("m, n and k of one product")
     input: str = figure("element type of the operands")
     output: str = figure("element type of the result")
-    cycles: float = figure("how often a product begins", least=1e-3)
-    latency: float = figure("until its result is there")
-    reads: tuple[str, ...] = figure("scratchpads of its operands; none: registers", ())
-    writes: str = figure("scratchpad of its result; empty: registers", "")
+    cycles: float = figure("between the starts of two products", least=1e-3)
+    latency: float = figure("of one product")
+    reads: tuple[str, ...] = figure("scratchpads of the operands; none: registers", ())
+    writes: str = figure("scratchpad of the result; empty: registers", "")
 
     @property
     def unit(self) -> Unit:
@@ -134,9 +134,9 @@ class Synchronisation:
     """Cycles that threads cost."""
 
     call: float = figure("of the call of a kernel's function")
-    team: float = figure("of sharing a kernel: waking the team, and what kernels behind it fetch from other cores")
-    following: float = figure("of the same for a kernel that reads what several threads wrote")
-    awake: float = figure("of the same in a loop, where the team is awake")
+    team: float = figure("of sharing a kernel: waking the team, and data that later kernels fetch from other cores")
+    following: float = figure("of the same, for a kernel that reads results of several threads")
+    awake: float = figure("of the same in a loop, whose team is awake")
     fetched_byte: float = figure("of a byte that one core wrote and another reads")
 
 
@@ -145,46 +145,44 @@ class Operators:
     """Vector instructions of operators that are not one."""
 
     division: float = figure("div, rem, mod, sqrt, rsqrt")
-    exponential: float = figure("exp, log, sigmoid, tanh, erf and their like")
-    trigonometric: float = figure("sin, cos, tan, their inverses and hyperbolic ones")
+    exponential: float = figure("exp, log, sigmoid, tanh, erf and similar functions")
+    trigonometric: float = figure("sin, cos, tan, their inverses and hyperbolic functions")
     power: float = figure("pow, atan2")
 
 
 @dataclass(frozen=True)
 class Code:
-    """What compiled loops cost, in cycles where nothing else is said."""
+    """Costs of compiled loops, in cycles unless the text says otherwise."""
 
-    window: float = figure("instructions that a core looks ahead")
+    window: float = figure("instructions of the reorder window")
     overlap: float = figure("share of loads and streams that arithmetic does not hide")
-    exposed: float = figure("share of what each level of memory takes that other work does not hide")
-    lost: float = figure(
-        "share of the latency of lines lost where rows meet in few sets of a cache, that is waited for"
-    )
-    lost_stores: float = figure("share of the latency of such lines that are written, one after the other")
+    exposed: float = figure("share of the time of each level of memory that other work does not hide")
+    lost: float = figure("share of the latency of lines lost to conflicts of rows in few sets that loads wait for")
+    lost_stores: float = figure("share of the latency of such lines that stores wait for, one after the other")
     iteration: float = figure("of an iteration of a loop")
     entry: float = figure("of entering an innermost loop")
-    short_entry: float = figure("of entering one that the C compiler unrolls")
-    tile: float = figure("of beginning a register tile")
-    step: float = figure("of a step of a register tile, for the loop around")
-    spare_ways: int = figure("ways of each set of L1 that are left to what else is read and stored")
+    short_entry: float = figure("of entering an innermost loop that the C compiler unrolls")
+    tile: float = figure("of entering a register tile")
+    step: float = figure("of a step of a register tile, for its loop")
+    spare_ways: int = figure("ways of each set of L1 left to other reads and stores")
     register_buffer: int = figure("bytes of a local array up to which C compilers may keep it in registers")
-    stacked: int = figure(
-        "one in so many bytes of L2 may be blocks on the stack, whose small pages slow more down", least=1
+    stacked: int = figure("L2 divided by this is the limit of blocks on the stack, whose pages are small", least=1)
+    prefetch_bytes: int = figure("distance of a prefetch in bytes of the stream", least=1)
+    panel_rate: float = figure("bytes per cycle from L2 beside the arithmetic of a tile", least=1e-3)
+    row_rate: float = figure("bytes per cycle from beyond L2 for rows that are not contiguous", least=1e-3)
+    far_element: float = figure("of an element of a row, if each pass over the rows comes from L3")
+    spill: float = figure("of a spilled value: a store and a load")
+    spare_registers: int = figure("registers for values that C compilers load early")
+    tight: float = figure("of each spare register that a tile uses")
+    unrolled: int = figure("iterations up to which C compilers unroll an innermost loop")
+    unrolled_sums: int = figure("sums of all these iterations up to which they unroll it")
+    straight: int = figure("instructions up to which they replace loops by straight-line code")
+    divided: float = figure(
+        "instructions to compute the address of an element from its block and its index in the block"
     )
-    prefetch_bytes: int = figure("bytes of a stream between a prefetch and its use", least=1)
-    panel_rate: float = figure("bytes a cycle from L2 beside the arithmetic of a tile", least=1e-3)
-    row_rate: float = figure("bytes a cycle from beyond L2, of rows that lie apart", least=1e-3)
-    far_element: float = figure("of an element of a row, where each pass over the rows comes from L3")
-    spill: float = figure("of a value that finds no register: it is stored and read again")
-    spare_registers: int = figure("registers for what C compilers load ahead")
-    tight: float = figure("of each of the spare registers that a tile takes")
-    unrolled: int = figure("iterations of an innermost loop up to which C compilers unroll it")
-    unrolled_sums: int = figure("sums of all of these, up to which they do")
-    straight: int = figure("instructions of loops up to which they leave no loop")
-    divided: float = figure("instructions to find an element by the number of its block and its place in that")
-    packed_rows: int = figure("rows that read a matrix, from which a kernel that packs it costs less than it saves")
-    copied_mask: int = figure("heads up to which a transposed copy of their mask costs more than it saves")
-    panel_reads: int = figure("times that a panel is read, up to which asking for the next one pays")
+    packed_rows: int = figure("rows that read a matrix from which packing it pays")
+    copied_mask: int = figure("heads above which a transposed copy of their mask pays")
+    panel_reads: int = figure("reads of a panel up to which prefetching the next one pays")
 
 
 @dataclass(frozen=True)
@@ -203,19 +201,19 @@ class Machine:
     operators: Operators
     code: Code
     cores: int = figure("cores", least=1)
-    stack: int = figure("bytes of local arrays that a thread has room for")
+    stack: int = figure("stack of a thread in bytes, for local arrays")
     page: int = figure("bytes of a page", least=64)
-    streams: int = figure("pages in which prefetching follows reads at a time", least=1)
+    streams: int = figure("pages whose reads the hardware prefetcher follows at a time", least=1)
     architecture: str = figure("as `uname -m` names it; empty: any", "")
     flags: tuple[str, ...] = figure("flags of the C compiler", ())
     features: frozenset[str] = figure(
-        "what C compilers may use of the CPU, as Linux names it in /proc/cpuinfo", frozenset()
+        "features of the CPU that C compilers may use, as /proc/cpuinfo names them", frozenset()
     )
     matrix: tuple[MatrixUnit, ...] = ()
     scratchpads: tuple[Scratchpad, ...] = ()
     ghz: float = figure("the clock under wide arithmetic, in GHz; 0: unknown", 0.0)
     aliases: tuple[str, ...] = figure("other names of the file", ())
-    vendor: str = figure("what /proc/cpuinfo has for `vendor_id` or `CPU implementer`; empty: any", "")
+    vendor: str = figure("`vendor_id` or `CPU implementer` in /proc/cpuinfo; empty: any", "")
     families: tuple[int, ...] = figure("its `cpu family`; none: any", ())
     models: tuple[int, ...] = figure("its `model` or `CPU part`; none: any", ())
 
