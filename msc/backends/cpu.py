@@ -70,7 +70,7 @@ class CpuBackend(CBackend):
         Switch("pairs", "products of bf16 two at a time, where the machine has an instruction", "pair-products"),
         Switch("patches", "convolutions of small images as products of patches", "convolutions-as-products"),
         Switch("pads", "padding fused into the kernel before it", "fuse-pads"),
-        Switch("prefetches", "prefetches of data that the caches do not hold", "schedule-kernels", {"prefetches": False}),
+        Switch("prefetches", "prefetches of data beyond the caches", "schedule-kernels", {"prefetches": False}),
         Switch("products", "blocks of reductions whose operands outgrow L2", "schedule-kernels", {"blocks": False}),
         Switch("recurrences", "loops that carry states as one function", "outline-recurrences"),
         Switch("rematerialization", "cheap values recomputed at their readers", "rematerialize"),

@@ -86,7 +86,7 @@ def test_matrix_units_and_scratchpads(tmp_path: Path) -> None:
         ('base = "generic"\nvecs = 1', 2, 1, "a machine has no 'vecs'", "did you mean"),
         ('base = "generic"\n[vectors]\nbits = 500', 3, 1, "power of two", ""),
         ('base = "generic"\n[memory.L1]\nbyts = 3', 3, 1, "[memory.L1] has no 'byts'", "did you mean 'bytes'?"),
-        ('base = "generic"\n[memory.L1]\nbytes = -3', 3, 1, "bytes is -3; it is 0 or more", "bytes that it holds"),
+        ('base = "generic"\n[memory.L1]\nbytes = -3', 3, 1, "bytes is -3; it is 0 or more", "capacity in bytes"),
         ('base = "generic"\n[memory.L1]\nbytes = 3.5', 3, 1, "bytes is a whole number, not 3.5", ""),
         ('base = "generic"\n[memory.L1]\nbytes = 100', 2, 2, "no 8 ways of lines of 64 bytes", ""),
         ('base = "generic"\n[memory.L1]\nbytes = 8_388_608\n[memory.L2]\nways = 4', 4, 2, "L2 is smaller than L1", ""),
