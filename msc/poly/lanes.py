@@ -1,4 +1,4 @@
-"""Whether the points of a vector loop can run as lanes: what `vectorize` needs of the loops that isl generates."""
+"""Whether the points of a vector loop can run as lanes: what `vectorize` needs of their nests."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from msc.poly.scalar import indices
 from msc.poly.schedule_tree.moves import mapped
 from msc.poly.schedule_tree.nodes import Loop as TreeLoop
 from msc.poly.schedule_tree.nodes import Node, ScheduleError, Tree, below, loops
-from msc.poly.schedule_tree.to_isl import IslTree, label
+from msc.poly.schedule_tree.parts import label, tile_counts
 from msc.poly.valid_extents import ranges_of
 
 
-def refused_vectors(model: KernelModel, tree: Tree, schedule: IslTree) -> dict[TreeLoop, str]:
-    """The vector loops of a tree that have no vector form, and why; `schedule` is the tree in isl's form."""
+def refused_vectors(model: KernelModel, tree: Tree) -> dict[TreeLoop, str]:
+    """The vector loops of a tree that have no vector form, and why."""
     if not any(loop.mark == "vector" for loop in loops(tree)):
         return {}
     ranges = dict(ranges_of(model.sizes))
-    for expr in schedule.counts.values():
+    for expr in tile_counts(model, tree).values():
         low, high = bounds(expr, ranges)
         ranges[len(ranges)] = range(low, high + 1)
     found: dict[TreeLoop, str] = {}
-    for name, statement, reason in _refusals(model, generate(schedule), ranges):
+    for name, statement, reason in _refusals(model, generate(model, tree), ranges):
         for loop in loops(tree):
             if loop.mark == "vector" and label(loop.axis) == name and statement in below(loop):
                 found.setdefault(loop, reason)
     return found
 
 
-def check_lanes(model: KernelModel, tree: Tree, schedule: IslTree) -> None:
+def check_lanes(model: KernelModel, tree: Tree) -> None:
     """Raise ScheduleError, with its line, for a vector loop that has no vector form."""
-    for loop, reason in refused_vectors(model, tree, schedule).items():
+    for loop, reason in refused_vectors(model, tree).items():
         raise ScheduleError(f"{loop.axis} is no vector loop: {reason}", loop.line)
 
 

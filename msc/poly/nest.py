@@ -1,28 +1,26 @@
-"""The loop nest that isl generates for a schedule tree, as plain data.
+"""The loop nest of a schedule tree, as plain data: it runs the instances in the order of isl's schedule (`to_isl`).
 
 Index expressions are affine over the sizes of the call, counts of tiles and the enclosing loops' variables: dimensions
-in this order; loops that are not degenerate count, from outside.
+in this order; loops of more than one iteration count, from outside.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-import islpy as isl
 from xdsl.ir.affine import AffineConstantExpr, AffineExpr
 
+from msc.poly.affine import simplified
 from msc.poly.model import KernelModel
-from msc.poly.remembered import remembered
-from msc.poly.schedule_tree.moves import without_places
-from msc.poly.schedule_tree.nodes import Tree, with_clauses
-from msc.poly.schedule_tree.to_isl import PLACES_MARK, IslTree, Loops, to_isl
+from msc.poly.schedule_tree.nodes import Block, Cut, Mark, Node, Run, Tree, all_blocks, with_clauses
+from msc.poly.schedule_tree.nodes import Loop as TreeLoop
+from msc.poly.schedule_tree.parts import Part, Parts, label, tile_counts
+from msc.poly.schedule_tree.ranges import ZERO, Range
 
-_FOR: int = getattr(isl.ast_node_type, "for_")  # noqa: B009 - islpy's stub leaves this one out
-_QUOTIENTS: frozenset[object] = frozenset(
-    (isl.ast_expr_op_type.fdiv_q, isl.ast_expr_op_type.pdiv_q, isl.ast_expr_op_type.div)
-)
+_KINDS: Mapping[Mark, str] = {"": "sequential", "pipeline": "sequential", "intrinsic": "sequential"}
+"""How loops run of which the mark says something else."""
 
 
 @dataclass(frozen=True)
@@ -60,45 +58,69 @@ class Instance:
 Nest: TypeAlias = Loop | Body | Instance
 
 
-class UnsupportedNest(Exception):
-    """isl generated a construct that msc's schedules should never ask for (a guard, a non-unit condition)."""
-
-
-def generate(tree: IslTree) -> tuple[Nest, ...]:
-    """Isl's AST of a tree as a nest. The sizes of the call and the counts of tiles are the outermost dimensions."""
-    return _with_bodies(_generated(tree.made), tree.blocks)
-
-
-def nests_of(model: KernelModel, tree: Tree) -> tuple[Nest, ...]:
-    """`generate`, which does not ask isl for a tree whose nests another process made (`note_nests`)."""
-    known = _noted(model).get(without_places(tree))
-    if known is None:
-        return generate(to_isl(model, tree))
-    return _with_bodies(known, with_clauses(tree))
+def generate(model: KernelModel, tree: Tree) -> tuple[Nest, ...]:
+    """The nest of a tree that fits its kernel (`verify`), with a Body for every block that clauses are about."""
+    return _with_bodies(nests_at_all_blocks(model, tree), with_clauses(tree))
 
 
 def nests_at_all_blocks(model: KernelModel, tree: Tree) -> tuple[Nest, ...]:
-    """The nests of a tree with a Body for every block: the same whatever clauses the tree has."""
-    return _generated(to_isl(model, tree).made)
+    """The nest of a tree with a Body for every block: the same whatever clauses the tree has."""
+    return _Builder(model, tree).block(tree.body, _At(len(model.sizes) + len(tile_counts(model, tree))))
 
 
-def note_nests(model: KernelModel, tree: Tree, nests: tuple[Nest, ...]) -> None:
-    """Take nests that `nests_at_all_blocks` gave in another process for those of this tree."""
-    _noted(model)[without_places(tree)] = nests
+@dataclass(frozen=True)
+class _At:
+    """Below some loops: how many dimensions there are, and of axes what is left, and the iteration that it follows."""
+
+    depth: int
+    left: Mapping[str, Range] = field(default_factory=dict[str, Range])
+    base: Mapping[str, AffineExpr] = field(default_factory=dict[str, AffineExpr])
+
+    def inside(self, axis: str, part: Part, counter: AffineExpr | None = None) -> _At:
+        """In a part of an axis, and in the iteration of its loop that `counter` counts."""
+        left, base, depth = {**self.left, axis: part.left}, self.base, self.depth
+        if part.steps is not None and counter is not None:
+            steps = part.steps
+            base = {**base, axis: base.get(axis, ZERO) + steps.first + counter * steps.size}
+            depth += not isinstance(counter, AffineConstantExpr)
+        return _At(depth, left, base)
+
+    def iteration(self, axis: str) -> AffineExpr:
+        """Of an axis of which a single one is left."""
+        left = self.left.get(axis)
+        return self.base.get(axis, ZERO) + (ZERO if left is None else left.low)
 
 
-@remembered
-def _noted(model: KernelModel) -> dict[Tree, tuple[Nest, ...]]:
-    """Nests by the trees without places."""
-    return {}
+class _Builder:
+    def __init__(self, model: KernelModel, tree: Tree) -> None:
+        self._parts = Parts(model, tree)
+        self._numbers = {id(block): k for k, block in enumerate(all_blocks(tree.body))}
+        names = {(s, d): axis.name for axis in tree.axes for s, d in axis.dims.items()}
+        self._axes = {
+            s: [names.get((s, d), "") for d in range(len(each.extents))] for s, each in enumerate(model.statements)
+        }
 
+    def block(self, block: Block, at: _At) -> tuple[Nest, ...]:
+        return (Body(self._numbers[id(block)], tuple(nest for node in block.nodes for nest in self._node(node, at))),)
 
-@remembered
-def _generated(made: Loops) -> tuple[Nest, ...]:
-    """The nest with a Body for every block."""
-    build = isl.AstBuild.from_context(made.schedule.get_domain().params())
-    variables = {name: AffineExpr.dimension(k) for k, name in enumerate(made.parameters)}
-    return _nests(build.node_from_schedule(made.schedule), variables, len(made.parameters), None)
+    def _node(self, node: Node, at: _At) -> tuple[Nest, ...]:
+        if isinstance(node, Run):
+            return tuple(self._instance(s, at) for s in node.statements)
+        return tuple(nest for part in self._parts.of(node, at.left) for nest in self._part(node, part, at))
+
+    def _part(self, node: TreeLoop | Cut, part: Part, at: _At) -> tuple[Nest, ...]:
+        if part.steps is None or isinstance(node, Cut):
+            return self.block(part.body, at.inside(node.axis, part))
+        lower, upper = part.steps.lower, part.steps.upper
+        if upper - lower == AffineConstantExpr(1):
+            return self.block(part.body, at.inside(node.axis, part, lower))
+        body = self.block(part.body, at.inside(node.axis, part, AffineExpr.dimension(at.depth)))
+        is_shared = node.mark != "parallel" or not part.is_tail
+        kind = _KINDS.get(node.mark, node.mark) if is_shared else "sequential"
+        return (Loop(label(node.axis), kind, lower, upper, 1, body, 0 if part.is_tail else node.least),)
+
+    def _instance(self, statement: int, at: _At) -> Instance:
+        return Instance(statement, tuple(simplified(at.iteration(axis)) for axis in self._axes[statement]))
 
 
 def _with_bodies(nests: Sequence[Nest], blocks: frozenset[int]) -> tuple[Nest, ...]:
@@ -114,86 +136,3 @@ def _with_bodies(nests: Sequence[Nest], blocks: frozenset[int]) -> tuple[Nest, .
             case Instance():
                 found.append(nest)
     return tuple(found)
-
-
-def _nests(node: isl.AstNode, variables: dict[str, AffineExpr], depth: int, mark: str | None) -> tuple[Nest, ...]:
-    kind = node.get_type()
-    if kind == isl.ast_node_type.block:
-        children = node.block_get_children()
-        return tuple(
-            nest
-            for i in range(children.n_ast_node())
-            for nest in _nests(children.get_ast_node(i), variables, depth, mark)
-        )
-    if kind == isl.ast_node_type.mark:
-        name = node.mark_get_id().get_name()
-        inner = node.mark_get_node()
-        if name.startswith(PLACES_MARK):
-            return (Body(int(name.partition(":")[2]), _nests(inner, variables, depth, None)),)
-        return _nests(inner, variables, depth, name)
-    if kind == _FOR:
-        return _loop(node, variables, depth, mark or "sequential:i")
-    if kind == isl.ast_node_type.user:
-        return (_instance(node.user_get_expr(), variables),)
-    raise UnsupportedNest(f"isl generated {node.to_C_str()}")
-
-
-def _loop(node: isl.AstNode, variables: dict[str, AffineExpr], depth: int, mark: str) -> tuple[Nest, ...]:
-    kind, _, name = mark.partition(":")
-    iterator = node.for_get_iterator().id_get_id().get_name()
-    lower = _affine(node.for_get_init(), variables)
-    if node.for_is_degenerate():
-        return _nests(node.for_get_body(), {**variables, iterator: lower}, depth, None)
-    upper = _upper(node.for_get_cond(), variables)
-    step = _affine(node.for_get_inc(), variables)
-    if not isinstance(step, AffineConstantExpr):
-        raise UnsupportedNest(f"isl generated a loop of step {step}")
-    inner = {**variables, iterator: AffineExpr.dimension(depth)}
-    body = _nests(node.for_get_body(), inner, depth + 1, None)
-    kind, _, least = kind.partition(" ")
-    return (Loop(name, kind, lower, upper, step.value, body, int(least or 0)),)
-
-
-def _upper(condition: isl.AstExpr, variables: dict[str, AffineExpr]) -> AffineExpr:
-    operation = condition.op_get_type()
-    bound = _affine(condition.op_get_arg(1), variables)
-    if operation == isl.ast_expr_op_type.le:
-        return bound + 1
-    if operation == isl.ast_expr_op_type.lt:
-        return bound
-    raise UnsupportedNest(f"isl generated the loop condition {condition.to_C_str()}")
-
-
-def _instance(call: isl.AstExpr, variables: dict[str, AffineExpr]) -> Instance:
-    arguments = [call.op_get_arg(i) for i in range(call.op_get_n_arg())]
-    statement = int(arguments[0].id_get_id().get_name().removeprefix("S"))
-    return Instance(statement, tuple(_affine(a, variables) for a in arguments[1:]))
-
-
-def _affine(expr: isl.AstExpr, variables: dict[str, AffineExpr]) -> AffineExpr:
-    kind = expr.get_type()
-    if kind == isl.ast_expr_type.int:
-        return AffineExpr.constant(expr.int_get_val().to_python())
-    if kind == isl.ast_expr_type.id:
-        return variables[expr.id_get_id().get_name()]
-    arguments = [_affine(expr.op_get_arg(i), variables) for i in range(expr.op_get_n_arg())]
-    return _operation(expr, arguments)
-
-
-def _operation(expr: isl.AstExpr, arguments: Sequence[AffineExpr]) -> AffineExpr:
-    operation = expr.op_get_type()
-    types = isl.ast_expr_op_type
-    if operation == types.minus:
-        return arguments[0] * -1
-    left, right = arguments
-    if operation == types.add:
-        return left + right
-    if operation == types.sub:
-        return left + right * -1
-    if operation == types.mul:
-        return right * left.value if isinstance(left, AffineConstantExpr) else left * right
-    if operation in _QUOTIENTS:
-        return left // right
-    if operation == types.pdiv_r:
-        return left % right
-    raise UnsupportedNest(f"isl generated the expression {expr.to_C_str()}")

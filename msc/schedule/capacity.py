@@ -17,7 +17,7 @@ from msc.poly.model import KernelModel
 from msc.poly.nest import generate
 from msc.poly.schedule_tree.intrinsics import intrinsic_product, operand_scopes, sizes
 from msc.poly.schedule_tree.nodes import Block, Loop, Place, ScheduleError, Tree, all_blocks, blocks, walk
-from msc.poly.schedule_tree.to_isl import IslTree
+from msc.poly.schedule_tree.parts import tile_counts
 from msc.poly.storage import bodies, by_array, outermost
 from msc.targets.abilities import Abilities, Scope
 
@@ -31,20 +31,20 @@ class _At:
     buffers: int = 1
 
 
-def check_capacity(model: KernelModel, tree: Tree, schedule: IslTree, abilities: Abilities) -> None:
+def check_capacity(model: KernelModel, tree: Tree, abilities: Abilities) -> None:
     """Raise ScheduleError, with its line, for the first place that has no room. Takes trees that isl has proved."""
     limited = {name for name, scope in abilities.scopes.items() if scope.bytes}
     if any(place.scope in limited for block in all_blocks(tree.body) for place in block.places):
-        _Check(model, tree, schedule, abilities).block(tree.body, _At())
+        _Check(model, tree, abilities).block(tree.body, _At())
 
 
 class _Check:
-    def __init__(self, model: KernelModel, tree: Tree, schedule: IslTree, abilities: Abilities) -> None:
+    def __init__(self, model: KernelModel, tree: Tree, abilities: Abilities) -> None:
         self._model, self._tree, self._abilities = model, tree, abilities
         self._names = array_names(model.arrays)
         self._numbers = {id(block): k for k, block in enumerate(all_blocks(tree.body))}
-        nests = generate(schedule)
-        self._bodies = list(bodies(nests, outermost(model, list(schedule.counts.values()))))
+        around = outermost(model, list(tile_counts(model, tree).values()))
+        self._bodies = list(bodies(generate(model, tree), around))
 
     def block(self, block: Block, at: _At) -> None:
         taken = dict(at.taken)

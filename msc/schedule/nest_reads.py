@@ -19,8 +19,8 @@ from msc.poly.scalar import reads
 from msc.poly.schedule_tree.nodes import Block, Prefetch, Tree, all_blocks
 from msc.poly.schedule_tree.nodes import Loop as TreeLoop
 from msc.poly.schedule_tree.nodes import loops as loops_of
+from msc.poly.schedule_tree.parts import tile_counts
 from msc.poly.schedule_tree.prefetches import whole_in_memory
-from msc.poly.schedule_tree.to_isl import tile_counts
 from msc.poly.storage import Around, outermost
 from msc.targets.machine import Machine
 
@@ -88,7 +88,7 @@ class NestRead:
 
 @dataclass(frozen=True)
 class ReadsOfNest:
-    """The loops of a tree with places, as isl gives them, and their reads."""
+    """The loops of a tree with places, and their reads."""
 
     model: KernelModel
     tree: Tree

@@ -16,8 +16,9 @@ from msc.cost.prediction import KernelCost
 from msc.poly.dependences import Dependences
 from msc.poly.model import KernelModel
 from msc.poly.schedule_tree.nodes import Axis, Block, Loop, Node, Tree, below
+from msc.poly.schedule_tree.parts import bound_of
 from msc.poly.schedule_tree.proof import violated
-from msc.poly.schedule_tree.to_isl import bound_of, to_isl
+from msc.poly.schedule_tree.to_isl import to_isl
 from msc.schedule.outline import loops_around
 from msc.schedule.packing import copied_dimension, packing_copies
 from msc.schedule.sum_order import Orders, Step, partial_step

@@ -25,7 +25,7 @@ from msc.poly.schedule_tree.moves import (
     split,
 )
 from msc.poly.schedule_tree.nodes import Axis, Block, Cut, Loop, Mark, Node, Tree
-from msc.poly.schedule_tree.to_isl import bound_of
+from msc.poly.schedule_tree.parts import bound_of
 from msc.schedule.outline import Outline, outline
 
 _ELEMENT_BYTES = 4

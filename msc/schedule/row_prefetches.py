@@ -22,8 +22,8 @@ from msc.poly.nest import Body, Instance, Loop, Nest, nests_at_all_blocks
 from msc.poly.scalar import reads
 from msc.poly.schedule_tree.moves import prefetch
 from msc.poly.schedule_tree.nodes import Prefetch, Run, Tree, all_blocks
+from msc.poly.schedule_tree.parts import tile_counts
 from msc.poly.schedule_tree.prefetches import whole_in_memory
-from msc.poly.schedule_tree.to_isl import tile_counts
 from msc.poly.storage import Around, outermost
 from msc.targets.machine import Machine
 

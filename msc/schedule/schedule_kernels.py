@@ -24,15 +24,15 @@ from msc.dialects.ms.base import ViewOp
 from msc.dialects.ms.slices import ExtractSliceOp
 from msc.ir.contracts import Contract
 from msc.ir.locations import source_location
-from msc.poly import nest_text
 from msc.poly.dependences import Dependences, dependences
 from msc.poly.kernel_text import kernel_lines
 from msc.poly.lanes import check_lanes
 from msc.poly.model import KernelModel
-from msc.poly.nest import generate, nests_at_all_blocks, note_nests
+from msc.poly.nest import generate
 from msc.poly.remembered import remembered
 from msc.poly.requests import requests
 from msc.poly.schedule_tree.nodes import ScheduleError, Tree, all_blocks, loops
+from msc.poly.schedule_tree.parts import tile_counts
 from msc.poly.schedule_tree.proof import prove
 from msc.poly.schedule_tree.text import from_lines, to_lines
 from msc.poly.schedule_tree.to_isl import to_isl
@@ -119,23 +119,15 @@ def _expected(kernels: Sequence[gk.KernelOp], decide_one: _Decide) -> dict[_Key,
         (_, around), model = job
         first = decide_one(model, around)
         both = [first] if first.either else [first, decide_one(model, around.otherwise)]
-        return [text for decision in both for text in _written(model, decision)]
+        return [text for each in both for text in (to_lines(each.tree), each.reasons)]
 
-    return dict(each for k, texts in results(decided, jobs).items() for each in _read(*jobs[k], texts))
-
-
-def _written(model: KernelModel, decision: Decision) -> tuple[list[str], list[str], list[str]]:
-    """A decision as texts, with the loop nest of its tree."""
-    nests = nest_text.to_text(nests_at_all_blocks(model, decision.tree))
-    return to_lines(decision.tree), decision.reasons, [nests]
+    return dict(each for k, texts in results(decided, jobs).items() for each in _read(jobs[k][0], texts))
 
 
-def _read(key: _Key, model: KernelModel, texts: Sequence[list[str]]) -> Iterator[tuple[_Key, Decision]]:
+def _read(key: _Key, texts: Sequence[list[str]]) -> Iterator[tuple[_Key, Decision]]:
     """The decisions that texts tell of, for what stands around the kernel and for `otherwise`."""
-    (structure, around), found = key, list[Decision]()
-    for lines, reasons, (nests,) in zip(texts[::3], texts[1::3], texts[2::3], strict=True):
-        found.append(Decision(from_lines(lines), reasons))
-        note_nests(model, found[-1].tree, nest_text.from_text(nests))
+    structure, around = key
+    found = [Decision(from_lines(lines), reasons) for lines, reasons in zip(texts[::2], texts[1::2], strict=True)]
     return zip((key, (structure, around.otherwise)), (found[0], found[-1]), strict=True)
 
 
@@ -209,13 +201,12 @@ def illegal(model: KernelModel, deps: Dependences, tree: Tree, abilities: Abilit
     """Why a tree is none for its kernel on a machine, or breaks a dependence; None for one that isl proves."""
     try:
         verify(model, tree, abilities)
-        schedule = to_isl(model, tree)
-        prove(model, deps, tree, schedule)
-        check_capacity(model, tree, schedule, abilities)
+        prove(model, deps, tree, to_isl(model, tree))
+        check_capacity(model, tree, abilities)
         if abilities.lanes:
-            check_lanes(model, tree, schedule)
+            check_lanes(model, tree)
         if any(block.prefetches for block in all_blocks(tree.body)):
-            requests(model, tree, generate(schedule), list(schedule.counts.values()))
+            requests(model, tree, generate(model, tree), list(tile_counts(model, tree).values()))
     except ScheduleError as problem:
         return problem
     return None

@@ -31,8 +31,9 @@ from msc.poly.scalar import reads
 from msc.poly.schedule_tree.moves import without_places
 from msc.poly.schedule_tree.nodes import Block, Cut, Node, Place, Run, Tree, all_blocks, below, walk
 from msc.poly.schedule_tree.nodes import Loop as TreeLoop
+from msc.poly.schedule_tree.parts import tile_counts
 from msc.poly.schedule_tree.proof import lost
-from msc.poly.schedule_tree.to_isl import IslTree, to_isl
+from msc.poly.schedule_tree.to_isl import to_isl
 from msc.poly.storage import Around, bodies, by_array, outermost
 from msc.schedule.register_sums import with_sums_in_registers
 from msc.targets.machine import Machine
@@ -54,18 +55,19 @@ class _Search:
         self._model, self._deps, self._bare, self._machine = model, deps, tree, machine
         self._names = array_names(model.arrays)
         self._blocks = list(all_blocks(tree.body))
+        self._outermost = outermost(model, tuple(tile_counts(model, tree).values()))
         self._between = {each.array for each in model.materialized}
 
     def result(self) -> Tree:
         arrays = [k for k, array in enumerate(self._model.arrays) if array.kind == "internal"]
         paths = {a: self._path(a) for a in arrays}
         homes = {a: path[-1] for a, path in paths.items()}
-        scheduled, nests = self._built(homes)
-        moved = {a for a in arrays if self._is_inside_points(paths[a]) and not self._is_forwarded(a, nests, scheduled)}
+        nests = self._nests(homes)
+        moved = {a for a in arrays if self._is_inside_points(paths[a]) and not self._is_forwarded(a, nests)}
         if moved:
             homes |= {a: self._outside(a, paths[a]) for a in moved}
-            scheduled, nests = self._built(homes)
-        return self._with_places(self._scopes(scheduled, nests, homes))
+            nests = self._nests(homes)
+        return self._with_places(self._scopes(nests, homes))
 
     def _path(self, array: int) -> list[int]:
         """The blocks around all that touches an array, from the top down."""
@@ -84,16 +86,15 @@ class _Search:
     def _is_inside_points(self, path: Sequence[int]) -> bool:
         return any(isinstance(node, Run) for node in self._blocks[path[-1]].nodes)
 
-    def _is_forwarded(self, array: int, nests: Sequence[Nest], scheduled: IslTree) -> bool:
-        around = outermost(self._model, tuple(scheduled.counts.values()))
+    def _is_forwarded(self, array: int, nests: Sequence[Nest]) -> bool:
         uses = [
             body_accesses(self._model, body, place.ranges, {array})
-            for body, place in bodies(nests, around)
-            if self._is_home(body, array, scheduled)
+            for body, place in bodies(nests, self._outermost)
+            if self._is_home(body, array)
         ]
         return all(forwarded(each) for each in uses if each)
 
-    def _is_home(self, body: Body, array: int, scheduled: IslTree) -> bool:
+    def _is_home(self, body: Body, array: int) -> bool:
         places = self._provisional[body.block].places
         return any(place.array == self._names[array] for place in places)
 
@@ -112,25 +113,24 @@ class _Search:
         found = [node for node in walk(self._bare.body) if isinstance(node, TreeLoop)]
         return [loop for loop in found if any(each is self._blocks[block] for each in all_blocks(loop.body))]
 
-    def _built(self, homes: Mapping[int, int]) -> tuple[IslTree, Sequence[Nest]]:
+    def _nests(self, homes: Mapping[int, int]) -> Sequence[Nest]:
         placed: dict[int, list[Place]] = {}
         for array, block in homes.items():
             placed.setdefault(block, []).append(Place(self._names[array], "stack"))
         tree = self._with_places(placed)
         self._provisional = list(all_blocks(tree.body))
-        scheduled = to_isl(self._model, tree)
-        return scheduled, generate(scheduled)
+        return generate(self._model, tree)
 
-    def _scopes(self, scheduled: IslTree, nests: Sequence[Nest], homes: Mapping[int, int]) -> dict[int, list[Place]]:
+    def _scopes(self, nests: Sequence[Nest], homes: Mapping[int, int]) -> dict[int, list[Place]]:
         """Places by the number of their block."""
         worst: dict[int, str] = {}
         room: dict[int, int] = {}
-        places = list(bodies(nests, outermost(self._model, tuple(scheduled.counts.values()))))
+        places = list(bodies(nests, self._outermost))
         holding = {id(body) for body, around in places if self._holds(body, around, homes)}
         for body, around in places:
             left = room.setdefault(id(body), self._machine.stack_of_places)
             in_front = any(id(inner) in holding for inner, _ in bodies(body.inside, around))
-            found = self._lying(self._uses(body, around, homes), around, left, scheduled, in_front=in_front)
+            found = self._lying(self._uses(body, around, homes), around, left, in_front=in_front)
             for array, (scope, size) in found.items():
                 worst[array] = max(worst.get(array, "register"), scope, key=_rank)
                 left -= size
@@ -156,7 +156,6 @@ class _Search:
         uses: Mapping[int, list[ArrayAccess]],
         around: Around,
         room: int,
-        scheduled: IslTree,
         *,
         in_front: bool,
     ) -> dict[int, tuple[str, int]]:
@@ -166,13 +165,13 @@ class _Search:
         """
         found = {a: ("register", 0) for a, each in uses.items() if forwarded(each)}
         own = {a: each for a, each in uses.items() if a not in found and a not in self._between}
-        found |= self._in_front(own, around, room) if in_front else self._innermost(own, around, room, scheduled)
+        found |= self._in_front(own, around, room) if in_front else self._innermost(own, around, room)
         blocks = {a: each for a, each in uses.items() if a not in found}
         small = min(room, self._machine.l2 // self._machine.code.stacked) - sum(size for _, size in found.values())
         return found | self._in_front(blocks, around, small)
 
     def _innermost(
-        self, uses: Mapping[int, list[ArrayAccess]], around: Around, room: int, scheduled: IslTree
+        self, uses: Mapping[int, list[ArrayAccess]], around: Around, room: int
     ) -> dict[int, tuple[str, int]]:
         """The scope of each array, and the bytes that it takes there."""
         found: dict[int, tuple[str, int]] = {}

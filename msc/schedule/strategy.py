@@ -19,7 +19,6 @@ from msc.poly.lanes import refused_vectors, without_vectors
 from msc.poly.model import ArrayKind, KernelModel
 from msc.poly.schedule_tree.moves import chain, compute_at, enclose, reorder
 from msc.poly.schedule_tree.nodes import Axis, Loop, Node, Tree, below
-from msc.poly.schedule_tree.to_isl import to_isl
 from msc.schedule.clusters import composed
 from msc.schedule.loop_order import fewest_pages_last, with_best_order
 from msc.schedule.members import Member, block_loops, members_of
@@ -182,7 +181,7 @@ def _loops(
 
 def _with_lanes(model: KernelModel, tree: Tree, reasons: list[str]) -> Tree:
     """The tree with those of its vector loops that have a vector form; the others are plain."""
-    refused = refused_vectors(model, tree, to_isl(model, tree))
+    refused = refused_vectors(model, tree)
     reasons += [f"no vectors along {loop.axis}: {reason}" for loop, reason in refused.items()]
     return without_vectors(tree, refused) if refused else tree
 

@@ -21,7 +21,7 @@ from msc.dialects.element_types import BYTES
 from msc.poly.model import KernelModel
 from msc.poly.schedule_tree.moves import join, listed, parallelise, put, shared_loop
 from msc.poly.schedule_tree.nodes import Axis, Block, Loop, Tree, below, loops
-from msc.poly.schedule_tree.to_isl import bound_of
+from msc.poly.schedule_tree.parts import bound_of
 from msc.schedule.register_tiles import retiled
 from msc.targets.machine import Machine, Synchronisation
 

@@ -28,8 +28,8 @@ from msc.poly.schedule_tree.nodes import (
     statements,
     walk,
 )
+from msc.poly.schedule_tree.parts import bound_of
 from msc.poly.schedule_tree.prefetches import check_prefetches
-from msc.poly.schedule_tree.to_isl import bound_of
 from msc.targets.abilities import PLAIN, Abilities
 
 

@@ -13,7 +13,6 @@ from msc.poly.model import KernelModel
 from msc.poly.scalar import Index, Scalar
 from msc.poly.schedule_tree.nodes import ScheduleError, Tree
 from msc.poly.schedule_tree.nodes import loops as loops_of
-from msc.poly.schedule_tree.to_isl import to_isl
 from tests.unit.poly.kernels import array, read, statement
 from tests.unit.poly.trees import tree
 
@@ -42,7 +41,7 @@ def at(*index: AffineExpr) -> KernelModel:
 
 
 def refused(model: KernelModel, schedule: Tree) -> Sequence[str]:
-    return list(refused_vectors(model, schedule, to_isl(model, schedule)).values())
+    return list(refused_vectors(model, schedule).values())
 
 
 @pytest.mark.parametrize(
@@ -73,13 +72,13 @@ def test_unrolled_loops_go_with_the_vectors_of_their_tile() -> None:
     for name in ("S0", "S1"):
         text += f"\nfor i tile 3, j tile 8, i unroll, j vector\n  run {name}"
     schedule = tree(text)
-    plain = without_vectors(schedule, refused_vectors(model, schedule, to_isl(model, schedule)))
+    plain = without_vectors(schedule, refused_vectors(model, schedule))
     assert [loop.mark for loop in loops_of(plain)] == ["", "", "", "", "", "", "unroll", "vector"]
 
 
 def test_a_refused_loop_is_plain() -> None:
     model, schedule = copy(Index(COLUMN // 3)), tree(PLAIN)
-    plain = without_vectors(schedule, refused_vectors(model, schedule, to_isl(model, schedule)))
+    plain = without_vectors(schedule, refused_vectors(model, schedule))
     assert [loop.mark for loop in loops_of(plain)] == ["", ""]
     with pytest.raises(ScheduleError, match="line 3: j is no vector loop: it computes"):
-        check_lanes(model, schedule, to_isl(model, schedule))
+        check_lanes(model, schedule)

@@ -369,7 +369,7 @@ def test_lanes_that_share_some_places_collide(write: AffineExpr, collides: bool)
 
 
 def test_generated_loops_have_the_name_of_their_axis_without_its_number() -> None:
-    (loop,) = generate(to_isl(shifted(), tree("axis i_1 9: S0.0 S1.0\nfor i_1\n  run S0 S1")))
+    (loop,) = generate(shifted(), tree("axis i_1 9: S0.0 S1.0\nfor i_1\n  run S0 S1"))
     assert isinstance(loop, Loop)
     assert loop.name == "i"
 
@@ -377,12 +377,13 @@ def test_generated_loops_have_the_name_of_their_axis_without_its_number() -> Non
 def test_trees_of_the_same_loops_share_what_isl_makes_of_them() -> None:
     """Wherever arrays live; each keeps the lines of its own text and its own places."""
     model, loops = shifted(), "axis i_1 9: S0.0 S1.0\nfor i_1\n"
-    bare, placed = (to_isl(model, tree(loops + rest)) for rest in ("  run S0 S1", "\n  place t0 in stack\n  run S0 S1"))
+    trees = [tree(loops + rest) for rest in ("  run S0 S1", "\n  place t0 in stack\n  run S0 S1")]
+    bare, placed = (to_isl(model, each) for each in trees)
     other = to_isl(model, tree("axis i_1 9: S0.0 S1.0\nfor i_1 unroll\n  run S0 S1"))
-    assert placed.made is bare.made is not other.made
+    assert placed.schedule is bare.schedule is not other.schedule
     assert not bare.places
     assert [rows.places for rows in placed.places] == [(Place("t0", "stack"),)]
-    (with_place,), (without,) = generate(placed), generate(bare)
+    (without,), (with_place,) = (generate(model, each) for each in trees)
     assert isinstance(with_place, Loop)
     assert isinstance(without, Loop)
     assert with_place.body == (Body(1, without.body),)

@@ -8,7 +8,6 @@ from msc.poly.model import KernelModel
 from msc.poly.nest import Nest, generate
 from msc.poly.schedule_tree.nodes import Tree
 from msc.poly.schedule_tree.text import from_lines
-from msc.poly.schedule_tree.to_isl import to_isl
 from msc.poly.schedule_tree.verify import verify
 
 
@@ -20,4 +19,4 @@ def tree(text: str) -> Tree:
 def nests_of(model: KernelModel, schedule: Tree) -> tuple[Nest, ...]:
     """The loops of a tree, which has to fit its kernel."""
     verify(model, schedule)
-    return generate(to_isl(model, schedule))
+    return generate(model, schedule)

@@ -20,8 +20,8 @@ from msc.driver.compile import compile_model
 from msc.driver.options import CompileOptions
 from msc.ir.typed import is_vector
 from msc.poly.schedule_tree.nodes import Block, Loop, Run, Tree, all_blocks, blocks, loops
+from msc.poly.schedule_tree.parts import label
 from msc.poly.schedule_tree.text import from_lines
-from msc.poly.schedule_tree.to_isl import label
 from tests.schedules.records import layers
 
 PRODUCT = """

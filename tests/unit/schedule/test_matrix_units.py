@@ -11,7 +11,6 @@ from msc.poly.dependences import dependences
 from msc.poly.model import KernelModel
 from msc.poly.nest import generate
 from msc.poly.schedule_tree.text import to_lines
-from msc.poly.schedule_tree.to_isl import to_isl
 from msc.schedule.capacity import check_capacity
 from msc.schedule.matrix_units import unit_schedule
 from msc.schedule.schedule_kernels import illegal
@@ -93,7 +92,7 @@ def test_a_pipeline_has_as_many_buffers_as_it_says() -> None:
 def test_places_side_by_side_share_the_room() -> None:
     model, text = stencil(16), "axis i 17: S0.0\naxis j 16: S1.0\nplace t0 in PAD\nfor i\n  run S0\nfor j\n  run S1"
     schedule = tree(text)
-    check_capacity(model, schedule, to_isl(model, schedule), ABILITIES)
+    check_capacity(model, schedule, ABILITIES)
 
 
 @pytest.mark.parametrize("sizes", [(6, 5, 8), (4, 4, 2), (1, 9, 3), (17, 3, 5)])
@@ -104,7 +103,7 @@ def test_the_strategy_uses_the_unit(sizes: tuple[int, int, int]) -> None:
     schedule, _ = found
     assert any("intrinsic cube" in line for line in to_lines(schedule))
     assert illegal(model, dependences(model), schedule, ABILITIES_OF_512) is None
-    runs = list(executed(generate(to_isl(model, schedule))))
+    runs = list(executed(generate(model, schedule)))
     assert len(runs) == len(set(runs)) == sum(s.points for s in model.statements)
 
 

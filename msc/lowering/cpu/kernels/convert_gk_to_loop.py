@@ -32,10 +32,10 @@ from msc.ir.locations import source_location
 from msc.lowering.cpu.kernels.argument_names import ArgumentNames, shared_name
 from msc.lowering.cpu.kernels.kernel_function import KernelFunction
 from msc.poly.model import KernelModel
-from msc.poly.nest import nests_of
+from msc.poly.nest import generate
 from msc.poly.overwriting import may_overwrite
 from msc.poly.requests import requests
-from msc.poly.schedule_tree.to_isl import tile_counts
+from msc.poly.schedule_tree.parts import tile_counts
 from msc.poly.storage import storage
 from msc.schedule.schedule_kernels import check_given, is_chosen
 from msc.support.diagnostics import Diagnostic, MscError
@@ -153,7 +153,7 @@ def _function(kernel: gk.KernelOp, model: KernelModel, outputs: Sequence[int]) -
     inputs = [i for i, a in enumerate(model.arrays) if a.kind == "input"]
     locations = [op.location for op in statement_operations(kernel)]
     counts = tuple(tile_counts(model, tree).values())
-    nests = nests_of(model, tree)
+    nests = generate(model, tree)
     places, prefetches = storage(model, tree, nests, counts), requests(model, tree, nests, counts)
     line = target_of(kernel).machine.line
     builder = KernelFunction(model, nests, inputs, outputs, locations, counts, places, prefetches, line)
