@@ -18,6 +18,7 @@ from msc.poly.schedule_tree.nodes import Block, Cut, Mark, Node, Run, Tree, all_
 from msc.poly.schedule_tree.nodes import Loop as TreeLoop
 from msc.poly.schedule_tree.parts import Part, Parts, label, tile_counts
 from msc.poly.schedule_tree.ranges import ZERO, Range
+from msc.poly.schedule_tree.same_loops import of_loops
 
 _KINDS: Mapping[Mark, str] = {"": "sequential", "pipeline": "sequential", "intrinsic": "sequential"}
 """How loops run of which the mark says something else."""
@@ -63,6 +64,7 @@ def generate(model: KernelModel, tree: Tree) -> tuple[Nest, ...]:
     return _with_bodies(nests_at_all_blocks(model, tree), with_clauses(tree))
 
 
+@of_loops
 def nests_at_all_blocks(model: KernelModel, tree: Tree) -> tuple[Nest, ...]:
     """The nest of a tree with a Body for every block: the same whatever clauses the tree has."""
     return _Builder(model, tree).block(tree.body, _At(len(model.sizes) + len(tile_counts(model, tree))))

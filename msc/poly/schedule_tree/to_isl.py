@@ -14,11 +14,10 @@ import islpy as isl
 from msc.poly.dependences import parameters, tuple_of, valid_domain
 from msc.poly.model import KernelModel
 from msc.poly.outer_band import loop_row
-from msc.poly.remembered import remembered
-from msc.poly.schedule_tree.moves import without_places
 from msc.poly.schedule_tree.nodes import Block, Cut, Loop, Node, Place, Run, Tree, all_blocks, below, walk
 from msc.poly.schedule_tree.parts import Part, Parts, tile_counts
 from msc.poly.schedule_tree.ranges import Range
+from msc.poly.schedule_tree.same_loops import of_loops
 
 
 @dataclass(frozen=True)
@@ -82,28 +81,17 @@ class _At:
         return replace(self, ranges={**self.ranges, axis: left}, rows=self.rows if row is None else (*self.rows, row))
 
 
-_KEPT = 2
-"""Trees of a model whose loops are kept: places are searched, then the result is proved."""
-
-
 def to_isl(model: KernelModel, tree: Tree) -> IslTree:
     """The schedule tree of a tree that fits its kernel (`verify`). Raises ScheduleError.
 
     Trees of the same loops share them: only the first one asks isl.
     """
-    bare, known = without_places(tree), _made(model)
-    if bare not in known:
-        made = _Builder(model, bare).result()
-        for oldest in list(known)[: 1 - _KEPT]:
-            del known[oldest]
-        known[bare] = made
-    return _placed(known[bare], tree)
+    return _placed(_loops(model, tree), tree)
 
 
-@remembered
-def _made(model: KernelModel) -> dict[Tree, Loops]:
-    """The loops of trees of a model, by the trees without places; the latest ones."""
-    return {}
+@of_loops
+def _loops(model: KernelModel, tree: Tree) -> Loops:
+    return _Builder(model, tree).result()
 
 
 def _placed(made: Loops, tree: Tree) -> IslTree:
