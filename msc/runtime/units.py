@@ -30,14 +30,10 @@ class SplitSource:
         return max(1, min(_UNITS * processors, len(self.kernels), sum(map(len, self.kernels)) // _UNIT_BYTES))
 
     def units(self, count: int) -> list[str]:
-        """The texts of so many units, of about the same length: each next longest kernel goes where there is least.
-
-        So does the closing, which is calls and takes no time.
-        """
+        """The texts of so many units, of about the same length: each next longest piece goes where there is least."""
         shares: list[list[str]] = [[] for _ in range(count)]
-        for kernel in sorted(self.kernels, key=len, reverse=True):
-            _shortest(shares).append(kernel)
-        _shortest(shares).append(self.closing)
+        for piece in sorted((*self.kernels, self.closing), key=len, reverse=True):
+            _shortest(shares).append(piece)
         return ["\n".join((self.opening, *share)) for share in shares]
 
 
