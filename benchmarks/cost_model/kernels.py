@@ -64,7 +64,7 @@ class Subject:
         return {}
 
     def _instructions(self, machine: Machine) -> list[float]:
-        code = replace(machine.code, exposed=0.0, lost=0.0, lost_stores=0.0)
+        code = replace(machine.code, exposed=0.0, exposed_memory=0.0, lost=0.0, lost_stores=0.0)
         key = machine.ports, machine.latency, machine.operators, code
         if key not in self._of_instructions:
             cost = KernelCost(self.model, machine)

@@ -26,20 +26,19 @@ from msc.poly.remembered import remembered
 from msc.poly.scalar import reads
 from msc.poly.schedule_tree.nodes import Loop, Tree
 from msc.poly.schedule_tree.nodes import loops as loops_of
-from msc.targets.machine import Level, Machine
+from msc.targets.machine import Code, Level, Machine
 
 
 @dataclass(frozen=True)
 class Prediction:
     """Cycles of one call, resource by resource: instructions, and what each level behind L1 gives.
 
-    `levels` are by name. `exposed` is the share of a resource that the busiest one does not hide. In the cycles of
-    `stalls` instructions wait for lines that nothing fetches ahead.
+    `levels` are by name, memory last. In the cycles of `stalls` instructions wait for lines that nothing fetches ahead.
     """
 
     instruction_cycles: float
     levels: tuple[tuple[str, float], ...]
-    exposed: float
+    code: Code
     stalls: float = 0.0
 
     @property
@@ -49,9 +48,14 @@ class Prediction:
 
     @property
     def cycles(self) -> float:
-        """Resources work at the same time: the busiest counts whole, the others in part."""
-        parts = (self.instruction_cycles + self.stalls, *(cycles for _, cycles in self.levels))
-        return (1 - self.exposed) * max(parts) + self.exposed * sum(parts)
+        """Resources work at the same time: the busiest counts whole, the others in part.
+
+        Of memory's time it is a larger part, as a load from there takes longer than a core looks ahead.
+        """
+        *caches, memory = (cycles for _, cycles in self.levels)
+        parts, exposed = (self.instruction_cycles + self.stalls, *caches), self.code.exposed
+        near = (1 - exposed) * max(parts) + exposed * sum(parts)
+        return max(near, memory) + self.code.exposed_memory * min(near, memory)
 
 
 @dataclass(frozen=True)
@@ -127,7 +131,7 @@ class KernelCost:
         given = list(zip(self.target.levels[1:], moved or self.moved(tree), strict=True))
         levels = tuple((level.name, self._given(level, found) * share) for level, found in given)
         stalls = sum(self._stalls(level, found) for level, found in given) * share
-        return Prediction(self.target.synchronisation.call + cycles, levels, self.target.code.exposed, stalls)
+        return Prediction(self.target.synchronisation.call + cycles, levels, self.target.code, stalls)
 
     def fastest(
         self, trees: Sequence[Tree], most: float = inf, margins: Sequence[float] | None = None

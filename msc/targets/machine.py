@@ -156,7 +156,10 @@ class Code:
 
     window: float = figure("instructions of the reorder window")
     overlap: float = figure("share of loads and streams that arithmetic does not hide")
-    exposed: float = figure("share of the time of each level of memory that other work does not hide")
+    exposed: float = figure("share of the time of each cache that other work does not hide")
+    exposed_memory: float = figure(
+        "share of the time of memory, or of the other work if that is less, that is not hidden"
+    )
     lost: float = figure("share of the latency of lines lost to conflicts of rows in few sets that loads wait for")
     lost_stores: float = figure("share of the latency of such lines that stores wait for, one after the other")
     iteration: float = figure("of an iteration of a loop")

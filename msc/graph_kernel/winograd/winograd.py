@@ -60,9 +60,9 @@ class Winograd(ModulePass):
         kernels, target = [k for k in op.walk() if isinstance(k, KernelOp)], target_of(op)
         fitting = [k for k in kernels if _fitting_convolution(k) is not None or gradient_by_filter(k) is not None]
         alone, is_open = replace(target, threads=1), has_open_sizes(op)
-        cycles = KernelCycles.among(kernels, alone)
+        cycles = KernelCycles.on(alone)
         choice = TileChoice(ctx, cycles, partial(self._rewrite, alone, is_open))
-        tiles = dict.fromkeys(fitting, self.tile) if self.tile else choice.of(fitting)
+        tiles = dict.fromkeys(fitting, self.tile) if self.tile else choice.of(fitting, kernels)
         cycles.loops.attach(op)
         for kernel, tile in tiles.items():
             self._rewrite(target, is_open, kernel, tile)

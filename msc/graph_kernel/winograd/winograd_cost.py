@@ -6,7 +6,7 @@ schedules that they would get on one thread: forms round otherwise, and the numb
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
+from msc.analysis.bytes import bytes_of
 from msc.analysis.constancy import is_constant
 from msc.analysis.kernel_model import kernel_model
 from msc.dialects.gk import KernelOp, YieldOp
@@ -74,15 +75,19 @@ class TileChoice:
     cycles: KernelCycles
     rewrite: Callable[[KernelOp, int], None]
 
-    def of(self, kernels: Sequence[KernelOp]) -> dict[KernelOp, int]:
-        """Of kernels around a convolution those that tiles make faster, with the results of a tile along an axis."""
+    def of(self, kernels: Sequence[KernelOp], among: Sequence[KernelOp]) -> dict[KernelOp, int]:
+        """Of kernels around a convolution those that tiles make faster, with the results of a tile along an axis.
+
+        They run `among` others.
+        """
+        between = {tile: _constant_bytes(kernels, among, tile) for tile in (0, *TILES)}
         distinct = {_key(kernel): kernel for kernel in reversed(kernels)}
 
         loops, tiles = self.cycles.loops, dict[object, int]()
 
         def chosen(kernel: KernelOp) -> Lines:
             known = len(loops)
-            return [[str(self._best(kernel))], *loops.written(known)]
+            return [[str(self._best(kernel, between))], *loops.written(known)]
 
         found = results(chosen, list(distinct.values()), each=1)
         for k, (key, kernel) in enumerate(distinct.items()):
@@ -91,23 +96,34 @@ class TileChoice:
             loops.read(texts)
         return {kernel: tiles[_key(kernel)] for kernel in kernels if tiles[_key(kernel)]}
 
-    def _best(self, kernel: KernelOp) -> int:
+    def _best(self, kernel: KernelOp, between: Mapping[int, int]) -> int:
         """Results of a tile, 0 for none. Large tiles multiply least, and come first."""
-        best, most = 0, self._cycles(kernel, 0) / _GAIN
+        best, most = 0, self._cycles(kernel, 0, between[0]) / _GAIN
         for tile in sorted(TILES, reverse=True):
-            cycles = self._cycles(kernel, tile, most)
+            cycles = self._cycles(kernel, tile, between[tile], most)
             if cycles < most:
                 best, most = tile, cycles
         return best
 
-    def _cycles(self, kernel: KernelOp, tile: int, most: float = inf) -> float:
+    def _cycles(self, kernel: KernelOp, tile: int, between: int, most: float = inf) -> float:
         """Of its convolution, with a padding in front, alone in a module, up to `most`; 0 is no tile."""
         module = _module_of(kernel) if gradient_by_filter(kernel) is None else _gradient_module(kernel)
         if tile:
             self.rewrite([op for op in module.walk() if isinstance(op, KernelOp)][-1], tile)
         for after in (FusePads(), AssignLayouts(), ReadTransposed(), PackOperands(), ComputeAtConsumers()):
             after.apply(self.context, module)
-        return self.cycles.of([op for op in module.walk() if isinstance(op, KernelOp)], most)
+        return self.cycles.of([op for op in module.walk() if isinstance(op, KernelOp)], between, most)
+
+
+def _constant_bytes(kernels: Sequence[KernelOp], among: Sequence[KernelOp], tile: int) -> int:
+    """Of all constants that kernels read, where all convolutions that may have tiles of a size (0: none) have them.
+
+    All of it passes between two calls of each: caches that are not larger have lost what one of them read.
+    """
+    taken = {weight for kernel in kernels for weight in _operands(kernel)[1]}
+    constants = {value for kernel in among for value in kernel.inputs if is_constant(value)}
+    places = (tile + TAPS - 1) ** 2 if tile else TAPS**2
+    return sum(bytes_of(value) * (places if value in taken else TAPS**2) // TAPS**2 for value in constants)
 
 
 def _operands(kernel: KernelOp) -> tuple[Conv2dOp, list[SSAValue]]:

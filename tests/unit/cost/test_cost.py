@@ -71,6 +71,13 @@ def test_resources_have_names_and_shares() -> None:
     assert max(parts) <= found.cycles <= sum(parts)
 
 
+def test_memory_hides_less_behind_other_work_than_caches_do() -> None:
+    code = replace(machine_named("generic").code, exposed=0.1, exposed_memory=0.5)
+    assert Prediction(100, (("L2", 50), ("DRAM", 0)), code).cycles == pytest.approx(105)
+    assert Prediction(100, (("L2", 0), ("DRAM", 50)), code).cycles == pytest.approx(125)
+    assert Prediction(60, (("L2", 0), ("DRAM", 90)), code, stalls=40).cycles == pytest.approx(145)
+
+
 def test_what_a_cache_keeps_is_not_moved_again() -> None:
     model = product(48, 64, 32)
     nest = Loop({0: 0}, 48, (Loop({0: 2}, 32, (Loop({0: 1}, 64, (Run(0),)),)),))

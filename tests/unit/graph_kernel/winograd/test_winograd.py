@@ -318,6 +318,17 @@ def test_the_cost_model_weighs_arithmetic_against_weights_and_transformations() 
     assert chosen(4, 128, 128, 8, constant=False) == "4 x 4"
 
 
+@pytest.mark.parametrize(("rows", "tile"), [(16, "4 x 4"), (16384, "2 x 2")])
+def test_transformed_weights_come_from_memory_where_other_weights_fill_the_caches(rows: int, tile: str) -> None:
+    arguments, body, parameters = convolution((192, 384), (7, 7), "%y = ms.add %c, %s")
+    others = f"tensor<{rows}x512xf32>"
+    body = f"%v = ms.get_parameter @v : {others}\n%m = ms.matmul %r, %v\n%s = ms.reduce_sum %m\n{body}"
+    text = f"{arguments}, %r: tensor<1x{rows}xf32>", body, f"{parameters}\nms.parameter @v : {others}"
+    before = run(function(*text), ExpandComposites(), HoistParameters(), ClusterKernels())
+    found = re.findall("Winograd's algorithm, (. x .)", str(run(for_machine(before, "znver5"), Winograd())))
+    assert set(found) == {tile}
+
+
 @pytest.mark.parametrize(
     ("channels", "size", "batch", "tile"),
     [((32, 32), 16, 16, "4 x 4"), ((64, 64), 8, 16, "4 x 4"), ((3, 16), 32, 16, ""), ((128, 128), 2, 2, "")],
