@@ -65,7 +65,7 @@ def _computes_nothing(op: Operation) -> bool:
 def _data_constants(module: ModuleOp) -> Iterator[Violation]:
     for op in _operations(module):
         if isinstance(op, ConstantOp) and not isinstance(op.parent_op(), KernelOp) and not is_kept_in_kernels(op):
-            yield Violation(op, "is data that no kernel can hold")
+            yield Violation(op, "is data that no kernel can contain")
 
 
 def is_kept_in_kernels(constant: ConstantOp) -> bool:
@@ -107,7 +107,7 @@ def _outside_kernels(module: ModuleOp) -> Iterator[Violation]:
         if isinstance(op, KernelOp):
             yield from _foreign(op)
         elif isinstance(op, MsOp) and not isinstance(op.parent_op(), KernelOp) and not _may_stand_alone(op, constancy):
-            yield Violation(op, "stands outside kernels, where only views, entries and parameters stand")
+            yield Violation(op, "is outside kernels, where only views, slices and parameters may be")
 
 
 def _may_stand_alone(op: MsOp, constancy: Constancy) -> bool:
@@ -123,7 +123,9 @@ def _foreign(kernel: KernelOp) -> Iterator[Violation]:
         if not (isinstance(op, BasicOp) and op.is_basic) and not isinstance(op, ConstantOp | MaterializeOp | YieldOp)
     ]
     views = LayoutViews.of(kernel).operations if unknown else frozenset[Operation]()
-    return (Violation(op, "stands inside a kernel, which holds basic operations") for op in unknown if op not in views)
+    return (
+        Violation(op, "is inside a kernel, which contains only basic operations") for op in unknown if op not in views
+    )
 
 
 def _scheduled(module: ModuleOp) -> Iterator[Violation]:
@@ -174,17 +176,17 @@ def _is_placed(entry: FuncOp) -> bool:
 INLINED = Property("Inlined", "functions without calls", _called)
 SHAPES_KNOWN = Property("ShapesKnown", "known shapes", _open_shapes)
 BASIC_OPS = Property("BasicOps", "basic operations", _composites)
-CONSTANTS_ARE_PARAMETERS = Property("ConstantsAreParameters", "constants that kernels can hold", _data_constants)
+CONSTANTS_ARE_PARAMETERS = Property("ConstantsAreParameters", "constants that kernels can contain", _data_constants)
 WEIGHTS_HOISTED = Property("WeightsHoisted", "weights without work in every call", _work_on_weights)
-UNCLUSTERED = Property("Unclustered", "operations that are in no kernel yet", _in_kernels)
+UNCLUSTERED = Property("Unclustered", "operations outside kernels", _in_kernels)
 KERNELS = Property("Kernels", "kernels", _outside_kernels)
 UNSCHEDULED = Property("Unscheduled", "kernels without schedules", _scheduled)
 SCHEDULED = Property("Scheduled", "schedules", _unscheduled)
 KERNEL_FUNCTIONS = Property("KernelFunctions", "functions of kernels", _without_function)
-VECTORS = Property("Vectors", "vector operations in place of vector loops", _vector_loops)
+VECTORS = Property("Vectors", "vector operations instead of vector loops", _vector_loops)
 BUFFERS = Property("Buffers", "buffers", _tensors)
-UNPLACED = Property("Unplaced", "buffers without places", _planned)
-PLACED = Property("Placed", "buffers with places", _unplaced)
+UNPLACED = Property("Unplaced", "buffers without offsets", _planned)
+PLACED = Property("Placed", "buffers with offsets", _unplaced)
 
 PROPERTIES = (
     *(INLINED, SHAPES_KNOWN, BASIC_OPS, CONSTANTS_ARE_PARAMETERS, WEIGHTS_HOISTED),

@@ -95,7 +95,7 @@ class ValidExtents:
     def _entries(self, op: ExtractSliceOp | InsertSliceOp) -> ValidShape:
         valid = self.of(op.x)
         if not is_whole(valid[0]) and INSIDE not in op.attributes:
-            raise NotABox("entries are taken by number along an open size")
+            raise NotABox("slices are indexed along an open size")
         return valid
 
     def _with_entry(self, valid: ValidShape, entry: ValidShape) -> ValidShape:
@@ -121,11 +121,11 @@ class ValidExtents:
         """An operation that reads all of its operands, and inside its regions of other values."""
         read = [value for inner in op.walk() for value in inner.operands]
         if any(not is_whole(dim) for value in read for dim in self._known.get(value, ())):
-            raise NotABox("it takes whole tensors, but is given one of an open size")
+            raise NotABox("it takes whole tensors, but its operand has an open size")
 
 
 def _refused(op: Operation, message: str, sizes: Sequence[Size]) -> MscError:
     size = sizes[0]
     known = f'--dim {size.name}={size.high}, in Python dims={{"{size.name}": {size.high}}}'
-    help_ = f"give what it works on a size, say {known}"
+    help_ = f"fix the size, for example {known}"
     return DecidedByCall(Diagnostic("MSC0208", f"{op.name}: {message}", source_location(op), help=help_))

@@ -51,9 +51,9 @@ class ComputeAtConsumers(ModulePass):
     contract = Contract(
         requires=(KERNELS, UNSCHEDULED),
         runs_after={
-            "winograd": "it says which producers are computed at rows of tiles",
-            "assign-layouts": "a block is a part of what lies in memory",
-            "pack-operands": "a block is read as it lies in memory",
+            "winograd": "it marks producers that are computed at rows of tiles",
+            "assign-layouts": "a block is a part of a stored tensor",
+            "pack-operands": "a block is read in its stored layout",
         },
     )
 

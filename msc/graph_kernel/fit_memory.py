@@ -48,9 +48,9 @@ class FitMemory(ModulePass):
     contract = Contract(
         requires=(KERNELS, UNSCHEDULED),
         runs_after={
-            "rematerialize": "what is cheap needs no kernel of its own",
-            "pack-operands": "packed operands take memory, too",
-            "compute-at-consumers": "what members give each other takes no buffer",
+            "rematerialize": "cheap values need no kernel of their own",
+            "pack-operands": "packed operands also take memory",
+            "compute-at-consumers": "values between members take no buffer",
         },
     )
     limit: int = 0
@@ -120,7 +120,7 @@ class _Candidate:
             block.insert_op_before(op.clone(mapped), self.late[0])
         made = mapped[self.value]
         self.value.replace_uses_with_if(made, lambda use: use.operation in self.late)
-        text = f"computed again: {self.work} operations and bytes moved free {self.freed} bytes at the peak"
+        text = f"recomputed: {self.work} operations and bytes moved free {self.freed} bytes at the peak"
         for copy in dict.fromkeys(mapped[result].owner for op in self.again for result in op.results):
             if isinstance(copy, KernelOp):
                 add_reason(copy, text)

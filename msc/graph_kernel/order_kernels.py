@@ -33,8 +33,8 @@ class OrderKernels(ModulePass):
     contract = Contract(
         requires=(KERNELS, UNSCHEDULED),
         runs_after={
-            "pack-operands": "packed operands are made right before they are read",
-            "compute-at-consumers": "what members give each other takes no buffer",
+            "pack-operands": "packed operands are computed directly before their readers",
+            "compute-at-consumers": "values between members take no buffer",
             "winograd": "it makes kernels",
         },
     )

@@ -54,7 +54,7 @@ class Rematerialize(ModulePass):
     name = "rematerialize"
     contract = Contract(
         requires=(KERNELS, UNSCHEDULED),
-        runs_after={"cluster-kernels": "kernels read what they compute again"},
+        runs_after={"cluster-kernels": "kernels read the operands of recomputed values"},
     )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

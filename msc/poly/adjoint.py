@@ -60,7 +60,7 @@ def _seed(operator: Differentiated, statement: Statement) -> Scalar:
 
 def _contribution(statement: Statement, read: Read, value: Scalar) -> Statement:
     if read.indirect:
-        raise NoAdjoint("an index is data")
+        raise NoAdjoint("an index is computed")
     return Statement(statement.extents, statement.names, read.index, value, "add", accumulate=True)
 
 
@@ -69,11 +69,11 @@ def _check_writes(operator: Differentiated) -> None:
     plain = [s for s in operator.statements if not isinstance(s.body, Constant)]
     for k, statement in enumerate(plain):
         if statement.combine is None and not is_injective(statement):
-            raise NoAdjoint("a statement writes one place more than once")
+            raise NoAdjoint("a statement writes one element more than once")
         for other in plain[:k]:
             overlapping = _places(statement).intersect(_places(other)).is_empty() is False
             if statement.result == other.result and statement.combine is None and overlapping:
-                raise NoAdjoint("a statement overwrites what another one has computed")
+                raise NoAdjoint("a statement overwrites the result of another one")
 
 
 def _box(statement: Statement) -> str:

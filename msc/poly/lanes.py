@@ -86,7 +86,7 @@ def _reason(statement: KernelStatement, at: Sequence[AffineExpr], lane: int, ran
     """Why a statement at a point has no vector form along a dimension of the nest."""
     numbers = (index.expr.replace_dims_and_symbols(list(at), []) for index in indices(statement.body))
     if any(lane in e.used_dims() and linear_form(e) is None for e in (simplified(n, ranges) for n in numbers)):
-        return "it computes with the number of its iteration divided by a constant"
+        return "it divides its induction variable by a constant"
     for _, map_ in statement.accesses():
         index = [simplified(e, ranges) for e in compose(map_, at)]
         if any(lane in e.used_dims() and linear_form(e) is None for e in index):

@@ -154,7 +154,7 @@ def _turn(tree: Tree, each: Requested, loop: TreeLoop, step: _Step) -> tuple[Aff
     whole, (index, ranges) = each.cut_from(loop, axis.extent), _index(axis, step)
     number = simplified(index % whole // size, ranges)
     if any(dim >= step.around.depth for dim in number.used_dims()):
-        raise ScheduleError(f"which iteration of {loop.axis} this is depends on what is inside", each.prefetch.line)
+        raise ScheduleError(f"the iteration of {loop.axis} depends on loops inside", each.prefetch.line)
     return number, -(-whole // size)
 
 
@@ -195,7 +195,9 @@ def _boxes(model: KernelModel, array: int, step: _Step, prefetch: Prefetch) -> l
 def _in_order(box: LocalBuffer | None, prefetch: Prefetch) -> LocalBuffer:
     """A box by the axes of the array."""
     if box is None:
-        message = f"what an iteration of {prefetch.axis} reads of {prefetch.array} is no box of one size"
+        message = (
+            f"the elements of {prefetch.array} that an iteration of {prefetch.axis} reads are no box of constant size"
+        )
         raise ScheduleError(message, prefetch.line)
     order = [box.axes.index(axis) for axis in range(len(box.axes))]
     return LocalBuffer(

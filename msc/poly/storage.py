@@ -128,7 +128,7 @@ def _check_copies(tree: Tree, found: Mapping[int, BodyArrays], names: Sequence[s
     passed = {array for arrays in found.values() for array in arrays.forwarded}
     for array in sorted(passed & {array for arrays in found.values() for array in arrays.copied}):
         place = next(p for block in all_blocks(tree.body) for p in block.places if p.array == names[array])
-        raise ScheduleError(f"{place.array} is a value here, of which no block inside takes a copy", place.line)
+        raise ScheduleError(f"{place.array} is a value here, which no block inside can copy", place.line)
 
 
 def _is_whole(array: int, placed: set[int], found: Mapping[int, BodyArrays]) -> bool:
@@ -179,10 +179,8 @@ def _copied(array: int, uses: Sequence[ArrayAccess], depth: int, place: Place) -
     """The array, if a buffer may hold a copy: if written, it goes back whole, over what threads write beside it."""
     if not any(use.writes for use in uses) or fills_box(uses, depth):
         return array
-    message = (
-        f"an iteration touches more of {place.array} than it writes: a copy of it would overwrite what lies around"
-    )
-    raise ScheduleError(message, place.line)
+    message = f"an iteration accesses more elements of {place.array} than it writes"
+    raise ScheduleError(f"{message}: its copy would overwrite their neighbours", place.line)
 
 
 def _buffers(uses: Sequence[ArrayAccess], depth: int, place: Place) -> tuple[LocalBuffer, ...]:
@@ -193,10 +191,8 @@ def _buffers(uses: Sequence[ArrayAccess], depth: int, place: Place) -> tuple[Loc
 
 
 def _no_box(place: Place) -> ScheduleError:
-    message = (
-        f"what an iteration touches of {place.array} is no box of one size: it can only live in workspace, at the top"
-    )
-    return ScheduleError(message, place.line)
+    message = f"the elements of {place.array} that an iteration accesses are no box of constant size"
+    return ScheduleError(f"{message}: place it in the workspace, at the top", place.line)
 
 
 def by_array(accesses: Sequence[ArrayAccess]) -> dict[int, list[ArrayAccess]]:

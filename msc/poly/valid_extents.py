@@ -92,7 +92,7 @@ def meet(a: ValidExtent, b: ValidExtent) -> ValidExtent:
         difference = linear_form(a[0].bound + b[0].bound * -1)
         if difference is not None and not difference.coefficients:
             return a if difference.constant < 0 else b
-    raise NotABox("dimensions of different open sizes meet")
+    raise NotABox("dimensions of different open sizes are combined")
 
 
 def fitting(bound: AffineExpr, extent: int, sizes: Sequence[Size]) -> ValidExtent:
@@ -154,7 +154,7 @@ def _cut(factors: Sequence[Factor], shape: Sequence[int]) -> list[ValidExtent]:
         taken, product = list[Factor](), 1
         while product < size:
             if not rest:
-                raise NotABox("a dimension of open size is cut")
+                raise NotABox("a dimension of open size is split")
             factor = rest.pop(0)
             if (size // product) % factor.capacity:
                 factor, inner = _split(factor, size // product)
@@ -162,7 +162,7 @@ def _cut(factors: Sequence[Factor], shape: Sequence[int]) -> list[ValidExtent]:
             taken.append(factor)
             product *= factor.capacity
         if product != size:
-            raise NotABox("a dimension of open size is cut")
+            raise NotABox("a dimension of open size is split")
         dims.append(merged(taken))
     return dims
 
@@ -171,14 +171,14 @@ def _split(factor: Factor, outer: int) -> tuple[Factor, Factor]:
     """A factor as one of `outer` and one inside it."""
     inner = factor.capacity // outer
     if outer * inner != factor.capacity:
-        raise NotABox("a dimension of open size is cut")
+        raise NotABox("a dimension of open size is split")
     return Factor(outer, None if factor.bound is None else _exactly(factor.bound, inner)), Factor(inner)
 
 
 def _exactly(bound: AffineExpr, divisor: int) -> AffineExpr:
     form = linear_form(bound)
     if form is None or any(c % divisor for c in (*form.coefficients.values(), form.constant)):
-        raise NotABox("a dimension of open size is cut into parts that it does not fill")
+        raise NotABox("a dimension of open size is split into parts that it does not fill")
     return LinearForm({d: c // divisor for d, c in form.coefficients.items()}, form.constant // divisor).expression()
 
 

@@ -60,7 +60,7 @@ class ValidAnalysis:
             self.statements[number] = self._needed(statements[number], self.statements[number])
         for statement, dims in zip(statements, self.statements, strict=True):
             if any(len(dims[d]) > 1 for d in statement.reduced):
-                raise NotABox("what is reduced merges dimensions of open sizes")
+                raise NotABox("a reduced dimension merges dimensions of open sizes")
 
     def _forward(self, statement: KernelStatement) -> tuple[ValidExtent, ...]:
         box = _Box(statement.extents, self.sizes)
@@ -118,7 +118,7 @@ def _written_dim(expr: AffineExpr, dims: Sequence[ValidExtent], size: int) -> Va
     place, factors = 1, list[Factor]()
     for d in sorted(used, key=lambda d: form.coefficients[d]):
         if form.coefficients[d] != place:
-            raise NotABox("a dimension of open size is spread")
+            raise NotABox("a dimension of open size is dilated")
         place *= prod(f.capacity for f in dims[d])
         factors = [*dims[d], *factors]
     if place != size:
@@ -164,7 +164,7 @@ class _Box:
             raise NotABox("dimensions of open sizes are read in parts")
         if isinstance(expr, AffineConstantExpr):
             if bounds(bound, ranges_of(self.sizes))[0] <= expr.value:
-                raise NotABox(f"element {expr.value} is read of a dimension that may not have it")
+                raise NotABox(f"element {expr.value} of a dimension is read that may not have it")
             return
         if min(form.coefficients.values()) < 0:
             raise NotABox("a dimension of open size is read from its end")

@@ -72,7 +72,7 @@ def _foreign(tuning: TuningFile, target: Machine, threads: int) -> Iterator[Diag
 def _stale(entries: Iterable[TunedSchedule], keys: set[str]) -> Iterator[Diagnostic]:
     for entry in entries:
         if entry.key not in keys:
-            yield Diagnostic("MSC0409", f"{_name(entry)} is of no kernel of this model", help=_ADVICE)
+            yield Diagnostic("MSC0409", f"{_name(entry)} matches no kernel of this model", help=_ADVICE)
 
 
 def _name(entry: TunedSchedule) -> str:

@@ -1,7 +1,7 @@
 """Whether what a tree places in memories of a machine has room there.
 
 An array takes the box that one iteration touches of it; an operand of a unit that reads it from a memory of its own,
-the matrix that the unit reads. Places of blocks in each other live at the same time, those of blocks side by side not.
+the matrix that the unit reads. Places of nested blocks live at the same time, those of blocks side by side not.
 """
 
 from __future__ import annotations
@@ -104,6 +104,9 @@ class _Check:
                     continue
                 buffers = local_buffers(uses, around.depth)
                 if buffers is None:
-                    raise ScheduleError(f"what an iteration touches of {place.array} is no box of one size", place.line)
+                    raise ScheduleError(
+                        f"the elements of {place.array} that an iteration accesses are no box of constant size",
+                        place.line,
+                    )
                 most = max(most, sum(prod(buffer.shape) for buffer in buffers))
         return most

@@ -35,7 +35,7 @@ def with_best_order(cost: KernelCost, tree: Tree, band: Collection[str], reasons
         found = cost.fastest([order for _, order in orders], most)
         if found is not None:
             best, tree = orders[found[0]]
-            reasons.append(f"{best} innermost: its steps share what they read, or are few")
+            reasons.append(f"{best} innermost: its iterations read the same data, or are few")
     return tree
 
 

@@ -96,7 +96,7 @@ def _with_copy(
     if along:
         name = model.operations[model.statements[number].operation]
         others = ", ".join(axis.name for axis in band if axis.name not in along)
-        reasons.append(f"{name} a part at a time, once for all {others}")
+        reasons.append(f"{name} packed by parts, once for all {others}")
     return compute_at(tree, node, around[-1] if around else None)
 
 

@@ -55,7 +55,7 @@ def with_reduction_blocks(
     best = None if found is None else options[found[0]]
     if best is None or not violated(to_isl(cost.model, best.tree).schedule, deps).is_empty():
         return tree
-    reasons.append(f"blocks of {best.size} {shape.reduction.axis} around {best.at.axis}: what they read stays in L2")
+    reasons.append(f"blocks of {best.size} {shape.reduction.axis} around {best.at.axis}: their operands stay in L2")
     return best.tree
 
 

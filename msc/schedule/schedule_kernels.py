@@ -73,8 +73,8 @@ class ScheduleKernels(ModulePass):
         ensures=(SCHEDULED,),
         breaks=(UNSCHEDULED,),
         runs_after={
-            "apply-tuning": "a schedule that is there is proved and kept",
-            "infer-valid-extents": "loops end at the bounds of what is valid",
+            "apply-tuning": "an existing schedule is proved and kept",
+            "infer-valid-extents": "loops end at the valid extents",
             "compute-at-consumers": "the loop that producer and consumer share is outermost",
         },
     )

@@ -92,7 +92,7 @@ def decide(
     several = decided(threads, orders)
     if sum_orders(model, several.tree) == orders:
         return several
-    return replace(alone, reasons=[*alone.reasons, "threads would add up in another order"], either=several.either)
+    return replace(alone, reasons=[*alone.reasons, "threads would add in another order"], either=several.either)
 
 
 def decided_loops(
@@ -272,7 +272,7 @@ class _Search:
         statement, target, fresh = model.statements[heaviest], self.cost.target, self.cost.fresh
         search = TileSearch(model, statement, columns.dims[heaviest], lanes, target, tuple(inner), fresh)
         if row := search.whole_row(self.threads):
-            reasons.append(f"sums of {row} {columns.name} at once: rows are read as they lie in memory")
+            reasons.append(f"sums of {row} {columns.name} at once: rows are read in the order of memory")
             tree = self._with_columns([*others, columns], columns, row)
             return with_best_order(self.cost, tree, self.names, reasons), None
         sides = tuple(axis.dims[heaviest] for axis in reversed(others) if axis.extent > 1)
@@ -383,7 +383,7 @@ def _may_be_summed(model: KernelModel, group: Group, axis: Axis) -> bool:
 
 
 def _tail_reason(columns: Axis, tail: int, along: str) -> str:
-    return f"the last {tail} of {columns.name}, which fill no vector, along {along}"
+    return f"the last {tail} of {columns.name}, which fill no vector, vectorized along {along}"
 
 
 def _has_bound(model: KernelModel, axis: Axis) -> bool:

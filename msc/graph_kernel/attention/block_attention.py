@@ -47,7 +47,7 @@ class BlockAttention(ModulePass):
     contract = Contract(
         requires=(SHAPES_KNOWN, UNCLUSTERED),
         breaks=(BASIC_OPS, CONSTANTS_ARE_PARAMETERS, WEIGHTS_HOISTED),
-        runs_after={"block-attention-gradients": "weights that a gradient reads, too, stay whole"},
+        runs_after={"block-attention-gradients": "attention weights that a gradient also reads are materialized"},
     )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

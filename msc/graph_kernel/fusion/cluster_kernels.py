@@ -53,10 +53,10 @@ class ClusterKernels(ModulePass):
         ensures=(KERNELS,),
         breaks=(UNCLUSTERED, SCHEDULED, KERNEL_FUNCTIONS),
         runs_after={
-            "lift-sizes": "kernels copy constants, with what these are over the sizes",
-            "hoist-invariants": "a kernel would compute in every iteration what is the same in all of them",
+            "lift-sizes": "kernels copy constants with their expressions over the sizes",
+            "hoist-invariants": "a kernel would recompute loop-invariant values in every iteration",
             "sink-views": "a view between two operations keeps them in two kernels",
-            "hoist-parameters": "a kernel would do its work on weights in every call",
+            "hoist-parameters": "a kernel would compute on weights in every call",
         },
     )
     max_operations: int = 200

@@ -26,7 +26,7 @@ class EraseBarriers(ModulePass):
     name = "erase-barriers"
     contract = Contract(
         requires=(KERNELS,),
-        runs_after={"cluster-kernels": "operations on both sides of a barrier would come into one kernel"},
+        runs_after={"cluster-kernels": "one kernel would contain operations on both sides of a barrier"},
     )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

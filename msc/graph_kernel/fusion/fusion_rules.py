@@ -58,8 +58,8 @@ class FusionDecision:
 
 _WIDE = ("i64", "ui64", "f64")
 _ALONE = {
-    Pattern.MOVEMENT: "what moves elements takes no prologue",
-    Pattern.REDUCE: "a reduction over other than the last axes takes no prologue that others read",
+    Pattern.MOVEMENT: "an operation that moves elements takes no prologue",
+    Pattern.REDUCE: "a reduction over axes other than the last takes no prologue with other readers",
     Pattern.WINDOW: "a window reduction reads its input many times and is a kernel of its own",
     Pattern.CONTRACTION: "a contraction reads its operands many times and takes no prologue",
 }
@@ -89,7 +89,7 @@ def decide(graph: AreaGraph, producer: Area, consumer: Area, limits: Limits) -> 
     if decision.merged.pattern == Pattern.ROWS and _reductions(producer, consumer) > limits.reductions:
         return FusionDecision(None, f"the kernel would have more than {limits.reductions} reductions")
     if graph.has_detour(producer, consumer):
-        return FusionDecision(None, "another kernel stands between the two")
+        return FusionDecision(None, "another kernel is between the two")
     return decision
 
 
@@ -137,11 +137,11 @@ def _by_pattern(graph: AreaGraph, producer: Area, consumer: Area, limits: Limits
     if consumer.is_elementwise:
         return _elementwise(graph, producer, consumer) if producer.is_elementwise else _epilogue(producer, consumer)
     if producer.is_elementwise and limits.prologues and _is_prologue(graph, producer, consumer):
-        return FusionDecision(consumer.pattern, "elementwise work on what is reduced, which nothing else reads")
+        return FusionDecision(consumer.pattern, "elementwise prologue of a reduction, without other readers")
     if producer.is_elementwise:
         return _side_input(graph, producer, consumer)
     return FusionDecision(
-        None, _ALONE.get(consumer.kind, "reductions over rows take no other kernel's result as prologue")
+        None, _ALONE.get(consumer.kind, "reductions over rows take no result of another kernel as prologue")
     )
 
 
@@ -170,7 +170,7 @@ def _side_input(graph: AreaGraph, producer: Area, consumer: Area) -> FusionDecis
     if any(graph.owner(value) is producer for value in consumer.anchor.operands):
         return FusionDecision(None, _ALONE[consumer.kind])
     if any(shape != consumer.domain for shape in result_shapes(producer)):
-        return FusionDecision(None, f"what the epilogue reads has another shape than {shape_text(consumer.domain)}")
+        return FusionDecision(None, f"the operand of the epilogue has another shape than {shape_text(consumer.domain)}")
     return FusionDecision(consumer.pattern, "elementwise operand of the epilogue, same shape")
 
 
@@ -183,7 +183,7 @@ def _elementwise(graph: AreaGraph, producer: Area, consumer: Area) -> FusionDeci
             None, f"{shape_text(producer.domain)} does not broadcast to {shape_text(consumer.domain)}"
         )
     if any(user is not consumer for user in graph.users(producer)):
-        return FusionDecision(None, f"its {shape_text(producer.domain)} result is used elsewhere too")
+        return FusionDecision(None, f"its {shape_text(producer.domain)} result has other readers")
     merged = AreaPattern(Pattern.BROADCAST, consumer.domain)
     return FusionDecision(merged, f"{shape_text(producer.domain)} is broadcast to {shape_text(consumer.domain)} inside")
 

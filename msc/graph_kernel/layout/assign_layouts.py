@@ -52,7 +52,7 @@ class AssignLayouts(ModulePass):
         requires=(KERNELS, UNSCHEDULED),
         breaks=(WEIGHTS_HOISTED,),
         runs_after={
-            "winograd": "its transformations are kernels that read and write images",
+            "winograd": "its transforms are kernels that read and write images",
             "fuse-pads": "a kernel is given its layout with its padding",
         },
     )

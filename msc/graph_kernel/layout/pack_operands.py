@@ -80,7 +80,7 @@ class PackOperands(ModulePass):
         breaks=(WEIGHTS_HOISTED,),
         runs_after={
             "winograd": "the transformed weights are operands of products",
-            "store-states": "a weight that lies as it is read is not packed",
+            "store-states": "a weight stored in the order of its reads is not packed",
         },
     )
 

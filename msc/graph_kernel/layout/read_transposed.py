@@ -32,7 +32,7 @@ class ReadTransposed(ModulePass):
     name = "read-transposed"
     contract = Contract(
         requires=(KERNELS, UNSCHEDULED),
-        runs_after={"assign-layouts": "what it stores channels last is what gradients transpose"},
+        runs_after={"assign-layouts": "gradients transpose the tensors that it stores channels last"},
     )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -54,7 +54,7 @@ class StoreStates(ModulePass):
     name = "store-states"
     contract = Contract(
         requires=(KERNELS, UNSCHEDULED),
-        runs_after={"assign-layouts": "the order in which a gradient lies says whether its update may turn"},
+        runs_after={"assign-layouts": "the layout of a gradient decides whether its update can be transposed"},
     )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -150,12 +150,13 @@ def _store(weight: State, states: Sequence[State], order: Order) -> None:
 
 
 def _note_reasons(weight: State, order: Order) -> None:
-    """Say at each product that reads the weight what it is spared."""
+    """Record at each product that reads the weight the bytes that it need not pack."""
     assert weight.function.arg_attrs is not None
     name = weight.function.arg_attrs.data[weight.argument].data.get(MS_NAME)
     called = name.data if isinstance(name, StringAttr) else weight.old.name_hint or f"input {weight.argument}"
     size = prod(static_shape(weight.old)) * BYTES[dtype_name(element_type(weight.old)) or ""]
-    reason = f"{called} lies between calls as it is read, axes {list(order)}: {size} bytes are not packed in each call"
+    stored = f"{called} is stored between calls in the order of its reads, axes {list(order)}"
+    reason = f"{stored}: {size} bytes are not packed in each call"
     for use in weight.old.uses:
         kernel = use.operation
         if isinstance(kernel, KernelOp) and _product_of(kernel, use.index) is not None:

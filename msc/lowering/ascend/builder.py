@@ -97,7 +97,7 @@ class KernelBuilder:
         type_ = BufferType.of(space, dtype, elements)
         if start + type_.bytes > size:
             message = f"the buffers in {space.name} need {start + type_.bytes} bytes; {self.target.name} has {size}"
-            raise MscError(Diagnostic("MSC1021", message, help="make tiles smaller, or buffers fewer"))
+            raise MscError(Diagnostic("MSC1021", message, help="use smaller tiles or fewer buffers"))
         self._taken[space] = start + type_.bytes
         op = self._entry(AllocOp(start, type_))
         op.buffer.name_hint = name or None

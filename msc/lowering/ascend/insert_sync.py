@@ -182,7 +182,7 @@ class _Kernel:
                 f"{self.kernel.sym_name.data} needs more than the {machine.queues.event_ids} flags "
                 f"that {machine.name} has from {d.source.name} to {d.target.name}"
             )
-            raise MscError(Diagnostic("MSC1023", message, help=f"let fewer buffers change hands around {at.name}"))
+            raise MscError(Diagnostic("MSC1023", message, help=f"exchange fewer buffers around {at.name}"))
         self.events[pair] = first + count
         return first
 

@@ -112,7 +112,7 @@ def interchange(tree: Tree, outer: Loop) -> Tree:
     if inner is None:
         raise ScheduleError(f"the loop over {outer.axis} has no single loop right inside", outer.line)
     if inner.axis == outer.axis:
-        raise ScheduleError(f"points of {outer.axis} lie in its tiles, and these not in them", outer.line)
+        raise ScheduleError(f"the loop over points of {outer.axis} is inside that over its tiles", outer.line)
     return put(tree, outer, replace(inner, body=Block((replace(outer, body=inner.body),))))
 
 

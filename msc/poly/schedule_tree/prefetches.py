@@ -88,7 +88,7 @@ def _form_problem(model: KernelModel, tree: Tree, each: Requested, abilities: Ab
         return f"there is no array {name}: there are {', '.join(names)}"
     scopes = {place.scope for block in all_blocks(tree.body) for place in block.places if place.array == name}
     if scopes - {"stack", "workspace", *names}:
-        return f"{name} does not lie in memory that caches hold: in {', '.join(sorted(scopes))}"
+        return f"{name} is not in cached memory: it is in {', '.join(sorted(scopes))}"
     if any(p.array == name and p.scope not in names for block in all_blocks(each.loop.body) for p in block.places):
         return f"{name} lives within an iteration of {each.prefetch.axis}"
     if scopes and not any(place.array == name for block in each.around for place in block.places):
@@ -105,7 +105,7 @@ def _distance_problem(model: KernelModel, tree: Tree, each: Requested) -> str | 
     order = [s for node in walk(each.loop.body) if isinstance(node, Run) for s in node.statements]
     found = [(s, read) for s in order for read in reads(model.statements[s].body) if _is_of(read, array)]
     if not found:
-        return f"no statement in the loop over {each.prefetch.axis} reads {name} at an index that is known ahead"
+        return f"no statement in the loop over {each.prefetch.axis} reads {name} at an affine index"
     if not ahead:
         first = next((s for node in walk(each.block) if isinstance(node, Run) for s in node.statements), order[-1])
         late = any(order.index(s) >= order.index(first) for s, _ in found)
@@ -113,9 +113,9 @@ def _distance_problem(model: KernelModel, tree: Tree, each: Requested) -> str | 
     distances = [_distance(model, tree, each.prefetch, s, read) for s, read in found]
     elements = prod(model.arrays[array].shape)
     if not any(map(any, distances)):
-        return f"the statements there read the same of {name} in all iterations of {each.prefetch.axis}"
+        return f"the statements there read the same elements of {name} in all iterations of {each.prefetch.axis}"
     if all(low >= elements or high <= -elements for low, high in distances):
-        return f"{name} has {elements} elements: it ends before what lies {ahead} iterations ahead"
+        return f"{name} has {elements} elements: it ends before the element {ahead} iterations ahead"
     return None
 
 

@@ -31,7 +31,7 @@ def broken(model: KernelModel, deps: Dependences, tree: Tree, schedule: IslTree)
     """What of a tree breaks a dependence."""
     if not violated(schedule.schedule, deps).is_empty():
         source, sink = _first_violated(schedule.schedule, deps)
-        yield ScheduleError(f"S{sink} runs before S{source} has computed or read what it needs", _line_of(tree, sink))
+        yield ScheduleError(f"S{sink} runs before S{source} has computed or read its data", _line_of(tree, sink))
     for row in schedule.loops:
         if row.loop.mark == "parallel" and not _carried(row, deps.order).is_empty():
             yield ScheduleError(
@@ -151,7 +151,7 @@ def lost(model: KernelModel, deps: Dependences, rows: PlaceRows) -> Iterator[Sch
         here = _inside(rows, flow)
         crossing = flow.intersect_domain(rows.within).union(flow.intersect_range(rows.within)).subtract(here)
         if not crossing.is_empty():
-            message = f"{place.array} is read where it does not live, outside of this block or in another iteration"
+            message = f"{place.array} is read where it has no storage, outside of this block or in another iteration"
             yield ScheduleError(message, place.line)
 
 

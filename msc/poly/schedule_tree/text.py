@@ -90,7 +90,7 @@ def from_lines(lines: Sequence[str]) -> Tree:
     axes = tuple(_axis(line) for line in read[:count])
     body, rest = _block(read[count:], 0, 0)
     if rest:
-        raise ScheduleError("this line stands deeper than the one above it allows", rest[0].number)
+        raise ScheduleError("this line is indented deeper than the line above allows", rest[0].number)
     return Tree(axes, body)
 
 
@@ -108,7 +108,7 @@ class _Line:
 def _read(text: str, number: int) -> _Line:
     stripped = text.strip(" ")
     if not stripped.isprintable():
-        raise ScheduleError("indentation is spaces, and a line holds no other control characters", number)
+        raise ScheduleError("indentation is spaces, and a line contains no control characters", number)
     return _Line(number, len(text) - len(text.lstrip(" ")), stripped)
 
 
@@ -150,7 +150,7 @@ def _pair(word: str) -> tuple[int, int]:
 def _block(lines: Sequence[_Line], indent: int, depth: int) -> tuple[Block, Sequence[_Line]]:
     """The block that begins with the first line, if that is indented as it should be, and the lines after it."""
     if depth > _DEEPEST:
-        raise ScheduleError(f"more than {_DEEPEST} blocks in each other", lines[0].number)
+        raise ScheduleError(f"more than {_DEEPEST} nested blocks", lines[0].number)
     places: list[Place] = []
     prefetches: list[Prefetch] = []
     nodes: list[Node] = []
@@ -158,13 +158,13 @@ def _block(lines: Sequence[_Line], indent: int, depth: int) -> tuple[Block, Sequ
         line = lines[0]
         if line.word == "place":
             if nodes or prefetches:
-                raise ScheduleError("places stand at the beginning of their block", line.number)
+                raise ScheduleError("places are at the beginning of their block", line.number)
             arrays, scope, partial = _matched(_PLACE, line.text, line.number, "place ARRAY, ARRAY in SCOPE partial")
             places += [Place(array.strip(), scope, bool(partial), line.number) for array in arrays.split(",")]
             lines = lines[1:]
         elif line.word == "prefetch":
             if nodes:
-                raise ScheduleError("prefetches stand in front of the nodes of their block", line.number)
+                raise ScheduleError("prefetches precede the nodes of their block", line.number)
             array, ahead, axis = _matched(_PREFETCH, line.text, line.number, "prefetch ARRAY ahead N of NAME")
             prefetches.append(Prefetch(array, int(ahead), axis, line.number))
             lines = lines[1:]
@@ -172,7 +172,7 @@ def _block(lines: Sequence[_Line], indent: int, depth: int) -> tuple[Block, Sequ
             node, lines = _node(lines, depth)
             nodes.append(node)
     if lines and lines[0].indent > indent:
-        raise ScheduleError("this line stands deeper than the one above it allows", lines[0].number)
+        raise ScheduleError("this line is indented deeper than the line above allows", lines[0].number)
     return Block(tuple(nodes), tuple(places), tuple(prefetches)), lines
 
 
@@ -188,9 +188,9 @@ def _node(lines: Sequence[_Line], depth: int) -> tuple[Node, Sequence[_Line]]:
         case "head":
             return _cut(line, rest, depth)
         case "tail":
-            raise ScheduleError("a tail stands right after its head", line.number)
+            raise ScheduleError("a tail follows its head directly", line.number)
         case "axis":
-            raise ScheduleError("axes stand above the loops", line.number)
+            raise ScheduleError("axes precede the loops", line.number)
         case word:
             message = f"a line begins with axis, for, place, prefetch, head, tail or run, not with {word[:40]!r}"
             raise ScheduleError(message, line.number)
@@ -198,7 +198,7 @@ def _node(lines: Sequence[_Line], depth: int) -> tuple[Node, Sequence[_Line]]:
 
 def _inside(line: _Line, rest: Sequence[_Line], depth: int) -> tuple[Block, Sequence[_Line]]:
     if not rest or rest[0].indent <= line.indent:
-        raise ScheduleError("nothing stands below this line, indented", line.number)
+        raise ScheduleError("this line has no indented lines below it", line.number)
     return _block(rest, rest[0].indent, depth + 1)
 
 

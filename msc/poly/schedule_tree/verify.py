@@ -129,12 +129,12 @@ class _Walk:
             raise ScheduleError(f"there is no array {name}: there are {', '.join(self._arrays)}", line)
         home = self._arrays.get(scope)
         if scope not in self._abilities.scopes and (home is None or home.kind != "output" or array.kind != "internal"):
-            known = f"{', '.join(self._abilities.scopes)}, or for what is computed on the way an output"
+            known = f"{', '.join(self._abilities.scopes)}, or an output for an intermediate"
             raise ScheduleError(f"there is no scope {scope}: there are {known}", line)
         if array.kind == "output" and scope in PLAIN.scopes:
-            raise ScheduleError(f"{name} is an output, which lies where the caller wants it", line)
+            raise ScheduleError(f"{name} is an output, which is stored in memory of the caller", line)
         if array.kind == "input" and scope == "workspace":
-            raise ScheduleError(f"{name} is an input: it is copied to the stack or to registers", line)
+            raise ScheduleError(f"{name} is an input: only the stack or registers can hold a copy", line)
         if around.placed.get(name) == scope and not place.partial:
             raise ScheduleError(f"{name} lives in {scope} already", line)
 
@@ -142,7 +142,7 @@ class _Walk:
         """Partial sums are of an array that blocks around place too, and to which all below it adds, or multiplies."""
         name, line, number = place.array, place.line, list(self._arrays).index(place.array)
         if name not in around.placed or place.scope not in COPIED_TO or self._arrays[name].kind != "internal":
-            raise ScheduleError(f"partial sums are added to those of a block around, which does not place {name}", line)
+            raise ScheduleError(f"partial sums need an enclosing block that places {name}", line)
         combines = set[str | None]()
         for s in sorted(statements(block)):
             statement = self._model.statements[s]
@@ -150,7 +150,7 @@ class _Walk:
                 raise ScheduleError(f"S{s} reads {name}, of which there are partial sums here", line)
             combines |= {statement.combine} if statement.target == number else set()
         if len(combines) != 1 or None in combines:
-            raise ScheduleError(f"what runs below is no sum into {name}: there are no partial ones", line)
+            raise ScheduleError(f"no statement below is a sum into {name}: there are no partial sums", line)
 
     def _node(self, node: Node, around: _Around) -> None:
         match node:
@@ -185,7 +185,7 @@ class _Walk:
         if statements(cut.head) != statements(cut.tail):
             raise ScheduleError("head and tail run the same statements", cut.line)
         if bound_of(self._model, axis, below(cut)) is not None:
-            raise ScheduleError(f"axis {axis.name} ends where a call's sizes say, and cannot be cut", cut.line)
+            raise ScheduleError(f"axis {axis.name} ends at an open size, and cannot be cut", cut.line)
         if not 0 < cut.at < axis.extent:
             raise ScheduleError(f"axis {axis.name} is cut between 1 and {axis.extent - 1}, not at {cut.at}", cut.line)
         for block in (cut.head, cut.tail):
@@ -210,7 +210,7 @@ class _Walk:
             raise ScheduleError("vectors run over the points of an axis, not over its tiles", loop.line)
         for number in sorted(below(loop)) if loop.mark == "vector" else ():
             if any(read.indirect for read in reads(self._model.statements[number].body)):
-                raise ScheduleError(f"S{number} reads where data says, an element at a time: no vectors", loop.line)
+                raise ScheduleError(f"S{number} reads at computed indices, element by element: no vectors", loop.line)
         most = {"parallel": self._abilities.parallel, "vector": 1}.get(loop.mark)
         if most is not None and around.marks.count(loop.mark) >= most:
             raise ScheduleError(f"a loop around this one is {loop.mark} already", loop.line)
@@ -219,22 +219,22 @@ class _Walk:
         if loop.mark == "pipeline":
             self._check_pipeline(loop)
         if loop.mark == "parallel" and {"vector", "unroll"} & set(around.marks):
-            raise ScheduleError("a parallel loop stands in no unrolled or vector loop", loop.line)
+            raise ScheduleError("a parallel loop cannot be inside an unrolled or vector loop", loop.line)
         if loop.least:
             self._check_least(loop, axis, bound is not None)
         if loop.mark == "unroll" and bound is not None and axis.name not in around.left:
-            raise ScheduleError(f"axis {axis.name} ends where a call's sizes say, and cannot be unrolled", loop.line)
+            raise ScheduleError(f"axis {axis.name} ends at an open size, and cannot be unrolled", loop.line)
 
     def _check_pipeline(self, loop: Loop) -> None:
         if not self._abilities.overlaps:
-            message = "nothing on this machine fills one buffer while another is read: there is no pipeline"
+            message = "this machine has no pipelines: nothing fills one buffer while another is read"
             raise ScheduleError(message, loop.line)
         if not loop.body.places:
-            raise ScheduleError("a pipeline has buffers of what is placed right below it, and nothing is", loop.line)
+            raise ScheduleError("a pipeline needs places directly below it, and there are none", loop.line)
 
     def _check_least(self, loop: Loop, axis: Axis, is_open: bool) -> None:
         if not is_open:
-            message = f"axis {axis.name} has {axis.extent} iterations in every call, and 'from' says nothing"
+            message = f"axis {axis.name} has {axis.extent} iterations in every call, so 'from' has no meaning"
             raise ScheduleError(message, loop.line)
         most = -(-axis.extent // (loop.tile or 1))
         if not 2 <= loop.least <= most:

@@ -230,7 +230,7 @@ def test_threads_share_calls_of_many_iterations(tmp_path: Path) -> None:
 
 
 REFUSED = {
-    "a dimension of open size is cut": ("%r = ms.reshape %x {shape = [2, -1]}", "2x?"),
+    "a dimension of open size is split": ("%r = ms.reshape %x {shape = [2, -1]}", "2x?"),
 }
 
 

@@ -54,7 +54,7 @@ def refused(model: KernelModel, schedule: Tree) -> Sequence[str]:
         (at(COLUMN // 8, COLUMN % 8), TILED, []),
         (copy(Index(ROW)), PLAIN, []),
         (copy(Index(2 * COLUMN + ROW)), TILED, []),
-        (copy(Index(COLUMN // 3)), TILED, ["it computes with the number of its iteration divided by a constant"]),
+        (copy(Index(COLUMN // 3)), TILED, ["it divides its induction variable by a constant"]),
     ],
 )
 def test_lanes_are_a_step_apart_in_indices_and_in_numbers(model: KernelModel, text: str, reasons: list[str]) -> None:
@@ -80,5 +80,5 @@ def test_a_refused_loop_is_plain() -> None:
     model, schedule = copy(Index(COLUMN // 3)), tree(PLAIN)
     plain = without_vectors(schedule, refused_vectors(model, schedule))
     assert [loop.mark for loop in loops_of(plain)] == ["", ""]
-    with pytest.raises(ScheduleError, match="line 3: j is no vector loop: it computes"):
+    with pytest.raises(ScheduleError, match="line 3: j is no vector loop: it divides its induction variable"):
         check_lanes(model, schedule)

@@ -123,10 +123,10 @@ def test_the_loops_have_the_blocks_of_a_prefetch_and_its_loop() -> None:
     [
         ("prefetch in7 ahead 2 of k", "there is no array in7: there are in0, in1, out0, t0"),
         ("prefetch in0 ahead 2 of z", "no loop around runs over z: there are m, n, k"),
-        ("prefetch out0 ahead 2 of m", "no statement in the loop over m reads out0 at an index that is known ahead"),
-        ("prefetch in0 ahead 1 of n", "read the same of in0 in all iterations of n"),
-        ("prefetch in0 ahead 84 of k", "in0 has 84 elements: it ends before what lies 84 iterations ahead"),
-        ("prefetch in0 ahead 7 of m", "in0 has 84 elements: it ends before what lies 7 iterations ahead"),
+        ("prefetch out0 ahead 2 of m", "no statement in the loop over m reads out0 at an affine index"),
+        ("prefetch in0 ahead 1 of n", "read the same elements of in0 in all iterations of n"),
+        ("prefetch in0 ahead 84 of k", "in0 has 84 elements: it ends before the element 84 iterations ahead"),
+        ("prefetch in0 ahead 7 of m", "in0 has 84 elements: it ends before the element 7 iterations ahead"),
     ],
 )
 def test_a_prefetch_of_nothing(clause: str, message: str) -> None:
@@ -148,7 +148,7 @@ def test_a_prefetch_stands_twice_along_one_axis() -> None:
 @pytest.mark.parametrize(
     ("scope", "message"),
     [
-        ("register", "in0 does not lie in memory that caches hold: in register"),
+        ("register", "in0 is not in cached memory: it is in register"),
         ("stack", "in0 lives within an iteration"),
     ],
 )
@@ -198,11 +198,11 @@ def test_text_that_is_no_prefetch(clause: str) -> None:
 
 
 def test_places_come_before_prefetches() -> None:
-    with pytest.raises(ScheduleError, match="line 8: places stand at the beginning of their block"):
+    with pytest.raises(ScheduleError, match="line 8: places are at the beginning of their block"):
         product("prefetch in0 ahead 1 of m", "place in1 in stack")
 
 
 def test_prefetches_come_before_nodes() -> None:
     lines = ["axis m 7: S0.0 S1.0 S2.0", "for m", "  run S0", "  prefetch in0 ahead 1 of m"]
-    with pytest.raises(ScheduleError, match="line 4: prefetches stand in front of the nodes of their block"):
+    with pytest.raises(ScheduleError, match="line 4: prefetches precede the nodes of their block"):
         tree("\n".join(lines))

@@ -87,11 +87,11 @@ def read_or_refused(lines: list[str]) -> Tree | ScheduleError:
         ("axis m 3: S0.0\nfore m\n  run S0", 2, "not with 'fore'"),
         ("axis m: S0.0", 1, "is not of the form"),
         ("axis m 3: S0.0 S0.1", 1, "twice"),
-        ("for m", 1, "nothing stands below"),
-        ("for m\nrun S0", 1, "nothing stands below"),
+        ("for m", 1, "no indented lines below"),
+        ("for m\nrun S0", 1, "no indented lines below"),
         ("for m\n  run S0\n    run S1", 3, "deeper"),
         ("for m\n    run S0\n  run S1", 3, "deeper"),
-        ("run S0\naxis m 3: S0.0", 2, "axes stand above"),
+        ("run S0\naxis m 3: S0.0", 2, "axes precede"),
         (" axis m 3: S0.0", 1, "not indented"),
         ("for m tile\n  run S0", 1, "is not of the form"),
         ("for m paralel\n  run S0", 1, "is not of the form"),
@@ -99,7 +99,7 @@ def read_or_refused(lines: list[str]) -> Tree | ScheduleError:
         ("for m vector from 8\n  run S0", 1, "is not of the form"),
         ("run S0\nplace t0 in stack", 2, "at the beginning of their block"),
         ("place t0 at stack\nrun S0", 1, "is not of the form"),
-        ("tail n from 4\n  run S0", 1, "right after its head"),
+        ("tail n from 4\n  run S0", 1, "follows its head directly"),
         ("head n to 4\n  run S0\nrun S1", 1, "missing after it"),
         ("head n to 4\n  run S0\ntail n from 5\n  run S0", 3, "ends elsewhere"),
         ("run 0", 1, "is not of the form"),
@@ -291,7 +291,7 @@ def test_an_array_lives_around_what_reads_it() -> None:
     )
     assert problems(MATMUL, text.format("")) == []
     assert problems(MATMUL, text.format("place t0 in stack\n  ")) == [
-        "line 7: t0 is read where it does not live, outside of this block or in another iteration"
+        "line 7: t0 is read where it has no storage, outside of this block or in another iteration"
     ]
 
 

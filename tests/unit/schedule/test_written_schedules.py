@@ -142,9 +142,9 @@ def test_partial_sums_start_from_what_changes_none(operation: str, tile: int, tm
 @pytest.mark.parametrize(
     ("changed", "problem"),
     [
-        ({"place": "place in0 in stack"}, "line 7: .* which does not place t0"),
-        ({"partial": "place t0 in workspace partial"}, "line 7: .* which does not place t0"),
-        ({"partial": "place in0 in stack partial"}, "line 7: .* which does not place in0"),
+        ({"place": "place in0 in stack"}, "line 7: .* that places t0"),
+        ({"partial": "place t0 in workspace partial"}, "line 7: .* that places t0"),
+        ({"partial": "place in0 in stack partial"}, "line 7: .* that places in0"),
         ({"partial": "place t0 in stack partially"}, "line 7: .* is not of the form 'place ARRAY, ARRAY in SCOPE"),
     ],
 )
@@ -158,7 +158,7 @@ def test_partial_sums_are_of_what_is_placed_around(changed: dict[str, str], prob
 @pytest.mark.parametrize(
     ("around", "problem"),
     [
-        ("run S0", "line 5: what runs below is no sum into t0"),
+        ("run S0", "line 5: no statement below is a sum into t0"),
         ("run S2", "line 11: S2 reads t0, of which there are partial sums here"),
     ],
 )

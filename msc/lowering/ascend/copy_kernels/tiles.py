@@ -24,7 +24,7 @@ class Tile:
     `form` says how they come: `straight`, rows as they are written; `turned`, lanes are the bursts that are read and
     rows are contiguous there; `strided`, a row is brought with all that lies between its elements. In these two
     `vgather` puts elements where they belong. Of a `gathered` one an index chooses each row, which is a move of its
-    own. A `double` one has two buffers of what comes and goes.
+    own. A `double` one has two buffers for inputs and outputs.
     """
 
     box: Box

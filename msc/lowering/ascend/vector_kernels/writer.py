@@ -92,8 +92,8 @@ def _note(request: Request, axes: Axes, tiling: Tiling) -> None:
     if tree is not None:
         request.op.attributes[DAVINCI_SCHEDULE] = ScheduleAttr(tree)
     cycles = Cost(*simplified(request.model, axes), request.target).cycles(tiling)
-    several = "two buffers of what comes and goes" if tiling.double else "one buffer of what comes and goes"
-    buffers = several if tiling.tasks(axes) > tiling.cores else "one task a core"
+    several = "two buffers for inputs and outputs" if tiling.double else "one buffer for inputs and outputs"
+    buffers = several if tiling.tasks(axes) > tiling.cores else "one task for each core"
     reasons = [
         f"{tiling.tasks(axes)} tasks on {tiling.cores} of {request.target.cores.vector} vector cores, {buffers}",
         f"{cycles:.0f} cycles predicted for the busiest core",

@@ -60,7 +60,7 @@ class Bufferizer:
         if handler is not None:
             handler(self, op)
         elif op.regions or any(isinstance(v.type, TensorType) for v in (*op.operands, *op.results)):
-            raise refuse("bufferize", op, f"'{op.name}' on tensors stands outside a kernel")
+            raise refuse("bufferize", op, f"'{op.name}' on tensors is outside kernels")
         else:
             self.emit(op.clone(value_mapper=self.values))
 

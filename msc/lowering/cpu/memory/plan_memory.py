@@ -58,8 +58,8 @@ class PlanMemory(ModulePass):
         ensures=(PLACED,),
         breaks=(UNPLACED,),
         runs_after={
-            "outline-loops": "what becomes a local array needs no place",
-            "outline-recurrences": "its functions take other buffers than the kernels did",
+            "outline-loops": "local arrays need no offset",
+            "outline-recurrences": "its functions take other buffers than the kernels",
         },
     )
     print: bool = False

@@ -121,7 +121,7 @@ class _Run:
     def _access(self, op: Operation, reads: Sequence[SSAValue], writes: Sequence[SSAValue]) -> None:
         for buffer in reads:
             if not self._is_whole(root_buffer(buffer)):
-                raise self._error(op, f"{_name(buffer)} is read, but its bytes are unset or overwritten")
+                raise self._error(op, f"{_name(buffer)} is read, but its bytes are undefined or overwritten")
         for buffer in writes:
             self._write(op, root_buffer(buffer))
 

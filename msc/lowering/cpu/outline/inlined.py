@@ -73,7 +73,7 @@ class Inlined:
                 target = self.targets[op.memref]
                 return memref.StoreOp.get(self._value(op.value), target.buffer, self._indices(op, target, op.indices))
             case _ if op.regions:
-                raise NotOutlined(f"{op.name} stands in a kernel")
+                raise NotOutlined(f"{op.name} is in a kernel")
             case _:
                 return op.clone(value_mapper=self.values)
 

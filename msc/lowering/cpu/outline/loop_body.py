@@ -104,7 +104,7 @@ class LoopBody(ABC):
         found = accesses(op, self.signatures)
         if found is None:
             if isinstance(op, func.CallOp | memref.StoreOp | scf.IfOp | scf.WhileOp):
-                raise NotOutlined(f"{op.name} stands in the loop")
+                raise NotOutlined(f"{op.name} is in the loop")
             return []
         if not isinstance(op, func.CallOp):
             return [(a, static_shape(a.buffer)) for a in found]
@@ -123,7 +123,7 @@ class LoopBody(ABC):
     def _numbers_of(self, place: BufferPart) -> tuple[SSAValue, ...]:
         """The numbers of a place's entries in the function."""
         if any(index not in self.values for index in place.prefix):
-            raise NotOutlined("the number of an entry is computed")
+            raise NotOutlined("the index of a slice is computed")
         return tuple(self.values[index] for index in place.prefix)
 
     def _add_argument(self, root: SSAValue, shape: Shape) -> SSAValue:
@@ -151,7 +151,7 @@ class LoopBody(ABC):
             case _ if is_arithmetic(op):
                 return
             case _:
-                raise NotOutlined(f"{op.name} stands in the loop")
+                raise NotOutlined(f"{op.name} is in the loop")
 
     def _loop(self, op: scf.ForOp, block: Block) -> None:
         lower, upper, step = (bound_of(v) or whole(v) for v in (op.lb, op.ub, op.step))
@@ -177,7 +177,7 @@ class LoopBody(ABC):
             case Operation() as op if is_arithmetic(op):
                 new = op.clone({v: self._scalar(v, block) for v in op.operands})
             case _:
-                raise NotOutlined("a loop's bounds are computed otherwise than by arithmetic")
+                raise NotOutlined("the bounds of a loop are not computed by arithmetic")
         block.add_op(new)
         self.values[value] = new.results[0]
         return new.results[0]

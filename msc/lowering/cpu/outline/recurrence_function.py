@@ -118,12 +118,12 @@ class RecurrenceFunction(LoopBody):
         """Raise NotOutlined where the function would have to know what it is not given."""
         changed = {root_buffer(root): root for root in written}
         if any(changed.get(root_buffer(u.place.root), u.place.root) is not u.place.root for u in uses):
-            raise NotOutlined("two parts of a buffer are used")
+            raise NotOutlined("two slices of a buffer are used")
         for k, use in enumerate(uses):
             if use.place.root in written and not use.is_written and not any(w.is_ready_for(use) for w in uses[:k]):
-                raise NotOutlined("a state is read that no copy in front of the loop begins")
+                raise NotOutlined("a state is read that no copy before the loop initializes")
         if any(all(use.place.root is not root or not self._is_whole(use) for use in uses) for root in shared):
-            raise NotOutlined("a buffer is not written all over")
+            raise NotOutlined("a buffer is not written completely")
 
     def _is_used_elsewhere(self, root: SSAValue) -> bool:
         if not isinstance(root.owner, memref.AllocOp):

@@ -85,7 +85,7 @@ class VectorBody:
             case ApplyOp():
                 self._apply(op)
             case memref.LoadOp():
-                self._uniform(op, "it reads at an index that is data")
+                self._uniform(op, "it reads at a computed index")
             case _ if op.regions or len(op.results) != 1:
                 raise NotVectorisable(f"{op.name} is in it")
             case _:
@@ -116,7 +116,7 @@ class VectorBody:
         value = self._value(op.value)
         if self._lanes > 1:
             if not any(steps):
-                raise NotVectorisable("it writes one place in every iteration")
+                raise NotVectorisable("it writes the same element in every iteration")
             value = self._broadcast(value)
         part = self._part(op.target, map_, steps)
         self._put(StoreOp(value, op.target, map_, values, steps if self._lanes > 1 else None, part), op)

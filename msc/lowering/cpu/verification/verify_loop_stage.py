@@ -137,11 +137,11 @@ def _check_arguments(function: func.FuncOp) -> Iterator[Diagnostic]:
 def _check_loop(op: loop.ForOp) -> Iterator[Diagnostic]:
     kind = op.kind.data
     if kind is loop.LoopKind.PARALLEL and any(map(_is_parallel, _around(op))):
-        yield _wrong(op, "a parallel loop stands inside another one")
+        yield _wrong(op, "a parallel loop is inside another one")
     if kind is loop.LoopKind.UNROLL and op.constant_range is None:
         yield _wrong(op, "an unrolled loop has no constant number of iterations")
     if kind is loop.LoopKind.VECTOR:
-        yield _wrong(op, "a loop of kind vector is left; vectorize comes before")
+        yield _wrong(op, "a vector loop remains; run vectorize first")
 
 
 def _around(op: Operation) -> Iterator[Operation]:

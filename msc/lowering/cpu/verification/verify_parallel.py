@@ -93,17 +93,17 @@ def _decided(op: loop.ForOp, buffer: SSAValue, touches: Sequence[Touch], place: 
     try:
         pair = conflict(touches, place)
     except Undecided:
-        message = f"that iterations of a parallel loop touch elements of their own of {name} is too hard to prove"
+        message = f"that iterations of a parallel loop access different elements of {name} is too hard to prove"
         yield _wrong(op, message)
         return
     if pair is not None:
         yield _wrong(
-            op, f"iterations {pair[0]} and {pair[1]} of a parallel loop touch one element of {name}, and one writes it"
+            op, f"iterations {pair[0]} and {pair[1]} of a parallel loop access one element of {name}, and one writes it"
         )
 
 
 def _wrong(op: loop.ForOp, message: str) -> Diagnostic:
-    help_ = "leave out `parallel`: the loop runs in order"
+    help_ = "remove `parallel`: the loop then runs in order"
     return Diagnostic("MSC0404", f"{VerifyParallel.name}: {message}", source_location(op), help=help_)
 
 
