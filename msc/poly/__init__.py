@@ -1,1 +1,1 @@
-"""Polyhedral mathematics in plain Python over islpy. Knows no IR: affine maps are the only thing it shares with one."""
+"""Polyhedral mathematics in plain Python over islpy. It knows no IR; affine maps are all that it shares with one."""

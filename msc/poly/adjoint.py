@@ -2,8 +2,8 @@
 
     y[w(d)] (+)= f(x[r(d)], ...)      has the adjoint      gx[r(d)] += df/dx * gy[w(d)]
 
-over the same box: read and write maps change places, and the scalar body is differentiated. What no iteration writes is
-zero. A sum stays a sum where several iterations meet at one place, as the windows of a pooling do.
+over the same box: read and write maps are exchanged, and the scalar body is differentiated. Elements that no iteration
+writes are zero. If several iterations write one element, as for overlapping windows of a pooling, it is a sum.
 """
 
 from __future__ import annotations

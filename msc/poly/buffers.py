@@ -1,11 +1,12 @@
-"""Where the values of a kernel's internal arrays live, once its nest is known.
+"""The storage of a kernel's internal arrays, once its nest is known.
 
-An array that is written and read at one point of one leaf needs no memory: the value is *forwarded*. One that lives
-within an iteration of the outer loops becomes a *local* buffer of just the elements that the iteration touches. What is
-computed in front of some of these loops, for all of their iterations, is local to those around it too, or, if it is too
-large for the stack, *scratch*: a temporary of just what is touched in an iteration, which iterations that run at once
-have each of their own. Others are temporaries of the whole shape. What is too large for registers may also lie in an
-output that is computed from it: that takes no more of the cache, and the output's lines are there when they are needed.
+An array that is written and read at one point of one leaf needs no memory: its value is *forwarded*. An array that
+lives within an iteration of the outer loops becomes a *local* buffer of the elements that the iteration accesses. An
+array that is computed in front of some of these loops, for all of their iterations, is local to the enclosing loops.
+If it is too large for the stack, it is *scratch*: a temporary of the elements of one iteration, of which concurrent
+iterations have separate ones. Other arrays are temporaries of their whole shape. An array that is too large for
+registers may also be stored in an output that is computed from it: that needs no additional cache, and the output's
+lines are then cached.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Neighbouring dimensions that a kernel always runs through together become one.
+"""Adjacent dimensions that a kernel always traverses together become one.
 
-The rows of an image that a pointwise convolution and an activation read are one long row in memory: as one dimension it
-fills vectors and register tiles, where each of its rows would leave a tail. Two axes of an array collapse if every
-access indexes them by two whole dimensions, and two dimensions of a statement if they index nothing else and no size
-of the call bounds them. An axis that blocks are cut along stays apart from others.
+The rows of an image that a pointwise convolution and an activation read are contiguous in memory: as one dimension they
+fill vectors and register tiles, while each row alone would leave a tail. Two axes of an array collapse if every
+access indexes them by two whole dimensions. Two dimensions of a statement collapse if they index nothing else and no
+open size bounds them. An axis that is cut into blocks is not collapsed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Statements that sum up products of two arrays, as matrix units multiply them: which dimensions are m, n and k."""
+"""Statements that sum products of two arrays, as matrix units multiply them: which dimensions are m, n and k."""
 
 from __future__ import annotations
 

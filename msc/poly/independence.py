@@ -1,4 +1,4 @@
-"""Whether two iterations of a loop may touch one element that one of them writes: by ranges, else exactly by isl."""
+"""Whether two iterations of a loop may access one element that one of them writes: by ranges, else exactly by isl."""
 
 from __future__ import annotations
 

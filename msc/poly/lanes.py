@@ -1,4 +1,4 @@
-"""Whether the points of a vector loop can run as lanes: what `vectorize` needs of their nests."""
+"""Checks that the points of a vector loop can run as lanes, as `vectorize` requires of their nests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kernel as the polyhedral model sees it: arrays, and statements over boxes that read and write them."""
+"""The polyhedral model of a kernel: arrays, and statements over boxes that read and write them."""
 
 from __future__ import annotations
 

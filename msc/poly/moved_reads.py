@@ -1,4 +1,4 @@
-"""Reads of operands that lie in memory otherwise than the values that they hold."""
+"""Reads of operands whose layout in memory differs from that of their values."""
 
 from __future__ import annotations
 

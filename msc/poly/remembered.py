@@ -1,4 +1,4 @@
-"""What is computed once for a value, and kept as long as the value is."""
+"""Results that are computed once for a value, and cached for the lifetime of the value."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What the prefetches of a tree request, once its nest is known: shares of boxes of arrays.
+"""The boxes of arrays that the prefetches of a tree request, once its nest is known.
 
-A prefetch requests the box that an iteration of a loop touches of an array. Where other loops stand between that loop
-and the prefetch, the box is cut into lines, one after the other, and each of their iterations requests as many.
+A prefetch requests the box of an array that an iteration of a loop accesses. If other loops are between that loop
+and the prefetch, the box is divided into lines, and each of their iterations requests an equal number of them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compute definitions as people write them: `y[n, oc, ow] += x[n, ic, ow + kw] * weight[oc, ic, kw]`."""
+"""Compute definitions in readable form: `y[n, oc, ow] += x[n, ic, ow + kw] * weight[oc, ic, kw]`."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Where a kernel's arrays live, as the places of its schedule say: in values, on the stack, in temporaries, in outputs.
+"""The storage of a kernel's arrays by the places of its schedule: in values, on the stack, in temporaries, in outputs.
 
-What is written and read at one point needs no memory: its value is *forwarded*. In registers, on the stack and in a
-scratchpad an array is a *local* buffer of just the elements that one run of its block touches; inputs are copied into
-it. In the workspace at the top of the tree it
-is a temporary of its whole shape; below loops, of what an iteration touches, which iterations that run at once have
-each of their own. What has no place is a temporary of its whole shape.
+An array that is written and read at one point needs no memory: its value is *forwarded*. In registers, on the stack and
+in a scratchpad an array is a *local* buffer of the elements that one run of its block accesses; inputs are copied into
+it. In the workspace at the top of the tree it is a temporary of its whole shape. Below loops it is a temporary of the
+elements of one iteration, of which concurrent iterations have separate ones. An array without a place is a temporary of
+its whole shape.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Kernels that are one product with what precedes and follows each of its sums: what a matrix unit takes."""
+"""Kernels that are one product, with the operations before and after each of its sums, for a matrix unit."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which part of a tensor is there when a dimension is smaller than its capacity.
+"""The valid part of a tensor whose dimension is smaller than its capacity.
 
-Shapes, strides and schedules are those of the largest sizes, the capacities. A size is an unknown, dimension k of an
-affine expression for the k-th size; the valid part of a tensor is the part whose indices stay below bounds over the
+Shapes, strides and schedules are those of the largest sizes, the capacities. A size is an unknown: dimension k of an
+affine expression stands for the k-th size. The valid part of a tensor consists of the indices below bounds over the
 sizes. A dimension that merges several is described by its factors, outermost first.
 """
 

@@ -1,7 +1,7 @@
-"""Which instances of a kernel's statements run when its inputs are smaller than their capacity.
+"""The instances of a kernel's statements that run when its inputs are smaller than their capacities.
 
-A statement runs where all that it reads is valid; valid is what then has been written, and nothing else is needed. So a
-loop whose index reads a valid dimension ends at its bound, also where it sums.
+A statement runs if all elements that it reads are valid. The elements that are then written are valid, and no others
+are needed. A loop whose index reads a valid dimension therefore ends at its bound, also in a reduction.
 """
 
 from __future__ import annotations

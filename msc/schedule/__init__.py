@@ -1,1 +1,1 @@
-"""The auto-scheduler: isl says what is legal, this package decides."""
+"""The auto-scheduler: isl proves schedules legal, this package makes the decisions."""

@@ -1,7 +1,7 @@
-"""Whether what a tree places in memories of a machine has room there.
+"""Checks that the arrays that a tree places in the memories of a machine fit there.
 
-An array takes the box that one iteration touches of it; an operand of a unit that reads it from a memory of its own,
-the matrix that the unit reads. Places of nested blocks live at the same time, those of blocks side by side not.
+An array takes the box that one iteration accesses; an operand of a unit that reads it from its own memory takes
+the matrix that the unit reads. Places of nested blocks live at the same time, those of consecutive blocks do not.
 """
 
 from __future__ import annotations

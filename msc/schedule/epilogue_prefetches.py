@@ -1,7 +1,7 @@
-"""What the epilogue of a register tile reads from beyond L2, such as a weight and its momentum, requested ahead.
+"""Prefetches of data that the epilogue of a register tile reads from beyond L2, such as a weight and its momentum.
 
-An epilogue reads a few lines of each row of a tile. The hardware sees no stream in them, and the tile needs all of them
-at once when its sums are done. So the loop of the sums runs in tiles, and each of these requests a share.
+An epilogue reads a few lines of each row of a tile. The hardware prefetcher detects no stream in them, and the tile
+needs all of them at once after its sums. The loop of the sums therefore runs in tiles, each of which requests a share.
 """
 
 from __future__ import annotations

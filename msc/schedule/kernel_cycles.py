@@ -1,4 +1,4 @@
-"""What kernels will cost with the schedules that they would get: the cost model, asked before anything is scheduled."""
+"""Predicted cycles of kernels with the schedules that they would get, before anything is scheduled."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The order of loops: what neighbouring steps read alike is loaded once, and pages are read on where they were left.
+"""The order of loops: it decides which loads iterations share, and how pages are traversed.
 
-Loops of a reduction stand by how far they stride, the furthest outermost. With another of them innermost rows of a
-register tile may meet what a row before them read a step ago, as windows of a convolution do, or its few steps are
-unrolled (`prediction`).
+By default the loops of a reduction are in the order of their strides, the largest outermost. With another loop
+innermost, rows of a register tile may read what the previous row read one step earlier, as in the windows of a
+convolution, or the compiler unrolls its few steps (`prediction`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The schedule of a product on a machine with a matrix unit, for any such machine: its tree names the unit's memories.
+"""The schedule of a product for any machine with a matrix unit; its tree names the unit's memories.
 
-Around the reduction the sums lie where the unit writes them; around the instructions the operands lie where it reads
-them; each instruction takes as much as the unit's shape. Tiles are those whose copies and products take fewest cycles.
-docs/targets.md has an example.
+Around the reduction the sums are in the memory that the unit writes; around the instructions the operands are in the
+memories that it reads. An instruction takes a block of the unit's shape. The tiles are those with the fewest cycles of
+copies and products. docs/targets.md has an example.
 """
 
 from __future__ import annotations

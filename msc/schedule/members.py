@@ -1,4 +1,4 @@
-"""The members of a kernel that computes a producer at a loop of its consumer, each as a kernel by itself."""
+"""The members of a kernel with a compute_at producer, each as a kernel of its own."""
 
 from __future__ import annotations
 

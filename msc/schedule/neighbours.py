@@ -1,8 +1,7 @@
-"""The schedules next to a schedule, in which `msc tune` looks for a faster one: one decision is another.
+"""The neighbours of a schedule, among which `msc tune` searches for a faster one: each differs in one decision.
 
-Other register tiles, another order of the shared loops or of a node's own, vectors along another loop, threads on
-another loop or none, no prefetches. The list is the same for the same kernel; isl decides which of its schedules are
-legal.
+The decisions are register tiles, the order of the shared loops or of a node's own, the vector loop, the parallel loop
+or none, and no prefetches. The list is deterministic; isl decides which of its schedules are legal.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the statements of a schedule's loops read, for those who request it ahead of its use."""
+"""The reads of the statements in a schedule's loops, for the modules that prefetch them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Copies of what a reduction reads, each part made in front of the loops that read it again and again.
+"""Packing of an operand of a reduction: each part is copied in front of the loops that read it repeatedly.
 
-A product of large matrices reads its right operand in panels of columns. Rows of a panel lie a row of the matrix apart,
-in a page each and in few cache sets. A copy that holds one panel at a time is made where the panel is about to be used,
-stays in L2, and is written over by the next one. `pack-operands` decides which products have one.
+A product of large matrices reads its right operand in panels of columns. The rows of a panel are a row of the matrix
+apart, each on its own page and in few sets of a cache. A packed copy of one panel is made directly before its use,
+stays in L2, and is overwritten by the next panel. `pack-operands` decides which products have one.
 """
 
 from __future__ import annotations

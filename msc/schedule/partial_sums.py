@@ -1,7 +1,7 @@
-"""Long sums of f32 a block of their terms at a time: partial sums, which bound the error of rounding.
+"""Partial sums: a long f32 sum is a sum of the sums of blocks of its terms, which bounds the rounding error.
 
-Each addition rounds by up to half a unit in the last place of what has been added up so far, so that the error of one
-chain grows with its length. A block begins at zero and is added to the total when it ends: an element takes part in as
+Each addition rounds by up to half a unit in the last place of the current sum, so the error of one chain grows with its
+length. A partial sum starts at zero and is added to the total at the end of its block: an element takes part in as
 many roundings as a block has terms and a sum has blocks. In f64 no chain is long enough, and integers do not round.
 (Halide, TVM: rfactor.)
 """

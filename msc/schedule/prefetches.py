@@ -1,4 +1,4 @@
-"""What a schedule requests ahead of its use, of what caches do not hold."""
+"""The prefetches of a schedule: data that the caches do not hold, requested ahead of its use."""
 
 from __future__ import annotations
 

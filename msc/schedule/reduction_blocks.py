@@ -1,8 +1,8 @@
-"""K-blocking: a loop over blocks of a reduction around loops that read an operand of it again and again.
+"""K-blocking: a loop over blocks of a reduction around loops that read an operand repeatedly.
 
-A panel of an operand that outgrows L2 comes from beyond it for each tile of rows. A block of the reduction of it stays
-there. The sums of all tiles live in memory between blocks; a tile of them at a time is copied to registers and back
-(`storage`). Which loops the blocks stand around, and how long they are, the cost model says. (BLIS: KC.)
+A panel of an operand that exceeds L2 comes from beyond it for each tile of rows; a block of the reduction of it stays
+in L2. The sums of all tiles are in memory between blocks; they are copied to registers and back a tile at a time
+(`storage`). The cost model decides around which loops the blocks are, and how long they are. (BLIS: KC.)
 """
 
 from __future__ import annotations

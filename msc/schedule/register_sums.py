@@ -1,4 +1,4 @@
-"""Copies in registers of sums that live in memory between blocks of a reduction: a tile at a time."""
+"""Copies in registers, a tile at a time, of sums that are in memory between blocks of a reduction."""
 
 from __future__ import annotations
 

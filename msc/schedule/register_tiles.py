@@ -1,7 +1,7 @@
 """Register tiles as moves on a schedule: an axis in tiles whose points every node runs, vectors innermost.
 
-What of a tile is narrower than a vector may run as vectors along another axis: across the rows of the tile, or along
-a loop that a sum has of its own.
+The tail of a tile, narrower than a vector, may be vectorized along another axis: across the rows of the tile, or along
+a loop that only a sum has.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Rows that several loops read, one after the other: the last of them prefetches the next row.
+"""Rows that several loops read, one after the other: the last loop prefetches the next row.
 
-The first loop over a row waits for memory, and those after it, which find the row in L1, leave memory idle. A softmax
-is such a kernel: the largest element, then the sum of the powers. Loops that sum a row up and loops that store one do
-not count together: stores keep memory busy themselves.
+The first loop over a row waits for memory; the later ones find the row in L1 and leave memory idle. A softmax
+is such a kernel: the maximum, then the sum of the exponentials. A loop that reduces a row and a loop that stores one do
+not count together: stores use the memory bandwidth themselves.
 """
 
 from __future__ import annotations

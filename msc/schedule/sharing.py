@@ -1,4 +1,4 @@
-"""Which loops statements share: those around all of them, and those of neighbours. isl proves what is legal."""
+"""The loops that statements share: those around all of them, and those of neighbours. isl proves them legal."""
 
 from __future__ import annotations
 

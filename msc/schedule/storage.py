@@ -1,10 +1,10 @@
-"""The places of a tree: where each array that is computed on the way lives.
+"""The places of a tree: the storage of each intermediate array.
 
-A value that is used at the point that computes it stays in a register. All else lives around the statements that touch
-it and no further out: as a buffer of what an iteration touches, in registers or on the stack as far as there is room;
-what is larger lies in an output that is computed from it, which takes no more of the cache and whose lines are there
-when they are needed, or in the workspace. What is computed in front of loops that all read it may take the workspace
-an iteration at a time.
+A value that is used at the point that computes it stays in a register. Any other array is stored around the statements
+that access it and no further out, in a buffer of the elements that an iteration accesses: in registers or on the stack
+if there is room. A larger array is stored in an output that is computed from it, which needs no additional cache and
+whose lines are then cached, or in the workspace. An array that is computed in front of loops that all read it may be
+in the workspace an iteration at a time.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The decisions for one kernel: which loops are shared, which runs as vectors, what is tiled, what runs in parallel.
+"""The decisions for one kernel: shared loops, the vector loop, tiles, and the parallel loop.
 
-isl proves which loops the statements can share (`sharing`); the cost model picks the loop that runs as vectors; tiles
+isl proves which loops the statements can share (`sharing`); the cost model chooses the vector loop; tiles
 of reductions are chosen to keep accumulators in registers (`tiling`). Each decision is a move on the tree. Nothing is
 measured.
 """

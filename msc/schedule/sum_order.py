@@ -1,9 +1,9 @@
-"""The order in which a schedule adds up each sum of floats: what decides how it rounds.
+"""The order in which a schedule adds the terms of each float sum, which determines its rounding.
 
-Loops over other dimensions than those of the sum, and where sums lie between two loops, change nothing: of each place
-where a statement runs the loops over its sum count, the lanes of vectors along them, and where partial sums begin. A
-loop over tiles of a dimension, and one right inside it over their points, are one. The number of threads has no part
-in it: programs of any number of threads add up in the order that the schedule for one thread has.
+Loops over dimensions other than those of the sum, and the storage of sums between two loops, do not matter. What counts
+is, for each run of a statement, the loops over its sum, the lanes of vectors along them, and the starts of partial
+sums. A loop over tiles of a dimension and a loop directly inside it over their points count as one. The number of
+threads does not matter: programs for any number of threads add in the order of the schedule for one thread.
 """
 
 from __future__ import annotations

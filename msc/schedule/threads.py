@@ -1,12 +1,12 @@
-"""Which kernels threads share, and along which loop.
+"""The choice of the kernels that threads share, and of the loop.
 
-A team costs little; what one core wrote, the other must fetch from it, and that costs more. So kernels that take about
-that long stay on one thread, but for those that read what several threads wrote: alone they would fetch it too. A
-kernel in a loop, as a step of a recurrent network, finds the team awake, and what is the same in all iterations in the
-cache of the thread that read it before: only what is new is fetched. Of the loops that let all threads end at about the
-same time, the one that moves furthest in the output is taken, so that one kernel after the other gives a thread the
-same rows of an image. What all threads then read, weights mostly, must stay in L2 of each; where it does
-not for any loop, the least is read by all.
+A team costs little; fetching data that another core wrote costs more. Kernels that take about that long therefore stay
+on one thread, except those that read results of several threads, which would fetch them anyway. A kernel in a loop,
+such as a step of a recurrent network, finds the team awake, and loop-invariant data in the cache of the thread that
+read it before: only new data is fetched. Of the loops that let all threads end at about the same time, the one with the
+largest stride in the output is chosen, so that consecutive kernels give a thread the same rows of an image. Data that
+all threads then read, mostly weights, must stay in L2 of each; if it does not for any loop, the loop with the least
+such data is chosen.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The order of the loops over register tiles: which operand stays in a cache, and which passes by.
+"""The order of the loops over register tiles: which operand stays in a cache, and which is streamed.
 
 A product reads one operand by the columns of its tiles, which are vectors, and one by their rows. With columns
-outermost a panel of columns stays in L1 while all rows pass by, once for each panel; that is many passes
-over a large image, each of which takes a few elements of every line of it. With columns innermost each line of the
-image comes once, and it is all panels that are read again, from L2, if they stay there. Where a panel changes with
-other loops too, those over rows are inside them. All others stand by how far they stride.
+outermost a panel of columns stays in L1 while all rows are streamed, once for each panel; these are many passes
+over a large image, each of which reads a few elements of every line. With columns innermost each line of the
+image is read once, and all panels are read repeatedly, from L2 if they stay there. If a panel also depends on
+other loops, those over rows are inside them. All other loops are in the order of their strides.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""What register tiles stream from beyond L1 or L2, requested ahead of its use in the loop around a tile.
+"""Prefetches of data that register tiles stream from beyond L1 or L2, in the loop around a tile.
 
-The hardware sees that a tile streams, but it stops at every page, and so late that each row of vectors waits. Three
-requests stand in the loop around the unrolled loops of a tile:
+The hardware prefetcher follows the stream of a tile, but stops at every page, and is so late that each row of vectors
+waits. There are three kinds of request in the loop around the unrolled loops of a tile:
 
-* what this loop reads some iterations later, where L1 does not keep the vectors until they are read again;
+* vectors that this loop reads some iterations later, if L1 does not keep them until they are read again;
 * the next panel of an operand that L2 does not hold, while the tiles of other rows read this one;
-* the rows of the next tile, where they are one block that follows: each row would be a stream that begins anew.
+* the rows of the next tile, if they are one contiguous block: each row would start a new stream.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Register tiles: how many elements of two band dimensions one iteration of the reduction keeps in vector registers.
+"""Register tiles: how many elements of two band dimensions one iteration of the reduction holds in vector registers.
 
-For a tile of `rows` times `width` the inner iteration does one vector multiply-add per accumulator, loads what depends
-on the vector dimension once per vector and what depends on the row once per row. The model takes the largest of the
-arithmetic, the loads (two of each a cycle), what streams from L2 when the vectors' panel outgrows
-L1, and the latency of a chain of dependent additions. Rows that lie so far apart that they share sets of L1 come from
-L2 in each step.
+For a tile of `rows` times `width`, the inner iteration does one vector multiply-add for each accumulator. It loads an
+operand that varies along the vectors once for each vector, and one that varies along the rows once for each row. The
+model takes the largest of the arithmetic, the loads (two in each cycle), the stream from L2 if the panel of vectors
+exceeds L1, and the latency of a chain of dependent additions. Rows that map to few sets of L1 come from L2 in each
+step.
 """
 
 from __future__ import annotations

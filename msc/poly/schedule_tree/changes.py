@@ -1,4 +1,4 @@
-"""What one schedule does that another does not, in words."""
+"""The differences between two schedules, in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a unit performs a band: what stands below an `intrinsic` mark is one product that fits the unit."""
+"""Checks that a unit can perform a band: the nodes below an `intrinsic` mark are one product that fits the unit."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Named changes of a schedule tree: each gives another tree, or raises ScheduleError where it has no meaning there.
+"""Moves: named transformations of a schedule tree. Each returns a tree, or raises ScheduleError if it does not apply.
 
-They keep what a tree runs: every statement, once for each of its iterations. Whether the new order is legal isl says
-afterwards (`proof`). Places are not moved along: moves take trees without them (`without_places`).
+A move preserves the instances that a tree runs: every statement, once for each of its iterations. isl decides later
+whether the new order is legal (`proof`). Moves do not move places: they take trees without places (`without_places`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The parts that loops and cuts of a tree have, of which each runs a block.
+"""The parts of loops and cuts of a tree, each of which runs a block.
 
-Where a tile does not divide what it cuts, a loop has two parts, so that every loop has constant bounds and no guard is
-ever needed.
+If a tile does not divide its extent, a loop has two parts, so that every loop has constant bounds and needs no
+guard.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The prefetches of a tree: of which loop each requests an iteration, and whether its kernel reads what it requests."""
+"""Checks of the prefetches of a tree: the loop of each, and that its kernel reads the requested data."""
 
 from __future__ import annotations
 

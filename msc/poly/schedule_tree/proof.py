@@ -1,9 +1,9 @@
-"""The proof that a tree respects the dependences of its kernel: isl finds the sets empty that would break one.
+"""The proof that a tree respects the dependences of its kernel: isl shows that the sets of violations are empty.
 
-Order: every source runs before its sinks; updates of one place, which are associative, run in any order. Parallel:
-no dependence between two iterations of the loop. Vector: a statement runs for all lanes before the next one does. So a
-dependence between lanes survives only if its source stands before its sink; updates of one place are either all of a
-vector's lanes, which are summed apart, or each lane has a place of its own.
+Order: every source runs before its sinks; updates of one element, which are associative, run in any order. Parallel:
+there is no dependence between two iterations of the loop. Vector: a statement runs for all lanes before the next one.
+A dependence between lanes is therefore respected only if its source precedes its sink; updates of one element are
+either those of all lanes of a vector, which are summed separately, or each lane has an element of its own.
 """
 
 from __future__ import annotations

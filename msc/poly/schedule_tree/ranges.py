@@ -1,8 +1,8 @@
-"""What is left of an axis below some of its loops: the iterations of one tile, and the parts that a tile cuts it into.
+"""The remaining range of an axis below some of its loops: the iterations of one tile, and the parts of a tiled range.
 
-An axis that ends at a bound over the sizes of a call has a part for each of ever smaller tiles, down to single
-iterations: each takes what whole tiles fill of what the ones before left. How many tiles end there is a parameter of
-its own (`counts`): isl need not know that a part may hold only one, which would make it no loop but a guard.
+An axis that ends at a bound over open sizes has a part for each of ever smaller tiles, down to single
+iterations: each covers the whole tiles that fit into the rest of the parts before. The number of these tiles is a
+parameter (`counts`): isl must not know that a part may have only one, or it would generate a guard instead of a loop.
 """
 
 from __future__ import annotations

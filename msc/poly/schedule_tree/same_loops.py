@@ -1,4 +1,4 @@
-"""What is made of the loops of a tree, whatever places it has, and kept for the next trees of the same loops."""
+"""Results that depend only on the loops of a tree, not on its places, cached for later trees with the same loops."""
 
 from __future__ import annotations
 

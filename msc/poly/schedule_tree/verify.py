@@ -1,6 +1,6 @@
-"""Whether a tree is one for its kernel: its axes are dimensions of statements, its loops run all of each once.
+"""Checks that a tree fits its kernel: its axes are dimensions of statements, and its loops run each statement once.
 
-Legality, that no dependence is broken, is another question (`proof`), which isl answers for trees that fit.
+Legality, that no dependence is violated, is checked separately (`proof`): isl decides it for trees that fit.
 """
 
 from __future__ import annotations
