@@ -40,8 +40,8 @@ def test_a_graph_is_a_graph() -> None:
 @pytest.mark.parametrize(
     ("text", "stage", "message"),
     [
-        (GRAPH, "gk", r"stage 'gk' holds kernels: 'ms.gelu' stands outside kernels"),
-        (COMPOSITE, "gk", r"stage 'gk' holds kernels: 'ms.gelu' stands inside a kernel"),
+        (GRAPH, "gk", r"stage 'gk' holds kernels: 'ms.gelu' is outside kernels"),
+        (COMPOSITE, "gk", r"stage 'gk' holds kernels: 'ms.gelu' is inside a kernel"),
         (COMPOSITE, "opt", r"'gk.kernel' is not an operation of stage 'opt'"),
         (GRAPH, "loop", r"'ms.gelu' is not an operation of stage 'loop'"),
         (
