@@ -16,6 +16,7 @@ from math import prod
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
+from msc.analysis.per_kernel import per_kernel
 from msc.dialects import gk
 from msc.dialects.ms.axis_transforms import WindowsOp
 from msc.dialects.ms.base import BasicOp
@@ -38,8 +39,9 @@ class LayoutViews:
     borders: Mapping[PadOp, tuple[SSAValue, AffineMap]]
     """Paddings that are views, with where the padded value is stored: their border is still to write."""
 
-    @classmethod
-    def of(cls, kernel: gk.KernelOp) -> LayoutViews:
+    @staticmethod
+    @per_kernel
+    def of(kernel: gk.KernelOp) -> LayoutViews:
         between = [op.value for op in kernel.materialized]
         yielded = [*kernel.terminator.values, *between]
         views: dict[SSAValue, tuple[SSAValue, AffineMap]] = {}
@@ -57,7 +59,7 @@ class LayoutViews:
                 views[op.operands[0]] = (place[0], place[1].compose(_written_index(op)))
                 if isinstance(op, PadOp):
                     borders[op] = place
-        return cls(frozenset(ops), views, borders)
+        return LayoutViews(frozenset(ops), views, borders)
 
     def stored(self, value: SSAValue) -> SSAValue:
         """The value whose array holds the elements of `value`."""

@@ -178,6 +178,6 @@ def depends_on_sizes(op: Operation) -> bool:
 def said_bounds(op: Operation) -> tuple[AffineExpr | None, ...]:
     """The bounds of the result's dimensions that an operation says itself; nothing where it says none."""
     given = op.attributes.get(VALID)
-    if not isa(given, ArrayAttr[AffineMapAttr]):
+    if given is None or not isa(given, ArrayAttr[AffineMapAttr]):  # `isa` takes its time to refuse
         return ()
     return tuple(_dim(map_.data)[0].bound for map_ in given)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 _UNIT_BYTES = 5000
 """Of kernels, for each unit: takes a compiler several times as long as starting it and reading the opening."""
 
-_UNITS = 2
+_UNITS = 4
 """At most, for each processor: a text's length says little of how long it takes, and short units end together."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache, lru_cache
 from math import prod
 
 from xdsl.dialects import memref
@@ -13,6 +14,7 @@ from msc.dialects.loop import BufferSliceOp
 from msc.ir.typed import static_shape
 
 
+@cache
 def storage_type(element: Attribute) -> Attribute:
     """The element type in a buffer: integers are signless there, signedness is in the operations."""
     if isa(element, IntegerType[int, Signedness]) and element.signedness.data is not Signedness.SIGNLESS:
@@ -22,7 +24,13 @@ def storage_type(element: Attribute) -> Attribute:
 
 def buffer_type(tensor: TensorType[Attribute]) -> MemRefType[Attribute]:
     """The contiguous memref of a tensor's shape; raises ShapeConflict if a dimension is not known."""
-    return MemRefType(storage_type(tensor.element_type), static_shape(tensor))
+    return contiguous(storage_type(tensor.element_type), static_shape(tensor))
+
+
+@lru_cache(maxsize=4096)
+def contiguous(element: Attribute, shape: tuple[int, ...]) -> MemRefType[Attribute]:
+    """The contiguous memref of elements, made once: making a type takes as long as an operation."""
+    return MemRefType(element, shape)
 
 
 def contiguous_view(buffer: SSAValue, type_: MemRefType[Attribute]) -> memref.ReinterpretCastOp:

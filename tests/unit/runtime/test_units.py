@@ -43,7 +43,7 @@ def test_every_kernel_is_in_one_unit_and_units_are_of_one_length() -> None:
 
 @pytest.mark.parametrize(
     ("split", "processors", "count"),
-    [(SPLIT, 1, 1), (SPLIT, 2, 4), (SplitSource("", KERNELS[:3], ""), 8, 1), (SplitSource("", (), ""), 8, 1)],
+    [(SPLIT, 1, 1), (SPLIT, 2, 8), (SplitSource("", KERNELS[:3], ""), 8, 1), (SplitSource("", (), ""), 8, 1)],
 )
 def test_dividing_must_pay(split: SplitSource, processors: int, count: int) -> None:
     assert split.count(processors) == count

@@ -9,7 +9,7 @@ from math import prod
 from typing import TypeAlias
 
 from xdsl.dialects import arith, func, memref
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IndexType, MemRefType, i64
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IndexType, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
@@ -17,6 +17,7 @@ from msc.dialects.element_types import BYTES
 from msc.dialects.loop import ApplyOp, ForOp, LoadOp, LoopKind, PrefetchOp, StoreOp
 from msc.dialects.open_sizes import size_attributes
 from msc.ir.typed import memref_type
+from msc.lowering.cpu.buffer_types import contiguous
 from msc.lowering.cpu.kernels.scalar_bodies import BodyEmitter, storage_type
 from msc.poly.affine import bounds, simplified
 from msc.poly.buffers import LocalBuffer, compose
@@ -79,7 +80,10 @@ class KernelFunction:
     def build(self) -> func.FuncOp:
         arrays = [*self._arguments, *self._storage.temporaries]
         shapes = [*(self._model.arrays[a].shape for a in self._arguments), *self._storage.temporaries.values()]
-        buffers = [_memref(shape, self._model.arrays[a].dtype) for a, shape in zip(arrays, shapes, strict=True)]
+        buffers = [
+            contiguous(storage_type(self._model.arrays[a].dtype), tuple(shape))
+            for a, shape in zip(arrays, shapes, strict=True)
+        ]
         types = [*buffers, *(IndexType() for _ in self._model.sizes)]
         block = Block(arg_types=types)
         sizes = tuple(block.args[len(arrays) :])
@@ -269,10 +273,6 @@ def _scope_in(block: Block) -> Block:
     loop.variable.name_hint = "part"
     block.add_op(loop)
     return loop.body.block
-
-
-def _memref(shape: Sequence[int], dtype: str) -> MemRefType[Attribute]:
-    return MemRefType(storage_type(dtype), shape)
 
 
 class _InstanceEmitter:
