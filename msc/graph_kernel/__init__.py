@@ -1,1 +1,1 @@
-"""What becomes one kernel, and how its operands lie in memory."""
+"""Kernel formation: clustering, layouts of operands, attention and Winograd."""

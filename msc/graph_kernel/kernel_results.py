@@ -1,4 +1,4 @@
-"""Kernels with other inputs and results, and what they are made of: what is not needed any more goes."""
+"""Kernels with other inputs and results; operations without users are removed."""
 
 from __future__ import annotations
 

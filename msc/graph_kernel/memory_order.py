@@ -1,9 +1,9 @@
-"""Orders of steps by the most bytes that are live at a time. Plain Python.
+"""Orders of steps by the peak of live bytes. Plain Python.
 
-Finding the best order is NP-hard. Two moves find what training steps need: a step sinks to the first step behind that
-needs it, where what it makes is larger than what it would keep alive, and rises to the last step that it needs, where
-what dies with it is larger than what it makes. (The moves are those of instruction scheduling for register pressure:
-Touati, "Register Saturation in Instruction Level Parallelism", 2005.)
+Finding the best order is NP-hard. Two moves suffice for training steps. A step sinks to the first later step that
+needs it, if its result is larger than the operands that it would keep alive. A step rises to the last step that it
+needs, if the operands that die with it are larger than its result. (The moves are those of instruction scheduling for
+register pressure: Touati, "Register Saturation in Instruction Level Parallelism", 2005.)
 """
 
 from __future__ import annotations

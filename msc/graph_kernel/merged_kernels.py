@@ -1,4 +1,4 @@
-"""One kernel of a chain of them: its members, with what each gives the next materialized in between."""
+"""One kernel of a chain of kernels, its members, with the values between them materialized."""
 
 from __future__ import annotations
 

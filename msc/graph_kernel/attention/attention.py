@@ -1,4 +1,4 @@
-"""Attention in a graph: two products of matrices and, between them, work on rows of scores with a softmax in it."""
+"""Attention in a graph: two matrix products, and between them operations on rows of scores that include a softmax."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""The block of attention: queries as columns, keys and values a block at a time, with what is carried between blocks.
+"""The block of attention: queries as columns, keys and values by blocks, with the values carried between blocks.
 
-Of each query are carried the largest score so far, the sum of the powers and the sum of the values weighed by these. A
-block with a larger score scales what came before down (online softmax: Milakov and Gimelshein, Online normalizer
-calculation for softmax, 2018; Dao et al., FlashAttention, 2022).
-Scores lie transposed, `[keys, queries]`: the queries of a block are the lanes of vectors, all reductions run down
-columns, keys and values are read as they lie, an element at a time, and only the queries are transposed.
+For each query the loop carries the largest score so far, the sum of the exponentials and the sum of the weighted
+values. A block with a larger score rescales the earlier results (online softmax: Milakov and Gimelshein, Online
+normalizer calculation for softmax, 2018; Dao et al., FlashAttention, 2022).
+Scores are stored transposed, `[keys, queries]`: the queries of a block are the lanes of vectors, all reductions run
+down columns, keys and values are read in place, an element at a time, and only the queries are transposed.
 """
 
 from __future__ import annotations

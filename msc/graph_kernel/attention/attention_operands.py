@@ -1,4 +1,4 @@
-"""The operands of an attention in blocks: axes for the loops in front of the matrix that an iteration reads."""
+"""The operands of an attention in blocks: axes for the outer loops precede the matrix that an iteration reads."""
 
 from __future__ import annotations
 

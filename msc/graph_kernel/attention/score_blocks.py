@@ -1,8 +1,8 @@
-"""Work on scores a block of queries at a time: loops over batches, heads and blocks.
+"""Operations on scores by blocks of queries: loops over batches, heads and blocks.
 
-The scores of a block are all that ever exists of them. They lie transposed, `[keys, queries]`, as in
-`attention_blocks`; a block has all keys of its queries. Ends that sum over keys give results for the queries of the
-block; ends that sum over queries add to what the blocks before gave.
+Only the scores of one block exist at a time. They are stored transposed, `[keys, queries]`, as in
+`attention_blocks`; a block has all keys of its queries. Results that sum over keys are results for the queries of the
+block; results that sum over queries are accumulated from block to block.
 """
 
 from __future__ import annotations

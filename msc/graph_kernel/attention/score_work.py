@@ -1,7 +1,7 @@
-"""What a graph computes with scores: of each query by itself, from products with the keys to products that end it.
+"""The operations of a graph on scores, for each query separately, from products with keys to the products that end them.
 
-An attention and its gradient are two parts of such work. Both need the weights of all queries and keys, and between
-them stands all that follows the attention.
+An attention and its gradient are two parts of such operations. Both need the weights of all queries and keys, and the
+operations that follow the attention are between the two.
 """
 
 from __future__ import annotations

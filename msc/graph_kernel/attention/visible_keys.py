@@ -1,10 +1,10 @@
-"""Which blocks of keys each block of queries sees: those that a mask hides whole are not computed.
+"""The blocks of keys that each block of queries sees: completely masked blocks are not computed.
 
-What a mask says where it is known before a call, computed or given as data, is made a table by operations on constants
-(`value_bounds`), which the loops over keys read their bounds from. A key is hidden from a query if its power is zero
-whatever the inputs are: its score is minus infinity, or so far below a score that another key of this query surely has
-that the power underflows. So one number, the smallest of a type, hides like an infinity, but not from a query from
-which it hides all keys.
+If a mask is known before a call, computed or given as data, operations on constants turn it into a table
+(`value_bounds`), from which the loops over keys read their bounds. A key is masked for a query if its exponential is
+zero for all inputs: its score is minus infinity, or so far below a score that another key of this query certainly has
+that the exponential underflows. The smallest number of a type therefore masks like an infinity, except for a query for
+which it masks all keys.
 """
 
 from __future__ import annotations

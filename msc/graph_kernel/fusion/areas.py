@@ -1,4 +1,4 @@
-"""Areas: the sets of operations that clustering grows, one becoming one kernel each."""
+"""Areas: the sets of operations that clustering grows; each becomes one kernel."""
 
 from __future__ import annotations
 

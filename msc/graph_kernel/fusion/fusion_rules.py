@@ -1,9 +1,9 @@
-"""Which two areas may become one, and why not: the rules of clustering.
+"""The rules of clustering: which two areas may be merged, and the reasons against it.
 
-What the scheduler takes in one kernel bounds what fusion may build: elementwise operations on one shape, among them
-boxes cut out of tensors that are computed outside, one contraction, window, movement or odd reduction with an
-elementwise epilogue of its result's shape, the odd reduction also with elementwise work on what it reduces, or
-reductions over the same rows with all elementwise work on these rows.
+Fusion builds only kernels that the scheduler supports: elementwise operations on one shape, also on boxes that are
+sliced from tensors computed outside; one contraction, window, movement or other reduction with an elementwise epilogue
+of its result's shape, such a reduction also with an elementwise prologue; or reductions over the same rows with all
+elementwise operations on these rows.
 """
 
 from __future__ import annotations

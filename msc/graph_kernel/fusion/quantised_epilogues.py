@@ -1,4 +1,4 @@
-"""What follows sums of integers and comes out of the matrix unit with them: one scale, and f16 or bytes."""
+"""The epilogue of integer sums that the matrix unit computes: one scale, and f16 or bytes."""
 
 from __future__ import annotations
 

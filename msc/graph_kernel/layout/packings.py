@@ -1,4 +1,4 @@
-"""How products read their right operands: in panels of columns, as wide as a register tile."""
+"""The layouts in which products read their right operands: panels of columns, as wide as a register tile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""States of a model where they are read and updated: an entry function, or the loop of steps that carries them."""
+"""States of a model at their reads and updates: in an entry function, or in the loop of steps that carries them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inputs of kernels that lie in memory otherwise than they compute with them (see `msc.analysis.layout_views`)."""
+"""Inputs of kernels whose layout in memory differs from that of the computation (`msc.analysis.layout_views`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a lowering pass refuses a program: MSC0404 at the operation."""
+"""The error of a lowering pass that rejects a program: MSC0404 at the operation."""
 
 from __future__ import annotations
 

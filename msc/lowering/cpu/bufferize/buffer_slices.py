@@ -1,8 +1,8 @@
-"""ms.extract_slice and ms.insert_slice on buffers: addresses inside a buffer, and values computed where they are
-collected.
+"""ms.extract_slice and ms.insert_slice on buffers: addresses inside a buffer, and values computed in their slice.
 
-An entry is read in place. `ms.insert_slice` writes into the buffer of its operand if nobody reads that afterwards, else
-into a copy; the value is computed directly in the entry where its producer comes after all other uses of the operand.
+A slice is read in place. `ms.insert_slice` writes into the buffer of its operand if nobody reads that afterwards,
+otherwise into a copy. The value is computed directly in the slice if its producer follows all other uses of the
+operand.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """scf.if, scf.for and scf.while with tensors as results and carried values, on buffers.
 
 A result of scf.if has one buffer that both branches write. A carried value of a loop has one buffer for all
-iterations; what an iteration yields is computed in it directly if the old value is no longer read, or read last by a
-kernel that may work in place, and copied into it at the end otherwise. Values that are not tensors stay as they are.
+iterations. The value that an iteration yields is computed in it directly if the old value is dead, or if its last
+reader is a kernel that may work in place; otherwise it is copied into it at the end. Other values do not change.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Small constants of the entry function as derived parameters, so that all constant data lies in the weights."""
+"""Small constants of the entry function as derived parameters, so that the weights contain all constant data."""
 
 from __future__ import annotations
 

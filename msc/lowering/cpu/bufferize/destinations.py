@@ -1,4 +1,4 @@
-"""Which results may be computed directly where they end up: an output argument, or the buffer of a region's result."""
+"""Results that may be computed in their destination: an output argument, or the buffer of a region's result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of kernels' arguments, after the tensors and weights of the model: what a reader of the C looks for."""
+"""Names of kernel arguments, after the tensors and weights of the model, for readers of the C."""
 
 from __future__ import annotations
 

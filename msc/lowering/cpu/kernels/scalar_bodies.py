@@ -1,7 +1,7 @@
 """Scalar bodies of compute definitions as upstream `arith` and `math` operations.
 
 Values of f16 and bf16 are computed in f32: a read extends, a write rounds. Unsigned integers are signless here; the
-operations carry the signedness. Integer division never traps: a division by zero gives zero, as the interpreter has it.
+operations carry the signedness. Integer division never traps: a division by zero gives zero, as in the interpreter.
 """
 
 from __future__ import annotations

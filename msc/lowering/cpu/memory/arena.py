@@ -1,9 +1,9 @@
-"""Static memory planning: places for buffers of known sizes and lifetimes in one arena. Plain Python.
+"""Static memory planning: offsets for buffers of known sizes and lifetimes in one arena. Plain Python.
 
 Two buffers may share bytes if they are never live at the same time. Minimising the arena is dynamic storage allocation,
-which is NP-hard; the heuristics here are those of the field (greedy by size: Pisarchyk and Lee, "Efficient Memory
-Management for Deep Neural Net Inference", 2020; best-fit with the lowest gap), and the best result is taken. The most
-bytes live at one time are a lower bound, reached in most networks.
+which is NP-hard. The heuristics are those of the literature (greedy by size: Pisarchyk and Lee, "Efficient Memory
+Management for Deep Neural Net Inference", 2020; best-fit with the lowest gap), and the best result is used. The peak of
+live bytes is a lower bound, which most networks reach.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""When the entry function's buffers are live: from the first to the last step that touches them.
+"""The lifetimes of the entry function's buffers: from the first to the last step that accesses them.
 
-A step is an operation that reads or writes buffers, numbered in textual order. What a loop touches of the buffers
-around it is touched in every iteration, so those are live throughout the loop. A buffer allocated inside lives within.
+A step is an operation that reads or writes buffers, numbered in textual order. A loop accesses outer buffers in every
+iteration, so they are live throughout the loop. A buffer allocated inside a loop lives within it.
 """
 
 from __future__ import annotations

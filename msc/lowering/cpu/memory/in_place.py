@@ -1,4 +1,4 @@
-"""Which buffers share a place because a kernel may write its result over an input that is not read afterwards."""
+"""Buffers that share an offset because a kernel may write its result over an input that is not read afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory plan for people: a table of the buffers, and a picture of the arena over time. Plain Python."""
+"""The memory plan in readable form: a table of the buffers, and a picture of the arena over time. Plain Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where parameters lie in the weights, and which a program still needs."""
+"""The offsets of parameters in the weights, and the parameters that a program still needs."""
 
 from __future__ import annotations
 

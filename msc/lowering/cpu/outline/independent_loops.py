@@ -1,7 +1,7 @@
 """Loops of the bufferized entry function whose iterations are independent.
 
-Each writes an entry of its own, at its number, of the buffers from outside that are written at all, and none reads
-these; everything else that it writes is allocated inside.
+Each iteration writes only its own slice, at its index, of outer buffers, and none reads these buffers; all other
+buffers that it writes are allocated inside.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Bodies of kernels' functions, copied into another function in which their parameters lie elsewhere."""
+"""Bodies of kernel functions, copied into another function with other buffers as their arguments."""
 
 from __future__ import annotations
 

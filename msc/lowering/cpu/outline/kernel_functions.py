@@ -1,4 +1,4 @@
-"""The kernels' functions of a module, to which passes add those of several calls: under one name what is the same."""
+"""The kernel functions of a module, and those that passes add for several calls; equal functions have one name."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The body of a loop of the entry function inside a kernel's function: the kernels that it calls, inlined.
+"""The body of a loop of the entry function inside a function of its own: the kernels that it calls, inlined.
 
-Which buffers the function takes, and where others lie, is for the classes that build one.
+The classes that build a function decide which buffers it takes, and where the others are stored.
 """
 
 from __future__ import annotations

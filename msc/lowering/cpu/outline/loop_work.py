@@ -1,6 +1,6 @@
-"""Whether threads share a loop of the entry function, by what the cost model predicts of the kernels in it.
+"""Decides by the cost model's predictions for its kernels whether threads share a loop of the entry function.
 
-The schedules of kernels say which of their loops threads share; loops around kernels have no schedule.
+The schedules of kernels decide which of their loops threads share; loops around kernels have no schedule.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One function of a loop whose iterations hand on states: the kernels that it calls, inlined between its buffers."""
+"""The function of a loop that carries states: the kernels that it calls, inlined between its buffers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vector loops around a register tile: the tile's unrolled loops become straight code, which has a vector form."""
+"""Vector loops around a register tile: the unrolled loops of the tile become straight-line code, which vectorizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums over the lanes of a vector loop: updates `y = combine(y, x)` of a place that every iteration writes."""
+"""Reductions over the lanes of a vector loop: updates `y = combine(y, x)` of an element that every iteration writes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The tail of a vector loop, too short for a whole vector: one vector of which the first lanes count.
+"""The tail of a vector loop, shorter than a vector: one vector of which only the first lanes are used.
 
-What is computed in the others is thrown away, so nothing may trap there or be summed; loads fetch only what is there
-and stores write only that. Local buffers whose rows end with the loop get room for a whole vector instead, so that
-register tiles are registers.
+The results of the other lanes are ignored, so no operation there may trap or be part of a sum; loads and stores access
+only existing elements. Local buffers whose rows end with the loop instead get room for a whole vector, so that register
+tiles stay in registers.
 """
 
 from __future__ import annotations

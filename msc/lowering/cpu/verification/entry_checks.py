@@ -1,4 +1,4 @@
-"""What `verify-loop-stage` checks of entry functions beyond operations: arguments, views, calls, parameters."""
+"""Checks of `verify-loop-stage` on entry functions beyond operations: arguments, views, calls, parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The closed list of operations that are legal at the loop stage, by where they may stand."""
+"""The closed list of operations that are legal at the loop stage, by their context."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What values of the loop stage may be: scalars, vectors of them, and buffers that lie in memory as C arrays do."""
+"""The legal types of values at the loop stage: scalars, vectors of them, and buffers with the layout of C arrays."""
 
 from __future__ import annotations
 

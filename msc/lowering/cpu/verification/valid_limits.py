@@ -1,7 +1,7 @@
-"""How many elements the caller's tensors have in a call, where its sizes decide that: fewer than their buffers.
+"""The number of elements of the caller's tensors in a call with open sizes: fewer than those of their buffers.
 
-A tensor whose first dimension alone is open lies in as much memory as the call's size asks for; others, those that
-are copied whole, and those that say so (`ms.whole`), in memory for the largest sizes.
+A tensor whose only open dimension is the first needs only the memory of its valid extent. Other tensors, those that
+are copied whole, and those marked `ms.whole` have memory for the largest sizes.
 """
 
 from __future__ import annotations
