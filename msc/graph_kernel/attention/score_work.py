@@ -1,4 +1,4 @@
-"""The operations of a graph on scores, for each query separately, from products with keys to the products that end them.
+"""The operations of a graph on scores, for each query, from products with keys to the products that end them.
 
 An attention and its gradient are two parts of such operations. Both need the weights of all queries and keys, and the
 operations that follow the attention are between the two.
