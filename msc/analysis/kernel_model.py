@@ -24,6 +24,7 @@ from msc.dialects.open_sizes import constant_size, said_bounds, valid_inputs
 from msc.ir.errors import InvalidStructure
 from msc.ir.locations import location_of
 from msc.ir.typed import tensor_type
+from msc.poly.axis_order import with_axes_in_order
 from msc.poly.collapsing import collapsed
 from msc.poly.dependences import Dependences, dependences
 from msc.poly.model import (
@@ -53,7 +54,7 @@ def kernel_model(kernel: gk.KernelOp) -> KernelModel:
         model = bounded(capacity_model(kernel), dict(enumerate(shapes)), sizes)
     except NotABox as problem:
         raise InvalidStructure(f"gk.kernel: {problem}") from problem
-    return collapsed(model)
+    return collapsed(with_axes_in_order(model))
 
 
 @per_kernel
