@@ -11,7 +11,7 @@ from xdsl.ir import BlockArgument
 from xdsl.passes import ModulePass
 
 from msc.analysis.properties import KERNELS, UNSCHEDULED, WEIGHTS_HOISTED
-from msc.analysis.target import Target, target_of
+from msc.analysis.target import target_of
 from msc.dialects.element_types import BYTES
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.convolution import Conv2dOp
@@ -19,7 +19,7 @@ from msc.dialects.open_sizes import has_open_sizes
 from msc.graph_kernel.winograd.filter_gradient import FilterGradientKernels, gradient_by_filter
 from msc.graph_kernel.winograd.tiled_kernels import is_plain
 from msc.graph_kernel.winograd.transforms import TAPS, TILES
-from msc.graph_kernel.winograd.winograd_cost import Sizes, TileChoice, cheapest_block
+from msc.graph_kernel.winograd.winograd_cost import Form, Sizes, TileChoice
 from msc.graph_kernel.winograd.winograd_kernels import WinogradKernels
 from msc.ir.contracts import Contract
 from msc.schedule.kernel_cycles import KernelCycles
@@ -41,8 +41,8 @@ class Winograd(ModulePass):
     bounds.
     It works on a block of rows of tiles at a time where these stay in L2 (`gk.compute_at`; `compute-at-consumers`
     makes one kernel of the three), unless calls decide sizes.
-    A cost model of the target chooses tiles of 2x2 or 4x4 results or none, as for one thread, so that results have
-    the same bits for any number; and blocks for its threads to share.
+    A cost model of the target chooses tiles of 2x2 or 4x4 results or none, and blocks, as for one thread, so that
+    results have the same bits for any number; blocks are smaller where threads share these evenly.
     Options: `tile` is one for all that can, `rows` of tiles (0: all) the block of all that they divide.
     Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2015.
     """
@@ -59,29 +59,33 @@ class Winograd(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kernels, target = [k for k in op.walk() if isinstance(k, KernelOp)], target_of(op)
         fitting = [k for k in kernels if _fitting_convolution(k) is not None or gradient_by_filter(k) is not None]
-        alone, is_open = replace(target, threads=1), has_open_sizes(op)
-        cycles = KernelCycles.on(alone)
-        choice = TileChoice(ctx, cycles, partial(self._rewrite, alone, is_open))
-        tiles = dict.fromkeys(fitting, self.tile) if self.tile else choice.of(fitting, kernels)
+        lanes, has_blocks = target.machine.lanes(BYTES["f32"]), self.rows is None and not has_open_sizes(op)
+        cycles = KernelCycles.on(replace(target, threads=1))
+        choice = TileChoice(ctx, cycles, partial(_rewrite, lanes), has_blocks)
+        forms = dict.fromkeys(fitting, Form(self.tile)) if self.tile else choice.of(fitting, kernels)
         cycles.loops.attach(op)
-        for kernel, tile in tiles.items():
-            self._rewrite(target, is_open, kernel, tile)
+        for kernel, form in forms.items():
+            _rewrite(lanes, kernel, self._shared(kernel, form, target.team))
 
-    def _rewrite(self, target: Target, is_open: bool, kernel: KernelOp, tile: int) -> None:
-        gradient, conv = gradient_by_filter(kernel), _fitting_convolution(kernel)
-        if gradient is not None:
-            FilterGradientKernels(kernel, gradient, tile).replace()
-        elif conv is not None:
-            block = 0 if is_open else self._block(Sizes.of(conv), tile, target)
-            WinogradKernels(kernel, conv, tile, block, target.machine.lanes(BYTES["f32"])).replace()
-
-    def _block(self, sizes: Sizes, tile: int, target: Target) -> int:
-        """Rows of tiles in a block, 0 for all tiles in one: for one thread where the sums of channels are long, as how
-        these round depends on blocks.
+    def _shared(self, kernel: KernelOp, form: Form, threads: int) -> Form:
+        """The form with blocks for threads to share, but where the sums of channels are long: how these round depends
+        on blocks.
         """
+        conv = _fitting_convolution(kernel)
+        if conv is None:
+            return form
+        sizes = Sizes.of(conv)
         if self.rows is None:
-            return cheapest_block(sizes, tile, target.machine, 1 if sizes.inputs > LONG else target.team)
-        return self.rows if self.rows and sizes.rows(tile) % self.rows == 0 else 0
+            return form if sizes.inputs > LONG else sizes.shared(form, threads)
+        return replace(form, block=self.rows if self.rows and sizes.rows(form.tile) % self.rows == 0 else 0)
+
+
+def _rewrite(lanes: int, kernel: KernelOp, form: Form) -> None:
+    gradient, conv = gradient_by_filter(kernel), _fitting_convolution(kernel)
+    if gradient is not None:
+        FilterGradientKernels(kernel, gradient, form.tile).replace()
+    elif conv is not None:
+        WinogradKernels(kernel, conv, form.tile, form.block, lanes).replace()
 
 
 def _fitting_convolution(kernel: KernelOp) -> Conv2dOp | None:

@@ -7,7 +7,7 @@ schedules that they would get on one thread: forms round otherwise, and the numb
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 from xdsl.context import Context
@@ -41,6 +41,18 @@ _WASTE = 1.125
 """Times its even share of blocks that the busiest thread may have: a bound of the search, of no machine."""
 _GAIN = 1.15
 """How much faster it must be by the model to be taken: Winograd's algorithm rounds more, and models err."""
+_BLOCKS = 0.97
+"""The part of the time of all tiles at once that blocks must come to by the model: a margin of the choice."""
+_PART = 3
+"""One in so many bytes of a cache a block may take, beside what its kernels read: a bound of the search."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a convolution is computed: results of a tile along an axis (0: none), rows of tiles in a block (0: all)."""
+
+    tile: int = 0
+    block: int = 0
 
 
 @dataclass(frozen=True)
@@ -62,54 +74,85 @@ class Sizes:
         """Rows of tiles in an image."""
         return -(-self.height // tile)
 
-    def columns(self, tile: int) -> int:
-        """Tiles in a row."""
-        return -(-self.width // tile)
+    def row_bytes(self, tile: int) -> int:
+        """Of a row of tiles, transformed, and their products."""
+        places, columns = (tile + TAPS - 1) ** 2, -(-self.width // tile)
+        return places * columns * (self.inputs + self.outputs) * _ELEMENT_BYTES
+
+    def blocks(self, tile: int, target: Machine) -> Sequence[int]:
+        """Rows of tiles in the largest block that a part of each cache holds, of caches that do not hold half of all.
+
+        Of a cache that is shared a quarter counts.
+        """
+        rows, row_bytes = self.rows(tile), self.row_bytes(tile)
+        own = [cache.bytes // (4 if cache.shared_by == "machine" else 1) for cache in target.caches[1:]]
+        small = [size for size in own if self.batch * rows * row_bytes > 2 * size]
+        fitting = [[n for n in range(1, rows + 1) if not rows % n and n * row_bytes <= size // _PART] for size in small]
+        return sorted({blocks[-1] for blocks in fitting if blocks})
+
+    def shared(self, form: Form, threads: int) -> Form:
+        """The form with the largest blocks, no larger than its own, that threads share evenly; else all at once."""
+        rows = self.rows(form.tile) if form.block else 0
+        even = (n for n in range(form.block, 0, -1) if rows % n == 0 and _is_even(self.batch * rows // n, threads))
+        return replace(form, block=next(even, 0))
+
+
+def _is_even(blocks: int, threads: int) -> bool:
+    return -(-blocks // threads) * threads <= _WASTE * blocks
 
 
 @dataclass(frozen=True)
 class TileChoice:
-    """The choice of tiles for kernels of a module; `rewrite` computes one with tiles of so many results."""
+    """The choice of forms for kernels of a module; `rewrite` computes one in a form, `has_blocks` or not."""
 
     context: Context
     cycles: KernelCycles
-    rewrite: Callable[[KernelOp, int], None]
+    rewrite: Callable[[KernelOp, Form], None]
+    has_blocks: bool
 
-    def of(self, kernels: Sequence[KernelOp], among: Sequence[KernelOp]) -> dict[KernelOp, int]:
-        """Of kernels around a convolution those that tiles make faster, with the results of a tile along an axis.
-
-        They run `among` others.
-        """
+    def of(self, kernels: Sequence[KernelOp], among: Sequence[KernelOp]) -> dict[KernelOp, Form]:
+        """Of kernels around a convolution those that tiles make faster, with their forms. They run `among` others."""
         between = {tile: _constant_bytes(kernels, among, tile) for tile in (0, *TILES)}
         distinct = {_key(kernel): kernel for kernel in reversed(kernels)}
 
-        loops, tiles = self.cycles.loops, dict[object, int]()
+        loops, forms = self.cycles.loops, dict[object, Form]()
 
         def chosen(kernel: KernelOp) -> Lines:
             known = len(loops)
-            return [[str(self._best(kernel, between))], *loops.written(known)]
+            form = self._best(kernel, between)
+            return [[str(form.tile), str(form.block)], *loops.written(known)]
 
         found = results(chosen, list(distinct.values()), each=1)
         for k, (key, kernel) in enumerate(distinct.items()):
-            (tile,), *texts = found.get(k) or chosen(kernel)
-            tiles[key] = int(tile)
+            form, *texts = found.get(k) or chosen(kernel)
+            forms[key] = Form(*map(int, form))
             loops.read(texts)
-        return {kernel: tiles[_key(kernel)] for kernel in kernels if tiles[_key(kernel)]}
+        return {kernel: forms[_key(kernel)] for kernel in kernels if forms[_key(kernel)].tile}
 
-    def _best(self, kernel: KernelOp, between: Mapping[int, int]) -> int:
-        """Results of a tile, 0 for none. Large tiles multiply least, and come first."""
-        best, most = 0, self._cycles(kernel, 0, between[0]) / _GAIN
+    def _best(self, kernel: KernelOp, between: Mapping[int, int]) -> Form:
+        """Large tiles multiply least, and come first; blocks are for tiles that all at once are faster already."""
+        best, most = Form(), self._cycles(kernel, Form(), between[0]) / _GAIN
         for tile in sorted(TILES, reverse=True):
-            cycles = self._cycles(kernel, tile, between[tile], most)
-            if cycles < most:
-                best, most = tile, cycles
+            whole = self._cycles(kernel, Form(tile), between[tile], most)
+            if whole >= most:
+                continue
+            best, most, limit = Form(tile), whole, _BLOCKS * whole
+            for block in self._blocks(kernel, tile):
+                cycles = self._cycles(kernel, Form(tile, block), between[tile], limit)
+                if cycles < limit:
+                    best, most, limit = Form(tile, block), cycles, cycles
         return best
 
-    def _cycles(self, kernel: KernelOp, tile: int, between: int, most: float = inf) -> float:
-        """Of its convolution, with a padding in front, alone in a module, up to `most`; 0 is no tile."""
+    def _blocks(self, kernel: KernelOp, tile: int) -> Sequence[int]:
+        if not self.has_blocks or gradient_by_filter(kernel) is not None:
+            return ()
+        return Sizes.of(_operands(kernel)[0]).blocks(tile, self.cycles.target.machine)
+
+    def _cycles(self, kernel: KernelOp, form: Form, between: int, most: float = inf) -> float:
+        """Of its convolution, with a padding in front, alone in a module, up to `most`."""
         module = _module_of(kernel) if gradient_by_filter(kernel) is None else _gradient_module(kernel)
-        if tile:
-            self.rewrite([op for op in module.walk() if isinstance(op, KernelOp)][-1], tile)
+        if form.tile:
+            self.rewrite([op for op in module.walk() if isinstance(op, KernelOp)][-1], form)
         for after in (FusePads(), AssignLayouts(), ReadTransposed(), PackOperands(), ComputeAtConsumers()):
             after.apply(self.context, module)
         return self.cycles.of([op for op in module.walk() if isinstance(op, KernelOp)], between, most)
@@ -189,32 +232,3 @@ def _of_kernels(block: Block, ops: Sequence[Operation], like: KernelOp) -> Modul
     if target is not None:
         set_target(module, target.with_threads(1))
     return module
-
-
-def cheapest_block(sizes: Sizes, tile: int, target: Machine, threads: int) -> int:
-    """Rows of tiles that are transformed, multiplied and transformed back before the next ones, 0 for all at once.
-
-    What counts are the bytes from beyond L2 for each thread. All at once, transformed tiles and their
-    products are written there and read again; in blocks, they stay, but each block reads the weights, unless these stay
-    too. Of blocks that cost the same the smallest take the least memory.
-    """
-    rows, weights = sizes.rows(tile), _weight_bytes((tile + TAPS - 1) ** 2, sizes)
-    whole = sizes.batch * rows * _row_bytes(sizes, tile)
-    costs = {0: (weights + (2 * whole if threads > 1 or whole > target.l2 else 0)) / threads}
-    for block in (n for n in range(1, rows + 1) if rows % n == 0):
-        held, blocks = block * _row_bytes(sizes, tile), sizes.batch * rows // block
-        most = -(-blocks // threads)
-        if block * sizes.columns(tile) < target.sums_in_flight or held > target.l2 // 2:
-            continue
-        if most * threads <= _WASTE * blocks:
-            costs[block] = weights * (1 if weights + held <= target.l2 else most)
-    return min(costs, key=lambda block: (costs[block], block or rows))
-
-
-def _row_bytes(sizes: Sizes, tile: int) -> int:
-    """Of a row of tiles, transformed, and their products."""
-    return (tile + TAPS - 1) ** 2 * sizes.columns(tile) * (sizes.inputs + sizes.outputs) * _ELEMENT_BYTES
-
-
-def _weight_bytes(places: int, sizes: Sizes) -> int:
-    return places * sizes.inputs * sizes.outputs * _ELEMENT_BYTES

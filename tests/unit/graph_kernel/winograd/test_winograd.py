@@ -18,7 +18,7 @@ from msc.graph.weights.hoist_parameters import HoistParameters
 from msc.graph_kernel.fusion.cluster_kernels import ClusterKernels
 from msc.graph_kernel.winograd.transforms import TAPS, TILES, Matrix, filtering_matrices, matrices_at
 from msc.graph_kernel.winograd.winograd import Winograd
-from msc.graph_kernel.winograd.winograd_cost import Sizes, cheapest_block
+from msc.graph_kernel.winograd.winograd_cost import Form, Sizes
 from msc.ir.typed import static_shape
 from msc.targets.catalogue import machine_named
 from tests.unit.graph_kernel.graphs import Array, for_machine, function, random_inputs, random_weights, results, run
@@ -340,12 +340,24 @@ def test_the_cost_model_knows_gradients_by_filters(channels: tuple[int, int], si
     assert set(found) == ({tile} if tile else set())
 
 
-def test_blocks_stay_in_the_second_cache_where_reading_weights_again_costs_less() -> None:
-    target = machine_named("x86-64-v4").with_bytes(L2=2 << 20)
-    assert [cheapest_block(Sizes(1, 64, 64, 56, 56), 4, target, threads) for threads in (1, 2, 4)] == [1, 1, 0]
-    assert cheapest_block(Sizes(1, 64, 64, 56, 56), 4, target.with_bytes(L2=1 << 19), 1) == 0
-    assert [cheapest_block(Sizes(1, 128, 128, 28, 28), 4, target, threads) for threads in (1, 2)] == [0, 0]
-    assert cheapest_block(Sizes(8, 128, 128, 8, 8), 4, target, 1) == 0
-    assert [cheapest_block(Sizes(8, 64, 64, 16, 16), 4, target, threads) for threads in (1, 2)] == [2, 2]
-    assert cheapest_block(Sizes(8, 64, 64, 4, 4), 4, target, 1) == 0
-    assert [cheapest_block(Sizes(1, 256, 256, 16, 16), 2, target, threads) for threads in (1, 2)] == [0, 4]
+def test_blocks_are_as_large_as_parts_of_caches_that_do_not_hold_all_tiles() -> None:
+    target = machine_named("x86-64-v4").with_bytes(L2=1 << 20, L3=32 << 20)
+    assert Sizes(1, 64, 64, 224, 224).blocks(4, target) == [2]
+    assert Sizes(1, 64, 64, 56, 56).blocks(4, target) == [1]
+    assert Sizes(1, 128, 64, 112, 112).blocks(4, target) == [2]
+    assert not Sizes(1, 128, 128, 28, 28).blocks(4, target)
+
+
+def test_threads_share_blocks_evenly() -> None:
+    sizes = Sizes(1, 64, 64, 56, 56)
+    assert [sizes.shared(Form(4, 2), threads) for threads in (1, 2, 4)] == [Form(4, 2), Form(4, 1), Form(4, 0)]
+    assert sizes.shared(Form(4), 2) == Form(4)
+
+
+@pytest.mark.parametrize(("size", "axes"), [(224, "array<i64: 0>"), (14, "")])
+def test_the_cost_model_chooses_blocks(size: int, axes: str) -> None:
+    before = run(
+        function(*convolution((64, 64), (size, size))), ExpandComposites(), HoistParameters(), ClusterKernels()
+    )
+    after = str(run(for_machine(before, "znver5"), Winograd()))
+    assert set(re.findall(r"gk\.compute_at = (array<[^>]*>)", after)) == ({axes} if axes else set())
