@@ -1,9 +1,9 @@
 """The rules of clustering: which two areas may be merged, and the reasons against it.
 
 Fusion builds only kernels that the scheduler supports: elementwise operations on one shape, also on boxes that are
-sliced from tensors computed outside; one contraction, window, movement or other reduction with an elementwise epilogue
-of its result's shape, such a reduction also with an elementwise prologue; or reductions over the same rows with all
-elementwise operations on these rows.
+sliced from tensors computed outside; one contraction, window, movement or other reduction, or gathers of one shape,
+with an elementwise epilogue of the result's shape, such a reduction also with an elementwise prologue; or reductions
+over the same rows with all elementwise operations on these rows.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def _by_pattern(graph: AreaGraph, producer: Area, consumer: Area, limits: Limits
         return _elementwise(graph, producer, consumer) if producer.is_elementwise else _epilogue(producer, consumer)
     if producer.is_elementwise and limits.prologues and _is_prologue(graph, producer, consumer):
         return FusionDecision(consumer.pattern, "elementwise prologue of a reduction, without other readers")
-    if producer.is_elementwise:
+    if producer.is_elementwise or all(isinstance(area.anchor, GatheringOp) for area in (producer, consumer)):
         return _side_input(graph, producer, consumer)
     return FusionDecision(
         None, _ALONE.get(consumer.kind, "reductions over rows take no result of another kernel as prologue")
@@ -166,12 +166,12 @@ def _is_prologue(graph: AreaGraph, producer: Area, consumer: Area) -> bool:
 
 
 def _side_input(graph: AreaGraph, producer: Area, consumer: Area) -> FusionDecision:
-    """Before the epilogue of an anchor: elementwise work of the same shape that the anchor itself does not read."""
+    """Before the epilogue of an anchor: work of the same shape that the anchor itself does not read."""
     if any(graph.owner(value) is producer for value in consumer.anchor.operands):
         return FusionDecision(None, _ALONE[consumer.kind])
     if any(shape != consumer.domain for shape in result_shapes(producer)):
         return FusionDecision(None, f"the operand of the epilogue has another shape than {shape_text(consumer.domain)}")
-    return FusionDecision(consumer.pattern, "elementwise operand of the epilogue, same shape")
+    return FusionDecision(consumer.pattern, "operand of the epilogue, same shape")
 
 
 def _elementwise(graph: AreaGraph, producer: Area, consumer: Area) -> FusionDecision:

@@ -147,6 +147,18 @@ def test_limits_and_no_fusion() -> None:
     assert labels(clustered(M, "%a = ms.softmax %x\n%y = ms.softmax %a", max_reductions=2)) == ["softmax", "softmax"]
 
 
+def test_gathers_of_one_shape_are_one_kernel_unless_one_reads_the_other() -> None:
+    """As an interpolation gathers its neighbours, and an embedding the vectors of words and places."""
+    arguments = f"{M}, %c: tensor<3xi1>, %d: tensor<3xi1>"
+    indices = "%i = ms.cast %c {dtype = i64}\n%j = ms.cast %d {dtype = i64}\n"
+    combined = "%a = ms.gather %x, %i {axis = 0}\n%b = ms.gather %x, %j {axis = 0}\n%s = ms.exp %b\n%y = ms.mul %a, %s"
+    module = clustered(arguments, indices + combined)
+    assert labels(module) == ["cast", "cast", "gather_exp_mul"]
+    assert "fused ms.gather into ms.gather: operand of the epilogue, same shape" in reasons(kernels(module)[-1])
+    nested = "%a = ms.gather %x, %i {axis = 0}\n%y = ms.gather %a, %j {axis = 0}"
+    assert labels(clustered(arguments, indices + nested)) == ["cast", "cast", "gather", "gather"]
+
+
 def test_what_matrix_and_vector_units_have_decides_what_fuses() -> None:
     rows = "%i = ms.cast %c {dtype = i64}\n%a = ms.gather %x, %i {axis = 0}\n%y = ms.exp %a"
     assert labels(clustered(f"{M}, %c: tensor<3xi1>", rows)) == ["cast", "gather_exp"]
