@@ -179,17 +179,20 @@ def _links(kernel: KernelOp, axis: int) -> list[_Link]:
 
 
 def _next(link: _Link) -> _Link | None:
-    """The reader of what a kernel gives, if one loop of it runs over the same blocks, and it reduces nothing."""
+    """The reader of what a kernel gives, if one loop of it runs over the same blocks, and it reduces nothing.
+
+    Where indices are data, each block may read every element.
+    """
     reader = _reader(link.kernel)
     if reader is None or reader.materialized or link.axis is None:
         return None
-    model = kernel_model(reader)
-    loop = _loop_along(model, list(reader.inputs).index(link.kernel.results[0]), link.axis)
-    if loop is None:
+    model, given = kernel_model(reader), list(reader.inputs).index(link.kernel.results[0])
+    loop = _loop_along(model, given, link.axis)
+    if loop is None or any(given in statement.whole_reads() for statement in model.statements):
         return None
-    given = output_positions(reader)
-    axes = range(len(model.arrays[given[0]].shape)) if len(given) == 1 else ()
-    link = _Link(reader, model, loop, next((a for a in axes if is_along(model, loop, given[0], a)), None))
+    results = output_positions(reader)
+    axes = range(len(model.arrays[results[0]].shape)) if len(results) == 1 else ()
+    link = _Link(reader, model, loop, next((a for a in axes if is_along(model, loop, results[0], a)), None))
     return None if link.reduces else link
 
 
