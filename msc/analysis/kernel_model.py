@@ -44,7 +44,16 @@ from msc.poly.valid_statements import bounded
 
 @per_kernel
 def kernel_model(kernel: gk.KernelOp) -> KernelModel:
-    """The model of a kernel, with bounds on its statements where it notes that its inputs may be smaller.
+    """The model of a kernel: internal arrays store their axes in the order of inputs and outputs (`axis_order`).
+
+    Raises InvalidStructure as `logical_model`.
+    """
+    return with_axes_in_order(logical_model(kernel))
+
+
+@per_kernel
+def logical_model(kernel: gk.KernelOp) -> KernelModel:
+    """The model with internal arrays as their tensors, with bounds on statements whose inputs may be smaller.
 
     Dimensions that are run through together are one (`collapsing`), so that arrays may have fewer than their tensors.
     Raises InvalidStructure where that leaves no loops.
@@ -54,7 +63,7 @@ def kernel_model(kernel: gk.KernelOp) -> KernelModel:
         model = bounded(capacity_model(kernel), dict(enumerate(shapes)), sizes)
     except NotABox as problem:
         raise InvalidStructure(f"gk.kernel: {problem}") from problem
-    return collapsed(with_axes_in_order(model))
+    return collapsed(model)
 
 
 @per_kernel
