@@ -101,10 +101,8 @@ def stage_of_model(model: str, table: StageTable, start: str | None = None) -> S
     """The stage at which a model enters. Raises MSC0006 when nothing tells."""
     if start is not None:
         return _named(start, table)
-    if is_onnx(model):
-        return GRAPH
     stage = table.of_file(model)
-    if stage is None and is_stream(model):
+    if stage is None and (is_onnx(model) or is_stream(model)):
         return GRAPH
     if stage is None:
         known = ", ".join((*(s.extension for s in table.ir), EXTENSION))

@@ -13,8 +13,8 @@ from msc.poly.schedule_tree.nodes import Tree
 
 T = TypeVar("T")
 
-_KEPT = 2
-"""Trees of a model for which it is kept: places are searched, the result is proved, then lowered."""
+_CACHED = 2
+"""Trees of a model for which a result is cached: places are searched, the result is proved, then lowered."""
 
 
 def of_loops(make: Callable[[KernelModel, Tree], T]) -> Callable[[KernelModel, Tree], T]:
@@ -29,7 +29,7 @@ def of_loops(make: Callable[[KernelModel, Tree], T]) -> Callable[[KernelModel, T
         bare, known = without_places(tree), latest(model)
         if bare not in known:
             result = make(model, bare)
-            for oldest in list(known)[: 1 - _KEPT]:
+            for oldest in list(known)[: 1 - _CACHED]:
                 del known[oldest]
             known[bare] = result
         return known[bare]
