@@ -122,14 +122,14 @@ class WindowOp(MsOp):
         if self.word("pad_mode") == "same":
             return tuple(n if n == UNKNOWN else -(-n // w.stride) for n, w in zip(sizes, windows, strict=True))
         padding = self.padding()
-        self._check_fit(padding)
+        self._check_fit(padding, ceil)
         return tuple(w.positions(n, *p, ceil) for w, n, p in zip(windows, sizes, padding, strict=True))
 
-    def _check_fit(self, padding: Padding) -> None:
-        windows = self.windows()
-        padded = [n if n == UNKNOWN else n + b + e for n, (b, e) in zip(self.spatial(), padding, strict=True)]
-        for length, window in zip(padded, windows, strict=True):
-            if known((length, window.size)) and length < window.span:
+    def _check_fit(self, padding: Padding, ceil: bool) -> None:
+        windows, sizes = self.windows(), self.spatial()
+        for length, pair, window in zip(sizes, padding, windows, strict=True):
+            if known((length, window.size)) and window.positions(length, *pair, ceil) < 1:
+                padded = [n if n == UNKNOWN else n + b + e for n, (b, e) in zip(sizes, padding, strict=True)]
                 raise ShapeConflict(
                     f"{self.name}: a window of {shape_text([w.span for w in windows])} does not fit into the "
                     f"(padded) input of {shape_text(padded)}"

@@ -15,7 +15,12 @@ from msc.importers.onnx.narrow import NARROW, known_codes
 from msc.importers.onnx.node import Node, node_label
 from msc.importers.onnx.reading.attributes import check_attributes
 from msc.importers.onnx.reading.failures import failure, shown
-from msc.importers.onnx.reading.functions import FunctionKey, body_with_attributes, standard_function
+from msc.importers.onnx.reading.functions import (
+    FunctionKey,
+    body_with_attributes,
+    has_standard_function,
+    standard_function,
+)
 from msc.importers.onnx.reading.model_file import DEFAULT_DOMAINS, function_opsets
 from msc.importers.onnx.reading.tensors import TensorReader
 from msc.importers.onnx.registry import importer_of
@@ -124,7 +129,9 @@ class Walker:
         with Faults(node_label(proto), place):
             body = standard_function(proto, opset, inputs)
         if body is None:
-            reason = REASONS.get(proto.op_type, f"of opset {opset}")
+            known = has_standard_function(proto, opset)
+            absent = "the standard defines no result for these attributes and inputs" if known else f"of opset {opset}"
+            reason = REASONS.get(proto.op_type, absent)
             raise failure("MSC0710", f"msc does not import {node_label(proto)}: {reason}", at=place)
         # What a body converts by itself is rounded where it says so.
         converts = any(node.op_type == "CastLike" for node in body.node)

@@ -25,8 +25,9 @@ def _layer_norm(op: MsOp, x: Array, gamma: Array | None = None, beta: Array | No
 
 @meaning("group_norm")
 def _group_norm(op: MsOp, x: Array, gamma: Array | None = None, beta: Array | None = None) -> Array:
-    grouped = x.reshape(x.shape[0], op.int_("num_groups"), -1)
-    y = normalised(grouped, (2,), op.real("epsilon")).reshape(x.shape)
+    groups = op.int_("num_groups")
+    grouped = x.reshape(x.shape[0], groups, x.shape[1] // groups, *x.shape[2:])
+    y = normalised(grouped, tuple(range(2, grouped.ndim)), op.real("epsilon")).reshape(x.shape)
     return _affine_channels(y, gamma, beta)
 
 

@@ -81,3 +81,64 @@ def test_a_written_padding_is_not_negative() -> None:
     made = model([node("MaxPool", ["x"], ["y"], **attributes)], [tensor("x", (1, 1, 9))], [tensor("y", None)])
     with pytest.raises(MscError, match="pads must be 0 or more"):
         import_proto(made)
+
+
+@pytest.mark.parametrize("operator", ["MaxPool", "AveragePool", "LpPool"])
+def test_a_last_window_may_be_larger_than_the_image(operator: str) -> None:
+    """With `ceil_mode` it begins in the image, and may be the only one."""
+    attributes: Any = {"kernel_shape": [3, 2], "strides": [2, 3], "dilations": [1, 2], "ceil_mode": 1}
+    made = model(
+        [node(operator, ["x"], ["y"], **attributes)], [tensor("x", (1, 2, 2, 4))], [tensor("y", None)], opset=19
+    )
+    agreed(made, {"x": np.random.default_rng(0).standard_normal((1, 2, 2, 4)).astype(np.float32)})
+
+
+@pytest.mark.parametrize("corners", [0, 1])
+@pytest.mark.parametrize("sizes", [(1, 2, 3, 4), (2, 1, 3, 4), (1, 3, 2, 3, 4), (2, 1, 2, 3, 4)])
+def test_a_grid_is_the_affine_image_of_regular_places(sizes: tuple[int, ...], corners: int) -> None:
+    made = model(
+        [node("AffineGrid", ["theta", "size"], ["y"], align_corners=corners)],
+        [tensor("theta", (sizes[0], len(sizes) - 2, len(sizes) - 1))],
+        [tensor("y", None)],
+        {"size": np.array(sizes)},
+        opset=20,
+    )
+    theta = np.random.default_rng(0).standard_normal((sizes[0], len(sizes) - 2, len(sizes) - 1))
+    agreed(made, {"theta": theta.astype(np.float32)})
+
+
+def test_a_grid_needs_a_matrix_for_each_image() -> None:
+    sizes = {"size": np.array([2, 1, 3, 4])}
+    nodes, inputs = [node("AffineGrid", ["theta", "size"], ["y"])], [tensor("theta", (1, 2, 3))]
+    made = model(nodes, inputs, [tensor("y", None)], sizes, opset=20)
+    with pytest.raises(MscError, match="a grid of 2 images in 2 axes needs theta of 2x2x3") as raised:
+        import_proto(made)
+    assert raised.value.diagnostics[0].code == "MSC0711"
+
+
+def test_integers_shrink_by_fractions() -> None:
+    made = model(
+        [node("Shrink", ["x"], ["y"], bias=1.5, lambd=-1.5)],
+        [tensor("x", (7,), TensorProto.INT8)],
+        [tensor("y", None, TensorProto.INT8)],
+    )
+    agreed(made, {"x": np.arange(-3, 4, dtype=np.int8)})
+
+
+@pytest.mark.parametrize("operator", ["LpPool", "GlobalLpPool"])
+def test_the_exponent_of_a_norm_is_one_or_more(operator: str) -> None:
+    attributes: Any = {"p": 0} | ({"kernel_shape": [2]} if operator == "LpPool" else {})
+    made = model([node(operator, ["x"], ["y"], **attributes)], [tensor("x", (1, 1, 6))], [tensor("y", None)])
+    with pytest.raises(MscError, match="p is 0") as raised:
+        import_proto(made)
+    assert raised.value.diagnostics[0].code == "MSC0711"
+
+
+def test_attributes_for_which_the_standard_has_no_function_body() -> None:
+    attributes: Any = {"q_num_heads": 3, "kv_num_heads": 3, "softmax_precision": 0}
+    shapes = {"q": (2, 4, 24), "k": (2, 6, 24), "v": (2, 6, 24)}
+    inputs = [tensor(name, shape) for name, shape in shapes.items()]
+    made = model([node("Attention", [*shapes], ["y"], **attributes)], inputs, [tensor("y", None)], opset=23)
+    with pytest.raises(MscError, match="no result for these attributes and inputs") as raised:
+        import_proto(made)
+    assert raised.value.diagnostics[0].code == "MSC0710"

@@ -58,10 +58,12 @@ def _thresholded_relu(node: Node) -> Value:
 
 @importer("Shrink")
 def _shrink(node: Node) -> Value:
-    x, bias, limit = node[0], node.real("bias", 0.0), node.real("lambd", 0.5)
-    zero = node.scalar(0, x.dtype)
-    below = node(ms.SelectOp, node(ms.LessOp, x, -limit), node(ms.AddOp, x, bias), zero)
-    return node(ms.SelectOp, node(ms.GreaterOp, x, limit), node(ms.SubOp, x, bias), below)
+    """Integers through float, since the attributes may be fractions."""
+    dtype = node[0].dtype
+    x = node[0] if dtype[0] in "fb" else node.cast(node[0], "f64")
+    bias, limit = node.real("bias", 0.0), node.real("lambd", 0.5)
+    above = node(ms.SelectOp, node(ms.GreaterOp, x, limit), node(ms.SubOp, x, bias), node.scalar(0, x.dtype))
+    return node.cast(node(ms.SelectOp, node(ms.LessOp, x, -limit), node(ms.AddOp, x, bias), above), dtype)
 
 
 @importer("PRelu")

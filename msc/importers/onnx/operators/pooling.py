@@ -96,9 +96,17 @@ def _average_pool(node: Node) -> Value:
 
 @importer("LpPool")
 def _lp_pool(node: Node) -> Value:
-    p = float(node.int_("p", 2))
+    p = _exponent(node)
     powers = node(ms.PowOp, node(ms.AbsOp, node[0]), p)
     return node(ms.PowOp, _pooled(node, SUM_POOLS, powers, _window(node)), 1 / p)
+
+
+def _exponent(node: Node) -> float:
+    """The exponent of an Lp norm. Raises MSC0711 if it makes no norm."""
+    p = node.int_("p", 2)
+    if p < 1:
+        raise node.failure("MSC0711", f"p is {p}; the exponent of a norm is 1 or more")
+    return float(p)
 
 
 @importer("GlobalAveragePool")
@@ -113,7 +121,7 @@ def _global_max(node: Node) -> Value:
 
 @importer("GlobalLpPool")
 def _global_lp(node: Node) -> Value:
-    x, p = node[0], float(node.int_("p", 2))
+    x, p = node[0], _exponent(node)
     powers = node(ms.PowOp, node(ms.AbsOp, x), p)
     total = node(ms.ReduceSumOp, powers, axis=list(range(2, x.rank)), keep_dims=True)
     return node(ms.PowOp, total, 1 / p)

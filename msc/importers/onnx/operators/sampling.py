@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from msc.dialects import ms
+from msc.dialects.arrays import Array
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.operators.arithmetic import folded
 from msc.importers.onnx.operators.windows import WindowAttributes, window_attributes
@@ -86,6 +87,29 @@ def _grid_sample(node: Node) -> Value:
     sampler = _Sampler(node, flat, sizes, padding, corners)
     y = sampler.sample(at, mode)
     return node.reshape(y, (n, c, *lead[1:]))
+
+
+@importer("AffineGrid")
+def _affine_grid(node: Node) -> Value:
+    """Positions from -1 to 1 in an image, (x, y, ..., 1), each times the affine matrix of its batch."""
+    theta = node[0]
+    n, _, *sizes = node.known_ints(1, "size")
+    rank = len(sizes)
+    if theta.shape != (n, rank, rank + 1):
+        raise node.failure("MSC0711", f"a grid of {n} images in {rank} axes needs theta of {n}x{rank}x{rank + 1}")
+    node.check_table(*sizes)
+    axes = [_normal_positions(size, node.flag("align_corners")) for size in sizes]
+    places = [grid.reshape(-1) for grid in np.meshgrid(*axes, indexing="ij")]
+    rows = np.stack([*reversed(places), np.ones(math.prod(sizes))], axis=-1)
+    at = node.cast(node.constant(np.tile(rows.astype(np.float32), (n, 1, 1))), theta.dtype)
+    return node.reshape(node(ms.BatchMatmulOp, at, theta, transpose_b=True), (n, *sizes, rank))
+
+
+def _normal_positions(size: int, corners: bool) -> Array:
+    """The positions of the elements of an axis from -1 to 1: these are the first and last element, or their edges."""
+    if corners:
+        return np.linspace(-1, 1, size)
+    return (2 * np.arange(size) + 1) / size - 1
 
 
 def _denormal(node: Node, rows: Value, column: int, size: int, corners: bool) -> Value:

@@ -62,7 +62,7 @@ def _with_graph(attribute: AttributeProto, given: Mapping[str, AttributeProto]) 
 
 
 def standard_function(node: NodeProto, opset: int, inputs: Sequence[Slot]) -> FunctionProto | None:
-    """The standard's body of an operator for inputs of these types, or None if it gives none."""
+    """The standard's body of an operator for its attributes and inputs of these types, or None if it gives none."""
     found = schema_of(node, opset)
     if found is None:
         return None
@@ -72,7 +72,8 @@ def standard_function(node: NodeProto, opset: int, inputs: Sequence[Slot]) -> Fu
     if fitting := [v for v in schema.context_dependent_function_opset_versions if v <= opset]:
         types = [_type_bytes(slot) for slot in inputs]
         build = schema.get_context_dependent_function_with_opset_version
-        return _with_defaults(found, FunctionProto.FromString(build(max(fitting), node.SerializeToString(), types)))
+        body = FunctionProto.FromString(build(max(fitting), node.SerializeToString(), types))
+        return _with_defaults(found, body) if body.output else None
     return None
 
 
