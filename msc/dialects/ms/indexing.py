@@ -46,7 +46,7 @@ class GatheringOp(BasicOp):
         """The axis counted from the front. Raises DtypeConflict, InvalidAttribute, ShapeConflict."""
         self.expect_dtype(1, "a signed integer")
         axis = normal_axis(self.name, self.int_("axis"), len(self.shape(0)))
-        if self.shape(0)[axis] == 0:
+        if self.shape(0)[axis] == 0 and 0 not in self.shape(1):
             raise ShapeConflict(f"{self.name}: axis {axis} of {shape_text(self.shape(0))} is empty")
         return axis
 

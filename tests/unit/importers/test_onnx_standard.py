@@ -142,3 +142,27 @@ def test_attributes_for_which_the_standard_has_no_function_body() -> None:
     with pytest.raises(MscError, match="no result for these attributes and inputs") as raised:
         import_proto(made)
     assert raised.value.diagnostics[0].code == "MSC0710"
+
+
+def test_gathers_and_resizes_of_tensors_without_elements() -> None:
+    """A batch may be empty; then so is every axis that nothing is read of."""
+    kinds = {"x": (TensorProto.FLOAT, (0, 3)), "i": (TensorProto.INT64, (0,)), "j": (TensorProto.INT64, (0, 3))}
+    nodes = [
+        node("Gather", ["x", "i"], ["gathered"]),
+        node("GatherElements", ["x", "j"], ["elements"]),
+        node("ReverseSequence", ["x", "i"], ["reversed"], batch_axis=0, time_axis=1),
+        node("Unsqueeze", ["x", "first"], ["images"]),
+        node("Resize", ["images", "", "scales"], ["scaled"], mode="linear"),
+        node("Resize", ["images", "", "", "sizes"], ["sized"], mode="nearest"),
+    ]
+    constants = {
+        "first": np.array([1, 3]),
+        "scales": np.array([1, 1, 2, 1], np.float32),
+        "sizes": np.array([0, 1, 5, 2]),
+    }
+    inputs = [tensor(name, shape, kind) for name, (kind, shape) in kinds.items()]
+    outputs = [tensor(name, None) for name in ("gathered", "elements", "reversed", "scaled", "sized")]
+    agreed(
+        model(nodes, inputs, outputs, constants),
+        {"x": np.zeros((0, 3), np.float32), "i": np.zeros(0, np.int64), "j": np.zeros((0, 3), np.int64)},
+    )

@@ -87,9 +87,9 @@ def _sizes_and_scales(node: Node, old: list[int]) -> tuple[list[int], list[float
             raise node.failure("MSC0711", f"{len(scales)} scales, for {len(old)} axes")
         return [math.floor(n * s) for n, s in zip(old, scales, strict=True)], scales
     sizes = node.known_ints(3, "sizes")
-    if len(sizes) != len(old) or 0 in old:
+    if len(sizes) != len(old):
         raise node.failure("MSC0711", f"{len(sizes)} sizes, for axes of sizes {old}")
-    scales = [m / n for n, m in zip(old, sizes, strict=True)]
+    scales = [m / n if n else 1.0 for n, m in zip(old, sizes, strict=True)]
     policy = node.choice("keep_aspect_ratio_policy", "stretch", ("stretch", "not_larger", "not_smaller"))
     if policy != "stretch":
         scale = min(scales) if policy == "not_larger" else max(scales)
@@ -105,6 +105,9 @@ def _check_tables(node: Node, axes: dict[int, AxisResize]) -> None:
 
 def resized(node: Node, x: Value, axes: dict[int, AxisResize], extrapolation: float) -> Value:
     """Resize axis by axis; with "tf_crop_and_resize" what lies outside the image has one value."""
+    sizes = [axes[axis].new if axis in axes else size for axis, size in enumerate(x.shape)]
+    if 0 in x.shape and 0 in sizes:
+        return node.reshape(x, sizes)
     _check_tables(node, axes)
     y = x
     whole = x.dtype if x.dtype[0] in "fb" else "f32"
