@@ -166,3 +166,29 @@ def test_gathers_and_resizes_of_tensors_without_elements() -> None:
         model(nodes, inputs, outputs, constants),
         {"x": np.zeros((0, 3), np.float32), "i": np.zeros(0, np.int64), "j": np.zeros((0, 3), np.int64)},
     )
+
+
+@pytest.mark.parametrize("mode", ["NOTSET", "SAME_UPPER", "SAME_LOWER"])
+@pytest.mark.parametrize("width", [12, 14, 15, 16])
+def test_a_transposed_convolution_gets_more_columns_at_the_end(mode: str, width: int) -> None:
+    """Of its 14 columns some are cut off at both ends; more are zero, or the bias, and stand at the end."""
+    attributes: Any = {"strides": [2, 3], "output_shape": [9, width], "auto_pad": mode}
+    shapes = {"x": (1, 1, 4, 5), "w": (1, 1, 3, 2), "b": (1,)}
+    inputs = [tensor(name, shape) for name, shape in shapes.items()]
+    made = model([node("ConvTranspose", [*shapes], ["y"], **attributes)], inputs, [tensor("y", None)])
+    rng = np.random.default_rng(0)
+    agreed(made, {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()})
+
+
+@pytest.mark.parametrize("antialias", [0, 1])
+@pytest.mark.parametrize("sizes", [(1, 1, 7), (1, 1, 3)])
+def test_resized_integers_are_rounded_where_antialiased(sizes: tuple[int, ...], antialias: int) -> None:
+    attributes: Any = {"mode": "linear", "antialias": antialias, "coordinate_transformation_mode": "asymmetric"}
+    made = model(
+        [node("Resize", ["x", "", "", "sizes"], ["y"], **attributes)],
+        [tensor("x", (1, 1, 5), TensorProto.UINT8)],
+        [tensor("y", None, TensorProto.UINT8)],
+        {"sizes": np.array(sizes)},
+        opset=19,
+    )
+    agreed(made, {"x": np.array([[[0, 3, 10, 249, 2]]], np.uint8)})

@@ -78,11 +78,13 @@ def _conv_transpose(node: Node) -> Value:
 
 
 def _transposed_pads(node: Node, spatial: tuple[int, ...], stride: list[int], full: list[int]) -> list[tuple[int, int]]:
+    """What is cut off the full output at both ends of each axis; what an `output_shape` has more stands at the end."""
     mode, rank = node.choice("auto_pad", "NOTSET", AUTO_PADS), len(spatial)
     if node.given("output_shape"):
         wanted = node.ints("output_shape")[-rank:]
         totals = [f - w for f, w in zip(full, wanted, strict=True)]
-        return [halves(t, "SAME_UPPER" if mode == "SAME_UPPER" else "SAME_LOWER") for t in totals]
+        longer = "SAME_UPPER" if mode == "SAME_UPPER" else "SAME_LOWER"
+        return [halves(t, longer) if t > 0 else (0, t) for t in totals]
     if mode in ("SAME_UPPER", "SAME_LOWER"):
         totals = [max(f - n * s, 0) for f, n, s in zip(full, spatial, stride, strict=True)]
         return [halves(t, mode) for t in totals]

@@ -104,7 +104,11 @@ def _check_tables(node: Node, axes: dict[int, AxisResize]) -> None:
 
 
 def resized(node: Node, x: Value, axes: dict[int, AxisResize], extrapolation: float) -> Value:
-    """Resize axis by axis; with "tf_crop_and_resize" what lies outside the image has one value."""
+    """Resize axis by axis; with "tf_crop_and_resize" what lies outside the image has one value.
+
+    Integers are interpolated as floats. As in ONNX Runtime, antialiasing rounds them (halves up), and other modes
+    truncate.
+    """
     sizes = [axes[axis].new if axis in axes else size for axis, size in enumerate(x.shape)]
     if 0 in x.shape and 0 in sizes:
         return node.reshape(x, sizes)
@@ -114,6 +118,8 @@ def resized(node: Node, x: Value, axes: dict[int, AxisResize], extrapolation: fl
     for axis, resize in axes.items():
         y = _along(node, y, axis, resize, whole)
     if x.dtype != y.dtype:
+        if any(resize.antialias for resize in axes.values()):
+            y = node(ms.FloorOp, node(ms.AddOp, y, 0.5))
         y = node.cast(y, x.dtype)
     return _extrapolated(node, y, axes, extrapolation)
 
