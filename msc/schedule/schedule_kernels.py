@@ -108,20 +108,23 @@ def _expected(kernels: Sequence[gk.KernelOp], decide_one: _Decide) -> dict[_Key,
 
     A decision depends on nothing but its key, so it is the same wherever it is made. Those that fail are left out.
     """
-    distinct: dict[_Key, KernelModel] = {}
-    for kernel in kernels:
-        if kernel.schedule is None:
-            model = kernel_model(kernel)
-            distinct.setdefault((model.structure, _surroundings(kernel)), model)
-    jobs = list(distinct.items())
+    first: dict[_Key, int] = {}
+    undecided = [kernel for kernel in kernels if kernel.schedule is None]
 
-    def decided(job: tuple[_Key, KernelModel]) -> list[list[str]]:
-        (_, around), model = job
+    def decided(kernel: gk.KernelOp) -> list[list[str]]:
+        model, around = kernel_model(kernel), _surroundings(kernel)
         first = decide_one(model, around)
         both = [first] if first.either else [first, decide_one(model, around.otherwise)]
         return [text for each in both for text in (to_lines(each.tree), each.reasons)]
 
-    return dict(each for k, texts in results(decided, jobs).items() for each in _read(jobs[k][0], texts))
+    distinct = (k for k, kernel in enumerate(undecided) if first.setdefault(_key(kernel), k) == k)
+    found = results(decided, undecided, distinct)
+    return dict(each for k, texts in found.items() for each in _read(_key(undecided[k]), texts))
+
+
+def _key(kernel: gk.KernelOp) -> _Key:
+    """All that the decision on a kernel depends on."""
+    return kernel_model(kernel).structure, _surroundings(kernel)
 
 
 def _read(key: _Key, texts: Sequence[list[str]]) -> Iterator[tuple[_Key, Decision]]:
@@ -136,8 +139,7 @@ def _schedule(kernel: gk.KernelOp, decide_one: _Decide, decisions: dict[_Key, De
     if kernel.schedule is not None:
         check_given(kernel)
         return
-    model = kernel_model(kernel)
-    key = model.structure, _surroundings(kernel)
+    model, key = kernel_model(kernel), _key(kernel)
     if key not in decisions:
         decisions[key] = decide_one(model, key[1])
     kernel.attributes[GK_SCHEDULE] = gk.ScheduleAttr(decisions[key].tree)

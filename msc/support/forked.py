@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import warnings
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO, NoReturn, Self, TypeAlias, TypeVar, cast
 
@@ -32,20 +32,25 @@ _NUMBER = 4
 """Bytes of a job's number in the pipe. A read takes whole numbers, so no two processes take the same one."""
 
 
-def results(function: Callable[[J], Lines], jobs: Sequence[J], each: int = 0) -> dict[int, Lines]:
+def results(
+    function: Callable[[J], Lines], jobs: Sequence[J], among: Iterable[int] | None = None, each: int = 0
+) -> dict[int, Lines]:
     """`function` of jobs, by their positions, as far as they were done without an error.
 
     What it returns must depend on the job alone; what else it changes is lost. Each process has `each` jobs at least,
-    if that is given. In a program with threads of its own, or on one processor, nothing is done.
+    if that is given. Only jobs at the positions `among` are done, if these are given: other processes begin with the
+    first ones while the caller finds the next. In a program with threads of its own, or on one processor, nothing is
+    done.
     """
     others = min(_processors(), _MOST, len(jobs) // (each or _JOBS)) - 1
     if others < 1 or not _may_fork():
         return {}
-    with _numbers(len(jobs)) as numbers, _Helpers() as helpers:
+    with _Numbers() as numbers, _Helpers() as helpers:
         for _ in range(others):
             helpers.fork(lambda out: _work(function, jobs, numbers, out))
+        numbers.give(range(len(jobs)) if among is None else among)
         found = dict[int, Lines]()
-        for job in _taken(numbers):
+        for job in numbers.taken():
             with suppress(MscError):
                 found[job] = function(jobs[job])
         return found | helpers.results()
@@ -75,30 +80,42 @@ def _may_fork() -> bool:
     )
 
 
-@contextmanager
-def _numbers(count: int) -> Generator[int]:
-    """A file that each number can be read from once, by whichever process comes first."""
-    reader, writer = os.pipe()
-    try:
-        os.set_blocking(writer, False)
-        with suppress(BlockingIOError):  # a job that finds no room is done by the caller
-            for number in range(count):
-                os.write(writer, number.to_bytes(_NUMBER, sys.byteorder))
-        os.close(writer)
-        yield reader
-    finally:
-        os.close(reader)
+class _Numbers:
+    """A pipe of numbers, each of which is taken once, by whichever process comes first."""
+
+    def __init__(self) -> None:
+        self._reader, self._writer = os.pipe()
+        os.set_blocking(self._writer, False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+        os.close(self._reader)
+
+    def give(self, numbers: Iterable[int]) -> None:
+        """Put them into the pipe. The job of one that finds no room is done by the caller."""
+        for number in numbers:
+            with suppress(BlockingIOError):
+                os.write(self._writer, number.to_bytes(_NUMBER, sys.byteorder))
+
+    def taken(self) -> Generator[int]:
+        """The numbers that this process takes, until no process gives any more; it gives none itself."""
+        self._end()
+        while taken := os.read(self._reader, _NUMBER):
+            yield int.from_bytes(taken, sys.byteorder)
+
+    def _end(self) -> None:
+        if self._writer >= 0:
+            os.close(self._writer)
+            self._writer = -1
 
 
-def _taken(numbers: int) -> Generator[int]:
-    while taken := os.read(numbers, _NUMBER):
-        yield int.from_bytes(taken, sys.byteorder)
-
-
-def _work(function: Callable[[J], Lines], jobs: Sequence[J], numbers: int, out: IO[str]) -> None:
+def _work(function: Callable[[J], Lines], jobs: Sequence[J], numbers: _Numbers, out: IO[str]) -> None:
     """In a forked process: do jobs while there are any and somebody waits for them."""
     parent = os.getppid()
-    for job in _taken(numbers):
+    for job in numbers.taken():
         if os.getppid() != parent:
             return
         _tell(job, function(jobs[job]), out)

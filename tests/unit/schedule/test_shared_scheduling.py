@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -23,8 +23,10 @@ def loops_of_lenet(threads: int) -> str:
 def last_decisions(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[int, forked.Lines]]:
     """`results` after which no decision can be made."""
 
-    def results(function: Callable[..., forked.Lines], jobs: Sequence[object]) -> dict[int, forked.Lines]:
-        found = forked.results(function, jobs)
+    def results(
+        function: Callable[..., forked.Lines], jobs: Sequence[object], among: Iterable[int]
+    ) -> dict[int, forked.Lines]:
+        found = forked.results(function, jobs, among)
         monkeypatch.setattr(schedule_kernels, "decide", None)
         return found
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import threading
 import warnings
+from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -45,6 +47,20 @@ def test_several_processes_take_part() -> None:
     found = forked.results(wherever, JOBS)
     assert [found[job][0][0] for job in JOBS] == [str(job) for job in JOBS]
     assert len({found[job][0][1] for job in JOBS}) > 1
+
+
+def test_only_jobs_at_given_positions_are_done_while_the_caller_finds_more(tmp_path: Path) -> None:
+    def odd() -> Iterator[int]:
+        yield 1
+        while not (tmp_path / "1").exists():  # another process does it before there are more
+            threading.Event().wait(0.001)
+        yield from JOBS[3::2]
+
+    def noted(job: int) -> forked.Lines:
+        (tmp_path / str(job)).touch()
+        return square(job)
+
+    assert forked.results(noted, JOBS, odd()) == {job: square(job) for job in JOBS[1::2]}
 
 
 def test_few_jobs_are_not_worth_a_process() -> None:
