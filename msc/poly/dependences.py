@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import islpy as isl
 from xdsl.ir.affine import (
@@ -40,6 +40,8 @@ class Dependences:
     order: isl.UnionMap
     flow: isl.UnionMap
     updates: isl.UnionMap
+    anywhere: Dependences | None = None
+    """The same and more: for instances without ends."""
 
     @cached_property
     def strict(self) -> isl.UnionMap:
@@ -112,15 +114,25 @@ def valid_domain(model: KernelModel) -> isl.UnionSet:
 @remembered
 def dependences(model: KernelModel) -> Dependences:
     """Dependences of the kernel in its program order."""
+    found = _of_accesses(tuple(_reads(model)), tuple(_writes(model)), tuple(_updates(model)))
     instances = domain(model)
-    reads = _union(_reads(model)).intersect_domain(instances)
-    writes = _union(_writes(model)).intersect_domain(instances)
+    order, flow, updates = (
+        pairs.intersect_domain(instances).intersect_range(instances)
+        for pairs in (found.order, found.flow, found.updates)
+    )
+    return Dependences(instances, order, flow, updates, found)
+
+
+@lru_cache(maxsize=256)
+def _of_accesses(reading: Sequence[str], writing: Sequence[str], updating: Sequence[str]) -> Dependences:
+    """The dependences between accesses, whatever the extents: those of layers of one kind are alike."""
+    reads, writes = _union(reading), _union(writing)
     readers, writers = reads.reverse(), writes.reverse()
     flow = _forward(writes.apply_range(readers))
     output = _forward(writes.apply_range(writers))
     anti = _forward(reads.apply_range(writers))
     every = flow.union(output).union(anti).coalesce()
-    return Dependences(instances, every, flow, every.intersect(_updates(model)))
+    return Dependences(writes.domain().union(reads.domain()), every, flow, every.intersect(_union(updating)))
 
 
 def _forward(pairs: isl.UnionMap) -> isl.UnionMap:
@@ -139,10 +151,10 @@ def _forward(pairs: isl.UnionMap) -> isl.UnionMap:
     return forward
 
 
-def _updates(model: KernelModel) -> isl.UnionMap:
+def _updates(model: KernelModel) -> Iterable[str]:
     """All pairs of instances of a statement that updates in place."""
     ranks = {i: len(s.extents) for i, s in enumerate(model.statements) if s.combine}
-    return _union(f"{_instance(i, rank, 'a')} -> {_instance(i, rank, 'b')}" for i, rank in ranks.items())
+    return (f"{_instance(i, rank, 'a')} -> {_instance(i, rank, 'b')}" for i, rank in ranks.items())
 
 
 def _instance(index: int, rank: int, letter: str) -> str:

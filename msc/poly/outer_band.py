@@ -150,9 +150,27 @@ def can_share(deps: Dependences, loops: Sequence[Mapping[int, int]]) -> bool:
 
 
 def carries_nothing(deps: Dependences, dims: Mapping[int, int]) -> bool:
-    """Whether statements that share a loop depend on each other only inside its iterations."""
+    """Whether statements that share a loop depend on each other only inside its iterations.
+
+    Mostly they do so wherever loops end, which is asked once for all kernels with these accesses.
+    """
+    known, key = _known_to_carry(deps), tuple(dims.items())
+    if key not in known:
+        anywhere = deps.anywhere is None or not carries_nothing(deps.anywhere, dims)
+        known[key] = anywhere and _carries(deps, dims)
+    return not known[key]
+
+
+@remembered
+def _known_to_carry(deps: Dependences) -> dict[tuple[tuple[int, int], ...], bool]:
+    """Of loops, by their dimensions, whether they carry a dependence, as far as that was asked."""
+    del deps
+    return {}
+
+
+def _carries(deps: Dependences, dims: Mapping[int, int]) -> bool:
     row = isl.MultiUnionPwAff(loop_row(dims, {s: _ranks(deps)[s] for s in dims}))
-    return deps.order.subtract(deps.order.eq_at_multi_union_pw_aff(row)).is_empty()
+    return not deps.order.is_subset(deps.order.eq_at_multi_union_pw_aff(row))
 
 
 def loop_row(dims: Mapping[int, int], ranks: Mapping[int, int], expr: str = "{d}") -> str:

@@ -16,7 +16,7 @@ import islpy as isl
 from msc.poly.dependences import Dependences, tuple_of, valid_domain
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
-from msc.poly.outer_band import loop_row
+from msc.poly.outer_band import carries_nothing, loop_row
 from msc.poly.schedule_tree.nodes import Block, Loop, Run, ScheduleError, Tree, below, copies, walk
 from msc.poly.schedule_tree.to_isl import IslTree, PlaceRows, Row
 
@@ -33,6 +33,8 @@ def broken(model: KernelModel, deps: Dependences, tree: Tree, schedule: IslTree)
         source, sink = _first_violated(schedule.schedule, deps)
         yield ScheduleError(f"S{sink} runs before S{source} has computed or read its data", _line_of(tree, sink))
     for row in schedule.loops:
+        if row.loop.mark in ("parallel", "vector") and carries_nothing(deps, tree.axis(row.loop.axis).dims):
+            continue
         if row.loop.mark == "parallel" and not _carried(row, deps.order).is_empty():
             yield ScheduleError(
                 f"iterations of {row.loop.axis} depend on each other: it is not parallel", row.loop.line
