@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
@@ -13,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from msc.backends.backend import Backend, CodeOptions, Program
 from msc.backends.stage import Stage
+from msc.driver.background_checks import BackgroundChecks, Unverified
 from msc.driver.memory_limit import check_tensors, check_total
 from msc.driver.models.reading_models import Model, read_model
 from msc.driver.models.target import note_target
@@ -132,12 +134,13 @@ def compile_model(
     after_step: AfterStep | None = None,
     *,
     checks_weights: bool = False,
-    checks_last_later: bool = False,
+    checks_later: bool = False,
 ) -> Compilation:
     """Read a model and take it to the IR stage `stop_after`, or the last one, verified at every stage on the way.
 
     With `checks_weights`, that its weights are there and of the declared types is known before any pass runs. With
-    `checks_last_later`, the stage where it ends is verified by `Compilation.check`, which the caller must call.
+    `checks_later`, other processes verify stages while the next one is made, and the stage where it ends is verified
+    by `Compilation.check`, which the caller must call.
     Raises MSC0006 when the model is past that stage already; else what reading and the passes raise.
     """
     step(f"reading {model}")
@@ -146,15 +149,11 @@ def compile_model(
     if checks_weights:
         read.weights()
     seconds = time.perf_counter() - start
-    return compile_read(
-        read,
-        options,
-        stop_after,
-        reporting,
-        after_step,
-        read_seconds=seconds,
-        checks_last_later=checks_last_later,
-    )
+    made = partial(compile_read, options=options, stop_after=stop_after, reporting=reporting, after_step=after_step)
+    try:
+        return made(read, read_seconds=seconds, checks_later=checks_later)
+    except Unverified:
+        return made(read_model(model, options), read_seconds=seconds)
 
 
 @paused_collection()
@@ -166,16 +165,21 @@ def compile_read(
     after_step: AfterStep | None = None,
     *,
     read_seconds: float = 0.0,
-    checks_last_later: bool = False,
+    checks_later: bool = False,
 ) -> Compilation:
-    """As `compile_model`, of a model that has been read, or made in memory."""
+    """As `compile_model`, of a model that has been read, or made in memory.
+
+    With `checks_later`, raises Unverified for what is wrong with a stage before the last; the model is changed then.
+    """
     compilation = Compilation(model, options, model.stage)
     compilation.steps.append(Step(compilation.stage.name, "read", read_seconds))
     walk = _Walk(compilation, reporting or Reporting(), after_step, model.path)
     try:
-        stages = _stages_between(compilation, stop_after)
-        for stage in stages:
-            walk.enter(stage, checks_later=checks_last_later and stage is stages[-1])
+        with BackgroundChecks() as checks:
+            stages = _stages_between(compilation, stop_after)
+            for stage in stages:
+                later = compilation.check_later if stage is stages[-1] else checks.begin
+                walk.enter(stage, later if checks_later else None)
     except MscError:
         with suppress(MscError):
             walk.write_dump()
@@ -210,8 +214,8 @@ class _Walk:
         self._stages = dict[Path, str]()
         self._keep_text()
 
-    def enter(self, stage: Stage, *, checks_later: bool = False) -> None:
-        """Run the passes that make `stage`, verify, dump."""
+    def enter(self, stage: Stage, later: Callable[[Callable[[], None]], None] | None = None) -> None:
+        """Run the passes that make `stage`, verify, or leave that to `later`, dump."""
         compilation, options = self._compilation, self._compilation.options
         compilation.stage = stage
         model = compilation.model
@@ -220,10 +224,10 @@ class _Walk:
         PassManager(model.context, model.sources, self._reporting.verify_each, self._after_pass).run(
             model.module, passes
         )
-        if checks_later:
-            compilation.check_later(self._check)
-        else:
+        if later is None:
             self._check()
+        else:
+            later(self._check)
         self._keep_text()
 
     def _check(self) -> None:

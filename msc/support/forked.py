@@ -28,6 +28,8 @@ _JOBS = 4
 """For each process, unless they are large: forking a compiler takes as long as a small job."""
 _MOST = 4
 """Processes: each has to make for itself what the jobs have in common."""
+_PATIENCE = 10
+"""How much nicer a process is that waits for others."""
 _NUMBER = 4
 """Bytes of a job's number in the pipe. A read takes whole numbers, so no two processes take the same one."""
 
@@ -57,15 +59,20 @@ def results(
 
 
 @contextmanager
-def begun(function: Callable[[], Lines]) -> Generator[Callable[[], Lines | None]]:
-    """`function`, in a process of its own while the block runs: yields what waits for its result.
+def begun(function: Callable[[], Lines], *, patient: bool = False) -> Generator[Callable[[], Lines | None] | None]:
+    """`function`, in a process of its own while the block runs: yields what waits for its result, once.
 
-    That is None where it had an error, or where nothing is done (`results`).
+    That is None where it had an error. Yields None where nothing is done (`results`). A process that is `patient` takes
+    the time that others leave.
     """
+
+    def work(out: IO[str]) -> None:
+        os.nice(_PATIENCE if patient else 0)
+        _tell(0, function(), out)
+
     with _Helpers() as helpers:
-        if _processors() > 1 and _may_fork():
-            helpers.fork(lambda out: _tell(0, function(), out))
-        yield lambda: helpers.results().get(0)
+        is_begun = _processors() > 1 and _may_fork() and helpers.fork(work)
+        yield (lambda: helpers.results().get(0)) if is_begun else None
 
 
 def _processors() -> int:
@@ -141,8 +148,8 @@ class _Helpers:
             _wait(process)
             out.close()
 
-    def fork(self, work: Callable[[IO[str]], None]) -> None:
-        """A process that does `work`, if the system has room for one."""
+    def fork(self, work: Callable[[IO[str]], None]) -> bool:
+        """Whether there is another process, which does `work`: the system may have no room for one."""
         before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
             with suppress(OSError):
@@ -151,6 +158,8 @@ class _Helpers:
                 if process == 0:
                     _run(work, out)
                 self._running[process] = out
+                return True
+            return False
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 

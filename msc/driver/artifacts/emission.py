@@ -49,7 +49,7 @@ def emit(
         output.last_stage,
         reporting,
         checks_weights=output.has_weights,
-        checks_last_later=output.form in _KINDS and reporting.is_silent,
+        checks_later=output.form in _KINDS and reporting.is_silent,
     )
     guard = Guard(compilation.input_files(), force)
     if output.form == "onnx":

@@ -134,10 +134,12 @@ def test_an_interruption_ends_the_processes() -> None:
 
 
 def test_what_is_begun_runs_in_another_process() -> None:
-    with forked.begun(lambda: [[str(os.getpid())]]) as result:
+    with forked.begun(lambda: [[str(os.getpid()), str(os.nice(0))]], patient=True) as result:
+        assert result is not None
         found = result()
     assert found is not None
     assert found[0][0] != str(os.getpid())
+    assert int(found[0][1]) > os.nice(0)
 
 
 def test_what_is_begun_and_refused_has_no_result() -> None:
@@ -145,13 +147,14 @@ def test_what_is_begun_and_refused_has_no_result() -> None:
         raise MscError(Diagnostic("MSC0900", "no"))
 
     with forked.begun(refusing) as result:
+        assert result is not None
         assert result() is None
 
 
 def test_on_one_processor_nothing_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forked, "_processors", lambda: 1)
     with forked.begun(lambda: [["done"]]) as result:
-        assert result() is None
+        assert result is None
 
 
 def test_who_leaves_early_ends_what_is_begun() -> None:

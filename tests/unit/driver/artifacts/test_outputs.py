@@ -16,6 +16,7 @@ from msc.driver.artifacts.forms import Output, choose_output
 from msc.driver.options import CompileOptions, Reporting
 from msc.driver.verbs.compile import command
 from msc.runtime.program import CProgram
+from msc.schedule.schedule_kernels import ScheduleKernels
 from msc.support import forked
 from msc.support.diagnostics import Diagnostic, MscError
 
@@ -148,6 +149,42 @@ def test_what_is_wrong_with_the_last_stage_ends_the_build(
         emit(str(model), Output("so", out), CompileOptions(), Reporting(), force=True)
     assert [d.code for d in error.value.diagnostics] == ["MSC0901", "MSC0209"]
     assert out.read_bytes() == b"old"
+
+
+@pytest.mark.parametrize("processors", [1, 2])
+@pytest.mark.parametrize("is_made", [True, False])
+def test_what_is_wrong_with_an_earlier_stage_is_said_in_place_of_what_follows(
+    is_made: bool, processors: int, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is verified while the next stage is made, if another processor can; that may not succeed then."""
+    have_processors(processors, monkeypatch)
+
+    def wrong(module: ModuleOp, stage: Stage) -> tuple[Diagnostic, ...]:
+        return (Diagnostic("MSC0209", "'gk.wrong' is not an operation"),) if stage.name == "gk" else ()
+
+    def fails(*_: object) -> None:
+        raise AssertionError("no schedule of this")
+
+    monkeypatch.setattr("msc.driver.compile.stage_diagnostics", wrong)
+    if not is_made:
+        monkeypatch.setattr(ScheduleKernels, "apply", fails)
+    with pytest.raises(MscError) as error:
+        emit(str(model), Output("so", tmp_path / "m.so"), CompileOptions(), Reporting())
+    assert [d.code for d in error.value.diagnostics] == ["MSC0901", "MSC0209"]
+    assert not (tmp_path / "m.so").exists()
+
+
+def test_what_fails_after_a_stage_that_is_in_order_is_told(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    have_processors(2, monkeypatch)
+
+    def fails(*_: object) -> None:
+        raise MscError(Diagnostic("MSC0408", "no schedule of this"))
+
+    monkeypatch.setattr(ScheduleKernels, "apply", fails)
+    with pytest.raises(MscError, match="MSC0408"):
+        emit(str(model), Output("so", tmp_path / "m.so"), CompileOptions(), Reporting())
 
 
 @pytest.mark.parametrize("processors", [1, 2])

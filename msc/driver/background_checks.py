@@ -1,0 +1,47 @@
+"""Stages verified by other processes, while this one makes the next stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Self
+
+from msc.support.forked import Lines, begun
+
+
+class Unverified(Exception):
+    """Another process did not find a stage in order. Who verifies each stage before the next is made learns why."""
+
+
+class BackgroundChecks:
+    """A context that ends when all checks have. Raises Unverified where one failed, also in place of later errors."""
+
+    def __init__(self) -> None:
+        self._processes = ExitStack()
+        self._verdicts = list[Callable[[], Lines | None]]()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        with self._processes:
+            if error is not None and not isinstance(error, Exception):
+                return
+            if any(verdict() is None for verdict in self._verdicts):
+                raise Unverified from error
+
+    def begin(self, check: Callable[[], None]) -> None:
+        """Call `check`, which raises what is wrong, in a process that takes what time others leave; else at once."""
+
+        def checked() -> Lines:
+            check()
+            return []
+
+        verdict = self._processes.enter_context(begun(checked, patient=True))
+        if verdict is None:
+            check()
+        else:
+            self._verdicts.append(verdict)
