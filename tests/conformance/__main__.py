@@ -16,11 +16,16 @@ from tests.conformance.expectations import surprises, write_expectations
 from tests.conformance.report import table, write_page
 from tests.conformance.running import Outcome, run_cases
 from tests.conformance.suite import CATEGORIES, RANDOM, Case, cases
+from tests.name_lists import names_of
+
+KINDS = (*CATEGORIES.values(), RANDOM)
 
 
 @click.command()
-@click.option("--executor", "executors", default="interp", show_default=True, help="interp, c, or both.")
-@click.option("--kinds", default=",".join([*CATEGORIES.values(), RANDOM]), show_default=True, help="Kinds of cases.")
+@click.option(
+    "--executor", "names", type=names_of(PREPARE), default="interp", show_default=True, help="interp, c, or interp,c."
+)
+@click.option("--kinds", type=names_of(KINDS), default=",".join(KINDS), show_default=True, help="Kinds of cases.")
 @click.option("--match", "pattern", default="", help="Only cases whose name this regular expression finds.")
 @click.option("--seconds", default=120, show_default=True, help="Time limit of a case.")
 @click.option("--record", type=click.Path(path_type=Path), help="Add one JSON line a case to this file.")
@@ -28,8 +33,8 @@ from tests.conformance.suite import CATEGORIES, RANDOM, Case, cases
 @click.option("--write", is_flag=True, help="Write the table into docs/onnx.md.")
 @click.option("--write-expectations", "expect", is_flag=True, help="Write the file of expected failures.")
 def main(
-    executors: str,
-    kinds: str,
+    names: Sequence[Executor],
+    kinds: Sequence[str],
     pattern: str,
     seconds: int,
     record: Path | None,
@@ -38,12 +43,10 @@ def main(
     expect: bool,
 ) -> None:
     """Run cases, print the table, and exit 1 if a case goes otherwise than the file of expected failures says."""
-    wanted = set(executors.split(","))
-    names: list[Executor] = [executor for executor in PREPARE if {executor} <= wanted]
     if from_record is not None:
         results = _recorded(from_record)
     else:
-        chosen = [case for case in cases(frozenset(kinds.split(","))) if re.search(pattern, case.name)]
+        chosen = [case for case in cases(frozenset(kinds)) if re.search(pattern, case.name)]
         results = {name: _run(chosen, name, seconds, record) for name in names}
     click.echo(table(results))
     if expect:

@@ -150,10 +150,10 @@ SUITES: Mapping[str, Callable[[], Iterator[Check]]] = {
 
 
 def chosen(
-    suites: Sequence[str], pattern: str, part: str, done: Collection[tuple[str, str]]
+    suites: Sequence[str], pattern: str, part: tuple[int, int], done: Collection[tuple[str, str]]
 ) -> Iterator[tuple[str, Check]]:
-    """The checks of some suites whose name a pattern finds; of each suite part `K/N`, without those already `done`."""
-    first, count = map(int, part.split("/"))
+    """The checks of some suites whose name a pattern finds; of each suite a part, without those already `done`."""
+    first, count = part
     for suite in suites:
         fitting = (check for check in SUITES[suite]() if re.search(pattern, check.name))
         yield from ((suite, check) for check in islice(fitting, first, None, count) if (suite, check.name) not in done)

@@ -11,6 +11,7 @@ import click
 
 from benchmarks.pages import write_marked
 from tests.exhaustive_vector_math import ONE_ARGUMENT
+from tests.name_lists import names_of, part
 from tests.switched.records import keep, kept
 from tests.switched.suites import SUITES, chosen
 from tests.targets.machines import MACHINES
@@ -21,24 +22,41 @@ ALL = (MATHS, *(suite for suite in SUITES if suite != "light models"))
 
 
 @click.command()
-@click.option("--machines", default=",".join(MACHINES), show_default=True, help="Where programs are built for and run.")
-@click.option("--suites", default=",".join(ALL), show_default=True, help="Where the checks come from.")
+@click.option(
+    "--machines",
+    "names",
+    type=names_of(MACHINES),
+    default=",".join(MACHINES),
+    show_default=True,
+    help="Where programs are built for and run.",
+)
+@click.option(
+    "--suites", type=names_of(ALL), default=",".join(ALL), show_default=True, help="Where the checks come from."
+)
 @click.option("--match", "pattern", default="", help="Only checks whose name this regular expression finds.")
-@click.option("--part", default="0/1", show_default=True, help="K/N: of N equal parts the one numbered K, from 0.")
+@click.option(
+    "--part", type=part, default="0/1", show_default=True, help="K/N: of N equal parts the one numbered K, from 0."
+)
 @click.option("--cflags", default="", help="For the C compiler, after msc's own, say -O1 to be done sooner.")
 @click.option("--seconds", default=600, show_default=True, help="Time limit of a check.")
 @click.option("--record", type=click.Path(path_type=Path), help="A JSON line a check; what stands there is done.")
 @click.option("--write", is_flag=True, help="Write the table into docs/generated-c.md.")
 def main(
-    machines: str, suites: str, pattern: str, part: str, cflags: str, seconds: int, record: Path | None, write: bool
+    names: Sequence[str],
+    suites: Sequence[str],
+    pattern: str,
+    part: tuple[int, int],
+    cflags: str,
+    seconds: int,
+    record: Path | None,
+    write: bool,
 ) -> None:
     """Do the checks and print the table; exit 1 if one fails, 2 if a compiler or an emulator is missing."""
-    names = machines.split(",")
     _require(names)
     found = kept(Outcome, record)
     for machine in names:
         done = {(outcome.suite, outcome.name) for outcome in found if outcome.machine == machine}
-        for outcome in _outcomes(machine, suites.split(","), pattern, part, done, cflags.split(), seconds):
+        for outcome in _outcomes(machine, suites, pattern, part, done, cflags.split(), seconds):
             _tell(outcome, record)
             found.append(outcome)
     click.echo(table(found))
@@ -49,8 +67,6 @@ def main(
 
 def _require(names: Sequence[str]) -> None:
     """Exit unless there is everything that the machines need."""
-    if unknown := [name for name in names if name not in MACHINES]:
-        raise click.UsageError(f"no machine '{unknown[0]}'; known: {', '.join(MACHINES)}")
     problems = [f"{name}: {problem}" for name in names if (problem := MACHINES[name].missing())]
     if problems:
         raise click.UsageError("\n".join([*problems, "--machines chooses others"]))
@@ -60,7 +76,7 @@ def _outcomes(
     machine: str,
     suites: Sequence[str],
     pattern: str,
-    part: str,
+    part: tuple[int, int],
     done: Collection[tuple[str, str]],
     flags: Sequence[str],
     seconds: int,

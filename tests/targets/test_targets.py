@@ -4,9 +4,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+import click
 import pytest
 from click.testing import CliRunner
 
+from tests.conformance import __main__ as conformance
+from tests.switched import __main__ as switched
 from tests.switched.suites import SUITES
 from tests.switched.trying import Check
 from tests.targets import __main__ as command
@@ -50,10 +53,21 @@ def test_missing_tools_are_named() -> None:
     assert replace(MACHINES["avx2"], native="z80").missing() == "this machine is no z80"
 
 
-def test_an_unknown_machine() -> None:
-    result = CliRunner().invoke(command.main, ["--machines", "abacus"])
+@pytest.mark.parametrize(
+    ("main", "arguments", "message"),
+    [
+        (command.main, "--machines avx512,abacus", "no 'abacus'; known: avx512"),
+        (command.main, "--suites tunes", "no 'tunes'; known: vector maths"),
+        (command.main, "--part 3", "'3' is no K/N"),
+        (switched.main, "--without gravity", "no 'gravity'; known: "),
+        (switched.main, "--part 2/2", "'2/2' is no K/N with K below N"),
+        (conformance.main, "--executor both", "no 'both'; known: interp, c"),
+    ],
+)
+def test_an_unknown_name(main: click.Command, arguments: str, message: str) -> None:
+    result = CliRunner().invoke(main, arguments.split())
     assert result.exit_code == 2
-    assert "no machine 'abacus'; known: avx512" in result.output
+    assert message in " ".join(result.output.split())
 
 
 def test_the_table_counts_what_passes_on_each_machine() -> None:
