@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from xdsl.utils.lexer import Position, Span
-from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken
+from xdsl.utils.lexer import Position, Span, Token
+from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind, StringLiteral
 
 from msc.ir.errors import CodedParseError
 
@@ -23,7 +23,8 @@ class SafeLexer(MLIRLexer):
     def _lex_string_literal(self, start_pos: Position) -> MLIRToken:
         if _STRING.match(self.input.content, start_pos) is None:
             self._report_string(start_pos)
-        return super()._lex_string_literal(start_pos)
+        token = super()._lex_string_literal(start_pos)
+        return Token(MLIRTokenKind.STRING_LIT, token.span) if _is_text(token) else token
 
     def _report_string(self, start_pos: Position) -> None:
         prefix = _STRING_UNTIL_FAULT.match(self.input.content, start_pos)
@@ -34,3 +35,14 @@ class SafeLexer(MLIRLexer):
             raise CodedParseError(span, "invalid escape sequence in a string", "MSC0100", help_line)
         span = Span(start_pos, stop, self.input)
         raise CodedParseError(span, "this string is not closed on its line", "MSC0101", 'add the closing "')
+
+
+def _is_text(token: MLIRToken) -> bool:
+    """Whether a literal that xDSL takes for bytes is text: the printer escapes the UTF-8 of letters beyond ASCII."""
+    if token.kind is not MLIRTokenKind.BYTES_LIT:
+        return False
+    try:
+        StringLiteral.from_span(token.span).bytes_contents.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

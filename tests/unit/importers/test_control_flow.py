@@ -98,6 +98,13 @@ def test_a_short_loop_is_unrolled() -> None:
     assert names(imported).count("ms.matmul") == 3
 
 
+def test_a_loop_collects_its_own_number() -> None:
+    """The number is where the value is written, and the value."""
+    body = loop_body([node("Identity", ["i"], ["j"])], [], [tensor("j", [], INT)])
+    made = model([node("Loop", ["n", ""], ["all"], body=body)], [], [tensor("all", [9], INT)], {"n": np.array(9)})
+    assert "scf.for" in names(agreed(made, {}))
+
+
 @pytest.mark.parametrize("count", [0, 1, 6])
 def test_a_computed_count_is_the_bound_of_a_loop(count: int) -> None:
     body = loop_body(ACCUMULATE, [tensor("v", [2, 3])], [tensor("u", [2, 3])])

@@ -4,8 +4,9 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import BytesAttr, ModuleOp
 
+from msc.driver.passes.ir_dump import format_module
 from msc.driver.passes.registry import new_context
 from msc.ir.locations import source_location
 from msc.ir.reading import parse_module
@@ -42,6 +43,20 @@ def test_operations_have_the_place_of_their_name() -> None:
 def test_explicit_locations_are_kept() -> None:
     module = parse('func.func @f() {\n  func.return loc("other.py":7:3)\n}')
     assert "other.py:7:3" in {str(source_location(op)) for op in module.walk()}
+
+
+def test_text_in_any_letters_is_read_back_as_it_was_printed() -> None:
+    text = 'func.func @f(%x: f32 {ms.name = "größe 大"}) -> f32 {\n  func.return %x : f32 loc("模型.py":7:3)\n}'
+    printed = format_module(parse(text), debuginfo=True)
+    assert printed.isascii()
+    assert format_module(parse(printed), debuginfo=True) == printed
+    assert "模型.py:7:3" in {str(source_location(op)) for op in parse(printed).walk()}
+
+
+def test_bytes_that_are_no_text_stay_bytes() -> None:
+    module = parse('func.func @f() attributes {a = "\\FF\\FE"} {\n  func.return\n}')
+    (function,) = module.ops
+    assert function.attributes["a"] == BytesAttr(b"\xff\xfe")
 
 
 def test_all_undefined_values_are_reported() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from xdsl.dialects import arith, memref, scf, tensor
 from xdsl.dialects.builtin import IndexType
-from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue, Use
 
 from msc.analysis.index_ranges import index_range
 from msc.dialects.loop import BufferSliceOp
@@ -87,6 +87,11 @@ def place_of(op: Operation) -> SSAValue | None:
     found = index_range(place)
     inside = found is not None and found[0] >= 0 and found[1] < static_shape(op.x)[0]
     return place if inside and isinstance(place.type, IndexType) else None
+
+
+def indexes_known_place(use: Use) -> bool:
+    """Whether a tensor is used as the index of an entry, and its scalar takes its place there."""
+    return use.index == 1 and place_of(use.operation) is not None
 
 
 def _place(state: Bufferizer, op: SliceAccessOp) -> SSAValue:

@@ -41,7 +41,7 @@ from msc.lowering.cpu.buffer_types import buffer_type, storage_type
 from msc.lowering.cpu.bufferize.buffer_slices import (
     bufferize_extract_slice,
     bufferize_insert_slice,
-    place_of,
+    indexes_known_place,
     slice_destination,
 )
 from msc.lowering.cpu.bufferize.bufferize_control_flow import bufferize_for, bufferize_if, bufferize_while, starts
@@ -261,7 +261,8 @@ def _empty(state: Bufferizer, op: Operation) -> None:
 
 
 def _from_elements(state: Bufferizer, op: Operation) -> None:
-    if all(place_of(use.operation) is not None for use in op.results[0].uses):
+    """A buffer of scalars, if anything reads one; an index that is known to lie inside its axis stays a scalar."""
+    if all(indexes_known_place(use) for use in op.results[0].uses):
         return
     target = state.result_buffer(op.results[0])
     places = np.ndindex(*static_shape(target))
