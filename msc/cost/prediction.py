@@ -266,9 +266,14 @@ class _Shared:
         return self.share if any(loop is self.loop for loop in loops.around) else 1.0
 
 
+def busiest(iterations: int, each: int, threads: int) -> int:
+    """Iterations of the thread that runs most of them: each takes `each` on end, and one of them the tail at last."""
+    return ceil(iterations // each / threads) * each + iterations % each
+
+
 def _shared(tree: Tree, threads: int) -> _Shared:
     loop = next((loop for loop in loops_of(tree) if loop.mark == "parallel"), None)
     if loop is None:
         return _Shared(None, 1.0)
-    trips = ceil(tree.axis(loop.axis).extent / (loop.tile or 1))
-    return _Shared(loop, ceil(trips / threads) / trips)
+    extent = tree.axis(loop.axis).extent
+    return _Shared(loop, busiest(extent, loop.tile or 1, threads) / extent if extent else 1.0)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TypeAlias
 
 from xdsl.ir.affine import AffineConstantExpr, AffineExpr, AffineMap
@@ -166,7 +167,7 @@ def _box(access: ArrayAccess, whole: LocalBuffer) -> _Box:
     return tuple(bounds(simplified(e), access.inner) for e in whole.index(access.index))
 
 
-def _overlap(box: _Box, other: _Box) -> bool:
+def _overlap(box: Sequence[tuple[int, int]], other: _Box) -> bool:
     return all(low <= end and start <= high for (low, high), (start, end) in zip(box, other, strict=True))
 
 
@@ -221,19 +222,10 @@ def fills_box(accesses: Sequence[ArrayAccess], depth: int) -> bool:
 
 
 def _cover(boxes: Sequence[_Box], shape: Sequence[int]) -> bool:
-    """Whether boxes cover one that begins at 0: one does, or several, one after the other along an axis."""
-    whole = [(0, size - 1) for size in shape]
-    if any(list(box) == whole for box in boxes):
-        return True
-    for axis in range(len(shape)):
-        reach = 0
-        for low, high in sorted(
-            b[axis] for b in boxes if [*b[:axis], *b[axis + 1 :]] == whole[:axis] + whole[axis + 1 :]
-        ):
-            reach = max(reach, high + 1) if low <= reach else reach
-        if reach == shape[axis]:
-            return True
-    return False
+    """Whether boxes cover one that begins at 0: each cell of the grid of their edges lies in one of them."""
+    edges = [{0, *(b[axis][0] for b in boxes), *(b[axis][1] + 1 for b in boxes)} for axis in range(len(shape))]
+    corners = product(*([e for e in each if 0 <= e < size] for each, size in zip(edges, shape, strict=True)))
+    return all(any(_overlap([(at, at) for at in corner], box) for box in boxes) for corner in corners)
 
 
 def _is_dense(access: ArrayAccess, depth: int) -> bool:

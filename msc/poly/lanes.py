@@ -73,13 +73,31 @@ def _refusals(model: KernelModel, nests: Sequence[Nest], ranges: Mapping[int, ra
 
 
 def _of_vector(model: KernelModel, loop: Loop, lane: int, ranges: Mapping[int, range]) -> Iterator[tuple[int, str]]:
-    bounded = not any(simplified(e).used_dims() for e in (loop.lower, loop.upper))
+    reason = None if _is_constant(loop) and loop.step == 1 else "its bounds are not constant"
+    inner = next((each for each in _loops(loop.body) if each.kind != "unroll" or not _is_constant(each)), None)
+    if inner is not None:
+        reason = reason or f"the loop over {inner.name} inside it is not unrolled"
     for instance, inside in _instances(loop.body, ranges):
-        statement = model.statements[instance.statement]
-        reason = "its bounds are not constant" if not bounded or loop.step != 1 else None
-        reason = reason or _reason(statement, instance.index, lane, inside)
-        if reason is not None:
-            yield instance.statement, reason
+        refusal = reason or _reason(model.statements[instance.statement], instance.index, lane, inside)
+        if refusal is not None:
+            yield instance.statement, refusal
+
+
+def _is_constant(loop: Loop) -> bool:
+    """Whether a loop has the same bounds in every call and every iteration of the loops around."""
+    return not any(simplified(e).used_dims() for e in (loop.lower, loop.upper))
+
+
+def _loops(nests: Sequence[Nest]) -> Iterator[Loop]:
+    for nest in nests:
+        match nest:
+            case Loop():
+                yield nest
+                yield from _loops(nest.body)
+            case Body():
+                yield from _loops(nest.inside)
+            case Instance():
+                pass
 
 
 def _reason(statement: KernelStatement, at: Sequence[AffineExpr], lane: int, ranges: Mapping[int, range]) -> str | None:

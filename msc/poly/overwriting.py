@@ -11,10 +11,11 @@ import islpy as isl
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from msc.poly.dependences import domain, isl_expr, tuple_of
+from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.outer_band import loop_row
 from msc.poly.scalar import reads
-from msc.poly.schedule_tree.nodes import Cut, Run, Tree, below, loops, walk
+from msc.poly.schedule_tree.nodes import Cut, Run, ScheduleError, Tree, all_blocks, below, loops, walk
 from msc.poly.schedule_tree.proof import reversed_pairs
 from msc.poly.schedule_tree.to_isl import to_isl
 
@@ -77,6 +78,23 @@ def _is_one_to_one(access: AffineMap) -> bool:
     """Whether no two points of a statement have one element: each dimension is an index of its own."""
     dims = {r.position for r in access.results if isinstance(r, AffineDimExpr)}
     return len(dims) == access.num_dims
+
+
+def check_aliases(model: KernelModel, tree: Tree) -> None:
+    """Raise ScheduleError, with its line, for an array that lies in an output, or with another one there, too long."""
+    names = array_names(model.arrays)
+    held: dict[int, list[int]] = {}
+    for place in (place for block in all_blocks(tree.body) for place in block.places if place.scope in names):
+        array, output = names.index(place.array), names.index(place.scope)
+        if not may_overwrite(model, tree, array, output):
+            message = f"{place.array} cannot lie in {place.scope}"
+            raise ScheduleError(f"{message}: elements differ, or one is read after the other is written", place.line)
+        for other in held.setdefault(output, []):
+            both = (array, other), (other, array)
+            if array != other and not any(may_overwrite(model, tree, first, last) for first, last in both):
+                message = f"{place.array} and {names[other]} cannot lie in {place.scope} both"
+                raise ScheduleError(f"{message}: each is read after the other is written", place.line)
+        held[output].append(array)
 
 
 def aliased_outputs(model: KernelModel, tree: Tree, arrays: Collection[int]) -> dict[int, int]:

@@ -34,10 +34,11 @@ from msc.poly.valid_extents import ranges_of
 
 @dataclass(frozen=True)
 class Around:
-    """The variables around a place with their values, and those of loops that run at once."""
+    """The variables around a place with their values, those of loops that run at once, and the vector loop's name."""
 
     ranges: Mapping[int, range]
     parallel: tuple[int, ...] = ()
+    vector: str = ""
 
     @property
     def depth(self) -> int:
@@ -45,7 +46,8 @@ class Around:
 
     def inside(self, loop: Loop) -> Around:
         ranges = {**self.ranges, self.depth: iterations(loop, self.ranges)}
-        return Around(ranges, (*self.parallel, self.depth) if loop.kind == "parallel" else self.parallel)
+        parallel = (*self.parallel, self.depth) if loop.kind == "parallel" else self.parallel
+        return Around(ranges, parallel, loop.name if loop.kind == "vector" else self.vector)
 
 
 def outermost(model: KernelModel, counts: Sequence[AffineExpr]) -> Around:
@@ -90,6 +92,11 @@ class BodyArrays:
     def __contains__(self, array: int) -> bool:
         return any(array in each for each in (self.forwarded, self.local, self.workspace, self.aliased))
 
+    @property
+    def own(self) -> frozenset[int]:
+        """The arrays that are stored here, and are no copies."""
+        return self.forwarded | self.local.keys() - self.copied | self.workspace.keys() | self.aliased.keys()
+
 
 @dataclass(frozen=True)
 class Storage:
@@ -109,7 +116,6 @@ def storage(model: KernelModel, tree: Tree, nests: Sequence[Nest], counts: Seque
     blocks, names = list(all_blocks(tree.body)), array_names(model.arrays)
     found: dict[int, BodyArrays] = {}
     shapes: dict[int, tuple[int, ...]] = {}
-    placed = {names.index(place.array) for block in blocks for place in block.places}
     nested = copies(tree)
     for body, around in bodies(nests, outermost(model, counts)):
         found[id(body)] = _arrays(model, body, blocks[body.block].places, around, names, nested)
@@ -117,8 +123,10 @@ def storage(model: KernelModel, tree: Tree, nests: Sequence[Nest], counts: Seque
     parts = _alike(found)
     for array, buffer in (pair for arrays in parts.values() for pair in arrays.workspace.items()):
         shapes[array] = tuple(map(max, shapes.get(array, buffer.shape), buffer.shape))
-    held = (k for k, array in enumerate(model.arrays) if array.kind == "internal" and 0 not in array.shape)
-    whole = (k for k in held if _is_whole(k, placed, parts))
+    internal = {k for k, array in enumerate(model.arrays) if array.kind == "internal" and 0 not in array.shape}
+    placed = {array for arrays in parts.values() for array in arrays.own}
+    whole = internal & (internal - placed | set(_accessed_elsewhere(model, nests, parts)))
+    _check_whole(tree, whole & shapes.keys(), names)
     shapes |= {k: model.arrays[k].shape for k in whole}
     return Storage(parts, dict(sorted(shapes.items())))
 
@@ -131,9 +139,26 @@ def _check_copies(tree: Tree, found: Mapping[int, BodyArrays], names: Sequence[s
         raise ScheduleError(f"{place.array} is a value here, which no block inside can copy", place.line)
 
 
-def _is_whole(array: int, placed: set[int], found: Mapping[int, BodyArrays]) -> bool:
-    """Whether an array is a temporary of its whole shape: nothing touches one that has no place and no elements."""
-    return array not in placed or not any(array in arrays and array not in arrays.copied for arrays in found.values())
+def _accessed_elsewhere(
+    model: KernelModel, nests: Sequence[Nest], found: Mapping[int, BodyArrays], placed: frozenset[int] = frozenset()
+) -> Iterator[int]:
+    """The arrays that statements access where no block around them places these."""
+    for nest in nests:
+        match nest:
+            case Loop():
+                yield from _accessed_elsewhere(model, nest.body, found, placed)
+            case Body():
+                yield from _accessed_elsewhere(model, nest.inside, found, placed | found[id(nest)].own)
+            case Instance():
+                yield from {array for array, _ in model.statements[nest.statement].accesses()} - placed
+
+
+def _check_whole(tree: Tree, arrays: Collection[int], names: Sequence[str]) -> None:
+    """An array that some blocks access in the workspace as a whole is nowhere else in parts of the workspace."""
+    for array in sorted(arrays):
+        parts = (b.places for b in all_blocks(tree.body) if b is not tree.body)
+        place = next(p for places in parts for p in places if (p.array, p.scope) == (names[array], "workspace"))
+        raise ScheduleError(f"{place.array} is also used outside of this block: place it at the top", place.line)
 
 
 def _arrays(
@@ -171,8 +196,17 @@ def _arrays(
             if buffer is None:
                 raise _no_box(place)
             workspace[array] = _apart(buffer, around)
+    if around.vector:
+        _check_values(around.vector, (place for array, place in wanted.items() if array in {*local, *workspace}))
     partial = frozenset(array for array in copied if wanted[array].partial)
     return BodyArrays(frozenset(passed), local, workspace, aliased, frozenset(copied), frozenset(written), partial)
+
+
+def _check_values(loop: str, places: Iterator[Place]) -> None:
+    """Inside a vector loop a place holds values: an array would be one for all lanes."""
+    for place in places:
+        message = f"the lanes of {loop} would share {place.array}: place it around their loop"
+        raise ScheduleError(message, place.line)
 
 
 def _copied(array: int, uses: Sequence[ArrayAccess], depth: int, place: Place) -> int:

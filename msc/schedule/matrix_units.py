@@ -17,6 +17,7 @@ from msc.poly.contraction import Contraction
 from msc.poly.dependences import Dependences
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
+from msc.poly.schedule_tree.moves import find, tensorise
 from msc.poly.schedule_tree.nodes import Axis, Block, Loop, Node, Place, Run, Tree
 from msc.poly.unit_product import UnitProduct, unit_product
 from msc.targets.abilities import Abilities, Role, Unit
@@ -119,18 +120,17 @@ class _Search:
         sums = self._reduction(tiles)
         body = [self._each(found.before, outer, tiles), sums, self._each(found.after, outer, tiles)]
         block = Block(tuple(node for group in body for node in group), self._places((contraction.target,)))
-        return Tree(found.axes, self._tiled(outer, tiles, block))
+        tree = Tree(found.axes, self._tiled(outer, tiles, block))
+        first = next(axis.name for axis in found.axes if axis.name in self._inner)
+        return tensorise(tree, find(tree, first, contraction.statement), self._unit.name)
 
     def _reduction(self, tiles: Tiles) -> tuple[Node, ...]:
-        """The loops over tiles of k, those over instructions, and the instruction."""
+        """The loops over tiles of k, those over instructions, and those of one instruction."""
         found, contraction = self._found, self._found.contraction
         named = [axis for axis in found.axes if axis.name in self._inner]
         inside: Block = Block((Run((contraction.statement,)),))
         for axis in reversed(named):
             inside = Block((Loop(axis.name, inside),))
-        first = inside.nodes[0]
-        assert isinstance(first, Loop)
-        inside = Block((replace(first, mark="intrinsic", unit=self._unit.name),))
         for axis in reversed(named):
             if self._inner[axis.name] < tiles[axis.name]:
                 inside = Block((Loop(axis.name, inside, self._inner[axis.name]),))

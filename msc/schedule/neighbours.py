@@ -18,8 +18,8 @@ from msc.cost.statement_loops import statement_loops
 from msc.poly.dependences import Dependences
 from msc.poly.model import KernelModel
 from msc.poly.schedule_tree.moves import (
+    fuse,
     interchange,
-    join,
     mark,
     only_loop,
     parallelise,
@@ -40,6 +40,8 @@ from msc.targets.machine import Machine
 
 _DRAWS = 8
 """How many schedules are drawn until one is legal."""
+ROWS = (2, 4, 8, 16, 32)
+"""Rows of a tile whose elements nothing accumulates."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ class Neighbourhood:
         """As many rows as registers hold; where nothing accumulates, powers of two."""
         lanes, registers = lanes_of(self.model, self.target), self.target.vector_registers
         if not sums:
-            return [n for n in (2, 4, 8, 16, 32) if n <= min(axis.extent, 2 * lanes)]
+            return [n for n in ROWS if n <= min(axis.extent, 2 * lanes)]
         limit = (registers - 2) // pieces(width, lanes)
         return list(range(2, min(axis.extent, limit) + 1))
 
@@ -245,4 +247,4 @@ def _flat(tree: Tree, axis: str) -> Tree:
     loops = [node for node in walk(tree.body) if isinstance(node, Loop) and node.axis == axis]
     if len(loops) == 1 and loops[0].mark not in ("vector", "unroll"):
         return tree
-    return join(tree, axis)
+    return fuse(tree, axis)

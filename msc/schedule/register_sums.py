@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 
 from msc.dialects.element_types import BYTES
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
-from msc.poly.schedule_tree.moves import put
-from msc.poly.schedule_tree.nodes import Loop, Place, Tree, all_blocks
+from msc.poly.schedule_tree.moves import cache_write
+from msc.poly.schedule_tree.nodes import Loop, Tree, all_blocks
 from msc.schedule.outline import loops_around
 from msc.targets.machine import Machine
 
@@ -41,8 +40,7 @@ def _with_copy(model: KernelModel, tree: Tree, statement: int, name: str, machin
     elements = prod(sizes.get(loop.axis, tree.axis(loop.axis).extent) for loop in points)
     if elements * BYTES[model.arrays[model.statements[statement].target].dtype] > machine.register_file:
         return tree
-    places = (*around.body.places, Place(name, "register"))
-    return put(tree, around, replace(around, body=replace(around.body, places=places)))
+    return cache_write(tree, name, around, "register")
 
 
 def _is_step(model: KernelModel, tree: Tree, statement: int, loop: Loop) -> bool:

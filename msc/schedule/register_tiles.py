@@ -14,7 +14,7 @@ from msc.poly.model import KernelModel
 from msc.poly.schedule_tree.moves import (
     chain,
     find,
-    join,
+    fuse,
     listed,
     mapped,
     nested,
@@ -67,7 +67,7 @@ def with_blocks_outermost(
         if name == columns and not any(s.combine for s in model.statements):
             wide, extent = max(lanes, pair // _ELEMENT_BYTES), tree.axis(name).extent
             width = lanes if extent % wide else wide
-            tree = retiled(model, join(tree, name), name, width, "vector")
+            tree = retiled(model, fuse(tree, name), name, width, "vector")
         loop = shared_loop(tree, name)
         tree = tree if loop is None else outermost(tree, loop)
     return listed(tree, names)

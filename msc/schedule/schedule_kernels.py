@@ -29,14 +29,16 @@ from msc.poly.kernel_text import kernel_lines
 from msc.poly.lanes import check_lanes
 from msc.poly.model import KernelModel
 from msc.poly.nest import generate
+from msc.poly.overwriting import check_aliases
 from msc.poly.remembered import remembered
 from msc.poly.requests import requests
-from msc.poly.schedule_tree.nodes import ScheduleError, Tree, all_blocks, loops
+from msc.poly.schedule_tree.nodes import ScheduleError, Tree, loops
 from msc.poly.schedule_tree.parts import tile_counts
 from msc.poly.schedule_tree.proof import prove
 from msc.poly.schedule_tree.text import from_lines, to_lines
 from msc.poly.schedule_tree.to_isl import to_isl
 from msc.poly.schedule_tree.verify import verify
+from msc.poly.storage import storage
 from msc.schedule.capacity import check_capacity
 from msc.schedule.known_loops import KnownLoops
 from msc.schedule.matrix_units import unit_schedule
@@ -207,8 +209,10 @@ def illegal(model: KernelModel, deps: Dependences, tree: Tree, abilities: Abilit
         check_capacity(model, tree, abilities)
         if abilities.lanes:
             check_lanes(model, tree)
-        if any(block.prefetches for block in all_blocks(tree.body)):
-            requests(model, tree, generate(model, tree), list(tile_counts(model, tree).values()))
+        nests, counts = generate(model, tree), list(tile_counts(model, tree).values())
+        storage(model, tree, nests, counts)
+        check_aliases(model, tree)
+        requests(model, tree, nests, counts)
     except ScheduleError as problem:
         return problem
     return None

@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from math import ceil, prod
 
 from msc.cost.access import block_size, strides
-from msc.cost.prediction import KernelCost
+from msc.cost.prediction import KernelCost, busiest
 from msc.dialects.element_types import BYTES
 from msc.poly.model import KernelModel
-from msc.poly.schedule_tree.moves import join, listed, parallelise, put, shared_loop
+from msc.poly.schedule_tree.moves import fuse, listed, parallelise, put, shared_loop
 from msc.poly.schedule_tree.nodes import Axis, Block, Loop, Tree, below, loops
 from msc.poly.schedule_tree.parts import bound_of
 from msc.schedule.register_tiles import retiled
@@ -122,7 +122,7 @@ def shared_blocks(
     size = loop.tile or 1
     trips = tree.axis(loop.axis).extent // size
     each = neighbours(trips, team)
-    saved = KernelCost(model, target).prediction(tree, 1).cycles * (1 - _busiest(trips, each, team) / trips)
+    saved = KernelCost(model, target).prediction(tree, 1).cycles * (1 - busiest(trips, each, team) / trips)
     is_shared, otherwise = (saved >= a.cost(model, target.synchronisation) for a in (around, around.otherwise))
     if not is_shared:
         return Sharing(tree, not otherwise)
@@ -136,13 +136,8 @@ def neighbours(trips: int, team: int) -> int:
 
     What is left then runs on one of them.
     """
-    most = {each: _busiest(trips, each, team) for each in range(1, max(2, trips // 2 + 1))}
-    return max(each for each, busiest in most.items() if busiest <= WASTE * min(most.values()))
-
-
-def _busiest(trips: int, each: int, team: int) -> int:
-    """Iterations of the thread that runs most of them, where one takes `each` on end."""
-    return ceil(trips // each / team) * each + trips % each
+    most = {each: busiest(trips, each, team) for each in range(1, max(2, trips // 2 + 1))}
+    return max(each for each, longest in most.items() if longest <= WASTE * min(most.values()))
 
 
 def _with_parts(cost: KernelCost, tree: Tree, team: int) -> Tree:
@@ -164,7 +159,7 @@ def _size(loop: Loop | None) -> int:
 
 def _parallel(model: KernelModel, tree: Tree, axis: Axis, loop: Loop, size: int) -> Tree:
     if size != _size(loop):
-        tree = retiled(model, join(tree, axis.name), axis.name, size, "unroll")
+        tree = retiled(model, fuse(tree, axis.name), axis.name, size, "unroll")
     found = shared_loop(tree, axis.name)
     return listed(tree if found is None else parallelise(tree, found), [axis.name])
 
@@ -218,9 +213,8 @@ def _loop(
 
 
 def _waste(axis: Axis, size: int, threads: int) -> float:
-    """Times its even share that the busiest thread has, who also does what is left of the last tile."""
-    tiles, tail = divmod(axis.extent, size)
-    return (ceil(tiles / threads) + tail / size) * threads * size / axis.extent
+    """Times its even share that the busiest thread has."""
+    return busiest(axis.extent, size, threads) * threads / axis.extent
 
 
 def _reach(model: KernelModel, axis: Axis, target: Machine) -> int:

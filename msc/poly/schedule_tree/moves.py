@@ -1,7 +1,8 @@
 """Moves: named transformations of a schedule tree. Each returns a tree, or raises ScheduleError if it does not apply.
 
 A move preserves the instances that a tree runs: every statement, once for each of its iterations. isl decides later
-whether the new order is legal (`proof`). Moves do not move places: they take trees without places (`without_places`).
+whether the new order is legal (`proof`). Moves of loops do not move places: they take trees without places
+(`without_places`), to which `cache_read` and `cache_write` add them. docs/schedules.md has an example.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from msc.poly.schedule_tree.nodes import (
     Loop,
     Mark,
     Node,
+    Place,
     Prefetch,
     Run,
     ScheduleError,
@@ -25,14 +27,17 @@ from msc.poly.schedule_tree.nodes import (
 )
 
 
-def find(tree: Tree, axis: str, statement: int | None = None, *, tiles: bool = False) -> Loop:
-    """The outermost loop over the points, or the tiles, of an axis: around a statement, if one is given."""
+def find(tree: Tree, name: str, statement: int | None = None) -> Loop:
+    """The outermost loop that a schedule calls `m`, or `m tile 6`: around a statement, if one is given."""
     for node in walk(tree.body):
-        is_one = isinstance(node, Loop) and node.axis == axis and (node.tile is not None) == tiles
-        if isinstance(node, Loop) and is_one and (statement is None or statement in below(node)):
+        if isinstance(node, Loop) and name_of(node) == name and (statement is None or statement in below(node)):
             return node
-    what = f"over the {'tiles' if tiles else 'points'} of {axis}"
-    raise ScheduleError(f"no loop runs {what}" + ("" if statement is None else f" around S{statement}"))
+    raise ScheduleError(f"there is no loop 'for {name}'" + ("" if statement is None else f" around S{statement}"))
+
+
+def name_of(loop: Loop) -> str:
+    """What a schedule calls a loop, whatever its mark: `m` over points, `m tile 6` over tiles."""
+    return loop.axis if loop.tile is None else f"{loop.axis} tile {loop.tile}"
 
 
 def split(tree: Tree, loop: Loop, size: int) -> Tree:
@@ -43,9 +48,9 @@ def split(tree: Tree, loop: Loop, size: int) -> Tree:
     return put(tree, loop, replace(loop, body=Block((inner,)), tile=size, least=-(-loop.least // size)))
 
 
-def join(tree: Tree, axis: str) -> Tree:
+def fuse(tree: Tree, axis: str) -> Tree:
     """The inverse of `split` and `sink`: one loop over all points of an axis, where its tiles are or, without these,
-    around all that runs it.
+    around all that runs it. (Halide, TVM: fuse.)
     """
     tiles = next((n for n in walk(tree.body) if isinstance(n, Loop) and n.axis == axis and n.tile is not None), None)
     if tiles is not None:
@@ -143,6 +148,40 @@ def parallelise(tree: Tree, loop: Loop, least: int = 0) -> Tree:
 def mark(tree: Tree, loop: Loop, how: Mark) -> Tree:
     """The loop `vector`, `unroll`, `parallel`, or none of these."""
     return put(tree, loop, replace(loop, mark=how, least=0))
+
+
+def vectorise(tree: Tree, loop: Loop) -> Tree:
+    """The points of the loop as lanes. (Halide, TVM: vectorize.)"""
+    return mark(tree, loop, "vector")
+
+
+def unroll(tree: Tree, loop: Loop) -> Tree:
+    """The iterations of the loop one after the other. (Halide, TVM: unroll.)"""
+    return mark(tree, loop, "unroll")
+
+
+def pipeline(tree: Tree, loop: Loop, buffers: int = 2) -> Tree:
+    """Several buffers of each array that is placed right below the loop. (TVM: software_pipeline.)"""
+    return put(tree, loop, replace(loop, mark="pipeline", buffers=buffers))
+
+
+def tensorise(tree: Tree, loop: Loop, unit: str) -> Tree:
+    """The loop and all below it as one instruction of a unit of the machine. (TVM: tensorize.)"""
+    return put(tree, loop, replace(loop, mark="intrinsic", unit=unit))
+
+
+def cache_read(tree: Tree, array: str, loop: Loop, scope: str) -> Tree:
+    """A copy of the elements of an input that an iteration of the loop reads. (TVM: cache_read; BLIS: packing.)"""
+    return _placed(tree, Place(array, scope), loop)
+
+
+def cache_write(tree: Tree, array: str, loop: Loop, scope: str) -> Tree:
+    """A scope for the elements of an intermediate that an iteration computes. (TVM: cache_write; Halide: store_at.)"""
+    return _placed(tree, Place(array, scope), loop)
+
+
+def _placed(tree: Tree, place: Place, loop: Loop) -> Tree:
+    return put(tree, loop, replace(loop, body=replace(loop.body, places=(*loop.body.places, place))))
 
 
 def uncut(tree: Tree) -> Tree:
@@ -247,20 +286,20 @@ def enclose(tree: Tree, axis: str) -> Tree:
     return replace(tree, body=Block((Loop(axis, tree.body),)))
 
 
-def reorder(tree: Tree, names: Sequence[str]) -> Tree:
+def reorder(tree: Tree, names: Sequence[str], outer: Loop | None = None) -> Tree:
     """The outermost loops, right in each other, in another order: the first named is outermost. (Halide, TVM: reorder.)
 
-    The axes are listed in that order, too.
+    Or the loop `outer` and those right in it. The axes are listed in that order, too.
     """
-    tree = listed(tree, names)
-    outer = tree.body.nodes[0] if names else None
-    loops = {loop.axis: loop for loop in list(chain(outer))[: len(names)]} if outer is not None else {}
-    if loops.keys() != set(names):
-        raise ScheduleError(f"the outermost loops are not those over {', '.join(names)}")
-    if outer is None:
+    if not names:
         return tree
+    tree = listed(tree, list(dict.fromkeys(name.partition(" ")[0] for name in names)))
+    first = outer or tree.body.nodes[0]
+    loops = {name_of(loop): loop for loop in list(chain(first))[: len(names)]}
+    if loops.keys() != set(names):
+        raise ScheduleError(f"the {'' if outer else 'outermost '}loops are {', '.join(loops)}, not {', '.join(names)}")
     (new,) = nested([loops[name] for name in names], list(loops.values())[-1].body).nodes
-    return put(tree, outer, new)
+    return put(tree, first, new)
 
 
 def listed(tree: Tree, first: Sequence[str]) -> Tree:
@@ -314,7 +353,13 @@ def _with_block(tree: Tree, old: Block, new: Block) -> Tree:
 
 
 def compute_at(tree: Tree, node: Node, loop: Loop | None) -> Tree:
-    """A node in front of all else in each iteration of a loop; without a loop once. (Halide, TVM: compute_at.)"""
+    """A node in front of all else in each iteration of a loop; without a loop once. (Halide, TVM: compute_at.)
+
+    Where the node is a part of the tree already, it moves there.
+    """
     if loop is None:
+        tree = replace_nodes(tree, node, ())
         return replace(tree, body=replace(tree.body, nodes=(node, *tree.body.nodes)))
-    return put(tree, loop, replace(loop, body=replace(loop.body, nodes=(node, *loop.body.nodes))))
+    others = replace_nodes(Tree((), loop.body), node, ()).body
+    tree = replace_nodes(tree, node, ()) if others is loop.body else tree
+    return put(tree, loop, replace(loop, body=replace(others, nodes=(node, *others.nodes))))

@@ -94,11 +94,18 @@ _NONE = 0
 
 @dataclass(frozen=True)
 class _Around:
-    """What stands around a node: by axis the iterations that its loops leave, marks of loops, arrays placed."""
+    """What stands around a node: by axis the iterations that its loops leave, and those of the whole axis between its
+    cuts; marks of loops, arrays placed.
+    """
 
     left: Mapping[str, int] = field(default_factory=dict[str, int])
+    between: Mapping[str, range] = field(default_factory=dict[str, range])
     marks: tuple[str, ...] = ()
     placed: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def iterations(self, axis: Axis) -> int:
+        """How many iterations of an axis are left."""
+        return self.left.get(axis.name, len(self.between.get(axis.name, range(axis.extent))))
 
 
 class _Walk:
@@ -108,7 +115,7 @@ class _Walk:
 
     def block(self, block: Block, around: _Around) -> None:
         for place in block.places:
-            self._place(place, around)
+            self._place(place, block, around)
             if place.partial:
                 self._partial(place, block, around)
         placed = {**around.placed, **{place.array: place.scope for place in block.places}}
@@ -122,7 +129,7 @@ class _Walk:
             seen |= below(node)
             self._node(node, replace(around, placed=placed))
 
-    def _place(self, place: Place, around: _Around) -> None:
+    def _place(self, place: Place, block: Block, around: _Around) -> None:
         name, scope, line = place.array, place.scope, place.line
         array = self._arrays.get(name)
         if array is None:
@@ -135,6 +142,9 @@ class _Walk:
             raise ScheduleError(f"{name} is an output, which is stored in memory of the caller", line)
         if array.kind == "input" and scope == "workspace":
             raise ScheduleError(f"{name} is an input: only the stack or registers can hold a copy", line)
+        number = list(self._arrays).index(name)
+        if not any(number == each for s in statements(block) for each, _ in self._model.statements[s].accesses()):
+            raise ScheduleError(f"no statement of this block accesses {name}", line)
         if around.placed.get(name) == scope and not place.partial:
             raise ScheduleError(f"{name} lives in {scope} already", line)
 
@@ -175,9 +185,9 @@ class _Walk:
             if run.statements.count(number) > 1:
                 raise ScheduleError(f"S{number} runs twice; a schedule runs every statement once", run.line)
             for dimension, extent in enumerate(self._model.statements[number].extents):
-                names = [a.name for a in self._tree.axes if a.dims.get(number) == dimension]
-                if extent > 1 and (not names or around.left.get(names[0], extent) > 1):
-                    what = f"S{number}.{dimension}{f', axis {names[0]}' if names else ''}"
+                axis = next((a for a in self._tree.axes if a.dims.get(number) == dimension), None)
+                if extent > 1 and (axis is None or around.iterations(axis) > 1):
+                    what = f"S{number}.{dimension}{f', axis {axis.name}' if axis is not None else ''}"
                     raise ScheduleError(f"no loop around S{number} runs over all iterations of {what}", run.line)
 
     def _cut(self, cut: Cut, around: _Around) -> None:
@@ -186,10 +196,14 @@ class _Walk:
             raise ScheduleError("head and tail run the same statements", cut.line)
         if bound_of(self._model, axis, below(cut)) is not None:
             raise ScheduleError(f"axis {axis.name} ends at an open size, and cannot be cut", cut.line)
-        if not 0 < cut.at < axis.extent:
-            raise ScheduleError(f"axis {axis.name} is cut between 1 and {axis.extent - 1}, not at {cut.at}", cut.line)
-        for block in (cut.head, cut.tail):
-            self.block(block, around)
+        whole = around.between.get(axis.name, range(axis.extent))
+        if len(whole) == 1:
+            raise ScheduleError(f"one iteration of axis {axis.name} is left here, which cannot be cut", cut.line)
+        if not whole.start < cut.at < whole.stop:
+            message = f"axis {axis.name} is cut between {whole.start + 1} and {whole.stop - 1}, not at {cut.at}"
+            raise ScheduleError(message, cut.line)
+        for block, part in ((cut.head, range(whole.start, cut.at)), (cut.tail, range(cut.at, whole.stop))):
+            self.block(block, replace(around, between={**around.between, axis.name: part}))
 
     def _loop(self, loop: Loop, around: _Around) -> None:
         axis = self._axis(loop)
@@ -218,6 +232,9 @@ class _Walk:
             check_intrinsic(self._model, self._tree, loop, around.left, around.placed, self._abilities)
         if loop.mark == "pipeline":
             self._check_pipeline(loop)
+        if loop.mark == "parallel" and bound is None and around.iterations(axis) // (loop.tile or 1) <= 1:
+            what = "iteration" if loop.tile is None else "whole tile"
+            raise ScheduleError(f"threads share nothing: the loop has one {what}", loop.line)
         if loop.mark == "parallel" and {"vector", "unroll"} & set(around.marks):
             raise ScheduleError("a parallel loop cannot be inside an unrolled or vector loop", loop.line)
         if loop.least:

@@ -7,7 +7,7 @@ from math import prod
 
 import pytest
 
-from msc.cost.prediction import KernelCost, Prediction
+from msc.cost.prediction import KernelCost, Prediction, busiest
 from msc.cost.traffic import Loop, Run, Traffic
 from msc.poly.compute import affine_map, dims
 from msc.poly.model import Array, KernelModel, KernelStatement
@@ -118,6 +118,16 @@ def test_threads_share_the_work() -> None:
     kernel = KernelCost(model, MACHINE)
     alone, both = (kernel.prediction(shared, threads).cycles for threads in (1, 2))
     assert 0.4 * alone < both < 0.6 * alone
+
+
+def test_threads_share_whole_tiles() -> None:
+    """The calling thread alone runs the tail."""
+    assert busiest(24, 8, 2) == 16
+    assert busiest(28, 8, 2) == 20
+    assert busiest(12, 7, 2) == 12
+    shared = tree(12, 512, 512, rows=7, outer="m tile {rows} parallel, n tile 32")
+    kernel = KernelCost(product(12, 512, 512), MACHINE)
+    assert kernel.instructions(shared, 2) == kernel.instructions(shared, 1)
 
 
 def test_what_two_accesses_have_in_common_moves_once() -> None:

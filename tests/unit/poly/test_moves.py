@@ -12,8 +12,23 @@ from xdsl.ir.affine import AffineExpr
 from msc.poly.dependences import dependences
 from msc.poly.model import KernelModel
 from msc.poly.nest import Loop as NestLoop
-from msc.poly.schedule_tree.moves import compute_at, enclose, find, join, parallelise, reorder, shared_loop, split
-from msc.poly.schedule_tree.nodes import Axis, Loop, ScheduleError, Tree, loops
+from msc.poly.schedule_tree.moves import (
+    cache_read,
+    cache_write,
+    compute_at,
+    enclose,
+    find,
+    fuse,
+    parallelise,
+    pipeline,
+    reorder,
+    shared_loop,
+    split,
+    tensorise,
+    unroll,
+    vectorise,
+)
+from msc.poly.schedule_tree.nodes import Axis, Loop, ScheduleError, Tree, below, loops
 from msc.poly.schedule_tree.proof import broken
 from msc.poly.schedule_tree.text import to_lines
 from msc.poly.schedule_tree.to_isl import to_isl
@@ -43,7 +58,7 @@ def test_a_product_by_moves(order: list[str], rows: int, columns: int, parallel:
     schedule = reorder(initial(BAND, GROUPS), order)
     schedule = split(schedule, find(schedule, "n"), columns)
     schedule = tiled(tiled(schedule, "n", min(4, columns), "vector"), "m", rows, "unroll")
-    if parallel and (loop := shared_loop(schedule, "n")) is not None:
+    if parallel and 2 * columns <= BAND[0].extent and (loop := shared_loop(schedule, "n")) is not None:
         schedule = parallelise(schedule, loop)
         assert next(loops(schedule)).mark == "parallel"
     assert [axis.name for axis in schedule.axes] == [*order, "k"]
@@ -53,7 +68,7 @@ def test_a_product_by_moves(order: list[str], rows: int, columns: int, parallel:
 def test_reorder_takes_the_outermost_loops() -> None:
     schedule = initial(BAND, GROUPS)
     assert to_lines(reorder(schedule, ["n", "m"]))[3] == "for n, m"
-    with pytest.raises(ScheduleError, match="outermost loops are not those over k, m"):
+    with pytest.raises(ScheduleError, match="the outermost loops are m, n, not k, m"):
         reorder(schedule, ["k", "m"])
 
 
@@ -69,12 +84,75 @@ def test_a_copy_is_computed_at_a_loop() -> None:
     assert is_right(model, schedule)
 
 
-def test_enclose_and_join() -> None:
+def test_enclose_and_fuse() -> None:
     schedule = initial(BAND[1:], GROUPS, BAND[:1])
     assert to_lines(enclose(schedule, "m"))[3] == "for m, n"
     whole = enclose(schedule, "m")
-    assert join(tiled(whole, "n", 4, "vector"), "n") == whole
+    assert fuse(tiled(whole, "n", 4, "vector"), "n") == whole
     assert is_right(MATMUL, whole)
+
+
+MARKS = """
+axis m 7: S0.0 S1.0 S2.0
+axis n 10: S0.1 S1.1 S2.1
+axis k 12: S1.2
+for m tile 4, m
+  for n
+    run S0
+  for k, n
+    run S1
+  for n
+    run S2
+"""
+
+
+def test_marks_and_places_are_moves() -> None:
+    schedule = tree(MARKS)
+    schedule = vectorise(schedule, find(schedule, "n", 1))
+    schedule = unroll(schedule, find(schedule, "m"))
+    schedule = cache_read(schedule, "in1", find(schedule, "m tile 4"), "stack")
+    schedule = cache_write(schedule, "t0", find(schedule, "m"), "register")
+    schedule = pipeline(schedule, find(schedule, "m tile 4"))
+    schedule = tensorise(schedule, find(schedule, "n", 2), "cube")
+    assert to_lines(schedule)[3:] == [
+        "for m tile 4 pipeline 2",
+        "  place in1 in stack",
+        "  for m unroll",
+        "    place t0 in register",
+        "    for n",
+        "      run S0",
+        "    for k, n vector",
+        "      run S1",
+        "    for n intrinsic cube",
+        "      run S2",
+    ]
+
+
+def test_loops_are_found_by_their_names() -> None:
+    schedule = tree(MARKS)
+    assert find(schedule, "m tile 4") is next(loops(schedule))
+    assert below(find(schedule, "n", 2)) == {2}
+    with pytest.raises(ScheduleError, match="there is no loop 'for m tile 5'"):
+        find(schedule, "m tile 5")
+    with pytest.raises(ScheduleError, match="there is no loop 'for k' around S0"):
+        find(schedule, "k", 0)
+
+
+def test_a_node_moves_to_a_loop() -> None:
+    schedule = tree(MARKS)
+    moved = compute_at(schedule, find(schedule, "n", 2), find(schedule, "m tile 4"))
+    assert to_lines(moved)[3:6] == ["for m tile 4", "  for n", "    run S2"]
+    assert to_lines(moved)[6] == "  for m"
+    inside = compute_at(schedule, find(schedule, "k"), find(schedule, "m"))
+    assert to_lines(inside)[4:6] == ["  for k, n", "    run S1"]
+    first = compute_at(schedule, find(schedule, "n", 2), None)
+    assert to_lines(first)[3:5] == ["for n", "  run S2"]
+
+
+def test_loops_inside_are_reordered() -> None:
+    schedule = tree(MARKS)
+    schedule = reorder(schedule, ["n", "k"], find(schedule, "k"))
+    assert "  for n, k" in to_lines(schedule)
 
 
 def test_statements_share_an_axis_of_one_name_and_extent() -> None:

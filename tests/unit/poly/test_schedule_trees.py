@@ -238,7 +238,7 @@ def test_a_copy_runs_in_front_of_the_loops_that_it_is_not_in(tiles: tuple[int, i
         axis m 7: S1.0 S2.0
         axis r 3: S0.0
         axis k 3: S2.2
-        for n tile {tiles[1]}{parallel}
+        for n tile {tiles[1]}{parallel if tiles[1] <= 5 else ""}
           place t0 in stack
           for r, n vector
             run S0
