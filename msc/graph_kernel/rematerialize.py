@@ -38,6 +38,8 @@ _DEAR = (
     "ms.rsqrt",
 )
 """Elementwise operations that cost many instructions: they are moved, not repeated."""
+AS_MANY = 16
+"""A part of so many bytes more or less is not counted."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,7 @@ class _Peak:
         """
         longer = [v for v in leaves if not self._is_live(kernel, v, last)]
         more = sum(map(bytes_of, longer)) - size
-        if more <= size // 16:
+        if more <= size // AS_MANY:
             return True
         first = min(self._end(kernel, v) for v in longer)
         return max(self._live[first + 1 : last + 1]) + more < self._live[self._peak] - size
@@ -201,7 +203,7 @@ class _Plan:
         given = set(reader.inputs)
         new = sum(bytes_of(v) for v in self.part.leaves if _outer(self.kernel, v) not in given)
         old = sum(bytes_of(v) for v in self.readers[reader])
-        return new <= old + old // 16
+        return new <= old + old // AS_MANY
 
     def apply(self) -> None:
         kernel, leaves = self.kernel, self.part.leaves

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import gcd, prod
+from math import gcd, inf, prod
 from typing import Any, Literal, TypeAlias
 
 from msc.targets.abilities import PLAIN, Abilities, Scope, Unit
@@ -17,12 +17,15 @@ from msc.targets.abilities import PLAIN, Abilities, Scope, Unit
 Sharing: TypeAlias = Literal["core", "machine"]
 
 
-def figure(text: str, default: Any = None, *, least: float = 0) -> Any:
-    """A field that a file gives: what it says, its default (None: it must be given), and its least value.
+ElementType: TypeAlias = Literal["f16", "bf16", "f32", "f64", "i8", "ui8", "i16", "ui16", "i32", "ui32"]
+
+
+def figure(text: str, default: Any = None, *, least: float = 0, most: float = inf) -> Any:
+    """A field that a file gives: what it says, its default (None: it must be given), its least and greatest value.
 
     Defaults say that there is none of something: a figure of a machine is always given.
     """
-    metadata = {"text": text, "least": least}
+    metadata = {"text": text, "least": least, "most": most}
     return field(metadata=metadata) if default is None else field(default=default, metadata=metadata)
 
 
@@ -114,9 +117,9 @@ class MatrixUnit:
     """A unit that multiplies `[m, k]` by `[k, n]` and adds to `[m, n]`."""
 
     name: str
-    shape: tuple[int, ...] = figure("m, n and k of one product")
-    input: str = figure("element type of the operands")
-    output: str = figure("element type of the result")
+    shape: tuple[int, ...] = figure("m, n and k of one product", least=1)
+    input: ElementType = figure("element type of the operands")
+    output: ElementType = figure("element type of the result")
     cycles: float = figure("between the starts of two products", least=1e-3)
     latency: float = figure("of one product")
     reads: tuple[str, ...] = figure("scratchpads of the operands; none: registers", ())
@@ -155,13 +158,13 @@ class Code:
     """Costs of compiled loops, in cycles unless the text says otherwise."""
 
     window: float = figure("instructions of the reorder window")
-    overlap: float = figure("share of loads and streams that arithmetic does not hide")
-    exposed: float = figure("share of the time of each cache that other work does not hide")
+    overlap: float = figure("share of loads and streams that arithmetic does not hide", most=1)
+    exposed: float = figure("share of the time of each cache that other work does not hide", most=1)
     exposed_memory: float = figure(
-        "share of the time of memory, or of the other work if that is less, that is not hidden"
+        "share of the time of memory, or of the other work if that is less, that is not hidden", most=1
     )
-    lost: float = figure("share of the latency of lines lost to conflicts of rows in few sets that loads wait for")
-    lost_stores: float = figure("share of the latency of such lines that stores wait for, one after the other")
+    lost: float = figure("latencies that loads wait for each line lost to conflicts of rows in few sets")
+    lost_stores: float = figure("latencies that stores wait for each such line, one after the other")
     iteration: float = figure("of an iteration of a loop")
     entry: float = figure("of entering an innermost loop")
     short_entry: float = figure("of entering an innermost loop that the C compiler unrolls")

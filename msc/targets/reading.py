@@ -1,21 +1,24 @@
 """Files of machines: TOML text to `Machine`, with the place of what is wrong.
 
-Tables are those of `msc.targets.machine`; `base` names a machine of msc whose figures a file changes, key by key. A
-file that is not msc's own may be anywhere. Order counts for the tables of `memory`: nearest first.
+Tables are those of `msc.targets.machine`; `base` names a machine of msc whose figures a file changes, key by key, and
+`without` the tables of the base that the file leaves out. A file that is not msc's own may be anywhere. Order counts
+for the tables of `memory`: nearest first.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import MISSING, Field, fields
 from itertools import pairwise
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any, NoReturn, cast, get_args, get_origin, get_type_hints
 
 from msc.support.diagnostics import Diagnostic, Location, MscError, did_you_mean
 from msc.support.files import read_source
+from msc.targets.abilities import PLAIN
 from msc.targets.machine import FIGURES, Machine
 
 _NAMED = ("memory", "matrix", "scratchpad")
@@ -41,8 +44,26 @@ def read_machine(path: Path, figures_of: Callable[[str], Figures], bases: tuple[
         _Source(text, str(path)).fail(
             f"there is no machine '{base}' to begin with", ("base",), help=did_you_mean(str(base), bases)
         )
+    source = _Source(text, str(path))
     under = figures_of(base) if base is not None else {}
-    return machine_of(path.stem, merged(under, figures), _Source(text, str(path)))
+    under = _reduced(under, figures.pop("without", []), source)
+    return machine_of(path.stem, merged(under, figures), source)
+
+
+def _reduced(figures: Figures, without: object, source: _Source) -> Figures:
+    """Figures without some of their named tables, such as `memory.L3`. Raises MSC0511 for a table that is none."""
+    known = [f"{table}.{name}" for table in _NAMED for name in figures.get(table, {})]
+    wanted = cast("list[object]", without) if isinstance(without, list) else [without]
+    for name in wanted:
+        if name not in known:
+            advice = did_you_mean(str(name), known) or _listed(known)
+            source.fail(f"its base has no table {name!r} to be without", ("without",), help=advice)
+    return {
+        table: {name: each for name, each in values.items() if f"{table}.{name}" not in wanted}
+        if table in _NAMED
+        else values
+        for table, values in figures.items()
+    }
 
 
 def parse(text: str, file: str) -> Figures:
@@ -72,7 +93,7 @@ def machine_of(name: str, figures: Figures, source: _Source) -> Machine:
     """The machine that figures describe. Raises MSC0511."""
     reader = _Reader(source)
     known = {f.name for f in fields(Machine)} - set(_GIVEN_APART)
-    reader.check_names(figures, known | {*FIGURES, "base"}, ())
+    reader.check_names(figures, known | {*FIGURES, "base", "without"}, ())
     for table in _NEEDED:
         if not figures.get(table):
             source.fail(f"a machine has a table '{table}'", (), help='base = "generic" gives what a file does not')
@@ -103,21 +124,69 @@ def _check(machine: Machine, source: _Source) -> None:
             source.fail(f"{far.name} is smaller than {near.name}; the nearest is first", ("memory", far.name, "bytes"))
     if machine.vectors.bits & (machine.vectors.bits - 1):
         source.fail("bits of a vector are a power of two", ("vectors", "bits"))
-    known = [*(level.name for level in machine.levels), *machine.scopes]
+    for table, size in (
+        *((("memory", each.name, "line"), each.line) for each in machine.levels),
+        (("page",), machine.page),
+    ):
+        if size & (size - 1):
+            source.fail(f"{size} bytes are no power of two", table)
+    if machine.stack_of_places <= 0:
+        message = f"a stack of {machine.stack} bytes has no room for four times {machine.register_file} of registers"
+        source.fail(message, ("stack",))
+    _check_scratchpads(machine, source)
+    _check_units(machine, source)
+
+
+def _check_scratchpads(machine: Machine, source: _Source) -> None:
+    """Schedules name scratchpads beside arrays and other memories; a level of memory fills each in the end."""
+    levels = [level.name for level in machine.levels]
+    _check_names("scratchpad", machine.scopes, {*PLAIN.scopes, *levels}, source)
+    beside = {pad.name: pad.beside for pad in machine.scratchpads}
     for pad in machine.scratchpads:
-        _check_memory(pad.beside, known, ("scratchpad", pad.name, "beside"), source)
+        if pad.align & (pad.align - 1):
+            source.fail(f"{pad.align} bytes are no power of two", ("scratchpad", pad.name, "align"))
+        _check_memory(pad.beside, [*levels, *beside], ("scratchpad", pad.name, "beside"), source)
+    for name in beside:
+        passed, last = {name}, beside[name]
+        while last in beside and last not in passed:
+            passed.add(last)
+            last = beside[last]
+        if last not in levels:
+            source.fail(f"no level of memory fills {name}: it is beside itself", ("scratchpad", name, "beside"))
+
+
+def _check_units(machine: Machine, source: _Source) -> None:
+    _check_names("matrix", [unit.name for unit in machine.matrix], (), source)
     for unit in machine.matrix:
+        path = ("matrix", unit.name)
         if len(unit.shape) != 3:
-            source.fail("the shape of a matrix unit is m, n and k", ("matrix", unit.name, "shape"))
-        for level in unit.reads:
-            _check_memory(level, known, ("matrix", unit.name, "reads"), source)
+            source.fail("the shape of a matrix unit is m, n and k", (*path, "shape"))
+        if len(unit.reads) > 2:
+            source.fail("a matrix unit reads two operands, from one scratchpad or from two", (*path, "reads"))
+        for pad in unit.reads:
+            _check_memory(pad, machine.scopes, (*path, "reads"), source)
         if unit.writes:
-            _check_memory(unit.writes, known, ("matrix", unit.name, "writes"), source)
+            _check_memory(unit.writes, machine.scopes, (*path, "writes"), source)
 
 
-def _check_memory(name: str, known: list[str], path: tuple[str, ...], source: _Source) -> None:
+_ARRAY = re.compile(r"(in|out|t)\d+", re.ASCII)
+"""Names of the arrays of a kernel in its schedule."""
+
+
+def _check_names(table: str, names: Iterable[str], taken: Collection[str], source: _Source) -> None:
+    """Names that schedules contain are words, and nothing else has them."""
+    for name in names:
+        if not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
+            source.fail(f"a schedule names '{name}': it consists of letters, digits and _", (table, name))
+        if name in taken or _ARRAY.fullmatch(name):
+            what = "a memory" if name in taken else "an array of a kernel"
+            source.fail(f"{name} is the name of {what} already", (table, name))
+
+
+def _check_memory(name: str, known: Sequence[str], path: tuple[str, ...], source: _Source) -> None:
     if name not in known:
-        source.fail(f"there is no memory '{name}'", path, help=did_you_mean(name, known) or _listed(known))
+        kind = "memory" if path[-1] == "beside" else "scratchpad"
+        source.fail(f"there is no {kind} '{name}'", path, help=did_you_mean(name, known) or _listed(known))
 
 
 class _Source:
@@ -149,8 +218,8 @@ def _keys(text: str) -> tuple[str, ...]:
     return tuple(part.strip().strip('"') for part in text.split("."))
 
 
-def _listed(names: list[str]) -> str:
-    return f"there are: {', '.join(names)}"
+def _listed(names: Sequence[str]) -> str:
+    return f"there are: {', '.join(names) or 'none'}"
 
 
 class _Reader:
@@ -209,11 +278,12 @@ class _Reader:
         read = _converted(value, type_)
         if read is None:
             self._source.fail(f"{known.name} is {_wanted(type_)}, not {value!r}", path, help=known.metadata.get("text"))
-        least = known.metadata.get("least", 0)
+        least, most = known.metadata.get("least", 0), known.metadata.get("most", inf)
         numbers = cast("tuple[object, ...]", read) if isinstance(read, tuple) else (read,)
         for number in numbers:
-            if isinstance(number, int | float) and not least <= number < float("inf"):
-                self._source.fail(f"{known.name} is {number}; it is {least} or more", path, help=known.metadata["text"])
+            if isinstance(number, int | float) and not (least <= number <= most and isfinite(number)):
+                limits = f"{least} to {most}" if most < inf else f"{least} or more" if isfinite(number) else "finite"
+                self._source.fail(f"{known.name} is {number}; it is {limits}", path, help=known.metadata["text"])
         return cast(object, read)
 
 

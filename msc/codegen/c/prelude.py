@@ -18,9 +18,13 @@ _SCALAR_LAST = 1 << 20
 
 @dataclass
 class Prelude:
-    """Collects needs while kernels are emitted; its text depends on the set of them only, not on their order."""
+    """Collects needs while kernels are emitted; its text depends on the set of them only, not on their order.
+
+    Local arrays take at most `stack` bytes in each of `threads`.
+    """
 
     threads: int = 1
+    stack: int = 0
     team: bool = False
     plain: set[str] = field(default_factory=set[str])
     headers: set[str] = field(default_factory=lambda: {"stddef.h", "stdint.h"})
@@ -78,8 +82,8 @@ class Prelude:
         """
         if not self.team:
             return ""
-        text = sections("team.c")["definition"]
-        return text.replace("{threads}", str(self.threads)).replace("{linkage}", linkage)
+        text = sections("team.c")["definition"].replace("{threads}", str(self.threads))
+        return text.replace("{stack}", str(self.stack)).replace("{linkage}", linkage)
 
     def text(self) -> str:
         """Headers, types and functions as C text, ending in an empty line; all but the team."""

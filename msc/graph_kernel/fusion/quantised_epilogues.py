@@ -16,6 +16,7 @@ from msc.graph_kernel.fusion.areas import Area
 from msc.poly.compute import integer_range
 
 _BYTES = ("i8", "ui8")
+_ZERO_POINTS = range(integer_range("i8")[0], integer_range("ui8")[1] + 1)
 
 
 def is_quantised_epilogue(product: Area, consumer: Area) -> bool:
@@ -65,7 +66,7 @@ def _fits(steps: Sequence[tuple[Operation, float]]) -> bool:
         return False
     if middle and isinstance(middle[0][0], AddOp):
         zero = middle.pop(0)[1]
-        if not zero.is_integer() or not -128 <= zero <= 255:
+        if zero not in _ZERO_POINTS:
             return False
     low, high = integer_range(result)
     bounds = [(type(op), literal) for op, literal in middle if not isinstance(op, RoundOp)]

@@ -47,21 +47,15 @@ def test_every_machine_is_named() -> None:
     assert all(f"`{name}`" in page for name in machine_names())
 
 
-PRODUCT = """
-from msc import nn, ops
-
-class Product(nn.Cell):
-    def construct(self, a, b, c):
-        return ops.relu(ops.matmul(a, b) + c)
-"""
+def examples(language: str) -> list[str]:
+    """The texts of one language that the page shows."""
+    return re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 
 
 def test_the_schedule_for_the_matrix_unit_is_the_one_shown(tmp_path: Path) -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    (machine,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
-    (tmp_path / "cube.toml").write_text(machine, encoding="utf-8")
-    (tmp_path / "product.py").write_text(PRODUCT, encoding="utf-8")
-    (shown,) = re.findall(r"```text\n(for m tile .*?)```", page, re.DOTALL)
+    (tmp_path / "cube.toml").write_text(examples("toml")[0], encoding="utf-8")
+    (tmp_path / "product.py").write_text(examples("python")[0], encoding="utf-8")
+    (shown,) = (text for text in examples("text") if text.startswith("for m tile "))
     inputs = ["--input", "a=200x300xf16", "--input", "b=300x480xf16", "--input", "c=480xf16"]
     words = ["explain", f"{tmp_path / 'product.py'}:Product", *inputs, "--march", str(tmp_path / "cube.toml")]
     result = CliRunner().invoke(command, words)
@@ -69,9 +63,13 @@ def test_the_schedule_for_the_matrix_unit_is_the_one_shown(tmp_path: Path) -> No
     assert indent(shown, " " * 12) in result.output
 
 
-def test_the_example_is_a_machine(tmp_path: Path) -> None:
-    (text,) = re.findall(r"```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    (tmp_path / "cube.toml").write_text(text, encoding="utf-8")
-    machine = machine_named(str(tmp_path / "cube.toml"))
-    assert machine.matrix[0].shape == (16, 16, 16)
-    assert machine.scopes == ("PAD", "SUMS")
+def test_the_examples_are_machines(tmp_path: Path) -> None:
+    machines = list[Machine]()
+    for number, text in enumerate(examples("toml")):
+        path = tmp_path / f"{number}.toml"
+        path.write_text(text, encoding="utf-8")
+        machines.append(machine_named(str(path)))
+    cube, levels = machines
+    assert cube.matrix[0].shape == (16, 16, 16)
+    assert cube.scopes == ("PAD", "SUMS")
+    assert [level.name for level in levels.levels] == ["L1", "L2", "HBM_CACHE", "HBM"]

@@ -79,6 +79,19 @@ def test_matrix_units_and_scratchpads(tmp_path: Path) -> None:
     assert [level.name for level in machine.levels] == ["L1", "L2", "L3", "DRAM"]
 
 
+def test_a_file_leaves_out_tables_of_its_base(tmp_path: Path) -> None:
+    machine = read(tmp_path, 'base = "generic"\nwithout = ["memory.L3"]')
+    assert [level.name for level in machine.levels] == ["L1", "L2", "DRAM"]
+    assert machine.l3 == machine.l2
+
+
+def test_a_file_puts_a_level_in_front_of_memory(tmp_path: Path) -> None:
+    levels = "[memory.L4]\nbytes = 33_554_432\n[memory.HBM]\n"
+    rates = "bytes_per_cycle = 6\nlatency = 100\nline = 64\n"
+    text = 'base = "generic"\nwithout = ["memory.DRAM"]\n' + levels.replace("]\n", f"]\n{rates}")
+    assert [level.name for level in read(tmp_path, text).levels] == ["L1", "L2", "L3", "L4", "HBM"]
+
+
 @pytest.mark.parametrize(
     ("text", "line", "column", "message", "help_"),
     [
@@ -99,8 +112,24 @@ def test_matrix_units_and_scratchpads(tmp_path: Path) -> None:
         ('base = "generic"\n[matrix.cube]\nshape = [16, 16]', 2, 2, "[matrix.cube] has no input", ""),
         ("cores = 1", 1, 1, "has a table 'memory'", 'base = "generic"'),
         ("x =", 1, 1, "not TOML", ""),
-        (CUBE.replace('["PAD"]', '["BAD"]'), 10, 1, "no memory 'BAD'", "did you mean 'PAD'?"),
+        (CUBE.replace('["PAD"]', '["BAD"]'), 10, 1, "no scratchpad 'BAD'", "did you mean 'PAD'?"),
         (CUBE.replace("[16, 16, 16]", "[16, 16]"), 5, 1, "m, n and k", ""),
+        (CUBE.replace("[16, 16, 16]", "[16, 0, 16]"), 5, 1, "shape is 0; it is 1 or more", "m, n and k"),
+        (CUBE.replace('"f16"', '"f17"'), 6, 1, 'input is "f16" or "bf16"', "element type of the operands"),
+        (CUBE.replace('["PAD"]', '["L2"]'), 10, 1, "no scratchpad 'L2'", "there are: PAD, SUMS"),
+        (CUBE.replace('["PAD"]', '["PAD", "PAD", "SUMS"]'), 10, 1, "reads two operands", ""),
+        (CUBE.replace('"L2"', '"SUMS"'), 18, 1, "no level of memory fills PAD", ""),
+        (CUBE.replace('"L2"', '"L5"'), 18, 1, "no memory 'L5'", "there are: L1"),
+        (CUBE.replace("align = 32", "align = 33"), 17, 1, "33 bytes are no power of two", ""),
+        (CUBE.replace("PAD", "L1"), 13, 2, "L1 is the name of a memory already", ""),
+        (CUBE.replace("PAD", "stack"), 13, 2, "stack is the name of a memory already", ""),
+        (CUBE.replace("PAD", "t0"), 13, 2, "t0 is the name of an array of a kernel already", ""),
+        (CUBE.replace("matrix.cube", 'matrix."my unit"'), 4, 2, "'my unit': it consists of letters", ""),
+        ('base = "generic"\nstack = 1000', 2, 1, "has no room for four times", ""),
+        ('base = "generic"\npage = 5000', 2, 1, "5000 bytes are no power of two", ""),
+        ('base = "generic"\n[code]\noverlap = 7', 3, 1, "overlap is 7.0; it is 0 to 1", "share of loads"),
+        ('base = "generic"\n[code]\nentry = inf', 3, 1, "entry is inf; it is finite", ""),
+        ('base = "generic"\nwithout = ["memory.L4"]', 2, 1, "no table 'memory.L4'", "did you mean 'memory.L3'?"),
     ],
 )
 def test_mistakes_have_a_place(tmp_path: Path, text: str, line: int, column: int, message: str, help_: str) -> None:

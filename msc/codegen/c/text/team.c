@@ -27,7 +27,7 @@ enum {
     MSC_MOST_THREADS = {threads} ? {threads} : 64, /* no more than there are processors */
     MSC_CHUNKS = 8,                  /* of a member's range */
     MSC_SPIN = 100000,               /* nanoseconds of waiting before sleeping; waking up takes about as long */
-    MSC_STACK = 1 << 20,             /* bytes; local arrays take at most a third */
+    MSC_STACK = (1 << 20) + {stack}, /* bytes: what calls take, and local arrays */
 };
 
 static struct {

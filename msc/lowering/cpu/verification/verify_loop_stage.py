@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 
 from msc.analysis.bytes import stack_bytes
 from msc.analysis.kernel_signature import KernelSignature, kernel_signatures
+from msc.analysis.target import target_of
 from msc.dialects import davinci, loop
 from msc.dialects.open_sizes import argument_sizes
 from msc.ir.entry import is_entry
@@ -28,7 +29,6 @@ from msc.lowering.cpu.verification.entry_checks import (
 from msc.lowering.cpu.verification.loop_stage_operations import ENTRY, KERNEL, LANES, TOP_LEVEL
 from msc.lowering.cpu.verification.loop_stage_types import is_buffer, mistyped_values
 from msc.support.diagnostics import Diagnostic, MscError
-from msc.targets.catalogue import machine_named
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ def _check_store(op: loop.StoreOp | memref.StoreOp, inputs: Sequence[BlockArgume
 def _check_stack(function: func.FuncOp) -> Iterator[Diagnostic]:
     arrays = [op.memref for op in _inside(function) if isinstance(op, memref.AllocaOp)]
     total = stack_bytes(function) if all(is_buffer(array.type) for array in arrays) else 0
-    if total > (most := machine_named("generic").stack):
+    if total > (most := target_of(function).machine.stack):
         yield _wrong(function, f"the local arrays take {total} bytes; at most {most} fit on a stack")
 
 
