@@ -23,10 +23,16 @@ def note_target(model: Model, options: CompileOptions) -> None:
     right but may be slow, so a note on standard error tells of it. Raises as `target_for`.
     """
     said, wanted = target_attribute(model.module), target_for(model, options)
-    if said is not None and said != wanted and model.stage not in COMMON:
+    if said is not None and _differ(said, wanted) and model.stage not in COMMON:
         note = f"'{model.path}' was made for {_text(said)}; from here on it is compiled for {_text(wanted)}"
         print(f"note: {note}", file=sys.stderr)
     set_target(model.module, wanted)
+
+
+def _differ(said: TargetAttr, wanted: TargetAttr) -> bool:
+    """Whether two targets differ; a file that a person wrote need not describe a machine such as `native`."""
+    described = said.described if isinstance(said.described, StringAttr) else wanted.described
+    return TargetAttr(said.backend, said.machine, said.threads, described) != wanted
 
 
 def target_for(model: Model, options: CompileOptions) -> TargetAttr:
