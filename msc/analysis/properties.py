@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, StringAttr, SymbolRefAttr, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, ModuleOp, StringAttr, SymbolRefAttr, TensorType
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Operation, OpResult
 
@@ -158,6 +158,12 @@ def _tensors(module: ModuleOp) -> Iterator[Violation]:
                 yield Violation(op, "has values that are tensors")
 
 
+def _buffers(module: ModuleOp) -> Iterator[Violation]:
+    for entry in entries(module):
+        if any(isinstance(type_, MemRefType) for type_ in entry.function_type.inputs):
+            yield Violation(entry, "takes buffers")
+
+
 def _planned(module: ModuleOp) -> Iterator[Violation]:
     return (
         Violation(entry, "has a workspace or weights as arguments") for entry in entries(module) if _is_placed(entry)
@@ -184,6 +190,7 @@ UNSCHEDULED = Property("Unscheduled", "kernels without schedules", _scheduled)
 SCHEDULED = Property("Scheduled", "schedules", _unscheduled)
 KERNEL_FUNCTIONS = Property("KernelFunctions", "functions of kernels", _without_function)
 VECTORS = Property("Vectors", "vector operations instead of vector loops", _vector_loops)
+TENSORS = Property("Tensors", "tensors", _buffers)
 BUFFERS = Property("Buffers", "buffers", _tensors)
 UNPLACED = Property("Unplaced", "buffers without offsets", _planned)
 PLACED = Property("Placed", "buffers with offsets", _unplaced)
@@ -191,6 +198,6 @@ PLACED = Property("Placed", "buffers with offsets", _unplaced)
 PROPERTIES = (
     *(INLINED, SHAPES_KNOWN, BASIC_OPS, CONSTANTS_ARE_PARAMETERS, WEIGHTS_HOISTED),
     *(UNCLUSTERED, KERNELS, UNSCHEDULED, SCHEDULED),
-    *(KERNEL_FUNCTIONS, VECTORS, BUFFERS, UNPLACED, PLACED),
+    *(KERNEL_FUNCTIONS, VECTORS, TENSORS, BUFFERS, UNPLACED, PLACED),
 )
 """All of msc's own; a back end may have others for its own passes."""

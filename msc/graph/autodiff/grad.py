@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from msc.analysis.properties import TENSORS
 from msc.dialects.ms.attributes import MS_NAME
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.structure import GetParameterOp
@@ -21,6 +22,7 @@ from msc.graph.autodiff.reverse import Reverse, activity, has_gradient
 from msc.graph.emitter import CompositeEmitter
 from msc.graph.expand.expanders import expander_of
 from msc.graph.inline_calls import InlineCalls
+from msc.ir.contracts import Contract
 from msc.ir.entry import STRUCTURE, entries
 from msc.ir.locations import set_location, source_location
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
@@ -42,6 +44,7 @@ class Grad(ModulePass):
     """
 
     name = "grad"
+    contract = Contract(requires=(TENSORS,))
     function: str = ""
     inputs: tuple[int, ...] = (0,)
     parameters: tuple[str, ...] = ()

@@ -24,7 +24,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from msc.analysis.kernel_signature import KernelSignature, kernel_signatures
-from msc.analysis.properties import BUFFERS, INLINED, KERNEL_FUNCTIONS, KERNELS, UNPLACED
+from msc.analysis.properties import BUFFERS, INLINED, KERNEL_FUNCTIONS, KERNELS, TENSORS, UNPLACED
 from msc.dialects.element_types import dtype_name
 from msc.dialects.gk import KernelOp
 from msc.dialects.gk.attributes import GK_FUNCTION
@@ -70,7 +70,9 @@ class Bufferize(ModulePass):
     """
 
     name = "bufferize"
-    contract = Contract(requires=(INLINED, KERNELS, KERNEL_FUNCTIONS), ensures=(BUFFERS, UNPLACED))
+    contract = Contract(
+        requires=(TENSORS, INLINED, KERNELS, KERNEL_FUNCTIONS), ensures=(BUFFERS, UNPLACED), breaks=(TENSORS,)
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Bufferize the entry functions. Raises MSC0404 for an operation that the contract does not name."""

@@ -14,7 +14,9 @@ from xdsl.passes import ModulePass
 from msc.analysis.bytes import byte_size
 from msc.analysis.index_ranges import runs
 from msc.analysis.kernel_signature import kernel_signatures
+from msc.analysis.properties import BUFFERS
 from msc.dialects.ms.attributes import MS_ROLE
+from msc.ir.contracts import Contract
 from msc.ir.donation import STATE
 from msc.ir.entry import entries
 from msc.lowering.cpu.buffer_types import root_buffer
@@ -37,6 +39,7 @@ class VerifyMemoryPlan(ModulePass):
     """
 
     name = "verify-memory-plan"
+    contract = Contract(requires=(BUFFERS,))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Check the entry functions."""

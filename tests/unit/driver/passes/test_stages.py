@@ -27,7 +27,7 @@ def borders(backend: Backend, names: Sequence[str] = ()) -> Iterator[tuple[Stage
 
 def problems(before: Stage, stage: Stage, passes: Sequence[ModulePass]) -> list[str]:
     given, wanted = (map(find_property, s.properties) for s in (before, stage))
-    return order_problems(passes, [*given, find_property("Unscheduled"), find_property("Unclustered")], [*wanted])
+    return order_problems(passes, [*given, *map(find_property, ("Unscheduled", "Unclustered", "Tensors"))], [*wanted])
 
 
 @pytest.mark.parametrize("backend", TABLES)
