@@ -65,6 +65,12 @@ _REDUCE = """    const f32x@ t = {x} * 1.442695f + 12582912.0f;
     f32x@ r = {x} - n * 0.693359375f;
     r = r + n * 2.1219444e-4f;"""
 
+
+def _power(x: str) -> str:
+    """C that makes of x the p, n and t of e^x = p * 2^n."""
+    return f"{_REDUCE.format(x=x)}\n{horner('p', 'r', _EXP)}"
+
+
 _SCALE = """
 /* p * 2^n for t = n + 1.5 * 2^23 and -252 <= n <= 254: in two steps, so that overflow and underflow round once. */
 MSC_INLINE f32x@ msc_scale_f32x@(f32x@ p, f32x@ t)
@@ -85,8 +91,7 @@ _EXP_BOUNDED = f"""
 /* e^x for -104 <= x <= 89, or NaN. */
 MSC_INLINE f32x@ msc_exp_bounded_f32x@(f32x@ x)
 {{
-{_REDUCE.format(x="x")}
-{horner("p", "r", _EXP)}
+{_power("x")}
     return msc_scale_f32x@(p, t);
 }}
 """
@@ -98,8 +103,7 @@ MSC_INLINE f32x@ msc_exp_f32x@(f32x@ x)
 #if defined(__AVX512F__) && @ == 16
     const uint16_t computed = __builtin_ia32_cmpps512_mask(x, msc_splat_f32x@(-104.0f), 0x15 /* not less */, -1, 4);
     const f32x@ bounded = msc_least_f32x@(89.0f, x);
-{_REDUCE.format(x="bounded")}
-{horner("p", "r", _EXP)}
+{_power("bounded")}
     return __builtin_ia32_scalefps512_mask(p, n, (f32x@){{0}}, computed, 4);
 #else
     const i32x@ vanishes = x < -104.0f;
