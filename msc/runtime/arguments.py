@@ -46,19 +46,14 @@ class Checker:
                 type(array) is not np.ndarray
                 or array.shape != shape
                 or (array.dtype is not dtype and array.dtype != dtype)
+                or not array.flags.c_contiguous
             ):
                 return self._explain(arrays)
-            if not array.flags.c_contiguous:
-                return self._contiguous(arrays)
         return arrays
 
     def arranged(self, arrays: tuple[Array, ...], named: Mapping[str, Array]) -> tuple[Array, ...]:
         """As many arrays as the model has inputs, in their order. Raises MSC0601 and MSC0602."""
         return self._arrange(arrays, named) if named or len(arrays) != len(self._expected) else arrays
-
-    def _contiguous(self, arrays: tuple[Array, ...]) -> Sequence[Array]:
-        self._explain(arrays)
-        return [_in_c_order(array) for array in arrays]
 
     def _explain(self, arrays: Sequence[object]) -> Sequence[Array]:
         """Anything that is not plainly right: array-likes of the right shape and dtype pass, the rest is explained."""

@@ -81,5 +81,5 @@ def _cumsum(op: MsOp, x: Array) -> Array:
     total = np.cumsum(ordered, axis=axis, dtype=x.dtype)
     if op.flag("exclusive"):
         total = np.roll(total, 1, axis)
-        total[tuple(0 if i == axis % x.ndim else slice(None) for i in range(x.ndim))] = 0
+        total[tuple(slice(0, 1) if i == axis % x.ndim else slice(None) for i in range(x.ndim))] = 0
     return np.flip(total, axis) if reverse else total

@@ -192,3 +192,21 @@ def test_resized_integers_are_rounded_where_antialiased(sizes: tuple[int, ...], 
         opset=19,
     )
     agreed(made, {"x": np.array([[[0, 3, 10, 249, 2]]], np.uint8)})
+
+
+def test_padding_has_no_place_where_every_element_is_the_least_of_its_type() -> None:
+    made = model(
+        [node("MaxPool", ["x"], ["y", "places"], kernel_shape=[3, 2], dilations=[1, 2], pads=[2, 1, 1, 1])],
+        [tensor("x", (1, 2, 3, 4), TensorProto.UINT8)],
+        [tensor("y", None, TensorProto.UINT8), tensor("places", None, TensorProto.INT64)],
+    )
+    agreed(made, {"x": np.zeros((1, 2, 3, 4), np.uint8)})
+
+
+@pytest.mark.parametrize("operator", ["CumSum", "CumProd"])
+def test_exclusive_sums_of_nothing(operator: str) -> None:
+    """ONNX Runtime has no CumProd."""
+    nodes = [node(operator, ["x", "axis"], ["y"], exclusive=1, reverse=1)]
+    made = model(nodes, [tensor("x", (2, 0))], [tensor("y", None)], {"axis": np.array(1)}, opset=26)
+    (found,) = evaluate(import_proto(made).module, [np.zeros((2, 0), np.float32)], {})
+    assert found.shape == (2, 0)

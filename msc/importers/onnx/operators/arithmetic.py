@@ -209,7 +209,7 @@ def _cumprod(node: Node) -> Value:
     """As products of ever longer distance: log2 n steps of a shifted copy (Hillis and Steele, 1986)."""
     x, axis = node[0], node.axis(node.known_int(1, "axis"), node[0].rank)
     reverse, size = node.flag("reverse"), node.size_of(node[0], axis)
-    if node.flag("exclusive"):
+    if node.flag("exclusive") and size > 0:
         x = shifted(node, x, axis, 1, reverse, 1.0)
     step = 1
     while step < size:

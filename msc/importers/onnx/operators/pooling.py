@@ -16,7 +16,6 @@ from msc.importers.onnx.operators.scattering import written
 from msc.importers.onnx.operators.windows import WindowAttributes, window_attributes
 from msc.importers.onnx.registry import importer
 from msc.importers.onnx.values import Value
-from msc.poly.compute import identity
 
 MAX_POOLS: dict[int, type[MsOp]] = {1: ms.MaxPool1dOp, 2: ms.MaxPool2dOp, 3: ms.MaxPool3dOp}
 SUM_POOLS: dict[int, type[MsOp]] = {1: ms.SumPool1dOp, 2: ms.SumPool2dOp, 3: ms.SumPool3dOp}
@@ -56,11 +55,10 @@ def _places(node: Node, window: WindowAttributes, pooled: Value) -> Value:
     n, c, *spatial = node.shape_of(x)
     outputs = pooled.shape[2:]
     node.check_table(2 * len(spatial), *outputs, *window.kernel)
-    places, inside = _taps(window, spatial, outputs)
+    places = _taps(window, spatial, outputs)
     flat = node.reshape(x, (n, c, math.prod(spatial)))
     taps = node.reshape(node(ms.GatherOp, flat, node.constant(places), axis=2), (n, c, *places.shape))
-    lowest = node.scalar(identity("max", x.dtype), x.dtype)
-    best = node(ms.ArgmaxOp, node(ms.SelectOp, node.constant(inside), taps, lowest), axis=-1, keep_dims=True)
+    best = node(ms.ArgmaxOp, taps, axis=-1, keep_dims=True)
     names = _column_major(places, spatial) if node.flag("storage_order") else places
     all_names = node(ms.BroadcastToOp, node.constant(names), shape=[n, c, *places.shape])
     within = node.reshape(node(ms.GatherElementsOp, all_names, best, axis=3), (n, c, *outputs))
@@ -69,8 +67,11 @@ def _places(node: Node, window: WindowAttributes, pooled: Value) -> Value:
     return node(ms.AddOp, within, node(ms.MulOp, images, math.prod(spatial)))
 
 
-def _taps(window: WindowAttributes, spatial: list[int], outputs: tuple[int, ...]) -> tuple[Array, Array]:
-    """For each output and each element of its window: the flat place in the image, and whether it is in it."""
+def _taps(window: WindowAttributes, spatial: list[int], outputs: tuple[int, ...]) -> Array:
+    """For each output and each element of its window: the flat place in the image; of padding that of the first inside.
+
+    Padding is never the largest, also where an element inside has the least value of its type.
+    """
     rank = len(spatial)
     grid = np.indices((*outputs, *window.kernel)).astype(np.int64)
     at = [grid[a] * window.stride[a] + grid[rank + a] * window.dilation[a] - window.pads[a][0] for a in range(rank)]
@@ -79,7 +80,9 @@ def _taps(window: WindowAttributes, spatial: list[int], outputs: tuple[int, ...]
     for p, n in zip(at, spatial, strict=True):
         flat = flat * n + np.clip(p, 0, n - 1)
     shape = math.prod(outputs), math.prod(window.kernel)
-    return flat.reshape(shape).astype(np.int64), inside.reshape(shape)
+    flat, inside = flat.reshape(shape), inside.reshape(shape)
+    first = np.take_along_axis(flat, inside.argmax(axis=1)[:, None], axis=1)
+    return np.where(inside, flat, first)
 
 
 def _column_major(places: Array, spatial: list[int]) -> Array:
