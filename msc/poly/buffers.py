@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TypeAlias
 
@@ -53,7 +53,10 @@ class LocalBuffer:
 
 @dataclass(frozen=True)
 class ArrayAccess:
-    """One access to an array in a Body: its index over loop variables, and the ranges of the loops inside the Body."""
+    """One access to an array in a Body: its index over loop variables, and the ranges of the loops inside the Body.
+
+    Where it `varies`, calls decide how far a loop inside the Body goes over the array.
+    """
 
     array: int
     index: tuple[AffineExpr, ...]
@@ -62,6 +65,7 @@ class ArrayAccess:
     leaf: int
     inner: Mapping[int, range]
     vector: int | None
+    varies: bool = False
 
 
 def body_accesses(
@@ -69,35 +73,55 @@ def body_accesses(
 ) -> list[ArrayAccess]:
     """Every access to some arrays in a Body, in program order; `outside` are sizes, counts and loops around."""
     accesses: list[ArrayAccess] = []
-    for instance, leaf, inner, vector in _instances(body.inside, len(outside), outside, None, [0]):
+    for instance, at in _instances(body.inside, len(outside), _Inside(outside), [0]):
         statement = model.statements[instance.statement]
         for read in reads(statement.body):
             if read.operand in arrays:
-                accesses.append(
-                    ArrayAccess(read.operand, compose(read.index, instance.index), False, False, leaf, inner, vector)
-                )
+                accesses.append(at.access(read.operand, compose(read.index, instance.index)))
         if statement.target in arrays:
             index = compose(statement.write, instance.index)
-            accesses.append(
-                ArrayAccess(statement.target, index, True, statement.combine is not None, leaf, inner, vector)
-            )
+            accesses.append(at.access(statement.target, index, writes=True, combines=statement.combine is not None))
     return accesses
 
 
+@dataclass(frozen=True)
+class _Inside:
+    """Below loops inside a Body: their ranges, those whose ends calls decide, the vector loop, the number of a leaf."""
+
+    ranges: Mapping[int, range]
+    open: frozenset[int] = frozenset()
+    vector: int | None = None
+    leaf: int = 0
+
+    def access(
+        self, array: int, index: tuple[AffineExpr, ...], *, writes: bool = False, combines: bool = False
+    ) -> ArrayAccess:
+        varies = any(self.open & expr.used_dims() for expr in index)
+        return ArrayAccess(array, index, writes, combines, self.leaf, self.ranges, self.vector, varies)
+
+    def below(self, loop: Loop, depth: int) -> _Inside:
+        is_open = any(end.used_dims() and simplified(end).used_dims() for end in (loop.lower, loop.upper))
+        return replace(
+            self,
+            ranges={**self.ranges, depth: iterations(loop, self.ranges)},
+            open=self.open | {depth} if is_open else self.open,
+            vector=depth if loop.kind == "vector" else self.vector,
+        )
+
+
 def _instances(
-    nests: Sequence[Nest], depth: int, inner: Mapping[int, range], vector: int | None, counter: list[int]
-) -> Iterator[tuple[Instance, int, Mapping[int, range], int | None]]:
+    nests: Sequence[Nest], depth: int, at: _Inside, counter: list[int]
+) -> Iterator[tuple[Instance, _Inside]]:
     counter[0] += 1
-    leaf = counter[0]
+    at = replace(at, leaf=counter[0])
     for nest in nests:
         match nest:
             case Instance():
-                yield nest, leaf, inner, vector
+                yield nest, at
             case Body():
-                yield from _instances(nest.inside, depth, inner, vector, counter)
+                yield from _instances(nest.inside, depth, at, counter)
             case Loop():
-                along = depth if nest.kind == "vector" else vector
-                yield from _instances(nest.body, depth + 1, {**inner, depth: iterations(nest, inner)}, along, counter)
+                yield from _instances(nest.body, depth + 1, at.below(nest, depth), counter)
 
 
 def iterations(loop: Loop, inner: Mapping[int, range]) -> range:

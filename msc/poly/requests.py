@@ -184,6 +184,9 @@ def _boxes(model: KernelModel, array: int, step: _Step, prefetch: Prefetch) -> l
     """What the reads in a Body touch of an array: one box, or one each where that is less."""
     found = body_accesses(model, step.body, step.around.ranges, {array})
     reads = [replace(a, index=tuple(simplified(e, a.inner) for e in a.index)) for a in found if not a.writes]
+    if any(read.varies for read in reads):
+        message = f"calls decide how many elements of {prefetch.array} an iteration of {prefetch.axis} reads"
+        raise ScheduleError(message, prefetch.line)
     each = [_in_order(local_buffer([read], step.around.depth), prefetch) for read in reads]
     apart = list(dict.fromkeys(each))
     whole = local_buffer(reads, step.around.depth) if len(apart) > 1 else None

@@ -183,6 +183,8 @@ def _arrays(
         if place.scope in names:
             aliased[array] = names.index(place.scope)
         elif place.scope != "workspace":
+            if id(place) in nested or model.arrays[array].kind == "input":
+                _check_size(uses, place)
             is_copy = id(place) in nested and model.arrays[array].kind == "internal"
             if is_copy:
                 written |= {array} if any(use.writes for use in uses) else set()
@@ -207,6 +209,12 @@ def _check_values(loop: str, places: Iterator[Place]) -> None:
     for place in places:
         message = f"the lanes of {loop} would share {place.array}: place it around their loop"
         raise ScheduleError(message, place.line)
+
+
+def _check_size(uses: Sequence[ArrayAccess], place: Place) -> None:
+    """A copy takes all elements of its buffer, so calls decide nothing of how many these are."""
+    if any(use.varies for use in uses):
+        raise ScheduleError(f"calls decide how many elements of {place.array} a copy would have", place.line)
 
 
 def _copied(array: int, uses: Sequence[ArrayAccess], depth: int, place: Place) -> int:

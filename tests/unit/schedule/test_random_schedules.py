@@ -309,3 +309,33 @@ for m, n vector
     values = kernel.values(0)
     result = computed(kernel, [*kernel.axes.splitlines(), *lines.strip().splitlines()], values)
     np.testing.assert_array_equal(result, kernel.meaning(*values))
+
+
+OPEN = """builtin.module attributes {{ms.sizes = {{n = array<i64: 1, 20>}}}} {{
+  func.func @main(%x: tensor<20x6xf32> {{ms.dims = ["n", ""]}}) -> tensor<6xf32> {{
+    %0 = gk.kernel "max" (%x_1 = %x : tensor<20x6xf32>) -> tensor<6xf32> attributes {{
+      gk.schedule = #gk.schedule<[{lines}]>, gk.sizes = {{n = array<i64: 1, 20>}},
+      gk.valid = [[affine_map<(d0) -> (d0, 20)>, affine_map<(d0) -> (6, 6)>]]}} {{
+      %1 = ms.reduce_max %x_1 {{axis = [0]}} : (tensor<20x6xf32>) -> tensor<6xf32>
+      gk.yield %1 : tensor<6xf32>
+    }}
+    func.return %0 : tensor<6xf32>
+  }}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("clause", "problem"),
+    [
+        ("place in0 in stack", "line 4: calls decide how many elements of in0 a copy would have"),
+        ("prefetch in0 ahead 0 of n", "line 4: calls decide how many elements of in0 an iteration of n reads"),
+    ],
+)
+def test_calls_do_not_decide_what_is_copied_or_prefetched(clause: str, problem: str) -> None:
+    axes = ["axis n 6: S0.0 S1.1 S2.0", "axis k 20: S1.0"]
+    lines = [*axes, "for n", f"  {clause}", "  run S0", "  for k", "    run S1", "  run S2"]
+    context, text = new_context(), OPEN.format(lines=", ".join(f'"{line}"' for line in lines))
+    module = parse_module(context, text, "k.gk.mir")
+    with pytest.raises(MscError, match=problem):
+        compile_read(Model("k.gk.mir", module, TABLE["gk"], Path(), {}, context), OPTIONS, "loop")
