@@ -50,7 +50,7 @@ class Tile:
     loops: tuple[int, ...] = ()
     """The dimensions of all loops that run an element at a time, innermost last."""
     blocks: int = 1
-    """Of the reduction, between which the sums are in memory."""
+    """Blocks of the reduction, between which the sums are in memory."""
 
     @property
     def cut(self) -> tuple[tuple[int, int], ...]:
@@ -91,7 +91,7 @@ class _Access:
         return max(waiting, default=(0, 0))[1]
 
     def _met(self, counts: tuple[int, ...], trips: int) -> Iterator[tuple[int, int, int]]:
-        """Of dimensions whose rows read what others read before: rows of all others, their count, steps between."""
+        """For dimensions whose rows read what others read before: rows of all others, their count, steps between."""
         all_rows = self.times(counts)
         return ((all_rows // n, n, s) for n, s in zip(counts, self.again, strict=True) if 0 < s < trips)
 
@@ -178,7 +178,7 @@ class StatementCost:
 
     @cached_property
     def _instructions_of_arithmetic(self) -> float:
-        """Of one vector."""
+        """Instructions of one vector."""
         return self._arithmetic * self.target.ports.arithmetic
 
     @cached_property
@@ -230,7 +230,7 @@ class StatementCost:
         return tile.vector is not None and bool(self._strides[tile.vector][access])
 
     def _instructions(self, access: int, tile: Tile) -> float:
-        """To load or store one vector, or one element where there are none."""
+        """Instructions to load or store one vector, or one element without vectors."""
         if tile.vector is None or not self._is_vector(tile):
             return self.target.code.divided if tile.vector is not None and self._blocks[tile.vector] else 1.0
         each = max(1.0, access_cost(self._strides[tile.vector][access], self.lanes))

@@ -35,7 +35,7 @@ def operations(scalar: Scalar, target: Machine) -> tuple[float, float]:
 
 
 def _own(scalar: Apply, target: Machine) -> tuple[float, float]:
-    """Of the operator itself; a product that is added is one instruction with that."""
+    """Instructions of the operator itself; a product and the sum that it is added to are one instruction."""
     costs = target.operators
     if scalar.op == "softplus":
         return 2 * costs.exponential, 0.0

@@ -43,7 +43,7 @@ class Prediction:
 
     @property
     def memory_cycles(self) -> float:
-        """Of the level that takes longest."""
+        """The cycles of the level that takes longest."""
         return max((cycles for _, cycles in self.levels), default=0.0)
 
     @property
@@ -70,7 +70,7 @@ class _Parts:
 
 @remembered
 def _known_parts(model: KernelModel) -> list[_Parts]:
-    """Of a kernel, for each machine so far."""
+    """The parts of a kernel's cost, for each machine so far."""
     del model
     return []
 
@@ -262,7 +262,7 @@ class _Shared:
     share: float
 
     def part(self, loops: StatementLoops) -> float:
-        """Of what a statement does, for the busiest thread."""
+        """The share of a statement's work that the busiest thread does."""
         return self.share if any(loop is self.loop for loop in loops.around) else 1.0
 
 

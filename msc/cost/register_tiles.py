@@ -89,7 +89,7 @@ def long_row(machine: Machine) -> int:
 
 
 def many_channels(machine: Machine) -> int:
-    """Of an image: so many fill half a line of f32, and are worth running vectors along."""
+    """Channels of an image: so many fill half a line of f32, and are worth running vectors along."""
     return machine.line // 2 // BYTES["f32"]
 
 

@@ -121,7 +121,7 @@ class Traffic:
         return tuple(found)
 
     def _number(self, nest: Nest) -> int:
-        """Of nests that are alike the same number, under which stands what they move."""
+        """The same number for equal nests: what they move is cached under it."""
         if isinstance(nest, Run):
             parts, key = list[int](), (nest.statement, None)
         else:
@@ -279,7 +279,7 @@ class Traffic:
         return lines_of_box([end - start for start, end in reach], access, self._machine.line, self._machine.page).bytes
 
     def _box(self, number: int, k: int, counts: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
-        """Where an access begins in each axis of its array, and over how many elements it reaches."""
+        """The first element of an access along each axis of its array, and how many elements it spans."""
         key = number, k, counts
         if key not in self._boxes:
             index = self._accesses[number][k].index

@@ -11,7 +11,7 @@ from xdsl.ir.affine import AffineExpr
 from msc.poly.dependences import isl_expr
 
 MAX_OPERATIONS = 20_000_000
-"""Of isl for one access; it usually takes some thousands."""
+"""isl's operations for one access; it usually takes some thousands."""
 
 
 _FEW_DIVISIONS = 4

@@ -42,7 +42,7 @@ class LocalBuffer:
     lead: tuple[AffineExpr, ...] = ()
 
     def index(self, index: Sequence[AffineExpr]) -> list[AffineExpr]:
-        """Where in the buffer an element of the array lies."""
+        """The index in the buffer of an element of the array."""
         return [*self.lead, *(index[axis] + origin * -1 for axis, origin in zip(self.axes, self.origin, strict=True))]
 
     def holds(self, index: Sequence[AffineExpr], ranges: Mapping[int, range]) -> bool:

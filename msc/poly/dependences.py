@@ -85,7 +85,7 @@ def domain_of(index: int, statement: KernelStatement, valid: bool = False) -> st
 
 
 def limit(statement: KernelStatement, dim: int) -> str:
-    """Where a dimension ends, in isl's syntax over the sizes."""
+    """The end of a dimension, in isl's syntax over the sizes."""
     bound = statement.bound(dim)
     return str(statement.extents[dim]) if bound is None else isl_expr(over_symbols(bound))
 

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from msc.poly.scalar import Apply, Cast, Constant, Index, Read, Scalar, apply
 
 Local: TypeAlias = Callable[[Apply], "tuple[Scalar | None, ...]"]
-"""From an applied operator to its derivative by each argument; None where there is none."""
+"""From an applied operator to its derivative by each argument; None if it has no derivative."""
 
 
 def number(value: float, like: Scalar) -> Constant:
@@ -77,7 +77,7 @@ _UNARY: Mapping[str, Callable[[Scalar, Scalar], Scalar]] = {
 
 
 def _larger(op: Apply) -> tuple[Scalar | None, ...]:
-    """Of max and min: the argument that is the value; of a constant, what lies strictly beyond it."""
+    """1 for the larger (smaller) argument, a half for equal ones; beside a constant, 1 for one strictly beyond it."""
     a, b = op.args
     beyond = "gt" if op.op == "max" else "lt"
     zero, half, one = (number(v, a) for v in (0, 0.5, 1))

@@ -55,7 +55,7 @@ class KernelStatement:
         return math.prod(self.extents)
 
     def bound(self, dim: int) -> AffineExpr | None:
-        """Where a dimension ends, if before its extent."""
+        """The bound at which a dimension ends, if that is before its extent."""
         return self.bounds[dim] if self.bounds else None
 
     @cached_property

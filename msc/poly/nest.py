@@ -88,7 +88,7 @@ class _At:
         return _At(depth, left, base)
 
     def iteration(self, axis: str) -> AffineExpr:
-        """Of an axis of which a single one is left."""
+        """The one iteration that is left of an axis."""
         left = self.left.get(axis)
         return self.base.get(axis, ZERO) + (ZERO if left is None else left.low)
 

@@ -163,7 +163,7 @@ def carries_nothing(deps: Dependences, dims: Mapping[int, int]) -> bool:
 
 @remembered
 def _known_to_carry(deps: Dependences) -> dict[tuple[tuple[int, int], ...], bool]:
-    """Of loops, by their dimensions, whether they carry a dependence, as far as that was asked."""
+    """Whether loops, by their dimensions, carry a dependence, as far as that was asked."""
     del deps
     return {}
 

@@ -10,7 +10,7 @@ K = TypeVar("K")
 T = TypeVar("T")
 
 _SLOT = "_remembered"
-"""Where a value keeps them: by its identity, as comparing models takes longer than most of what is asked of them."""
+"""The attribute of a value that holds them. They go by identity: comparing models takes longer than most questions."""
 
 
 def remembered(function: Callable[[K], T]) -> Callable[[K], T]:

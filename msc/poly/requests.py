@@ -159,7 +159,7 @@ def _turn(tree: Tree, each: Requested, loop: TreeLoop, step: _Step) -> tuple[Aff
 
 
 def _index(axis: Axis, step: _Step) -> tuple[AffineExpr, Mapping[int, range]]:
-    """Where on an axis the first statement below a Body runs, over variables with these values."""
+    """The iteration of an axis at which the first statement below a Body runs, and the values of its variables."""
     first, around = next(_instances(step.body.inside, step.around))
     return simplified(first.index[axis.dims[first.statement]], around.ranges), around.ranges
 

@@ -18,7 +18,7 @@ from msc.poly.affine import LinearForm, bounds, linear_form, simplified
 
 
 class NotABox(Exception):
-    """The valid part is none that loops with bounds over the sizes can run through; the message says why."""
+    """Loops with bounds over the sizes cannot run through the valid part; the message says why."""
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ class ValidAnalysis:
         return tuple(_written_dim(e, dims, n) for e, n in zip(statement.write.results, shape, strict=True))
 
     def _read_part(self, array: int, statements: Sequence[KernelStatement]) -> ValidShape:
-        """Of what is written of an array, the part that is read; `statements` are the last ones."""
+        """The part that is read of what is written of an array; `statements` are the last ones."""
         found: list[set[ValidExtent]] = [set() for _ in self.shapes[array]]
         for statement, dims in zip(statements, self.statements[-len(statements) :], strict=True):
             for read in (read for read in reads(statement.body) if read.operand == array):

@@ -70,7 +70,7 @@ class _Check:
 
     @staticmethod
     def _check_registers(size: int, scope: Scope, place: Place) -> None:
-        """C compilers share registers out; a register tile larger than all of them is none."""
+        """C compilers assign registers; a register tile must not be larger than all of them."""
         if size > scope.bytes:
             message = f"{place.array} takes {size} bytes of registers, and there are {scope.bytes}"
             raise ScheduleError(message, place.line)

@@ -25,7 +25,7 @@ class KernelCycles:
 
     @staticmethod
     def on(target: Target) -> KernelCycles:
-        """Of kernels that stand in no loop."""
+        """Cycles of kernels outside loops."""
         return KernelCycles(target, KnownLoops(target.machine, target.threads))
 
     def of(self, kernels: Sequence[KernelOp], between: int, most: float = inf) -> float:

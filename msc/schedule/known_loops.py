@@ -17,7 +17,7 @@ from msc.support.forked import Lines
 from msc.targets.machine import Machine
 
 _SLOT = "known_loops"
-"""Where a module keeps them until they are taken; a module that comes from a file has none."""
+"""The attribute of a module object that holds them until they are taken; a module from a file has none."""
 
 
 @dataclass(frozen=True)

@@ -137,7 +137,7 @@ class Neighbourhood:
                         yield from self._tails(rows, columns, width, row.name, shape)
 
     def _tails(self, tree: Tree, columns: Axis, width: int, row: str, shape: Outline) -> Iterator[Tree]:
-        """What of the last tile fills no vector, along the rows and along each loop of a sum alone."""
+        """Trees in which the tail of the columns runs along the rows, or along a loop that only a sum has."""
         tail = ((columns.extent - 1) % width + 1) % lanes_of(self.model, self.target)
         alone = (node for node in shape.nodes if len(own_statements(node)) == 1)
         own = [loop.axis for node in alone for loop in shape.own(node) if loop.mark != "vector"]

@@ -120,7 +120,7 @@ def _width(tree: Tree, name: str) -> int:
 
 
 def _along(tree: Tree, dims: Mapping[str, int], number: int) -> Tree:
-    """Axes that run over dimensions of a statement, too."""
+    """The tree whose axes also run over these dimensions of a statement."""
     axes = (replace(a, dims={**a.dims, number: dims[a.name]}) if a.name in dims else a for a in tree.axes)
     return replace(tree, axes=tuple(axes))
 

@@ -130,7 +130,7 @@ class _Sum:
         return any(place.array == self._name for place in block.places)
 
     def _scope(self, inside: Sequence[Loop]) -> str | None:
-        """Where the partial sums of loops lie: those of a register tile, or of a row that lies on the stack whole."""
+        """The scope of the partial sums of loops: those of a register tile, or of a row that is on the stack whole."""
         at = len(self.path) - len(inside)
         points = [k for k in range(at, len(self.path)) if not self._is_summed(self.path[k])]
         size = prod(self._left(k) for k in points) * BYTES["f32"]

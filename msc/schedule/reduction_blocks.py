@@ -24,7 +24,7 @@ from msc.schedule.packing import copied_dimension, packing_copies
 from msc.schedule.sum_order import Orders, Step, partial_step
 
 LEAST_STEPS = 16
-"""Of a block: with fewer the sums are loaded and stored too often."""
+"""Steps of a block: with fewer, the sums are loaded and stored too often."""
 MOST_BLOCKS = 256
 """Into which a reduction is cut."""
 FASTER = 0.9
@@ -113,7 +113,7 @@ class _Shape:
 
     @property
     def sizes(self) -> list[int]:
-        """Of blocks, which divide the reduction."""
+        """Sizes of blocks, which divide the reduction."""
         axis = self.tree.axis(self.reduction.axis)
         steps = [step.size for step in self.whole if step.dim == axis.dims[self.statement]]
         sizes = (axis.extent // n for n in range(2, MOST_BLOCKS + 1) if axis.extent % n == 0)

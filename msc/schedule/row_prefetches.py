@@ -49,7 +49,7 @@ def with_row_prefetches(model: KernelModel, tree: Tree, machine: Machine) -> Tre
 
 @dataclass(frozen=True)
 class _At:
-    """Where a statement stands in a loop over rows: the loops from that one on, its block, and its vector loop."""
+    """A statement in a loop over rows: the loops from that one on, its block, and its vector loop."""
 
     around: Around
     depths: tuple[int, ...] = ()

@@ -50,7 +50,7 @@ from msc.support.progress import step
 from msc.targets.abilities import PLAIN, Abilities
 
 _SHOWN_STATEMENTS = 12
-"""Of a kernel whose schedule is refused."""
+"""Statements that an error shows of a kernel whose schedule is refused."""
 
 
 STRICT = "MSC_STRICT"
@@ -202,7 +202,7 @@ def _decide(model: KernelModel, target: Target, around: Surroundings, chosen: Ca
 
 
 def illegal(model: KernelModel, deps: Dependences, tree: Tree, abilities: Abilities = PLAIN) -> ScheduleError | None:
-    """Why a tree is none for its kernel on a machine, or breaks a dependence; None for one that isl proves."""
+    """Why a tree does not fit its kernel and machine, or breaks a dependence; None for one that isl proves."""
     try:
         verify(model, tree, abilities)
         prove(model, deps, tree, to_isl(model, tree))

@@ -44,9 +44,9 @@ class Region:
 
 
 Order: TypeAlias = tuple[tuple[Region, ...], tuple[Step, ...]]
-"""Where a statement runs, and the loops over its sum there, outermost first."""
+"""The place where a statement runs, and the loops over its sum there, outermost first."""
 Orders: TypeAlias = Mapping[int, Sequence[Order]]
-"""Of each statement that sums, for each place where it runs."""
+"""The steps of each statement that sums, for each place where it runs."""
 
 
 def sum_orders(model: KernelModel, tree: Tree) -> Orders:

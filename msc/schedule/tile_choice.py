@@ -40,7 +40,7 @@ class TileChoice:
     sides: tuple[int, ...]
 
     def best(self) -> Reasoned:
-        """Of the cheapest tile along each dimension the first, or the one that is predicted to be faster."""
+        """The first of the cheapest tiles along each dimension, or another that is predicted to be faster."""
         options = [self.made(tile) for tile in self._near(1)]
         if len(options) == 1:
             return options[0]

@@ -35,9 +35,9 @@ class RegisterTile:
     width: int
     cycles: float
     tail: int = 0
-    """Of the last columns how many fill no vector, and run as vectors along another dimension."""
+    """How many of the last columns fill no vector, and run as vectors along another dimension."""
     along: int = 0
-    """That dimension, of the rows or a reduced one."""
+    """That dimension: the rows, or a reduced one."""
 
     @property
     def height(self) -> int:
@@ -59,24 +59,24 @@ class _Loads:
     """Accesses of the reduction's body that change with both dimensions, the row, the vector, or neither."""
 
     both: tuple[_Rows, ...] = ()
-    """Of each such access the rows that it changes with."""
+    """For each such access, the rows that it changes with."""
     row: tuple[_Rows, ...] = ()
     vector: int = 0
     neither: int = 0
     far_row: tuple[_Rows, ...] = ()
-    """Of those that change with the row, the accesses to arrays that L2 does not hold."""
+    """The accesses that change with the row, to arrays that L2 does not hold."""
     rows_kept: int = 0
     """Rows whose cache lines stay in L1 until they are read whole."""
     column: float = 0
     """Instructions to load all that changes with the row as a vector along the rows."""
     split: int = 0
-    """Of those that change with the vector alone, the ones whose vectors lie in two cache lines each."""
+    """The accesses that change with the vector alone, and whose vectors each lie in two cache lines."""
     apart: int = 0
-    """Of those, the ones that read panels of rows that lie apart, of what comes anew from beyond L2."""
+    """Those of them that read panels of rows that lie apart, and come from beyond L2 each time."""
 
 
 def _rank(tile: RegisterTile) -> tuple[float, int]:
-    """Of tiles that take as long the smaller one comes first."""
+    """The order of tiles that take equally long: the smaller one first."""
     return tile.cycles, tile.height * tile.width
 
 
@@ -323,7 +323,7 @@ class TileSearch:
         return [max([n for n in wide if n * column <= self.target.stack_of_places], default=wide[-1])]
 
     def _column_bytes(self, read: int) -> int:
-        """Of one column of a panel that is copied."""
+        """Cycles to copy one column of a panel."""
         array, index = self.statement.accesses()[read]
         copied = {self.model.statements[k].target for k in packing_copies(self.model)}
         if array not in copied or not strides(self.model, self.statement, self.vector)[read]:

@@ -100,5 +100,5 @@ class FilterGradientKernels(TiledKernels):
 
 
 def _product(emit: Emitter, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """Of each place, a sum over tiles."""
+    """The sum over tiles at each place."""
     return [emit(BatchMatmulOp, *(places_first(emit, v) for v in values), transpose_a=True)]

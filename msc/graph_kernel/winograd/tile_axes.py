@@ -23,7 +23,7 @@ ROW, COLUMN, CHANNEL = "row in tile", "column in tile", "channel"
 
 @dataclass(frozen=True)
 class TileAxes:
-    """Of `batch` images of `rows` by `columns` tiles, in blocks of `block` rows, which divide them; 0: all in one."""
+    """The axes of `batch` images of `rows` by `columns` tiles, in blocks of `block` rows, a divisor; 0: one block."""
 
     batch: int
     rows: int

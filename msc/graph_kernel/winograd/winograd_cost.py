@@ -75,7 +75,7 @@ class Sizes:
         return -(-self.height // tile)
 
     def row_bytes(self, tile: int) -> int:
-        """Of a row of tiles, transformed, and their products."""
+        """Bytes of a row of tiles, transformed, and of their products."""
         places, columns = (tile + TAPS - 1) ** 2, -(-self.width // tile)
         return places * columns * (self.inputs + self.outputs) * _ELEMENT_BYTES
 
@@ -111,7 +111,7 @@ class TileChoice:
     has_blocks: bool
 
     def of(self, kernels: Sequence[KernelOp], among: Sequence[KernelOp]) -> dict[KernelOp, Form]:
-        """Of kernels around a convolution those that tiles make faster, with their forms. They run `among` others."""
+        """The kernels around a convolution that tiles make faster, with their forms. They run `among` others."""
         between = {tile: _constant_bytes(kernels, among, tile) for tile in (0, *TILES)}
         distinct = {_key(kernel): kernel for kernel in reversed(kernels)}
 

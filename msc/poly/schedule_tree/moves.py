@@ -203,7 +203,7 @@ def uncut(tree: Tree) -> Tree:
 
 
 def without_places(tree: Tree) -> Tree:
-    """The loops alone: without prefetches, too."""
+    """The loops alone, without places and prefetches."""
 
     def bare(block: Block) -> Block:
         return Block(tuple(map(node, block.nodes)))

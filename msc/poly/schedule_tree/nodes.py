@@ -141,7 +141,7 @@ def _missing(name: str) -> Axis:
 
 
 class ScheduleError(ValueError):
-    """A clause that is none for its kernel: `line` of the tree's text, 0 where it has none."""
+    """A clause that does not fit its kernel: `line` of the tree's text, 0 for a tree without text."""
 
     def __init__(self, message: str, line: int = 0) -> None:
         super().__init__(f"line {line}: {message}" if line else message)

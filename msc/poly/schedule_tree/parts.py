@@ -78,7 +78,7 @@ class Parts:
 
 
 def _halves(cut: Cut, whole: Range) -> list[tuple[Range, Block]]:
-    """What of a range runs the head, and what the tail, as far as it has any of them."""
+    """The parts of a range that run the head and the tail; a range may have only one of them."""
     if whole.span is not None and (cut.at >= whole.span.stop or cut.at <= whole.span.start):
         return [(whole, cut.head if cut.at >= whole.span.stop else cut.tail)]
     if whole.span is None or whole.size is None or not whole.is_fixed:
@@ -122,7 +122,7 @@ def _open_tiles(model: KernelModel, tree: Tree) -> Iterable[tuple[Loop, AffineEx
 
 
 def bound_of(model: KernelModel, axis: Axis, numbers: frozenset[int], line: int = 0) -> AffineExpr | None:
-    """Where an axis ends for some statements, if before its extent: the same place for all of them."""
+    """The end of an axis for some statements, if that is before its extent: the same for all of them."""
     found = {model.statements[s].bound(d) for s, d in axis.dims.items() if s in numbers}
     if len(found) > 1:
         ends = ", ".join(sorted(map(str, found)))

@@ -28,7 +28,7 @@ def prove(model: KernelModel, deps: Dependences, tree: Tree, schedule: IslTree) 
 
 
 def broken(model: KernelModel, deps: Dependences, tree: Tree, schedule: IslTree) -> Iterator[ScheduleError]:
-    """What of a tree breaks a dependence."""
+    """The clauses of a tree that break a dependence."""
     if not violated(schedule.schedule, deps).is_empty():
         source, sink = _first_violated(schedule.schedule, deps)
         yield ScheduleError(f"S{sink} runs before S{source} has computed or read its data", _line_of(tree, sink))

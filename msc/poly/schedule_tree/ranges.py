@@ -38,14 +38,14 @@ class Range:
 
     @classmethod
     def whole(cls, extent: int, bound: AffineExpr | None) -> Range:
-        """Of an axis that no loop runs over yet."""
+        """The range of an axis that no loop runs over yet."""
         if bound is None:
             return cls("{d}", ZERO, AffineConstantExpr(extent), extent, range(extent))
         return cls("{d}", ZERO, bound, None)
 
     @property
     def condition(self) -> str:
-        """That an iteration is one of these, in isl's syntax."""
+        """The condition that an iteration is one of these, in isl's syntax."""
         return f"{isl_text(self.low)} <= {self.index} < {isl_text(self.high)}"
 
     @property

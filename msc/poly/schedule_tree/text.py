@@ -84,7 +84,7 @@ def _part(loop: Loop) -> str:
 
 
 def from_lines(lines: Sequence[str]) -> Tree:
-    """The tree of a text, each node with the number of its line. Raises ScheduleError for what is none."""
+    """The tree of a text, each node with the number of its line. Raises ScheduleError for other text."""
     read = [_read(text, number) for number, text in enumerate(lines, 1) if text.strip()]
     count = next((k for k, line in enumerate(read) if line.word != "axis"), len(read))
     axes = tuple(_axis(line) for line in read[:count])

@@ -34,7 +34,7 @@ from msc.targets.abilities import PLAIN, Abilities
 
 
 def verify(model: KernelModel, tree: Tree, abilities: Abilities = PLAIN) -> None:
-    """Raise ScheduleError, with its line, where a clause of a tree is none for its kernel on a machine.
+    """Raise ScheduleError, with its line, for a clause of a tree that does not fit its kernel or machine.
 
     An array may live in a scope of the machine, or in an output, of which it takes no element that is needed.
     """
@@ -47,7 +47,7 @@ def verify(model: KernelModel, tree: Tree, abilities: Abilities = PLAIN) -> None
 
 
 def check_structure(tree: Tree) -> None:
-    """Raise ScheduleError, with its line, where a tree is none for any kernel."""
+    """Raise ScheduleError, with its line, for a tree that fits no kernel."""
     _check_distinct(tree)
     names = {axis.name for axis in tree.axes}
     for node in walk(tree.body):
@@ -175,7 +175,7 @@ class _Walk:
         axis = self._tree.axis(node.axis)
         for number in sorted(below(node)):
             if number not in axis.dims:
-                raise ScheduleError(f"S{number} runs below it, and axis {axis.name} is none of S{number}", node.line)
+                raise ScheduleError(f"S{number} runs below it, and has no axis {axis.name}", node.line)
         if not below(node):
             raise ScheduleError("no statement runs below it", node.line)
         return axis
