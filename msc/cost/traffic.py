@@ -67,6 +67,8 @@ class Moved:
 
     def times(self, count: float) -> Moved:
         """So often."""
+        if count == 1:
+            return self
         return Moved(self.bytes * count, self.jumping * count, self.lost * count, self.lost_stores * count)
 
 
@@ -213,6 +215,8 @@ class Traffic:
     def _again(self, access: Access, once: Moved, each: Moved, missing: float, rows: _Rows) -> Moved:
         """What a loop moves, where its iterations find a part of what they share no more, or lose it to few sets."""
         found = _between(once, each, max(missing, rows.conflicting))
+        if rows.conflicting <= missing:
+            return found
         again = (found.bytes - _between(once, each, missing).bytes) / self._machine.line
         if not (rows.far and access.written):
             return replace(found, lost=found.lost + max(0.0, again, rows.far))
@@ -223,8 +227,10 @@ class Traffic:
 
         Longer runs are fetched ahead as they are read.
         """
-        few = rows.distance >= self._machine.page // 4 and rows.bytes // rows.runs <= self._machine.line_pair
         conflicting = part_conflicting(cache, rows)
+        if conflicting <= missing:
+            return _Rows(conflicting, 0.0)
+        few = rows.distance >= self._machine.page // 4 and rows.bytes // rows.runs <= self._machine.line_pair
         return _Rows(conflicting, max(0.0, conflicting - missing) * lines if few else 0.0)
 
     def _jumping(self, loop: Loop, inside: _Moves) -> set[tuple[int, int]]:
@@ -308,7 +314,9 @@ def _missing(cache: Level, working_set: int) -> float:
 
 
 def _between(least: Moved, most: Moved, part: float) -> Moved:
-    return least if part <= 0 else least.times(1 - part) + most.times(part)
+    if 0 < part < 1:
+        return least.times(1 - part) + most.times(part)
+    return least if part <= 0 else most
 
 
 def _together(parts: Sequence[_Moves]) -> _Moves:

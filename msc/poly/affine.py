@@ -82,6 +82,8 @@ def _scaled(form: LinearForm, factor: int) -> LinearForm:
 
 def simplified(expr: AffineExpr, ranges: Mapping[int, range] | None = None) -> AffineExpr:
     """The expression in canonical order where it is linear, also thanks to the dimensions' ranges; else as it is."""
+    if type(expr) is AffineDimExpr or type(expr) is AffineConstantExpr:
+        return expr
     form = linear_form(expr, ranges)
     return form.expression() if form is not None else expr
 

@@ -129,6 +129,8 @@ def reads(scalar: Scalar) -> Iterator[Read]:
 def rewritten(scalar: Scalar, change: Callable[[Read | Index], Scalar]) -> Scalar:
     """The scalar with its reads and indices changed; `change` sees a read with its indirect indices rewritten."""
     match scalar:
+        case Read(indirect=()):
+            return change(scalar)
         case Read():
             return change(replace(scalar, indirect=tuple((d, rewritten(i, change)) for d, i in scalar.indirect)))
         case Index():

@@ -22,7 +22,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, TypeAlias
+
+from msc.poly.remembered import remembered
 
 Mark: TypeAlias = Literal["", "parallel", "vector", "unroll", "pipeline", "intrinsic"]
 MARKS: tuple[Mark, ...] = ("parallel", "vector", "unroll")
@@ -133,11 +136,11 @@ class Tree:
 
     def axis(self, name: str) -> Axis:
         """The axis of that name. Raises KeyError."""
-        return next((axis for axis in self.axes if axis.name == name), None) or _missing(name)
+        return self._by_name[name]
 
-
-def _missing(name: str) -> Axis:
-    raise KeyError(name)
+    @cached_property
+    def _by_name(self) -> dict[str, Axis]:
+        return {axis.name: axis for axis in reversed(self.axes)}
 
 
 class ScheduleError(ValueError):
@@ -198,16 +201,17 @@ def copies(tree: Tree) -> frozenset[int]:
     return frozenset(found)
 
 
+@remembered
 def statements(block: Block) -> frozenset[int]:
     """The statements that run below a block."""
-    return frozenset(s for node in walk(block) if isinstance(node, Run) for s in node.statements)
+    return frozenset[int]().union(*map(below, block.nodes))
 
 
 def below(node: Node) -> frozenset[int]:
     """The statements that a node runs."""
     if isinstance(node, Run):
         return frozenset(node.statements)
-    return frozenset(s for block in blocks(node) for s in statements(block))
+    return frozenset[int]().union(*map(statements, blocks(node)))
 
 
 def loops(tree: Tree) -> Iterator[Loop]:
