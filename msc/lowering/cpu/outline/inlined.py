@@ -23,8 +23,8 @@ class NotOutlined(Exception):
 
 
 @dataclass(frozen=True)
-class Target:
-    """Where a kernel's parameter lies in the function: a buffer, entries in front, and the axes behind them.
+class BufferView:
+    """A kernel's parameter as a part of a buffer of the function: the buffer, indices in front, the axes behind them.
 
     `axes` says for each axis of the buffer behind the prefix which axis of the parameter it is; None for one of size 1.
     `blocks` are axes of the parameter of which the buffer has one block only, with its number and size.
@@ -38,9 +38,9 @@ class Target:
 
 @dataclass
 class Inlined:
-    """Copies the body of a kernel, whose parameters lie at `targets`."""
+    """Copies the body of a kernel, whose parameters are the `views`."""
 
-    targets: dict[SSAValue, Target]
+    views: dict[SSAValue, BufferView]
     values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
 
     def block(self, source: Block, block: Block) -> None:
@@ -64,14 +64,14 @@ class Inlined:
         match op:
             case ForOp():
                 return self._loop(op)
-            case AccessOp() if op.buffer in self.targets:
-                return self._access(op, self.targets[op.buffer])
-            case memref.LoadOp() if op.memref in self.targets:
-                target = self.targets[op.memref]
-                return memref.LoadOp.get(target.buffer, self._indices(op, target, op.indices))
-            case memref.StoreOp() if op.memref in self.targets:
-                target = self.targets[op.memref]
-                return memref.StoreOp.get(self._value(op.value), target.buffer, self._indices(op, target, op.indices))
+            case AccessOp() if op.buffer in self.views:
+                return self._access(op, self.views[op.buffer])
+            case memref.LoadOp() if op.memref in self.views:
+                view = self.views[op.memref]
+                return memref.LoadOp.get(view.buffer, self._indices(op, view, op.indices))
+            case memref.StoreOp() if op.memref in self.views:
+                view = self.views[op.memref]
+                return memref.StoreOp.get(self._value(op.value), view.buffer, self._indices(op, view, op.indices))
             case _ if op.regions:
                 raise NotOutlined(f"{op.name} is in a kernel")
             case _:
@@ -90,35 +90,35 @@ class Inlined:
         self.block(op.body.block, new.body.block)
         return new
 
-    def _access(self, op: AccessOp, target: Target) -> Operation:
-        map_, indices = index_into(target, op.map, [self._value(v) for v in op.indices])
+    def _access(self, op: AccessOp, view: BufferView) -> Operation:
+        map_, indices = index_into(view, op.map, [self._value(v) for v in op.indices])
         steps = op.lane_steps
-        lanes = [*(0 for _ in target.prefix), *(0 if axis is None else steps[axis] for axis in target.axes)]
+        lanes = [*(0 for _ in view.prefix), *(0 if axis is None else steps[axis] for axis in view.axes)]
         kept = {name: a for name, a in op.properties.items() if name not in ("index", "lanes")}
         if isinstance(op, PrefetchOp):
             ahead = _over(op.ahead, [self._value(v) for v in op.indices], indices)
             kept["ahead"] = AffineMapAttr(AffineMap(len(indices), 0, (ahead,)))
         before = [self._value(v) for v in op.operands[: len(op.operands) - len(op.indices) - 1]]
         return type(op).create(
-            operands=[*before, target.buffer, *indices],
+            operands=[*before, view.buffer, *indices],
             properties={**kept, **access_properties(map_, lanes, None)},
             result_types=[result.type for result in op.results],
         )
 
-    def _indices(self, op: Operation, target: Target, given: Sequence[SSAValue]) -> list[SSAValue]:
-        if None in target.axes or not target.blocks.keys().isdisjoint(target.axes):
+    def _indices(self, op: Operation, view: BufferView, given: Sequence[SSAValue]) -> list[SSAValue]:
+        if None in view.axes or not view.blocks.keys().isdisjoint(view.axes):
             raise NotOutlined(f"{op.name} reads a local array in another shape")
-        return [*target.prefix, *(self._value(given[axis]) for axis in target.axes if axis is not None)]
+        return [*view.prefix, *(self._value(given[axis]) for axis in view.axes if axis is not None)]
 
 
-def index_into(target: Target, map_: AffineMap, indices: Sequence[SSAValue]) -> tuple[AffineMap, list[SSAValue]]:
+def index_into(view: BufferView, map_: AffineMap, indices: Sequence[SSAValue]) -> tuple[AffineMap, list[SSAValue]]:
     """An index into a parameter as one into what stands for it."""
-    values = list(dict.fromkeys((*target.prefix, *(number for number, _ in target.blocks.values()), *indices)))
+    values = list(dict.fromkeys((*view.prefix, *(number for number, _ in view.blocks.values()), *indices)))
     inner = [_over(expr, indices, values) for expr in map_.results]
-    for axis, (number, size) in target.blocks.items():
+    for axis, (number, size) in view.blocks.items():
         inner[axis] = simplified(inner[axis] - AffineExpr.dimension(values.index(number)) * size)
-    behind = (AffineExpr.constant(0) if axis is None else inner[axis] for axis in target.axes)
-    front = (AffineExpr.dimension(values.index(v)) for v in target.prefix)
+    behind = (AffineExpr.constant(0) if axis is None else inner[axis] for axis in view.axes)
+    front = (AffineExpr.dimension(values.index(v)) for v in view.prefix)
     return AffineMap(len(values), 0, (*front, *behind)), values
 
 

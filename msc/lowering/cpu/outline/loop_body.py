@@ -20,7 +20,7 @@ from msc.dialects.ms.shapes import Shape
 from msc.ir.typed import memref_type, static_shape
 from msc.lowering.cpu.affine_bounds import bound_of, whole
 from msc.lowering.cpu.outline.independent_loops import BufferAccess, accesses
-from msc.lowering.cpu.outline.inlined import Inlined, NotOutlined, Target, index_into
+from msc.lowering.cpu.outline.inlined import BufferView, Inlined, NotOutlined, index_into
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class LoopBody(ABC):
         """Make the place of a buffer that the loop allocates."""
 
     @abstractmethod
-    def _target(self, value: SSAValue, shape: Shape) -> Target:
+    def _view(self, value: SSAValue, shape: Shape) -> BufferView:
         """Where a parameter of a shape is, if a kernel is given `value` for it."""
 
     def _place(self, value: SSAValue) -> BufferPart:
@@ -111,14 +111,14 @@ class LoopBody(ABC):
         types = self.signatures[op.callee.string_value()].types
         return [(a, static_shape(t)) for a, t in zip(found, types, strict=True)]
 
-    def _within(self, buffer: SSAValue, place: BufferPart, shape: Shape) -> Target:
+    def _within(self, buffer: SSAValue, place: BufferPart, shape: Shape) -> BufferView:
         """A part of a buffer of the function as a kernel takes it, which may have other axes of size 1."""
         prefix = self._numbers_of(place)
         counts, behind = static_shape(buffer)[: len(prefix)], static_shape(buffer)[len(prefix) :]
         if counts != place.counts or [n for n in behind if n > 1] != [n for n in shape if n > 1]:
             raise NotOutlined("a buffer of the function is taken in another shape")
         wide = iter([axis for axis, n in enumerate(shape) if n > 1])
-        return Target(buffer, prefix, tuple(next(wide) if n > 1 else None for n in behind))
+        return BufferView(buffer, prefix, tuple(next(wide) if n > 1 else None for n in behind))
 
     def _numbers_of(self, place: BufferPart) -> tuple[SSAValue, ...]:
         """The numbers of a place's entries in the function."""
@@ -172,8 +172,8 @@ class LoopBody(ABC):
             return self.values[value]
         match value.owner:
             case memref.LoadOp() as op if self._is_readable(op):
-                target = self._target(op.memref, static_shape(op.memref))
-                new = memref.LoadOp.get(target.buffer, [*target.prefix, *(self._scalar(v, block) for v in op.indices)])
+                view = self._view(op.memref, static_shape(op.memref))
+                new = memref.LoadOp.get(view.buffer, [*view.prefix, *(self._scalar(v, block) for v in op.indices)])
             case Operation() as op if is_arithmetic(op):
                 new = op.clone({v: self._scalar(v, block) for v in op.operands})
             case _:
@@ -192,16 +192,16 @@ class LoopBody(ABC):
         self.callees[name] = None
         kernel = self.kernels[name]
         types = self.signatures[name].types
-        targets: dict[SSAValue, Target] = {
-            parameter: self._target(argument, static_shape(type_))
+        views: dict[SSAValue, BufferView] = {
+            parameter: self._view(argument, static_shape(type_))
             for parameter, argument, type_ in zip(kernel.body.block.args, op.arguments, types, strict=True)
         }
-        Inlined(targets).block(kernel.body.block, block)
+        Inlined(views).block(kernel.body.block, block)
 
     def _copy(self, op: memref.CopyOp, block: Block) -> None:
         """Element by element."""
         shape = static_shape(op.source)
-        source, target = self._target(op.source, shape), self._target(op.destination, shape)
+        source, view = self._view(op.source, shape), self._view(op.destination, shape)
         variables: list[SSAValue] = []
         for count in shape:
             loop = ForOp(AffineMap.constant_map(0), AffineMap.constant_map(count), label="copy")
@@ -210,7 +210,7 @@ class LoopBody(ABC):
             block = loop.body.block
         whole = AffineMap.identity(len(shape))
         load = LoadOp(source.buffer, *index_into(source, whole, variables), memref_type(op.source).element_type)
-        block.add_ops([load, StoreOp(load.result, target.buffer, *index_into(target, whole, variables))])
+        block.add_ops([load, StoreOp(load.result, view.buffer, *index_into(view, whole, variables))])
 
 
 def is_arithmetic(op: Operation) -> bool:

@@ -14,7 +14,7 @@ from msc.dialects.ms.shapes import Shape
 from msc.ir.typed import memref_type, static_shape
 from msc.lowering.cpu.buffer_types import root_buffer
 from msc.lowering.cpu.outline.independent_loops import trip_count
-from msc.lowering.cpu.outline.inlined import NotOutlined, Target
+from msc.lowering.cpu.outline.inlined import BufferView, NotOutlined
 from msc.lowering.cpu.outline.loop_body import BufferPart, LoopBody, Parameter
 
 
@@ -88,14 +88,14 @@ class LoopFunction(LoopBody):
                 argument.name_hint = root_buffer(root).name_hint
                 group[root, counts, shape] = argument
 
-    def _target(self, value: SSAValue, shape: Shape) -> Target:
+    def _view(self, value: SSAValue, shape: Shape) -> BufferView:
         """Where a parameter of a shape is, if a kernel is given `value` for it."""
         place = self._place(value)
         if place.is_local:
             return self._within(self.values[place.root], place, shape)
         key = (place.root, place.counts, shape)
         buffer = self.inputs[key] if key in self.inputs else self.outputs[key]
-        return Target(buffer, self._numbers_of(place), tuple(range(len(shape))))
+        return BufferView(buffer, self._numbers_of(place), tuple(range(len(shape))))
 
     def _allocate(self, op: memref.AllocOp, block: Block) -> None:
         if self.leader(op) is not op:

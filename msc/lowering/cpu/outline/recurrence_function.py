@@ -19,7 +19,7 @@ from msc.lowering.cpu.affine_bounds import bound_of
 from msc.lowering.cpu.buffer_types import root_buffer
 from msc.lowering.cpu.memory.buffer_liveness import loops_around, users_through_views
 from msc.lowering.cpu.outline.independent_loops import BufferAccess, accesses, trip_count
-from msc.lowering.cpu.outline.inlined import NotOutlined, Target
+from msc.lowering.cpu.outline.inlined import BufferView, NotOutlined
 from msc.lowering.cpu.outline.loop_body import BufferPart, LoopBody, Parameter, is_arithmetic
 from msc.poly.affine import linear_form
 
@@ -137,12 +137,12 @@ class RecurrenceFunction(LoopBody):
         always = all(isinstance(op, scf.ForOp) and runs(op) for op in around)
         return use.is_written and always and None not in counters and len(set(counters)) == len(counters)
 
-    def _target(self, value: SSAValue, shape: Shape) -> Target:
+    def _view(self, value: SSAValue, shape: Shape) -> BufferView:
         place = self._place(value)
         if place.root in self.written:
             return self._within(self.written[place.root], place, shape)
         buffer = self.inputs[place.root, place.counts, shape]
-        return Target(buffer, self._numbers_of(place), tuple(range(len(shape))))
+        return BufferView(buffer, self._numbers_of(place), tuple(range(len(shape))))
 
     # The body.
 
@@ -152,10 +152,10 @@ class RecurrenceFunction(LoopBody):
     def _operation(self, op: Operation, block: Block) -> None:
         match op:
             case memref.StoreOp():
-                target = self._target(op.memref, static_shape(op.memref))
+                view = self._view(op.memref, static_shape(op.memref))
                 value, zero = self._scalar(op.value, block), arith.ConstantOp.from_int_and_width(0, IndexType())
-                behind = [zero.result for _ in target.axes]
-                block.add_ops([zero, memref.StoreOp.get(value, target.buffer, [*target.prefix, *behind])])
+                behind = [zero.result for _ in view.axes]
+                block.add_ops([zero, memref.StoreOp.get(value, view.buffer, [*view.prefix, *behind])])
             case memref.GetGlobalOp():
                 return
             case _ if op.results and op.results[0].uses and (isinstance(op, memref.LoadOp) or is_arithmetic(op)):
