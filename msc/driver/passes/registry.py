@@ -13,6 +13,7 @@ from msc.analysis.properties import PROPERTIES
 from msc.backends.backend import Backend
 from msc.backends.registry import found_backends, load_object
 from msc.ir.contracts import Property, contract_of
+from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 
 DIALECTS: dict[str, str] = {
     "ms": "msc.dialects.ms:MS",
@@ -101,12 +102,23 @@ def new_context(backend: Backend | None = None) -> Context:
 
 
 def load_pass(name: str) -> type[ModulePass]:
-    """The class of a pass. Raises KeyError when there is none of this name."""
-    target = PASSES.get(name) or all_passes()[name]
-    loaded = load_object(target)
-    assert isinstance(loaded, type), target
-    assert issubclass(loaded, ModulePass), target
+    """The class of a pass. Raises MSC0506 for a name in the table of a back end that no pass has."""
+    target = PASSES.get(name) or all_passes().get(name)
+    if target is None:
+        advice = did_you_mean(name, all_passes()) or "a back end names its own passes in `passes`"
+        raise MscError(Diagnostic("MSC0506", f"a stage names the pass '{name}', which does not exist", help=advice))
+    loaded = _loaded("pass", name, target)
+    if not isinstance(loaded, type) or not issubclass(loaded, ModulePass) or loaded.name != name:
+        raise MscError(Diagnostic("MSC0506", f"'{target}' is not a pass with the name '{name}'"))
     return loaded
+
+
+def _loaded(kind: str, name: str, target: str) -> object:
+    """What "package.module:NAME" means. Raises MSC0506 where it means nothing."""
+    try:
+        return load_object(target)
+    except (ImportError, AttributeError) as error:
+        raise MscError(Diagnostic("MSC0506", f"the {kind} '{name}' ({target}) cannot be loaded: {error}")) from error
 
 
 def all_passes() -> dict[str, str]:
@@ -120,10 +132,14 @@ def makers(wanted: Property) -> list[str]:
 
 
 def find_property(name: str) -> Property:
-    """The property that a stage names: one of `msc.analysis.properties`, or "package.module:NAME"."""
+    """The property that a stage names: one of `msc.analysis.properties`, or "package.module:NAME". Raises MSC0506."""
     known = {found.name: found for found in PROPERTIES}
-    found = known[name] if name in known else load_object(name)
-    assert isinstance(found, Property), name
+    if name not in known and ":" not in name:
+        advice = did_you_mean(name, known) or f"they are {', '.join(known)}, or package.module:NAME"
+        raise MscError(Diagnostic("MSC0506", f"a stage names the property '{name}', which does not exist", help=advice))
+    found = known[name] if name in known else _loaded("property", name, name)
+    if not isinstance(found, Property):
+        raise MscError(Diagnostic("MSC0506", f"'{name}' is not a property"))
     return found
 
 
@@ -131,8 +147,9 @@ def dialect_factory(target: str) -> Callable[[], Dialect]:
     """What imports the dialect at "module:attribute" when it is called."""
 
     def load() -> Dialect:
-        dialect = load_object(target)
-        assert isinstance(dialect, Dialect), target
+        dialect = _loaded("dialect", target.partition(":")[2], target)
+        if not isinstance(dialect, Dialect):
+            raise MscError(Diagnostic("MSC0506", f"'{target}' is not a dialect"))
         return dialect
 
     return load
