@@ -39,8 +39,8 @@ CODES: tuple[Code, ...] = (
         "MSC0506",
         "target not available",
         "`--target` names a back end: msc's own, or one that an installed package brings. A stage file goes on with "
-        "the back end that made it. A back end of your own may also name a pass, a property or a dialect that cannot be "
-        "loaded; docs/adding-a-back-end.md says what it consists of.",
+        "the back end that made it. A back end of your own may also name a pass, a property or a dialect that cannot "
+        "be loaded; docs/adding-a-back-end.md says what it consists of.",
     ),
     Code(
         "MSC0507",
