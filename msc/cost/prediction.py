@@ -17,6 +17,7 @@ from xdsl.ir.affine import AffineExpr
 
 from msc.cost.access import lanes_of, pieces
 from msc.cost.instructions import StatementCost, Tile
+from msc.cost.matrix_units import copies, unit_cycles
 from msc.cost.statement_loops import StatementLoops, shared_sizes, statement_loops, tile_of
 from msc.cost.traffic import Moved, Traffic
 from msc.cost.tree_nest import nests_of
@@ -31,7 +32,7 @@ from msc.targets.machine import Code, Level, Machine
 
 @dataclass(frozen=True)
 class Prediction:
-    """Cycles of one call, resource by resource: instructions, and what each level behind L1 gives.
+    """Cycles of one call by resource: instructions, what scratchpads take, and what each level behind L1 gives.
 
     `levels` are by name, memory last. In the cycles of `stalls` instructions wait for lines that nothing fetches ahead.
     """
@@ -129,7 +130,8 @@ class KernelCost:
         cycles = self.instructions(tree, threads) if instructions is None else instructions
         share = _shared(tree, threads or self.target.cores).share
         given = list(zip(self.target.levels[1:], moved or self.moved(tree), strict=True))
-        levels = tuple((level.name, self._given(level, found) * share) for level, found in given)
+        pads = ((name, cycles * share) for name, cycles in copies(self.model, tree, self.target).items())
+        levels = (*pads, *((level.name, self._given(level, found) * share) for level, found in given))
         stalls = sum(self._stalls(level, found) for level, found in given) * share
         return Prediction(self.target.synchronisation.call + cycles, levels, self.target.code, stalls)
 
@@ -178,6 +180,9 @@ class KernelCost:
         loaded: frozenset[int],
     ) -> float:
         """A statement beside which none is reduced pays for each of its loops that runs an element at a time."""
+        on_unit = unit_cycles(tree, each.around, self.target)
+        if on_unit is not None:
+            return on_unit
         beside = (n for n, other in loops.items() if other.around == each.around)
         plain = not any(self.model.statements[n].reduced for n in beside)
         tile = tile_of(tree, each, self.model.statements[each.statement].reduced, plain)

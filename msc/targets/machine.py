@@ -292,6 +292,16 @@ class Machine:
         return self.vectors.fma
 
     @property
+    def vector_flops(self) -> float:
+        """Operations on f32 that the vectors of a core begin in a cycle; a multiply-add is two."""
+        return self.ports.arithmetic * self.part * self.lanes(4) * (2 if self.fma else 1)
+
+    @property
+    def flops(self) -> float:
+        """Operations that a core begins in a cycle: on its vectors, or on the matrix unit that has most."""
+        return max([self.vector_flops, *(2 * prod(unit.shape) / unit.cycles for unit in self.matrix)])
+
+    @property
     def register_file(self) -> int:
         """Bytes of all vector registers."""
         return self.vector_registers * self.vector_bytes

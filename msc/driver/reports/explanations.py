@@ -170,14 +170,14 @@ def _alternatives(cost: KernelCost, tree: Tree, threads: int) -> tuple[Alternati
 
 
 def _share_of_peak(flops: int, prediction: Prediction, target: Machine, threads: int) -> float:
-    return flops / (prediction.cycles * (threads or target.cores) * 4 * target.lanes(4))
+    return flops / (prediction.cycles * (threads or target.cores) * target.flops)
 
 
 def _predicted_seconds(prediction: Prediction, target: Machine, machine: Roofline | None) -> float | None:
-    """Cycles at the clock at which the machine reached its peak: two vectors of multiply-adds a cycle."""
+    """Cycles at the clock at which the machine reached the peak of its vectors; a multiply-add is two operations."""
     if machine is None:
         return None
-    clock = machine.multiply_adds_per_second / machine.threads / (2 * target.lanes(4))
+    clock = 2 * machine.multiply_adds_per_second / machine.threads / target.vector_flops
     return prediction.cycles / clock
 
 

@@ -1,0 +1,60 @@
+"""Cycles of the bands of loops that matrix units perform, and of the copies into the scratchpads that they read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from math import ceil, prod
+
+from msc.dialects.element_types import BYTES
+from msc.poly.buffers import body_accesses, local_buffers
+from msc.poly.kernel_text import array_names
+from msc.poly.model import KernelModel
+from msc.poly.nest import generate
+from msc.poly.schedule_tree.nodes import Loop, Tree, all_blocks
+from msc.poly.schedule_tree.parts import tile_counts
+from msc.poly.storage import bodies, outermost
+from msc.targets.machine import Machine
+
+
+def unit_cycles(tree: Tree, around: Sequence[Loop], machine: Machine) -> float | None:
+    """The cycles of a statement, by the loops around it, that a unit of the machine performs; None without a unit."""
+    if not machine.matrix:
+        return None
+    at = next((k for k, loop in enumerate(around) if loop.mark == "intrinsic"), None)
+    unit = None if at is None else next((unit for unit in machine.matrix if unit.name == around[at].unit), None)
+    return None if unit is None else _iterations(tree, around[:at]) * unit.cycles + unit.latency
+
+
+def _iterations(tree: Tree, loops: Sequence[Loop]) -> int:
+    """How often the innermost of some loops in each other runs."""
+    left, count = {axis.name: axis.extent for axis in tree.axes}, 1
+    for loop in loops:
+        count *= ceil(left[loop.axis] / (loop.tile or 1))
+        left[loop.axis] = loop.tile or 1
+    return count
+
+
+def copies(model: KernelModel, tree: Tree, machine: Machine) -> dict[str, float]:
+    """By scratchpad the cycles of the copies of inputs into it."""
+    pads = {pad.name: pad for pad in machine.scratchpads}
+    found: dict[str, float] = {}
+    if not pads:
+        return found
+    for array, scope, size, count in _copied(model, tree, pads.keys()):
+        cycles = size * BYTES[model.arrays[array].dtype] / pads[scope].bytes_per_cycle + pads[scope].latency
+        found[scope] = found.get(scope, 0.0) + count * cycles
+    return found
+
+
+def _copied(model: KernelModel, tree: Tree, scopes: Collection[str]) -> Iterator[tuple[int, str, int, int]]:
+    """The inputs that blocks copy into some scopes: the array, the scope, elements of a copy, how many copies."""
+    blocks, names = list(all_blocks(tree.body)), array_names(model.arrays)
+    if not any(place.scope in scopes for block in blocks for place in block.places):
+        return
+    for body, around in bodies(generate(model, tree), outermost(model, list(tile_counts(model, tree).values()))):
+        for place in blocks[body.block].places:
+            array = names.index(place.array)
+            if place.scope in scopes and model.arrays[array].kind == "input":
+                uses = body_accesses(model, body, around.ranges, {array})
+                size = sum(prod(buffer.shape) for buffer in local_buffers(uses, around.depth) or ())
+                yield array, place.scope, size, prod(map(len, around.ranges.values()))
