@@ -22,7 +22,7 @@ from msc.support.wording import counted
 def share(function: func.FuncOp, loop: ForOp, cycles: int, target: Target) -> None:
     """Have threads share the iterations of a function's loop, of `cycles` each, if that saves more than it costs.
 
-    Then no loop inside is shared. The reason stands on the function.
+    Then no loop inside is shared, whatever the schedule of its kernel says. The reason stands on the function.
     """
     trips, costs = loop.most_iterations or 0, target.machine.synchronisation.team
     saved = (trips - ceil(trips / target.team)) * cycles
@@ -32,17 +32,18 @@ def share(function: func.FuncOp, loop: ForOp, cycles: int, target: Target) -> No
     if saved < max(1, costs):
         reason = f"{what}: threads would save {counted(saved, 'cycle')}, and cost {costs:,.0f}"
     else:
-        reason = f"threads share {what}"
         loop.kind = LoopKindAttr(LoopKind.PARALLEL)
-        run_alone(loop)
+        alone = ", each of which runs the parallel loops of its kernels on one thread" if run_alone(loop) else ""
+        reason = f"threads share {what}{alone}"
     function.attributes[LOOP_REASONS] = ArrayAttr([StringAttr(reason)])
 
 
-def run_alone(loop: ForOp) -> None:
-    """Loops in one that threads share run on the thread that has the iteration."""
-    for op in loop.body.walk():
-        if isinstance(op, ForOp) and op.kind.data is LoopKind.PARALLEL:
-            op.kind, op.least = LoopKindAttr(LoopKind.SEQUENTIAL), None
+def run_alone(loop: ForOp) -> bool:
+    """Loops in one that threads share run on the thread that has the iteration. Whether there are any."""
+    inside = [op for op in loop.body.walk() if isinstance(op, ForOp) and op.kind.data is LoopKind.PARALLEL]
+    for op in inside:
+        op.kind, op.least = LoopKindAttr(LoopKind.SEQUENTIAL), None
+    return bool(inside)
 
 
 def cycles_of(op: Operation, functions: KernelFunctions) -> int:
