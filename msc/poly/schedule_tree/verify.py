@@ -151,7 +151,10 @@ class _Walk:
     def _partial(self, place: Place, block: Block, around: _Around) -> None:
         """Partial sums are of an array that blocks around place too, and to which all below it adds, or multiplies."""
         name, line, number = place.array, place.line, list(self._arrays).index(place.array)
-        if name not in around.placed or place.scope not in COPIED_TO or self._arrays[name].kind != "internal":
+        if place.scope not in COPIED_TO:
+            known = " or ".join(COPIED_TO)
+            raise ScheduleError(f"partial sums are in {known}, not in {place.scope}", line)
+        if name not in around.placed or self._arrays[name].kind != "internal":
             raise ScheduleError(f"partial sums need an enclosing block that places {name}", line)
         combines = set[str | None]()
         for s in sorted(statements(block)):

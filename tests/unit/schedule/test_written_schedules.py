@@ -143,7 +143,7 @@ def test_partial_sums_start_from_what_changes_none(operation: str, tile: int, tm
     ("changed", "problem"),
     [
         ({"place": "place in0 in stack"}, "line 7: .* that places t0"),
-        ({"partial": "place t0 in workspace partial"}, "line 7: .* that places t0"),
+        ({"partial": "place t0 in workspace partial"}, "line 7: partial sums .* not in workspace"),
         ({"partial": "place in0 in stack partial"}, "line 7: .* that places in0"),
         ({"partial": "place t0 in stack partially"}, "line 7: .* is not of the form 'place ARRAY, ARRAY in SCOPE"),
     ],
