@@ -33,7 +33,7 @@ from msc.schedule.outline import Outline, outline, own_statements
 from msc.schedule.partial_sums import with_partial_sums, without_partial_sums
 from msc.schedule.prefetches import with_prefetches
 from msc.schedule.register_tiles import tiled, vectors_innermost, with_tail_along, without_marks
-from msc.schedule.schedule_kernels import illegal
+from msc.schedule.schedule_kernels import illegal, misplaced
 from msc.schedule.storage import stored
 from msc.schedule.tiling import MAX_VECTORS
 from msc.targets.machine import Machine
@@ -106,7 +106,8 @@ class Neighbourhood:
         return KernelCost(self.model, self.target)
 
     def _runs(self, tree: Tree) -> bool:
-        return illegal(self.model, self.deps, tree, self.target.abilities) is None
+        found = illegal(self.model, self.deps, tree, self.target.abilities) or misplaced(self.model, tree)
+        return found is None
 
     def _moves(self) -> tuple[Callable[[Outline], Iterator[Tree]], ...]:
         return (

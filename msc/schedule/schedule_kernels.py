@@ -32,7 +32,7 @@ from msc.poly.nest import generate
 from msc.poly.overwriting import check_aliases
 from msc.poly.remembered import remembered
 from msc.poly.requests import requests
-from msc.poly.schedule_tree.nodes import ScheduleError, Tree, loops
+from msc.poly.schedule_tree.nodes import ScheduleError, Tree, all_blocks, loops
 from msc.poly.schedule_tree.parts import tile_counts
 from msc.poly.schedule_tree.proof import prove
 from msc.poly.schedule_tree.text import from_lines, to_lines
@@ -209,10 +209,18 @@ def illegal(model: KernelModel, deps: Dependences, tree: Tree, abilities: Abilit
         check_capacity(model, tree, abilities)
         if abilities.lanes:
             check_lanes(model, tree)
-        nests, counts = generate(model, tree), list(tile_counts(model, tree).values())
-        storage(model, tree, nests, counts)
+        if any(block.prefetches for block in all_blocks(tree.body)):
+            requests(model, tree, generate(model, tree), list(tile_counts(model, tree).values()))
+    except ScheduleError as problem:
+        return problem
+    return None
+
+
+def misplaced(model: KernelModel, tree: Tree) -> ScheduleError | None:
+    """Why a tree that isl proves places an array where it cannot be stored. Those of the strategy can (`stored`)."""
+    try:
+        storage(model, tree, generate(model, tree), list(tile_counts(model, tree).values()))
         check_aliases(model, tree)
-        requests(model, tree, nests, counts)
     except ScheduleError as problem:
         return problem
     return None
@@ -236,6 +244,7 @@ def check_given(kernel: gk.KernelOp) -> None:
     problem = ScheduleError("it is no schedule")
     if schedule is not None:
         problem = illegal(model, kernel_dependences(kernel), schedule.data, target_of(kernel).cores.abilities)
+        problem = problem or misplaced(model, schedule.data)
     if problem is None:
         return
     lines = kernel_lines(model)
