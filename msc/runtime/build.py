@@ -109,9 +109,10 @@ def _write_texts(program: CProgram, folder: Path, kind: Kind, processors: int) -
 def _model_texts(program: CProgram, kind: Kind, processors: int) -> dict[str, str]:
     """The model's C: several files where that pays, but for an object one: what that is linked with would see more."""
     name, split = program.name, program.split
-    if split is None or kind in ("o", "a") or split.count(processors) == 1:
+    count = split.count(processors) if split is not None and kind not in ("o", "a") else 1
+    if split is None or count == 1:
         return {f"{name}.c": program.source}
-    return {f"{name}_{k}.c": text for k, text in enumerate(split.units(processors))}
+    return {f"{name}_{k}.c": text for k, text in enumerate(split.units(count))}
 
 
 def _write_weights(program: CProgram, weights: Mapping[str, NDArray[np.generic]], folder: Path) -> None:
