@@ -1,4 +1,4 @@
-"""The checks by suite: ONNX's node cases and light models, operations, random graphs, loops, open sizes, networks."""
+"""The checks by suite: ONNX's node cases and light models, operations, random graphs, loops, networks, ..."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from tests.conformance.backend import PREPARE, Array, MscBackend, Run, Specialis
 from tests.conformance.expectations import read_expectations
 from tests.conformance.suite import RANDOM, Case, cases
 from tests.switched.networks import networks
+from tests.switched.steps import steps
 from tests.switched.trying import Check, Compile
 from tests.unit.compiled import test_open_sizes as open_sizes
 from tests.unit.compiled.effort import EFFORT
@@ -140,6 +141,7 @@ def _at_sizes(name: str, compile: Compile) -> None:
 SUITES: Mapping[str, Callable[[], Iterator[Check]]] = {
     "node": lambda: _of_onnx("node"),
     "networks": networks,
+    "steps": steps,
     "light models": lambda: _of_onnx(RANDOM),
     "operations": _operations,
     "random graphs": _graphs,

@@ -1,0 +1,37 @@
+"""Steps of training against the interpreter: losses, weights and momenta."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from benchmarks.training.engines import network, training_step
+from benchmarks.training.networks import Gpt, Task
+from msc import Tensor
+from msc.driver.models.cells import capture
+from msc.driver.models.interpretation import input_tensors
+from msc.driver.models.reading_models import read_model
+from msc.driver.options import CompileOptions
+from tests.sanitized_steps import SMALL
+from tests.switched.networks import compare
+from tests.switched.trying import Check, Compile
+
+STEPS = SMALL | {"gpt of 512 tokens": Task(lambda: Gpt(61, 32, 1, 2, 512), (1, 512), 512, 61, 61)}
+"""By name; the scores of the last outgrow L2."""
+
+
+def steps() -> Iterator[Check]:
+    """Between them the optimisations of training make a difference."""
+    return (Check(name, partial(_of_step, task)) for name, task in STEPS.items())
+
+
+def _of_step(task: Task, compile: Compile) -> None:
+    step, data = training_step(network(task)), task.data()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "step.mir"
+        capture(step, tuple(map(Tensor, data)), any_layout=True).write(path)
+        states = {p.name: p.asnumpy() for p in step.get_parameters()}
+        tensors = input_tensors(read_model(str(path), CompileOptions()).module)
+        compare(path, compile, [*data, *(states[tensor.name] for tensor in tensors[len(data) :])])
