@@ -98,17 +98,19 @@ def _of_tensors(
     types: Sequence[Attribute],
 ) -> Iterator[Diagnostic]:
     given = [] if attributes is None else [entry.data for entry in attributes.data]
-    known = dict[str, int]()
+    known = dict[tuple[bool, str], int]()
     for number, (entry, type_) in enumerate(zip(given, types, strict=False)):
         for name, value in entry.items():
             if name.startswith("ms."):
                 yield from _of_one(function, sources, f"{kind} {number}", name, value, type_)
         name = entry.get(MS_NAME)
         if isinstance(name, StringAttr):
-            if name.data in known:
-                message = f"{kind}s {known[name.data]} and {number} have one name, '{name.data}'"
+            # A result may be called as an argument, also where it is written to an argument of its own.
+            key = entry.get(MS_ROLE) == StringAttr("output"), name.data
+            if key in known:
+                message = f"{kind}s {known[key]} and {number} have one name, '{name.data}'"
                 yield _at(function, sources, message, "give each a name of its own", f'"{name.data}"')
-            known.setdefault(name.data, number)
+            known.setdefault(key, number)
 
 
 def _of_one(

@@ -76,6 +76,18 @@ def test_agreement_on_nothing_but_nan_is_said(model: Path) -> None:
     assert any(check.detail == ALL_NAN for check in checks)
 
 
+def test_a_result_may_be_called_as_an_argument_at_every_stage(tmp_path: Path) -> None:
+    model = tmp_path / "same.mir"
+    model.write_text(
+        'func.func @main(%x: tensor<4xf32> {ms.name = "x"}) -> (tensor<4xf32> {ms.name = "x"}) {\n'
+        "  %0 = ms.relu %x\n  func.return %0 : tensor<4xf32>\n}\n",
+        "utf-8",
+    )
+    path = tmp_path / "same.loop.mir"
+    path.write_text(stage_text(compile_model(str(model), OPTIONS)), "utf-8")
+    assert msc.compile(str(path))(np.array([-1, 0, 1, 2], np.float32)).tolist() == [0, 0, 1, 2]
+
+
 OPEN = """func.func @main(%x: tensor<?x6xf32> {ms.dims = ["b", ""]}) -> tensor<?x6xf32> {
   %0 = ms.relu %x
   func.return %0 : tensor<?x6xf32>
