@@ -27,6 +27,7 @@ from msc.ir.typed import tensor_type
 from msc.poly.axis_order import with_axes_in_order
 from msc.poly.collapsing import collapsed
 from msc.poly.dependences import Dependences, dependences
+from msc.poly.digits import with_dimensions_as_digits
 from msc.poly.model import (
     Array,
     ArrayKind,
@@ -48,7 +49,7 @@ def kernel_model(kernel: gk.KernelOp) -> KernelModel:
 
     Raises InvalidStructure as `logical_model`.
     """
-    return with_axes_in_order(logical_model(kernel))
+    return with_dimensions_as_digits(with_axes_in_order(logical_model(kernel)))
 
 
 @per_kernel

@@ -15,15 +15,12 @@ from dataclasses import dataclass
 
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr
 
-from msc.poly.affine import linear_form
+from msc.poly.digits import Digits, index_digits
 from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.scalar import reads
 
 _Dimension = tuple[int, int]
 """A statement and one of its dimensions."""
-
-_Digits = tuple[tuple[int, int], ...]
-"""What a step of each digit of an index is worth and how many values it takes, the first digit first."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +43,12 @@ def aligned(model: KernelModel, statements: Sequence[int]) -> Alignment:
     more = tuple(loop for loop in _loops(model, classes, statements) if loop not in loops)
     unique = all(len(dict(members)) == len(members) for members in classes)
     return Alignment(loops, more, unique and _is_plain(model, statements))
+
+
+def is_aligned(model: KernelModel, loop: Mapping[int, int]) -> bool:
+    """Whether dimensions, statement -> dimension, are aligned, be it by statements that have none of them."""
+    classes = _classes(model, range(len(model.statements)), by_digits=False)
+    return any(loop.items() <= members for members in classes)
 
 
 def _loops(
@@ -91,12 +94,12 @@ def _pairs(
     model: KernelModel, statements: Sequence[int], *, by_digits: bool
 ) -> Iterator[tuple[_Dimension, _Dimension]]:
     """Dimensions that index the same axis of an array alike, each with the first one that does."""
-    first: dict[tuple[int, int, _Digits, int], _Dimension] = {}
+    first: dict[tuple[int, int, Digits, int], _Dimension] = {}
     for s, array, index in _accesses(model, statements):
         for axis, expr in enumerate(index):
             if not by_digits and not isinstance(expr, AffineDimExpr):
                 continue
-            form, dims = _digits(model.statements[s], expr) or ((), ())
+            form, dims = index_digits(model.statements[s], expr) or ((), ())
             for digit, dim in enumerate(dims):
                 yield first.setdefault((array, axis, form, digit), (s, dim)), (s, dim)
 
@@ -110,37 +113,15 @@ def _is_plain(model: KernelModel, statements: Sequence[int]) -> bool:
     passing = written & {array for s in statements for array in _arrays_read(model.statements[s])}
     if any(passing & set(model.statements[s].whole_reads()) for s in statements):
         return False
-    forms: dict[tuple[int, int], _Digits] = {}
+    forms: dict[tuple[int, int], Digits] = {}
     for s, array, index in _accesses(model, statements):
         for axis, expr in enumerate(index if array in passing else ()):
             if isinstance(expr, AffineConstantExpr):
                 continue
-            digits = _digits(model.statements[s], expr)
+            digits = index_digits(model.statements[s], expr)
             if digits is None or (digits[0] and forms.setdefault((array, axis), digits[0]) != digits[0]):
                 return False
     return True
-
-
-def _digits(statement: KernelStatement, expr: AffineExpr) -> tuple[_Digits, tuple[int, ...]] | None:
-    """The digits that make an index, and their dimensions: no two points of them give one index. None for all else.
-
-    Dimensions of one iteration are none. A dimension by itself is one digit of no form.
-    """
-    if isinstance(expr, AffineDimExpr):
-        return (), (expr.position,)
-    form = linear_form(expr)
-    if form is None or form.constant:
-        return None
-    extents = statement.extents
-    digits = sorted(((c, extents[d], d) for d, c in form.coefficients.items() if extents[d] > 1), reverse=True)
-    largest = 0
-    for worth, extent, _ in reversed(digits):
-        if worth <= largest:
-            return None
-        largest += worth * (extent - 1)
-    dims = tuple(dim for *_, dim in digits)
-    is_plain = [worth for worth, *_ in digits] == [1]
-    return () if is_plain else tuple((worth, extent) for worth, extent, _ in digits), dims
 
 
 def _arrays_read(statement: KernelStatement) -> Iterator[int]:
