@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, takewhile
 
 from msc.cost.access import strides
-from msc.poly.alignment import aligned
+from msc.poly.alignment import aligned, is_aligned
 from msc.poly.dependences import Dependences
-from msc.poly.model import KernelModel
+from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.outer_band import ScheduleLimit, SharedLoop, can_share, carries_nothing, restricted, shared_loops
 from msc.poly.scalar import reads
 from msc.poly.schedule_tree.moves import nested
@@ -146,7 +146,8 @@ def grouped(
     Accumulators are cleared first of all: between two statements, that would keep them in loops of their own.
     """
     groups: list[Group] = []
-    for number in sorted(statements, key=lambda k: any(reads(model.statements[k].body))):
+    sums = {s.target for s in model.statements if s.combine}
+    for number in sorted(statements, key=lambda k: not _clears(model.statements[k], sums)):
         own = own_loops(model, number, band)
         merged = _merge(model, deps, band, groups[-1], number, own) if groups else None
         if merged is not None:
@@ -154,6 +155,11 @@ def grouped(
         else:
             groups.append(Group((number,), own))
     return tuple(groups)
+
+
+def _clears(statement: KernelStatement, sums: Collection[int]) -> bool:
+    """Whether a statement gives accumulators their first value."""
+    return statement.target in sums and not any(reads(statement.body))
 
 
 def _merge(
@@ -172,10 +178,15 @@ def _merge(
     inner = restricted(deps, together, fixed)
     if not can_share(inner, wanted):
         return None
-    known = aligned(model, together).loops
-    if any(w not in known for w in wanted) and not _finds(model, inner, together, wanted):
+    if not (_aligns(model, together, wanted) or _finds(model, inner, together, wanted)):
         return None
     return Group(together, tuple(replace(m, dims=w) for m, w in zip(group.own, wanted, strict=True)))
+
+
+def _aligns(model: KernelModel, statements: Sequence[int], wanted: Sequence[Mapping[int, int]]) -> bool:
+    """Whether the dimensions of each loop mean the same, if only to a statement that reads what all of them compute."""
+    loops = aligned(model, statements).loops
+    return all(w in loops for w in wanted) or all(is_aligned(model, w) for w in wanted)
 
 
 def _finds(model: KernelModel, deps: Dependences, statements: Sequence[int], wanted: Sequence[dict[int, int]]) -> bool:
