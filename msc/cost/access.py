@@ -11,7 +11,7 @@ from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstan
 from msc.poly.affine import linear_form
 from msc.poly.model import KernelModel, KernelStatement
 from msc.poly.remembered import remembered
-from msc.poly.scalar import indices, reads
+from msc.poly.scalar import data_dims, indices, values_read
 from msc.targets.machine import Machine
 
 IRREGULAR = 1 << 40
@@ -105,8 +105,12 @@ def cuts(extent: int, size: int) -> list[tuple[int, int]]:
 
 
 def lanes_of(model: KernelModel, target: Machine) -> int:
-    """Elements a vector holds, by the widest type computed on in the kernel (narrow floats compute as f32)."""
-    return max(1, target.vector_bytes // max((_compute_bytes(a.dtype) for a in model.arrays), default=4))
+    """Elements a vector holds, by the widest type computed on in the kernel (narrow floats compute as f32).
+
+    What is only read to find where to read is no vector.
+    """
+    values = {s.target for s in model.statements} | {a for s in model.statements for a in values_read(s.body)}
+    return max(1, target.vector_bytes // max((_compute_bytes(model.arrays[a].dtype) for a in values), default=4))
 
 
 def _compute_bytes(dtype: str) -> int:
@@ -120,15 +124,7 @@ def access_cost(stride: int, lanes: int) -> float:
     return 1.0 if stride == 1 else lanes * 1.0
 
 
-def has_lanes(statement: KernelStatement, dim: int) -> bool:
-    """Whether C compilers may run points along `dim` as lanes: no index that is data changes with it."""
-    data = (index for read in reads(statement.body) for _, index in read.indirect)
-    moved = (read.index.used_dims() for index in data for read in reads(index))
-    numbers = (index.expr for index in indices(statement.body) if dim in index.expr.used_dims())
-    return all(dim not in dims for dims in moved) and all(linear_form(n) is not None for n in numbers)
-
-
 def vectorisable(statement: KernelStatement, dim: int) -> bool:
-    """Whether points along `dim` can run as lanes: no index is data, and numbers of iterations are linear in it."""
+    """Whether points along `dim` can run as lanes: numbers are linear in it, indices that are data stay."""
     numbers = (index.expr for index in indices(statement.body) if dim in index.expr.used_dims())
-    return all(linear_form(n) is not None for n in numbers) and not any(r.indirect for r in reads(statement.body))
+    return all(linear_form(n) is not None for n in numbers) and dim not in data_dims(statement.body)

@@ -23,7 +23,7 @@ from functools import cached_property
 from itertools import product
 from math import log2, prod
 
-from msc.cost.access import access_cost, block_size, cuts, has_lanes, pieces, strides
+from msc.cost.access import access_cost, block_size, cuts, pieces, strides, vectorisable
 from msc.cost.line_splits import share_split
 from msc.cost.operations import is_product, operations
 from msc.poly.model import KernelModel, KernelStatement
@@ -183,7 +183,7 @@ class StatementCost:
 
     @cached_property
     def _vectorisable(self) -> list[bool]:
-        return [has_lanes(self.statement, d) for d in range(len(self.statement.extents))]
+        return [vectorisable(self.statement, d) for d in range(len(self.statement.extents))]
 
     @cached_property
     def _blocks(self) -> list[int]:

@@ -126,6 +126,27 @@ def reads(scalar: Scalar) -> Iterator[Read]:
             return
 
 
+def values_read(scalar: Scalar) -> set[int]:
+    """The operands that a scalar computes with, without those that it only reads to find where to read."""
+    match scalar:
+        case Read():
+            return {scalar.operand}
+        case Apply():
+            return set[int]().union(*map(values_read, scalar.args))
+        case Cast():
+            return values_read(scalar.arg)
+        case Constant() | Index():
+            return set()
+
+
+def data_dims(scalar: Scalar) -> set[int]:
+    """The dimensions along which a scalar reads at other data: those of all that computes its indirect indices."""
+    data = [index for read in reads(scalar) for _, index in read.indirect]
+    places = (read.index.used_dims() for index in data for read in reads(index))
+    numbers = (number.expr.used_dims() for index in data for number in indices(index))
+    return set[int]().union(*places, *numbers)
+
+
 def rewritten(scalar: Scalar, change: Callable[[Read | Index], Scalar]) -> Scalar:
     """The scalar with its reads and indices changed; `change` sees a read with its indirect indices rewritten."""
     match scalar:

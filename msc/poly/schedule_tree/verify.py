@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
-from msc.poly.scalar import reads
+from msc.poly.scalar import data_dims, reads
 from msc.poly.schedule_tree.intrinsics import check_intrinsic
 from msc.poly.schedule_tree.nodes import (
     COPIED_TO,
@@ -226,8 +226,8 @@ class _Walk:
         if loop.mark == "vector" and loop.tile is not None:
             raise ScheduleError("vectors run over the points of an axis, not over its tiles", loop.line)
         for number in sorted(below(loop)) if loop.mark == "vector" else ():
-            if any(read.indirect for read in reads(self._model.statements[number].body)):
-                raise ScheduleError(f"S{number} reads at computed indices, element by element: no vectors", loop.line)
+            if axis.dims[number] in data_dims(self._model.statements[number].body):
+                raise ScheduleError(f"S{number} reads each element of {loop.axis} at other data: no vectors", loop.line)
         most = {"parallel": self._abilities.parallel, "vector": 1}.get(loop.mark)
         if most is not None and around.marks.count(loop.mark) >= most:
             raise ScheduleError(f"a loop around this one is {loop.mark} already", loop.line)

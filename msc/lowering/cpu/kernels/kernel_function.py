@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IndexType, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
+from msc.analysis.index_ranges import index_range
 from msc.dialects.element_types import BYTES
 from msc.dialects.loop import ApplyOp, ForOp, LoadOp, LoopKind, PrefetchOp, StoreOp
 from msc.dialects.open_sizes import size_attributes
@@ -25,7 +26,7 @@ from msc.poly.compute import Combine, identity
 from msc.poly.model import KernelModel
 from msc.poly.nest import Body, Instance, Loop, Nest
 from msc.poly.requests import Request
-from msc.poly.scalar import Index, Read
+from msc.poly.scalar import Index, Read, Scalar
 from msc.poly.storage import Storage
 from msc.poly.valid_extents import ranges_of
 
@@ -316,22 +317,23 @@ class _InstanceEmitter:
 
     def _load_indirect(self, read: Read, index: Sequence[AffineExpr]) -> SSAValue:
         """A read whose index is data, clamped into the array: nothing outside is ever touched."""
-        indirect = dict(read.indirect)
-        values: list[SSAValue] = []
-        for axis, expr in enumerate(index):
-            if axis in indirect:
-                data = self._body.emit(indirect[axis])
-                values.append(self._clamped(data, indirect[axis].dtype, self._model.arrays[read.operand].shape[axis]))
-            else:
-                values.append(self._apply(expr))
-        load = self._insert(memref.LoadOp.get(self._scope.buffers[read.operand], values))
+        map_, values = _over_used(self._scope, [simplified(e, self._scope.ranges) for e in index])
+        places = list(map_.results)
+        for axis, data in read.indirect:
+            places[axis] = AffineExpr.dimension(len(values))
+            values.append(self._clamped(data, self._model.arrays[read.operand].shape[axis]))
+        place = AffineMap(len(values), 0, tuple(places))
+        load = self._insert(LoadOp(self._scope.buffers[read.operand], place, values, storage_type(read.dtype)))
         return self._body.from_storage(load.results[0], read.dtype)
 
-    def _clamped(self, value: SSAValue, dtype: str, extent: int) -> SSAValue:
-        wide = self._body.cast(value, dtype, "i64")
-        low = self._insert(arith.MaxSIOp(wide, self._body.constant(0, "i64"))).results[0]
-        inside = self._insert(arith.MinSIOp(low, self._body.constant(max(extent - 1, 0), "i64"))).results[0]
-        return self._insert(arith.IndexCastOp(inside, IndexType())).results[0]
+    def _clamped(self, data: Scalar, extent: int) -> SSAValue:
+        wide, last = self._body.cast(self._body.emit(data), data.dtype, "i64"), max(extent - 1, 0)
+        known = index_range(wide)
+        if known is None or known[0] < 0:
+            wide = self._insert(arith.MaxSIOp(wide, self._body.constant(0, "i64"))).results[0]
+        if known is None or known[1] > last:
+            wide = self._insert(arith.MinSIOp(wide, self._body.constant(last, "i64"))).results[0]
+        return self._insert(arith.IndexCastOp(wide, IndexType())).results[0]
 
     def _index(self, index: Index) -> SSAValue:
         sizes = [AffineExpr.dimension(k) for k in range(len(self._model.sizes))]

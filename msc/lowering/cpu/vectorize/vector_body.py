@@ -148,7 +148,9 @@ class VectorBody:
             self._put(type(op).create(operands=operands, result_types=[type_], properties=op.properties), op)
 
     def _moved(self, map_: AffineMap, indices: Sequence[SSAValue]) -> tuple[AffineMap, list[SSAValue], tuple[int, ...]]:
-        """The index of the first lane, and the steps between lanes."""
+        """The index of the first lane, and the steps between lanes; what else is computed is the same in all lanes."""
+        if any(self._differs(self._value(v)) for v in indices):
+            raise NotVectorisable("it reads at a computed index")
         position = list(indices).index(self._loop.variable) if self._loop.variable in indices else None
         steps = tuple(_step(r, position) for r in map_.results)
         return *self._at_first_lane(map_.results, indices), steps
@@ -158,7 +160,7 @@ class VectorBody:
     ) -> tuple[AffineMap, list[SSAValue]]:
         """Expressions with the loop variable replaced by where the lanes start."""
         kept = [v for v in indices if v is not self._loop.variable]
-        values = [*self._variables, *kept]
+        values = [*self._variables, *map(self._value, kept)]
         shift = len(self._variables)
         place = {v: AffineExpr.dimension(shift + i) for i, v in enumerate(kept)}
         replacement = [self._at if v is self._loop.variable else place[v] for v in indices]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from typing import TypeVar, cast
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float64Type, IndexType, IntegerType, VectorType
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 
-from msc.dialects.loop import ApplyOp, ForOp
+from msc.dialects.loop import ApplyOp, ForOp, StoreOp
 
 E = TypeVar("E", bound=Attribute)
 
@@ -40,9 +41,23 @@ def bits_of(type_: Attribute) -> int:
 
 
 def widest_bits(loop: ForOp) -> int:
-    """The widest element that the loop's body computes on, numbers of iterations aside that are narrowed as scalars."""
-    computed = (op for op in loop.body.block.ops if not _is_narrowed(op))
-    return max((bits_of(r.type) for op in computed for r in op.results), default=32)
+    """The widest element that the loop's body computes on, numbers of iterations aside that are narrowed as scalars.
+
+    What is the same in all iterations and not stored stays scalar, as places do that are data.
+    """
+    varying = list(_varying(loop))
+    computed = [result.type for op in varying if not _is_narrowed(op) for result in op.results]
+    stored = [op.value.type for op in varying if isinstance(op, StoreOp)]
+    return max(map(bits_of, computed + stored), default=32)
+
+
+def _varying(loop: ForOp) -> Iterator[Operation]:
+    """The operations of a loop's body whose results depend on its variable."""
+    values: set[SSAValue] = {loop.variable}
+    for op in loop.body.block.ops:
+        if not values.isdisjoint(op.operands):
+            values.update(op.results)
+            yield op
 
 
 def _is_narrowed(op: Operation) -> bool:
