@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
@@ -63,40 +64,76 @@ def _is_extreme(op: ArgExtremeOp, axis: int, emit: Emitter) -> SSAValue:
 MOST_SUMMED = 2048
 """Elements of an axis along which a cumulated sum of an open size is computed: the work is their square."""
 
+SUMMED_AT_ONCE = 8
+"""Elements of a block of a cumulated sum, each of which is a sum of its own: so many additions an element, and a pass
+over an eighth of the elements for what is before each block.
+"""
+
 
 @expander(CumsumOp)
 def _cumsum(op: CumsumOp, emit: Emitter) -> SSAValue:
-    """By doubling (Hillis and Steele, 1986): after step k each element is the sum of the 2^k up to it."""
     axis = op.int_("axis") % len(op.shape(0))
-    size = emit.shape(op.x)[axis]
-    if has_open_sizes(op) and 0 < size <= MOST_SUMMED:
-        return _sums(op, axis, emit)
-    x = emit(ReverseOp, op.x, axis=[axis]) if op.flag("reverse") else op.x
-    y = _moved(x, axis, 1, emit) if op.flag("exclusive") and size > 0 else x
-    step = 1
-    while step < size:
-        y = emit(AddOp, y, _moved(y, axis, step, emit))
-        step *= 2
-    return emit(ReverseOp, y, axis=[axis]) if op.flag("reverse") else y
+    size, sums = emit.shape(op.x)[axis], _CumulatedSums(axis, op.flag("reverse"), emit)
+    if size == 0:
+        return op.x
+    if not has_open_sizes(op):
+        return sums.by_blocks(op.x, exclusive=op.flag("exclusive"))
+    if size <= MOST_SUMMED:
+        return sums.of_each(op.x, axis, exclusive=op.flag("exclusive"))
+    return sums.by_doubling(op.x, exclusive=op.flag("exclusive"))
 
 
-def _sums(op: CumsumOp, axis: int, emit: Emitter) -> SSAValue:
-    """Each element as a sum of its own, so that what is computed does not depend on how many there are."""
-    shape = emit.shape(op.x)
-    size, behind = shape[axis], len(shape) - axis - 1
-    row = emit(IotaOp, shape=[size, 1], axis=0, dtype=element_type("i64"))
-    column = emit(IotaOp, shape=[1, size], axis=1, dtype=element_type("i64"))
-    first, last = (row, column) if op.flag("reverse") else (column, row)
-    mask = emit(LessOp if op.flag("exclusive") else LessEqualOp, first, last)
-    terms = emit.reshape(op.x, (*shape[:axis], 1, *shape[axis:]))
-    kept = emit(SelectOp, emit.reshape(mask, (size, size, *[1] * behind)), terms, 0.0)
-    return emit(ReduceSumOp, kept, axis=[axis + 1])
+@dataclass(frozen=True)
+class _CumulatedSums:
+    """Sums of the elements up to each one along an axis, from the end if `reverse`."""
 
+    axis: int
+    reverse: bool
+    emit: Emitter
 
-def _moved(x: SSAValue, axis: int, by: int, emit: Emitter) -> SSAValue:
-    """The tensor moved towards the end of an axis, with zeros before."""
-    shape = list(emit.shape(x))
-    end = [n - by if i == axis else n for i, n in enumerate(shape)]
-    kept = emit(SliceOp, x, begin=[0] * len(shape), end=end)
-    before = [by if i == axis else 0 for i in range(len(shape))]
-    return emit(PadOp, kept, pad=[*before, *(0 for _ in shape)])
+    def by_blocks(self, x: SSAValue, *, exclusive: bool) -> SSAValue:
+        """Of blocks of neighbours, and of the sums of the blocks before, which are cumulated in the same way."""
+        emit, shape, axis = self.emit, self.emit.shape(x), self.axis
+        if shape[axis] <= SUMMED_AT_ONCE:
+            return self.of_each(x, axis, exclusive=exclusive)
+        missing = -shape[axis] % SUMMED_AT_ONCE
+        if missing:
+            behind = [missing if k == axis else 0 for k in range(len(shape))]
+            x = emit(PadOp, x, pad=[*(0 for _ in shape), *behind])
+        blocks = (shape[axis] + missing) // SUMMED_AT_ONCE
+        parts = emit.reshape(x, (*shape[:axis], blocks, SUMMED_AT_ONCE, *shape[axis + 1 :]))
+        inside = self.of_each(parts, axis + 1, exclusive=exclusive)
+        before = self.by_blocks(emit(ReduceSumOp, parts, axis=[axis + 1]), exclusive=True)
+        y = emit(AddOp, inside, emit.reshape(before, (*shape[:axis], blocks, 1, *shape[axis + 1 :])))
+        y = emit.reshape(y, emit.shape(x))
+        return emit(SliceOp, y, begin=[0] * len(shape), end=list(shape)) if missing else y
+
+    def of_each(self, x: SSAValue, axis: int, *, exclusive: bool) -> SSAValue:
+        """Each element as a sum of its own, so that what is computed does not depend on how many there are."""
+        emit, shape = self.emit, self.emit.shape(x)
+        size, behind = shape[axis], len(shape) - axis - 1
+        row = emit(IotaOp, shape=[size, 1], axis=0, dtype=element_type("i32"))
+        column = emit(IotaOp, shape=[1, size], axis=1, dtype=element_type("i32"))
+        first, last = (row, column) if self.reverse else (column, row)
+        mask = emit(LessOp if exclusive else LessEqualOp, first, last)
+        terms = emit.reshape(x, (*shape[:axis], 1, *shape[axis:]))
+        kept = emit(SelectOp, emit.reshape(mask, (size, size, *[1] * behind)), terms, 0.0)
+        return emit(ReduceSumOp, kept, axis=[axis + 1])
+
+    def by_doubling(self, x: SSAValue, *, exclusive: bool) -> SSAValue:
+        """After step k each element is the sum of the 2^k up to it (Hillis and Steele, 1986)."""
+        x = self.emit(ReverseOp, x, axis=[self.axis]) if self.reverse else x
+        y = self._moved(x, 1) if exclusive else x
+        step = 1
+        while step < self.emit.shape(x)[self.axis]:
+            y = self.emit(AddOp, y, self._moved(y, step))
+            step *= 2
+        return self.emit(ReverseOp, y, axis=[self.axis]) if self.reverse else y
+
+    def _moved(self, x: SSAValue, by: int) -> SSAValue:
+        """The tensor moved towards the end of the axis, with zeros before."""
+        shape = list(self.emit.shape(x))
+        end = [n - by if i == self.axis else n for i, n in enumerate(shape)]
+        kept = self.emit(SliceOp, x, begin=[0] * len(shape), end=end)
+        before = [by if i == self.axis else 0 for i in range(len(shape))]
+        return self.emit(PadOp, kept, pad=[*before, *(0 for _ in shape)])
