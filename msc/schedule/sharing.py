@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, takewhile
 
 from msc.cost.access import strides
 from msc.poly.alignment import aligned, is_aligned
 from msc.poly.dependences import Dependences
-from msc.poly.model import KernelModel, KernelStatement
+from msc.poly.model import KernelModel
 from msc.poly.outer_band import ScheduleLimit, SharedLoop, can_share, carries_nothing, restricted, shared_loops
 from msc.poly.scalar import reads
 from msc.poly.schedule_tree.moves import nested
@@ -143,11 +143,11 @@ def grouped(
 ) -> tuple[Group, ...]:
     """Statements in order; neighbours that may share all their inner loops run in one group.
 
-    Accumulators are cleared first of all: between two statements, that would keep them in loops of their own.
+    Accumulators are cleared first of all: between two statements, that would keep them in loops of their own. What else
+    reads nothing runs where it is first read.
     """
     groups: list[Group] = []
-    sums = {s.target for s in model.statements if s.combine}
-    for number in sorted(statements, key=lambda k: not _clears(model.statements[k], sums)):
+    for number in sorted(statements, key=lambda k: _place(model, k)):
         own = own_loops(model, number, band)
         merged = _merge(model, deps, band, groups[-1], number, own) if groups else None
         if merged is not None:
@@ -157,9 +157,16 @@ def grouped(
     return tuple(groups)
 
 
-def _clears(statement: KernelStatement, sums: Collection[int]) -> bool:
-    """Whether a statement gives accumulators their first value."""
-    return statement.target in sums and not any(reads(statement.body))
+def _place(model: KernelModel, number: int) -> tuple[int, int]:
+    """Where a statement runs among others: after those with a lower place, in the order of the program."""
+    statement = model.statements[number]
+    beside = [s for s in model.statements if s.target == statement.target and s is not statement]
+    if any(reads(statement.body)):
+        return number, 1
+    if any(s.combine for s in beside):
+        return -1, number
+    readers = [k for k, s in enumerate(model.statements) if any(r.operand == statement.target for r in reads(s.body))]
+    return (readers[0], 0) if readers and not beside else (number, 1)
 
 
 def _merge(
