@@ -266,7 +266,15 @@ class DavinciTarget:
         inputs = ("f16", "i8", "ui8", *(("bf16", "f32") if self.architecture in ("2201", "3510") else ()))
         unit = Unit("mad", (4095, 4095, 4095), inputs, ("f32", "i32"), ("l0a", "l0b"), "l0c", (16, 16, 16))
         scopes = {**PLAIN.scopes, **{room.name: room for room in rooms}}
-        return Abilities(scopes, {unit.name: unit}, overlaps=True, parallel=_AXES, lanes=False, prefetches=False)
+        return Abilities(
+            scopes,
+            {unit.name: unit},
+            overlaps=True,
+            parallel=_AXES,
+            lanes=False,
+            prefetches=False,
+            shares_tails=True,
+        )
 
     def microseconds(self, cycles: float) -> float:
         """Cycles of this machine as microseconds."""

@@ -235,7 +235,8 @@ class _Walk:
             check_intrinsic(self._model, self._tree, loop, around.left, around.placed, self._abilities)
         if loop.mark == "pipeline":
             self._check_pipeline(loop)
-        if loop.mark == "parallel" and bound is None and around.iterations(axis) // (loop.tile or 1) <= 1:
+        whole = around.iterations(axis) // (loop.tile or 1)
+        if loop.mark == "parallel" and bound is None and whole <= 1 and not self._abilities.shares_tails:
             what = "iteration" if loop.tile is None else "whole tile"
             raise ScheduleError(f"threads share nothing: the loop has one {what}", loop.line)
         if loop.mark == "parallel" and {"vector", "unroll"} & set(around.marks):
