@@ -55,8 +55,8 @@ class Abilities:
 
     `overlaps`: whether something fills one buffer while another is read. `parallel`: how many loops in each other run
     in parallel. `lanes`: points of a vector loop are lanes of registers, which some statements and bounds do not allow.
-    `prefetches`: whether it has caches, into which memory is requested ahead of its use. `shares_tails`: whether the tail
-    of a parallel loop is an iteration like the others, which may be the only one; a processor's caller runs it.
+    `prefetches`: whether it has caches, into which memory is requested ahead of its use. `shares_tails`: whether the
+    tail of a parallel loop is an iteration like the others, which may be the only one; a processor's caller runs it.
     """
 
     scopes: Mapping[str, Scope] = field(default_factory=_plain_scopes)
