@@ -34,13 +34,13 @@ class BackgroundChecks:
                 raise Unverified from error
 
     def begin(self, check: Callable[[], None]) -> None:
-        """Call `check`, which raises what is wrong, in a process that takes what time others leave; else at once."""
+        """Call `check`, which raises what is wrong, in another process if there can be one, else at once."""
 
         def checked() -> Lines:
             check()
             return []
 
-        verdict = self._processes.enter_context(begun(checked, patient=True))
+        verdict = self._processes.enter_context(begun(checked))
         if verdict is None:
             check()
         else:

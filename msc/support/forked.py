@@ -28,8 +28,6 @@ _JOBS = 4
 """For each process, unless they are large: forking a compiler takes as long as a small job."""
 _MOST = 4
 """Processes: each has to make for itself what the jobs have in common."""
-_PATIENCE = 10
-"""How much nicer a process is that waits for others."""
 _NUMBER = 4
 """Bytes of a job's number in the pipe. A read takes whole numbers, so no two processes take the same one."""
 
@@ -59,19 +57,13 @@ def results(
 
 
 @contextmanager
-def begun(function: Callable[[], Lines], *, patient: bool = False) -> Generator[Callable[[], Lines | None] | None]:
+def begun(function: Callable[[], Lines]) -> Generator[Callable[[], Lines | None] | None]:
     """`function`, in a process of its own while the block runs: yields what waits for its result, once.
 
-    That is None where it had an error. Yields None where nothing is done (`results`). A process that is `patient` takes
-    the time that others leave.
+    That is None where it had an error. Yields None where nothing is done (`results`).
     """
-
-    def work(out: IO[str]) -> None:
-        os.nice(_PATIENCE if patient else 0)
-        _tell(0, function(), out)
-
     with _Helpers() as helpers:
-        is_begun = _processors() > 1 and _may_fork() and helpers.fork(work)
+        is_begun = _processors() > 1 and _may_fork() and helpers.fork(lambda out: _tell(0, function(), out))
         yield (lambda: helpers.results().get(0)) if is_begun else None
 
 
