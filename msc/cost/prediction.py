@@ -9,7 +9,7 @@ measured.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, inf, prod
 
@@ -35,12 +35,14 @@ class Prediction:
     """Cycles of one call by resource: instructions, what scratchpads take, and what each level behind L1 gives.
 
     `levels` are by name, memory last. In the cycles of `stalls` instructions wait for lines that nothing fetches ahead.
+    `members` are the same of each member of a kernel that has several.
     """
 
     instruction_cycles: float
     levels: tuple[tuple[str, float], ...]
     code: Code
     stalls: float = 0.0
+    members: tuple[Prediction, ...] = ()
 
     @property
     def memory_cycles(self) -> float:
@@ -51,8 +53,11 @@ class Prediction:
     def cycles(self) -> float:
         """Resources work at the same time: the busiest counts whole, the others in part.
 
-        Of memory's time it is a larger part, as a load from there takes longer than a core looks ahead.
+        Of memory's time it is a larger part, as a load from there takes longer than a core looks ahead. Members run one
+        after the other, each for as long as a block takes: what one leaves idle the next one does not use.
         """
+        if self.members:
+            return sum(member.cycles for member in self.members)
         *caches, memory = (cycles for _, cycles in self.levels)
         parts, exposed = (self.instruction_cycles + self.stalls, *caches), self.code.exposed
         near = (1 - exposed) * max(parts) + exposed * sum(parts)
@@ -105,9 +110,12 @@ class KernelCost:
         self.statements = self._parts.statements
         self._by_axis: dict[tuple[int, tuple[int, ...]], Sequence[object]] = {}
 
-    def moved(self, tree: Tree) -> tuple[Moved, ...]:
-        """What comes from the level behind each cache in one call, on one core."""
-        return self._parts.traffic.of(nests_of(self.model, tree), far=self._far)
+    def moved(self, tree: Tree, free: Collection[int] = (), among: Collection[int] | None = None) -> tuple[Moved, ...]:
+        """What comes from the level behind each cache in one call, on one core, for the statements `among` all.
+
+        That of the arrays `free` is not counted.
+        """
+        return self._parts.traffic.of(nests_of(self.model, tree), far=self._far, free=free, among=among)
 
     def instructions(self, tree: Tree, threads: int, among: Collection[int] | None = None) -> float:
         """Cycles of the instructions of the busiest thread, where memory is never waited for; of statements `among`."""
@@ -128,12 +136,25 @@ class KernelCost:
         `moved` and `instructions` are what the methods of these names say, if that is known.
         """
         cycles = self.instructions(tree, threads) if instructions is None else instructions
-        share = _shared(tree, threads or self.target.cores).share
-        given = list(zip(self.target.levels[1:], moved or self.moved(tree), strict=True))
-        pads = ((name, cycles * share) for name, cycles in copies(self.model, tree, self.target).items())
+        call, share = self.target.synchronisation.call, _shared(tree, threads or self.target.cores).share
+        pads = tuple((name, cycles * share) for name, cycles in copies(self.model, tree, self.target).items())
+        whole = self._prediction(call + cycles, share, moved or self.moved(tree), pads)
+        if not self.model.materialized:
+            return whole
+        members = self.model.members
+        each = [self.instructions(tree, threads, member) for member in members]
+        each[0] += call
+        parts = (self._prediction(e, share, self.moved(tree, (), m)) for e, m in zip(each, members, strict=True))
+        return replace(whole, members=tuple(parts))
+
+    def _prediction(
+        self, instructions: float, share: float, moved: Sequence[Moved], pads: tuple[tuple[str, float], ...] = ()
+    ) -> Prediction:
+        """The prediction of what has so many cycles of instructions, takes `pads`, and moves so much on one core."""
+        given = list(zip(self.target.levels[1:], moved, strict=True))
         levels = (*pads, *((level.name, self._given(level, found) * share) for level, found in given))
         stalls = sum(self._stalls(level, found) for level, found in given) * share
-        return Prediction(self.target.synchronisation.call + cycles, levels, self.target.code, stalls)
+        return Prediction(instructions, levels, self.target.code, stalls)
 
     def fastest(
         self, trees: Sequence[Tree], most: float = inf, margins: Sequence[float] | None = None

@@ -10,7 +10,7 @@ iteration does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
@@ -106,18 +106,28 @@ class Traffic:
         self._known: dict[tuple[int, int, tuple[int, ...]], Footprint] = {}
         self._boxes: dict[tuple[int, int, tuple[int, ...]], tuple[tuple[int, int], ...]] = {}
 
-    def of(self, nests: Sequence[Nest], calls: bool = True, far: Mapping[int, int] | None = None) -> tuple[Moved, ...]:
+    def of(
+        self,
+        nests: Sequence[Nest],
+        calls: bool = True,
+        far: Mapping[int, int] | None = None,
+        free: Collection[int] = (),
+        among: Collection[int] | None = None,
+    ) -> tuple[Moved, ...]:
         """What comes from the level behind each cache, in one call; all of it where no call went before.
 
-        Between two calls so many bytes of other arrays pass for each of the arrays `far`.
+        Between two calls so many bytes of other arrays pass for each of the arrays `far`. What is moved of the arrays
+        `free` is not counted, and of other statements than those `among` all.
         """
         together = _together([self._moves[self._number(nest)] for nest in nests])
-        between = {key: (far or {}).get(self._accesses[key[0]][key[1]].array, 0) for key in together.moved}
+        arrays = {key: self._accesses[key[0]][key[1]].array for key in together.moved}
+        between = {key: (far or {}).get(array, 0) for key, array in arrays.items()}
         found: list[Moved] = []
         for c, cache in enumerate(self._machine.caches):
             moved = (
                 m[c].times(_missing(cache, together.bytes + between[key]) if calls else 1.0)
                 for key, m in together.moved.items()
+                if arrays[key] not in free and (among is None or key[0] in among)
             )
             found.append(sum(moved, Moved()))
         return tuple(found)

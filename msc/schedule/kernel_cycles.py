@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
@@ -12,6 +12,7 @@ from msc.analysis.kernel_model import kernel_dependences, kernel_model
 from msc.analysis.target import Target
 from msc.cost.prediction import KernelCost
 from msc.dialects.gk import KernelOp
+from msc.poly.schedule_tree.nodes import Tree
 from msc.schedule.known_loops import KnownLoops
 
 
@@ -37,15 +38,22 @@ class KernelCycles:
         for kernel in sorted(kernels, key=flops, reverse=True):
             if total >= most:
                 break
-            total += self._one(kernel, between)
+            far = {k: between for k, value in enumerate(kernel.inputs) if is_constant(value)}
+            total += self.one(kernel, far)
         return total
 
-    def _one(self, kernel: KernelOp, between: int) -> float:
+    def one(self, kernel: KernelOp, far: Mapping[int, int], free: frozenset[int] = frozenset()) -> float:
+        """Of a kernel between two calls of which so many bytes pass for its arrays `far`; moving `free` ones is not
+        counted.
+        """
         model = kernel_model(kernel)
-        far = {k: between for k, value in enumerate(kernel.inputs) if is_constant(value)}
-        key = model.structure, *far.items()
+        key = model.structure, free, *far.items()
         if key not in self._known:
-            machine, threads = self.target.machine, self.target.threads
-            tree = self.loops.decided(model, kernel_dependences(kernel)).tree
-            self._known[key] = KernelCost(model, machine, far=far).prediction(tree, threads).cycles
+            cost, tree = KernelCost(model, self.target.machine, far=far), self.tree(kernel)
+            moved = cost.moved(tree, free) if free else None
+            self._known[key] = cost.prediction(tree, self.target.threads, moved).cycles
         return self._known[key]
+
+    def tree(self, kernel: KernelOp) -> Tree:
+        """The loops that a kernel would get."""
+        return self.loops.decided(kernel_model(kernel), kernel_dependences(kernel)).tree

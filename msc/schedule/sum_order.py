@@ -59,6 +59,19 @@ def sum_orders(model: KernelModel, tree: Tree) -> Orders:
     return found
 
 
+def roundings(model: KernelModel, tree: Tree) -> Sequence[object]:
+    """How a tree adds up each sum of floats, whatever the other dimensions of its statements are called.
+
+    Equal ones round alike.
+    """
+    found = list[object]()
+    for number, orders in sum_orders(model, tree).items():
+        reduced = model.statements[number].reduced
+        steps = {tuple(replace(step, dim=reduced.index(step.dim)) for step in order[1]) for order in orders}
+        found.append(steps if len(steps) == 1 else orders)
+    return found
+
+
 def partial_step(order: Order) -> Step | None:
     """The step of an order that begins partial sums, if one does."""
     return next((step for step in order[1] if step.partial), None)

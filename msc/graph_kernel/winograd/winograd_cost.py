@@ -22,7 +22,7 @@ from msc.dialects.gk import KernelOp, YieldOp
 from msc.dialects.ms.convolution import Conv2dOp
 from msc.dialects.ms.structure import GetParameterOp
 from msc.dialects.ms.target import set_target, target_attribute
-from msc.graph_kernel.compute_at_consumers import ComputeAtConsumers
+from msc.graph_kernel.compute_at_consumers import merge_asked, merge_faster
 from msc.graph_kernel.fusion.fuse_pads import FusePads
 from msc.graph_kernel.kernel_results import only_pad
 from msc.graph_kernel.layout.assign_layouts import AssignLayouts
@@ -153,8 +153,10 @@ class TileChoice:
         module = _module_of(kernel) if gradient_by_filter(kernel) is None else _gradient_module(kernel)
         if form.tile:
             self.rewrite([op for op in module.walk() if isinstance(op, KernelOp)][-1], form)
-        for after in (FusePads(), AssignLayouts(), ReadTransposed(), PackOperands(), ComputeAtConsumers()):
+        for after in (FusePads(), AssignLayouts(), ReadTransposed(), PackOperands()):
             after.apply(self.context, module)
+        merge_asked(module)
+        merge_faster(module, self.cycles, between)
         return self.cycles.of([op for op in module.walk() if isinstance(op, KernelOp)], between, most)
 
 
