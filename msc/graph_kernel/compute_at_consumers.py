@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 
 from msc.analysis.bytes import bytes_of
 from msc.analysis.constancy import is_constant
+from msc.analysis.kernel_model import kernel_model
 from msc.analysis.properties import KERNELS, UNSCHEDULED
 from msc.analysis.target import target_of
 from msc.dialects.gk import COMPUTE_AT, KernelOp
@@ -22,6 +23,7 @@ from msc.graph_kernel.merged_kernels import merge
 from msc.ir.contracts import Contract
 from msc.schedule.kernel_cycles import KernelCycles
 from msc.schedule.known_loops import KnownLoops
+from msc.support.forked import Lines, results
 
 GAIN = 0.9
 """The part of the time of kernels apart that one kernel must come to by the model: the model errs."""
@@ -60,7 +62,9 @@ class ComputeAtConsumers(ModulePass):
             return
         cycles = KernelCycles(target, KnownLoops.taken(op, target.machine, target.threads))
         constants = {value for kernel in _kernels(op) for value in kernel.inputs if is_constant(value)}
-        merge_faster(op, cycles, sum(map(bytes_of, constants)))
+        between = sum(map(bytes_of, constants))
+        _expect(op, cycles, between)
+        merge_faster(op, cycles, between)
         cycles.loops.attach(op)
 
 
@@ -75,13 +79,35 @@ def merge_asked(module: ModuleOp) -> None:
 def merge_faster(module: ModuleOp, cycles: KernelCycles, constants: int) -> None:
     """Merge the chains of kernels that the model predicts to be faster as one, where constants have so many bytes."""
     for kernel in _kernels(module):
-        costs = [ChainCost(chain, cycles, constants) for chain in chains_from(kernel)]
+        costs = _costs(kernel, cycles, constants)
         best = _best(costs)
         if best is not None:
             made = merge(best.chain.kernels, [[axis] for axis in best.chain.axes])
             add_reason(made, _taken(best))
         elif costs:
             add_reason(kernel, _refused(costs))
+
+
+def _expect(module: ModuleOp, cycles: KernelCycles, constants: int) -> None:
+    """Decide the loops that comparing chains takes on several processors."""
+    kernels, first = _kernels(module), dict[object, int]()
+
+    def decided(kernel: KernelOp) -> Lines:
+        known = len(cycles.loops)
+        _best(_costs(kernel, cycles, constants))
+        return cycles.loops.written(known)
+
+    def key(kernel: KernelOp) -> object:
+        return tuple(kernel_model(each).structure for chain in chains_from(kernel) for each in chain.kernels)
+
+    distinct = (k for k, kernel in enumerate(kernels) if (of := key(kernel)) and first.setdefault(of, k) == k)
+    for texts in results(decided, kernels, distinct).values():
+        cycles.loops.read(texts)
+
+
+def _costs(kernel: KernelOp, cycles: KernelCycles, constants: int) -> list[ChainCost]:
+    """Of all chains that begin with a kernel."""
+    return [ChainCost(chain, cycles, constants) for chain in chains_from(kernel)]
 
 
 def _kernels(module: ModuleOp) -> list[KernelOp]:

@@ -56,4 +56,4 @@ class KernelCycles:
 
     def tree(self, kernel: KernelOp) -> Tree:
         """The loops that a kernel would get."""
-        return self.loops.decided(kernel_model(kernel), kernel_dependences(kernel)).tree
+        return self.loops.decided(kernel_model(kernel), lambda: kernel_dependences(kernel)).tree

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ModuleOp
@@ -31,11 +31,11 @@ class KnownLoops:
     threads: int
     _found: dict[str, tuple[Sharing, list[str]]] = field(default_factory=dict[str, tuple[Sharing, list[str]]])
 
-    def decided(self, model: KernelModel, deps: Dependences) -> Sharing:
-        """The loops of a kernel, which are known then."""
+    def decided(self, model: KernelModel, deps: Callable[[], Dependences]) -> Sharing:
+        """The loops of a kernel, which are known then. Only for those that are not yet, its dependences are asked."""
         if model.structure not in self._found:
             reasons = list[str]()
-            sharing = decided_loops(model, deps, self.machine, self.threads, reasons)
+            sharing = decided_loops(model, deps(), self.machine, self.threads, reasons)
             self._found[model.structure] = sharing, reasons
         return self._found[model.structure][0]
 
