@@ -15,10 +15,12 @@ from xdsl.ir import Block, SSAValue
 
 from msc.analysis.bytes import bytes_of, traffic
 from msc.analysis.constancy import is_constant
-from msc.analysis.kernel_model import kernel_model, output_positions
+from msc.analysis.kernel_model import kernel_dependences, kernel_model, output_positions
 from msc.dialects.gk import KernelOp
 from msc.graph_kernel.chains import Chain
 from msc.graph_kernel.merged_kernels import merge
+from msc.poly.schedule_tree.proof import violated
+from msc.poly.schedule_tree.to_isl import to_isl
 from msc.schedule.kernel_cycles import KernelCycles
 from msc.schedule.sum_order import roundings
 
@@ -58,6 +60,13 @@ class ChainCost:
         return roundings(kernel_model(first), self.cycles.tree(first)) == roundings(
             kernel_model(made), self.cycles.tree(made)
         )
+
+    @cached_property
+    def is_legal(self) -> bool:
+        """Whether the blocks of all kernels can run in turn: no loop reads what a later iteration writes."""
+        made, _ = self._made
+        schedule = to_isl(kernel_model(made), self.cycles.tree(made)).schedule
+        return violated(schedule, kernel_dependences(made)).is_empty()
 
     @cached_property
     def _made(self) -> tuple[KernelOp, Sequence[SSAValue]]:

@@ -129,9 +129,10 @@ def _asked(kernel: KernelOp) -> Iterator[KernelOp]:
 
 
 def _best(costs: Sequence[ChainCost]) -> ChainCost | None:
-    """The chain that saves most of those that save enough, and add as the kernels apart do."""
-    fast = [cost for cost in costs if cost.may_gain(GAIN) and cost.merged < GAIN * cost.apart and cost.adds_alike]
-    return max(fast, key=lambda cost: cost.apart - cost.merged, default=None)
+    """The chain that saves most of those that save enough, can run in turn, and add as the kernels apart do."""
+    fast = [cost for cost in costs if cost.may_gain(GAIN) and cost.merged < GAIN * cost.apart]
+    best_first = sorted(fast, key=lambda cost: cost.merged - cost.apart)
+    return next((cost for cost in best_first if cost.is_legal and cost.adds_alike), None)
 
 
 def _taken(cost: ChainCost) -> str:
@@ -149,5 +150,6 @@ def _refused(costs: Sequence[ChainCost]) -> str:
     if not predicted:
         return f"not computed at a loop of '{name}': {apart}, {best.least:.0f} if what it gives cost nothing to move"
     if best.merged < GAIN * best.apart:
-        return f"not computed at a loop of '{name}': its sums would round otherwise"
+        why = "its sums would round otherwise" if best.is_legal else "its blocks need later ones"
+        return f"not computed at a loop of '{name}': {why}"
     return f"not computed at a loop of '{name}': {apart}, {best.merged:.0f} a block at a time"
