@@ -209,11 +209,20 @@ func.func @main(%x: tensor<64x96xf32>, %w: tensor<96x96xf32> {ms.layout = "any"}
 }
 """
 
+ROLL = """
+func.func @main(%x: tensor<56x56x96xf32>) -> tensor<56x56x96xf32> {
+  %a = ms.slice %x {begin = [3, 0, 0], end = [56, 56, 96]}
+  %b = ms.slice %x {begin = [0, 0, 0], end = [3, 56, 96]}
+  %y = ms.concat %a, %b {axis = 0}
+  func.return %y : tensor<56x56x96xf32>
+}
+"""
+
 MODELS = {
     "again": (AGAIN, ("rematerialization",)),
     "block": (MODEL, ("batch-norms", "fusion", "layouts", "packing", "reuse", "schedules", "vectors")),
     "attention": (ATTENTION, ("attention", "loops")),
-    "convolution": (CONVOLUTION, ("blocks", "winograd")),
+    "convolution": (CONVOLUTION, ("winograd",)),
     "order": (ORDER, ("order",)),
     "update": (UPDATE, ("prefetches",)),
     "twice": (TWICE, ("cse",)),
@@ -223,6 +232,7 @@ MODELS = {
     "patches": (PATCHES, ("patches",)),
     "product": (PRODUCT, ("products",)),
     "scores": (SCORES, ("attention-gradients",)),
+    "roll": (ROLL, ("blocks",)),
     "state": (STATE, ("states",)),
     "sum": (SUM, ("sums",)),
     "view": (VIEW, ("views",)),
