@@ -127,9 +127,11 @@ class StatementCost:
     def _compiled(self, tile: Tile) -> Tile:
         """The tile with the vectors that C compilers make of an innermost plain loop over neighbours.
 
-        They do so where a schedule has none, or has lanes that lie apart and are moved one by one.
+        They do so if a schedule has no vectors, or only moves elements whose lanes lie apart. Vectors with arithmetic
+        stay as they are written.
         """
-        apart = tile.vector is None or any(s > 1 for s in self._strides[tile.vector])
+        moves = not self._instructions_of_arithmetic
+        apart = tile.vector is None or (moves and any(s > 1 for s in self._strides[tile.vector]))
         if not apart or self._reduced:
             return tile
         plain = [d for d in tile.loops[-1:] if set(self._strides[d]) <= {0, 1} and self._strides[d][0]]
@@ -182,6 +184,13 @@ class StatementCost:
         return self._arithmetic * self.target.ports.arithmetic
 
     @cached_property
+    def _latency(self) -> float:
+        """The latency of the operation that sums: a product is added with its multiplication."""
+        latency = self.target.latency
+        fused = self.target.fma and is_product(self.statement.body)
+        return latency.multiply_add if fused else latency.add
+
+    @cached_property
     def _vectorisable(self) -> list[bool]:
         return [vectorisable(self.statement, d) for d in range(len(self.statement.extents))]
 
@@ -230,11 +239,15 @@ class StatementCost:
         return tile.vector is not None and bool(self._strides[tile.vector][access])
 
     def _instructions(self, access: int, tile: Tile) -> float:
-        """Instructions to load or store one vector, or one element without vectors."""
+        """Instructions to load or store one vector, or one element without vectors.
+
+        Only tiles one vector wide load rows whole and transpose them.
+        """
         if tile.vector is None or not self._is_vector(tile):
             return self.target.code.divided if tile.vector is not None and self._blocks[tile.vector] else 1.0
         each = max(1.0, access_cost(self._strides[tile.vector][access], self.lanes))
-        return min(each, self._turned(access, *tile.rows[-1])) if access and each > 1 and tile.rows else each
+        turned = access and each > 1 and tile.rows and tile.width == self.lanes
+        return min(each, self._turned(access, *tile.rows[-1])) if turned else each
 
     def _turned(self, access: int, row: int, count: int) -> float:
         """To load one of `count` vectors side by side whose lanes lie apart: rows are loaded whole and turned."""
@@ -268,7 +281,7 @@ class StatementCost:
         unrolled = trips <= code.unrolled and trips * shape.registers <= code.unrolled_sums
         step, read = self._step(shape, tile, accesses, trips if unrolled else 1)
         work = count * (shape.registers * self._instructions_of_arithmetic + read)
-        chain = count * latency.multiply_add * self._links(shape, tile) / max(1.0, code.window / max(work, 1.0))
+        chain = count * self._latency * self._links(shape, tile) / max(1.0, code.window / max(work, 1.0))
         lanes = shape.rows * latency.reduce_lanes if tile.vector in self._reduced else 0
         if work <= code.straight and unrolled:
             return max(count * step, chain) + lanes
@@ -291,7 +304,7 @@ class StatementCost:
             access.times(shape.counts) * (shape.tail if access.along else 1) * access.across for access in accesses
         )
         ports, latency, code = self.target.ports, self.target.latency, self.target.code
-        step = max(sums / ports.arithmetic, read / ports.load, latency.multiply_add) + code.iteration
+        step = max(sums / ports.arithmetic, read / ports.load, self._latency) + code.iteration
         return count / self.lanes * step + code.tile + sums * latency.reduce_lanes
 
     def _links(self, shape: _Shape, tile: Tile) -> float:

@@ -225,3 +225,34 @@ def test_rows_that_are_turned_cost_less_than_elements() -> None:
     """A vector of a column in each of sixteen iterations: sixteen rows are loaded whole, one row is not."""
     cost = copied(64, (1, 0))
     assert cost.cycles(Tile(((0, LANES),), 1, LANES)) < 0.6 * cost.cycles(Tile((), 1, LANES))
+
+
+def test_rows_are_turned_only_for_tiles_one_vector_wide() -> None:
+    """Generated code turns the rows of one vector at a time: wider tiles move their elements one by one."""
+    cost = copied(64, (1, 0))
+    assert cost.cycles(Tile(((0, LANES),), 1, 2 * LANES)) > 1.5 * cost.cycles(Tile(((0, LANES),), 1, LANES))
+
+
+def test_compilers_make_other_vectors_only_of_moves() -> None:
+    """Lanes that lie apart: a copy becomes vectors along the loop of neighbours, arithmetic stays as it is written."""
+    copy, added = elementwise(x()), elementwise(Apply("add", (x(), x())))
+    down, plain = Tile((), 0, 64, loops=(1,)), Tile((), None, 1, loops=(0, 1))
+    assert copy.cycles(down) == copy.cycles(plain)
+    assert added.cycles(down) > 4 * added.cycles(plain)
+
+
+def test_additions_have_a_latency_of_their_own() -> None:
+    """One chain of additions waits for each of them; a product is added with the multiplication."""
+    i, j, k = dims(3)
+    fast = replace(TARGET, latency=replace(TARGET.latency, add=TARGET.latency.multiply_add / 2))
+
+    def cycles(body: Scalar, machine: Machine) -> float:
+        arrays = (Array((8, 512, 16), "f32", "input"), Array((8, 16), "f32", "internal"))
+        write = affine_map(3, [i, j])
+        update = KernelStatement((8, 16, 512), ("i", "j", "k"), 1, write, body, "add", 0)
+        cost = StatementCost(KernelModel(arrays, (update,), ("sums",)), update, LANES, machine)
+        return cost.cycles(Tile((), 1, LANES, (2,)))
+
+    read = Read(0, affine_map(3, [i, k, j]), "f32")
+    assert cycles(read, fast) < 0.6 * cycles(read, TARGET)
+    assert cycles(Apply("mul", (read, read)), fast) == cycles(Apply("mul", (read, read)), TARGET)
