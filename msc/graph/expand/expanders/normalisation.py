@@ -28,17 +28,32 @@ from msc.graph.expand.expanders.registry import expander
 
 def row_mean(x: SSAValue, axes: Sequence[int], emit: Emitter) -> SSAValue:
     """The mean over `axes`, which stay with size 1."""
+    return emit(DivOp, _row_sum(x, axes, emit), _row_size(x, axes, emit))
+
+
+def _row_sum(x: SSAValue, axes: Sequence[int], emit: Emitter) -> SSAValue:
+    return emit(ReduceSumOp, x, axis=list(axes), keep_dims=True)
+
+
+def _row_size(x: SSAValue, axes: Sequence[int], emit: Emitter) -> float:
     shape = emit.shape(x)
-    total = emit(ReduceSumOp, x, axis=list(axes), keep_dims=True)
-    return emit(DivOp, total, float(math.prod(shape[axis] for axis in axes)))
+    return float(math.prod(shape[axis] for axis in axes))
 
 
 def _normalised(x: SSAValue, axes: Sequence[int], epsilon: float, emit: Emitter) -> SSAValue:
-    """Centred twice: the first mean is off by its rounding, of the size of x; the mean of the residuals corrects it."""
+    """Centred twice: the first mean is off by its rounding, of the size of x; the mean of the residuals corrects it.
+
+    The residuals and their squares are added up in one pass: the corrected two-pass algorithm (Chan, Golub, LeVeque:
+    Algorithms for computing the sample variance). Rounding could leave a variance below 0. Operations on elements are
+    next to each other, so that they share a loop.
+    """
+    n = _row_size(x, axes, emit)
     centred = emit(SubOp, x, row_mean(x, axes, emit))
-    centred = emit(SubOp, centred, row_mean(centred, axes, emit))
-    variance = row_mean(emit(SquareOp, centred), axes, emit)
-    return emit(MulOp, centred, emit(RsqrtOp, emit(AddOp, variance, epsilon)))
+    total, squares = _row_sum(centred, axes, emit), _row_sum(emit(SquareOp, centred), axes, emit)
+    spread = emit(SubOp, squares, emit(DivOp, emit(SquareOp, total), n))
+    variance = emit(DivOp, emit(MaximumOp, spread, 0.0), n)
+    root = emit(RsqrtOp, emit(AddOp, variance, epsilon))
+    return emit(MulOp, emit(SubOp, centred, emit(DivOp, total, n)), root)
 
 
 def _tail_axes(op: LayerNormOp | RmsNormOp) -> tuple[int, ...]:
