@@ -13,6 +13,7 @@ from msc.driver.artifacts.in_memory import compile_loaded
 from msc.driver.models.reading_models import Model
 from msc.driver.options import CompileOptions
 from tests.conformance.running import reason
+from tests.name_lists import names_of, part
 from tests.switched.suites import SUITES, chosen
 from tests.switched.trying import Compile, Function
 from tests.unit.compiled.programs import QUICK
@@ -31,20 +32,24 @@ def through(target: str) -> Compile:
 
 @click.command()
 @click.argument("target")
-@click.option("--suites", default=OPERATORS, show_default=True, help=f"Some of {', '.join(SUITES)}.")
+@click.option(
+    "--suites", default=OPERATORS, show_default=True, type=names_of(SUITES), help=f"Some of {', '.join(SUITES)}."
+)
 @click.option("--match", "pattern", default="", help="Only checks whose name this regular expression finds.")
-@click.option("--part", default="0/1", show_default=True, help="K/N: of N equal parts the one numbered K, from 0.")
+@click.option(
+    "--part", default="0/1", show_default=True, type=part, help="K/N: of N equal parts the one numbered K, from 0."
+)
 @click.option("--seconds", default=600, show_default=True, help="Time limit of a check.")
-def main(target: str, suites: str, pattern: str, part: str, seconds: int) -> None:
+def main(target: str, suites: tuple[str, ...], pattern: str, part: tuple[int, int], seconds: int) -> None:
     """Do the checks, print what fails and how many of each suite pass; exit 1 if one fails."""
     find_backend(target)
     counts: Counter[tuple[str, bool]] = Counter()
-    for suite, check in chosen(suites.split(","), pattern, part, ()):
+    for suite, check in chosen(suites, pattern, part, ()):
         failure = reason(lambda check=check: check.run(through(target)), seconds)
         counts[suite, not failure] += 1
         if failure:
             click.echo(f"{suite}: {check.name}: {failure}")
-    for suite in suites.split(","):
+    for suite in suites:
         passed = counts[suite, True]
         click.echo(f"{suite}: {passed} of {passed + counts[suite, False]} pass")
     sys.exit(any(not passed for _, passed in counts))
