@@ -97,7 +97,9 @@ def _constants(tree: ast.AST) -> Iterator[ast.Constant]:
 
 def is_large(value: object) -> bool:
     """Whether a number is more than a count of a few things, or a part other than a half."""
-    return type(value) in (int, float) and (value > FEW or value not in (value // 1, 0.5))  # pyright: ignore
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return value > FEW or value not in (value // 1, 0.5)
 
 
 def is_figure(name: str, said: str, decides: bool) -> bool:
