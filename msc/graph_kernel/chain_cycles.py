@@ -21,7 +21,7 @@ from msc.graph_kernel.chains import Chain
 from msc.graph_kernel.merged_kernels import merge
 from msc.poly.schedule_tree.proof import violated
 from msc.poly.schedule_tree.to_isl import to_isl
-from msc.schedule.kernel_cycles import KernelCycles
+from msc.schedule.kernel_cycles import KernelCycles, arrays_of
 from msc.schedule.sum_order import roundings
 
 
@@ -84,13 +84,8 @@ class ChainCost:
         return made, [values_of[value] for value in made.inputs]
 
     def _apart(self, kernel: KernelOp, *, is_free: bool) -> float:
-        free = self._handed_on(kernel) if is_free else frozenset[int]()
+        free = arrays_of(kernel, self._between) if is_free else frozenset[int]()
         return self.cycles.one(kernel, self._far(kernel, list(kernel.inputs)), free)
-
-    def _handed_on(self, kernel: KernelOp) -> frozenset[int]:
-        """The arrays of a kernel that pass between it and its neighbours in the chain."""
-        inputs = {k for k, value in enumerate(kernel.inputs) if value in self._between}
-        return frozenset(inputs | (set(output_positions(kernel)) if kernel.results[0] in self._between else set()))
 
     @cached_property
     def _between(self) -> set[SSAValue]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
+from xdsl.ir import SSAValue
+
 from msc.analysis.constancy import is_constant
 from msc.analysis.flops import flops
-from msc.analysis.kernel_model import kernel_dependences, kernel_model
+from msc.analysis.kernel_model import kernel_dependences, kernel_model, output_positions
 from msc.analysis.target import Target
 from msc.cost.prediction import KernelCost
 from msc.dialects.gk import KernelOp
@@ -29,17 +31,19 @@ class KernelCycles:
         """Cycles of kernels outside loops."""
         return KernelCycles(target, KnownLoops(target.machine, target.threads))
 
-    def of(self, kernels: Sequence[KernelOp], between: int, most: float = inf) -> float:
+    def of(
+        self, kernels: Sequence[KernelOp], between: int, most: float = inf, free: Collection[SSAValue] = ()
+    ) -> float:
         """All of them, one after the other; of what takes `most` and more, a part that takes as long.
 
-        So many bytes pass `between` two calls of the kernel that reads a constant.
+        So many bytes pass `between` two calls of the kernel that reads a constant. Moving `free` values is not counted.
         """
         total = 0.0
         for kernel in sorted(kernels, key=flops, reverse=True):
             if total >= most:
                 break
             far = {k: between for k, value in enumerate(kernel.inputs) if is_constant(value)}
-            total += self.one(kernel, far)
+            total += self.one(kernel, far, arrays_of(kernel, free))
         return total
 
     def one(self, kernel: KernelOp, far: Mapping[int, int], free: frozenset[int] = frozenset()) -> float:
@@ -57,3 +61,9 @@ class KernelCycles:
     def tree(self, kernel: KernelOp) -> Tree:
         """The loops that a kernel would get."""
         return self.loops.decided(kernel_model(kernel), lambda: kernel_dependences(kernel)).tree
+
+
+def arrays_of(kernel: KernelOp, values: Collection[SSAValue]) -> frozenset[int]:
+    """The arrays of a kernel's model that hold some of its inputs and results."""
+    outputs = zip(output_positions(kernel), kernel.results, strict=True)
+    return frozenset(k for k, value in (*enumerate(kernel.inputs), *outputs) if value in values)

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from math import gcd
 
-from msc.cost.access import block_size, pieces, strides, vectorisable
+from msc.cost.access import block_size, pieces
 from msc.cost.prediction import KernelCost
 from msc.poly.dependences import Dependences, dependences
 from msc.poly.lanes import refused_vectors, without_vectors
-from msc.poly.model import ArrayKind, KernelModel
+from msc.poly.model import KernelModel
+from msc.poly.remembered import remembered
 from msc.poly.schedule_tree.moves import chain, compute_at, enclose, reorder
 from msc.poly.schedule_tree.nodes import Axis, Loop, Node, Tree, below
 from msc.schedule.clusters import composed
@@ -35,6 +36,7 @@ from msc.schedule.threads import NOWHERE, Sharing, Surroundings, shared, shared_
 from msc.schedule.tile_choice import Option, TileChoice
 from msc.schedule.tile_order import in_order
 from msc.schedule.tiling import RegisterTile, TileSearch
+from msc.schedule.vector_axes import OUTSIDE, can_carry, has_bound, is_worth_vectors, may_be_summed
 from msc.support.wording import counted
 from msc.targets.machine import Machine
 
@@ -44,8 +46,6 @@ than is predicted: a margin of the choice, of no machine.
 """
 TAIL_THAT_MATTERS = 0.1
 """The part of a kernel's instructions from which the tail of its columns gets loops of its own."""
-
-_OUTSIDE: Sequence[ArrayKind] = ("input", "output")
 
 
 @dataclass
@@ -113,11 +113,38 @@ def decided_loops(
     members, fresh = members_of(model), around.fresh(model)
     if len(members) > 1:
         return _clustered(model, members, target, threads, reasons, around)
-    found = _loops(members[0], deps, target, threads, reasons, fresh)
+    found, why = _loops_of_one(members[0], deps, target, threads, fresh)
+    reasons += why
     sharing = shared(model, found.tree, found.names, target, threads, reasons, around, found.bordered)
     tree = found.bordered(sharing.tree)
     cost = KernelCost(model, target, fresh)
     return replace(sharing, tree=with_reduction_blocks(cost, deps, tree, reasons, orders) if blocks else tree)
+
+
+def _loops_of_one(
+    member: Member, deps: Dependences, target: Machine, threads: int, fresh: frozenset[int]
+) -> tuple[_Loops, Sequence[str]]:
+    """The loops of a kernel's only member, with the reasons. Threads matter only if they share the columns of rows."""
+    known, key = _known_loops(member.kernel), (target, threads if _may_sum_rows(member.kernel) else 0, fresh)
+    if key not in known:
+        why = list[str]()
+        known[key] = _loops(member, deps, target, threads, why, fresh), why
+    return known[key]
+
+
+@remembered
+def _known_loops(model: KernelModel) -> dict[tuple[Machine, int, frozenset[int]], tuple[_Loops, Sequence[str]]]:
+    """What `_loops_of_one` found of a kernel: it is asked for one thread and for several."""
+    del model
+    return {}
+
+
+def _may_sum_rows(model: KernelModel) -> bool:
+    """Whether a reduction reads every element once, so that the sums of whole rows may be added up at once."""
+    return any(
+        s.reduced and all(index.used_dims() == set(range(len(s.extents))) for _, index in s.accesses()[1:])
+        for s in model.statements
+    )
 
 
 def _clustered(
@@ -221,9 +248,9 @@ class _Search:
     def best(self, reasons: list[str]) -> Tree:
         """The tree whose vectors are predicted to make the kernel fastest, with a margin for those that are fullest."""
         model, band = self.cost.model, list(enumerate(self._band))
-        carriers = [k for k, axis in reversed(band) if _is_worth_vectors(model, axis, "internal", *_OUTSIDE)]
+        carriers = [k for k, axis in reversed(band) if is_worth_vectors(model, axis, "internal", *OUTSIDE)]
         full = {carrier: self._fullness(carrier) for carrier in (*carriers, None)}
-        fullest = max((full[k] for k, axis in band if _is_worth_vectors(model, axis, *_OUTSIDE)), default=0)
+        fullest = max((full[k] for k, axis in band if is_worth_vectors(model, axis, *OUTSIDE)), default=0)
         options = {carrier: self._along(carrier) for carrier in full}
         margins = [1.0 if full[carrier] >= fullest else NEAR for carrier in options]
         found = self.cost.fastest([option.tree for option in options.values()], margins=margins)
@@ -267,7 +294,7 @@ class _Search:
             return self._moved(others, columns, reasons), None
         heaviest = max(reductions, key=lambda s: model.statements[s].points)
         group = next(group for group in self.groups if heaviest in group.statements)
-        summed = [axis.dims[heaviest] for axis in group.own if _may_be_summed(model, group, axis)]
+        summed = [axis.dims[heaviest] for axis in group.own if may_be_summed(model, group, axis)]
         inner = {axis.dims[heaviest]: axis.name for axis in self.tree.axes if axis.dims.get(heaviest) in summed}
         statement, target, fresh = model.statements[heaviest], self.cost.target, self.cost.fresh
         search = TileSearch(model, statement, columns.dims[heaviest], lanes, target, tuple(inner), fresh)
@@ -340,27 +367,12 @@ class _Search:
         """The band with the columns innermost, whose tail runs along another axis that fills vectors, by that."""
         model, lanes = self.cost.model, self.cost.lanes
         tail, tree = columns.extent % lanes, self._with_columns([*others, columns], columns, columns.extent)
-        if not tail or columns.extent < lanes or _has_bound(model, columns):
+        if not tail or columns.extent < lanes or has_bound(model, columns):
             return
         for axis in others:
-            if axis.extent >= lanes and _can_carry(model, axis) and axis.dims.keys() == columns.dims.keys():
+            if axis.extent >= lanes and can_carry(model, axis) and axis.dims.keys() == columns.dims.keys():
                 rows = retiled(model, tree, axis.name, min(lanes, axis.extent), "unroll")
                 yield axis.name, with_tail_along(rows, columns.name, tail, axis.name)
-
-
-def _is_worth_vectors(model: KernelModel, axis: Axis, *kinds: ArrayKind) -> bool:
-    """Whether an axis can carry vectors, and neighbours along it are neighbours in an array of some kinds."""
-    return _can_carry(model, axis) and any(
-        stride == 1 and model.arrays[array].kind in kinds
-        for s, d in axis.dims.items()
-        for (array, _), stride in zip(
-            model.statements[s].accesses(), strides(model, model.statements[s], d), strict=True
-        )
-    )
-
-
-def _can_carry(model: KernelModel, axis: Axis) -> bool:
-    return axis.extent > 1 and all(vectorisable(model.statements[s], d) for s, d in axis.dims.items())
 
 
 def _with_inner_vector(cost: KernelCost, tree: Tree, own: Sequence[Loop]) -> Tree:
@@ -371,20 +383,11 @@ def _with_inner_vector(cost: KernelCost, tree: Tree, own: Sequence[Loop]) -> Tre
     statements = below(own[0]) if own else frozenset[int]()
     here = [replace(axis, dims={s: axis.dims[s] for s in statements}) for axis in (tree.axis(n.axis) for n in own)]
     carriers = [
-        loop for loop, axis in zip(own, here, strict=True) if _is_worth_vectors(cost.model, axis, "internal", *_OUTSIDE)
+        loop for loop, axis in zip(own, here, strict=True) if is_worth_vectors(cost.model, axis, "internal", *OUTSIDE)
     ]
     options = [*(vectors_innermost(tree, own[0], loop) for loop in carriers), tree]
     return options[0] if len(options) == 1 else min(options, key=lambda each: cost.instructions(each, 1, statements))
 
 
-def _may_be_summed(model: KernelModel, group: Group, axis: Axis) -> bool:
-    """Whether columns that fill no vector may run along an inner loop: that of one statement alone, of known extent."""
-    return len(group.statements) == 1 and _can_carry(model, axis) and not _has_bound(model, axis)
-
-
 def _tail_reason(columns: Axis, tail: int, along: str) -> str:
     return f"the last {tail} of {columns.name}, which fill no vector, vectorized along {along}"
-
-
-def _has_bound(model: KernelModel, axis: Axis) -> bool:
-    return any(model.statements[s].bound(d) is not None for s, d in axis.dims.items())
