@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from math import inf
 from pathlib import Path
@@ -112,11 +112,9 @@ def test_traffic_is_predicted_where_instructions_leave_room(
         counting = [(margins or [1.0] * len(trees))[k] * cycles for k, cycles in enumerate(every)]
         traffic = Traffic.of
 
-        def counted(
-            self: Traffic, nests: Sequence[Nest], calls: bool = True, far: Mapping[int, int] | None = None
-        ) -> tuple[Moved, ...]:
+        def counted(self: Traffic, nests: Sequence[Nest], *given: Any, **named: Any) -> tuple[Moved, ...]:
             predicted.update([True])
-            return traffic(self, nests, calls, far)
+            return traffic(self, nests, *given, **named)
 
         with monkeypatch.context() as inside:
             inside.setattr(Traffic, "of", counted)
