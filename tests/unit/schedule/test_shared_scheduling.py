@@ -50,7 +50,5 @@ def test_processes_leave_the_same_module(monkeypatch: pytest.MonkeyPatch, thread
 
     monkeypatch.setattr(os, "fork", counted)
     assert loops_of_lenet(threads) == alone
-    passes = (
-        2 if threads == 1 else 1
-    )  # compute-at-consumers compares chains for one thread
+    passes = 2 if threads == 1 else 1  # compute-at-consumers compares chains for one thread
     assert len(forks) == 2 * passes
