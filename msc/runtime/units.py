@@ -8,9 +8,7 @@ _UNIT_BYTES = 5000
 """Of kernels, for each unit: takes a compiler several times as long as starting it and reading the opening."""
 
 _UNITS = 6
-"""At most, for each processor: a text's length says little of how long it takes, and short units end together. GCC
-takes more than twice as long for a text of twice the length.
-"""
+"""At most, for each processor: a text's length says little of how long it takes, and short units end together."""
 
 
 @dataclass(frozen=True)
