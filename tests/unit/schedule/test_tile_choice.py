@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from msc.cost.prediction import KernelCost
@@ -31,6 +33,7 @@ def product(m: int, n: int, k: int) -> KernelModel:
 def chosen(model: KernelModel, tiles: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Tree, float]:
     """The loops where so many tiles along a dimension are compared, and their predicted cycles."""
     monkeypatch.setattr(tile_choice, "TILES_OF_A_SIDE", tiles)
+    model = replace(model)  # loops are searched once for a model
     tree = decided_loops(model, dependences(model), MACHINE, 1, [], blocks=False).tree
     return tree, KernelCost(model, MACHINE).prediction(tree, 1).cycles
 
