@@ -61,7 +61,7 @@ class ComputeAtConsumers(ModulePass):
         if has_open_sizes(op) or target.threads != 1:
             return
         cycles = KernelCycles(target, KnownLoops.taken(op, target.machine, target.threads))
-        constants = {value for kernel in _kernels(op) for value in kernel.inputs if is_constant(value)}
+        constants = {value for kernel in kernels_in(op) for value in kernel.inputs if is_constant(value)}
         between = sum(map(bytes_of, constants))
         _expect(op, cycles, between)
         merge_faster(op, cycles, between)
@@ -70,7 +70,7 @@ class ComputeAtConsumers(ModulePass):
 
 def merge_asked(module: ModuleOp) -> None:
     """Merge each kernel that says at which loops of its reader it is to be computed with that."""
-    for kernel in _kernels(module):
+    for kernel in kernels_in(module):
         if kernel.parent is not None and COMPUTE_AT in kernel.attributes:
             chain = list(_asked(kernel))
             merge(chain, [_axes(each) for each in chain[:-1]])
@@ -78,7 +78,7 @@ def merge_asked(module: ModuleOp) -> None:
 
 def merge_faster(module: ModuleOp, cycles: KernelCycles, constants: int) -> None:
     """Merge the chains of kernels that the model predicts to be faster as one, where constants have so many bytes."""
-    for kernel in _kernels(module):
+    for kernel in kernels_in(module):
         costs = _costs(kernel, cycles, constants)
         best = _best(costs)
         if best is not None:
@@ -90,7 +90,7 @@ def merge_faster(module: ModuleOp, cycles: KernelCycles, constants: int) -> None
 
 def _expect(module: ModuleOp, cycles: KernelCycles, constants: int) -> None:
     """Decide the loops that comparing chains takes on several processors."""
-    kernels, first = _kernels(module), dict[object, int]()
+    kernels, first = kernels_in(module), dict[object, int]()
 
     def decided(kernel: KernelOp) -> Lines:
         known = len(cycles.loops)
@@ -110,7 +110,8 @@ def _costs(kernel: KernelOp, cycles: KernelCycles, constants: int) -> list[Chain
     return [ChainCost(chain, cycles, constants) for chain in chains_from(kernel)]
 
 
-def _kernels(module: ModuleOp) -> list[KernelOp]:
+def kernels_in(module: ModuleOp) -> list[KernelOp]:
+    """The kernels of a module, in the order of its text; passes may merge them meanwhile."""
     return [op for op in module.walk() if isinstance(op, KernelOp)]
 
 

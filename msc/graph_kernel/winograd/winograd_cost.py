@@ -23,7 +23,7 @@ from msc.dialects.ms.convolution import Conv2dOp
 from msc.dialects.ms.structure import GetParameterOp
 from msc.dialects.ms.target import set_target, target_attribute
 from msc.graph_kernel.chains import reader_of
-from msc.graph_kernel.compute_at_consumers import merge_asked, merge_faster
+from msc.graph_kernel.compute_at_consumers import kernels_in, merge_asked, merge_faster
 from msc.graph_kernel.fusion.fuse_pads import FusePads
 from msc.graph_kernel.kernel_results import only_pad
 from msc.graph_kernel.layout.assign_layouts import AssignLayouts
@@ -153,20 +153,16 @@ class TileChoice:
         """Of its convolution, with a padding in front, alone in a module, up to `most`."""
         module = _module_of(kernel) if gradient_by_filter(kernel) is None else _gradient_module(kernel)
         if form.tile:
-            self.rewrite(_kernels(module)[-1], form)
+            self.rewrite(kernels_in(module)[-1], form)
         for after in (FusePads(), AssignLayouts(), ReadTransposed(), PackOperands()):
             after.apply(self.context, module)
         merge_asked(module)
-        kernels = _kernels(module)
+        kernels = kernels_in(module)
         handed_on = {kernel.results[0] for kernel in kernels if reader_of(kernel) is not None}
         if self.cycles.of(kernels, between, most, handed_on) >= most:  # no merging of chains can gain as much
             return most
         merge_faster(module, self.cycles, between)
-        return self.cycles.of(_kernels(module), between, most)
-
-
-def _kernels(module: ModuleOp) -> list[KernelOp]:
-    return [op for op in module.walk() if isinstance(op, KernelOp)]
+        return self.cycles.of(kernels_in(module), between, most)
 
 
 def _constant_bytes(kernels: Sequence[KernelOp], among: Sequence[KernelOp], tile: int) -> int:
