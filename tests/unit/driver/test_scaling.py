@@ -26,7 +26,12 @@ from msc.driver.options import CompileOptions
 from msc.runtime.weights import write_weights
 
 LAYERS = 8, 16, 32
-OPTIONS = CompileOptions(march="x86-64-v3")
+MACHINE = """
+base = "x86-64-v3"
+[memory.L2]
+bytes = 4_194_304
+"""
+"""L2 holds the weights of all models, L1 those of none of the convolutions: what a search compares is of one kind."""
 
 NORM = """
 %g{k} = ms.get_parameter @g{k} : tensor<16xf32>
@@ -111,9 +116,12 @@ class Work:
 
 def work_of(model: Path) -> Counter[str]:
     """The work of each pass, with the verification before it, and of the steps after the passes."""
+    machine = model.with_name("machine.toml")
+    machine.write_text(MACHINE, "utf-8")
+    options = CompileOptions(march=str(machine))
     work = Work()
     with work.counted():
-        compilation = compile_model(str(model), OPTIONS, after_step=work.after_step)
+        compilation = compile_model(str(model), options, after_step=work.after_step)
         work.done("loop: verify")
         program = generate_c(compilation)
         work.done("c")
