@@ -15,7 +15,7 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 
 from msc.driver.compile import Step, compile_model, generate_c
-from tests.unit.driver.test_scaling import MODELS, OPTIONS, write_model
+from tests.unit.driver.test_scaling import MODELS, options_for, write_model
 
 LAYERS = 100, 200, 400
 
@@ -34,7 +34,7 @@ def seconds_of(model: Path) -> dict[str, float]:
         del module
         done(f"{step.stage}: {step.name.partition('{')[0]}")
 
-    compilation = compile_model(str(model), OPTIONS, after_step=after_step)
+    compilation = compile_model(str(model), options_for(model.parent), after_step=after_step)
     done("loop: verify")
     generate_c(compilation)
     done("c")

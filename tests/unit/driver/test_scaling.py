@@ -84,6 +84,13 @@ def write_model(folder: Path, name: str, layers: int) -> Path:
     return path
 
 
+def options_for(folder: Path) -> CompileOptions:
+    """Those that compile a model for the machine, whose file is written into a folder."""
+    machine = folder / "machine.toml"
+    machine.write_text(MACHINE, "utf-8")
+    return CompileOptions(march=str(machine))
+
+
 class Work:
     """How many lines of Python are run, by what is going on; a turn of a loop is a line at least."""
 
@@ -116,12 +123,9 @@ class Work:
 
 def work_of(model: Path) -> Counter[str]:
     """The work of each pass, with the verification before it, and of the steps after the passes."""
-    machine = model.with_name("machine.toml")
-    machine.write_text(MACHINE, "utf-8")
-    options = CompileOptions(march=str(machine))
     work = Work()
     with work.counted():
-        compilation = compile_model(str(model), options, after_step=work.after_step)
+        compilation = compile_model(str(model), options_for(model.parent), after_step=work.after_step)
         work.done("loop: verify")
         program = generate_c(compilation)
         work.done("c")
