@@ -32,9 +32,9 @@ from msc.poly.model import KernelModel
 from msc.poly.schedule_tree.nodes import ScheduleError, Tree
 from msc.poly.schedule_tree.text import from_lines, to_lines
 from msc.poly.schedule_tree.verify import verify
-from msc.schedule.neighbours import Neighbourhood
 from msc.schedule.schedule_kernels import ScheduleKernels, schedule_of
 from msc.schedule.strategy import decide
+from msc.schedule.tuning.neighbours import Neighbourhood
 from msc.support.diagnostics import MscError
 from msc.support.hashing import digest
 from msc.targets.catalogue import machine_named

@@ -94,7 +94,7 @@ class CpuBackend(CBackend):
         found = machine_named(machine)
         if machine != NATIVE and not is_file(machine):
             return None
-        from msc.schedule.tuned_schedules import target_text
+        from msc.schedule.tuning.tuned_schedules import target_text
 
         return target_text(found)
 

@@ -22,7 +22,7 @@ from msc.graph_kernel.merged_kernels import merge
 from msc.poly.schedule_tree.proof import violated
 from msc.poly.schedule_tree.to_isl import to_isl
 from msc.schedule.kernel_cycles import KernelCycles, arrays_of
-from msc.schedule.sum_order import roundings
+from msc.schedule.sums.sum_order import roundings
 
 
 @dataclass(frozen=True)

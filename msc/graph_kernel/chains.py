@@ -12,7 +12,7 @@ from msc.ir.typed import static_shape
 from msc.poly.alignment import aligned, is_along
 from msc.poly.model import KernelModel
 from msc.poly.remembered import remembered
-from msc.schedule.partial_sums import long_sums
+from msc.schedule.sums.partial_sums import long_sums
 
 _Loop: TypeAlias = Mapping[int, int]
 """The dimension of each statement of a kernel that one loop runs over."""

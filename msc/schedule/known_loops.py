@@ -11,7 +11,7 @@ from msc.poly.dependences import Dependences
 from msc.poly.model import KernelModel
 from msc.poly.schedule_tree.text import from_lines, to_lines
 from msc.schedule.strategy import decided_loops
-from msc.schedule.sum_order import Orders
+from msc.schedule.sums.sum_order import Orders
 from msc.schedule.threads import NOWHERE, Sharing, Surroundings
 from msc.support.forked import Lines
 from msc.targets.machine import Machine

@@ -39,9 +39,9 @@ from msc.poly.schedule_tree.text import from_lines, to_lines
 from msc.poly.schedule_tree.to_isl import to_isl
 from msc.poly.schedule_tree.verify import verify
 from msc.poly.storage import storage
-from msc.schedule.capacity import check_capacity
 from msc.schedule.known_loops import KnownLoops
 from msc.schedule.matrix_units import unit_schedule
+from msc.schedule.storage.capacity import check_capacity
 from msc.schedule.strategy import Decision, decide, plain
 from msc.schedule.threads import Surroundings
 from msc.support.diagnostics import Diagnostic, MscError

@@ -20,23 +20,29 @@ from msc.poly.model import KernelModel
 from msc.poly.remembered import remembered
 from msc.poly.schedule_tree.moves import chain, compute_at, enclose, reorder
 from msc.poly.schedule_tree.nodes import Axis, Loop, Node, Tree, below
-from msc.schedule.clusters import composed
-from msc.schedule.loop_order import fewest_pages_last, with_best_order
-from msc.schedule.members import Member, block_loops, members_of
-from msc.schedule.outline import outline, own_loops_of
-from msc.schedule.packing import with_packing
-from msc.schedule.partial_sums import long_sums, with_partial_sums
-from msc.schedule.prefetches import with_prefetches
-from msc.schedule.reduction_blocks import with_reduction_blocks
-from msc.schedule.register_tiles import is_crossed, retiled, vectors_innermost, with_blocks_outermost, with_tail_along
-from msc.schedule.sharing import Group, grouped, grouped_node, initial, own_loops, shared_band
-from msc.schedule.storage import stored
-from msc.schedule.sum_order import Orders, sum_orders
+from msc.schedule.loops.loop_order import fewest_pages_last, with_best_order
+from msc.schedule.loops.outline import outline, own_loops_of
+from msc.schedule.loops.sharing import Group, grouped, grouped_node, initial, own_loops, shared_band
+from msc.schedule.loops.vector_axes import OUTSIDE, can_carry, has_bound, is_worth_vectors, may_be_summed
+from msc.schedule.members.clusters import composed
+from msc.schedule.members.members import Member, block_loops, members_of
+from msc.schedule.prefetching.prefetches import with_prefetches
+from msc.schedule.storage.places import stored
+from msc.schedule.sums.partial_sums import long_sums, with_partial_sums
+from msc.schedule.sums.sum_order import Orders, sum_orders
 from msc.schedule.threads import NOWHERE, Sharing, Surroundings, shared, shared_blocks
-from msc.schedule.tile_choice import Option, TileChoice
-from msc.schedule.tile_order import in_order
-from msc.schedule.tiling import RegisterTile, TileSearch
-from msc.schedule.vector_axes import OUTSIDE, can_carry, has_bound, is_worth_vectors, may_be_summed
+from msc.schedule.tiles.packing import with_packing
+from msc.schedule.tiles.reduction_blocks import with_reduction_blocks
+from msc.schedule.tiles.register_tiles import (
+    is_crossed,
+    retiled,
+    vectors_innermost,
+    with_blocks_outermost,
+    with_tail_along,
+)
+from msc.schedule.tiles.tile_choice import Option, TileChoice
+from msc.schedule.tiles.tile_order import in_order
+from msc.schedule.tiles.tiling import RegisterTile, TileSearch
 from msc.support.wording import counted
 from msc.targets.machine import Machine
 

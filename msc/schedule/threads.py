@@ -22,7 +22,7 @@ from msc.poly.model import KernelModel
 from msc.poly.schedule_tree.moves import fuse, listed, parallelise, put, shared_loop
 from msc.poly.schedule_tree.nodes import Axis, Block, Loop, Tree, below, loops
 from msc.poly.schedule_tree.parts import bound_of
-from msc.schedule.register_tiles import retiled
+from msc.schedule.tiles.register_tiles import retiled
 from msc.targets.machine import Machine, Synchronisation
 
 WASTE = 1.125

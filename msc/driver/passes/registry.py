@@ -33,7 +33,7 @@ DIALECTS: dict[str, str] = {
 """Dialect name -> "module:attribute"; `builtin` is always loaded."""
 
 PASSES: dict[str, str] = {
-    "apply-tuning": "msc.schedule.apply_tuning:ApplyTuning",
+    "apply-tuning": "msc.schedule.tuning.apply_tuning:ApplyTuning",
     "absorb-pads": "msc.graph_kernel.layout.absorb_pads:AbsorbPads",
     "assign-layouts": "msc.graph_kernel.layout.assign_layouts:AssignLayouts",
     "fit-memory": "msc.graph_kernel.fit_memory:FitMemory",

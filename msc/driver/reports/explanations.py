@@ -31,8 +31,8 @@ from msc.poly.schedule_tree.changes import described_change
 from msc.poly.schedule_tree.nodes import Tree
 from msc.poly.schedule_tree.text import to_lines
 from msc.runtime.machine import Roofline
-from msc.schedule.neighbours import Neighbourhood
 from msc.schedule.schedule_kernels import schedule_of
+from msc.schedule.tuning.neighbours import Neighbourhood
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.support.wording import counted
 from msc.targets.machine import Machine

@@ -13,7 +13,7 @@ from msc.driver.compile import compile_model
 from msc.driver.options import CompileOptions
 from msc.poly.schedule_tree.nodes import Tree
 from msc.poly.schedule_tree.text import to_lines
-from msc.schedule.tuned_schedules import TunedSchedule, TuningFile, kernel_key, target_text
+from msc.schedule.tuning.tuned_schedules import TunedSchedule, TuningFile, kernel_key, target_text
 from msc.support.wording import counted
 
 GAIN = 0.01

@@ -32,9 +32,9 @@ from msc.driver.tuner.simulated import tune_simulated
 from msc.driver.tuner.variants import Subject, VariantTime, time_each
 from msc.poly.schedule_tree.nodes import Tree
 from msc.poly.schedule_tree.text import to_lines
-from msc.schedule.neighbours import Neighbourhood
 from msc.schedule.schedule_kernels import ScheduleKernels, schedule_of
-from msc.schedule.tuned_schedules import TunedSchedule, TuningFile, kernel_key, target_text
+from msc.schedule.tuning.neighbours import Neighbourhood
+from msc.schedule.tuning.tuned_schedules import TunedSchedule, TuningFile, kernel_key, target_text
 from msc.support.wording import counted
 from msc.targets.machine import Machine
 

@@ -44,7 +44,7 @@ def command(
     from msc.driver.reports.benchmark import Workload
     from msc.driver.tuner.durations import parse_duration
     from msc.driver.tuner.tuning import tune
-    from msc.schedule.tuned_schedules import is_tuning
+    from msc.schedule.tuning.tuned_schedules import is_tuning
     from msc.support.outputs import Guard, OutputSet
 
     if options.tuned is not None:

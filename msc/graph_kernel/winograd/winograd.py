@@ -23,7 +23,7 @@ from msc.graph_kernel.winograd.winograd_cost import Form, Sizes, TileChoice
 from msc.graph_kernel.winograd.winograd_kernels import WinogradKernels
 from msc.ir.contracts import Contract
 from msc.schedule.kernel_cycles import KernelCycles
-from msc.schedule.partial_sums import LONG
+from msc.schedule.sums.partial_sums import LONG
 
 
 @dataclass(frozen=True)

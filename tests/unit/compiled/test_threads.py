@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import msc
 from tests.unit.compiled.effort import EFFORT
-from tests.unit.schedule.test_sum_order import SUMS, convolution, matmul, module
+from tests.unit.schedule.sums.test_sum_order import SUMS, convolution, matmul, module
 
 THREADS = (1, 2, 4)
 MARCHES = ("native", "x86-64-v3")

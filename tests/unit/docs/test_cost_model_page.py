@@ -13,9 +13,9 @@ COMPARED = re.compile(r"\b(?:machine|target)\.(?:l1|l2|l3)\b|\.prediction\(|\.fa
 """What compares sizes with caches, or asks for predicted cycles."""
 ELSEWHERE = {
     "msc/schedule/kernel_cycles.py": "it asks for others",
-    "msc/schedule/neighbours.py": "the tuner, which measures",
-    "msc/schedule/nest_reads.py": "the question of the prefetches",
-    "msc/schedule/tuned_schedules.py": "it describes a machine",
+    "msc/schedule/tuning/neighbours.py": "the tuner, which measures",
+    "msc/schedule/prefetching/nest_reads.py": "the question of the prefetches",
+    "msc/schedule/tuning/tuned_schedules.py": "it describes a machine",
     "msc/graph_kernel/chain_cycles.py": "what compute-at-consumers compares",
     "msc/graph_kernel/winograd/winograd.py": "it asks winograd_cost",
 }

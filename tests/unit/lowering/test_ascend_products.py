@@ -27,7 +27,7 @@ from msc.lowering.ascend.matmul_tiling import MatmulShape, MatmulWishes, matmul_
 from msc.poly.schedule_tree.nodes import Tree
 from msc.poly.schedule_tree.text import to_lines
 from msc.schedule.schedule_kernels import check_given
-from msc.schedule.tuned_schedules import TuningFile
+from msc.schedule.tuning.tuned_schedules import TuningFile
 from msc.support.diagnostics import MscError
 from msc.targets.davinci import davinci_target
 

@@ -34,8 +34,8 @@ from msc.poly.schedule_tree.text import to_lines
 from msc.poly.schedule_tree.to_isl import to_isl
 from msc.poly.schedule_tree.verify import verify
 from msc.poly.valid_extents import Size
-from msc.schedule.register_tiles import tiled
-from msc.schedule.sharing import Group, declared, grouped_node, initial
+from msc.schedule.loops.sharing import Group, declared, grouped_node, initial
+from msc.schedule.tiles.register_tiles import tiled
 from tests.unit.poly.kernels import array, executed, instances, matmul_relu, read, staged_product, statement
 from tests.unit.poly.trees import nests_of, tree
 

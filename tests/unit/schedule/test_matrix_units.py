@@ -11,9 +11,9 @@ from msc.poly.dependences import dependences
 from msc.poly.model import KernelModel
 from msc.poly.nest import generate
 from msc.poly.schedule_tree.text import to_lines
-from msc.schedule.capacity import check_capacity
 from msc.schedule.matrix_units import unit_schedule
 from msc.schedule.schedule_kernels import illegal
+from msc.schedule.storage.capacity import check_capacity
 from msc.targets.abilities import Abilities, Scope, Unit
 from msc.targets.catalogue import machine_named
 from msc.targets.machine import Machine, MatrixUnit, Scratchpad

@@ -21,7 +21,7 @@ from msc.poly.schedule_tree.nodes import Tree
 from msc.schedule import schedule_kernels
 from msc.support import forked
 from tests.unit.driver.test_scaling import write_model
-from tests.unit.schedule.test_reduction_blocks import product
+from tests.unit.schedule.tiles.test_reduction_blocks import product
 
 OPTIONS = CompileOptions(march="x86-64-v3", threads=2)
 TREES = 6

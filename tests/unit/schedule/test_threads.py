@@ -9,9 +9,9 @@ from msc.poly.model import Array, KernelModel, KernelStatement
 from msc.poly.scalar import Read, apply
 from msc.poly.schedule_tree.moves import reorder
 from msc.poly.schedule_tree.nodes import Axis, Tree, loops
-from msc.schedule.register_tiles import tiled
-from msc.schedule.sharing import Group, initial
+from msc.schedule.loops.sharing import Group, initial
 from msc.schedule.threads import NOWHERE, Sharing, Surroundings, shared
+from msc.schedule.tiles.register_tiles import tiled
 from msc.targets.catalogue import machine_named
 
 TARGET = machine_named("x86-64-v4")

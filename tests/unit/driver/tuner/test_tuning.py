@@ -12,7 +12,7 @@ from msc.driver.reports.benchmark import Workload
 from msc.driver.tuner.durations import parse_duration
 from msc.driver.tuner.tuning import searches, tune
 from msc.poly.schedule_tree.text import to_lines
-from msc.schedule.tuned_schedules import TunedSchedule, TuningFile, read_tuning, target_text
+from msc.schedule.tuning.tuned_schedules import TunedSchedule, TuningFile, read_tuning, target_text
 from msc.support.diagnostics import MscError
 from msc.targets.catalogue import machine_named
 

@@ -1,0 +1,1 @@
+"""The loops that statements share: which, in which order, and which of them carry vectors."""

@@ -1,0 +1,1 @@
+"""Kernels of several members: each gets a tree, and the trees become one."""

@@ -1,0 +1,1 @@
+"""Prefetches of data that the caches do not hold."""

@@ -1,0 +1,1 @@
+"""The memories of intermediate arrays, and whether they fit there."""

@@ -1,0 +1,1 @@
+"""Register tiles, the order of the loops over them, and the parts of operands that they read from a cache."""

@@ -1,0 +1,83 @@
+"""Which register tile a reduction gets: the search finds the cheapest by a model of one step, predictions choose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from msc.cost.instructions import Tile
+from msc.cost.prediction import KernelCost
+from msc.cost.statement_loops import statement_loops, tile_of
+from msc.poly.schedule_tree.nodes import Tree
+from msc.schedule.loops.loop_order import FASTER
+from msc.schedule.tiles.tiling import RegisterTile, TileSearch
+
+NEAR_TILES = 1.3
+"""Register tiles within this ratio of the cheapest are compared by prediction: a bound of the search, of no machine."""
+TILES_OF_A_SIDE = 6
+"""Tiles along one dimension that are compared by prediction: a bound of the search, of no machine."""
+FASTER_TILE = 0.95
+"""The part of a tile's predicted time that another one along the same dimension must come to: predictions of tiles
+that are so much alike are further off than what they differ by. A margin of the choice, of no machine.
+"""
+MORE_WORK = 1.02
+"""Times the work of a tile that another one may do to move less: what is moved is predicted less well. A margin of the
+choice, of no machine.
+"""
+
+Reasoned: TypeAlias = tuple[Tree, list[str]]
+"""A tree, and why."""
+
+
+@dataclass(frozen=True)
+class TileChoice:
+    """The choice of a tile with rows along some of `sides`; `made` makes the schedule that has a tile."""
+
+    cost: KernelCost
+    made: Callable[[RegisterTile], Reasoned]
+    search: TileSearch
+    sides: tuple[int, ...]
+
+    def best(self) -> Reasoned:
+        """The first of the cheapest tiles along each dimension, or another that is predicted to be faster."""
+        options = [self.made(tile) for tile in self._near(1)]
+        if len(options) == 1:
+            return options[0]
+        most = FASTER * self.cost.prediction(options[0][0], 1).cycles
+        found = self.cost.fastest([tree for tree, _ in options[1:]], most)
+        return options[0 if found is None else 1 + found[0]]
+
+    def faster(self, tree: Tree) -> tuple[Tree, float, list[str]] | None:
+        """Of the next ones along each dimension the one that is predicted to be faster than a tree, if any is.
+
+        With the cycles that are predicted, and why.
+        """
+        known, most = self._near(1), FASTER_TILE * self.cost.prediction(tree, 1).cycles
+        number = self.search.model.statements.index(self.search.statement)
+        loops = tile_of(tree, statement_loops(tree)[number], self.search.statement.reduced, plain=False)
+        instructions = self.cost.statements[number].cycles
+
+        def changed(tile: RegisterTile) -> Tile:
+            across = tile.along if tile.tail else None
+            return replace(loops, rows=tile.rows, width=tile.width, tail=tile.tail, across=across)
+
+        work = min(most, MORE_WORK * instructions(loops))
+        others = [tile for tile in self._near(TILES_OF_A_SIDE) if tile not in known]
+        made = [self.made(tile) for tile in others if instructions(changed(tile)) < work]
+        found = self.cost.fastest([other for other, _ in made], most) if made else None
+        return None if found is None else (made[found[0]][0], found[1], made[found[0]][1])
+
+    def _near(self, most: int) -> Sequence[RegisterTile]:
+        tiles = self.search.best_of_each(self.sides, most)
+        return [tile for tile in tiles if tile.cycles <= NEAR_TILES * tiles[0].cycles]
+
+
+@dataclass(frozen=True)
+class Option:
+    """A tree with some vectors, and the choice of register tiles for them."""
+
+    vectors: str
+    tree: Tree
+    of_tiles: Sequence[str] = ()
+    tiles: TileChoice | None = None

@@ -1,0 +1,1 @@
+"""What `msc tune` measures, and the files of what it found."""
