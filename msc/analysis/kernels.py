@@ -39,9 +39,14 @@ class KernelSummary:
         return self.flops / max(self.bytes_read + self.bytes_written, 1)
 
 
+def kernels_in(op: Operation) -> list[KernelOp]:
+    """The kernels of a module or function at all depths, in the order of the text."""
+    return [kernel for kernel in op.walk() if isinstance(kernel, KernelOp)]
+
+
 def kernel_summaries(module: ModuleOp) -> list[KernelSummary]:
     """All kernels of a module of static shapes, in the order of the text."""
-    return [summary_of(op) for op in module.walk() if isinstance(op, KernelOp)]
+    return [summary_of(kernel) for kernel in kernels_in(module)]
 
 
 def blocks_outside_kernels(function: FuncOp) -> list[Block]:

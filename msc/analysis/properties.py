@@ -13,6 +13,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Operation, OpResult
 
 from msc.analysis.constancy import Constancy, is_generated
+from msc.analysis.kernels import kernels_in
 from msc.analysis.layout_views import LayoutViews
 from msc.dialects.gk import KernelOp, MaterializeOp, YieldOp
 from msc.dialects.gk.attributes import GK_FUNCTION, GK_SCHEDULE
@@ -33,10 +34,6 @@ def _operations(module: ModuleOp) -> Iterator[Operation]:
     for op in module.ops:
         if isinstance(op, FuncOp):
             yield from op.walk()
-
-
-def _kernels(module: ModuleOp) -> Iterator[KernelOp]:
-    return (op for op in _operations(module) if isinstance(op, KernelOp))
 
 
 def _called(module: ModuleOp) -> Iterator[Violation]:
@@ -98,7 +95,7 @@ def _is_used(result: OpResult, constancy: Constancy) -> bool:
 
 
 def _in_kernels(module: ModuleOp) -> Iterator[Violation]:
-    return (Violation(kernel, "is a kernel") for kernel in _kernels(module))
+    return (Violation(kernel, "is a kernel") for kernel in kernels_in(module))
 
 
 def _outside_kernels(module: ModuleOp) -> Iterator[Violation]:
@@ -129,16 +126,16 @@ def _foreign(kernel: KernelOp) -> Iterator[Violation]:
 
 
 def _scheduled(module: ModuleOp) -> Iterator[Violation]:
-    return (Violation(k, f"{k.label} has a schedule") for k in _kernels(module) if GK_SCHEDULE in k.attributes)
+    return (Violation(k, f"{k.label} has a schedule") for k in kernels_in(module) if GK_SCHEDULE in k.attributes)
 
 
 def _unscheduled(module: ModuleOp) -> Iterator[Violation]:
-    return (Violation(k, f"{k.label} has no schedule") for k in _kernels(module) if GK_SCHEDULE not in k.attributes)
+    return (Violation(k, f"{k.label} has no schedule") for k in kernels_in(module) if GK_SCHEDULE not in k.attributes)
 
 
 def _without_function(module: ModuleOp) -> Iterator[Violation]:
     functions = {op.sym_name.data for op in module.ops if isinstance(op, FuncOp)}
-    for kernel in _kernels(module):
+    for kernel in kernels_in(module):
         named = kernel.attributes.get(GK_FUNCTION)
         if not isinstance(named, SymbolRefAttr) or named.string_value() not in functions:
             yield Violation(kernel, f"{kernel.label} has no function")

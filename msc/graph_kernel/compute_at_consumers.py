@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 from msc.analysis.bytes import bytes_of
 from msc.analysis.constancy import is_constant
 from msc.analysis.kernel_model import kernel_model
+from msc.analysis.kernels import kernels_in
 from msc.analysis.properties import KERNELS, UNSCHEDULED
 from msc.analysis.target import target_of
 from msc.dialects.gk import COMPUTE_AT, KernelOp
@@ -108,11 +109,6 @@ def _expect(module: ModuleOp, cycles: KernelCycles, constants: int) -> None:
 def _costs(kernel: KernelOp, cycles: KernelCycles, constants: int) -> list[ChainCost]:
     """Of all chains that begin with a kernel."""
     return [ChainCost(chain, cycles, constants) for chain in chains_from(kernel)]
-
-
-def kernels_in(module: ModuleOp) -> list[KernelOp]:
-    """The kernels of a module, in the order of its text; passes may merge them meanwhile."""
-    return [op for op in module.walk() if isinstance(op, KernelOp)]
 
 
 def _axes(kernel: KernelOp) -> tuple[int, ...]:

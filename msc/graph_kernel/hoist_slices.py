@@ -12,6 +12,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from msc.analysis.kernels import kernels_in
 from msc.analysis.properties import KERNELS, UNSCHEDULED
 from msc.dialects.gk import KernelOp, YieldOp
 from msc.dialects.ms.movement import SliceOp
@@ -47,8 +48,8 @@ class HoistSlices(ModulePass):
         if has_open_sizes(op):
             return
         parts: dict[SSAValue, list[_Part]] = {}
-        for kernel in op.walk():
-            if isinstance(kernel, KernelOp) and isinstance(kernel.parent_op(), FuncOp):
+        for kernel in kernels_in(op):
+            if isinstance(kernel.parent_op(), FuncOp):
                 for part in _parts(kernel):
                     parts.setdefault(kernel.operands[part.argument], []).append(part)
         for same in parts.values():

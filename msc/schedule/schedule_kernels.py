@@ -16,6 +16,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from msc.analysis.kernel_model import kernel_dependences, kernel_model
+from msc.analysis.kernels import kernels_in
 from msc.analysis.properties import KERNELS, SCHEDULED, SHAPES_KNOWN, UNSCHEDULED
 from msc.analysis.target import Target, target_of
 from msc.dialects import gk
@@ -88,7 +89,7 @@ class ScheduleKernels(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = target_of(op)
         decide_one = partial(self._decide, target, KnownLoops.taken(op, target.machine, target.threads))
-        kernels = [kernel for kernel in op.walk() if isinstance(kernel, gk.KernelOp)]
+        kernels = kernels_in(op)
         decisions = _expected(kernels, decide_one)
         for number, kernel in enumerate(kernels, 1):
             step(f"schedule-kernels: {number} of {len(kernels)}, {kernel.label.data}")

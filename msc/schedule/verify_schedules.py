@@ -8,7 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from msc.dialects import gk
+from msc.analysis.kernels import kernels_in
 from msc.schedule.schedule_kernels import check_given
 
 
@@ -24,6 +24,6 @@ class VerifySchedules(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Check kernel by kernel."""
-        for kernel in op.walk():
-            if isinstance(kernel, gk.KernelOp) and kernel.schedule is not None:
+        for kernel in kernels_in(op):
+            if kernel.schedule is not None:
                 check_given(kernel)

@@ -12,6 +12,7 @@ from xdsl.utils.hints import isa
 from msc.analysis.bytes import bytes_read, bytes_written
 from msc.analysis.flops import flops
 from msc.analysis.kernel_model import kernel_model
+from msc.analysis.kernels import kernels_in
 from msc.analysis.repetition import times_run
 from msc.analysis.target import target_of
 from msc.cost.prediction import KernelCost, Prediction
@@ -94,7 +95,7 @@ def explain_model(
 
     def collect(step: Step, module: ModuleOp) -> None:
         if step.name == _COLLECT_AFTER:
-            kernels = [op for op in module.walk() if isinstance(op, KernelOp)]
+            kernels = kernels_in(module)
             found.extend(_explain(op, options, times, kernel) for op in kernels)
 
     module = compile_model(model, options, after_step=collect).module

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from msc.analysis.bytes import traffic
 from msc.analysis.flops import flops
+from msc.analysis.kernels import kernels_in
 from msc.analysis.repetition import times_run
 from msc.dialects.element_types import BYTES, dtype_name
 from msc.dialects.gk import KernelOp
@@ -114,7 +115,7 @@ def _of_model(path: str, options: CompileOptions) -> Report:
     costs = dict[str, int]()
 
     def collect(step: Step, module: ModuleOp) -> None:
-        kernels = [op for op in module.walk() if isinstance(op, KernelOp)]
+        kernels = kernels_in(module)
         if kernels:
             costs.update(kernels=len(kernels), flops=_total(flops, kernels), traffic=_total(traffic, kernels))
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
+from msc.analysis.kernels import kernels_in
 from msc.analysis.target import target_of
 from msc.backends.backend import SimulatedKernel
 from msc.backends.registry import find_backend
@@ -27,7 +28,7 @@ def tune_simulated(model: str, options: CompileOptions, budget: float, report: C
     """
     end, backend = time.perf_counter() + budget, find_backend(options.target)
     module = compile_model(model, options, stop_after="gk").module
-    kernels = {kernel_key(k, target_of(k).machine, target_of(k).threads): k for k in _kernels(module)}
+    kernels = {kernel_key(k, target_of(k).machine, target_of(k).threads): k for k in kernels_in(module)}
     report(f"{counted(len(kernels), 'kernel')} to tune")
     found: list[TunedSchedule] = []
     tried = 0
@@ -40,13 +41,6 @@ def tune_simulated(model: str, options: CompileOptions, budget: float, report: C
             found.append(entry)
     report(f"{counted(tried, 'schedule')} tried, {counted(len(found), 'kernel')} faster")
     return TuningFile(tuple(found))
-
-
-def _kernels(module: object) -> Iterator[KernelOp]:
-    from xdsl.dialects.builtin import ModuleOp
-
-    assert isinstance(module, ModuleOp)
-    return (op for op in module.walk() if isinstance(op, KernelOp))
 
 
 def _tuned(key: str, kernel: KernelOp, simulated: SimulatedKernel, end: float) -> tuple[TunedSchedule | None, int]:

@@ -15,6 +15,7 @@ from itertools import islice
 from xdsl.dialects.builtin import SymbolRefAttr
 
 from msc.analysis.kernel_model import kernel_dependences, kernel_model
+from msc.analysis.kernels import kernels_in
 from msc.analysis.target import target_of
 from msc.backends.registry import find_backend
 from msc.cost.prediction import predict
@@ -175,7 +176,7 @@ def searches(model: str, options: CompileOptions, workload: Workload) -> list[Ke
     """One search a distinct kernel that has a share of the model's time, longest first. Raises as `tune`."""
     compilation = compile_model(model, options, "gk")
     options = with_target(options, compilation.module)
-    kernels = [op for op in compilation.module.walk() if isinstance(op, KernelOp)]
+    kernels = kernels_in(compilation.module)
     asked = target_of(compilation.module)
     target = asked.machine
     keys = [kernel_key(kernel, target, asked.threads) for kernel in kernels]

@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.utils.hints import isa
 
+from msc.analysis.kernels import kernels_in
 from msc.analysis.layout_views import INPUT_VIEWS
 from msc.analysis.properties import KERNELS, UNSCHEDULED
 from msc.dialects.gk import KernelOp
@@ -43,9 +44,9 @@ class FusePads(ModulePass):
     )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in [k for k in op.walk() if isinstance(k, KernelOp)]:
+        for kernel in kernels_in(op):
             _take_view(kernel)
-        for kernel in [k for k in op.walk() if isinstance(k, KernelOp)]:
+        for kernel in kernels_in(op):
             pad = only_pad(kernel)
             producer = _only_producer(kernel) if pad is not None else None
             if pad is not None and producer is not None:

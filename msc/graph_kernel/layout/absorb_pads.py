@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
+from msc.analysis.kernels import kernels_in
 from msc.analysis.properties import KERNELS, UNSCHEDULED
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.convolution import ConvolutionOp
@@ -29,7 +30,7 @@ class AbsorbPads(ModulePass):
     contract = Contract(requires=(KERNELS, UNSCHEDULED))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in [k for k in op.walk() if isinstance(k, KernelOp)]:
+        for kernel in kernels_in(op):
             pad = kernel.body.block.first_op
             if isinstance(pad, PadOp) and pad.next_op is kernel.terminator and _only_convolved(kernel):
                 for user in {use.operation for use in kernel.results[0].uses}:

@@ -10,6 +10,7 @@ from xdsl.ir import BlockArgument, Operation
 from xdsl.passes import ModulePass
 
 from msc.analysis.constancy import Constancy
+from msc.analysis.kernels import kernels_in
 from msc.analysis.properties import KERNELS, UNSCHEDULED, WEIGHTS_HOISTED
 from msc.dialects.element_types import BYTES
 from msc.dialects.gk import KernelOp
@@ -39,7 +40,7 @@ class PackFilters(ModulePass):
     contract = Contract(requires=(KERNELS, UNSCHEDULED), breaks=(WEIGHTS_HOISTED,))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in [k for k in op.walk() if isinstance(k, KernelOp)]:
+        for kernel in kernels_in(op):
             for convolution in list(kernel.body.block.ops):
                 if isinstance(convolution, ConvolutionOp) and _has_windows(convolution):
                     _turn(kernel, convolution)

@@ -14,6 +14,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
 from msc.analysis.constancy import Constancy
+from msc.analysis.kernels import kernels_in
 from msc.analysis.properties import KERNELS, UNSCHEDULED, WEIGHTS_HOISTED
 from msc.analysis.target import target_of
 from msc.cost.register_tiles import (
@@ -88,7 +89,7 @@ class PackOperands(ModulePass):
         target, constancy = target_of(op), Constancy()
         for function in op.ops:
             if isinstance(function, FuncOp):
-                kernels = [k for k in function.walk() if isinstance(k, KernelOp)]
+                kernels = kernels_in(function)
                 readers = _Readers.of(kernels)
                 for kernel in kernels:
                     _pack(kernel, target.machine, target.team, constancy, readers)

@@ -8,6 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from msc.analysis.kernels import kernels_in
 from msc.analysis.properties import KERNELS, UNSCHEDULED
 from msc.analysis.target import target_of
 from msc.cost.register_tiles import many_channels
@@ -37,7 +38,7 @@ class ReadTransposed(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         many = many_channels(target_of(op).machine)
-        for kernel in [k for k in op.walk() if isinstance(k, KernelOp)]:
+        for kernel in kernels_in(op):
             for inner in list(kernel.body.block.ops):
                 if isinstance(inner, ConvolutionOp):
                     _read(kernel, inner, many)

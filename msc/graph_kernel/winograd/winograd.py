@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument
 from xdsl.passes import ModulePass
 
+from msc.analysis.kernels import kernels_in
 from msc.analysis.properties import KERNELS, UNSCHEDULED, WEIGHTS_HOISTED
 from msc.analysis.target import target_of
 from msc.dialects.element_types import BYTES
@@ -57,7 +58,7 @@ class Winograd(ModulePass):
             raise ValueError(f"tile is {self.tile}; it is 0 (by the cost model), {' or '.join(map(str, TILES))}")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        kernels, target = [k for k in op.walk() if isinstance(k, KernelOp)], target_of(op)
+        kernels, target = kernels_in(op), target_of(op)
         fitting = [k for k in kernels if _fitting_convolution(k) is not None or gradient_by_filter(k) is not None]
         lanes, has_blocks = target.machine.lanes(BYTES["f32"]), self.rows is None and not has_open_sizes(op)
         cycles = KernelCycles.on(replace(target, threads=1))

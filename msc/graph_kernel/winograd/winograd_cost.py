@@ -18,12 +18,13 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from msc.analysis.bytes import bytes_of
 from msc.analysis.constancy import is_constant
 from msc.analysis.kernel_model import kernel_model
+from msc.analysis.kernels import kernels_in
 from msc.dialects.gk import KernelOp, YieldOp
 from msc.dialects.ms.convolution import Conv2dOp
 from msc.dialects.ms.structure import GetParameterOp
 from msc.dialects.ms.target import set_target, target_attribute
 from msc.graph_kernel.chains import reader_of
-from msc.graph_kernel.compute_at_consumers import kernels_in, merge_asked, merge_faster
+from msc.graph_kernel.compute_at_consumers import merge_asked, merge_faster
 from msc.graph_kernel.fusion.fuse_pads import FusePads
 from msc.graph_kernel.kernel_results import only_pad
 from msc.graph_kernel.layout.assign_layouts import AssignLayouts

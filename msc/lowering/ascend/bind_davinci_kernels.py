@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
+from msc.analysis.kernels import kernels_in
 from msc.analysis.properties import KERNEL_FUNCTIONS
 from msc.dialects import davinci, gk
 from msc.dialects.davinci.attributes import DAVINCI_KERNEL
@@ -31,13 +32,12 @@ class BindDavinciKernels(ModulePass):
         functions = {f.sym_name.data: f for f in op.body.block.ops if isinstance(f, FuncOp)}
         written = {k.sym_name.data: k for k in op.body.block.ops if isinstance(k, davinci.KernelOp)}
         bound: dict[str, davinci.KernelOp] = {}
-        for kernel in op.walk():
-            if isinstance(kernel, gk.KernelOp):
-                function, name = _named(kernel, GK_FUNCTION), _named(kernel, DAVINCI_KERNEL)
-                if function is not None and name in written:
-                    own = _free_for(written[name], function, functions, bound)
-                    bound.setdefault(own, written[name])
-                    kernel.attributes[GK_FUNCTION] = SymbolRefAttr(own)
+        for kernel in kernels_in(op):
+            function, name = _named(kernel, GK_FUNCTION), _named(kernel, DAVINCI_KERNEL)
+            if function is not None and name in written:
+                own = _free_for(written[name], function, functions, bound)
+                bound.setdefault(own, written[name])
+                kernel.attributes[GK_FUNCTION] = SymbolRefAttr(own)
         for function, kernel in bound.items():
             copy = kernel.clone()
             copy.sym_name = StringAttr(f"{function}_core")

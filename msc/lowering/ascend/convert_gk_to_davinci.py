@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.passes import ModulePass
 
 from msc.analysis.kernel_model import kernel_model, output_positions
+from msc.analysis.kernels import kernels_in
 from msc.analysis.properties import KERNELS, SHAPES_KNOWN, UNSCHEDULED
 from msc.dialects import davinci, gk
 from msc.dialects.davinci.attributes import DAVINCI_KERNEL, DAVINCI_REASONS, DAVINCI_SCHEDULE
@@ -38,7 +39,7 @@ class ConvertGkToDavinci(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = davinci_of(op)
         written: dict[object, tuple[davinci.KernelOp, gk.KernelOp]] = {}
-        kernels = [kernel for kernel in op.walk() if isinstance(kernel, gk.KernelOp)]
+        kernels = kernels_in(op)
         for number, kernel in enumerate(kernels, 1):
             step(f"convert-gk-to-davinci: {number} of {len(kernels)}, {kernel.label.data}")
             lines = tuple(kernel.schedule.lines) if kernel.schedule is not None else ()

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
 from msc import __version__
+from msc.analysis.kernels import kernels_in
 from msc.analysis.properties import KERNELS, UNSCHEDULED
 from msc.analysis.target import target_of
 from msc.dialects import gk
@@ -42,7 +43,7 @@ class ApplyTuning(ModulePass):
             return
         tuning, target = read_tuning(Path(self.file)), target_of(op)
         _refuse(_foreign(tuning, target.machine, target.threads))
-        keyed = [(kernel_key(k, target.machine, target.threads), k) for k in op.walk() if isinstance(k, gk.KernelOp)]
+        keyed = [(kernel_key(kernel, target.machine, target.threads), kernel) for kernel in kernels_in(op)]
         _refuse(_stale(tuning.entries, {key for key, _ in keyed}))
         entries = {entry.key: entry for entry in tuning.entries}
         for key, kernel in keyed:

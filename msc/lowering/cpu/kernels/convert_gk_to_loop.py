@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 
 from msc.analysis.kernel_model import kernel_model, output_positions, statement_operations
+from msc.analysis.kernels import kernels_in
 from msc.analysis.properties import KERNEL_FUNCTIONS, SCHEDULED, VECTORS
 from msc.analysis.target import target_of
 from msc.cost.prediction import predict
@@ -58,7 +59,7 @@ class ConvertGkToLoop(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = _Functions(op)
-        for kernel in [k for k in op.walk() if isinstance(k, gk.KernelOp)]:
+        for kernel in kernels_in(op):
             kernel.attributes[GK_FUNCTION] = SymbolRefAttr(functions.of(kernel).sym_name.data)
         functions.note_kernels()
 
