@@ -10,7 +10,7 @@ import click
 
 from msc.backends.registry import find_backend
 from msc.driver.artifacts.in_memory import compile_loaded
-from msc.driver.models.reading_models import Model
+from msc.driver.models.reading_models import LoadedModel
 from msc.driver.options import CompileOptions
 from tests.conformance.running import reason
 from tests.name_lists import names_of, part
@@ -24,7 +24,7 @@ OPERATORS = "node,operations,random graphs,control flow"
 def through(target: str) -> Compile:
     """Compiles for the default machine of a back end, in one thread."""
 
-    def compile_(model: Model, options: CompileOptions) -> Function:
+    def compile_(model: LoadedModel, options: CompileOptions) -> Function:
         return compile_loaded(model, replace(options, target=target, march=None, threads=1), QUICK)
 
     return compile_

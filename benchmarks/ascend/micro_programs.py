@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from msc.codegen.davinci.simulate import SimulationOptions, simulate_kernel
-from msc.dialects.davinci import KernelOp
+from msc.dialects.davinci import DavinciKernelOp
 from msc.lowering.ascend.builder import Expr, KernelBuilder
 from msc.lowering.ascend.matmul import matmul_kernel
 from msc.lowering.ascend.matmul_tiling import MatmulShape, MatmulWishes, matmul_schedule
@@ -33,7 +33,7 @@ class Row:
         return self.simulated - self.published
 
 
-def run(kernel: KernelOp, warm: bool = True) -> SimulationResult:
+def run(kernel: DavinciKernelOp, warm: bool = True) -> SimulationResult:
     """Timing alone."""
     return simulate_kernel(kernel, SimulationOptions(warm=warm))
 

@@ -20,7 +20,7 @@ from msc.analysis.kernel_signature import KernelSignature
 from msc.dialects.arrays import Array, element_dtype
 from msc.dialects.gk import KernelOp
 from msc.driver.compile import compile_read, generate_c
-from msc.driver.models.reading_models import Model
+from msc.driver.models.reading_models import LoadedModel
 from msc.driver.options import CompileOptions
 from msc.driver.passes.registry import new_context
 from msc.driver.reports.kernel_records import c_names
@@ -125,7 +125,7 @@ def _least(
 def _built(kernel: KernelOp, schedules: Sequence[Tree], library: Path) -> tuple[list[str], list[KernelSignature]]:
     options = CompileOptions(export_kernels=True, name="variants")
     table = options.backend.table
-    model = Model("variants", variants_module(kernel, schedules), table["gk"], library.parent, {}, new_context())
+    model = LoadedModel("variants", variants_module(kernel, schedules), table["gk"], library.parent, {}, new_context())
     compilation = compile_read(model, options)
     program = generate_c(compilation)
     build(program, {}, "so", library, BuildOptions())

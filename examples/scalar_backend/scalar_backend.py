@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from msc.backends.backend import CBackend, CodeOptions
-from msc.backends.stage import Run, Stage, kernel_stage, runs
+from msc.backends.stage import PassRun, Stage, kernel_stage, runs
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -33,9 +33,9 @@ LOOPS = Stage(
     ),
     properties=("Vectors", "Buffers", "Placed"),
     passes=runs(
-        Run("schedule-kernels", {"plain": True}),
+        PassRun("schedule-kernels", {"plain": True}),
         "convert-gk-to-loop",
-        Run("vectorize", {"enable": False}),
+        PassRun("vectorize", {"enable": False}),
         "bufferize",
         "plan-memory",
     ),

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from msc import nn, ops
 from msc.frontend.dtypes import as_dtype, bfloat16, float16, float32
 from msc.frontend.errors import ApiTypeError, ApiValueError
-from msc.frontend.precision import Precision, set_precision
+from msc.frontend.precision import ComputePrecision, set_precision
 from msc.nn.optim.loss_scale import DynamicLossScaleManager, LossScaleManager
 from msc.nn.optim.scaled_steps import TrainOneStepWithLossScaleCell
 from msc.support.diagnostics import did_you_mean
@@ -60,7 +60,7 @@ def auto_mixed_precision(network: nn.Cell, amp_level: str = "O0", dtype: Any = f
     if amp_level == "O0":
         return network
     if amp_level in ("O1", "auto"):
-        set_precision(network, Precision(as_dtype(dtype), CONTRACTIONS))
+        set_precision(network, ComputePrecision(as_dtype(dtype), CONTRACTIONS))
         return network
     return custom_mixed_precision(network, black_list=_BLACK if amp_level == "O2" else (), dtype=dtype)
 
@@ -81,14 +81,14 @@ def custom_mixed_precision(
     _check(network, dtype)
     if (white_list is None) == (black_list is None):
         raise ApiValueError("MSC0881", "custom_mixed_precision takes either a white_list or a black_list")
-    narrow, wide = Precision(as_dtype(dtype), gives_f32=True), Precision(float32)
+    narrow, wide = ComputePrecision(as_dtype(dtype), gives_f32=True), ComputePrecision(float32)
     listed = list(_listed(white_list or black_list or ()))
     cells = tuple(item for item in listed if issubclass(item, nn.Cell))
     names = frozenset(name for item in listed if issubclass(item, ops.Primitive) for name in _names(item))
     if black_list is not None:
         set_precision(network, replace(narrow, wide=names))
     elif names:
-        set_precision(network, Precision(narrow.dtype, names))
+        set_precision(network, ComputePrecision(narrow.dtype, names))
     for _, cell in network.cells_and_names():
         if isinstance(cell, cells):
             set_precision(cell, narrow if black_list is None else wide)

@@ -99,7 +99,7 @@ def capacity_model(kernel: gk.KernelOp) -> KernelModel:
 
 def _check_operations(kernel: gk.KernelOp, views: LayoutViews) -> None:
     for op in kernel.body.block.ops:
-        known = isinstance(op, BasicOp | ms.ConstantOp | gk.YieldOp | gk.MaterializeOp)
+        known = isinstance(op, BasicOp | ms.ConstantOp | gk.KernelYieldOp | gk.MaterializeOp)
         if not known and op not in views.operations:
             raise InvalidStructure(f"gk.kernel: {op.name} is not a basic operation")
 

@@ -15,7 +15,7 @@ from xdsl.ir import Operation, OpResult
 from msc.analysis.constancy import Constancy, is_generated
 from msc.analysis.kernels import kernels_in
 from msc.analysis.layout_views import LayoutViews
-from msc.dialects.gk import KernelOp, MaterializeOp, YieldOp
+from msc.dialects.gk import KernelOp, KernelYieldOp, MaterializeOp
 from msc.dialects.gk.attributes import GK_FUNCTION, GK_SCHEDULE
 from msc.dialects.loop import ForOp, LoopKind
 from msc.dialects.ms.attributes import MS_ROLE
@@ -117,7 +117,8 @@ def _foreign(kernel: KernelOp) -> Iterator[Violation]:
     unknown = [
         op
         for op in kernel.body.block.ops
-        if not (isinstance(op, BasicOp) and op.is_basic) and not isinstance(op, ConstantOp | MaterializeOp | YieldOp)
+        if not (isinstance(op, BasicOp) and op.is_basic)
+        and not isinstance(op, ConstantOp | MaterializeOp | KernelYieldOp)
     ]
     views = LayoutViews.of(kernel).operations if unknown else frozenset[Operation]()
     return (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from xdsl.ir import Operation
 
 from msc.dialects.ms.target import target_attribute
-from msc.targets.abilities import Cores
+from msc.targets.abilities import Device
 from msc.targets.catalogue import cores_named, host_named
 from msc.targets.machine import Machine
 
@@ -25,7 +25,7 @@ class Target:
     backend: str
     machine: Machine
     threads: int
-    cores: Cores
+    cores: Device
 
     @property
     def team(self) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from msc.backends.backend import CBackend, CodeOptions
-from msc.backends.stage import Run, Stage, kernel_stage, runs
+from msc.backends.stage import PassRun, Stage, kernel_stage, runs
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 _POLICY = {"integer_epilogues": False, "prologues": False, "gathers": False, "wide_types": False, "shared_sums": False}
 _GK = kernel_stage(
     before_expansion=runs("narrow-products", "narrow-positions"),
-    cluster=Run("cluster-kernels", _POLICY),
+    cluster=PassRun("cluster-kernels", _POLICY),
     layouts=runs(
         "absorb-pads",
-        Run("assign-layouts", {"few_channels": True}),
+        PassRun("assign-layouts", {"few_channels": True}),
         *("pack-filters", "hoist-invariants", "hoist-parameters"),
     ),
 )
@@ -42,11 +42,11 @@ _DAVINCI = Stage(
     properties=("Vectors", "Buffers", "Placed"),
     passes=runs(
         *("apply-tuning", "convert-gk-to-davinci"),
-        Run("schedule-kernels", {"plain": True}),
+        PassRun("schedule-kernels", {"plain": True}),
         *("convert-gk-to-loop", "bind-davinci-kernels"),
-        Run("vectorize", {"enable": False}),
+        PassRun("vectorize", {"enable": False}),
         "bufferize",
-        Run("plan-memory", {"reuse": False}),
+        PassRun("plan-memory", {"reuse": False}),
     ),
     verifiers=runs("verify-loop-stage", "verify-memory-plan", "verify-bounds", "verify-davinci-kernels"),
 )

@@ -12,7 +12,7 @@ from msc.dialects.gk import KernelOp, ScheduleAttr
 from msc.dialects.gk.attributes import GK_SCHEDULE
 from msc.lowering.ascend.alternatives import alternatives
 from msc.lowering.ascend.insert_sync import synchronise
-from msc.lowering.ascend.kernels import Request, write_kernel
+from msc.lowering.ascend.kernels import KernelRequest, write_kernel
 from msc.lowering.ascend.target import davinci_of
 from msc.poly.schedule_tree.nodes import Tree
 from msc.support.diagnostics import MscError
@@ -28,7 +28,7 @@ class TunedKernel:
         """The schedules that tilings give, but for the one that it has."""
         own = self._kernel.attributes.pop(DAVINCI_SCHEDULE, None)
         model, positions = kernel_model(self._kernel), output_positions(self._kernel)
-        request = Request(self._kernel, model, positions, davinci_of(self._kernel), "tuned")
+        request = KernelRequest(self._kernel, model, positions, davinci_of(self._kernel), "tuned")
         return (t for t in alternatives(request) if not (isinstance(own, ScheduleAttr) and t == own.data))
 
     def microseconds(self, tree: Tree | None) -> float | None:

@@ -81,7 +81,7 @@ class SimulatedKernel(Protocol):
 
 
 @dataclass(frozen=True)
-class Form:
+class OutputForm:
     """A kind of output beyond the stages of IR: what `--emit` calls it, and the extension that asks for it."""
 
     name: str
@@ -101,7 +101,7 @@ class Backend(ABC):
     """One line for people."""
     stages: ClassVar[tuple[Stage, ...]]
     """The stage `gk`, by the policies of the back end (`kernel_stage`), and all after it."""
-    forms: ClassVar[tuple[Form, ...]]
+    forms: ClassVar[tuple[OutputForm, ...]]
     """What it writes beyond IR. The first is what is written where nothing else is asked for."""
     passes: ClassVar[Mapping[str, str]] = {}
     """Passes that it brings, by name, each as "package.module:Class"."""
@@ -156,12 +156,12 @@ class CBackend(Backend):
     """A back end whose code is a C program that the system's compiler builds (`msc.runtime`)."""
 
     forms = (
-        Form("c", (".c",), is_text=True),
-        Form("obj", (".o",)),
-        Form("archive", (".a",)),
-        Form("so", (".so",)),
-        Form("exe", (".exe", "")),
-        Form("bundle", (".bundle",)),
+        OutputForm("c", (".c",), is_text=True),
+        OutputForm("obj", (".o",)),
+        OutputForm("archive", (".a",)),
+        OutputForm("so", (".so",)),
+        OutputForm("exe", (".exe", "")),
+        OutputForm("bundle", (".bundle",)),
     )
 
     @abstractmethod

@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
-class Run:
+class PassRun:
     """One run of a pass in a pipeline, with the options in which it differs from the pass's defaults."""
 
     name: str
     options: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
-def runs(*items: str | Run) -> tuple[Run, ...]:
+def runs(*items: str | PassRun) -> tuple[PassRun, ...]:
     """Runs of passes, most of them by name alone."""
-    return tuple(item if isinstance(item, Run) else Run(item) for item in items)
+    return tuple(item if isinstance(item, PassRun) else PassRun(item) for item in items)
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class Stage:
     made_by: str
     legal: tuple[str, ...] = ()
     properties: tuple[str, ...] = ()
-    passes: tuple[Run, ...] = ()
-    verifiers: tuple[Run, ...] = ()
+    passes: tuple[PassRun, ...] = ()
+    verifiers: tuple[PassRun, ...] = ()
 
     @property
     def is_text_of_ir(self) -> bool:
@@ -91,7 +91,10 @@ COMMON = (GRAPH, OPT)
 
 
 def kernel_stage(
-    *, before_expansion: tuple[Run, ...] = (), cluster: Run | str = "cluster-kernels", layouts: tuple[Run, ...] = ()
+    *,
+    before_expansion: tuple[PassRun, ...] = (),
+    cluster: PassRun | str = "cluster-kernels",
+    layouts: tuple[PassRun, ...] = (),
 ) -> Stage:
     """The stage `gk` by the policies of a back end.
 

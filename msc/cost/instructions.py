@@ -34,7 +34,7 @@ TURNED = 4
 
 
 @dataclass(frozen=True)
-class Tile:
+class StatementTile:
     """How a statement is cut: dimensions with how many of each, the rows, by `width` of dimension `vector`.
 
     `inner` are the dimensions of its loops below those that it shares with other statements, innermost last.
@@ -103,7 +103,7 @@ class StatementCost:
         self.model, self.statement, self.lanes, self.target = model, statement, lanes, target
 
     def cycles(
-        self, tile: Tile, stored: AbstractSet[int] = frozenset(), loaded: AbstractSet[int] = frozenset()
+        self, tile: StatementTile, stored: AbstractSet[int] = frozenset(), loaded: AbstractSet[int] = frozenset()
     ) -> float:
         """Of all tiles, those at the end included.
 
@@ -124,7 +124,7 @@ class StatementCost:
             total += prod(times for _, times in part) * one
         return around * total
 
-    def _compiled(self, tile: Tile) -> Tile:
+    def _compiled(self, tile: StatementTile) -> StatementTile:
         """The tile with the vectors that C compilers make of an innermost plain loop over neighbours.
 
         They do so if a schedule has no vectors, or only moves elements whose lanes lie apart. Vectors with arithmetic
@@ -142,7 +142,7 @@ class StatementCost:
         rows = tuple((d, n) for d, n in rows if d != plain[0])
         return replace(tile, rows=rows, vector=plain[0], width=self.statement.extents[plain[0]], tail=0, across=None)
 
-    def _shape(self, rows: tuple[int, ...], width: int, tile: Tile) -> _Shape:
+    def _shape(self, rows: tuple[int, ...], width: int, tile: StatementTile) -> _Shape:
         tail = tile.tail if width == tile.width else 0
         whole = width - tail
         is_vector, part = self._is_vector(tile), self.target.part
@@ -198,21 +198,21 @@ class StatementCost:
     def _blocks(self) -> list[int]:
         return [block_size(self.statement, d) for d in range(len(self.statement.extents))]
 
-    def _sums(self, tile: Tile) -> bool:
+    def _sums(self, tile: StatementTile) -> bool:
         """Whether the innermost loop sums into the same registers again and again."""
         return bool(self._reduced) and (tile.vector is None or not tile.inner or tile.inner[-1] in self._reduced)
 
-    def _is_vector(self, tile: Tile) -> bool:
+    def _is_vector(self, tile: StatementTile) -> bool:
         """Whether it runs as vectors: where a layout has blocks, they are whole ones."""
         return (
             tile.vector is not None and self._vectorisable[tile.vector] and self._blocks[tile.vector] in (0, tile.width)
         )
 
-    def _reads(self, tile: Tile, loaded: AbstractSet[int]) -> list[_Access]:
+    def _reads(self, tile: StatementTile, loaded: AbstractSet[int]) -> list[_Access]:
         innermost = next((d for d in reversed(tile.inner) if d != tile.vector), None)
         return [self._read(k, tile, innermost) for k in range(1, len(self._arrays)) if k not in loaded]
 
-    def _read(self, access: int, tile: Tile, innermost: int | None) -> _Access:
+    def _read(self, access: int, tile: StatementTile, innermost: int | None) -> _Access:
         apart = [self._strides[dim][access] for dim, _ in tile.rows]
         below = self._strides[innermost][access] if innermost is not None else 0
         again = tuple(abs(s // below) if s and below and s % below == 0 else 0 for s in apart)
@@ -220,7 +220,7 @@ class StatementCost:
         loads = self._instructions(access, tile), self._across(access, tile)
         return _Access(self._arrays[access], tuple(map(bool, apart)), again, along, *loads, self._split(access, tile))
 
-    def _split(self, access: int, tile: Tile) -> float:
+    def _split(self, access: int, tile: StatementTile) -> float:
         """What vectors that lie in two lines take more, as a part of the loads or stores."""
         if tile.vector is None or not self._is_vector(tile):
             return 0.0
@@ -235,10 +235,10 @@ class StatementCost:
         """By access and dimension of the vectors what is known so far."""
         return {}
 
-    def _along(self, access: int, tile: Tile) -> bool:
+    def _along(self, access: int, tile: StatementTile) -> bool:
         return tile.vector is not None and bool(self._strides[tile.vector][access])
 
-    def _instructions(self, access: int, tile: Tile) -> float:
+    def _instructions(self, access: int, tile: StatementTile) -> float:
         """Instructions to load or store one vector, or one element without vectors.
 
         Only tiles one vector wide load rows whole and transpose them.
@@ -256,11 +256,11 @@ class StatementCost:
         columns = min(count, self.lanes)
         return (2 * self.lanes - columns) / columns + log2(columns)
 
-    def _across(self, access: int, tile: Tile) -> float:
+    def _across(self, access: int, tile: StatementTile) -> float:
         """To load or store one vector along the rows."""
         return 1.0 if tile.across is None else max(1.0, access_cost(self._strides[tile.across][access], self.lanes))
 
-    def _once(self, shape: _Shape, tile: Tile, accesses: list[_Access], local: AbstractSet[int]) -> float:
+    def _once(self, shape: _Shape, tile: StatementTile, accesses: list[_Access], local: AbstractSet[int]) -> float:
         """A tile of a statement that sums nothing."""
         held = {a for a in self._arrays if self.model.arrays[a].kind == "internal" and a not in local}
         reads = [access for access in accesses if access.array not in held]
@@ -273,7 +273,7 @@ class StatementCost:
         arithmetic = shape.operations * self._arithmetic
         return max(arithmetic, memory) + code.overlap * min(arithmetic, memory) + code.iteration * shape.registers
 
-    def _summed(self, shape: _Shape, tile: Tile, accesses: list[_Access], count: int) -> float:
+    def _summed(self, shape: _Shape, tile: StatementTile, accesses: list[_Access], count: int) -> float:
         """A tile of a reduction of `count` steps."""
         below = [d for d in tile.inner if d != tile.vector]
         trips = self.statement.extents[below[-1]] if below else 1
@@ -288,14 +288,14 @@ class StatementCost:
         step += code.short_entry / trips if unrolled else code.iteration + code.entry / trips
         return max(count * step, chain) + code.tile + lanes
 
-    def _between_blocks(self, shape: _Shape, tile: Tile) -> float:
+    def _between_blocks(self, shape: _Shape, tile: StatementTile) -> float:
         """Each block loads the sums of a tile and stores them, where there are several."""
         if tile.blocks == 1:
             return 0.0
         copied = shape.registers / self.target.ports.load + shape.registers / self.target.ports.store
         return tile.blocks * copied + (tile.blocks - 1) * self.target.code.tile
 
-    def _tail_inside(self, shape: _Shape, tile: Tile, accesses: list[_Access], count: int) -> float:
+    def _tail_inside(self, shape: _Shape, tile: StatementTile, accesses: list[_Access], count: int) -> float:
         """Columns of the tail that are summed along an inner loop, each with each row."""
         if not shape.tail or tile.across not in tile.inner:
             return 0.0
@@ -307,14 +307,14 @@ class StatementCost:
         step = max(sums / ports.arithmetic, read / ports.load, self._latency) + code.iteration
         return count / self.lanes * step + code.tile + sums * latency.reduce_lanes
 
-    def _links(self, shape: _Shape, tile: Tile) -> float:
+    def _links(self, shape: _Shape, tile: StatementTile) -> float:
         """Additions of a step that wait for one another."""
         if tile.vector not in self._reduced:
             return 1.0
         chains = self.target.chains
         return shape.vectors / chains if shape.vectors >= 2 * chains else shape.vectors
 
-    def _step(self, shape: _Shape, tile: Tile, accesses: list[_Access], unrolled: int) -> tuple[float, float]:
+    def _step(self, shape: _Shape, tile: StatementTile, accesses: list[_Access], unrolled: int) -> tuple[float, float]:
         """Cycles of a step and its loads, where so many are unrolled."""
         read = held = 0.0
         for access in accesses:
@@ -328,7 +328,7 @@ class StatementCost:
         spilled = self._spilled(shape, tile, accesses, held) / unrolled
         return max(arithmetic, memory) + self.target.code.overlap * memory + spilled, read
 
-    def _spilled(self, shape: _Shape, tile: Tile, accesses: list[_Access], held: float) -> float:
+    def _spilled(self, shape: _Shape, tile: StatementTile, accesses: list[_Access], held: float) -> float:
         """Cycles for what finds no register, where so much is held for later steps.
 
         A sum along the lanes needs as many registers as it has chains, however many vectors it reads.

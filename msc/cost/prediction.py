@@ -16,7 +16,7 @@ from math import ceil, inf, prod
 from xdsl.ir.affine import AffineExpr
 
 from msc.cost.access import lanes_of, pieces
-from msc.cost.instructions import StatementCost, Tile
+from msc.cost.instructions import StatementCost, StatementTile
 from msc.cost.matrix_units import copies, unit_cycles
 from msc.cost.statement_loops import StatementLoops, shared_sizes, statement_loops, tile_of
 from msc.cost.traffic import Moved, Traffic
@@ -27,7 +27,7 @@ from msc.poly.remembered import remembered
 from msc.poly.scalar import reads
 from msc.poly.schedule_tree.nodes import Loop, Tree
 from msc.poly.schedule_tree.nodes import loops as loops_of
-from msc.targets.machine import Code, Level, Machine
+from msc.targets.machine import CodeCosts, Level, Machine
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Prediction:
 
     instruction_cycles: float
     levels: tuple[tuple[str, float], ...]
-    code: Code
+    code: CodeCosts
     stalls: float = 0.0
     members: tuple[Prediction, ...] = ()
 
@@ -71,7 +71,7 @@ class _Parts:
     machine: Machine
     traffic: Traffic
     statements: tuple[StatementCost, ...]
-    cycles: dict[tuple[int, Tile, frozenset[int], frozenset[int]], float]
+    cycles: dict[tuple[int, StatementTile, frozenset[int], frozenset[int]], float]
 
 
 @remembered

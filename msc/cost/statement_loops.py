@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, prod
 
-from msc.cost.instructions import Tile
+from msc.cost.instructions import StatementTile
 from msc.poly.schedule_tree.nodes import Block, Cut, Loop, Run, Tree
 
 
@@ -43,7 +43,7 @@ def _visit(block: Block, around: tuple[Loop, ...], own: tuple[Loop, ...], cut: C
                     yield StatementLoops(statement, around, alone, cut)
 
 
-def tile_of(tree: Tree, loops: StatementLoops, reduced: Collection[int], plain: bool) -> Tile:
+def tile_of(tree: Tree, loops: StatementLoops, reduced: Collection[int], plain: bool) -> StatementTile:
     """The register tile of a statement that reduces some of its dimensions, with the order of its steps.
 
     Where it is `plain`, no sums stay in registers, and its loops that run an element at a time are told, too.
@@ -69,11 +69,11 @@ def tile_of(tree: Tree, loops: StatementLoops, reduced: Collection[int], plain: 
     single = [loop for loop in loops.own if loop.tile is None and loop.mark == "" and loop.axis not in tiled]
     one_by_one = tuple(dim(loop) for loop in single) if plain else ()
     if lanes is None:
-        return Tile(counted, None, 1, below, loops=one_by_one, blocks=blocks)
+        return StatementTile(counted, None, 1, below, loops=one_by_one, blocks=blocks)
     if lanes in points and dim(lanes) in reduced:
         below = (*below, dim(lanes))
     tail, across = _tail(tree, loops, number)
-    return Tile(counted, dim(lanes), size(lanes), below, tail, across, one_by_one, blocks)
+    return StatementTile(counted, dim(lanes), size(lanes), below, tail, across, one_by_one, blocks)
 
 
 def shared_sizes(tree: Tree, all_loops: Sequence[StatementLoops]) -> dict[str, int]:

@@ -23,7 +23,7 @@ from msc.targets.machine import Level, Machine
 
 
 @dataclass(frozen=True)
-class Loop:
+class CountedLoop:
     """A loop around `body`: `dims` are the dimension of each statement that it runs over, in so many trips.
 
     One that is `unrolled` has several streams side by side, which processors follow. The steps of a reduction may be
@@ -39,13 +39,13 @@ class Loop:
 
 
 @dataclass(frozen=True)
-class Run:
+class Execution:
     """One execution of a statement."""
 
     statement: int
 
 
-Nest: TypeAlias = Loop | Run
+Nest: TypeAlias = CountedLoop | Execution
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class Traffic:
 
     def _number(self, nest: Nest) -> int:
         """The same number for equal nests: what they move is cached under it."""
-        if isinstance(nest, Run):
+        if isinstance(nest, Execution):
             parts, key = list[int](), (nest.statement, None)
         else:
             parts = [self._number(part) for part in nest.body]
@@ -167,7 +167,7 @@ class Traffic:
             yield Access(array, index.results, held.shape, BYTES[held.dtype], k == 0, held.kind == "internal")
 
     def _of(self, nest: Nest, parts: Sequence[_Moves]) -> _Moves:
-        if isinstance(nest, Run):
+        if isinstance(nest, Execution):
             ones = (1,) * len(self._model.statements[nest.statement].extents)
             return self._leaf(nest.statement, ones)
         inside = _together(parts)
@@ -185,7 +185,7 @@ class Traffic:
             moved[number, k] = (self._moved(access, found, False).times(shares[number, k]),) * len(self._machine.caches)
         return _Moves(touched, {number: counts}, moved)
 
-    def _around(self, loop: Loop, inside: _Moves) -> _Moves:
+    def _around(self, loop: CountedLoop, inside: _Moves) -> _Moves:
         counts = {number: self._after(loop, number, below) for number, below in inside.counts.items()}
         touched: dict[int, int] = {}
         moved: dict[tuple[int, int], tuple[Moved, ...]] = {}
@@ -217,7 +217,7 @@ class Traffic:
             )
         return _Moves(touched, counts, moved, jumping)
 
-    def _after(self, loop: Loop, number: int, below: tuple[int, ...]) -> tuple[int, ...]:
+    def _after(self, loop: CountedLoop, number: int, below: tuple[int, ...]) -> tuple[int, ...]:
         """How many values each dimension of a statement takes in a loop, of those in one iteration."""
         dim, extents = loop.dims.get(number), self._model.statements[number].extents
         return tuple(min(extents[d], n * loop.trips) if d == dim else n for d, n in enumerate(below))
@@ -243,7 +243,7 @@ class Traffic:
         few = rows.distance >= self._machine.page // 4 and rows.bytes // rows.runs <= self._machine.line_pair
         return _Rows(conflicting, max(0.0, conflicting - missing) * lines if few else 0.0)
 
-    def _jumping(self, loop: Loop, inside: _Moves) -> set[tuple[int, int]]:
+    def _jumping(self, loop: CountedLoop, inside: _Moves) -> set[tuple[int, int]]:
         """The accesses that move to another page with each iteration, before they have read one.
 
         Of a block's few pages the loops around read on in each: prefetching follows so many streams, of all arrays.
@@ -258,7 +258,7 @@ class Traffic:
             streams[array] = max(streams.get(array, 0), pages)
         return set() if sum(streams.values()) <= self._machine.streams else jumping
 
-    def _jumps(self, loop: Loop, key: tuple[int, int], inside: _Moves) -> bool:
+    def _jumps(self, loop: CountedLoop, key: tuple[int, int], inside: _Moves) -> bool:
         """Whether an access moves to another page with each iteration, before it has read one."""
         number, k = key
         access, dim = self._accesses[number][k], loop.dims.get(number)

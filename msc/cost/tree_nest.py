@@ -6,10 +6,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from math import ceil
 
-from msc.cost.traffic import Loop, Nest, Run
+from msc.cost.traffic import CountedLoop, Execution, Nest
 from msc.poly.model import KernelModel
-from msc.poly.schedule_tree import nodes
-from msc.poly.schedule_tree.nodes import Block, Cut, Node, Tree
+from msc.poly.schedule_tree.nodes import Block, Cut, Loop, Node, Run, Tree
 
 
 def nests_of(model: KernelModel, tree: Tree) -> tuple[Nest, ...]:
@@ -30,11 +29,11 @@ class _Walk:
 
     def _node(self, node: Node, left: Mapping[str, int]) -> tuple[Nest, ...]:
         match node:
-            case nodes.Run():
-                return tuple(Run(number) for number in node.statements)
+            case Run():
+                return tuple(Execution(number) for number in node.statements)
             case Cut():
                 return self.block(node.head, left)
-            case nodes.Loop():
+            case Loop():
                 axis = self.tree.axis(node.axis)
                 now = left.get(axis.name, axis.extent)
                 size = 1 if node.tile is None else node.tile
@@ -42,4 +41,4 @@ class _Walk:
                 in_tile, sums = axis.name in left and node.tile is None, axis.name in self.steps
                 is_point = (node.mark in ("vector", "unroll") and node.tile is None) or (in_tile and not sums)
                 of_blocks = sums and node.tile is not None
-                return (Loop(axis.dims, ceil(now / size), body, is_point, in_tile and sums, of_blocks),)
+                return (CountedLoop(axis.dims, ceil(now / size), body, is_point, in_tile and sums, of_blocks),)

@@ -20,7 +20,7 @@ from msc.dataset import config
 from msc.dataset.arguments import count as count_of
 from msc.dataset.arguments import known, names, refuse
 from msc.dataset.iterators import RowIterator, as_tensor
-from msc.dataset.runs import Run
+from msc.dataset.runs import EpochRun
 from msc.dataset.values import Array, Row, stacked
 from msc.frontend.boundary import publish_methods
 
@@ -49,11 +49,11 @@ class Dataset:
         """The names of the columns."""
         raise NotImplementedError
 
-    def rows(self, run: Run, start: int = 0) -> Iterator[Row]:
+    def rows(self, run: EpochRun, start: int = 0) -> Iterator[Row]:
         """The rows of a pass, from number `start` on."""
         raise NotImplementedError
 
-    def batches(self, run: Run, start: int, size: int) -> Iterator[Row]:
+    def batches(self, run: EpochRun, start: int, size: int) -> Iterator[Row]:
         """The rows of a pass, from number `start` on, `size` at a time: columns with one more axis.
 
         The last ones may be fewer. Data sets that hold whole columns take them without making rows.
@@ -64,7 +64,7 @@ class Dataset:
 
     def size(self) -> int:
         """The number of rows of an epoch."""
-        return sum(1 for _ in self.rows(Run(config.seed_of_a_run())))
+        return sum(1 for _ in self.rows(EpochRun(config.seed_of_a_run())))
 
     @property
     def inputs(self) -> tuple[Dataset, ...]:
@@ -85,7 +85,7 @@ class Dataset:
         return list(self.columns)
 
     def _first(self) -> Row:
-        first = next(self.rows(Run(config.seed_of_a_run())), None)
+        first = next(self.rows(EpochRun(config.seed_of_a_run())), None)
         return tuple(np.zeros(0, np.float32) for _ in self.columns) if first is None else first
 
     def output_shapes(self, estimate: bool = False) -> list[list[int]]:
@@ -172,7 +172,7 @@ class Dataset:
         `num_parallel_workers`, which are threads.
         """
         del python_multiprocessing, cache, callbacks, max_rowsize, offload
-        made = _stages().Map(self, operations, input_columns, output_columns, num_parallel_workers)
+        made = _stages().MapDataset(self, operations, input_columns, output_columns, num_parallel_workers)
         return made if column_order is None else made.project(column_order)
 
     def filter(
@@ -180,7 +180,7 @@ class Dataset:
     ) -> Dataset:
         """The rows of which a function of columns, all of them by default, is true."""
         del num_parallel_workers
-        return _stages().Filter(self, predicate, input_columns)
+        return _stages().FilterDataset(self, predicate, input_columns)
 
     def batch(
         self,
@@ -203,7 +203,7 @@ class Dataset:
         del num_parallel_workers, python_multiprocessing, max_rowsize
         if pad_info is not None:
             return self.padded_batch(batch_size, drop_remainder, pad_info=pad_info)
-        made = _batches().Batch(self, batch_size, drop_remainder, per_batch_map, input_columns, output_columns)
+        made = _batches().BatchDataset(self, batch_size, drop_remainder, per_batch_map, input_columns, output_columns)
         return made if column_order is None else made.project(column_order)
 
     def padded_batch(
@@ -219,51 +219,51 @@ class Dataset:
         largest size of the batch. Without `pad_info` all columns are padded with zeros.
         """
         del num_parallel_workers
-        return _batches().PaddedBatch(self, batch_size, drop_remainder, pad_info)
+        return _batches().PaddedBatchDataset(self, batch_size, drop_remainder, pad_info)
 
     def shuffle(self, buffer_size: int) -> Dataset:
         """Rows in a random order, another one each epoch: each is drawn from the next `buffer_size` ones."""
-        return _stages().Shuffle(self, buffer_size)
+        return _stages().ShuffleDataset(self, buffer_size)
 
     def repeat(self, count: int | None = None) -> Dataset:
         """The rows several times in one epoch, shuffled anew each time; without end for None and -1."""
-        return _stages().Repeat(self, count)
+        return _stages().RepeatDataset(self, count)
 
     def skip(self, count: int) -> Dataset:
         """The rows after the first ones."""
-        return _stages().Slice(self, count_of("count", count, 0), None)
+        return _stages().SliceDataset(self, count_of("count", count, 0), None)
 
     def take(self, count: int = -1) -> Dataset:
         """The first rows; all for -1."""
         number = count_of("count", count, -1)
         if number == 0:
             refuse("count", 0, "an integer of 1 or more, or -1")
-        return _stages().Slice(self, 0, None if number == -1 else number)
+        return _stages().SliceDataset(self, 0, None if number == -1 else number)
 
     def zip(self, datasets: Any) -> Dataset:
         """Rows with the columns of this and of other data sets, as many as the shortest has."""
         others = datasets if isinstance(datasets, tuple | list) else (datasets,)
-        return _stages().Zip((self, *others))
+        return _stages().ZipDataset((self, *others))
 
     def concat(self, datasets: Any) -> Dataset:
         """The rows of this data set, then those of others with the same columns."""
         others = datasets if isinstance(datasets, tuple | list) else (datasets,)
-        return _stages().Concat((self, *others))
+        return _stages().ConcatDataset((self, *others))
 
     def __add__(self, datasets: Any) -> Dataset:
         return self.concat(datasets)
 
     def rename(self, input_columns: Any, output_columns: Any) -> Dataset:
         """Other names for columns."""
-        return _stages().Rename(self, input_columns, output_columns)
+        return _stages().RenameDataset(self, input_columns, output_columns)
 
     def project(self, columns: Any) -> Dataset:
         """Some columns, in an order."""
-        return _stages().Project(self, columns)
+        return _stages().ProjectDataset(self, columns)
 
     def flat_map(self, func: Callable[..., Dataset]) -> Dataset:
         """The rows of the data sets that a function makes of each row."""
-        return _stages().FlatMap(self, func)
+        return _stages().FlatMapDataset(self, func)
 
     def apply(self, apply_func: Callable[[Dataset], Dataset]) -> Dataset:
         """What a function makes of this data set."""

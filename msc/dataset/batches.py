@@ -15,8 +15,8 @@ import numpy as np
 from msc.dataset import arguments
 from msc.dataset.arguments import known, names, refuse
 from msc.dataset.base import Dataset, skipping
-from msc.dataset.runs import Run, at_row, drawing
-from msc.dataset.stages import Stage
+from msc.dataset.runs import EpochRun, at_row, drawing
+from msc.dataset.stages import DerivedDataset
 from msc.dataset.values import Array, Row, as_array, stacked
 from msc.frontend.errors import ApiTypeError, ApiValueError
 
@@ -37,7 +37,7 @@ class BatchInfo:
         return self.epoch
 
 
-class Batch(Stage):
+class BatchDataset(DerivedDataset):
     """See `Dataset.batch`."""
 
     def __init__(
@@ -75,7 +75,7 @@ class Batch(Stage):
             own[place] = name
         return tuple(own)
 
-    def rows(self, run: Run, start: int = 0) -> Iterator[Row]:
+    def rows(self, run: EpochRun, start: int = 0) -> Iterator[Row]:
         if callable(self._batch_size):
             return skipping(self._made(run, 0), start)
         return self._stacked(run, start, self._batch_size) if self._only_stacks else self._made(run, start)
@@ -84,12 +84,12 @@ class Batch(Stage):
     def _only_stacks(self) -> bool:
         return self._map is None
 
-    def _stacked(self, run: Run, first: int, size: int) -> Iterator[Row]:
+    def _stacked(self, run: EpochRun, first: int, size: int) -> Iterator[Row]:
         """Batches of the same number of rows, which are stacked and nothing else."""
         found = self.source.batches(run.inside(0), first * size, size)
         return takewhile(lambda batch: len(batch[0]) == size, found) if self._drops else found
 
-    def _made(self, run: Run, first: int) -> Iterator[Row]:
+    def _made(self, run: EpochRun, first: int) -> Iterator[Row]:
         size = self._batch_size
         rows = self.source.rows(run.inside(0), 0 if callable(size) else first * size)
         number = first
@@ -152,7 +152,7 @@ def _column(part: Any, name: str) -> Array:
     return as_array(part, what)
 
 
-class PaddedBatch(Batch):
+class PaddedBatchDataset(BatchDataset):
     """See `Dataset.padded_batch`."""
 
     def __init__(self, source: Dataset, batch_size: Any, drop_remainder: Any, pad_info: Any) -> None:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from msc.dataset import config
-from msc.dataset.runs import Run
+from msc.dataset.runs import EpochRun
 from msc.dataset.values import Array, Row
 from msc.frontend.tensor import Tensor
 
@@ -86,7 +86,7 @@ class RowIterator(Generic[T]):
         self._dataset = dataset
         self._limit = num_epochs
         self._make = make
-        self._run = Run(config.seed_of_a_run() if seed is None else seed)
+        self._run = EpochRun(config.seed_of_a_run() if seed is None else seed)
         self._epoch = 0
         self._rows: Generator[Row] | None = None
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 
-from msc.dataset.runs import Run, at_row, drawing
+from msc.dataset.runs import EpochRun, at_row, drawing
 from msc.dataset.values import Row
 from msc.support.diagnostics import MscError
 
@@ -18,14 +18,16 @@ _CHUNK = 8
 """Rows that a thread takes at once: a hand-over costs about as much as a small transform."""
 
 
-def mapped(rows: Iterator[Row], function: Callable[[Row], Row], workers: int, run: Run, start: int) -> Iterator[Row]:
+def mapped(
+    rows: Iterator[Row], function: Callable[[Row], Row], workers: int, run: EpochRun, start: int
+) -> Iterator[Row]:
     """The function of each row, in order. Row `start` is the first; its random numbers are those of its number."""
     if workers == 1:
         return _alone(rows, function, run, start)
     return _shared(rows, function, workers, run, start)
 
 
-def _alone(rows: Iterator[Row], function: Callable[[Row], Row], run: Run, start: int) -> Iterator[Row]:
+def _alone(rows: Iterator[Row], function: Callable[[Row], Row], run: EpochRun, start: int) -> Iterator[Row]:
     for number, row in enumerate(rows, start):
         with drawing(run):
             at_row(number)
@@ -33,7 +35,9 @@ def _alone(rows: Iterator[Row], function: Callable[[Row], Row], run: Run, start:
         yield made
 
 
-def _shared(rows: Iterator[Row], function: Callable[[Row], Row], workers: int, run: Run, start: int) -> Iterator[Row]:
+def _shared(
+    rows: Iterator[Row], function: Callable[[Row], Row], workers: int, run: EpochRun, start: int
+) -> Iterator[Row]:
     def work(chunk: list[Row], first: int) -> list[Row]:
         made: list[Row] = []
         with drawing(run):

@@ -18,18 +18,18 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class Run:
+class EpochRun:
     """A pass over a data set: the seed, the number of the epoch, and the way to the stage that asks."""
 
     seed: int
     epoch: int = 0
     path: tuple[int, ...] = ()
 
-    def inside(self, place: int) -> Run:
+    def inside(self, place: int) -> EpochRun:
         """The pass that an input of a stage sees."""
         return replace(self, path=(*self.path, place))
 
-    def at_epoch(self, epoch: int) -> Run:
+    def at_epoch(self, epoch: int) -> EpochRun:
         """The same pass in another epoch."""
         return replace(self, epoch=epoch)
 
@@ -40,7 +40,7 @@ class Run:
 
 
 class _Drawing(threading.local):
-    run: Run | None = None
+    run: EpochRun | None = None
     row = 0
     generator: np.random.Generator | None = None
 
@@ -49,7 +49,7 @@ _DRAWING = _Drawing()
 
 
 @contextmanager
-def drawing(run: Run) -> Generator[None]:
+def drawing(run: EpochRun) -> Generator[None]:
     """Within the block, in this thread, random transforms draw the numbers of the row that `at_row` says."""
     before = _DRAWING.run
     _DRAWING.run = run

@@ -15,7 +15,7 @@ import numpy as np
 from msc.dataset import arguments
 from msc.dataset.arguments import names, optional_count, refuse
 from msc.dataset.base import Dataset, skipping
-from msc.dataset.runs import Run
+from msc.dataset.runs import EpochRun
 from msc.dataset.samplers import Sampler, sampler_of
 from msc.dataset.values import Array, Row, as_array
 from msc.frontend.errors import ApiIndexError, ApiTypeError, ApiValueError
@@ -61,11 +61,11 @@ class IndexedDataset(Dataset):
         place = arguments.known("class_column", (column or self.columns[-1],), self.columns)[0]
         return np.asarray([self.row(k)[place] for k in range(self.total())])
 
-    def rows(self, run: Run, start: int = 0) -> Iterator[Row]:
+    def rows(self, run: EpochRun, start: int = 0) -> Iterator[Row]:
         order = self._order(run)
         return (self.row(int(k)) for k in order[start:])
 
-    def _order(self, run: Run) -> Any:
+    def _order(self, run: EpochRun) -> Any:
         total = self.total()
         order = self._sampler.chosen(total, run.generator(), self.labels)
         if order.size and not (order.min() >= 0 and order.max() < total):
@@ -75,7 +75,7 @@ class IndexedDataset(Dataset):
         return order
 
     def size(self) -> int:
-        return len(self._order(Run(0)))
+        return len(self._order(EpochRun(0)))
 
     def add_sampler(self, new_sampler: Any) -> None:
         """Sample what the present sampler gives."""
@@ -113,7 +113,7 @@ class NumpySlicesDataset(IndexedDataset):
     def row(self, index: int) -> Row:
         return tuple(np.asarray(array[index]) for array in self._arrays)
 
-    def batches(self, run: Run, start: int, size: int) -> Iterator[Row]:
+    def batches(self, run: EpochRun, start: int, size: int) -> Iterator[Row]:
         if any(array.dtype.kind in "US" for array in self._arrays):  # A batch of strings is as wide as its own longest.
             return super().batches(run, start, size)
         order = self._order(run)
@@ -225,7 +225,7 @@ class GeneratorDataset(IndexedDataset):
             return row
         return tuple(part.astype(kind, copy=False) for part, kind in zip(row, self._types, strict=True))
 
-    def rows(self, run: Run, start: int = 0) -> Iterator[Row]:
+    def rows(self, run: EpochRun, start: int = 0) -> Iterator[Row]:
         if self._indexed:
             return super().rows(run, start)
         return skipping((self._typed(value) for value in self._read()), start)

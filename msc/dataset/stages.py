@@ -17,12 +17,12 @@ from msc.dataset import arguments, config
 from msc.dataset.arguments import known, names, refuse
 from msc.dataset.base import Dataset, skipping
 from msc.dataset.mapping import mapped
-from msc.dataset.runs import Run
+from msc.dataset.runs import EpochRun
 from msc.dataset.values import Array, Row, as_array
 from msc.frontend.errors import ApiTypeError, ApiValueError
 
 
-class Stage(Dataset):
+class DerivedDataset(Dataset):
     """A data set that is made of another one, whose columns and number of rows it keeps."""
 
     def __init__(self, source: Dataset) -> None:
@@ -66,7 +66,7 @@ def _taken(function: Callable[..., Any], columns: int) -> int:
     return min(max(needed, 1), columns)
 
 
-class Map(Stage):
+class MapDataset(DerivedDataset):
     """Functions of columns; see `Dataset.map`."""
 
     def __init__(self, source: Dataset, operations: Any, inputs: Any, outputs: Any, workers: Any) -> None:
@@ -93,7 +93,7 @@ class Map(Stage):
             own[place] = name
         return tuple(own)
 
-    def rows(self, run: Run, start: int = 0) -> Iterator[Row]:
+    def rows(self, run: EpochRun, start: int = 0) -> Iterator[Row]:
         return mapped(self.source.rows(run.inside(0), start), self._applied, self._workers, run, start)
 
     def _applied(self, row: Row) -> Row:
@@ -116,7 +116,7 @@ class Map(Stage):
         return tuple(result)
 
 
-class Filter(Stage):
+class FilterDataset(DerivedDataset):
     """The rows of which a function is true."""
 
     def __init__(self, source: Dataset, predicate: Any, inputs: Any) -> None:
@@ -127,7 +127,7 @@ class Filter(Stage):
         given = source.columns if inputs is None else names("input_columns", inputs)
         self._places = known("input_columns", given, source.columns)
 
-    def rows(self, run: Run, start: int = 0) -> Iterator[Row]:
+    def rows(self, run: EpochRun, start: int = 0) -> Iterator[Row]:
         return skipping((row for row in self.source.rows(run.inside(0)) if self._holds(row)), start)
 
     def _holds(self, row: Row) -> bool:
@@ -140,7 +140,7 @@ class Filter(Stage):
         return Dataset.size(self)
 
 
-class Shuffle(Stage):
+class ShuffleDataset(DerivedDataset):
     """Each row is drawn from a buffer of the next ones; see `Dataset.shuffle`."""
 
     def __init__(self, source: Dataset, buffer_size: Any, *, anew: bool = True) -> None:
@@ -148,10 +148,10 @@ class Shuffle(Stage):
         self._buffer_size = arguments.count("buffer_size", buffer_size, 2 if anew else 1)
         self._anew = anew
 
-    def rows(self, run: Run, start: int = 0) -> Iterator[Row]:
+    def rows(self, run: EpochRun, start: int = 0) -> Iterator[Row]:
         return skipping(self._shuffled(run if self._anew else run.at_epoch(0)), start)
 
-    def _shuffled(self, run: Run) -> Iterator[Row]:
+    def _shuffled(self, run: EpochRun) -> Iterator[Row]:
         draws, buffer = run.generator(), list[Row]()
         for row in self.source.rows(run.inside(0)):
             if len(buffer) < self._buffer_size:
@@ -164,14 +164,14 @@ class Shuffle(Stage):
             yield buffer[place]
 
 
-class Repeat(Stage):
+class RepeatDataset(DerivedDataset):
     """The rows several times; each time is an epoch of the source."""
 
     def __init__(self, source: Dataset, count: Any) -> None:
         super().__init__(source)
         self._count = None if count in (None, -1) else arguments.count("count", count)
 
-    def rows(self, run: Run, start: int = 0) -> Iterator[Row]:
+    def rows(self, run: EpochRun, start: int = 0) -> Iterator[Row]:
         first = 0
         if start:
             first, start = divmod(start, max(self.source.size(), 1))
@@ -195,14 +195,14 @@ class Repeat(Stage):
         return -1 if self._count is None else self._count
 
 
-class Slice(Stage):
+class SliceDataset(DerivedDataset):
     """Rows from one number on, up to a count of them."""
 
     def __init__(self, source: Dataset, start: int, count: int | None) -> None:
         super().__init__(source)
         self._start, self._count = start, count
 
-    def rows(self, run: Run, start: int = 0) -> Iterator[Row]:
+    def rows(self, run: EpochRun, start: int = 0) -> Iterator[Row]:
         rows = self.source.rows(run.inside(0), self._start + start)
         return rows if self._count is None else islice(rows, max(self._count - start, 0))
 
@@ -211,7 +211,7 @@ class Slice(Stage):
         return rest if self._count is None else min(rest, self._count)
 
 
-class Rename(Stage):
+class RenameDataset(DerivedDataset):
     """Other names for columns."""
 
     def __init__(self, source: Dataset, inputs: Any, outputs: Any) -> None:
@@ -230,14 +230,14 @@ class Rename(Stage):
     def columns(self) -> tuple[str, ...]:
         return self._columns
 
-    def rows(self, run: Run, start: int = 0) -> Iterator[Row]:
+    def rows(self, run: EpochRun, start: int = 0) -> Iterator[Row]:
         return self.source.rows(run.inside(0), start)
 
-    def batches(self, run: Run, start: int, size: int) -> Iterator[Row]:
+    def batches(self, run: EpochRun, start: int, size: int) -> Iterator[Row]:
         return self.source.batches(run.inside(0), start, size)
 
 
-class Project(Stage):
+class ProjectDataset(DerivedDataset):
     """Some columns, in an order."""
 
     def __init__(self, source: Dataset, columns: Any) -> None:
@@ -249,17 +249,17 @@ class Project(Stage):
     def columns(self) -> tuple[str, ...]:
         return self._columns
 
-    def rows(self, run: Run, start: int = 0) -> Iterator[Row]:
+    def rows(self, run: EpochRun, start: int = 0) -> Iterator[Row]:
         return (self._projected(row) for row in self.source.rows(run.inside(0), start))
 
-    def batches(self, run: Run, start: int, size: int) -> Iterator[Row]:
+    def batches(self, run: EpochRun, start: int, size: int) -> Iterator[Row]:
         return (self._projected(batch) for batch in self.source.batches(run.inside(0), start, size))
 
     def _projected(self, row: Row) -> Row:
         return tuple(row[k] for k in self._places)
 
 
-class FlatMap(Stage):
+class FlatMapDataset(DerivedDataset):
     """The rows of the data sets that a function makes of each row."""
 
     def __init__(self, source: Dataset, function: Any) -> None:
@@ -276,10 +276,10 @@ class FlatMap(Stage):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        first = next(self.source.rows(Run(config.seed_of_a_run())), None)
+        first = next(self.source.rows(EpochRun(config.seed_of_a_run())), None)
         return self.source.columns if first is None else self._made(first).columns
 
-    def rows(self, run: Run, start: int = 0) -> Iterator[Row]:
+    def rows(self, run: EpochRun, start: int = 0) -> Iterator[Row]:
         made = (
             found
             for number, row in enumerate(self.source.rows(run.inside(0)))
@@ -305,7 +305,7 @@ class Joined(Dataset):
         return self.sources
 
 
-class Zip(Joined):
+class ZipDataset(Joined):
     """Rows with the columns of all."""
 
     def __init__(self, sources: Sequence[Any]) -> None:
@@ -320,7 +320,7 @@ class Zip(Joined):
     def columns(self) -> tuple[str, ...]:
         return self._columns
 
-    def rows(self, run: Run, start: int = 0) -> Iterator[Row]:
+    def rows(self, run: EpochRun, start: int = 0) -> Iterator[Row]:
         parts = [source.rows(run.inside(k), start) for k, source in enumerate(self.sources)]
         return (tuple(value for part in row for value in part) for row in zip(*parts, strict=False))
 
@@ -328,7 +328,7 @@ class Zip(Joined):
         return min(source.size() for source in self.sources)
 
 
-class Concat(Joined):
+class ConcatDataset(Joined):
     """The rows of one data set after those of another."""
 
     def __init__(self, sources: Sequence[Any]) -> None:
@@ -342,7 +342,7 @@ class Concat(Joined):
     def columns(self) -> tuple[str, ...]:
         return self.sources[0].columns
 
-    def rows(self, run: Run, start: int = 0) -> Iterator[Row]:
+    def rows(self, run: EpochRun, start: int = 0) -> Iterator[Row]:
         for k, source in enumerate(self.sources):
             if start and (size := source.size()) <= start:
                 start -= size
@@ -358,9 +358,9 @@ def split(source: Dataset, sizes: Any, randomize: Any) -> tuple[Dataset, ...]:
     """The parts of `Dataset.split`."""
     total = source.size()
     lengths = _lengths(sizes, total)
-    ordered = Shuffle(source, max(total, 1), anew=False) if randomize else source
+    ordered = ShuffleDataset(source, max(total, 1), anew=False) if randomize else source
     ends: Array = np.cumsum([0, *lengths])
-    return tuple(Slice(ordered, int(begin), length) for begin, length in zip(ends[:-1], lengths, strict=True))
+    return tuple(SliceDataset(ordered, int(begin), length) for begin, length in zip(ends[:-1], lengths, strict=True))
 
 
 def _lengths(sizes: Any, total: int) -> list[int]:

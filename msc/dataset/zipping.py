@@ -10,11 +10,11 @@ from typing import Any, cast
 
 from msc.dataset.arguments import refuse
 from msc.dataset.base import Dataset
-from msc.dataset.stages import Zip
+from msc.dataset.stages import ZipDataset
 
 
 def zip(datasets: Any) -> Dataset:
     """Rows with the columns of several data sets, as many as the shortest has."""
     if not isinstance(datasets, tuple | list) or len(cast("Sequence[Any]", datasets)) < 2:
         refuse("datasets", datasets, "a tuple of two data sets or more", is_type=True)
-    return Zip(cast("Sequence[Any]", datasets))
+    return ZipDataset(cast("Sequence[Any]", datasets))

@@ -16,7 +16,7 @@ from msc.backends.backend import Backend, CodeOptions, Program
 from msc.backends.stage import Stage
 from msc.driver.background_checks import BackgroundChecks, Unverified
 from msc.driver.memory_limit import check_tensors, check_total
-from msc.driver.models.reading_models import Model, read_model
+from msc.driver.models.reading_models import LoadedModel, read_model
 from msc.driver.models.target import note_target
 from msc.driver.options import CompileOptions, Reporting
 from msc.driver.passes.instances import changes_of, pass_instances
@@ -32,7 +32,7 @@ from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.failures import is_internal
 from msc.support.forked import Lines, begun
 from msc.support.marks import is_marked, marked
-from msc.support.outputs import Guard, OutputSet
+from msc.support.outputs import OutputGuard, OutputSet
 from msc.support.progress import progress, step
 from msc.support.streams import has_place
 from msc.weights.evaluated_parameters import EvaluatedParameters
@@ -54,7 +54,7 @@ class Step:
 class Compilation:
     """A model on its way: its module at `stage`, and what was done so far."""
 
-    model: Model
+    model: LoadedModel
     options: CompileOptions
     stage: Stage
     steps: list[Step] = field(default_factory=list[Step])
@@ -158,7 +158,7 @@ def compile_model(
 
 @paused_collection()
 def compile_read(
-    model: Model,
+    model: LoadedModel,
     options: CompileOptions,
     stop_after: str | None = None,
     reporting: Reporting | None = None,
@@ -208,7 +208,7 @@ class _Walk:
         self._reporting = reporting
         self._after_step = after_step
         self._name = stem_of(model, compilation.options.backend)
-        self._guard = Guard(compilation.input_files() if reporting.dump is not None else (), reporting.force)
+        self._guard = OutputGuard(compilation.input_files() if reporting.dump is not None else (), reporting.force)
         wanted = reporting.print_after
         self._dump = IrDump(wanted, compilation.module) if wanted else None
         self._stages = dict[Path, str]()

@@ -10,7 +10,7 @@ from xdsl.passes import ModulePass
 
 from msc.backends.stage import Stage
 from msc.driver.models.dimensions import leave_open
-from msc.driver.models.reading_models import Model, read_model
+from msc.driver.models.reading_models import LoadedModel, read_model
 from msc.driver.options import CompileOptions
 from msc.driver.passes.instances import Changes, changes_of, pass_instances
 from msc.driver.passes.pass_manager import PassManager
@@ -19,7 +19,7 @@ from msc.graph.shapes.size_comparison import Sample
 from msc.weights.evaluated_parameters import EvaluatedParameters
 
 
-def sample_changes(stage: Stage, model: Model, options: CompileOptions) -> Changes:
+def sample_changes(stage: Stage, model: LoadedModel, options: CompileOptions) -> Changes:
     """For `lift-sizes`, where the stage has it and calls decide sizes: the model at other sizes."""
     if not options.open_dims or not stage.has(LiftSizes.name):
         return {}
@@ -38,7 +38,7 @@ def sample_sizes(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, ...]]:
     return [*alone, tuple(middle)]
 
 
-def _samples(model: Model, options: CompileOptions) -> Iterator[Sample]:
+def _samples(model: LoadedModel, options: CompileOptions) -> Iterator[Sample]:
     names = sorted(options.open_dims)
     for sizes in sample_sizes([options.open_dims[name] for name in names]):
         ranges = {name: (size, size) for name, size in zip(names, sizes, strict=True)}
@@ -50,7 +50,7 @@ def _samples(model: Model, options: CompileOptions) -> Iterator[Sample]:
         yield Sample(sizes, other.module, EvaluatedParameters(other.module, other.weights()), own)
 
 
-def _passes(model: Model, options: CompileOptions) -> Sequence[ModulePass]:
+def _passes(model: LoadedModel, options: CompileOptions) -> Sequence[ModulePass]:
     """The passes before `lift-sizes`, from the stage of the model on."""
     runs = [run for stage in options.backend.table.after(model.stage) for run in stage.passes]
     before = list(takewhile(lambda run: run.name != LiftSizes.name, runs))

@@ -31,7 +31,7 @@ class Symbol:
         self.shape = shape
 
 
-class GraphBuilder(Protocol):
+class GraphCapture(Protocol):
     """Writes the operations that library code applies to tensors of the graph that is captured."""
 
     def emit(
@@ -62,7 +62,7 @@ class GraphBuilder(Protocol):
 
 
 class _Installed(threading.local):
-    builder: GraphBuilder | None = None
+    builder: GraphCapture | None = None
 
 
 INSTALLED = _Installed()
@@ -70,7 +70,7 @@ INSTALLED = _Installed()
 
 
 @contextmanager
-def capturing(builder: GraphBuilder | None) -> Generator[None]:
+def capturing(builder: GraphCapture | None) -> Generator[None]:
     """Within, operations on symbolic tensors and parameters go to `builder`; without one all run at once."""
     outer, INSTALLED.builder = INSTALLED.builder, builder
     try:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from msc.frontend.capture import INSTALLED, Property, Symbol
 from msc.frontend.dtypes import DType, float32
 from msc.frontend.parameter import Parameter
-from msc.frontend.precision import Precision, computing_in, converted, converted_operands
+from msc.frontend.precision import ComputePrecision, computing_in, converted, converted_operands
 from msc.frontend.tensor import Tensor, concrete
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def apply(name: str, *operands: Tensor | None, **properties: Property) -> Tensor
 
 def apply_all(name: str, *operands: Tensor | None, **properties: Property) -> tuple[Tensor, ...]:
     """All results of `ms.<name>`."""
-    precision = Precision.current
+    precision = ComputePrecision.current
     if precision is not None and (dtype := precision.type_for(name)) is not None:
         return _computed_in(dtype, precision, name, operands, properties)
     builder = INSTALLED.builder
@@ -46,13 +46,13 @@ def apply_all(name: str, *operands: Tensor | None, **properties: Property) -> tu
 
 def _computed_in(
     dtype: DType,
-    precision: Precision,
+    precision: ComputePrecision,
     name: str,
     operands: tuple[Tensor | None, ...],
     properties: dict[str, Property],
 ) -> tuple[Tensor, ...]:
     """The results of an operation that a precision computes in a type; those of a named one are f32 again."""
-    with computing_in(Precision(dtype, frozenset())):
+    with computing_in(ComputePrecision(dtype, frozenset())):
         results = apply_all(name, *converted_operands(dtype, operands), **properties)
         return results if precision.operations is None else tuple(converted(r, float32) for r in results)
 

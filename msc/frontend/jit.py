@@ -33,7 +33,7 @@ MAXIMUM_ENTRIES = 8
 
 
 @dataclass
-class Event:
+class CompilationEvent:
     """Something that happened to a function: `kind` is `compiled`, `recompiled`, `split` or `not compiled`."""
 
     kind: str
@@ -43,7 +43,7 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Entry:
+class CompiledGraph:
     """A graph and the program that runs it."""
 
     captured: Captured
@@ -65,12 +65,12 @@ class Entry:
 
 
 @dataclass
-class History:
+class CompilationHistory:
     """What happened to a function, for `jit.explain`. The same event is kept once."""
 
-    events: list[Event] = field(default_factory=list[Event])
+    events: list[CompilationEvent] = field(default_factory=list[CompilationEvent])
 
-    def add(self, event: Event) -> None:
+    def add(self, event: CompilationEvent) -> None:
         if not any((e.kind, e.reason, e.place) == (event.kind, event.reason, event.place) for e in self.events):
             self.events.append(event)
 
@@ -91,14 +91,14 @@ class Jitted(Generic[P, R]):
         self.__msc_function__ = function
         self._fullgraph = fullgraph
         self._backend = backend
-        self._entries: dict[Any, list[Entry]] = {}
-        self._direct: dict[Any, Entry] = {}
+        self._entries: dict[Any, list[CompiledGraph]] = {}
+        self._direct: dict[Any, CompiledGraph] = {}
         """The entries that take nothing but tensors and give one, by the shapes and types of those."""
         self._declined: set[tuple[str, int, int]] = set()
         self._segments: dict[str, Program] = {}
         self._varying: dict[int, Parameter] = {}
         """Parameters that changed after they had been compiled as constants: from then on they are arguments."""
-        self.history = History()
+        self.history = CompilationHistory()
         functools.update_wrapper(self, function, updated=())
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
@@ -133,7 +133,7 @@ class Jitted(Generic[P, R]):
             self._direct[key] = entry
         return _run(entry, arguments)
 
-    def _find(self, key: Any) -> Entry | None:
+    def _find(self, key: Any) -> CompiledGraph | None:
         """An entry whose guards hold, the most recent one first."""
         broken: str | None = None
         for entry in reversed(self._entries.get(key, [])):
@@ -144,9 +144,9 @@ class Jitted(Generic[P, R]):
             changed = (g.parameter for g in entry.captured.guards if g.parameter is not None and not g.holds())
             self._varying.update((id(parameter), parameter) for parameter in changed)
         if broken is not None:
-            self.history.add(Event("recompiled", f"{broken} has changed"))
+            self.history.add(CompilationEvent("recompiled", f"{broken} has changed"))
         elif self._entries and key not in self._entries:
-            self.history.add(Event("recompiled", f"called with {_described(key)}"))
+            self.history.add(CompilationEvent("recompiled", f"called with {_described(key)}"))
         return None
 
     def _read(self, key: Any, arguments: Arguments) -> Any:
@@ -164,26 +164,26 @@ class Jitted(Generic[P, R]):
         if not hasattr(found, "guards"):
             stopped = cast(Any, found)
             for split in stopped.splits:
-                self.history.add(Event("split", split.reason, str(split.place or "")))
+                self.history.add(CompilationEvent("split", split.reason, str(split.place or "")))
             return stopped.result
         captured = cast("Captured", found)
         entry = self._compile(captured)
         entries.append(entry)
-        self.history.add(Event("compiled", f"for {_described(key)}", "", time.perf_counter() - start))
+        self.history.add(CompilationEvent("compiled", f"for {_described(key)}", "", time.perf_counter() - start))
         return _run(entry, arguments)
 
-    def _compile(self, captured: Captured) -> Entry:
+    def _compile(self, captured: Captured) -> CompiledGraph:
         from msc.frontend.execution import compiled, program_of, runs
         from msc.frontend.reader.updates import UpdatesInPlace, note_updates, updates_of
 
         if not captured.outputs:
-            return Entry(captured, None)
+            return CompiledGraph(captured, None)
         module, updates = captured.graph.finish(captured.outputs), updates_of(captured)
         if not updates or self._backend == "interpreter":
-            return Entry(captured, program_of(module, captured.graph.weights(), self._backend))
+            return CompiledGraph(captured, program_of(module, captured.graph.weights(), self._backend))
         note_updates(module, updates)
         model = compiled(module, captured.graph.weights())
-        return Entry(captured, runs(model), UpdatesInPlace(model, updates))
+        return CompiledGraph(captured, runs(model), UpdatesInPlace(model, updates))
 
     def _run_segment(self, graph: Any, outputs: Sequence[Any], inputs: Sequence[Any]) -> Sequence[Any]:
         """Run a part of a graph: compiled when its text is seen for the second time, by the interpreter before."""
@@ -206,7 +206,7 @@ class Jitted(Generic[P, R]):
     def _eager(self, arguments: Arguments, reason: str, place: str) -> Any:
         from msc.frontend.reader.entry import run_eagerly
 
-        self.history.add(Event("not compiled", reason, place))
+        self.history.add(CompilationEvent("not compiled", reason, place))
         return run_eagerly(self.__msc_function__, arguments)
 
 
@@ -221,7 +221,7 @@ def _shapes(args: Sequence[Any]) -> Any:
     return tuple(key)
 
 
-def _run(entry: Entry, arguments: Arguments) -> Any:
+def _run(entry: CompiledGraph, arguments: Arguments) -> Any:
     arrays: Sequence[Any] = ()
     if entry.program is not None:
         given = arguments.arrays()
@@ -322,7 +322,7 @@ def call_cell(cell: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> An
     return found(*args, **kwargs)
 
 
-def _line(event: Event) -> str:
+def _line(event: CompilationEvent) -> str:
     place = f"{event.place}: " if event.place else ""
     seconds = f" in {event.seconds * 1000:.0f} ms" if event.seconds else ""
     return f"{place}{event.kind}: {event.reason}{seconds}"

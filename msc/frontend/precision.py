@@ -1,7 +1,7 @@
 """Mixed precision: the element type in which operations compute while a cell runs.
 
-A cell has a `Precision`, or takes that of the cell that calls it. Operations then convert their float operands; what
-they convert are values, so parameters keep their own type, and a gradient passes back through the conversions.
+A cell has a `ComputePrecision`, or takes that of the cell that calls it. Operations then convert their float operands;
+what they convert are values, so parameters keep their own type, and a gradient passes back through the conversions.
 """
 
 # Values of user programs are of any type.
@@ -23,7 +23,7 @@ _CONVERTED = (float16, bfloat16, float32)
 
 
 @dataclass(frozen=True)
-class Precision:
+class ComputePrecision:
     """What computes in `dtype`: the named operations, whose results become f32 again, or all of them but the wide ones.
 
     Operations have the names of the `ms` dialect, and primitives their own.
@@ -36,7 +36,7 @@ class Precision:
     wide: frozenset[str] = frozenset()
     """The operations and primitives that compute in f32 nonetheless."""
 
-    current: ClassVar[Precision | None] = None
+    current: ClassVar[ComputePrecision | None] = None
     """That of the cell that runs; None converts nothing."""
 
     def type_for(self, name: str) -> DType | None:
@@ -46,13 +46,13 @@ class Precision:
         return float32 if name in self.wide else self.dtype
 
     @classmethod
-    def of_primitive(cls, name: str) -> Precision | None:
+    def of_primitive(cls, name: str) -> ComputePrecision | None:
         """That of a primitive that the running cell's precision names; None for others."""
         current = cls.current
         if current is None or name not in (current.wide if current.operations is None else current.operations):
             return None
         is_narrow = current.operations is not None
-        return Precision(current.dtype, gives_f32=True) if is_narrow else Precision(float32)
+        return ComputePrecision(current.dtype, gives_f32=True) if is_narrow else ComputePrecision(float32)
 
 
 def converted(tensor: Tensor, dtype: DType) -> Tensor:
@@ -66,17 +66,17 @@ def converted_operands(dtype: DType, operands: Sequence[Tensor | None]) -> list[
 
 
 @contextmanager
-def computing_in(precision: Precision | None) -> Generator[None]:
+def computing_in(precision: ComputePrecision | None) -> Generator[None]:
     """Within, operations compute in a precision; None changes nothing."""
-    before = Precision.current
-    Precision.current = precision or before
+    before = ComputePrecision.current
+    ComputePrecision.current = precision or before
     try:
         yield
     finally:
-        Precision.current = before
+        ComputePrecision.current = before
 
 
-def given(precision: Precision | None, result: Any) -> Any:
+def given(precision: ComputePrecision | None, result: Any) -> Any:
     """What a cell of its own precision gives."""
     if precision is None or not precision.gives_f32:
         return result
@@ -87,11 +87,11 @@ def given(precision: Precision | None, result: Any) -> Any:
     return result
 
 
-def own_precision(cell: object) -> Precision | None:
+def own_precision(cell: object) -> ComputePrecision | None:
     """What a cell says for itself and for the cells in it."""
     return cell.__dict__.get(ATTRIBUTE)
 
 
-def set_precision(cell: object, precision: Precision | None) -> None:
+def set_precision(cell: object, precision: ComputePrecision | None) -> None:
     """Say what a cell, and the cells in it that say nothing, compute in."""
     setattr(cell, ATTRIBUTE, precision)

@@ -14,7 +14,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from msc.analysis.kernels import kernels_in
 from msc.analysis.properties import KERNELS, UNSCHEDULED
-from msc.dialects.gk import KernelOp, YieldOp
+from msc.dialects.gk import KernelOp, KernelYieldOp
 from msc.dialects.ms.movement import SliceOp
 from msc.dialects.ms.shapes import Shape
 from msc.dialects.ms.slices import ExtractSliceOp
@@ -95,7 +95,9 @@ def _parts(kernel: KernelOp) -> Iterator[_Part]:
         if not slices or len(slices) < len(readers) or any(s.ranges() != slices[0].ranges() for s in slices):
             continue
         place = _place(slices[0])
-        if place is not None and not any(isinstance(use.operation, YieldOp) for s in slices for use in s.result.uses):
+        if place is not None and not any(
+            isinstance(use.operation, KernelYieldOp) for s in slices for use in s.result.uses
+        ):
             yield _Part(kernel, number, *place, slices[0].result_shape())
 
 

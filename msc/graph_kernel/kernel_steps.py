@@ -14,7 +14,7 @@ from msc.dialects.gk import KernelOp
 from msc.dialects.ms.base import ViewOp
 from msc.dialects.ms.structure import GetParameterOp
 from msc.graph_kernel.fusion.areas import used_values
-from msc.graph_kernel.memory_order import Step, Steps
+from msc.graph_kernel.memory_order import BufferUse, KernelSequence
 from msc.ir.donation import updates
 from msc.ir.typed import is_tensor
 
@@ -45,7 +45,7 @@ class KernelSteps:
                 if self.root(result) is result and is_tensor(result.type):
                     self.buffers[result] = len(self._bytes)
                     self._bytes.append(0 if result in returned or isinstance(op, GetParameterOp) else bytes_of(result))
-        self.steps = Steps([self._step(number, op) for number, op in enumerate(self.ops)], self._bytes)
+        self.steps = KernelSequence([self._step(number, op) for number, op in enumerate(self.ops)], self._bytes)
 
     def readers(self, value: SSAValue) -> Sequence[int]:
         """The numbers of the operations that read the buffer of a value, in their order."""
@@ -63,13 +63,13 @@ class KernelSteps:
             self._roots[value] = self.root(op.operands[0]) if isinstance(op, ViewOp) else value
         return self._roots[value]
 
-    def _step(self, number: int, op: Operation) -> Step:
+    def _step(self, number: int, op: Operation) -> BufferUse:
         makes = tuple(self.buffers[r] for r in op.results if r in self.buffers)
         reads = dict.fromkeys(self.root(v) for v in used_values(op))
         needed = {self.number[v.op] for v in used_values(op) if isinstance(v, OpResult) and v.op in self.number}
         after = {n for n in (*needed, *self._read_before(number, op)) if n != number}
         held = tuple(self.buffers[v] for v in reads if v in self.buffers)
-        return Step(makes, held, tuple(sorted(after)), not _moves(op))
+        return BufferUse(makes, held, tuple(sorted(after)), not _moves(op))
 
     def _read_before(self, number: int, op: Operation) -> Iterator[int]:
         """The earlier readers of what an operation may write over."""

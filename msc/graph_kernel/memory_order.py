@@ -15,7 +15,7 @@ from itertools import pairwise
 
 
 @dataclass(frozen=True)
-class Step:
+class BufferUse:
     """What a step makes and reads, by number of the buffer; the steps that stand before it in any order.
 
     A fixed step keeps its place among the other fixed ones.
@@ -28,10 +28,10 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Steps:
+class KernelSequence:
     """Steps in an order in which they may run, and the bytes of the buffers."""
 
-    steps: Sequence[Step]
+    steps: Sequence[BufferUse]
     bytes: Sequence[int]
 
     def best_order(self) -> list[int]:

@@ -10,7 +10,7 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.hints import isa
 
 from msc.analysis.flops import flops
-from msc.dialects.gk import KernelOp, MaterializeOp, YieldOp
+from msc.dialects.gk import KernelOp, KernelYieldOp, MaterializeOp
 from msc.dialects.gk.attributes import COMPUTE_AT, GK_REASONS
 
 
@@ -32,7 +32,7 @@ def merge(chain: Sequence[KernelOp], axes: Sequence[Sequence[int]]) -> KernelOp:
         block.add_op(stored)
         known[kernel.results[0]] = stored.result
     *others, last = chain
-    block.add_op(YieldOp(*_copied(last, known, block)))
+    block.add_op(KernelYieldOp(*_copied(last, known, block)))
     made = KernelOp(last.label.data, inputs, [r.type for r in last.results], Region(block))
     made.attributes |= _attributes(chain)
     made.location = last.location

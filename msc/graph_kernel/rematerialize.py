@@ -15,7 +15,7 @@ from msc.analysis.bytes import bytes_of
 from msc.analysis.patterns import AreaPattern, Pattern, pattern_of
 from msc.analysis.per_kernel import per_kernel
 from msc.analysis.properties import KERNELS, UNSCHEDULED
-from msc.dialects.gk import KernelOp, YieldOp
+from msc.dialects.gk import KernelOp, KernelYieldOp
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp
 from msc.dialects.open_sizes import has_open_sizes
 from msc.graph_kernel.kernel_results import needed_for, only_pad, rebuilt, with_results, without_results
@@ -261,7 +261,7 @@ def _kernel_in_front(reader: KernelOp) -> KernelOp:
     """A new kernel that gives a padding what it reads: `fuse-pads` makes one kernel of both, with what is computed."""
     (value,) = reader.inputs
     body = Block(arg_types=[value.type])
-    body.add_op(YieldOp(body.args[0]))
+    body.add_op(KernelYieldOp(body.args[0]))
     kernel = KernelOp(reader.label.data, [value], [value.type], Region(body))
     kernel.location = reader.location
     assert reader.parent is not None
@@ -288,7 +288,7 @@ def may_compute(kernel: KernelOp, argument: BlockArgument) -> bool:
 @per_kernel
 def _patterns(kernel: KernelOp) -> Mapping[Operation, AreaPattern]:
     """Of all that a kernel computes."""
-    return {op: pattern_of(op) for op in kernel.body.block.ops if not isinstance(op, YieldOp | ConstantOp)}
+    return {op: pattern_of(op) for op in kernel.body.block.ops if not isinstance(op, KernelYieldOp | ConstantOp)}
 
 
 _ELEMENTWISE = (Pattern.ELEMENTWISE, Pattern.BROADCAST)

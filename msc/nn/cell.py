@@ -13,7 +13,7 @@ from msc.frontend.dtypes import as_dtype
 from msc.frontend.errors import ApiAttributeError, ApiTypeError, ApiValueError
 from msc.frontend.modes import Hooks, in_graph_mode
 from msc.frontend.parameter import UNNAMED, Parameter, ParameterTuple
-from msc.frontend.precision import Precision, computing_in, given
+from msc.frontend.precision import ComputePrecision, computing_in, given
 from msc.frontend.tensor import Tensor
 from msc.nn.hooks import CellHooks, Handle
 from msc.support.diagnostics import did_you_mean
@@ -56,7 +56,7 @@ class Cell:
             )
         self.__dict__.update(_cells={}, _params={}, _hooks=CellHooks())
         self.training = False
-        self._precision: Precision | None = None
+        self._precision: ComputePrecision | None = None
         self._recomputes = False
         self.auto_prefix = auto_prefix
         self.param_prefix = ""
@@ -299,7 +299,7 @@ class Cell:
 
         Parameters keep their own type.
         """
-        self._precision = Precision(as_dtype(dst_type))
+        self._precision = ComputePrecision(as_dtype(dst_type))
         return self
 
     def recompute(

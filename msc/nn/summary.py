@@ -15,7 +15,7 @@ _TITLES = ("layer", "output shape", "parameters", "multiply-adds")
 
 
 @dataclass
-class Row:
+class LayerRow:
     """One layer: its place and kind, what it gives, and what it costs."""
 
     name: str
@@ -35,7 +35,7 @@ class Row:
 class Summary:
     """The rows of a network, and their sums. Its text is a table."""
 
-    rows: list[Row] = field(default_factory=list[Row])
+    rows: list[LayerRow] = field(default_factory=list[LayerRow])
     parameters: int = 0
     trainable: int = 0
 
@@ -79,7 +79,7 @@ def summary(net: Cell, *inputs: Tensor) -> Summary:
             continue
         result = results.get(id(cell))
         made.rows.append(
-            Row(name, type(cell).__name__, _shape(result), sum(p.size for p in own), _products(cell, result))
+            LayerRow(name, type(cell).__name__, _shape(result), sum(p.size for p in own), _products(cell, result))
         )
     return made
 

@@ -14,7 +14,7 @@ from msc.frontend.capture import INSTALLED
 from msc.frontend.dtypes import DType
 from msc.frontend.errors import ApiAttributeError, ApiTypeError
 from msc.frontend.modes import Hooks
-from msc.frontend.precision import Precision, computing_in, given
+from msc.frontend.precision import ComputePrecision, computing_in, given
 from msc.frontend.tensor import Tensor, concrete
 from msc.support.diagnostics import did_you_mean
 
@@ -131,7 +131,7 @@ class Primitive:
     def _recomputed(self, run: Callable[[], Any]) -> Any:
         """What `run` gives, computed again for the gradient, or stored, as `recompute` has said."""
         mode: bool | None = self.attrs.get("recompute")
-        precision = Precision.of_primitive(self.name)
+        precision = ComputePrecision.of_primitive(self.name)
         with computing_in(precision):
             return given(precision, run() if mode is None else Hooks.recompute(run, mode))
 

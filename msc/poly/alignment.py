@@ -24,7 +24,7 @@ _Dimension = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Alignment:
+class LoopAlignment:
     """`loops`: statement -> dimension, where each of the statements has one, all of the same extent, not just one.
 
     `by_digits`: the same, of dimensions that are digits of an index somewhere. `is_complete`: no other loops can be
@@ -36,13 +36,13 @@ class Alignment:
     is_complete: bool
 
 
-def aligned(model: KernelModel, statements: Sequence[int]) -> Alignment:
+def aligned(model: KernelModel, statements: Sequence[int]) -> LoopAlignment:
     """How dimensions of the statements are aligned."""
     loops = _loops(model, _classes(model, statements, by_digits=False), statements)
     classes = _classes(model, statements, by_digits=True)
     more = tuple(loop for loop in _loops(model, classes, statements) if loop not in loops)
     unique = all(len(dict(members)) == len(members) for members in classes)
-    return Alignment(loops, more, unique and _is_plain(model, statements))
+    return LoopAlignment(loops, more, unique and _is_plain(model, statements))
 
 
 def is_aligned(model: KernelModel, loop: Mapping[int, int]) -> bool:

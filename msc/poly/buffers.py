@@ -21,7 +21,7 @@ from xdsl.ir.affine import AffineConstantExpr, AffineExpr, AffineMap
 
 from msc.poly.affine import bounds, linear_form, simplified
 from msc.poly.model import KernelModel
-from msc.poly.nest import Body, Instance, Loop, Nest
+from msc.poly.nest import Body, ForLoop, Instance, Nest
 from msc.poly.scalar import reads
 
 _Box: TypeAlias = tuple[tuple[int, int], ...]
@@ -99,7 +99,7 @@ class _Inside:
         varies = any(self.open & expr.used_dims() for expr in index)
         return ArrayAccess(array, index, writes, combines, self.leaf, self.ranges, self.vector, varies)
 
-    def below(self, loop: Loop, depth: int) -> _Inside:
+    def below(self, loop: ForLoop, depth: int) -> _Inside:
         is_open = any(end.used_dims() and simplified(end).used_dims() for end in (loop.lower, loop.upper))
         return replace(
             self,
@@ -120,11 +120,11 @@ def _instances(
                 yield nest, at
             case Body():
                 yield from _instances(nest.inside, depth, at, counter)
-            case Loop():
+            case ForLoop():
                 yield from _instances(nest.body, depth + 1, at.below(nest, depth), counter)
 
 
-def iterations(loop: Loop, inner: Mapping[int, range]) -> range:
+def iterations(loop: ForLoop, inner: Mapping[int, range]) -> range:
     """All iterations that a loop may have, given those of the loops around."""
     low = bounds(loop.lower, inner)[0]
     return range(low, max(low + 1, bounds(loop.upper, inner)[1]))

@@ -10,16 +10,15 @@ from xdsl.ir.affine import AffineExpr
 from msc.poly.affine import bounds, linear_form, simplified
 from msc.poly.buffers import compose
 from msc.poly.model import KernelModel, KernelStatement
-from msc.poly.nest import Body, Instance, Loop, Nest, generate
+from msc.poly.nest import Body, ForLoop, Instance, Nest, generate
 from msc.poly.scalar import indices
 from msc.poly.schedule_tree.moves import mapped
-from msc.poly.schedule_tree.nodes import Loop as TreeLoop
-from msc.poly.schedule_tree.nodes import Node, ScheduleError, Tree, below, loops
+from msc.poly.schedule_tree.nodes import Loop, Node, ScheduleError, Tree, below, loops
 from msc.poly.schedule_tree.parts import label, tile_counts
 from msc.poly.valid_extents import ranges_of
 
 
-def refused_vectors(model: KernelModel, tree: Tree) -> dict[TreeLoop, str]:
+def refused_vectors(model: KernelModel, tree: Tree) -> dict[Loop, str]:
     """The vector loops of a tree that have no vector form, and why."""
     if not any(loop.mark == "vector" for loop in loops(tree)):
         return {}
@@ -27,7 +26,7 @@ def refused_vectors(model: KernelModel, tree: Tree) -> dict[TreeLoop, str]:
     for expr in tile_counts(model, tree).values():
         low, high = bounds(expr, ranges)
         ranges[len(ranges)] = range(low, high + 1)
-    found: dict[TreeLoop, str] = {}
+    found: dict[Loop, str] = {}
     for name, statement, reason in _refusals(model, generate(model, tree), ranges):
         for loop in loops(tree):
             if loop.mark == "vector" and label(loop.axis) == name and statement in below(loop):
@@ -41,16 +40,16 @@ def check_lanes(model: KernelModel, tree: Tree) -> None:
         raise ScheduleError(f"{loop.axis} is no vector loop: {reason}", loop.line)
 
 
-def without_vectors(tree: Tree, refused: Mapping[TreeLoop, str]) -> Tree:
+def without_vectors(tree: Tree, refused: Mapping[Loop, str]) -> Tree:
     """The tree with these vector loops as plain ones, and with them the unrolled loops of their tiles.
 
     Those would unroll single elements: hundreds of them, for which C compilers take seconds.
     """
-    plain = mapped(tree, lambda n: replace(n, mark="") if isinstance(n, TreeLoop) and n in refused else n)
+    plain = mapped(tree, lambda n: replace(n, mark="") if isinstance(n, Loop) and n in refused else n)
     in_vectors = frozenset[int]().union(*(below(loop) for loop in loops(plain) if loop.mark == "vector"))
 
     def rolled(node: Node) -> Node:
-        of_elements = isinstance(node, TreeLoop) and node.mark == "unroll" and below(node).isdisjoint(in_vectors)
+        of_elements = isinstance(node, Loop) and node.mark == "unroll" and below(node).isdisjoint(in_vectors)
         return replace(node, mark="") if of_elements else node
 
     return mapped(plain, rolled)
@@ -60,7 +59,7 @@ def _refusals(model: KernelModel, nests: Sequence[Nest], ranges: Mapping[int, ra
     """Name of a vector loop, a statement below it, and why that has no vector form."""
     for nest in nests:
         match nest:
-            case Loop():
+            case ForLoop():
                 inside = {**ranges, len(ranges): _range(nest, ranges)}
                 if nest.kind == "vector":
                     yield from ((nest.name, *each) for each in _of_vector(model, nest, len(ranges), inside))
@@ -72,7 +71,7 @@ def _refusals(model: KernelModel, nests: Sequence[Nest], ranges: Mapping[int, ra
                 pass
 
 
-def _of_vector(model: KernelModel, loop: Loop, lane: int, ranges: Mapping[int, range]) -> Iterator[tuple[int, str]]:
+def _of_vector(model: KernelModel, loop: ForLoop, lane: int, ranges: Mapping[int, range]) -> Iterator[tuple[int, str]]:
     reason = None if _is_constant(loop) and loop.step == 1 else "its bounds are not constant"
     inner = next((each for each in _loops(loop.body) if each.kind != "unroll" or not _is_constant(each)), None)
     if inner is not None:
@@ -83,15 +82,15 @@ def _of_vector(model: KernelModel, loop: Loop, lane: int, ranges: Mapping[int, r
             yield instance.statement, refusal
 
 
-def _is_constant(loop: Loop) -> bool:
+def _is_constant(loop: ForLoop) -> bool:
     """Whether a loop has the same bounds in every call and every iteration of the loops around."""
     return not any(simplified(e).used_dims() for e in (loop.lower, loop.upper))
 
 
-def _loops(nests: Sequence[Nest]) -> Iterator[Loop]:
+def _loops(nests: Sequence[Nest]) -> Iterator[ForLoop]:
     for nest in nests:
         match nest:
-            case Loop():
+            case ForLoop():
                 yield nest
                 yield from _loops(nest.body)
             case Body():
@@ -115,7 +114,7 @@ def _reason(statement: KernelStatement, at: Sequence[AffineExpr], lane: int, ran
 def _instances(nests: Sequence[Nest], ranges: Mapping[int, range]) -> Iterator[tuple[Instance, Mapping[int, range]]]:
     for nest in nests:
         match nest:
-            case Loop():
+            case ForLoop():
                 yield from _instances(nest.body, {**ranges, len(ranges): _range(nest, ranges)})
             case Body():
                 yield from _instances(nest.inside, ranges)
@@ -123,6 +122,6 @@ def _instances(nests: Sequence[Nest], ranges: Mapping[int, range]) -> Iterator[t
                 yield nest, ranges
 
 
-def _range(loop: Loop, ranges: Mapping[int, range]) -> range:
+def _range(loop: ForLoop, ranges: Mapping[int, range]) -> range:
     low, high = bounds(loop.lower, ranges)[0], bounds(loop.upper, ranges)[1]
     return range(low, max(low + 1, high), loop.step)

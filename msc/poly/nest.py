@@ -14,8 +14,7 @@ from xdsl.ir.affine import AffineConstantExpr, AffineExpr
 
 from msc.poly.affine import simplified
 from msc.poly.model import KernelModel
-from msc.poly.schedule_tree.nodes import Block, Cut, Mark, Node, Run, Tree, all_blocks, with_clauses
-from msc.poly.schedule_tree.nodes import Loop as TreeLoop
+from msc.poly.schedule_tree.nodes import Block, Cut, Loop, Mark, Node, Run, Tree, all_blocks, with_clauses
 from msc.poly.schedule_tree.parts import Part, Parts, label, tile_counts
 from msc.poly.schedule_tree.ranges import ZERO, Range
 from msc.poly.schedule_tree.same_loops import of_loops
@@ -25,7 +24,7 @@ _KINDS: Mapping[Mark, str] = {"": "sequential", "pipeline": "sequential", "intri
 
 
 @dataclass(frozen=True)
-class Loop:
+class ForLoop:
     """`for (x = lower; x < upper; x += step)`; `kind` is sequential, parallel, vector or unroll.
 
     A parallel loop is shared where it has `least` iterations or more.
@@ -56,7 +55,7 @@ class Instance:
     index: tuple[AffineExpr, ...]
 
 
-Nest: TypeAlias = Loop | Body | Instance
+Nest: TypeAlias = ForLoop | Body | Instance
 
 
 def generate(model: KernelModel, tree: Tree) -> tuple[Nest, ...]:
@@ -110,7 +109,7 @@ class _Builder:
             return tuple(self._instance(s, at) for s in node.statements)
         return tuple(nest for part in self._parts.of(node, at.left) for nest in self._part(node, part, at))
 
-    def _part(self, node: TreeLoop | Cut, part: Part, at: _At) -> tuple[Nest, ...]:
+    def _part(self, node: Loop | Cut, part: Part, at: _At) -> tuple[Nest, ...]:
         if part.steps is None or isinstance(node, Cut):
             return self.block(part.body, at.inside(node.axis, part))
         lower, upper = part.steps.lower, part.steps.upper
@@ -119,7 +118,7 @@ class _Builder:
         body = self.block(part.body, at.inside(node.axis, part, AffineExpr.dimension(at.depth)))
         is_shared = node.mark != "parallel" or not part.is_tail
         kind = _KINDS.get(node.mark, node.mark) if is_shared else "sequential"
-        return (Loop(label(node.axis), kind, lower, upper, 1, body, 0 if part.is_tail else node.least),)
+        return (ForLoop(label(node.axis), kind, lower, upper, 1, body, 0 if part.is_tail else node.least),)
 
     def _instance(self, statement: int, at: _At) -> Instance:
         return Instance(statement, tuple(simplified(at.iteration(axis)) for axis in self._axes[statement]))
@@ -130,7 +129,7 @@ def _with_bodies(nests: Sequence[Nest], blocks: frozenset[int]) -> tuple[Nest, .
     found: list[Nest] = []
     for nest in nests:
         match nest:
-            case Loop():
+            case ForLoop():
                 found.append(replace(nest, body=_with_bodies(nest.body, blocks)))
             case Body():
                 inside = _with_bodies(nest.inside, blocks)

@@ -16,15 +16,14 @@ from msc.poly.affine import linear_form, simplified
 from msc.poly.buffers import LocalBuffer, body_accesses, local_buffer
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
-from msc.poly.nest import Body, Instance, Loop, Nest
-from msc.poly.schedule_tree.nodes import Axis, Prefetch, ScheduleError, Tree, all_blocks
-from msc.poly.schedule_tree.nodes import Loop as TreeLoop
+from msc.poly.nest import Body, ForLoop, Instance, Nest
+from msc.poly.schedule_tree.nodes import Axis, Loop, Prefetch, ScheduleError, Tree, all_blocks
 from msc.poly.schedule_tree.prefetches import Requested, requested
 from msc.poly.storage import Around, outermost
 
 
 @dataclass(frozen=True)
-class Request:
+class PrefetchRequest:
     """A share of a box of `array`, of `extents`, which begins at `origin` and lies `moved` further along each axis.
 
     `turns` are the numbers of the iterations that share it, the outermost loop first, and how many there are.
@@ -87,13 +86,13 @@ def _address(at: AffineExpr, rows: Sequence[tuple[int, int]], padded: int) -> Af
 
 def requests(
     model: KernelModel, tree: Tree, nests: Sequence[Nest], counts: Sequence[AffineExpr]
-) -> Mapping[int, tuple[Request, ...]]:
+) -> Mapping[int, tuple[PrefetchRequest, ...]]:
     """By the identity of each Body what its block requests. Raises ScheduleError for what is no box of one size."""
     numbers = {id(block): k for k, block in enumerate(all_blocks(tree.body))}
     wanted: dict[int, list[tuple[Requested, int]]] = {}
     for each in requested(tree):
         wanted.setdefault(numbers[id(each.block)], []).append((each, numbers[id(each.loop.body)]))
-    found = dict[int, tuple[Request, ...]]()
+    found = dict[int, tuple[PrefetchRequest, ...]]()
     for path in _paths(nests, outermost(model, counts), ()) if wanted else ():
         here = wanted.get(path[-1].body.block, ())
         made = (r for each, target in here for r in _requests(model, tree, each, target, path))
@@ -114,7 +113,7 @@ def _paths(nests: Sequence[Nest], around: Around, path: tuple[_Step, ...]) -> It
     """The Bodies of a nest, each with those around it."""
     for nest in nests:
         match nest:
-            case Loop():
+            case ForLoop():
                 yield from _paths(nest.body, around.inside(nest), (*path, *_bodies(nest, around)))
             case Body():
                 here = path if path and path[-1].body is nest else (*path, _Step(nest, around, in_loop=False))
@@ -124,14 +123,14 @@ def _paths(nests: Sequence[Nest], around: Around, path: tuple[_Step, ...]) -> It
                 pass
 
 
-def _bodies(loop: Loop, around: Around) -> Iterator[_Step]:
+def _bodies(loop: ForLoop, around: Around) -> Iterator[_Step]:
     if len(loop.body) == 1 and isinstance(loop.body[0], Body):
         yield _Step(loop.body[0], around.inside(loop), in_loop=True)
 
 
 def _requests(
     model: KernelModel, tree: Tree, each: Requested, target: int, path: tuple[_Step, ...]
-) -> Iterator[Request]:
+) -> Iterator[PrefetchRequest]:
     """What a block at the end of a path requests; nothing where the loop has one iteration, and no later one."""
     step, prefetch = next(step for step in reversed(path) if step.body.block == target), each.prefetch
     array, later = array_names(model.arrays).index(prefetch.array), 0
@@ -145,10 +144,10 @@ def _requests(
     for box in _boxes(model, array, step, prefetch):
         moved = tuple(later * _coefficient(origin, step.around.depth - 1) for origin in box.origin)
         if any(moved) or not later:
-            yield Request(array, box.origin, box.shape, moved, turns)
+            yield PrefetchRequest(array, box.origin, box.shape, moved, turns)
 
 
-def _turn(tree: Tree, each: Requested, loop: TreeLoop, step: _Step) -> tuple[AffineExpr, int]:
+def _turn(tree: Tree, each: Requested, loop: Loop, step: _Step) -> tuple[AffineExpr, int]:
     """The number of the iteration of a loop around a Body, and how many there are."""
     axis, size = tree.axis(loop.axis), loop.tile or 1
     whole, (index, ranges) = each.cut_from(loop, axis.extent), _index(axis, step)
@@ -167,7 +166,7 @@ def _index(axis: Axis, step: _Step) -> tuple[AffineExpr, Mapping[int, range]]:
 def _instances(nests: Sequence[Nest], around: Around) -> Iterator[tuple[Instance, Around]]:
     for nest in nests:
         match nest:
-            case Loop():
+            case ForLoop():
                 yield from _instances(nest.body, around.inside(nest))
             case Body():
                 yield from _instances(nest.inside, around)

@@ -27,7 +27,7 @@ from msc.poly.buffers import (
 )
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
-from msc.poly.nest import Body, Instance, Loop, Nest
+from msc.poly.nest import Body, ForLoop, Instance, Nest
 from msc.poly.schedule_tree.nodes import Place, ScheduleError, Tree, all_blocks, copies
 from msc.poly.valid_extents import ranges_of
 
@@ -44,7 +44,7 @@ class Around:
     def depth(self) -> int:
         return len(self.ranges)
 
-    def inside(self, loop: Loop) -> Around:
+    def inside(self, loop: ForLoop) -> Around:
         ranges = {**self.ranges, self.depth: iterations(loop, self.ranges)}
         parallel = (*self.parallel, self.depth) if loop.kind == "parallel" else self.parallel
         return Around(ranges, parallel, loop.name if loop.kind == "vector" else self.vector)
@@ -63,7 +63,7 @@ def bodies(nests: Sequence[Nest], around: Around) -> Iterator[tuple[Body, Around
     """All places of a nest, an outer one before those inside, with what is around each."""
     for nest in nests:
         match nest:
-            case Loop():
+            case ForLoop():
                 yield from bodies(nest.body, around.inside(nest))
             case Body():
                 yield nest, around
@@ -145,7 +145,7 @@ def _accessed_elsewhere(
     """The arrays that statements access where no block around them places these."""
     for nest in nests:
         match nest:
-            case Loop():
+            case ForLoop():
                 yield from _accessed_elsewhere(model, nest.body, found, placed)
             case Body():
                 yield from _accessed_elsewhere(model, nest.inside, found, placed | found[id(nest)].own)
@@ -272,7 +272,7 @@ def _bodies_in(nest: Nest) -> Iterator[Body]:
             yield nest
             for inner in nest.inside:
                 yield from _bodies_in(inner)
-        case Loop():
+        case ForLoop():
             for inner in nest.body:
                 yield from _bodies_in(inner)
         case Instance():

@@ -13,7 +13,7 @@ from msc.runtime.program_text import bundle_manifest, main_text, readme_text, se
 from msc.runtime.weights import assembly_name, bytes_name, weights_assembly, write_weights
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.folder_outputs import FolderOutput, filled_folder
-from msc.support.outputs import Guard
+from msc.support.outputs import OutputGuard
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,14 +37,14 @@ def write_bundle(
     weights: Mapping[str, NDArray[np.generic]],
     golden: Golden,
     folder: Path,
-    guard: Guard | None = None,
+    guard: OutputGuard | None = None,
 ) -> Path:
     """Write the bundle, whole or not at all.
 
     Of an earlier bundle at `folder` the files that its manifest lists are replaced, or go; all others stay. Raises
     MSC0004 (cannot write there), MSC0010, MSC0011 (`Guard.check`) and MSC0505 (weights or golden data do not fit).
     """
-    with filled_folder(folder, guard or Guard()) as files:
+    with filled_folder(folder, guard or OutputGuard()) as files:
         _write_files(program, weights, golden, files)
     return folder
 

@@ -28,7 +28,7 @@ from msc.support.diagnostics import MscError
 from msc.support.file_memo import FileMemo
 from msc.support.files import append_file, replacing
 from msc.support.hashing import digest
-from msc.support.outputs import Guard, OutputSet
+from msc.support.outputs import OutputGuard, OutputSet
 from msc.targets.detection import detect_flags, detect_machine
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class Cache:
     def _check(self, path: Path, key: str) -> bool:
         return self.memo.find_out(path, lambda: key if _is_valid(path, key) else None) is not None
 
-    def place(self, entry: Path, out: Path, guard: Guard | None = None) -> None:
+    def place(self, entry: Path, out: Path, guard: OutputGuard | None = None) -> None:
         """Copy an entry to `out`, as it was built; not if that was done before and `out` is as it was left then.
 
         Raises as `place_artifact`.
@@ -234,12 +234,12 @@ def _remove(*paths: Path) -> None:
             path.unlink()
 
 
-def place_artifact(source: Path, out: Path, guard: Guard | None = None) -> None:
+def place_artifact(source: Path, out: Path, guard: OutputGuard | None = None) -> None:
     """Copy an artifact, from the cache or elsewhere, as it was built: without the trailer.
 
     Raises MSC0004, and with a guard MSC0010 and MSC0011.
     """
-    with OutputSet(guard or Guard(force=True), durable=False) as files, files.open(out, is_library) as target:
+    with OutputSet(guard or OutputGuard(force=True), durable=False) as files, files.open(out, is_library) as target:
         append_file(source, target)
         with source.open("rb") as opened:
             target.truncate(target.tell() - trailer_bytes(opened.fileno(), target.tell()))

@@ -21,7 +21,7 @@ _STARTED = WeakSet[subprocess.Popen[str]]()
 """Every command that somebody still holds."""
 
 
-class Stopped(Exception):
+class CommandStopped(Exception):
     """The command was ended, or not begun, since the block that it was for was left."""
 
 
@@ -55,14 +55,14 @@ class Commands:
             with self._lock:
                 self._running.remove(process)
         if self._stopped:
-            raise Stopped
+            raise CommandStopped
         return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
     def _start(self, command: Sequence[str], folder: Path | None) -> subprocess.Popen[str]:
         """No shell, no terminal, messages in English; a process group, since compilers start others."""
         with self._lock:
             if self._stopped:
-                raise Stopped
+                raise CommandStopped
             process = subprocess.Popen(
                 list(command),
                 cwd=folder,

@@ -27,7 +27,7 @@ from msc.runtime.tensor_info import TensorInfo, tensor_infos
 from msc.support.argument_values import boolean, file_path, sequence
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.support.failures import diagnosed
-from msc.support.outputs import Guard
+from msc.support.outputs import OutputGuard
 from msc.support.wording import counted
 
 Array: TypeAlias = NDArray[Any]
@@ -264,7 +264,7 @@ class CompiledModel:
             raise MscError(
                 Diagnostic("MSC0007", message, help=f"as in save('{out.stem}.so'); msc.export writes other forms")
             )
-        place_artifact(self._library.file, out, Guard(force=boolean("force", force)))
+        place_artifact(self._library.file, out, OutputGuard(force=boolean("force", force)))
 
     @property
     def calls(self) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ _NAMES: list[str] = [*INSTRUCTIONS, *CONTROL]
 _PIPES = 7
 
 
-class Library(Protocol):
+class SimulatorLibrary(Protocol):
     """An open shared library."""
 
     def function(self, name: str, result: type | None = ctypes.c_int) -> Callable[..., int]:
@@ -100,7 +100,11 @@ def core_kinds(target: DavinciTarget, blocks: int, kind: str) -> list[tuple[int,
 
 
 def simulate(
-    simulator: Library, kernel: Library, target: DavinciTarget, launch: Launch, arguments: Sequence[GlobalBuffer]
+    simulator: SimulatorLibrary,
+    kernel: SimulatorLibrary,
+    target: DavinciTarget,
+    launch: Launch,
+    arguments: Sequence[GlobalBuffer],
 ) -> SimulationResult:
     """Run a kernel. With FUNCTION in the mode its results are in the arguments' data. Raises SimulationFault."""
     kinds = core_kinds(target, launch.blocks, launch.kind)
@@ -120,7 +124,11 @@ class _Run:
     """A `struct sim` and what it points to."""
 
     def __init__(
-        self, library: Library, target: DavinciTarget, launch: Launch, kinds: Sequence[tuple[int, int, int, int]]
+        self,
+        library: SimulatorLibrary,
+        target: DavinciTarget,
+        launch: Launch,
+        kinds: Sequence[tuple[int, int, int, int]],
     ) -> None:
         self._library, self._target, self._launch, self._kinds = library, target, launch, kinds
         self._kept: list[Any] = []
@@ -163,7 +171,7 @@ class _Run:
                 valid = self._kept[-1]
         self._library.function("dv_argument", None)(self._sim, data, valid, ctypes.c_int64(argument.bytes))
 
-    def run(self, kernel: Library) -> Fault | None:
+    def run(self, kernel: SimulatorLibrary) -> Fault | None:
         entry = ctypes.cast(kernel.function("kernel", None), ctypes.c_void_p)  # pyright: ignore[reportArgumentType]
         attach = ctypes.cast(kernel.function("dv_attach", None), ctypes.c_void_p)  # pyright: ignore[reportArgumentType]
         events = ctypes.c_int64(self._launch.trace_events)

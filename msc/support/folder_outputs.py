@@ -15,7 +15,7 @@ from typing import IO, Protocol
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.files import cannot_write
 from msc.support.manifests import MANIFEST, Manifest, manifest_text
-from msc.support.outputs import Guard, OutputSet
+from msc.support.outputs import OutputGuard, OutputSet
 
 
 class Writable(Protocol):
@@ -72,7 +72,7 @@ class FolderOutput:
 
 
 @contextmanager
-def filled_folder(folder: Path, guard: Guard, *, is_shared: bool = False) -> Generator[FolderOutput]:
+def filled_folder(folder: Path, guard: OutputGuard, *, is_shared: bool = False) -> Generator[FolderOutput]:
     """A folder for one output, which is there with all its files when the block ends well.
 
     Raises MSC0004, also for a folder in which there are files and no manifest, unless it is shared or forced.

@@ -42,7 +42,7 @@ _ADVICE = "name another file, or replace it with --force, in Python with force=T
 
 
 @dataclass(frozen=True)
-class Guard:
+class OutputGuard:
     """What an output must not replace: the files that it is made from, and files that msc did not make."""
 
     inputs: tuple[Path, ...] = ()
@@ -114,7 +114,7 @@ class OutputSet:
     If it is `durable`, that holds for a loss of power too, which takes the time that the disk takes to write the files.
     """
 
-    guard: Guard = field(default_factory=Guard)
+    guard: OutputGuard = field(default_factory=OutputGuard)
     durable: bool = True
     _drafts: list[_Draft] = field(default_factory=list[_Draft])
     _removed: list[Path] = field(default_factory=list[Path])

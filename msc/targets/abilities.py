@@ -72,7 +72,7 @@ PLAIN = Abilities()
 """Those of a processor without scratchpads and matrix units."""
 
 
-class Cores(Protocol):
+class Device(Protocol):
     """What runs kernels: a processor, or the cores of an accelerator beside one."""
 
     @property

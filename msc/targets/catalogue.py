@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
-from msc.targets.abilities import Cores
+from msc.targets.abilities import Device
 from msc.targets.davinci import davinci_target, davinci_targets
 from msc.targets.files import SUFFIX, is_file
 from msc.targets.machine import Machine
@@ -37,7 +37,7 @@ def machine_named(name: str) -> Machine:
     return shipped()[stem]
 
 
-def cores_named(name: str) -> Cores:
+def cores_named(name: str) -> Device:
     """What runs the kernels of a machine: its processor, or DaVinci cores. Raises as `machine_named`."""
     return davinci_target(name) if name in davinci_targets() else machine_named(name)
 

@@ -55,7 +55,7 @@ C_TYPES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Parameter:
+class InstructionParameter:
     """A number of an instruction: its least and greatest value, and what it is when left out (None: never left out)."""
 
     name: str
@@ -72,7 +72,7 @@ class Instruction:
     name: str
     pipe: Pipe
     spaces: tuple[Space, ...]
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[InstructionParameter, ...]
     note: str
     rate: str = ""
     reads_first: bool = False
@@ -83,14 +83,14 @@ class Instruction:
         return [p.name for p in self.parameters].index(name)
 
 
-def _p(text: str) -> tuple[Parameter, ...]:
+def _p(text: str) -> tuple[InstructionParameter, ...]:
     """`name`, `name=default`, each with an optional `<most` or `>least`, by spaces."""
-    made: list[Parameter] = []
+    made: list[InstructionParameter] = []
     for word in text.split():
         word, _, most = word.partition("<")
         word, _, least = word.partition(">")
         name, _, default = word.partition("=")
-        made.append(Parameter(name, int(least or 0), int(most or 65535), int(default) if default else None))
+        made.append(InstructionParameter(name, int(least or 0), int(most or 65535), int(default) if default else None))
     return tuple(made)
 
 
@@ -115,7 +115,7 @@ _BINARY = (
     "repeat<255 dst_block_stride=1 src0_block_stride=1 src1_block_stride=1 "
     "dst_repeat_stride=8<255 src0_repeat_stride=8<255 src1_repeat_stride=8<255"
 )
-_SCALAR = (Parameter("scalar", real=True),)
+_SCALAR = (InstructionParameter("scalar", real=True),)
 _REDUCE = "repeat<255 dst_repeat_stride=1<65535 src_block_stride=1 src_repeat_stride=8<255"
 
 
@@ -234,7 +234,7 @@ def _moves() -> list[Instruction]:
             "copy_matrix_cc_to_gm_quant",
             Pipe.FIX,
             (s.gm, s.cc),
-            (*_p(_QUANTISED), Parameter("scale", real=True)),
+            (*_p(_QUANTISED), InstructionParameter("scale", real=True)),
             "as to gm, of sums times scale: i32 to f16; i32 or f32 to bytes, rounded to even, offset added, saturated",
             feature="fixpipe_to_gm",
         ),

@@ -155,7 +155,7 @@ class Operators:
 
 
 @dataclass(frozen=True)
-class Code:
+class CodeCosts:
     """Costs of compiled loops, in cycles unless the text says otherwise."""
 
     window: float = figure("instructions of the reorder window")
@@ -206,7 +206,7 @@ class Machine:
     latency: Latency
     synchronisation: Synchronisation
     operators: Operators
-    code: Code
+    code: CodeCosts
     cores: int = figure("cores", least=1)
     stack: int = figure("stack of a thread in bytes, for local arrays")
     page: int = figure("bytes of a page", least=64)
@@ -345,6 +345,6 @@ FIGURES: Mapping[str, type] = {
     "scratchpad": Scratchpad,
     "synchronisation": Synchronisation,
     "operators": Operators,
-    "code": Code,
+    "code": CodeCosts,
 }
 """The tables of a file, and what each holds. Those of `memory`, `matrix` and `scratchpad` have a name each."""

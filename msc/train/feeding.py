@@ -9,7 +9,7 @@ import numpy as np
 from msc.dataset import config
 from msc.dataset.base import Dataset
 from msc.dataset.iterators import as_tensor, prefetched
-from msc.dataset.runs import Run
+from msc.dataset.runs import EpochRun
 from msc.dataset.values import Row
 from msc.frontend.errors import ApiTypeError
 from msc.frontend.tensor import Tensor
@@ -21,7 +21,7 @@ def batches(dataset: Dataset, seed: int, done: int, size: int) -> Generator[Row]
     def rows() -> Iterator[Row]:
         epoch, start = divmod(done, size)
         while True:
-            yield from dataset.rows(Run(seed, epoch), start)
+            yield from dataset.rows(EpochRun(seed, epoch), start)
             epoch, start = epoch + 1, 0
 
     return prefetched(rows, config.get_prefetch_size())
@@ -29,7 +29,7 @@ def batches(dataset: Dataset, seed: int, done: int, size: int) -> Generator[Row]
 
 def one_epoch(dataset: Dataset, seed: int) -> Generator[Row]:
     """The batches of an epoch."""
-    return prefetched(lambda: dataset.rows(Run(seed)), config.get_prefetch_size())
+    return prefetched(lambda: dataset.rows(EpochRun(seed)), config.get_prefetch_size())
 
 
 def tensors(row: Row, columns: tuple[str, ...]) -> tuple[Tensor, ...]:

@@ -29,7 +29,7 @@ _CHECKSUM_BYTES = len(_CHECKSUM) + 10
 
 
 @dataclass
-class Entry:
+class CheckpointEntry:
     """What is known of a tag so far."""
 
     type_name: str
@@ -41,7 +41,7 @@ def read_tensors(data: bytes, file: str) -> dict[str, Array]:
     """The tensors of a checkpoint by tag. Raises MSC0830 for what is none."""
     if data[-_CHECKSUM_BYTES:].startswith(_CHECKSUM):
         data = data[:-_CHECKSUM_BYTES]
-    entries: dict[str, Entry] = {}
+    entries: dict[str, CheckpointEntry] = {}
     try:
         for number, value in fields(memoryview(data)):
             if number == 1:
@@ -56,7 +56,7 @@ def corrupt(file: str, reason: str) -> MscError:
     return ApiValueError("MSC0830", f"checkpoint {file} cannot be read: {reason}")
 
 
-def _add(entries: dict[str, Entry], value: memoryview) -> None:
+def _add(entries: dict[str, CheckpointEntry], value: memoryview) -> None:
     tag, tensor = None, None
     for number, field in fields(value):
         if number == 1:
@@ -66,12 +66,12 @@ def _add(entries: dict[str, Entry], value: memoryview) -> None:
     if tag is None or tensor is None:
         raise MalformedError("an entry has no tag or no tensor")
     part = _tensor(tensor)
-    known = entries.setdefault(tag, Entry(part.type_name, part.dims, []))
+    known = entries.setdefault(tag, CheckpointEntry(part.type_name, part.dims, []))
     known.contents += part.contents
 
 
-def _tensor(message: memoryview) -> Entry:
-    entry = Entry("", [], [])
+def _tensor(message: memoryview) -> CheckpointEntry:
+    entry = CheckpointEntry("", [], [])
     for number, field in fields(message):
         if number == 1 and isinstance(field, int):
             entry.dims.append(field)
@@ -87,7 +87,7 @@ def _tensor(message: memoryview) -> Entry:
     return entry
 
 
-def _array(tag: str, entry: Entry, file: str) -> Array:
+def _array(tag: str, entry: CheckpointEntry, file: str) -> Array:
     try:
         dtype = by_name(entry.type_name).numpy
     except MscError:

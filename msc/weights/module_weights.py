@@ -16,7 +16,7 @@ from msc.dialects.ms.structure import ParameterOp
 from msc.interp import WeightSource
 from msc.ir.locations import source_location
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
-from msc.weights.safetensors_file import DTYPES, Entry, TensorFile
+from msc.weights.safetensors_file import DTYPES, TensorEntry, TensorFile
 
 
 class Weights(Mapping[str, Array]):
@@ -106,5 +106,5 @@ def _problem(file: TensorFile, parameter: ParameterOp) -> Diagnostic | None:
     return Diagnostic("MSC0304", message, location)
 
 
-def _agrees(entry: Entry, type_: TensorType[Attribute]) -> bool:
+def _agrees(entry: TensorEntry, type_: TensorType[Attribute]) -> bool:
     return entry.shape == type_.get_shape() and DTYPES.get(entry.dtype) == dtype_name(type_.element_type)

@@ -44,7 +44,7 @@ MAXIMUM_HEADER_BYTES = 100_000_000
 
 
 @dataclass(frozen=True)
-class Entry:
+class TensorEntry:
     """A tensor of a file: `dtype` as the format names it, and where its bytes lie in the data."""
 
     dtype: str
@@ -66,7 +66,7 @@ class TensorFile:
         self._data = _mapped(path)
         length = self._header_length()
         self._start = 8 + length
-        self.entries: Mapping[str, Entry] = self._entries(self._header(length))
+        self.entries: Mapping[str, TensorEntry] = self._entries(self._header(length))
 
     def array(self, name: str) -> Array:
         """A read-only view of a tensor's bytes in the file; KeyError if it has no such tensor."""
@@ -99,7 +99,7 @@ class TensorFile:
             raise self._corrupt("the header is not a JSON object")
         return cast(dict[str, Any], header)
 
-    def _entries(self, header: dict[str, Any]) -> Mapping[str, Entry]:
+    def _entries(self, header: dict[str, Any]) -> Mapping[str, TensorEntry]:
         entries = {name: self._entry(name, value) for name, value in header.items() if name != "__metadata__"}
         end, before = 0, ""
         for name, entry in sorted(entries.items(), key=lambda item: (item[1].begin, item[1].end)):
@@ -108,16 +108,16 @@ class TensorFile:
             end, before = entry.end, name
         return entries
 
-    def _entry(self, name: str, value: object) -> Entry:
+    def _entry(self, name: str, value: object) -> TensorEntry:
         fields = cast(dict[str, Any], value) if isinstance(value, dict) else {}
         dtype, shape, offsets = fields.get("dtype"), _sizes(fields.get("shape")), _sizes(fields.get("data_offsets"))
         if not isinstance(dtype, str) or shape is None or offsets is None or len(offsets) != 2:
             raise self._corrupt(f"the entry of '{name}' is not {{dtype, shape, data_offsets}}")
-        entry = Entry(dtype, shape, *offsets)
+        entry = TensorEntry(dtype, shape, *offsets)
         self._check_extent(name, entry)
         return entry
 
-    def _check_extent(self, name: str, entry: Entry) -> None:
+    def _check_extent(self, name: str, entry: TensorEntry) -> None:
         size = len(self._data) - self._start
         if not entry.begin <= entry.end <= size:
             message = (

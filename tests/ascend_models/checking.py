@@ -13,7 +13,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 
 from msc.codegen.davinci.emit_program import launched
 from msc.dialects.arrays import Array
-from msc.dialects.davinci import KernelOp
+from msc.dialects.davinci import DavinciKernelOp
 from msc.dialects.davinci.kernels import scalar_cycles
 from msc.driver.compile import Compilation, Step, compile_read, generate_c
 from msc.driver.models.interpretation import input_tensors
@@ -85,7 +85,7 @@ def _run(
 
 def _units(module: ModuleOp) -> dict[str, str]:
     """The functions of kernels that the model calls, and the units that run them."""
-    kernels = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, KernelOp)}
+    kernels = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, DavinciKernelOp)}
     functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
     called = dict.fromkeys(op.callee.string_value() for op in module.walk() if isinstance(op, CallOp))
     found = {name: kernels[core] for name in called if (core := launched(functions[name]) or "") in kernels}

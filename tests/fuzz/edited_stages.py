@@ -19,7 +19,7 @@ import numpy as np
 from msc.backends.registry import find_backend
 from msc.dialects.arrays import numpy_dtype
 from msc.driver.compile import Compilation, compile_read, generate_c, stage_text
-from msc.driver.models.reading_models import Model
+from msc.driver.models.reading_models import LoadedModel
 from msc.driver.options import CompileOptions
 from msc.driver.passes.legality import verify_stage
 from msc.driver.passes.registry import new_context
@@ -90,7 +90,7 @@ def _compiled(text: str, stage: str) -> Compilation:
     module = parse_module(context, text, "model.mir")
     verify_module(module)
     verify_stage(module, TABLE[stage], context, {})
-    return compile_read(Model("model.mir", module, TABLE[stage], Path(), {}, context), _OPTIONS)
+    return compile_read(LoadedModel("model.mir", module, TABLE[stage], Path(), {}, context), _OPTIONS)
 
 
 def _run(compilation: Compilation) -> str:

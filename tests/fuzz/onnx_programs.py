@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msc.backends.registry import find_backend
 from msc.driver.compile import compile_read, generate_c
-from msc.driver.models.reading_models import Model
+from msc.driver.models.reading_models import LoadedModel
 from msc.driver.options import CompileOptions
 from msc.driver.passes.registry import new_context
 from msc.importers.onnx import import_proto
@@ -26,5 +26,5 @@ class OnnxPrograms(OnnxModels):
         """Parse, import, verify, compile to C."""
         imported = import_proto(parse_model(data, "model.onnx"))
         verify_module(imported.module)
-        model = Model("model.onnx", imported.module, TABLE["graph"], Path(), {}, new_context(), imported)
+        model = LoadedModel("model.onnx", imported.module, TABLE["graph"], Path(), {}, new_context(), imported)
         return f"{'long ' if len(generate_c(compile_read(model, _OPTIONS)).source) > 1 << 20 else ''}program"

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from msc.backends.registry import find_backend
-from msc.backends.stage import Run, Stage
-from msc.driver.models.reading_models import Model
+from msc.backends.stage import PassRun, Stage
+from msc.driver.models.reading_models import LoadedModel
 from msc.driver.models.target import note_target
 from msc.driver.options import CompileOptions
 from msc.driver.passes.instances import Changes, changes_of, pass_instances
@@ -26,18 +26,18 @@ SECONDS = 600
 class Copy:
     """A model on its way through the passes with some options; `failure` says why a pass failed on it."""
 
-    model: Model
+    model: LoadedModel
     options: CompileOptions
     failure: str = ""
 
-    def apply(self, stage: Stage, run: Run) -> None:
+    def apply(self, stage: Stage, run: PassRun) -> None:
         """Apply a pass of the table, as it is with these options. Raises what it raises."""
         note_target(self.model, self.options)
         samples: Changes = sample_changes(stage, self.model, self.options) if run.name == LiftSizes.name else {}
         passes = pass_instances((run,), {**changes_of(self.options), **samples})
         PassManager(self.model.context, self.model.sources, verify_each=False).run(self.model.module, passes)
 
-    def try_to_apply(self, stage: Stage, run: Run) -> None:
+    def try_to_apply(self, stage: Stage, run: PassRun) -> None:
         """Apply a pass unless one has failed already."""
         self.failure = self.failure or reason(lambda: self.apply(stage, run), SECONDS)
 
@@ -51,7 +51,7 @@ class Copy:
         return bool(self.failure) or str(self.model.module) != str(other.model.module)
 
 
-def changed(model: Model, options: CompileOptions, names: Iterable[str]) -> dict[str, Copy]:
+def changed(model: LoadedModel, options: CompileOptions, names: Iterable[str]) -> dict[str, Copy]:
     """The model at the loop stage without each of those optimisations that make a difference to the C.
 
     The model goes through the passes once, and its module with it; beside it go copies, each from the first pass on
@@ -70,7 +70,7 @@ def changed(model: Model, options: CompileOptions, names: Iterable[str]) -> dict
     return {n: replace(copy, model=replace(copy.model, stage=TABLE["loop"])) for n, copy in copies.items()}
 
 
-def _passes() -> Iterator[tuple[Stage, Run, bool]]:
+def _passes() -> Iterator[tuple[Stage, PassRun, bool]]:
     """All passes of the table with their stages; of each whether it is the last of its stage."""
     for stage in TABLE.ir:
         yield from ((stage, run, number == len(stage.passes)) for number, run in enumerate(stage.passes, 1))

@@ -16,7 +16,7 @@ from hypothesis import Phase, given, seed, settings
 
 from msc.backends.registry import find_backend
 from msc.driver.artifacts.in_memory import imported_model
-from msc.driver.models.reading_models import Model, read_model
+from msc.driver.models.reading_models import LoadedModel, read_model
 from msc.driver.options import CompileOptions
 from msc.driver.passes.registry import new_context
 from msc.importers.onnx import Imported
@@ -69,7 +69,7 @@ def _of_case(case: Case) -> Check:
 
 def _of_text(name: str, text: str, inputs: Sequence[Array], compare: Compare, threads: int = 1) -> Check:
     def run(compile: Compile) -> None:
-        model = Model("test.mir", parsed(text), TABLE["graph"], Path(), {}, new_context())
+        model = LoadedModel("test.mir", parsed(text), TABLE["graph"], Path(), {}, new_context())
         compare(compile(model, CompileOptions(threads=threads)).results(*inputs), interpreted(text, inputs))
 
     return Check(name, run)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from msc.driver.artifacts.in_memory import compile_loaded
-from msc.driver.models.reading_models import Model
+from msc.driver.models.reading_models import LoadedModel
 from msc.driver.options import CompileOptions
 from tests.conformance.running import reason
 from tests.switched.changes import Copy, changed
@@ -23,7 +23,7 @@ class Function(Protocol):
     def results(self, *arrays: Array, **named: Array) -> tuple[Array, ...]: ...
 
 
-Compile: TypeAlias = Callable[[Model, CompileOptions], Function]
+Compile: TypeAlias = Callable[[LoadedModel, CompileOptions], Function]
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def tried(suite: str, check: Check, names: Sequence[str], seconds: int) -> Tried
     """Do a check without each of the optimisations `names` in turn, at most `seconds` each time."""
     found: dict[str, Copy] = {}
 
-    def look(model: Model, options: CompileOptions) -> Function:
+    def look(model: LoadedModel, options: CompileOptions) -> Function:
         found.update(changed(model, options, names))
         raise _Looked
 
@@ -73,7 +73,7 @@ def tried(suite: str, check: Check, names: Sequence[str], seconds: int) -> Tried
 def _failure(check: Check, copy: Copy, seconds: int) -> str:
     """Why a check fails if what it compiles is this."""
 
-    def compile_(_model: Model, _options: CompileOptions) -> Function:
+    def compile_(_model: LoadedModel, _options: CompileOptions) -> Function:
         return compile_loaded(copy.model, copy.options, QUICK)
 
     return reason(lambda: check.run(compile_), seconds)

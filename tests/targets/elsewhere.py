@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from msc.driver.compile import compile_read, generate_c
-from msc.driver.models.reading_models import Model
+from msc.driver.models.reading_models import LoadedModel
 from msc.driver.options import CompileOptions
 from msc.runtime.arguments import Checker
 from msc.runtime.build import BuildOptions
@@ -53,7 +53,9 @@ def _whole(array: Array, tensor: TensorSpec) -> Array:
     return memory
 
 
-def compiled(model: Model, options: CompileOptions, machine: Host, flags: Sequence[str], folder: Path) -> Elsewhere:
+def compiled(
+    model: LoadedModel, options: CompileOptions, machine: Host, flags: Sequence[str], folder: Path
+) -> Elsewhere:
     """The model built for the machine, with `flags` after msc's own, in a new folder inside `folder`.
 
     Raises MscError, and AssertionError with what the C compiler says.

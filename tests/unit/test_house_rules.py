@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,9 @@ FORBIDDEN_NAMES = {"util", "utils", "helper", "helpers", "misc", "common"}
 MINDSPORE_COMMON = ROOT / "msc" / "common"
 """The one exception: MindSpore's users import `common.initializer`, `common.dtype` and the like by these names."""
 UNFINISHED = re.compile(r"\b(TO" + r"DO|FIX" + r"ME)\b|except Exc" + r"eption\b|except\s*:")
+CLASS = re.compile(r"^class ([A-Za-z]\w*)", re.M)
+OF_MINDSPORE = {"Constant", "Identity", "Pad"}
+"""The initializers `Constant` and `Identity`, the cells `Identity` and `Pad`, the transform of images `Pad`."""
 HEAVY = {"xdsl", "numpy", "islpy", "onnx", "click", "rich"}
 
 
@@ -31,6 +35,13 @@ def test_files_are_short() -> None:
 def test_names_say_something() -> None:
     named = [path for path in sources() if FORBIDDEN_NAMES & {path.stem, *path.relative_to(ROOT).parts}]
     assert not [path for path in named if path.parent != MINDSPORE_COMMON]
+
+
+def test_class_names_mean_one_thing() -> None:
+    """No two files define public classes of one name, except for names that MindSpore's users import."""
+    files = (path for path in sources() if path.is_relative_to(ROOT / "msc"))
+    found = Counter(name for path in files for name in CLASS.findall(path.read_text("utf-8")))
+    assert {name for name, count in found.items() if count > 1} == OF_MINDSPORE
 
 
 def test_nothing_is_unfinished() -> None:

@@ -11,8 +11,8 @@ from dataclasses import replace
 from msc.codegen.c.affine import IndexExpression
 from msc.codegen.c.arithmetic import resize_mask, vector_text
 from msc.codegen.c.prelude import Prelude
-from msc.codegen.c.types import BufferType, CType, memory_name
-from msc.codegen.c.values import Precedence, Value
+from msc.codegen.c.types import CArrayType, CType, memory_name
+from msc.codegen.c.values import CExpression, Precedence
 
 
 def element(name: str, indices: Sequence[IndexExpression]) -> str:
@@ -20,27 +20,27 @@ def element(name: str, indices: Sequence[IndexExpression]) -> str:
     return name + "".join(f"[{index.value.text}]" for index in indices)
 
 
-def lane_distance(buffer: BufferType, lanes: Sequence[int]) -> int:
+def lane_distance(buffer: CArrayType, lanes: Sequence[int]) -> int:
     """Elements between two lanes."""
     return sum(step * stride for step, stride in zip(lanes, buffer.strides, strict=True))
 
 
-def load_scalar(text: str, base: str) -> Value:
+def load_scalar(text: str, base: str) -> CExpression:
     """An element; any byte that is not 0 is true."""
     if base == "i1":
-        return Value(f"{text} != 0", CType("i1"), Precedence.EQUALITY, reads=True)
-    return Value(text, CType(base), reads=True)
+        return CExpression(f"{text} != 0", CType("i1"), Precedence.EQUALITY, reads=True)
+    return CExpression(text, CType(base), reads=True)
 
 
-def load_vector(prelude: Prelude, text: str, type_: CType, distance: int, part: int) -> Value:
+def load_vector(prelude: Prelude, text: str, type_: CType, distance: int, part: int) -> CExpression:
     """Lanes `distance` elements apart from the element on; equal lanes stay scalar. After the first `part`: zeros."""
     if distance == 0:
         return replace(load_scalar(text, type_.base), type=type_, splat=True)
     stored = stored_type(type_)
-    return as_loaded(prelude, Value(vector_load(prelude, text, stored, distance, part), type_, reads=True))
+    return as_loaded(prelude, CExpression(vector_load(prelude, text, stored, distance, part), type_, reads=True))
 
 
-def as_loaded(prelude: Prelude, value: Value) -> Value:
+def as_loaded(prelude: Prelude, value: CExpression) -> CExpression:
     """The value of a vector whose text is as it lies in memory."""
     return _as_mask(prelude, value) if value.type.base == "i1" else value
 
@@ -59,7 +59,7 @@ def vector_load(prelude: Prelude, text: str, stored: CType, distance: int, part:
     return f"{prelude.function('load_strided', stored)}(&{text}, {distance})"
 
 
-def _as_mask(prelude: Prelude, value: Value) -> Value:
+def _as_mask(prelude: Prelude, value: CExpression) -> CExpression:
     mask = CType("i8", value.type.lanes, True)
     prelude.type_name(mask)
     return replace(value, text=f"{value.text} != 0", type=mask, precedence=Precedence.EQUALITY)
@@ -70,7 +70,7 @@ def stored_type(type_: CType) -> CType:
     return CType({"i1": "u8", "f16": "u16", "bf16": "u16"}.get(type_.base, type_.base), type_.lanes)
 
 
-def store_scalar(text: str, value: Value) -> str:
+def store_scalar(text: str, value: CExpression) -> str:
     """The statement that stores an element; `x += e` where that is the same sum."""
     start = f"{text} + "
     if value.precedence is Precedence.SUM and value.text.startswith(start) and _is_term(value.text[len(start) :]):
@@ -88,7 +88,7 @@ def _is_term(text: str) -> bool:
     return depth == 0
 
 
-def store_vector(prelude: Prelude, text: str, base: str, value: Value, distance: int, part: int) -> str:
+def store_vector(prelude: Prelude, text: str, base: str, value: CExpression, distance: int, part: int) -> str:
     """The statement that stores the first `part` lanes `distance` elements apart."""
     lanes = value.type.lanes
     value = _to_memory(prelude, value, base)
@@ -103,19 +103,19 @@ def store_vector(prelude: Prelude, text: str, base: str, value: Value, distance:
     return f"{prelude.function('store_strided', stored)}(&{text}, {distance}, {value.text});"
 
 
-def _to_memory(prelude: Prelude, value: Value, base: str) -> Value:
+def _to_memory(prelude: Prelude, value: CExpression, base: str) -> CExpression:
     if base != "i1":
         return vector_text(prelude, value)
     if value.splat:
         return vector_text(prelude, replace(value, type=CType("u8", value.type.lanes)))
     mask = resize_mask(prelude, value, 8)
     bytes_ = CType("u8", mask.type.lanes)
-    return Value(f"({prelude.type_name(bytes_)})({mask.at(Precedence.UNARY)} & 1)", bytes_)
+    return CExpression(f"({prelude.type_name(bytes_)})({mask.at(Precedence.UNARY)} & 1)", bytes_)
 
 
-def declare_array(name: str, buffer: BufferType) -> str:
+def declare_array(name: str, buffer: CArrayType) -> str:
     """A local buffer, aligned as the widest vector, without dimensions of one element; of one element, a variable."""
     if buffer.elements == 1:
         return f"{memory_name(buffer.base)} {name};"
     shape = tuple(size for size in buffer.shape if size != 1)
-    return f"_Alignas(64) {memory_name(buffer.base)} {BufferType(buffer.base, shape).declarator(name)};"
+    return f"_Alignas(64) {memory_name(buffer.base)} {CArrayType(buffer.base, shape).declarator(name)};"

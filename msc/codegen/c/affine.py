@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
 
 from msc.codegen.c.types import CType, no_c_form
-from msc.codegen.c.values import Precedence, Value
+from msc.codegen.c.values import CExpression, Precedence
 
 INDEX = CType("index")
 
@@ -17,7 +17,7 @@ INDEX = CType("index")
 class IndexExpression:
     """An index value: its C expression and the range it is known to lie in; equal ends are a constant."""
 
-    value: Value
+    value: CExpression
     low: int | None = None
     high: int | None = None
 
@@ -31,7 +31,7 @@ def constant_index(number: int) -> IndexExpression:
     # C has no negative literals: the least number would be minus one that does not fit.
     text = "INT64_MIN" if number == -(2**63) else str(number)
     precedence = Precedence.UNARY if text.startswith("-") else Precedence.PRIMARY
-    return IndexExpression(Value(text, INDEX, precedence), number, number)
+    return IndexExpression(CExpression(text, INDEX, precedence), number, number)
 
 
 @dataclass(frozen=True)
@@ -105,10 +105,10 @@ def _render(total: _Sum) -> IndexExpression:
         text, precedence = f"{text} {'-' if constant < 0 else '+'} {abs(constant)}", Precedence.SUM
     reads = any(index.value.reads for index, _ in total.terms)
     low, high = _range(total)
-    return IndexExpression(Value(text, INDEX, precedence, reads=reads), low, high)
+    return IndexExpression(CExpression(text, INDEX, precedence, reads=reads), low, high)
 
 
-def _product(value: Value, coefficient: int, least: Precedence = Precedence.SUM) -> tuple[str, Precedence]:
+def _product(value: CExpression, coefficient: int, least: Precedence = Precedence.SUM) -> tuple[str, Precedence]:
     if coefficient == 1:
         return value.at(least), max(value.precedence, least)
     if coefficient == -1:
@@ -132,7 +132,7 @@ def _divide(kind: AffineBinaryOpKind, dividend: IndexExpression, divisor: int, h
     if kind is AffineBinaryOpKind.CeilDiv:
         text = f"{dividend.value.at(Precedence.SUM)} + {divisor - 1}"
         shifted = IndexExpression(
-            Value(text, INDEX, Precedence.SUM, reads=dividend.value.reads), *_shift(dividend, divisor - 1)
+            CExpression(text, INDEX, Precedence.SUM, reads=dividend.value.reads), *_shift(dividend, divisor - 1)
         )
         return _divide(AffineBinaryOpKind.FloorDiv, shifted, divisor, helpers)
     low, high = _divided_range(kind, dividend, divisor)
@@ -140,14 +140,16 @@ def _divide(kind: AffineBinaryOpKind, dividend: IndexExpression, divisor: int, h
     return IndexExpression(_division_text(kind, dividend.value, divisor, plain, helpers), low, high)
 
 
-def _division_text(kind: AffineBinaryOpKind, dividend: Value, divisor: int, plain: bool, helpers: set[str]) -> Value:
+def _division_text(
+    kind: AffineBinaryOpKind, dividend: CExpression, divisor: int, plain: bool, helpers: set[str]
+) -> CExpression:
     floor = kind is AffineBinaryOpKind.FloorDiv
     if plain:
         text = f"{dividend.at(Precedence.PRODUCT)} {'/' if floor else '%'} {divisor}"
-        return Value(text, INDEX, Precedence.PRODUCT, reads=dividend.reads)
+        return CExpression(text, INDEX, Precedence.PRODUCT, reads=dividend.reads)
     function = "msc_floor_div" if floor else "msc_floor_mod"
     helpers.add("floor_div")
-    return Value(f"{function}({dividend.text}, {divisor})", INDEX, reads=dividend.reads)
+    return CExpression(f"{function}({dividend.text}, {divisor})", INDEX, reads=dividend.reads)
 
 
 def _shift(index: IndexExpression, by: int) -> tuple[int | None, int | None]:

@@ -15,30 +15,30 @@ from xdsl.ir import Operation
 from msc.analysis.index_ranges import wraps
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.types import CType, no_c_form
-from msc.codegen.c.values import Precedence, Value, call, cast
+from msc.codegen.c.values import CExpression, Precedence, call, cast
 
-Rule = Callable[[Prelude, Operation, Sequence[Value]], Value]
+Rule = Callable[[Prelude, Operation, Sequence[CExpression]], CExpression]
 
 
-def vector_text(prelude: Prelude, value: Value) -> Value:
+def vector_text(prelude: Prelude, value: CExpression) -> CExpression:
     """The value as text that C sees as a vector: a splat is spread."""
     if not value.splat:
         return value
     if value.text in ("0.0f", "0.0", "0"):
         return replace(value, text=f"({prelude.type_name(value.type)}){{0}}", splat=False)
     name = prelude.function("splat", value.type)
-    return Value(f"{name}({value.text})", value.type, reads=value.reads, ordered=value.ordered)
+    return CExpression(f"{name}({value.text})", value.type, reads=value.reads, ordered=value.ordered)
 
 
-def infix(operator: str, precedence: Precedence, a: Value, b: Value, type_: CType) -> Value:
+def infix(operator: str, precedence: Precedence, a: CExpression, b: CExpression, type_: CType) -> CExpression:
     """`a operator b`; both splats give a splat."""
     nested = precedence if precedence in (Precedence.SUM, Precedence.PRODUCT) else Precedence.UNARY
     right = Precedence(nested + 1)
     text = f"{a.at(nested)} {operator} {b.at(right)}"
-    return Value(text, type_, precedence, type_.is_vector and a.splat and b.splat, a.reads or b.reads)
+    return CExpression(text, type_, precedence, type_.is_vector and a.splat and b.splat, a.reads or b.reads)
 
 
-def _shape(operands: Sequence[Value]) -> CType:
+def _shape(operands: Sequence[CExpression]) -> CType:
     """The vector type of the operands if one is a vector, else the type of the first."""
     return next((v.type for v in operands if v.type.is_vector), operands[0].type)
 
@@ -50,7 +50,7 @@ def _float(operator: str, precedence: Precedence) -> Rule:
 def _integer(operator: str, precedence: Precedence) -> Rule:
     """Wrapping: computed on unsigned integers. Indices that are known not to overflow stay as they are."""
 
-    def rule(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+    def rule(prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
         type_ = _shape(operands)
         if type_.base == "index" and not type_.is_vector and not wraps(op):
             return infix(operator, precedence, operands[0], operands[1], type_)
@@ -61,36 +61,36 @@ def _integer(operator: str, precedence: Precedence) -> Rule:
     return rule
 
 
-def _to_unsigned(prelude: Prelude, value: Value) -> Value:
+def _to_unsigned(prelude: Prelude, value: CExpression) -> CExpression:
     scalar_or_vector = value.scalar if value.splat else value
     unsigned = scalar_or_vector.type.unsigned
     prelude.type_name(unsigned)
     return replace(cast(unsigned, scalar_or_vector), type=value.type.unsigned, splat=value.splat)
 
 
-def is_boolean(value: Value) -> bool:
+def is_boolean(value: CExpression) -> bool:
     """Whether the value is a boolean, or a vector of them."""
     return value.type.mask or value.type.base == "i1"
 
 
-def mask_text(prelude: Prelude, value: Value, bits: int) -> Value:
+def mask_text(prelude: Prelude, value: CExpression, bits: int) -> CExpression:
     """Booleans as a mask with lanes of some width: a splat is spread, each lane 0 or -1."""
     if not value.splat:
         return resize_mask(prelude, value, bits)
     mask = CType(f"i{bits}", value.type.lanes, True)
     constant = {"true": "-1", "false": "0"}.get(value.text)
     text = constant or f"-{value.at(Precedence.PRIMARY)}"
-    return Value(f"{prelude.function('splat', replace(mask, mask=False))}({text})", mask, reads=value.reads)
+    return CExpression(f"{prelude.function('splat', replace(mask, mask=False))}({text})", mask, reads=value.reads)
 
 
-def _as_masks(prelude: Prelude, values: Sequence[Value]) -> list[Value]:
+def _as_masks(prelude: Prelude, values: Sequence[CExpression]) -> list[CExpression]:
     """Vectors of booleans as masks of one width, that of the first which has one."""
     bits = next((v.type.bits for v in values if v.is_vector_text), 8)
     return [mask_text(prelude, v, bits) for v in values]
 
 
 def _bitwise(operator: str, precedence: Precedence) -> Rule:
-    def rule(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+    def rule(prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
         if operator == "^" and operands[1].text == "true":
             return _not(operands[0])
         if any(v.is_vector_text for v in operands):
@@ -104,7 +104,7 @@ def _bitwise(operator: str, precedence: Precedence) -> Rule:
 def _function(name: str) -> Rule:
     """An inline function of the prelude; vectors of integers go lane by lane where there is no vector form."""
 
-    def rule(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+    def rule(prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
         type_ = _shape(operands)
         if type_.is_vector and all(v.splat for v in operands):
             scalar = call(prelude.function(name, type_.element), type_.element, *(v.scalar for v in operands))
@@ -120,7 +120,7 @@ def _defined(name: str, operator: str | None = None) -> Rule:
     """Integer division and shifts: functions that are defined everywhere, or the operator where a constant is safe."""
     function = _function(name)
 
-    def rule(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+    def rule(prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
         if operator and operands[1].ordered and operands[1].text.isdigit() and int(operands[1].text) > 0:
             return infix(operator, Precedence.PRODUCT, operands[0], operands[1], _shape(operands))
         return function(prelude, op, operands)
@@ -131,7 +131,7 @@ def _defined(name: str, operator: str | None = None) -> Rule:
 def _extremum(name: str) -> Rule:
     """Maximumf and minimumf: NaN if either operand is; -0.0 and 0.0 are equal, as in NumPy and ONNX."""
 
-    def rule(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+    def rule(prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
         a, b = operands
         if a.ordered:
             a, b = b, a
@@ -143,7 +143,7 @@ def _extremum(name: str) -> Rule:
 def _number_extremum(relation: str) -> Rule:
     """Maxnumf and minnumf: the other operand if one is NaN."""
 
-    def rule(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+    def rule(prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
         a, b = operands
         keep = infix(relation, Precedence.RELATION, a, b, _mask(_shape(operands)))
         lost = infix("!=", Precedence.EQUALITY, b, b, _mask(_shape(operands)))
@@ -156,12 +156,12 @@ def _mask(type_: CType) -> CType:
     return CType(f"i{type_.bits}", type_.lanes, True) if type_.is_vector else CType("i1")
 
 
-def _negate(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+def _negate(prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
     value = operands[0]
     return replace(value, text=f"-{value.at(Precedence.PRIMARY)}", precedence=Precedence.UNARY)
 
 
-def _absolute(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+def _absolute(prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
     value = operands[0]
     if value.is_vector_text:
         prelude.type_name(value.type.unsigned)
@@ -172,7 +172,7 @@ def _absolute(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Val
     )
 
 
-def _copysign(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+def _copysign(prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
     type_ = _shape(operands)
     if type_.is_vector:
         return call(prelude.function("copysign", type_), type_, *(vector_text(prelude, v) for v in operands))
@@ -180,7 +180,7 @@ def _copysign(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Val
     return call("copysign" if type_.base == "f64" else "copysignf", type_, *operands)
 
 
-def _multiply_add(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+def _multiply_add(prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
     """`a * b + c`, which -ffp-contract=fast makes one instruction wherever the machine has it."""
     a, b, c = operands
     type_ = _shape(operands)
@@ -189,7 +189,7 @@ def _multiply_add(prelude: Prelude, op: Operation, operands: Sequence[Value]) ->
     return infix("+", Precedence.SUM, product, c, type_)
 
 
-def select(prelude: Prelude, mask: Value, a: Value, b: Value) -> Value:
+def select(prelude: Prelude, mask: CExpression, a: CExpression, b: CExpression) -> CExpression:
     """`mask ? a : b`; a scalar condition chooses whole vectors."""
     if is_boolean(a) and (a.is_vector_text or b.is_vector_text or mask.is_vector_text):
         a, b = _as_masks(prelude, [a, b])
@@ -201,16 +201,16 @@ def select(prelude: Prelude, mask: Value, a: Value, b: Value) -> Value:
     return call(function, type_, mask, vector_text(prelude, a), vector_text(prelude, b))
 
 
-def _conditional(prelude: Prelude, condition: Value, a: Value, b: Value, type_: CType) -> Value:
+def _conditional(prelude: Prelude, condition: CExpression, a: CExpression, b: CExpression, type_: CType) -> CExpression:
     if type_.is_vector and not (a.splat and b.splat):
         a, b = vector_text(prelude, a), vector_text(prelude, b)
     up = Precedence.EQUALITY
     text = f"{condition.at(up)} ? {a.at(up)} : {b.at(up)}"
     reads = condition.reads or a.reads or b.reads
-    return Value(text, type_, Precedence.CONDITIONAL, a.splat and b.splat, reads)
+    return CExpression(text, type_, Precedence.CONDITIONAL, a.splat and b.splat, reads)
 
 
-def resize_mask(prelude: Prelude, mask: Value, bits: int) -> Value:
+def resize_mask(prelude: Prelude, mask: CExpression, bits: int) -> CExpression:
     """A mask with lanes of another width."""
     if mask.type.bits == bits:
         return mask
@@ -221,7 +221,7 @@ def resize_mask(prelude: Prelude, mask: Value, bits: int) -> Value:
         function = "msc_wider_mask"
         # A comma in braces would end the argument of a macro.
         text = f"({text})" if "{" in text else text
-    return Value(f"{function}({text}, {prelude.type_name(wanted)})", wanted, reads=mask.reads)
+    return CExpression(f"{function}({text}, {prelude.type_name(wanted)})", wanted, reads=mask.reads)
 
 
 _INTEGER_RELATIONS = {0: "==", 1: "!=", 2: "<", 3: "<=", 4: ">", 5: ">=", 6: "<", 7: "<=", 8: ">", 9: ">="}
@@ -235,7 +235,7 @@ _DECIDED_BY_ZERO = {
 """Unsigned comparisons (predicate, which operand is 0) that C compilers warn of, as they have one outcome."""
 
 
-def _compare_integers(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+def _compare_integers(prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
     predicate = _predicate(op)
     if is_boolean(operands[0]) and any(v.is_vector_text for v in operands):
         operands = _as_masks(prelude, operands)
@@ -250,7 +250,7 @@ def _compare_integers(prelude: Prelude, op: Operation, operands: Sequence[Value]
     return _comparison(prelude, _INTEGER_RELATIONS[predicate], operands[0], operands[1], type_)
 
 
-def _comparison(prelude: Prelude, relation: str, a: Value, b: Value, type_: CType) -> Value:
+def _comparison(prelude: Prelude, relation: str, a: CExpression, b: CExpression, type_: CType) -> CExpression:
     precedence = Precedence.EQUALITY if relation in ("==", "!=") else Precedence.RELATION
     mask = _mask(type_)
     prelude.type_name(mask)
@@ -266,7 +266,7 @@ _FLOAT_RELATIONS: Mapping[int, tuple[str, bool]] = {
 """The C relation of a predicate, and whether it is that relation's negation: `ugt` is not `<=`."""
 
 
-def _compare_floats(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+def _compare_floats(prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
     predicate, type_ = _predicate(op), _shape(operands)
     a, b = operands
     if predicate in _FLOAT_RELATIONS:
@@ -276,8 +276,10 @@ def _compare_floats(prelude: Prelude, op: Operation, operands: Sequence[Value]) 
     return _compound_comparison(prelude, predicate, a, b, type_)
 
 
-def _compound_comparison(prelude: Prelude, predicate: int, a: Value, b: Value, type_: CType) -> Value:
-    def both(first: tuple[str, Value, Value], operator: str, second: tuple[str, Value, Value]) -> Value:
+def _compound_comparison(prelude: Prelude, predicate: int, a: CExpression, b: CExpression, type_: CType) -> CExpression:
+    def both(
+        first: tuple[str, CExpression, CExpression], operator: str, second: tuple[str, CExpression, CExpression]
+    ) -> CExpression:
         left, right = (_comparison(prelude, r, x, y, type_) for r, x, y in (first, second))
         precedence = Precedence.AND if operator == "&" else Precedence.OR
         return infix(operator, precedence, left, right, left.type)
@@ -295,15 +297,15 @@ def _compound_comparison(prelude: Prelude, predicate: int, a: Value, b: Value, t
             return _always(prelude, predicate == 15, _mask(type_))
 
 
-def _always(prelude: Prelude, truth: bool, mask: CType) -> Value:
+def _always(prelude: Prelude, truth: bool, mask: CType) -> CExpression:
     if not mask.is_vector:
         prelude.headers.add("stdbool.h")
-        return Value("true" if truth else "false", mask)
-    zero = Value(f"({prelude.type_name(mask)}){{0}}", mask)
+        return CExpression("true" if truth else "false", mask)
+    zero = CExpression(f"({prelude.type_name(mask)}){{0}}", mask)
     return _not(zero) if truth else zero
 
 
-def _not(value: Value) -> Value:
+def _not(value: CExpression) -> CExpression:
     sign = "~" if value.is_vector_text else "!"
     return replace(value, text=f"{sign}{value.at(Precedence.UNARY)}", precedence=Precedence.UNARY)
 
@@ -312,7 +314,7 @@ def _predicate(op: Operation) -> int:
     return typed(IntegerAttr, op.properties["predicate"]).value.data
 
 
-def _select(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+def _select(prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
     return select(prelude, *operands)
 
 
@@ -324,7 +326,7 @@ _MATH = """acos acosh asin asinh atan atanh atan2 cbrt ceil cos cosh erf exp exp
 def _math(name: str) -> Rule:
     """A function of the vector math library."""
 
-    def rule(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+    def rule(prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
         type_ = _shape(operands)
         splat = type_.is_vector and all(v.splat for v in operands)
         target = type_.element if splat else type_

@@ -21,13 +21,13 @@ from msc.codegen.c.conversions import CONVERSIONS
 from msc.codegen.c.lines import Lines
 from msc.codegen.c.literals import constant
 from msc.codegen.c.loops import LoopHead, only_moves
-from msc.codegen.c.names import Scope
+from msc.codegen.c.names import NameScope
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.shared_loops import Capture, local_array, part_functions, scalar, share_call, used
 from msc.codegen.c.tile_rows import tile_row
 from msc.codegen.c.transposed_loads import column_loads
-from msc.codegen.c.types import BufferType, CType, buffer_type, no_c_form, value_type
-from msc.codegen.c.values import Value
+from msc.codegen.c.types import CArrayType, CType, buffer_type, no_c_form, value_type
+from msc.codegen.c.values import CExpression
 from msc.dialects.loop import AccessOp, ApplyOp, ForOp, LanesOp, LoadOp, LoopKind, PrefetchOp, StoreOp
 
 _INLINE_LIMIT = 88
@@ -40,22 +40,22 @@ schedule."""
 
 
 @dataclass
-class Body:
+class FunctionEmitter:
     """Emits one function's statements into `lines`."""
 
     prelude: Prelude
     lines: Lines = field(default_factory=lambda: Lines(1))
-    scope: Scope = field(default_factory=Scope)
-    values: dict[SSAValue, Value] = field(default_factory=dict[SSAValue, Value])
+    scope: NameScope = field(default_factory=NameScope)
+    values: dict[SSAValue, CExpression] = field(default_factory=dict[SSAValue, CExpression])
     ranges: dict[SSAValue, IndexExpression] = field(default_factory=dict[SSAValue, IndexExpression])
-    buffers: dict[SSAValue, tuple[str, BufferType]] = field(default_factory=dict[SSAValue, tuple[str, BufferType]])
-    pending: dict[SSAValue, Value] = field(default_factory=dict[SSAValue, Value])
+    buffers: dict[SSAValue, tuple[str, CArrayType]] = field(default_factory=dict[SSAValue, tuple[str, CArrayType]])
+    pending: dict[SSAValue, CExpression] = field(default_factory=dict[SSAValue, CExpression])
     dead: set[SSAValue] = field(default_factory=set[SSAValue])
     arrays: set[SSAValue] = field(default_factory=set[SSAValue])
     aliased: set[SSAValue] = field(default_factory=set[SSAValue])
     columns: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
     name: str = ""
-    functions: Scope = field(default_factory=Scope)
+    functions: NameScope = field(default_factory=NameScope)
     around: list[Capture] = field(default_factory=list[Capture])
     parts: list[str] = field(default_factory=list[str])
 
@@ -99,7 +99,7 @@ class Body:
         else:
             self._name(result, value)
 
-    def _expression(self, op: Operation) -> Value:
+    def _expression(self, op: Operation) -> CExpression:
         match op:
             case arith.ConstantOp():
                 return constant(op, self.prelude)
@@ -114,18 +114,18 @@ class Body:
                     raise no_c_form(f"the operation {name}")
                 return rule(self.prelude, op, [self._use(operand) for operand in op.operands])
 
-    def _bind_constant(self, op: arith.ConstantOp, value: Value) -> None:
+    def _bind_constant(self, op: arith.ConstantOp, value: CExpression) -> None:
         if value.type == INDEX and isinstance(op.value, IntegerAttr):
             self.ranges[op.result] = constant_index(op.value.value.data)
         self.values[op.result] = value
 
-    def _reads_better_inline(self, result: SSAValue, value: Value) -> bool:
+    def _reads_better_inline(self, result: SSAValue, value: CExpression) -> bool:
         uses = list(result.uses)
         if len(uses) != 1 or len(value.text) > _INLINE_LIMIT:
             return False
         return uses[0].operation.parent is result.owner.parent if isinstance(result.owner, Operation) else False
 
-    def _use(self, value: SSAValue) -> Value:
+    def _use(self, value: SSAValue) -> CExpression:
         """The expression of a value, which must be used now if it is pending."""
         if value in self.pending:
             return self.pending.pop(value)
@@ -135,13 +135,13 @@ class Body:
             raise no_c_form(f"a value of type {value.type} here")
         return self.values[value]
 
-    def _name(self, result: SSAValue, value: Value) -> None:
+    def _name(self, result: SSAValue, value: CExpression) -> None:
         """Give the value a name: `const float v = ...;`."""
         type_ = value.type.element if value.splat else value.type
         name = self.scope.fresh(result.name_hint or "v")
         self.lines.add(f"const {self.prelude.type_name(type_)} {name} = {value.text};")
         self._note(scalar(name, self.prelude.type_name(type_)))
-        self.values[result] = replace(value, text=name, precedence=Value(name, type_).precedence, reads=False)
+        self.values[result] = replace(value, text=name, precedence=CExpression(name, type_).precedence, reads=False)
 
     def _write_pending(self) -> None:
         """Name what was read from memory and is not used yet: a write, or a loop, follows."""
@@ -158,7 +158,7 @@ class Body:
         name = self.scope.fresh(op.result.name_hint or "index")
         self.lines.add(f"const int64_t {name} = {index.value.text};")
         self._note(scalar(name, "int64_t"))
-        self.ranges[op.result] = IndexExpression(Value(name, INDEX), index.low, index.high)
+        self.ranges[op.result] = IndexExpression(CExpression(name, INDEX), index.low, index.high)
 
     def _affine(self, exprs: Sequence[AffineExpr], values: Sequence[SSAValue]) -> list[IndexExpression]:
         dims = [self._index(value) for value in values]
@@ -178,7 +178,7 @@ class Body:
 
     def bind_size(self, value: SSAValue, name: str, low: int, high: int) -> None:
         """Make an argument that is a size known by its C name."""
-        self.ranges[value] = IndexExpression(Value(name, INDEX), low, high)
+        self.ranges[value] = IndexExpression(CExpression(name, INDEX), low, high)
 
     def _array(self, op: memref.AllocaOp) -> None:
         name = self.scope.fresh(op.memref.name_hint or "local")
@@ -210,7 +210,7 @@ class Body:
             indices = [index for index, size in zip(indices, type_.shape, strict=True) if size != 1]
         return access.element(name, indices)
 
-    def _load(self, op: LoadOp) -> Value:
+    def _load(self, op: LoadOp) -> CExpression:
         _, buffer = self.buffers[op.buffer]
         type_ = value_type(op.result.type)
         if op.result in self.columns:
@@ -241,7 +241,7 @@ class Body:
         self._write_pending()
         self._assign_scalar(text, self.buffers[op.memref][1], value)
 
-    def _assign_scalar(self, text: str, buffer: BufferType, value: Value) -> None:
+    def _assign_scalar(self, text: str, buffer: CArrayType, value: CExpression) -> None:
         """The first assignment to a local variable that was just declared becomes its initialiser."""
         declaration = access.declare_array(text, buffer) if buffer.elements == 1 else None
         if declaration is not None and self.lines.last == declaration:
@@ -272,11 +272,11 @@ class Body:
             self.lines.add("MSC_ROLLED")
         self._emit_loop(op, lambda head: head.text(self.prelude))
 
-    def _column(self, op: LoadOp, type_: CType) -> Value:
+    def _column(self, op: LoadOp, type_: CType) -> CExpression:
         """What a load of this iteration reads, which was read in front of the loop around it."""
         loop = op.parent_op()
         assert isinstance(loop, ForOp)
-        return Value(f"{self.columns[op.result]}[{self._index(loop.variable).value.text}]", type_)
+        return CExpression(f"{self.columns[op.result]}[{self._index(loop.variable).value.text}]", type_)
 
     def _load_columns(self, op: ForOp) -> None:
         """In front of an unrolled loop: what its iterations read side by side, by whole rows."""
@@ -290,7 +290,7 @@ class Body:
                 self.lines.add(loads.statement(self.prelude, name, block, self._read_element(loads.load)))
             self.columns[loads.load.result] = name
 
-    def _unshared(self, buffer: SSAValue) -> BufferType | None:
+    def _unshared(self, buffer: SSAValue) -> CArrayType | None:
         return None if buffer in self.aliased else self.buffers[buffer][1]
 
     def _emit_loop(self, op: ForOp, text: Callable[[LoopHead], str]) -> None:
@@ -320,7 +320,7 @@ class Body:
                 self._name(value, self.pending.pop(value))
         self.prelude.plain.add("subnormals")
         self.prelude.team = True
-        part = replace(self, lines=Lines(1), scope=Scope([set[str]().union(*self.scope.frames)]), around=[])
+        part = replace(self, lines=Lines(1), scope=NameScope([set[str]().union(*self.scope.frames)]), around=[])
         first, last = part.scope.fresh("first"), part.scope.fresh("last")
         part._emit_loop(op, lambda head: head.part(first, last, self.prelude))
         name = self.functions.fresh(f"{self.name}_part")

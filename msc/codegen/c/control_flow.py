@@ -12,17 +12,17 @@ from xdsl.dialects import func, memref, scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from msc.codegen.c.affine import IndexExpression
-from msc.codegen.c.body import Body
+from msc.codegen.c.body import FunctionEmitter
 from msc.codegen.c.loops import fits, head_text
 from msc.codegen.c.plan import RENAMES, MemoryPlace
 from msc.codegen.c.types import memory_name, no_c_form, value_type
-from msc.codegen.c.values import Precedence, Value
+from msc.codegen.c.values import CExpression, Precedence
 from msc.dialects.loop import BufferSliceOp
 from msc.ir.control_flow import integer_constant
 
 
 @dataclass
-class EntryBody(Body):
+class EntryBody(FunctionEmitter):
     """`call` gives the text of the next kernel call or copy, `entry` the name of an entry and its declaration."""
 
     call: Callable[[], str] = str
@@ -125,7 +125,7 @@ class EntryBody(Body):
     def _scoped(self, head: str) -> _Block:
         return _Block(self, head)
 
-    def _declare(self, value: SSAValue, start: Value | None = None) -> str:
+    def _declare(self, value: SSAValue, start: CExpression | None = None) -> str:
         type_ = value_type(value.type)
         name = self.scope.fresh(value.name_hint or "v")
         self.lines.add(f"{self.prelude.type_name(type_)} {name}{f' = {start.text}' if start else ''};")
@@ -135,8 +135,8 @@ class EntryBody(Body):
     def _bind(self, value: SSAValue, name: str) -> None:
         type_ = value_type(value.type)
         if type_.base == "index":
-            self.ranges[value] = IndexExpression(Value(name, type_))
-        self.values[value] = Value(name, type_)
+            self.ranges[value] = IndexExpression(CExpression(name, type_))
+        self.values[value] = CExpression(name, type_)
 
     def _assign(self, names: Sequence[str], values: Sequence[SSAValue]) -> None:
         """All at once: a value may read a name that another assignment changes."""

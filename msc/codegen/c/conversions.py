@@ -16,15 +16,15 @@ from xdsl.ir import Operation
 from msc.codegen.c.arithmetic import Rule, infix, is_boolean, mask_text, select, vector_text
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.types import CType, no_c_form, value_type
-from msc.codegen.c.values import Precedence, Value, call, cast
+from msc.codegen.c.values import CExpression, Precedence, call, cast
 
-Conversion = Callable[[Prelude, Value, CType], Value]
+Conversion = Callable[[Prelude, CExpression, CType], CExpression]
 
 
 def _conversion(convert: Conversion) -> Rule:
     """A rule from a conversion of one value to a type; a splat is converted as the scalar that it is."""
 
-    def rule(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+    def rule(prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
         value, declared = operands[0], value_type(op.results[0].type)
         target = CType(declared.base, value.type.lanes)
         if value.splat:
@@ -35,25 +35,25 @@ def _conversion(convert: Conversion) -> Rule:
     return rule
 
 
-def convert(prelude: Prelude, value: Value, target: CType) -> Value:
+def convert(prelude: Prelude, value: CExpression, target: CType) -> CExpression:
     """C's own conversion, lane by lane for vectors."""
     if not value.type.is_vector:
         if prelude.type_name(target) == value.type.name:
             return replace(value, type=target)
         return cast(target, value)
     text = f"__builtin_convertvector({value.text}, {prelude.type_name(target)})"
-    return Value(text, target, reads=value.reads)
+    return CExpression(text, target, reads=value.reads)
 
 
 _STORAGE_ONLY = ("f16", "bf16")
 
 
-def _extend_float(prelude: Prelude, value: Value, target: CType) -> Value:
+def _extend_float(prelude: Prelude, value: CExpression, target: CType) -> CExpression:
     value = _computable(prelude, value)
     return value if value.type.base == target.base else convert(prelude, value, target)
 
 
-def _computable(prelude: Prelude, value: Value) -> Value:
+def _computable(prelude: Prelude, value: CExpression) -> CExpression:
     """A half-width float as f32; everything else as it is."""
     if value.type.base not in _STORAGE_ONLY:
         return value
@@ -61,7 +61,7 @@ def _computable(prelude: Prelude, value: Value) -> Value:
     return call(prelude.function(f"from_{value.type.base}", single), single, value)
 
 
-def _truncate_float(prelude: Prelude, value: Value, target: CType) -> Value:
+def _truncate_float(prelude: Prelude, value: CExpression, target: CType) -> CExpression:
     if target.base not in _STORAGE_ONLY:
         return convert(prelude, value, target)
     single = CType("f32", value.type.lanes)
@@ -71,50 +71,50 @@ def _truncate_float(prelude: Prelude, value: Value, target: CType) -> Value:
     return call(prelude.function(f"{target.base}_from", single), target, value)
 
 
-def _to_unsigned(prelude: Prelude, value: Value) -> Value:
+def _to_unsigned(prelude: Prelude, value: CExpression) -> CExpression:
     prelude.type_name(value.type.unsigned)
     return cast(value.type.unsigned, value)
 
 
-def _boolean_bits(prelude: Prelude, value: Value) -> Value:
+def _boolean_bits(prelude: Prelude, value: CExpression) -> CExpression:
     """A boolean as an integer 0 or 1 of the mask's width."""
     if not value.type.is_vector:
         return cast(CType("i32"), value)
     plain = replace(value.type, mask=False)
-    return Value(f"{value.at(Precedence.UNARY)} & 1", plain, Precedence.AND, reads=value.reads)
+    return CExpression(f"{value.at(Precedence.UNARY)} & 1", plain, Precedence.AND, reads=value.reads)
 
 
-def _signed(prelude: Prelude, value: Value) -> Value:
+def _signed(prelude: Prelude, value: CExpression) -> CExpression:
     """A value as a signed integer; `true`, whose only bit is the sign, is -1."""
     if value.type.base != "i1":
         return value
     bits = _boolean_bits(prelude, value)
-    return Value(f"-{bits.at(Precedence.PRIMARY)}", CType("i32"), Precedence.UNARY, reads=bits.reads)
+    return CExpression(f"-{bits.at(Precedence.PRIMARY)}", CType("i32"), Precedence.UNARY, reads=bits.reads)
 
 
-def _unsigned_to_float(prelude: Prelude, value: Value, target: CType) -> Value:
+def _unsigned_to_float(prelude: Prelude, value: CExpression, target: CType) -> CExpression:
     source = _boolean_bits(prelude, value) if is_boolean(value) else _to_unsigned(prelude, value)
     return _number_to_float(prelude, source, target)
 
 
-def _signed_to_float(prelude: Prelude, value: Value, target: CType) -> Value:
+def _signed_to_float(prelude: Prelude, value: CExpression, target: CType) -> CExpression:
     return _number_to_float(prelude, _signed(prelude, value), target)
 
 
-def _number_to_float(prelude: Prelude, value: Value, target: CType) -> Value:
+def _number_to_float(prelude: Prelude, value: CExpression, target: CType) -> CExpression:
     if target.base not in _STORAGE_ONLY:
         return convert(prelude, value, target)
     return _truncate_float(prelude, convert(prelude, value, replace(target, base="f32")), target)
 
 
-def _float_to_signed(prelude: Prelude, value: Value, target: CType) -> Value:
+def _float_to_signed(prelude: Prelude, value: CExpression, target: CType) -> CExpression:
     value = _computable(prelude, value)
     if target.bits < 32:
         value = convert(prelude, value, replace(target, base="i32"))
     return convert(prelude, value, target)
 
 
-def _float_to_unsigned(prelude: Prelude, value: Value, target: CType) -> Value:
+def _float_to_unsigned(prelude: Prelude, value: CExpression, target: CType) -> CExpression:
     value = _computable(prelude, value)
     if target.bits == 64:
         wide = convert(prelude, value, replace(target, base="u64"))
@@ -123,43 +123,43 @@ def _float_to_unsigned(prelude: Prelude, value: Value, target: CType) -> Value:
     return convert(prelude, wide, target)
 
 
-def _extend_signed(prelude: Prelude, value: Value, target: CType) -> Value:
+def _extend_signed(prelude: Prelude, value: CExpression, target: CType) -> CExpression:
     return convert(prelude, _signed(prelude, value), target)
 
 
-def _extend_unsigned(prelude: Prelude, value: Value, target: CType) -> Value:
+def _extend_unsigned(prelude: Prelude, value: CExpression, target: CType) -> CExpression:
     if is_boolean(value):
         return convert(prelude, _boolean_bits(prelude, value), target)
     return convert(prelude, _to_unsigned(prelude, value), target)
 
 
-def _truncate_integer(prelude: Prelude, value: Value, target: CType) -> Value:
+def _truncate_integer(prelude: Prelude, value: CExpression, target: CType) -> CExpression:
     if target.base != "i1":
         return convert(prelude, value, target)
     if not value.type.is_vector:
-        return Value(f"({value.at(Precedence.UNARY)} & 1) != 0", target, Precedence.EQUALITY, reads=value.reads)
+        return CExpression(f"({value.at(Precedence.UNARY)} & 1) != 0", target, Precedence.EQUALITY, reads=value.reads)
     mask = replace(value.type, mask=True)
-    return Value(f"-({value.at(Precedence.UNARY)} & 1)", mask, Precedence.UNARY, reads=value.reads)
+    return CExpression(f"-({value.at(Precedence.UNARY)} & 1)", mask, Precedence.UNARY, reads=value.reads)
 
 
-def _index_cast_unsigned(prelude: Prelude, value: Value, target: CType) -> Value:
+def _index_cast_unsigned(prelude: Prelude, value: CExpression, target: CType) -> CExpression:
     return convert(prelude, _to_unsigned(prelude, value), target)
 
 
-def _bit_cast(prelude: Prelude, value: Value, target: CType) -> Value:
+def _bit_cast(prelude: Prelude, value: CExpression, target: CType) -> CExpression:
     prelude.type_name(target)
     if value.type.is_vector or not (value.type.is_float or target.is_float):
         return cast(target, value)
     text = f"((union {{ {value.type.name} from; {target.name} to; }}){{{value.text}}}).to"
-    return Value(text, target, reads=value.reads)
+    return CExpression(text, target, reads=value.reads)
 
 
-def _broadcast(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+def _broadcast(prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
     value, type_ = operands[0], value_type(op.results[0].type)
     return value if value.type.is_vector else replace(value, type=type_, splat=True)
 
 
-def _add_products(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+def _add_products(prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
     """Both factors of the second product in the upper halves of lanes, those of the first in the lower."""
     total, a0, b0, a1, b1 = operands
     sums = vector_text(prelude, total)
@@ -168,7 +168,7 @@ def _add_products(prelude: Prelude, op: Operation, operands: Sequence[Value]) ->
     return call(prelude.function("add_products", sums.type), sums.type, sums, *pairs)
 
 
-def _pair(prelude: Prelude, first: Value, second: Value, lanes: int) -> Value:
+def _pair(prelude: Prelude, first: CExpression, second: CExpression, lanes: int) -> CExpression:
     """Two bf16 in each lane; of scalars the same in all lanes."""
     type_ = CType("u32", first.type.lanes)
     pair = call(prelude.function("pair", type_), type_, first, second)
@@ -185,7 +185,7 @@ _EXTREMUM_KINDS = {"maximumf": "max", "minimumf": "min"}
 _INTEGER_KINDS = {"maxsi": "larger", "minsi": "smaller", "maxui": "larger", "minui": "smaller"}
 
 
-def _reduction(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+def _reduction(prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
     """All lanes combined in one named order, then with the accumulator if there is one."""
     kind = _reduction_kind(op)
     if is_boolean(operands[0]):
@@ -199,14 +199,14 @@ def _reduction(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Va
     return total if len(operands) == 1 else _accumulate(prelude, kind, operands[1], total)
 
 
-def _boolean_reduction(prelude: Prelude, kind: str, operands: Sequence[Value]) -> Value:
+def _boolean_reduction(prelude: Prelude, kind: str, operands: Sequence[CExpression]) -> CExpression:
     mask = mask_text(prelude, operands[0], operands[0].type.bits)
     lanes = call(prelude.function(f"reduce_{kind}", mask.type), mask.type.element, mask)
     total = replace(lanes, text=f"{lanes.text} != 0", type=CType("i1"), precedence=Precedence.EQUALITY)
     return total if len(operands) == 1 else infix(*_INFIX_KINDS[kind], operands[1], total, CType("i1"))
 
 
-def _integer_reduction(prelude: Prelude, kind: str, vector: Value) -> Value:
+def _integer_reduction(prelude: Prelude, kind: str, vector: CExpression) -> CExpression:
     """Sums and products wrap, so they are those of unsigned integers."""
     chosen = vector if kind.endswith("si") else _to_unsigned(prelude, vector)
     name = prelude.function(f"reduce_{_INTEGER_KINDS.get(kind, kind)}", chosen.type)
@@ -214,7 +214,7 @@ def _integer_reduction(prelude: Prelude, kind: str, vector: Value) -> Value:
     return total if chosen is vector else cast(vector.type.element, total)
 
 
-def _wrapped(prelude: Prelude, kind: str, accumulator: Value, total: Value) -> Value:
+def _wrapped(prelude: Prelude, kind: str, accumulator: CExpression, total: CExpression) -> CExpression:
     a, b = _to_unsigned(prelude, accumulator), _to_unsigned(prelude, total)
     return cast(total.type, infix(*_INFIX_KINDS[kind], a, b, total.type.unsigned))
 
@@ -227,14 +227,14 @@ def _reduction_kind(op: Operation) -> str:
     return name
 
 
-def _accumulate(prelude: Prelude, kind: str, accumulator: Value, total: Value) -> Value:
+def _accumulate(prelude: Prelude, kind: str, accumulator: CExpression, total: CExpression) -> CExpression:
     if kind in _EXTREMUM_KINDS:
         return call(prelude.function(_EXTREMUM_KINDS[kind], total.type), total.type, accumulator, total)
     return infix(*_INFIX_KINDS[kind], accumulator, total, total.type)
 
 
 def _integer_extremum(relation: str, unsigned: bool) -> Rule:
-    def rule(prelude: Prelude, op: Operation, operands: Sequence[Value]) -> Value:
+    def rule(prelude: Prelude, op: Operation, operands: Sequence[CExpression]) -> CExpression:
         a, b = operands
         vector = a if a.type.is_vector else b
         if vector.type.is_vector:

@@ -15,7 +15,7 @@ from msc.analysis.work import operations_run
 from msc.codegen.c.entry import PROFILE_CLOCK, PROFILE_LAP, EntryEmitter
 from msc.codegen.c.header import emit_header
 from msc.codegen.c.kernels import Kernel, emit_kernel
-from msc.codegen.c.names import SYSTEM, Scope, comment_text, identifier, module_identifier, string_literal, unique
+from msc.codegen.c.names import SYSTEM, NameScope, comment_text, identifier, module_identifier, string_literal, unique
 from msc.codegen.c.options import COptions
 from msc.codegen.c.plan import EntryPlan, entry_functions, read_plan
 from msc.codegen.c.prelude import Prelude
@@ -144,7 +144,7 @@ def _kernels(
     called = {call.kernel for plan in plans for call in plan.calls}
     own = {f"{signature.name}_{word}" for word in ("profile", "weights", "signature", "calls")}
     own |= {function.symbol for function in signature.functions}
-    scope = Scope([own | SYSTEM])
+    scope = NameScope([own | SYSTEM])
     kernels = dict[str, Kernel]()
     for op in module.ops:
         if isinstance(op, FuncOp) and op.sym_name.data in called:

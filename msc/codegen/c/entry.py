@@ -12,7 +12,7 @@ from msc.codegen.c.control_flow import EntryBody
 from msc.codegen.c.dead_code import dead_values
 from msc.codegen.c.kernels import Kernel
 from msc.codegen.c.lines import Lines, wrap_prototype
-from msc.codegen.c.names import Scope
+from msc.codegen.c.names import NameScope
 from msc.codegen.c.plan import Call, EntryPlan, MemoryPlace
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.types import memory_name
@@ -53,7 +53,7 @@ class EntryEmitter:
     kernels: Mapping[str, Kernel]
     prelude: Prelude
     flush_subnormals: bool = False
-    scope: Scope = field(default_factory=Scope)
+    scope: NameScope = field(default_factory=NameScope)
     names: dict[MemoryPlace, str] = field(default_factory=dict[MemoryPlace, str])
     entries: dict[int, str] = field(default_factory=dict[int, str])
 
@@ -125,7 +125,7 @@ class EntryEmitter:
         fixed = (
             {"workspace", "memory", "weights", "start", "seconds"} if profiled else {"workspace", "memory", "weights"}
         )
-        self.scope = Scope([{*tensors, *fixed, *(k.name for k in self.kernels.values())}])
+        self.scope = NameScope([{*tensors, *fixed, *(k.name for k in self.kernels.values())}])
         self.names = {}
         self.entries = {}
 

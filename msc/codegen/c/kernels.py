@@ -11,13 +11,13 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
 from msc.analysis.bytes import stack_bytes
-from msc.codegen.c.body import Body
+from msc.codegen.c.body import FunctionEmitter
 from msc.codegen.c.dead_code import dead_values
 from msc.codegen.c.lines import wrap_prototype
-from msc.codegen.c.names import Scope, comment_text
+from msc.codegen.c.names import NameScope, comment_text
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.shared_loops import Capture, scalar
-from msc.codegen.c.types import BufferType, buffer_type, memory_name
+from msc.codegen.c.types import CArrayType, buffer_type, memory_name
 from msc.dialects.loop.attributes import LOOP_ORIGIN, LOOP_OUTPUTS, LOOP_REASONS, LOOP_SCHEDULE, LOOP_TEMPORARIES
 from msc.dialects.open_sizes import argument_sizes
 
@@ -29,11 +29,11 @@ _WORD, _COMMENT = re.compile(r"\w+"), re.compile(r"/\*.*?\*/")
 
 
 @dataclass(frozen=True)
-class Parameter:
+class BufferParameter:
     """A buffer that a kernel takes; a `written` one is an output or scratch, an `aliased` one may overlap another."""
 
     name: str
-    buffer: BufferType
+    buffer: CArrayType
     written: bool
     aliased: bool
 
@@ -52,7 +52,7 @@ class Kernel:
     """
 
     name: str
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[BufferParameter, ...]
     sizes: tuple[str, ...]
     opening: str
     body: str
@@ -71,10 +71,10 @@ class Kernel:
         return f"{self.opening}{head}\n{{\n{self.body}}}\n"
 
 
-def emit_kernel(function: FuncOp, functions: Scope, aliased: frozenset[int], prelude: Prelude) -> Kernel:
+def emit_kernel(function: FuncOp, functions: NameScope, aliased: frozenset[int], prelude: Prelude) -> Kernel:
     """The C of one kernel; `aliased` are the positions of parameters that overlap others in some call."""
     name = functions.fresh(function.sym_name.data, "kernel")
-    body = Body(prelude, dead=dead_values(function), name=name, functions=functions)
+    body = FunctionEmitter(prelude, dead=dead_values(function), name=name, functions=functions)
     parameters = _parameters(function, body.scope, aliased)
     sizes = argument_sizes(function.args, function.arg_attrs)
     names = {a: body.scope.fresh(size.name, "n") for a, size in sizes.items()}
@@ -92,14 +92,14 @@ def emit_kernel(function: FuncOp, functions: Scope, aliased: frozenset[int], pre
     return Kernel(name, parameters, tuple(names.values()), opening, unused + text)
 
 
-def _parameters(function: FuncOp, scope: Scope, aliased: frozenset[int]) -> tuple[Parameter, ...]:
+def _parameters(function: FuncOp, scope: NameScope, aliased: frozenset[int]) -> tuple[BufferParameter, ...]:
     sizes = argument_sizes(function.args, function.arg_attrs)
     arguments = [a for a in function.args if a not in sizes]
     outputs, temporaries = (_count(function, name) for name in (LOOP_OUTPUTS, LOOP_TEMPORARIES))
     first_written = len(arguments) - outputs - temporaries
     hints = ["x"] * first_written + ["y"] * outputs + ["t"] * temporaries
     return tuple(
-        Parameter(scope.fresh(a.name_hint or hint, hint), buffer_type(a.type), hint != "x", position in aliased)
+        BufferParameter(scope.fresh(a.name_hint or hint, hint), buffer_type(a.type), hint != "x", position in aliased)
         for position, (a, hint) in enumerate(zip(arguments, hints, strict=True))
     )
 

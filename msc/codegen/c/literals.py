@@ -13,10 +13,10 @@ from xdsl.ir import Attribute
 
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.types import CType, no_c_form, value_type
-from msc.codegen.c.values import Precedence, Value
+from msc.codegen.c.values import CExpression, Precedence
 
 
-def constant(op: ConstantOp, prelude: Prelude) -> Value:
+def constant(op: ConstantOp, prelude: Prelude) -> CExpression:
     """The value of an `arith.constant`; a dense splat stays scalar text."""
     type_ = value_type(op.result.type)
     numbers = _numbers(op.value)
@@ -24,13 +24,13 @@ def constant(op: ConstantOp, prelude: Prelude) -> Value:
         return _splat(numbers[0], type_, prelude)
     prelude.type_name(type_)
     items = ", ".join(literal(n, type_.element, prelude).text for n in numbers)
-    return Value(f"({type_.name}){{{items}}}", type_)
+    return CExpression(f"({type_.name}){{{items}}}", type_)
 
 
-def _splat(number: float, type_: CType, prelude: Prelude) -> Value:
+def _splat(number: float, type_: CType, prelude: Prelude) -> CExpression:
     value = literal(number, type_.element, prelude)
     ordered = not math.isnan(number)
-    return Value(value.text, type_, value.precedence, splat=type_.is_vector, ordered=ordered)
+    return CExpression(value.text, type_, value.precedence, splat=type_.is_vector, ordered=ordered)
 
 
 def _numbers(attribute: Attribute) -> Sequence[float]:
@@ -49,28 +49,28 @@ def _same(a: float, b: float) -> bool:
     return (a == b and math.copysign(1, a) == math.copysign(1, b)) or (a != a and b != b)
 
 
-def literal(number: float, type_: CType, prelude: Prelude) -> Value:
+def literal(number: float, type_: CType, prelude: Prelude) -> CExpression:
     """A number as an expression of a scalar type."""
     if type_.base == "i1":
         prelude.headers.add("stdbool.h")
-        return Value("true" if number else "false", type_)
+        return CExpression("true" if number else "false", type_)
     if not type_.is_float:
         return _integer(int(number), type_)
     if type_.base == "bf16":
-        return Value(f"{_bf16_bits(number):#06x}", type_)
+        return CExpression(f"{_bf16_bits(number):#06x}", type_)
     if type_.base == "f16":
-        return Value(f"{int(np.float16(number).view(np.uint16)):#06x}", type_)
+        return CExpression(f"{int(np.float16(number).view(np.uint16)):#06x}", type_)
     text = _float_text(number, type_, prelude)
-    return Value(text, type_, Precedence.UNARY if text.startswith("-") else Precedence.PRIMARY)
+    return CExpression(text, type_, Precedence.UNARY if text.startswith("-") else Precedence.PRIMARY)
 
 
-def _integer(number: int, type_: CType) -> Value:
+def _integer(number: int, type_: CType) -> CExpression:
     bits = type_.bits
     if not type_.base.startswith("u"):
         number = (number + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
     if number == -(1 << (bits - 1)) and bits >= 32:
-        return Value(f"INT{bits}_MIN", type_)
-    return Value(str(number), type_, Precedence.UNARY if number < 0 else Precedence.PRIMARY)
+        return CExpression(f"INT{bits}_MIN", type_)
+    return CExpression(str(number), type_, Precedence.UNARY if number < 0 else Precedence.PRIMARY)
 
 
 def _float_text(number: float, type_: CType, prelude: Prelude) -> str:

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import VectorType
 
 from msc.codegen.c.affine import INDEX, IndexExpression
 from msc.codegen.c.prelude import Prelude
-from msc.codegen.c.values import Precedence, Value, call
+from msc.codegen.c.values import CExpression, Precedence, call
 from msc.dialects.loop import ApplyOp, ForOp, LoadOp, PrefetchOp, StoreOp
 
 
@@ -54,7 +54,7 @@ class LoopHead:
         """The loop variable with what its bounds say of its range."""
         lows = [bound.low for bound in self.lower if bound.low is not None]
         highs = [bound.high - 1 for bound in self.upper if bound.high is not None]
-        return IndexExpression(Value(self.name, INDEX), max(lows, default=None), min(highs, default=None))
+        return IndexExpression(CExpression(self.name, INDEX), max(lows, default=None), min(highs, default=None))
 
     def text(self, prelude: Prelude) -> str:
         """Over all iterations."""
@@ -80,14 +80,14 @@ class LoopHead:
         start, steps = self._start(prelude), iteration if self.step == 1 else f"{iteration} * {self.step}"
         return steps if start.text == "0" else f"{start.at(Precedence.SUM)} + {steps}"
 
-    def _start(self, prelude: Prelude) -> Value:
+    def _start(self, prelude: Prelude) -> CExpression:
         return _bound(self.lower, "msc_max", prelude)
 
-    def _end(self, prelude: Prelude) -> Value:
+    def _end(self, prelude: Prelude) -> CExpression:
         return _bound(self.upper, "msc_min", prelude)
 
 
-def _bound(bounds: Sequence[IndexExpression], function: str, prelude: Prelude) -> Value:
+def _bound(bounds: Sequence[IndexExpression], function: str, prelude: Prelude) -> CExpression:
     value = bounds[0].value
     for bound in bounds[1:]:
         prelude.plain.add("bounds")

@@ -80,7 +80,7 @@ def unique(name: str, taken: Iterable[str] | set[str]) -> str:
 
 
 @dataclass
-class Scope:
+class NameScope:
     """Names visible at a point of a function: blocks nest, siblings may use a name again."""
 
     frames: list[set[str]] = field(default_factory=lambda: [set[str]()])

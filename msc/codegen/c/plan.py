@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringA
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineExpr
 
-from msc.codegen.c.types import BufferType, buffer_type, no_c_form
+from msc.codegen.c.types import CArrayType, buffer_type, no_c_form
 from msc.dialects.loop import BufferSliceOp
 from msc.dialects.loop.attributes import LOOP_OFFSET
 from msc.dialects.ms.attributes import MS_CODES, MS_DTYPE, MS_NAME, MS_ROLE
@@ -37,7 +37,7 @@ class MemoryPlace:
     role: str
     root: int
     offset: int
-    buffer: BufferType
+    buffer: CArrayType
     within: MemoryPlace | None = None
     entry: int = 0
 

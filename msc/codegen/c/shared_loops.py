@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from msc.codegen.c.lines import Lines, wrap_prototype
-from msc.codegen.c.names import Scope
-from msc.codegen.c.types import BufferType, memory_name
+from msc.codegen.c.names import NameScope
+from msc.codegen.c.types import CArrayType, memory_name
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,12 @@ def scalar(name: str, type_name: str) -> Capture:
     return Capture(name, f"{type_name} {name}", type_name)
 
 
-def local_array(name: str, buffer: BufferType) -> Capture:
+def local_array(name: str, buffer: CArrayType) -> Capture:
     """A local buffer; of one element it is a variable."""
     if buffer.elements == 1:
         return scalar(name, memory_name(buffer.base))
     shape = tuple(size for size in buffer.shape if size != 1)
-    return Capture(name, f"{memory_name(buffer.base)} {BufferType(buffer.base, shape).declarator(name)}")
+    return Capture(name, f"{memory_name(buffer.base)} {CArrayType(buffer.base, shape).declarator(name)}")
 
 
 def used(names: Iterable[Capture], lines: Lines) -> list[Capture]:
@@ -64,7 +64,7 @@ def part_functions(name: str, captures: Sequence[Capture], first: str, last: str
     )
 
 
-def share_call(name: str, captures: Sequence[Capture], trips: str, least: int, scope: Scope, lines: Lines) -> None:
+def share_call(name: str, captures: Sequence[Capture], trips: str, least: int, scope: NameScope, lines: Lines) -> None:
     """Have the team run all iterations, or the caller where there are fewer than `least`."""
     arguments = scope.fresh("arguments")
     lines.add(f"void *const {arguments}[] = {{{', '.join(c.argument() for c in captures)}}};")

@@ -14,7 +14,7 @@ from xdsl.ir import Operation, SSAValue
 from msc.codegen.c import access
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.transposed_text import STEPS, Block, column_blocks, function_of, named_types
-from msc.codegen.c.types import BufferType, CType, value_type
+from msc.codegen.c.types import CArrayType, CType, value_type
 from msc.dialects.loop import ForOp, LoadOp, StoreOp
 from msc.poly.affine import linear_form
 
@@ -48,7 +48,7 @@ class ColumnLoads:
         return f"{prelude.function(function_of(size, self.step), self.stored)}({place}, &{element}, {self.distance});"
 
 
-def column_loads(loop: ForOp, buffer_of: Callable[[SSAValue], BufferType | None]) -> list[ColumnLoads]:
+def column_loads(loop: ForOp, buffer_of: Callable[[SSAValue], CArrayType | None]) -> list[ColumnLoads]:
     """The loads of an unrolled loop that may be made in front of it, by whole rows.
 
     `buffer_of` gives the type of a buffer that no other one overlaps. The loop writes none of what they read.
@@ -76,7 +76,7 @@ def _written_by(op: Operation) -> SSAValue | None:
             return None
 
 
-def _columns(load: LoadOp, loop: ForOp, buffer: BufferType, trips: int) -> ColumnLoads | None:
+def _columns(load: LoadOp, loop: ForOp, buffer: CArrayType, trips: int) -> ColumnLoads | None:
     type_, step = value_type(load.result.type), _advance(load, loop, buffer)
     distance = access.lane_distance(buffer, load.lane_steps)
     if not type_.is_vector or load.touched_lanes < type_.lanes or step not in STEPS or (trips - 1) * step >= distance:
@@ -84,7 +84,7 @@ def _columns(load: LoadOp, loop: ForOp, buffer: BufferType, trips: int) -> Colum
     return ColumnLoads(load, access.stored_type(type_), trips, step, distance)
 
 
-def _advance(load: LoadOp, loop: ForOp, buffer: BufferType) -> int | None:
+def _advance(load: LoadOp, loop: ForOp, buffer: CArrayType) -> int | None:
     """By how many elements a load moves with each iteration, if nothing but the loop's variable moves it there."""
     if any(value is not loop.variable and loop.is_ancestor(value.owner) for value in load.indices):
         return None

@@ -105,7 +105,7 @@ def value_type(type_: Attribute) -> CType:
 
 
 @dataclass(frozen=True)
-class BufferType:
+class CArrayType:
     """A buffer: elements of `base` in row-major order."""
 
     base: str
@@ -144,11 +144,11 @@ class BufferType:
         return f"(*{name})" + "".join(f"[{max(size, 1)}]" for size in rest) if rest else f"*{name}"
 
 
-def buffer_type(type_: Attribute) -> BufferType:
+def buffer_type(type_: Attribute) -> CArrayType:
     """The buffer type of a static memref with the default layout."""
     if not is_memref(type_) or any(size < 0 for size in type_.get_shape()):
         raise no_c_form(f"the buffer type {type_}")
-    return BufferType(base_name(type_.element_type), tuple(type_.get_shape()))
+    return CArrayType(base_name(type_.element_type), tuple(type_.get_shape()))
 
 
 def no_c_form(what: str) -> MscError:

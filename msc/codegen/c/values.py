@@ -26,7 +26,7 @@ class Precedence(IntEnum):
 
 
 @dataclass(frozen=True)
-class Value:
+class CExpression:
     """An expression. A `splat` is scalar text that stands for a vector of equal lanes; `type` is the vector's.
 
     `reads` says that the text reads memory, so it may not move past a write. `ordered` says that it is a constant that
@@ -45,7 +45,7 @@ class Value:
         return self.text if self.precedence >= precedence else f"({self.text})"
 
     @property
-    def scalar(self) -> Value:
+    def scalar(self) -> CExpression:
         """A splat as the scalar that its text is."""
         return replace(self, type=self.type.element, splat=False)
 
@@ -55,13 +55,13 @@ class Value:
         return self.type.is_vector and not self.splat
 
 
-def call(function: str, type_: CType, *arguments: Value) -> Value:
+def call(function: str, type_: CType, *arguments: CExpression) -> CExpression:
     """A call of a pure function."""
     text = ", ".join(a.text for a in arguments)
-    return Value(f"{function}({text})", type_, reads=any(a.reads for a in arguments))
+    return CExpression(f"{function}({text})", type_, reads=any(a.reads for a in arguments))
 
 
-def cast(type_: CType, value: Value) -> Value:
+def cast(type_: CType, value: CExpression) -> CExpression:
     """`(type)value`: conversion of a scalar, reinterpretation of a vector of the same size."""
     text = f"({type_.name}){value.at(Precedence.UNARY)}"
-    return Value(text, type_, Precedence.UNARY, value.splat, value.reads)
+    return CExpression(text, type_, Precedence.UNARY, value.splat, value.reads)

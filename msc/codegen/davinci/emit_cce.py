@@ -19,8 +19,8 @@ from msc.dialects.davinci import (
     BlockIdxOp,
     BufferType,
     CrossCoreSyncOp,
+    DavinciKernelOp,
     FlagOp,
-    KernelOp,
     LoadIndexOp,
     MaxOp,
     MinOp,
@@ -60,7 +60,7 @@ class CceProgram:
     operations: Mapping[int, Operation]
 
 
-def emit_cce(kernel: KernelOp) -> CceProgram:
+def emit_cce(kernel: DavinciKernelOp) -> CceProgram:
     """The C of a kernel: one function `kernel` over the addresses of its arguments."""
     writer = _Writer()
     writer.line(f"/* {kernel.sym_name.data}: {cores_text(kernel)}. */")
@@ -70,7 +70,7 @@ def emit_cce(kernel: KernelOp) -> CceProgram:
     return CceProgram("\n".join(writer.lines) + "\n", writer.operations)
 
 
-def emit_cce_kernels(kernels: Sequence[KernelOp]) -> CceProgram:
+def emit_cce_kernels(kernels: Sequence[DavinciKernelOp]) -> CceProgram:
     """The C of several kernels: one exported function each, `kernel_0`, `kernel_1`, ..."""
     writer = _Writer()
     writer.line('#include "cce.h"')
@@ -81,14 +81,14 @@ def emit_cce_kernels(kernels: Sequence[KernelOp]) -> CceProgram:
     return CceProgram("\n".join(writer.lines) + "\n", writer.operations)
 
 
-def emit_cce_function(kernel: KernelOp, name: str) -> str:
+def emit_cce_function(kernel: DavinciKernelOp, name: str) -> str:
     """A kernel as one function of a file that holds others, behind the inclusion of `cce.h`."""
     writer = _Writer(used={*_TAKEN, name})
     writer.function(kernel, f"static __aicore__ void {name}")
     return "\n".join(writer.lines) + "\n"
 
 
-def cores_text(kernel: KernelOp) -> str:
+def cores_text(kernel: DavinciKernelOp) -> str:
     """What a kernel runs on, for people."""
     return f"{kernel.blocks.value.data} blocks of {kernel.kind.data} cores of {kernel.target.data}"
 
@@ -106,7 +106,7 @@ class _Writer:
         if op is not None:
             self.operations[len(self.lines)] = op
 
-    def function(self, kernel: KernelOp, head: str) -> None:
+    def function(self, kernel: DavinciKernelOp, head: str) -> None:
         """A kernel's function over the addresses of its arguments."""
         self.line(f"{head}(void *const *arguments) {{")
         self.depth = 1

@@ -12,7 +12,7 @@ from xdsl.ir import Operation
 from msc.codegen.c import Accelerator, COptions, emit_c
 from msc.codegen.c.kernels import Kernel
 from msc.codegen.davinci.emit_cce import cores_text, emit_cce_function
-from msc.dialects.davinci import KernelOp
+from msc.dialects.davinci import DavinciKernelOp
 from msc.dialects.davinci.attributes import DAVINCI_KERNEL
 from msc.dialects.davinci.kernels import scalar_cycles
 from msc.runtime.program import CProgram, LinkedCode
@@ -29,11 +29,11 @@ def emit_program(module: ModuleOp, machine: str, options: COptions) -> CProgram:
 
     A build with clocks times kernels by the machine's cycles. Raises MSC0905 for IR that has no C form.
     """
-    kernels = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, KernelOp)}
+    kernels = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, DavinciKernelOp)}
     return emit_c(module, options, lambda timed: _accelerator(davinci_target(machine), kernels, timed))
 
 
-def _accelerator(target: DavinciTarget, kernels: Mapping[str, KernelOp], timed: bool) -> Accelerator:
+def _accelerator(target: DavinciTarget, kernels: Mapping[str, DavinciKernelOp], timed: bool) -> Accelerator:
     opening = [
         f"#define DV_TIMED {int(timed)} /* whether launches count cycles */\n",
         "#define DV_ATTACH static\n",
@@ -60,7 +60,7 @@ def launched(function: Operation) -> str | None:
     return found.string_value() if isinstance(found, SymbolRefAttr) else None
 
 
-def _launching(kernel: Kernel, program: KernelOp, target: DavinciTarget) -> Kernel:
+def _launching(kernel: Kernel, program: DavinciKernelOp, target: DavinciTarget) -> Kernel:
     """What launches a kernel on cores; or the loops themselves where scalar units run them."""
     cycles = scalar_cycles(program)
     if cycles is not None:

@@ -10,7 +10,7 @@ from functools import cache
 from xdsl.ir import Operation
 
 from msc.codegen.davinci.emit_cce import CceProgram, emit_cce_kernels
-from msc.dialects.davinci import BufferType, KernelOp, LoadIndexOp
+from msc.dialects.davinci import BufferType, DavinciKernelOp, LoadIndexOp
 from msc.ir.locations import source_location
 from msc.runtime.shared_library import SharedLibrary
 from msc.runtime.text_library import text_library
@@ -40,7 +40,7 @@ class _Entry:
         return self.library.function(self.name if name == "kernel" else name, result)
 
 
-def check_kernels(kernels: Sequence[KernelOp], sources: Mapping[str, str] | None = None) -> None:
+def check_kernels(kernels: Sequence[DavinciKernelOp], sources: Mapping[str, str] | None = None) -> None:
     """Raise MSC1011 to MSC1017 unless kernels stay in bounds, and are free of deadlock and of races."""
     if not kernels:
         return
@@ -57,7 +57,7 @@ def check_kernels(kernels: Sequence[KernelOp], sources: Mapping[str, str] | None
                 raise MscError(fault_diagnostic(error.fault, program, sources or {})) from error
 
 
-def _modes(kernel: KernelOp) -> tuple[int, ...]:
+def _modes(kernel: DavinciKernelOp) -> tuple[int, ...]:
     """One run, and another with the greatest indices where some are loaded: addresses lie between those of the two."""
     return (RACES, RACES | GREATEST) if any(isinstance(op, LoadIndexOp) for op in kernel.walk()) else (RACES,)
 

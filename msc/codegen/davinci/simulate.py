@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msc.codegen.davinci.emit_cce import emit_cce
 from msc.codegen.davinci.race_check import check_kernels, fault_diagnostic, simulator
-from msc.dialects.davinci import BufferType, KernelOp
+from msc.dialects.davinci import BufferType, DavinciKernelOp
 from msc.runtime.text_library import text_library
 from msc.sim.machine import FUNCTION, RACES, TIME, GlobalBuffer, Launch, SimulationFault, simulate
 from msc.sim.result import SimulationResult
@@ -33,7 +33,7 @@ class SimulationOptions:
 
 
 def simulate_kernel(
-    kernel: KernelOp,
+    kernel: DavinciKernelOp,
     options: SimulationOptions | None = None,
     data: Sequence[NDArray[np.generic]] = (),
     outputs: Sequence[int] = (),
@@ -57,12 +57,14 @@ def simulate_kernel(
         raise MscError(fault_diagnostic(error.fault, program, sources or {})) from error
 
 
-def check_kernel(kernel: KernelOp, sources: Mapping[str, str] | None = None) -> None:
+def check_kernel(kernel: DavinciKernelOp, sources: Mapping[str, str] | None = None) -> None:
     """Raise MSC1015 to MSC1017 unless a kernel is free of deadlock, of unpaired and doubly set flags, and of races."""
     check_kernels([kernel], sources)
 
 
-def _arguments(kernel: KernelOp, data: Sequence[NDArray[np.generic]], outputs: Sequence[int]) -> list[GlobalBuffer]:
+def _arguments(
+    kernel: DavinciKernelOp, data: Sequence[NDArray[np.generic]], outputs: Sequence[int]
+) -> list[GlobalBuffer]:
     buffers: list[GlobalBuffer] = []
     for position, argument in enumerate(kernel.body.block.args):
         assert isinstance(argument.type, BufferType)

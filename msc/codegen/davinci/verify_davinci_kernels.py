@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from msc.codegen.davinci.race_check import check_kernels
-from msc.dialects.davinci import KernelOp
+from msc.dialects.davinci import DavinciKernelOp
 from msc.dialects.davinci.kernels import scalar_cycles
 
 
@@ -26,4 +26,4 @@ class VerifyDavinciKernels(ModulePass):
     name = "verify-davinci-kernels"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        check_kernels([k for k in op.body.block.ops if isinstance(k, KernelOp) and scalar_cycles(k) is None])
+        check_kernels([k for k in op.body.block.ops if isinstance(k, DavinciKernelOp) and scalar_cycles(k) is None])

@@ -14,7 +14,7 @@ import numpy as np
 
 from msc.dataset.arguments import files, known, optional_count
 from msc.dataset.base import Dataset
-from msc.dataset.runs import Run
+from msc.dataset.runs import EpochRun
 from msc.dataset.text_files import lines
 from msc.dataset.transforms.arguments import array, refuse
 from msc.dataset.transforms.general import Transform
@@ -77,7 +77,7 @@ class Vocab:
         """The words of columns of a data set, the most frequent ones first, those of one frequency in their order."""
         wanted = dataset.columns if columns is None else ((columns,) if isinstance(columns, str) else tuple(columns))
         places, counts = known("columns", wanted, dataset.columns), Counter[str]()
-        for row in dataset.rows(Run(0)):
+        for row in dataset.rows(EpochRun(0)):
             for place in places:
                 counts.update(str(word) for word in np.asarray(row[place]).reshape(-1))
         low, high = freq_range or (None, None)

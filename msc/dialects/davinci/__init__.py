@@ -4,7 +4,7 @@ from xdsl.ir import Dialect
 
 from msc.dialects.davinci.buffers import AllocOp, BufferType
 from msc.dialects.davinci.gathers import LoadIndexOp
-from msc.dialects.davinci.kernels import BlockIdxOp, KernelOp, MaxOp, MinOp, SectionOp, SubBlockOp
+from msc.dialects.davinci.kernels import BlockIdxOp, DavinciKernelOp, MaxOp, MinOp, SectionOp, SubBlockOp
 from msc.dialects.davinci.order_ops import (
     CrossCoreSyncOp,
     FlagOp,
@@ -18,7 +18,7 @@ from msc.dialects.davinci.queue_ops import QUEUE_OPS, QueueOp, queue_op
 DAVINCI = Dialect(
     "davinci",
     [
-        KernelOp,
+        DavinciKernelOp,
         SectionOp,
         AllocOp,
         BlockIdxOp,
@@ -43,8 +43,8 @@ __all__ = [
     "BlockIdxOp",
     "BufferType",
     "CrossCoreSyncOp",
+    "DavinciKernelOp",
     "FlagOp",
-    "KernelOp",
     "LoadIndexOp",
     "MaxOp",
     "MinOp",

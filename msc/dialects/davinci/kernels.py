@@ -27,7 +27,7 @@ KINDS = ("cube", "vector", "mix")
 
 
 @irdl_op_definition
-class KernelOp(IRDLOperation):
+class DavinciKernelOp(IRDLOperation):
     """A kernel that `blocks` blocks of cores run.
 
     `davinci.kernel @add target "ascend910b1" vector 48 (%x: !davinci.buffer<gm, f16, 65536>) { ... }`
@@ -121,7 +121,7 @@ def verify_placement(op: AllocOp, machine: DavinciTarget) -> None:
         )
 
 
-def scalar_cycles(kernel: KernelOp) -> int | None:
+def scalar_cycles(kernel: DavinciKernelOp) -> int | None:
     """The cycles of a kernel of scalar work alone, until the core that started last ends; None for any other.
 
     The scalar units run the kernel's function of loops.

@@ -30,7 +30,7 @@ from xdsl.utils.exceptions import VerifyException
 from msc.dialects.davinci.buffers import BufferType
 from msc.dialects.loop.affine_syntax import AffineReader, check_affine, print_affine
 from msc.support.diagnostics import near_match
-from msc.targets.davinci_isa import INSTRUCTIONS, Instruction, Parameter
+from msc.targets.davinci_isa import INSTRUCTIONS, Instruction, InstructionParameter
 
 
 class QueueOp(IRDLOperation):
@@ -66,7 +66,7 @@ class QueueOp(IRDLOperation):
         return instruction_of(type(self))
 
     @property
-    def numbers(self) -> list[Parameter]:
+    def numbers(self) -> list[InstructionParameter]:
         """The parameters that are affine expressions: all but the scalar."""
         return [p for p in self.instruction.parameters if not p.real]
 

@@ -3,17 +3,17 @@
 from xdsl.ir import Dialect
 
 from msc.dialects.gk.attributes import COMPUTE_AT, LOOP_LABEL
-from msc.dialects.gk.ops import KernelOp, MaterializeOp, YieldOp
+from msc.dialects.gk.ops import KernelOp, KernelYieldOp, MaterializeOp
 from msc.dialects.gk.schedule import ScheduleAttr
 
-GK = Dialect("gk", [KernelOp, MaterializeOp, YieldOp], [ScheduleAttr])
+GK = Dialect("gk", [KernelOp, MaterializeOp, KernelYieldOp], [ScheduleAttr])
 
 __all__ = [
     "COMPUTE_AT",
     "GK",
     "LOOP_LABEL",
     "KernelOp",
+    "KernelYieldOp",
     "MaterializeOp",
     "ScheduleAttr",
-    "YieldOp",
 ]

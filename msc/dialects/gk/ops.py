@@ -41,7 +41,7 @@ from msc.ir.typed import static_shape
 
 
 @irdl_op_definition
-class YieldOp(IRDLOperation):
+class KernelYieldOp(IRDLOperation):
     """Ends a kernel and gives its results."""
 
     name = "gk.yield"
@@ -76,9 +76,9 @@ class KernelOp(IRDLOperation):
         )
 
     @property
-    def terminator(self) -> YieldOp:
+    def terminator(self) -> KernelYieldOp:
         last = self.body.block.last_op
-        if not isinstance(last, YieldOp):
+        if not isinstance(last, KernelYieldOp):
             raise InvalidStructure("gk.kernel: the region ends with gk.yield")
         return last
 
@@ -180,7 +180,7 @@ class MaterializeOp(IRDLOperation):
         if len(set(self.axes)) < len(self.axes) or not all(0 <= axis < rank for axis in self.axes):
             raise VerifyException(f"gk.materialize: axes are different numbers below {rank}, not {list(self.axes)}")
         is_computed = not isinstance(self.value.owner, Block | MaterializeOp)
-        if not is_computed or any(isinstance(use.operation, YieldOp) for use in self.result.uses):
+        if not is_computed or any(isinstance(use.operation, KernelYieldOp) for use in self.result.uses):
             raise VerifyException(
                 "gk.materialize: an operation of the kernel gives its operand, and others read its result"
             )

@@ -12,12 +12,12 @@ from msc.driver.models.reading_models import read_model
 from msc.runtime.bundle import Golden, write_bundle
 from msc.runtime.program import CProgram
 from msc.runtime.stored_order import StoredOrders
-from msc.support.outputs import Guard
+from msc.support.outputs import OutputGuard
 
 _SEED = 0
 
 
-def emit_bundle(compilation: Compilation, program: CProgram, folder: Path, guard: Guard) -> None:
+def emit_bundle(compilation: Compilation, program: CProgram, folder: Path, guard: OutputGuard) -> None:
     """Write a bundle whose self-test compares C with the interpreter on the model as it was read, as `msc verify` does.
 
     The inputs that the function updates are not compared. Raises MSC0004 (place), MSC0010 and MSC0011 (files that are

@@ -22,7 +22,7 @@ from msc.support.collection import collect_young, paused_collection
 from msc.support.files import append_file
 from msc.support.folder_outputs import filled_folder
 from msc.support.marks import goes_with_another, is_marked, marked
-from msc.support.outputs import Guard, OutputSet, destination, print_text
+from msc.support.outputs import OutputGuard, OutputSet, destination, print_text
 from msc.support.progress import progress
 from msc.support.temporary import temporary_folder
 
@@ -42,7 +42,7 @@ def emit(
     Raises what compiling and building raise, MSC0004, and MSC0010 and MSC0011 (`Guard.check`) unless forced.
     """
     if output.path is not None:
-        Guard(named_inputs(model, options), force).check_inputs(output.path)
+        OutputGuard(named_inputs(model, options), force).check_inputs(output.path)
     compilation = compile_model(
         model,
         options,
@@ -51,7 +51,7 @@ def emit(
         checks_weights=output.has_weights,
         checks_later=output.form in _KINDS and reporting.is_silent,
     )
-    guard = Guard(compilation.input_files(), force)
+    guard = OutputGuard(compilation.input_files(), force)
     if output.form == "onnx":
         _emit_onnx(output, compilation, guard)
         return compilation
@@ -63,7 +63,7 @@ def emit(
     return compilation
 
 
-def _emit_code(output: Output, compilation: Compilation, reporting: Reporting, guard: Guard) -> None:
+def _emit_code(output: Output, compilation: Compilation, reporting: Reporting, guard: OutputGuard) -> None:
     weights = compilation.parameters()
     program = generate(compilation)
     if not isinstance(program, CProgram):
@@ -80,7 +80,7 @@ def named_inputs(model: str, options: CompileOptions) -> tuple[Path, ...]:
     return (Path(model), *(() if options.tuned is None else (options.tuned,)))
 
 
-def _emit_onnx(output: Output, compilation: Compilation, guard: Guard) -> None:
+def _emit_onnx(output: Output, compilation: Compilation, guard: OutputGuard) -> None:
     assert output.path is not None
     check_onnx()
     from msc.driver.artifacts.onnx_export import is_exported, onnx_bytes
@@ -89,7 +89,7 @@ def _emit_onnx(output: Output, compilation: Compilation, guard: Guard) -> None:
         files.write(output.path, onnx_bytes(compilation.model), is_exported)
 
 
-def _put_text(output: Output, text: str, guard: Guard) -> None:
+def _put_text(output: Output, text: str, guard: OutputGuard) -> None:
     if output.path is None:
         print_text(marked(text))
         return
@@ -97,7 +97,7 @@ def _put_text(output: Output, text: str, guard: Guard) -> None:
         files.write(output.path, marked(text), is_marked)
 
 
-def _emit_c(output: Output, compilation: Compilation, program: CProgram, guard: Guard) -> None:
+def _emit_c(output: Output, compilation: Compilation, program: CProgram, guard: OutputGuard) -> None:
     """The C file; beside a regular file also what goes with it."""
     text = marked(program.source, ".c")
     if output.path is None:
@@ -125,7 +125,7 @@ def _write_companions(files: OutputSet, out: Path, program: CProgram, compilatio
     files.write(out.with_name(assembly_name(name)), text, is_marked)
 
 
-def _emit_binary(output: Output, compilation: Compilation, program: CProgram, guard: Guard) -> None:
+def _emit_binary(output: Output, compilation: Compilation, program: CProgram, guard: OutputGuard) -> None:
     """A built file; beside a regular object or archive also the header that is needed to call it."""
     assert output.path is not None
     kind = _KINDS[output.form]
@@ -153,19 +153,19 @@ def _check(compilation: Compilation) -> None:
     compilation.check()
 
 
-def _emit_bundle(output: Output, compilation: Compilation, program: CProgram, guard: Guard) -> None:
+def _emit_bundle(output: Output, compilation: Compilation, program: CProgram, guard: OutputGuard) -> None:
     assert output.path is not None
     emit_bundle(compilation, program, output.path, guard)
 
 
-_WRITERS: Mapping[str, Callable[[Output, Compilation, CProgram, Guard], None]] = {
+_WRITERS: Mapping[str, Callable[[Output, Compilation, CProgram, OutputGuard], None]] = {
     "c": _emit_c,
     "bundle": _emit_bundle,
     **dict.fromkeys(_KINDS, _emit_binary),
 }
 
 
-def write_temporaries(program: CProgram, weights: Mapping[str, Array], folder: Path, guard: Guard) -> None:
+def write_temporaries(program: CProgram, weights: Mapping[str, Array], folder: Path, guard: OutputGuard) -> None:
     """Keep what the C compiler gets. Raises MSC0004, MSC0010 and MSC0011."""
     with filled_folder(folder, guard, is_shared=True) as files:
         for name, text in source_texts(program, "so").items():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msc.backends.stage import GRAPH
 from msc.driver.compile import compile_read, generate_c
-from msc.driver.models.reading_models import Model
+from msc.driver.models.reading_models import LoadedModel
 from msc.driver.options import CompileOptions
 from msc.driver.passes.registry import new_context
 from msc.runtime.artifact import CompiledModel, load_unchanging
@@ -28,12 +28,12 @@ def compile_imported(
     return lambda inputs: loaded.results(**inputs)
 
 
-def imported_model(imported: Imported, name: str) -> Model:
+def imported_model(imported: Imported, name: str) -> LoadedModel:
     """An imported model at the graph stage, as read from the file `name`."""
-    return Model(name, imported.module, GRAPH, Path(name).parent, {}, new_context(), imported)
+    return LoadedModel(name, imported.module, GRAPH, Path(name).parent, {}, new_context(), imported)
 
 
-def compile_loaded(model: Model, options: CompileOptions, flags: tuple[str, ...] = ()) -> CompiledModel:
+def compile_loaded(model: LoadedModel, options: CompileOptions, flags: tuple[str, ...] = ()) -> CompiledModel:
     """A model compiled to C, built with `flags` after msc's own, and loaded."""
     compilation = compile_read(model, options)
     with temporary_folder("model") as folder:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msc.driver.artifacts.artifact_cache import ArtifactCache
 from msc.driver.options import CompileOptions, Reporting
 from msc.runtime.cache import Cache, place_artifact
-from msc.support.outputs import Guard
+from msc.support.outputs import OutputGuard
 from msc.support.temporary import make_temporary, remove_temporary
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Library:
     inputs: tuple[Path, ...] = ()
     compilation: Compilation | None = None
 
-    def place(self, out: Path, guard: Guard) -> None:
+    def place(self, out: Path, guard: OutputGuard) -> None:
         """Copy the library to `out`. Raises MSC0004, MSC0010 and MSC0011."""
         try:
             if self.cache is not None:

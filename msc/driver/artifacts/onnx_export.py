@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from msc import __version__
-from msc.driver.models.reading_models import Model
+from msc.driver.models.reading_models import LoadedModel
 from msc.exporters.onnx import export_model
 from msc.graph.inline_calls import InlineCalls
 from msc.graph.shapes.infer_shapes import InferShapes
@@ -15,7 +15,7 @@ LARGEST = (1 << 31) - 1
 """Bytes of a protobuf message."""
 
 
-def onnx_bytes(model: Model) -> bytes:
+def onnx_bytes(model: LoadedModel) -> bytes:
     """A model as an ONNX file. Its calls are inlined and its shapes inferred. Raises MSC0720."""
     for item in (InlineCalls(), InferShapes()):
         item.apply(model.context, model.module)

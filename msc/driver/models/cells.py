@@ -26,8 +26,8 @@ from msc.frontend.parameter import Parameter
 from msc.frontend.reader.capture import Arguments, Captured
 from msc.frontend.reader.entry import Unread, read_call, taken_apart
 from msc.frontend.reader.graph import Graph
-from msc.frontend.reader.journal import Value
-from msc.frontend.reader.structures import Constant, Entries, Items, Leaf, Template
+from msc.frontend.reader.journal import TensorContent
+from msc.frontend.reader.structures import Entries, Items, Leaf, SameObject, Template
 from msc.frontend.tensor import Placeholder, Tensor
 from msc.ir.donation import UPDATES
 from msc.ir.entry import STRUCTURE, find_entry
@@ -38,7 +38,7 @@ from msc.support.argument_values import refuse
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.marks import is_marked, marked
 from msc.support.naming import identifier
-from msc.support.outputs import Guard, OutputSet
+from msc.support.outputs import OutputGuard, OutputSet
 from msc.support.wording import counted
 from msc.weights.safetensors_writing import is_written_here, write_tensors
 
@@ -55,7 +55,7 @@ class CellModel:
 
         Raises MSC0004, and MSC0011 where a file is that msc did not write, unless forced.
         """
-        with OutputSet(Guard(force=force)) as files:
+        with OutputSet(OutputGuard(force=force)) as files:
             if self.weights:
                 file = path.with_suffix(".safetensors")
                 with files.open(file, is_written_here) as data:
@@ -132,7 +132,7 @@ class _Capture:
 
     def _note_state(self, slot: object, value: Template) -> None:
         """A parameter that the graph assigns is an argument, which a result updates. Raises MSC0850."""
-        if not isinstance(slot, Value) or not isinstance(slot.holder, Parameter) or not isinstance(value, Leaf):
+        if not isinstance(slot, TensorContent) or not isinstance(slot.holder, Parameter) or not isinstance(value, Leaf):
             what = f"argument {slot}" if isinstance(slot, int) else f"'{getattr(slot, 'name', slot)}'"
             message = f"{self._name} changes {what}, which a compiled model cannot: it changes parameters alone"
             raise MscError(Diagnostic("MSC0850", message, help="return the new value instead"))
@@ -164,17 +164,17 @@ class _Capture:
         match template:
             case Leaf():
                 return self._output(template.index)
-            case Constant(value=bool() | int() | float() | str() | None):
+            case SameObject(value=bool() | int() | float() | str() | None):
                 return {"constant": template.value}
-            case Constant(value=tuple()):
-                return {"tuple": [self._structure(Constant(v)) for v in template.value]}
+            case SameObject(value=tuple()):
+                return {"tuple": [self._structure(SameObject(v)) for v in template.value]}
             case Items():
                 return self._items(template)
             case Entries() if all(isinstance(key, str) for key in template.keys):
                 pairs = zip(template.keys, template.items, strict=True)
                 return {"dict": {key: self._structure(item) for key, item in pairs}}
             case _:
-                kind = type(template.value if isinstance(template, Constant) else template.like).__name__
+                kind = type(template.value if isinstance(template, SameObject) else template.like).__name__
                 message = f"{self._name} returns a {kind}, which a compiled model cannot give"
                 help_ = "return tensors, Python numbers and strings in tuples, lists and dicts with words as keys"
                 raise MscError(Diagnostic("MSC0850", message, help=help_))
@@ -287,7 +287,7 @@ def _leaves_of(template: Template) -> Iterator[int]:
     match template:
         case Leaf():
             yield template.index
-        case Constant():
+        case SameObject():
             return
         case _:
             for item in template.items:
@@ -298,7 +298,7 @@ def _names_in(template: Template, name: str) -> Iterator[str]:
     match template:
         case Leaf():
             yield name
-        case Constant():
+        case SameObject():
             return
         case Entries():
             for key, item in zip(template.keys, template.items, strict=True):

@@ -10,14 +10,14 @@ from msc.backends.stage import Stage
 from msc.dialects.arrays import Array, dtype_text
 from msc.dialects.ms.attributes import MS_ROLE
 from msc.driver.models.entry import entry_function
-from msc.driver.models.reading_models import Model
+from msc.driver.models.reading_models import LoadedModel
 from msc.interp import WeightSource, evaluate, evaluate_loops
 from msc.interp.inputs import arguments, declared
 from msc.ir.donation import STATE
 from msc.runtime.program import TensorSpec
 
 
-def interpret(model: Model, inputs: Sequence[Array]) -> tuple[Array, ...]:
+def interpret(model: LoadedModel, inputs: Sequence[Array]) -> tuple[Array, ...]:
     """The outputs of a model for its inputs in order. Raises what the interpreter raises."""
     return interpret_module(model.module, model.stage, inputs, model.weights())
 

@@ -16,7 +16,7 @@ from msc.dialects.arrays import dtype_text
 from msc.driver.models.model_inputs import Elements, Value
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.support.folder_outputs import filled_folder
-from msc.support.outputs import Guard
+from msc.support.outputs import OutputGuard
 
 Array = NDArray[Any]
 
@@ -65,13 +65,13 @@ def largest_error(got: Array, expected: Array) -> float:
     return float(np.nan_to_num(difference, nan=np.inf, posinf=np.inf).max(initial=0.0))
 
 
-def save_outputs(outputs: Mapping[str, Array], folder: Path, guard: Guard | None = None) -> list[Path]:
+def save_outputs(outputs: Mapping[str, Array], folder: Path, guard: OutputGuard | None = None) -> list[Path]:
     """Write each output as `<name>.npy`, a safe form of the name, and a manifest of them: all or none.
 
     Raises MSC0004, and MSC0010 and MSC0011 (`Guard.check`).
     """
     names = list[str]()
-    with filled_folder(folder, guard or Guard(), is_shared=True) as files:
+    with filled_folder(folder, guard or OutputGuard(), is_shared=True) as files:
         for position, (name, array) in enumerate(outputs.items()):
             plain = "".join(c if c.isalnum() or c in "_-." else "_" for c in name).lstrip(".")[:80]
             plain = plain or f"output{position}"

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Model:
+class LoadedModel:
     """A module that has been read and verified: its stage, its weights' folder, its source texts by file name."""
 
     path: str
@@ -56,7 +56,7 @@ class Model:
         return (name.data,) if isinstance(name, StringAttr) and self.weights() else ()
 
 
-def read_model(model: str, options: CompileOptions) -> Model:
+def read_model(model: str, options: CompileOptions) -> LoadedModel:
     """Read a model, fix the sizes it leaves open, verify it and run the verifiers of its stage.
 
     Raises MSC0006 for a file of unknown kind, MSC0001 to MSC0003 for an unreadable one, and what is wrong in it.
@@ -67,7 +67,7 @@ def read_model(model: str, options: CompileOptions) -> Model:
     module, context, sources = parse_model(model, options)
     fix_dimensions(module, options.largest_dims, options.shapes)
     leave_open(module, options.open_dims)
-    return Model(model, module, stage, options.weights or folder_of(model), sources, context)
+    return LoadedModel(model, module, stage, options.weights or folder_of(model), sources, context)
 
 
 def folder_of(model: str) -> Path:
@@ -88,13 +88,13 @@ def parse_model(model: str, options: CompileOptions) -> tuple[ModuleOp, Context,
     return module, context, sources
 
 
-def _read_onnx(model: str, options: CompileOptions) -> Model:
+def _read_onnx(model: str, options: CompileOptions) -> LoadedModel:
     """An ONNX file at the graph stage; its external data are its files."""
     imported = load_onnx(model, options)
     verify_module(imported.module)
     fix_dimensions(imported.module, {})
     leave_open(imported.module, options.open_dims)
-    return Model(model, imported.module, GRAPH, Path(model).parent, {}, new_context(options.backend), imported)
+    return LoadedModel(model, imported.module, GRAPH, Path(model).parent, {}, new_context(options.backend), imported)
 
 
 def stage_of_model(model: str, table: StageTable, start: str | None = None) -> Stage:

@@ -10,13 +10,13 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from msc.analysis.target import DEFAULT_THREADS
 from msc.backends.stage import COMMON
 from msc.dialects.ms.target import TargetAttr, set_target, target_attribute
-from msc.driver.models.reading_models import Model
+from msc.driver.models.reading_models import LoadedModel
 from msc.driver.options import CompileOptions
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.wording import counted
 
 
-def note_target(model: Model, options: CompileOptions) -> None:
+def note_target(model: LoadedModel, options: CompileOptions) -> None:
     """Say in the module what it is compiled for.
 
     Kernels in a stage file were chosen for the target that it names. Going on for another one gives a program that is
@@ -35,7 +35,7 @@ def _differ(said: TargetAttr, wanted: TargetAttr) -> bool:
     return TargetAttr(said.backend, said.machine, said.threads, described) != wanted
 
 
-def target_for(model: Model, options: CompileOptions) -> TargetAttr:
+def target_for(model: LoadedModel, options: CompileOptions) -> TargetAttr:
     """What the options say, else the module, else the back end's defaults.
 
     Raises MSC0501 for a machine that is not known, and MSC0506 for a stage file of another back end.

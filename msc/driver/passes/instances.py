@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from xdsl.passes import ModulePass
 
 from msc.backends.backend import Backend
-from msc.backends.stage import Run
+from msc.backends.stage import PassRun
 from msc.driver.options import CompileOptions
 from msc.driver.passes.registry import load_pass
 from msc.support.diagnostics import Diagnostic, MscError
@@ -16,13 +16,13 @@ Changes = Mapping[str, Mapping[str, object] | None]
 """For passes by name, the options that a compilation gives them; None leaves the pass out."""
 
 
-def pass_instances(runs: Sequence[Run], changes: Changes) -> tuple[ModulePass, ...]:
+def pass_instances(runs: Sequence[PassRun], changes: Changes) -> tuple[ModulePass, ...]:
     """The passes of a stage, for one compilation. Raises MSC0402 for an option that a pass does not have."""
     chosen = ((run, changes.get(run.name, {})) for run in runs)
     return tuple(_instance(run, change) for run, change in chosen if change is not None)
 
 
-def _instance(run: Run, change: Mapping[str, object]) -> ModulePass:
+def _instance(run: PassRun, change: Mapping[str, object]) -> ModulePass:
     try:
         return load_pass(run.name)(**{**run.options, **change})
     except (TypeError, ValueError) as error:

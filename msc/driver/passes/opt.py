@@ -22,7 +22,7 @@ from msc.ir.verification import verify_module
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.support.files import read_source, source_name
 from msc.support.marks import is_marked, marked
-from msc.support.outputs import Guard, OutputSet, print_text
+from msc.support.outputs import OutputGuard, OutputSet, print_text
 
 SPLIT_MARKER = "// -----"
 """The line between two modules of one file under --split-input-file, as in MLIR."""
@@ -119,7 +119,7 @@ def _parts(text: str, split: bool) -> Iterator[str]:
         lines_before += body.count("\n") + 2
 
 
-def print_result(text: str, output: str | None, guard: Guard) -> None:
+def print_result(text: str, output: str | None, guard: OutputGuard) -> None:
     """Write to the file `output`, or to the standard output. Raises MSC0004, MSC0010 and MSC0011."""
     if output is None or output == "-":
         print_text(text)

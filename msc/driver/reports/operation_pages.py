@@ -5,7 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from msc.driver.reports.operation_reference import Operand, OperationReference, Property, operation_names, reference
+from msc.driver.reports.operation_reference import (
+    OperandEntry,
+    OperationReference,
+    PropertyEntry,
+    operation_names,
+    reference,
+)
 
 _SENTENCE = re.compile(r"(.+?[.:])(?:\s|$)", re.DOTALL)
 
@@ -61,11 +67,11 @@ def _parts(found: OperationReference) -> Iterator[tuple[str, list[str]]]:
     yield found.meaning if not found.definition else f"{found.meaning}, here", list(found.definition)
 
 
-def _operand(operand: Operand) -> str:
+def _operand(operand: OperandEntry) -> str:
     return operand.name if operand.count == "once" else f"{operand.name} ({operand.count})"
 
 
-def _property(declared: Property) -> str:
+def _property(declared: PropertyEntry) -> str:
     kind = " | ".join(f'"{word}"' for word in declared.words) if declared.words else declared.kind
     if declared.default is not None:
         return f"{declared.name} = {declared.default}: {kind}"

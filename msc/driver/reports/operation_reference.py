@@ -32,7 +32,7 @@ _PREFERRED = ("f32", "i32", "i1", *ELEMENT_TYPES)
 
 
 @dataclass(frozen=True)
-class Operand:
+class OperandEntry:
     """An operand's name and how often it stands: "once", "optional" or "any number"."""
 
     name: str
@@ -40,7 +40,7 @@ class Operand:
 
 
 @dataclass(frozen=True)
-class Property:
+class PropertyEntry:
     """A property: what it takes, its legal words, and its default as it is written; None where there is none."""
 
     name: str
@@ -60,8 +60,8 @@ class OperationReference:
 
     name: str
     description: str
-    operands: tuple[Operand, ...]
-    properties: tuple[Property, ...]
+    operands: tuple[OperandEntry, ...]
+    properties: tuple[PropertyEntry, ...]
     results: tuple[str, ...]
     element_types: tuple[str, ...]
     example: str
@@ -87,7 +87,7 @@ def reference(name: str) -> OperationReference:
     return OperationReference(
         name,
         inspect.cleandoc(op.__doc__ or ""),
-        tuple(Operand(n, _count(declared)) for n, declared in op.get_irdl_definition().operands),
+        tuple(OperandEntry(n, _count(declared)) for n, declared in op.get_irdl_definition().operands),
         tuple(_properties(op)),
         tuple(_results(op)),
         tuple(dtype for dtype in ELEMENT_TYPES if dtype in types) if "T" in op.EXAMPLE else (),
@@ -107,12 +107,12 @@ def _count(declared: object) -> str:
     return "any number" if isinstance(declared, VarOperandDef) else "once"
 
 
-def _properties(op: type[MsOp]) -> Iterator[Property]:
+def _properties(op: type[MsOp]) -> Iterator[PropertyEntry]:
     for name, declared in op.get_irdl_definition().properties.items():
         default = None if declared.default_value is None else value_text(declared.default_value)
         if name != SEGMENTS:
             optional = isinstance(declared, OptPropertyDef)
-            yield Property(name, kind_of(declared), op.CHOICES.get(name, ()), default, optional)
+            yield PropertyEntry(name, kind_of(declared), op.CHOICES.get(name, ()), default, optional)
 
 
 def _results(op: type[MsOp]) -> Iterator[str]:

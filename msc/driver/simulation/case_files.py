@@ -9,7 +9,7 @@ from math import prod
 from pathlib import Path
 from typing import Any, cast
 
-from msc.dialects.davinci import KernelOp
+from msc.dialects.davinci import DavinciKernelOp
 from msc.lowering.ascend.copies import CopySchedule, copy_kernel
 from msc.lowering.ascend.fused_matmul import fused_matmul_kernel
 from msc.lowering.ascend.matmul import matmul_kernel
@@ -127,7 +127,7 @@ def _fits(value: object, kind: type | tuple[type, int]) -> bool:
     return isinstance(value, kind)
 
 
-def case_kernel(case: Case) -> KernelOp:
+def case_kernel(case: Case) -> DavinciKernelOp:
     """The kernel of a case; what its schedule leaves out is chosen. Raises MSC1021, MSC1022."""
     if case.op in _MATMUL_OPS:
         return _matmul(case)
@@ -140,7 +140,7 @@ def case_kernel(case: Case) -> KernelOp:
     return vector_kernel(case.op, total, dtype, vector_schedule(case.op, total, dtype, target, case.schedule), target)
 
 
-def _matmul(case: Case) -> KernelOp:
+def _matmul(case: Case) -> DavinciKernelOp:
     keys, target = case.keys, davinci_target(case.target)
     m, n, k = (_integer(case, keys, key) for key in "mnk")
     dtype = str(keys.get("dtype", "f16"))
@@ -168,7 +168,7 @@ def _frozen(value: object) -> object:
     return tuple(cast("list[int]", value)) if isinstance(value, list) else value
 
 
-def _copy(case: Case) -> KernelOp:
+def _copy(case: Case) -> DavinciKernelOp:
     target = davinci_target(case.target)
     *outer, width = _integers(case, case.keys, "shape")
     height = prod(outer)

@@ -16,7 +16,7 @@ from msc.support.diagnostics import MscError
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CaseOutcome:
     """A case and what the simulator says of it, by the names of `SimulationResult.to_json`.
 
     A case that cannot be simulated predicts nothing; `refused` says why.
@@ -50,7 +50,7 @@ class Outcome:
         }
 
 
-def run_case(case: Case, functional: bool = False) -> Outcome:
+def run_case(case: Case, functional: bool = False) -> CaseOutcome:
     """Simulate a case: its time, and with `functional` what it computes, if it computes.
 
     A mistake in it does not stop the other cases: the outcome holds it, with the case's name.
@@ -60,18 +60,18 @@ def run_case(case: Case, functional: bool = False) -> Outcome:
         verify_module(ModuleOp([kernel]))
         options = SimulationOptions(functional=functional and case.computes)
         data = arguments_of(kernel) if options.functional else []
-        return Outcome(case, simulate_kernel(kernel, options, data).to_json())
+        return CaseOutcome(case, simulate_kernel(kernel, options, data).to_json())
     except MscError as error:
         note = f"in the case '{case.name}' for {case.target}"
-        return Outcome(case, {}, MscError(*(replace(d, notes=(*d.notes, note)) for d in error.diagnostics)))
+        return CaseOutcome(case, {}, MscError(*(replace(d, notes=(*d.notes, note)) for d in error.diagnostics)))
 
 
-def timed_cases(outcomes: Sequence[Outcome]) -> list[Outcome]:
+def timed_cases(outcomes: Sequence[CaseOutcome]) -> list[CaseOutcome]:
     """The cases that have both a published and a predicted task time."""
     return [o for o in outcomes if o.error("task_us") is not None]
 
 
-def same_order(outcomes: Sequence[Outcome]) -> bool:
+def same_order(outcomes: Sequence[CaseOutcome]) -> bool:
     """Whether the cases with a published task time come in the same order by prediction."""
     timed = timed_cases(outcomes)
     by_published = sorted(timed, key=lambda o: o.case.published["task_us"])
@@ -79,7 +79,7 @@ def same_order(outcomes: Sequence[Outcome]) -> bool:
     return [o.case.name for o in by_published] == [o.case.name for o in by_predicted]
 
 
-def case_table(outcomes: Sequence[Outcome]) -> Table:
+def case_table(outcomes: Sequence[CaseOutcome]) -> Table:
     """The table that a person reads: task time, then each pipe that has a published time."""
     table = Table("case", "", "task us", *_PIPES, "binding", box=None)
     for o in outcomes:

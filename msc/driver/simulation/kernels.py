@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.printer import Printer
 
-from msc.dialects.davinci import BufferType, KernelOp
+from msc.dialects.davinci import BufferType, DavinciKernelOp
 from msc.driver.passes.registry import new_context
 from msc.ir.reading import parse_module
 from msc.ir.verification import verify_module
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def read_kernels(path: str, target: str | None = None) -> list[KernelOp]:
+def read_kernels(path: str, target: str | None = None) -> list[DavinciKernelOp]:
     """The kernels of a `.dv.mir` file, verified; for `target` instead of their own if one is named. Raises MscError."""
     text, name = read_source(Path(path)), source_name(path)
     return parse_kernels(text, name, target)
 
 
-def parse_kernels(text: str, name: str, target: str | None = None) -> list[KernelOp]:
+def parse_kernels(text: str, name: str, target: str | None = None) -> list[DavinciKernelOp]:
     """The kernels of a text. Raises MscError, MSC1020 when there is none."""
     from xdsl.dialects.builtin import StringAttr
 
     module = parse_module(new_context(), text, name)
-    kernels = [op for op in module.body.block.ops if isinstance(op, KernelOp)]
+    kernels = [op for op in module.body.block.ops if isinstance(op, DavinciKernelOp)]
     for kernel in kernels:
         if target is not None:
             kernel.target = StringAttr(target)
@@ -43,19 +43,19 @@ def parse_kernels(text: str, name: str, target: str | None = None) -> list[Kerne
     return kernels
 
 
-def kernel_module(kernel: KernelOp) -> ModuleOp:
+def kernel_module(kernel: DavinciKernelOp) -> ModuleOp:
     """A module of one kernel."""
     return ModuleOp([kernel])
 
 
-def kernel_text(kernel: KernelOp) -> str:
+def kernel_text(kernel: DavinciKernelOp) -> str:
     """A kernel as `.dv.mir` text."""
     out = StringIO()
     Printer(out).print_op(kernel)
     return out.getvalue() + "\n"
 
 
-def arguments_of(kernel: KernelOp) -> list[NDArray[np.generic]]:
+def arguments_of(kernel: DavinciKernelOp) -> list[NDArray[np.generic]]:
     """Arrays for a kernel's arguments, filled with the same numbers every time."""
     import ml_dtypes
     import numpy as np

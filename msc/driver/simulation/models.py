@@ -13,7 +13,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 
 from msc.analysis.repetition import times_run
 from msc.codegen.davinci.simulate import check_kernel, simulate_kernel
-from msc.dialects.davinci import KernelOp
+from msc.dialects.davinci import DavinciKernelOp
 from msc.dialects.davinci.attributes import DAVINCI_KERNEL
 from msc.dialects.davinci.kernels import scalar_cycles
 from msc.driver.compile import compile_model
@@ -23,7 +23,7 @@ from msc.support.progress import step
 
 
 @dataclass(frozen=True)
-class SimulatedKernel:
+class SimulatedRun:
     """A kernel: its name, how often a call of the model runs it (None: that is computed), and one run of it.
 
     `result` is None for a kernel that the scalar units of `cores` run.
@@ -46,14 +46,14 @@ class SimulatedKernel:
         }  # fmt: skip
 
 
-def simulate_model(model: str, options: CompileOptions, *, check: bool) -> list[SimulatedKernel]:
+def simulate_model(model: str, options: CompileOptions, *, check: bool) -> list[SimulatedRun]:
     """Time each kernel of a model, in the order of the first run; with `check`, prove it free of races first.
 
     Raises MscError.
     """
     module = compile_model(model, options, stop_after="davinci").module
-    kernels = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, KernelOp)}
-    found: list[SimulatedKernel] = []
+    kernels = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, DavinciKernelOp)}
+    found: list[SimulatedRun] = []
     runs = _runs(module)
     for number, (function, count) in enumerate(runs.items(), 1):
         kernel = kernels.get(_core(module, function))
@@ -82,19 +82,19 @@ def _core(module: ModuleOp, function: str) -> str:
     return ""
 
 
-def _simulated(name: str, kernel: KernelOp, runs: int | None, check: bool) -> SimulatedKernel:
+def _simulated(name: str, kernel: DavinciKernelOp, runs: int | None, check: bool) -> SimulatedRun:
     cycles = scalar_cycles(kernel)
     if cycles is not None:
-        return SimulatedKernel(
+        return SimulatedRun(
             name, runs, kernel.machine.microseconds(cycles), cycles, "scalar", None, kernel.blocks.value.data
         )
     if check:
         check_kernel(kernel)
     result = simulate_kernel(kernel)
-    return SimulatedKernel(name, runs, result.task_us, result.cycles, kernel.kind.data, result)
+    return SimulatedRun(name, runs, result.task_us, result.cycles, kernel.kind.data, result)
 
 
-def model_table(target: str, kernels: Sequence[SimulatedKernel]) -> str:
+def model_table(target: str, kernels: Sequence[SimulatedRun]) -> str:
     """The table that a person reads, and the sum."""
     table = Table("kernel", "runs", "us", "cycles", "unit", "cores", "cube", "binds", "share", box=None)
     total = sum(k.microseconds * (k.runs or 1) for k in kernels)
@@ -113,6 +113,6 @@ def model_table(target: str, kernels: Sequence[SimulatedKernel]) -> str:
     return f"{text}\n\n{len(kernels)} kernels on {target}: {total:.1f} us\n"
 
 
-def model_figures(target: str, kernels: Sequence[SimulatedKernel]) -> dict[str, object]:
+def model_figures(target: str, kernels: Sequence[SimulatedRun]) -> dict[str, object]:
     """The same as JSON has it."""
     return {"target": target, "kernels": [kernel.to_json() for kernel in kernels]}

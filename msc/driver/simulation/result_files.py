@@ -13,7 +13,7 @@ from msc.sim.timeline import timeline_svg
 from msc.sim.trace import instruction_csv, pipe_csv, trace_json
 from msc.support.folder_outputs import FolderOutput, filled_folder
 from msc.support.marks import is_marked, marked
-from msc.support.outputs import Guard, OutputSet
+from msc.support.outputs import OutputGuard, OutputSet
 
 _MAXIMUM_BYTES = 1 << 28
 _KEYS = ({"kernel", "target", "cycles", "task_us"}, {"kernels"}, {"cases", "same_order"})
@@ -43,7 +43,7 @@ def write_results(results: dict[str, SimulationResult], outputs: Outputs, inputs
     The trace and the picture of several kernels are files for each: `t.json` becomes `t_add.json`. Raises MSC0004, and
     MSC0010 and MSC0011 (`Guard.check`).
     """
-    guard = Guard(inputs, outputs.force)
+    guard = OutputGuard(inputs, outputs.force)
     with ExitStack() as stack:
         files = stack.enter_context(OutputSet(guard))
         tables: FolderOutput | None = None
@@ -63,7 +63,7 @@ def write_results(results: dict[str, SimulationResult], outputs: Outputs, inputs
             tables.finish()
 
 
-def figures_text(table: object, out: str, guard: Guard) -> str:
+def figures_text(table: object, out: str, guard: OutputGuard) -> str:
     """Figures as JSON: the text to print where `out` is `-`, else nothing, and a file. Raises as `write_results`."""
     text = json.dumps(table, indent=2) + "\n"
     if out == "-":

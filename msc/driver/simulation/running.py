@@ -11,13 +11,13 @@ from rich.console import Console
 from msc.codegen.davinci.emit_cce import emit_cce
 from msc.codegen.davinci.simulate import SimulationOptions, check_kernel, simulate_kernel
 from msc.driver.simulation.case_files import read_cases
-from msc.driver.simulation.case_report import Outcome, case_table, run_case, same_order, timed_cases
+from msc.driver.simulation.case_report import CaseOutcome, case_table, run_case, same_order, timed_cases
 from msc.driver.simulation.kernels import arguments_of, kernel_text, read_kernels
 from msc.driver.simulation.result_files import Outputs, figures_text, write_results
 from msc.sim.result import PIPES, SimulationResult
 from msc.support.diagnostics import MscError
 from msc.support.files import read_source
-from msc.support.outputs import Guard
+from msc.support.outputs import OutputGuard
 
 _TRACE_EVENTS = 2_000_000
 
@@ -43,7 +43,7 @@ def simulate_file(
         return "".join(report(name, result) for name, result in results.items())
     figures = [{"kernel": name, **result.to_json()} for name, result in results.items()]
     table = figures[0] if len(figures) == 1 else {"kernels": figures}
-    return figures_text(table, outputs.json, Guard(inputs, outputs.force))
+    return figures_text(table, outputs.json, OutputGuard(inputs, outputs.force))
 
 
 def report(name: str, result: SimulationResult) -> str:
@@ -85,14 +85,14 @@ def simulate_cases(
     """Simulate a file of cases; `tell` gets the text to print. Raises MscError, at the end for single cases."""
     outcomes = [run_case(case, functional) for case in read_cases(path, target)]
     table = {"cases": [outcome.to_json() for outcome in outcomes], "same_order": same_order(outcomes)}
-    written = figures_text(table, json_out, Guard((path,), force)) if json_out is not None else ""
+    written = figures_text(table, json_out, OutputGuard((path,), force)) if json_out is not None else ""
     tell(written if json_out == "-" else _table_text(outcomes))
     refused = [d for o in outcomes if o.refused is not None for d in o.refused.diagnostics]
     if refused:
         raise MscError(*refused)
 
 
-def _table_text(outcomes: Sequence[Outcome]) -> str:
+def _table_text(outcomes: Sequence[CaseOutcome]) -> str:
     out = io.StringIO()
     Console(file=out, width=150).print(case_table(outcomes))
     text = "\n".join(line.rstrip() for line in out.getvalue().splitlines())

@@ -23,7 +23,7 @@ from msc.dialects.gk.attributes import GK_SCHEDULE
 from msc.dialects.open_sizes import set_valid_inputs
 from msc.driver.compile import compile_read, generate_c
 from msc.driver.models.model_outputs import Tolerance
-from msc.driver.models.reading_models import Model
+from msc.driver.models.reading_models import LoadedModel
 from msc.driver.options import CompileOptions
 from msc.driver.passes.registry import new_context
 from msc.driver.reports.kernel_records import KernelRecord, aligned
@@ -78,7 +78,7 @@ def _library(subject: Subject, schedules: Sequence[Tree], folder: Path) -> Path:
     options = replace(subject.options, profile=True, tuned=None, name="variants", start=None)
     module = variants_module(subject.kernel, schedules)
     compilation = compile_read(
-        Model("variants", module, options.backend.table["gk"], folder, {}, new_context()), options
+        LoadedModel("variants", module, options.backend.table["gk"], folder, {}, new_context()), options
     )
     program = generate_c(compilation)
     return build(program, {}, "so", folder / "variants.so", BuildOptions())

@@ -83,12 +83,12 @@ def _compile(
 ) -> None:
     if output.form == "so" and output.path is not None and not timing:
         from msc.driver.artifacts.libraries import library_of
-        from msc.support.outputs import Guard
+        from msc.support.outputs import OutputGuard
 
         named = (Path(model), *(() if options.tuned is None else (options.tuned,)))
-        Guard(named, reporting.force).check_inputs(output.path)
+        OutputGuard(named, reporting.force).check_inputs(output.path)
         library = library_of(model, options, reporting, use_cache=use_cache)
-        library.place(output.path, Guard(library.inputs, reporting.force))
+        library.place(output.path, OutputGuard(library.inputs, reporting.force))
         return
     from msc.driver.artifacts.emission import emit
     from msc.driver.reports.timing_table import timing_table

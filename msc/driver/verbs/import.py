@@ -26,11 +26,11 @@ def command(model: str, output: str | None, force: bool, dims: tuple[str, ...], 
     from msc.driver.verbs.model_options import parse_dims, parse_input_values
     from msc.importers.onnx import save
     from msc.ir.verification import verify_module
-    from msc.support.outputs import Guard
+    from msc.support.outputs import OutputGuard
 
     options = CompileOptions(dims=parse_dims(dims), input_values=parse_input_values(values))
     imported = load_onnx(model, options)
     verify_module(imported.module)
     out = Path(output) if output is not None else Path(model).with_suffix(".mir")
     files = (Path(model), *(Path(model).parent / name for name in imported.files))
-    save(imported, out, Guard(files, force))
+    save(imported, out, OutputGuard(files, force))

@@ -63,7 +63,7 @@ def command(
     from pathlib import Path
 
     from msc.driver.passes.opt import OptOptions, print_result, run_opt
-    from msc.support.outputs import Guard
+    from msc.support.outputs import OutputGuard
 
     options = OptOptions(
         pipeline,
@@ -77,7 +77,7 @@ def command(
         march,
         threads,
     )
-    guard = Guard((Path(file),), force)
+    guard = OutputGuard((Path(file),), force)
     if output is not None and output != "-":
         guard.check_inputs(Path(output))
     print_result(run_opt(file, options), output, guard)

@@ -52,7 +52,7 @@ def command(
     from msc.driver.models.model_inputs import choose_inputs, read_values, value_files
     from msc.driver.models.model_outputs import Tolerance, check_expected, describe, save_outputs, to_json
     from msc.runtime.stored_order import own_array
-    from msc.support.outputs import Guard
+    from msc.support.outputs import OutputGuard
 
     given, expected = read_values(inputs), read_values(expect, "--expect")
     libraries = list[Library]()
@@ -69,7 +69,7 @@ def command(
     click.echo(to_json(outputs) if as_json else describe(outputs))
     if output_dir is not None:
         read = (*(path for library in libraries for path in library.inputs), *value_files(inputs), *value_files(expect))
-        save_outputs(outputs, Path(output_dir), Guard(read, force))
+        save_outputs(outputs, Path(output_dir), OutputGuard(read, force))
     check_expected(outputs, expected, Tolerance(atol, rtol))
     if expected:
         click.echo(f"as expected: {', '.join(expected)}", err=True)

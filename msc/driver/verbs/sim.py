@@ -11,7 +11,7 @@ import click
 from msc.driver.verbs.cell_options import with_cells
 from msc.driver.verbs.verb import Verb
 from msc.support.diagnostics import Diagnostic, MscError
-from msc.support.outputs import Guard
+from msc.support.outputs import OutputGuard
 
 
 @click.command(name="sim", cls=Verb)
@@ -109,7 +109,7 @@ def _model(
     table = model_table(machine, kernels)
     if json_out is None:
         return table
-    written = figures_text(model_figures(machine, kernels), json_out, Guard((Path(file),), force))
+    written = figures_text(model_figures(machine, kernels), json_out, OutputGuard((Path(file),), force))
     return written if json_out == "-" else table
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from xdsl.passes import ModulePass
 
     from msc.backends.backend import Backend
-    from msc.backends.stage import Run, StageTable
+    from msc.backends.stage import PassRun, StageTable
     from msc.ir.contracts import Contract, Reason
 
 
@@ -93,7 +93,7 @@ def _with_options(item: ModulePass) -> str:
 
 
 def _json(stages: StageTable) -> str:
-    def plain(run: Run) -> str | dict[str, object]:
+    def plain(run: PassRun) -> str | dict[str, object]:
         return {"name": run.name, "options": dict(run.options)} if run.options else run.name
 
     return json.dumps(

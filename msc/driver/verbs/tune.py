@@ -45,7 +45,7 @@ def command(
     from msc.driver.tuner.durations import parse_duration
     from msc.driver.tuner.tuning import tune
     from msc.schedule.tuning.tuned_schedules import is_tuning
-    from msc.support.outputs import Guard, OutputSet
+    from msc.support.outputs import OutputGuard, OutputSet
 
     if options.tuned is not None:
         raise MscError(Diagnostic("MSC0014", "--tuned has no effect here: the search begins at msc's own choice"))
@@ -54,7 +54,7 @@ def command(
     seconds, search = parse_duration(budget), None
     try:
         # The file is opened first: whether it can be written is told before the time is spent.
-        with OutputSet(Guard((Path(model),), force)) as files, files.open(path, is_tuning) as file:
+        with OutputSet(OutputGuard((Path(model),), force)) as files, files.open(path, is_tuning) as file:
             search = tune(model, options, workload, seconds, _silent if quiet else _tell)
             file.write(search.found.to_json().encode("utf-8"))
     except MscError as error:

@@ -21,7 +21,7 @@ from msc.driver.models.entry import entry_function
 from msc.driver.models.interpretation import input_tensors
 from msc.driver.models.model_inputs import Value, choose_inputs
 from msc.driver.models.model_outputs import Tolerance, largest_error
-from msc.driver.models.reading_models import Model, read_model
+from msc.driver.models.reading_models import LoadedModel, read_model
 from msc.driver.models.target import target_for
 from msc.driver.options import CompileOptions
 from msc.driver.passes.ir_dump import format_module
@@ -122,7 +122,9 @@ def _input_text(tensors: Sequence[TensorSpec]) -> str:
 class _Verification:
     """One walk with its reference values, for one entry function."""
 
-    def __init__(self, original: Model, options: CompileOptions, settings: Settings, entry: str, subject: str) -> None:
+    def __init__(
+        self, original: LoadedModel, options: CompileOptions, settings: Settings, entry: str, subject: str
+    ) -> None:
         self._entry, self._subject = entry, subject
         self.checks = list[Check]()
         self._original, self._options, self._settings = original, options, settings

@@ -15,7 +15,7 @@ from msc.frontend import dtypes
 from msc.frontend.dispatch import apply
 from msc.frontend.reader.expressions import BINARY, aligned
 from msc.frontend.reader.frames import Frame, reads
-from msc.frontend.reader.journal import CONTAINERS, Content, Value
+from msc.frontend.reader.journal import CONTAINERS, Content, TensorContent
 from msc.frontend.reader.numbers import RuntimeNumber
 from msc.frontend.reader.sequences import as_index, loaded_item
 from msc.frontend.tensor import Tensor
@@ -96,7 +96,7 @@ def set_item(frame: Frame, container: Any, index: Any, value: Any) -> None:
     """`container[index] = value`."""
     session = frame.session
     if isinstance(container, Tensor):
-        session.journal.note(Value(container))
+        session.journal.note(TensorContent(container))
         if session.is_symbolic(index) and _fills_mask(container, index, value):
             _fill(container, index, _beside(value, container))
             return
@@ -159,7 +159,7 @@ def _combined(frame: Frame, node: ast.AugAssign, old: Any) -> Any:
         frame.session.journal.note(Content(a))
         return IN_PLACE[type(node.op)](a, b)
     if isinstance(a, Tensor):
-        frame.session.journal.note(Value(a))
+        frame.session.journal.note(TensorContent(a))
     function = IN_PLACE if hasattr(type(a), "__iadd__") else BINARY
     return frame.session.operate(function[type(node.op)], a, b)
 

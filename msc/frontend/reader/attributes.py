@@ -6,7 +6,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from msc.frontend.parameter import Parameter
-from msc.frontend.reader.journal import Attribute, Content, Value
+from msc.frontend.reader.journal import Attribute, Content, TensorContent
 from msc.frontend.reader.numbers import RuntimeNumber
 from msc.frontend.reader.source import source_of
 from msc.frontend.tensor import Tensor
@@ -90,7 +90,7 @@ def note(session: Session, owner: Any, name: str) -> None:
             session.journal.note(Content(state[registry]))
             parameter = state[registry].get(name)
             if isinstance(parameter, Tensor):
-                session.journal.note(Value(parameter))
+                session.journal.note(TensorContent(parameter))
 
 
 def delete(session: Session, owner: Any, name: str) -> None:

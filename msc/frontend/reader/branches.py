@@ -16,12 +16,12 @@ from xdsl.ir import Block
 
 from msc.frontend.reader.graph import GraphValue
 from msc.frontend.reader.joining import Joining, tensors_of
-from msc.frontend.reader.journal import UNBOUND, Cell, Change, Item, Slot, Value
+from msc.frontend.reader.journal import UNBOUND, Change, ClosureVariable, Item, Slot, TensorContent
 from msc.frontend.reader.liveness import is_live, is_live_where
 from msc.frontend.reader.numbers import RuntimeNumber
 from msc.frontend.reader.outcomes import BREAK, MISSING, NORMAL, RETURN, Outcome, codes_of
 from msc.frontend.reader.signals import Refusal
-from msc.frontend.reader.structures import Constant, Template, fill
+from msc.frontend.reader.structures import SameObject, Template, fill
 from msc.frontend.tensor import Tensor
 from msc.support.diagnostics import MscError
 
@@ -160,7 +160,7 @@ class _Branch:
         changed = {k: c.slot for side in (first, second) for k, c in side.changes.items()}
         found: list[tuple[Slot, Template]] = []
         for key, slot in changed.items():
-            if isinstance(slot, Value) and self._is_inside(slot, first, second):
+            if isinstance(slot, TensorContent) and self._is_inside(slot, first, second):
                 continue
             template = self._joined(slot, *((side, self._value(side, key, slot)) for side in (first, second)))
             if template is not None:
@@ -188,7 +188,7 @@ class _Branch:
     def _is_own_cell(self, slot: Slot) -> bool:
         """Whether a slot is a variable of this very call that functions inside share."""
         return (
-            isinstance(slot, Cell)
+            isinstance(slot, ClosureVariable)
             and slot.name in self._frame.code.co_cellvars
             and (self._frame.cells.get(slot.name) is slot.holder)
         )
@@ -210,7 +210,7 @@ class _Branch:
                 del self._joining.pairs[pairs:]
                 return self._joining.slot(slot, *needed)
             del self._joining.pairs[pairs:]
-            return Constant(UNBOUND)
+            return SameObject(UNBOUND)
 
     def _is_needed(self, slot: Slot, side: Side) -> bool:
         """Whether a variable may be read where control goes from a path; of those that leave, `break` is told apart."""
@@ -279,6 +279,6 @@ def slot_name(slot: Slot) -> str:
         return f"the variable '{name}'"
     if name is not None:
         return f"the attribute '{name}'"
-    if isinstance(slot, Value):
+    if isinstance(slot, TensorContent):
         return "a tensor that is assigned to"
     return f"what a {type(slot.holder).__name__} holds"

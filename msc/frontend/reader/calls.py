@@ -22,7 +22,7 @@ from msc.frontend.reader.journal import CONTAINERS, Content
 from msc.frontend.reader.libraries import is_library_file
 from msc.frontend.reader.numbers import RuntimeNumber
 from msc.frontend.reader.signals import Recursion, Refusal
-from msc.frontend.reader.source import Source, source_of
+from msc.frontend.reader.source import CodeSource, source_of
 from msc.frontend.reader.special import SPECIAL
 from msc.frontend.reader.tail_calls import as_loop
 
@@ -47,7 +47,7 @@ _NOT_READ = (
 
 
 @functools.lru_cache(maxsize=4096)
-def readable(code: types.CodeType) -> Source | None:
+def readable(code: types.CodeType) -> CodeSource | None:
     """The source of a function that is read; None for one that is run as it is."""
     if is_library_file(code.co_filename):
         return None
@@ -152,13 +152,17 @@ def _instance(frame: Frame, kind: type, args: tuple[Any, ...], kwargs: dict[str,
     return frame.session.journal.born(made) if plain or kind in (list, dict, set, deque) else made
 
 
-def read(frame: Frame | None, function: types.FunctionType, source: Source, args: tuple[Any, ...], kwargs: Any) -> Any:
+def read(
+    frame: Frame | None, function: types.FunctionType, source: CodeSource, args: tuple[Any, ...], kwargs: Any
+) -> Any:
     """Read a user function with these arguments."""
     assert frame is not None
     return read_in(frame.session, function, source, args, kwargs)
 
 
-def read_in(session: Session, function: types.FunctionType, source: Source, args: tuple[Any, ...], kwargs: Any) -> Any:
+def read_in(
+    session: Session, function: types.FunctionType, source: CodeSource, args: tuple[Any, ...], kwargs: Any
+) -> Any:
     """The result of a user function. One that calls itself where a tensor decides is read as a loop if it can be."""
     loop = as_loop(source.node)
     _refuse_recursion(session, source, is_loop=loop is not None)
@@ -180,7 +184,7 @@ def read_in(session: Session, function: types.FunctionType, source: Source, args
     return result
 
 
-def _refuse_recursion(session: Session, source: Source, *, is_loop: bool) -> None:
+def _refuse_recursion(session: Session, source: CodeSource, *, is_loop: bool) -> None:
     """Raises Recursion if a tensor decides on this call of a function that is being read already."""
     depth = session.graph.depth
     if any(f.code is source.code and f.depth < depth for f in session.frames):
@@ -191,7 +195,7 @@ def _refuse_recursion(session: Session, source: Source, *, is_loop: bool) -> Non
 def _run(
     session: Session,
     function: types.FunctionType,
-    source: Source,
+    source: CodeSource,
     args: tuple[Any, ...],
     kwargs: Any,
     body: list[ast.stmt] | ast.expr,

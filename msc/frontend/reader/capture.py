@@ -25,12 +25,12 @@ from msc.frontend.reader import exceptions, patterns
 from msc.frontend.reader.calls import read_in, readable
 from msc.frontend.reader.graph import Graph, GraphValue
 from msc.frontend.reader.guards import Guard
-from msc.frontend.reader.journal import UNBOUND, Attribute, Change, Content, Slot, Value
+from msc.frontend.reader.journal import UNBOUND, Attribute, Change, Content, Slot, TensorContent
 from msc.frontend.reader.numbers import RuntimeNumber
-from msc.frontend.reader.places import Place, Watched, state_of, watched
+from msc.frontend.reader.places import ArgumentPlace, Watched, state_of, watched
 from msc.frontend.reader.session import Runner, Session, Split
 from msc.frontend.reader.settling import elements, settle
-from msc.frontend.reader.structures import Constant, Flattening, Leaf, Template, children, fill, node
+from msc.frontend.reader.structures import Flattening, Leaf, SameObject, Template, children, fill, node
 from msc.frontend.tensor import Tensor
 
 Array: TypeAlias = NDArray[Any]
@@ -62,7 +62,7 @@ def array_of(leaf: Any) -> Array:
 class Effect:
     """What a call does beside giving its result: a slot that gets a value, or, without one, something printed."""
 
-    slot: Slot | Place | int | None
+    slot: Slot | ArgumentPlace | int | None
     value: Template
 
 
@@ -86,7 +86,7 @@ class Captured:
 
     def __post_init__(self) -> None:
         self._uncounted = [guard for guard in self.guards if not guard.is_counted]
-        changed = [effect.slot for effect in self.effects if isinstance(effect.slot, Attribute | Value)]
+        changed = [effect.slot for effect in self.effects if isinstance(effect.slot, Attribute | TensorContent)]
         self._changes_counted = bool(changed)
         guarded = {id(guard.parameter) for guard in self.guards}
         self._keeps_guards = all(isinstance(s.holder, Parameter) and id(s.holder) not in guarded for s in changed)
@@ -117,7 +117,7 @@ class Captured:
                 function(*args, **kwargs)
             elif isinstance(effect.slot, int):
                 arguments.leaves[effect.slot].replace(value)
-            elif isinstance(effect.slot, Place):
+            elif isinstance(effect.slot, ArgumentPlace):
                 effect.slot.set(arguments.given, value)
             else:
                 effect.slot.set(value)
@@ -125,14 +125,14 @@ class Captured:
 
 
 @dataclass(frozen=True)
-class Stopped:
+class StoppedCall:
     """A call that was read with stops: it has been executed, and the next one must be read again."""
 
     result: Any
     splits: Sequence[Split]
 
 
-class Reading:
+class CallReading:
     """One reading of a call of `function`."""
 
     def __init__(
@@ -153,7 +153,7 @@ class Reading:
         self._symbols: list[GraphValue] = []
         self._watched: list[Watched] = []
 
-    def read(self) -> Captured | Stopped:
+    def read(self) -> Captured | StoppedCall:
         """Read the call. Raises what user code raises; what it had changed by then is as Python would leave it."""
         session = self.session
         session.arguments = self._arguments.arrays()
@@ -168,7 +168,7 @@ class Reading:
             if found is not None:
                 return found
             session.run()
-            return Stopped(self._settled(result), session.splits)
+            return StoppedCall(self._settled(result), session.splits)
 
     def _input(self, index: int) -> Any:
         """A leaf of the arguments as a value of the graph; the tensor is another object than the caller's."""
@@ -218,7 +218,7 @@ class Reading:
             settle(change.slot.holder)
             value = change.slot.get()
             settled = self._given_back(value)
-            if settled is not value and not isinstance(change.slot, Value | Content):
+            if settled is not value and not isinstance(change.slot, TensorContent | Content):
                 change.slot.set(settled)
         for item in self._watched:
             if item.is_changed():
@@ -257,7 +257,7 @@ class Reading:
         except _NotRepeatable as reason:
             session.splits.append(Split(session.place(), str(reason)))
             return None
-        written = [change.slot.holder for change in changes if isinstance(change.slot, Value)]
+        written = [change.slot.holder for change in changes if isinstance(change.slot, TensorContent)]
         for parameter in (*written, *self._varying_parameters()):
             if isinstance(parameter, Parameter):
                 session.graph.thaw(parameter, is_written=id(parameter) in map(id, written))
@@ -341,7 +341,7 @@ _PLAIN = (
 class _Ending:
     """Runs the graph when an error of user code ends the reading."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: CallReading) -> None:
         self._reading = reading
 
     def __enter__(self) -> None:
@@ -357,9 +357,9 @@ class _NotRepeatable(Exception):
 
 
 def _constants(template: Template) -> list[Any]:
-    if isinstance(template, Constant):
+    if isinstance(template, SameObject):
         value = template.value
-        return [x for v in value for x in _constants(Constant(v))] if isinstance(value, tuple) else [value]
+        return [x for v in value for x in _constants(SameObject(v))] if isinstance(value, tuple) else [value]
     return [] if isinstance(template, Leaf) else [v for item in template.items for v in _constants(item)]
 
 
@@ -368,7 +368,7 @@ def moved_leaves(template: Template, places: Sequence[int]) -> Template:
     from dataclasses import replace
 
     match template:
-        case Constant():
+        case SameObject():
             return template
         case Leaf():
             return Leaf(places[template.index], template.make)
@@ -377,7 +377,7 @@ def moved_leaves(template: Template, places: Sequence[int]) -> Template:
 
 
 def _slot_template(flat: Flattening, change: Change) -> Template:
-    if isinstance(change.slot, Value) and not isinstance(change.after, np.ndarray):
+    if isinstance(change.slot, TensorContent) and not isinstance(change.after, np.ndarray):
         return _content(flat.template(Tensor.of(change.after)))
     return _held(flat, change.after) if isinstance(change.slot, Content) else flat.template(change.after)
 

@@ -20,11 +20,11 @@ from msc.frontend.mutable import MutableFloat, MutableInt
 from msc.frontend.parameter import Parameter
 from msc.frontend.precision import ATTRIBUTE, computing_in, given, own_precision
 from msc.frontend.reader.calls import call, read_in, readable
-from msc.frontend.reader.capture import Arguments, Captured, Reading, Stopped
+from msc.frontend.reader.capture import Arguments, CallReading, Captured, StoppedCall
 from msc.frontend.reader.places import are_shared
 from msc.frontend.reader.session import Runner, Session
 from msc.frontend.reader.signals import Refusal
-from msc.frontend.reader.structures import Constant, Entries, Fields, Flattening, Items, Leaf, Template
+from msc.frontend.reader.structures import Entries, Fields, Flattening, Items, Leaf, SameObject, Template
 from msc.frontend.reader.tracebacks import ShownToUsers
 from msc.frontend.tensor import Tensor
 from msc.support.diagnostics import Diagnostic, MscError
@@ -70,7 +70,7 @@ def _key(template: Template) -> Any:
     match template:
         case Leaf():
             return template.index
-        case Constant():
+        case SameObject():
             return _constant_key(template.value)
         case Items():
             return (template.kind, *map(_key, template.items))
@@ -128,7 +128,7 @@ def read_call(
     fullgraph: bool,
     declined: set[tuple[str, int, int]],
     varying: Mapping[int, Parameter] | None = None,
-) -> Captured | Stopped | Unread:
+) -> Captured | StoppedCall | Unread:
     """Read a call. Raises what user code raises, with its lines as the traceback; MSC084x with fullgraph.
 
     Parameters in `varying`, by identity, and those that have `varies` are arguments of the graph; without it those that
@@ -136,7 +136,7 @@ def read_call(
     """
     if are_shared(arguments.given):
         return Unread(Diagnostic("MSC0845", "one container is given as two arguments"))
-    reading = Reading(function, arguments, runner, fullgraph=fullgraph, declined=declined, varying=varying)
+    reading = CallReading(function, arguments, runner, fullgraph=fullgraph, declined=declined, varying=varying)
     try:
         with ShownToUsers():
             return reading.read()

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from types import CellType, CodeType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from msc.frontend.reader.journal import UNBOUND, Cell, Item
-from msc.frontend.reader.source import Source
+from msc.frontend.reader.journal import UNBOUND, ClosureVariable, Item
+from msc.frontend.reader.source import CodeSource
 from msc.support.diagnostics import Location
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Frame:
     def __init__(
         self,
         session: Session,
-        source: Source,
+        source: CodeSource,
         scope: dict[str, Any],
         cells: dict[str, CellType],
         locals_: dict[str, Any],
@@ -143,7 +143,7 @@ class Frame:
         name = self.mangled(name)
         journal = self.session.journal
         if name in self.cells:
-            journal.note(Cell(self.cells[name], name))
+            journal.note(ClosureVariable(self.cells[name], name))
             self.cells[name].cell_contents = value
             return
         scope = self.globals if name in self.globals_declared else self.locals
@@ -155,7 +155,7 @@ class Frame:
         name = self.mangled(name)
         journal = self.session.journal
         if name in self.cells:
-            slot = Cell(self.cells[name], name)
+            slot = ClosureVariable(self.cells[name], name)
         else:
             slot = Item(self.globals if name in self.globals_declared else self.locals, name)
         journal.note(slot)

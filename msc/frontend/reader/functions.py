@@ -14,7 +14,7 @@ from msc.frontend.reader.expressions import condition_of
 from msc.frontend.reader.frames import Frame, reads
 from msc.frontend.reader.outcomes import RETURN
 from msc.frontend.reader.signals import Refusal
-from msc.frontend.reader.source import Source, source_of
+from msc.frontend.reader.source import CodeSource, source_of
 from msc.frontend.reader.statements import block
 
 
@@ -97,7 +97,7 @@ def _class_(frame: Frame, node: ast.ClassDef) -> None:
     frame.store(node.name, made)
 
 
-def _source(code: types.CodeType) -> Source:
+def _source(code: types.CodeType) -> CodeSource:
     source = source_of(code)
     assert source is not None
     return source
@@ -172,7 +172,9 @@ def _holds(inner: Frame, test: ast.expr) -> bool:
 _BINDERS: dict[types.CodeType, types.CodeType] = {}
 
 
-def bound_arguments(function: types.FunctionType, source: Source, args: tuple[Any, ...], kwargs: Any) -> dict[str, Any]:
+def bound_arguments(
+    function: types.FunctionType, source: CodeSource, args: tuple[Any, ...], kwargs: Any
+) -> dict[str, Any]:
     """The parameters of a function by name. Python binds them, so its TypeErrors are Python's own."""
     code = _BINDERS.get(function.__code__)
     if code is None:
@@ -183,7 +185,7 @@ def bound_arguments(function: types.FunctionType, source: Source, args: tuple[An
     return binder(*args, **kwargs)
 
 
-def _binder(source: Source) -> types.CodeType:
+def _binder(source: CodeSource) -> types.CodeType:
     """The code of a function with the same parameters that returns them."""
     assert isinstance(source.node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
     given = source.node.args

@@ -12,11 +12,11 @@ from xdsl.ir import SSAValue
 from msc.dialects.ms.values import known
 from msc.frontend.capture import Symbol
 from msc.frontend.parameter import Parameter
-from msc.frontend.reader.journal import UNBOUND, Content, Slot, Value, unchanged
+from msc.frontend.reader.journal import UNBOUND, Content, Slot, TensorContent, unchanged
 from msc.frontend.reader.numbers import RuntimeNumber, as_kind, kind_of
 from msc.frontend.reader.outcomes import MISSING
 from msc.frontend.reader.signals import Refusal
-from msc.frontend.reader.structures import Constant, Leaf, Template, children, node, same_form
+from msc.frontend.reader.structures import Leaf, SameObject, Template, children, node, same_form
 from msc.frontend.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Joining:
         if a is MISSING or b is MISSING:
             return self._one(b if a is MISSING else a, on_first=b is MISSING)
         if a is b:
-            return Constant(a)
+            return SameObject(a)
         if (
             isinstance(a, Tensor)
             and isinstance(b, Tensor)
@@ -67,12 +67,12 @@ class Joining:
         if children(a) is not None and same_form(a, b) and self._unaliased(a, b):
             return node(a, [self.template(x, y) for x, y in zip(children(a) or (), children(b) or (), strict=True)])
         if unchanged(a, b) or (type(a) is type(b) and _is_plain(a) and a == b):
-            return Constant(a)
+            return SameObject(a)
         raise self._conflict(a, b)
 
     def slot(self, slot: Slot, a: Any, b: Any) -> Template:
         """What the values of a slot become."""
-        if isinstance(slot, Value) and a is not b:  # the tensor stays, its value is joined
+        if isinstance(slot, TensorContent) and a is not b:  # the tensor stays, its value is joined
             a, b = (self._read(slot, v) for v in (a, b))
             tensors = [v if v is MISSING else Tensor.of(v) for v in (a, b)]
             if MISSING in tensors:
@@ -82,7 +82,7 @@ class Joining:
             return node(a, [self.template(x, y) for x, y in zip(children(a) or (), children(b) or (), strict=True)])
         return self.template(a, b)
 
-    def _read(self, slot: Value, content: Any) -> Any:
+    def _read(self, slot: TensorContent, content: Any) -> Any:
         """What a tensor refers to; a parameter that nothing has written yet is read where it is needed."""
         if isinstance(slot.holder, Parameter) and isinstance(content, np.ndarray):
             return self.session.graph.read(slot.holder)
@@ -107,7 +107,7 @@ class Joining:
     def _numbers(self, a: Any, b: Any, kind: type) -> Template:
         same = not isinstance(a, RuntimeNumber) and not isinstance(b, RuntimeNumber) and _same_number(a, b)
         if same:
-            return Constant(a)
+            return SameObject(a)
         return self._leaf(as_kind(a, kind), as_kind(b, kind), lambda t: RuntimeNumber(kind, t))
 
     def _one(self, value: Any, *, on_first: bool) -> Template:
@@ -125,9 +125,9 @@ class Joining:
             return leaf(value.tensor, lambda t: RuntimeNumber(kind, t))
         parts = children(value)
         if parts is None or isinstance(value, set | frozenset):
-            return Constant(value)
+            return SameObject(value)
         items = [self._one(part, on_first=on_first) for part in parts]
-        return Constant(value) if all(isinstance(i, Constant) for i in items) else node(value, items)
+        return SameObject(value) if all(isinstance(i, SameObject) for i in items) else node(value, items)
 
     def _leaf(self, a: Side, b: Side, make: Callable[[Tensor], Any]) -> Leaf:
         self.pairs.append((a, b))

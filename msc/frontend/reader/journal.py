@@ -64,7 +64,7 @@ class Item:
 
 
 @dataclass(frozen=True, eq=False)
-class Cell:
+class ClosureVariable:
     """A variable that functions share; `name` is what it is called."""
 
     holder: CellType
@@ -147,7 +147,7 @@ class Content:
 
 
 @dataclass(frozen=True, eq=False)
-class Value:
+class TensorContent:
     """The value that a tensor refers to."""
 
     holder: Tensor
@@ -173,7 +173,7 @@ class Change:
 
 
 @dataclass
-class Scope:
+class JournalScope:
     """What has been written since the journal's clock stood at `start`."""
 
     start: int
@@ -190,12 +190,12 @@ class Journal:
 
     def __init__(self) -> None:
         self.clock = 0
-        self.scopes: list[Scope] = []
+        self.scopes: list[JournalScope] = []
         self._born: dict[int, tuple[object, int]] = {}
 
-    def begin(self) -> Scope:
+    def begin(self) -> JournalScope:
         self.clock += 1
-        scope = Scope(self.clock)
+        scope = JournalScope(self.clock)
         self.scopes.append(scope)
         return scope
 
@@ -216,7 +216,7 @@ class Journal:
         """Whether reading made `item`."""
         return self._birth(item) is not None
 
-    def is_newer(self, item: object, scope: Scope) -> bool:
+    def is_newer(self, item: object, scope: JournalScope) -> bool:
         return self.born_since(item, scope.start)
 
     def born_since(self, item: object, clock: int) -> bool:
@@ -245,14 +245,14 @@ class Journal:
             if depth < 3 and isinstance(item, list | tuple | dict) and len(item) < 1000:
                 self.note_all(item.values() if isinstance(item, dict) else item, depth + 1)
 
-    def finish(self, scope: Scope) -> dict[tuple[object, ...], Change]:
+    def finish(self, scope: JournalScope) -> dict[tuple[object, ...], Change]:
         """What the innermost scope has changed, which is undone."""
         for change in scope.changes.values():
             change.after = change.slot.get()
         self.undo(scope)
         return {k: c for k, c in scope.changes.items() if not unchanged(c.before, c.after)}
 
-    def undo(self, scope: Scope) -> None:
+    def undo(self, scope: JournalScope) -> None:
         """Close scopes down to `scope`, and give all slots the values they had."""
         while True:
             last = self.scopes.pop()
@@ -261,7 +261,7 @@ class Journal:
             if last is scope:
                 return
 
-    def keep(self, scope: Scope) -> None:
+    def keep(self, scope: JournalScope) -> None:
         """Close the innermost scope; what it changed stays."""
         assert self.scopes.pop() is scope
 

@@ -19,12 +19,12 @@ from msc.frontend.dispatch import apply
 from msc.frontend.reader.branches import as_refusal, branch, choose, having_left, settled, slot_name
 from msc.frontend.reader.graph import GraphValue
 from msc.frontend.reader.joining import Joining, tensors_of
-from msc.frontend.reader.journal import UNBOUND, Change, Item, Scope, Slot, Value
+from msc.frontend.reader.journal import UNBOUND, Change, Item, JournalScope, Slot, TensorContent
 from msc.frontend.reader.liveness import is_live_after_loop
 from msc.frontend.reader.numbers import RuntimeNumber, as_kind
 from msc.frontend.reader.outcomes import BREAK, CONTINUE, MISSING, NORMAL, RETURN, Outcome
 from msc.frontend.reader.signals import Refusal
-from msc.frontend.reader.structures import Constant, Entries, Fields, Items, Leaf, Template, fill
+from msc.frontend.reader.structures import Entries, Fields, Items, Leaf, SameObject, Template, fill
 from msc.frontend.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ Body = Callable[[], "Outcome | None"]
 
 
 @dataclass(frozen=True)
-class Loop:
+class PythonLoop:
     """A loop of a function: `test` says whether there is another iteration, `orelse` follows unless `break` ends it."""
 
     frame: Frame
@@ -47,7 +47,7 @@ class Loop:
     orelse: Body
 
 
-def repeat(loop: Loop) -> Outcome | None:
+def repeat(loop: PythonLoop) -> Outcome | None:
     """Run a loop; from where a tensor decides, write it."""
     frame, session = loop.frame, loop.frame.session
     state: Outcome | None = None
@@ -74,7 +74,7 @@ def repeat(loop: Loop) -> Outcome | None:
             return left(state)
 
 
-def _tentative(loop: Loop) -> bool | Tensor:
+def _tentative(loop: PythonLoop) -> bool | Tensor:
     """The condition; if a tensor decides, evaluating it has left no trace, as it will be evaluated again."""
     session = loop.frame.session
     scope = session.journal.begin()
@@ -120,7 +120,7 @@ def _replaced(code: int | RuntimeNumber, old: int, new: int) -> int | RuntimeNum
 
 
 @dataclass
-class Plan:
+class CarriedState:
     """What a loop carries: the templates of slots, of where control is and of what is returned; their leaves."""
 
     joining: Joining
@@ -139,9 +139,9 @@ class Plan:
         return Outcome(code, frozenset((NORMAL, BREAK, RETURN)), fill(self.value, leaves, self.joining.session.adopt))
 
 
-def _written(loop: Loop, state: Outcome | None) -> Outcome | None:
+def _written(loop: PythonLoop, state: Outcome | None) -> Outcome | None:
     """The loop as an `scf.while`. Raises Refusal if what it carries does not keep its type, or cannot be carried."""
-    plan: Plan | None = None
+    plan: CarriedState | None = None
     for _ in range(MAXIMUM_PASSES):
         attempt = _Attempt(loop, state, plan)
         found = attempt.read()
@@ -155,7 +155,7 @@ def _written(loop: Loop, state: Outcome | None) -> Outcome | None:
 class _Attempt:
     """Reads the condition and the body once, for values of the types that the last attempt found."""
 
-    def __init__(self, loop: Loop, state: Outcome | None, plan: Plan | None) -> None:
+    def __init__(self, loop: PythonLoop, state: Outcome | None, plan: CarriedState | None) -> None:
         self._loop = loop
         self._session = loop.frame.session
         self._state = state
@@ -170,7 +170,7 @@ class _Attempt:
         for block in (self._before, self._after):
             block.erase(safe_erase=False)
 
-    def read(self) -> Plan:
+    def read(self) -> CarriedState:
         session = self._session
         scope, depth = session.journal.begin(), len(session.frames)
         try:
@@ -195,7 +195,7 @@ class _Attempt:
             self._session.journal.note(slot)
         return self._plan.fill(tensors_of(self._session, block.args))
 
-    def _read_test(self, scope: Scope) -> None:
+    def _read_test(self, scope: JournalScope) -> None:
         state = self._enter(self._before)
         again = self._again(state)
         if self._plan is None:
@@ -214,7 +214,7 @@ class _Attempt:
 
         return choose(loop.frame, goes_on, test, lambda: _as_bool(False)).tensor
 
-    def _forwarded(self, scope: Scope, state: Outcome | None) -> list[SSAValue]:
+    def _forwarded(self, scope: JournalScope, state: Outcome | None) -> list[SSAValue]:
         """What is carried, as it is after the condition has been evaluated."""
         plan = self._plan
         assert plan is not None
@@ -229,7 +229,7 @@ class _Attempt:
             raise Refusal("MSC0843", "the condition of this loop changes what the loop carries")
         return [joining.ssa(1, i) for i in range(len(joining.pairs))]
 
-    def _planned(self, scope: Scope, outcome: Outcome | None) -> Plan:
+    def _planned(self, scope: JournalScope, outcome: Outcome | None) -> CarriedState:
         """What this attempt has changed, beside what the last one had."""
         self._codes = frozenset((NORMAL,)) if outcome is None else outcome.codes
         changes = self._session.journal.finish(scope)
@@ -244,7 +244,7 @@ class _Attempt:
                 slots[key] = (change.slot, template)
                 forms.append((key, form_of(template)))
         code, value = self._joined_outcome(joining, outcome)
-        return Plan(joining, slots, code, value, (*forms, form_of(code), form_of(value)))
+        return CarriedState(joining, slots, code, value, (*forms, form_of(code), form_of(value)))
 
     def _ordered(self, changes: dict[tuple[object, ...], Change]) -> list[tuple[tuple[object, ...], Change]]:
         """Those of the last attempt first, so that equal plans have equal orders."""
@@ -255,7 +255,7 @@ class _Attempt:
     def _template(self, joining: Joining, change: Change) -> Template | None:
         """The template of a slot that is carried; None for what is new in every iteration."""
         slot, frame = change.slot, self._loop.frame
-        if isinstance(slot, Value) and self._is_inside(change.before):
+        if isinstance(slot, TensorContent) and self._is_inside(change.before):
             return None
         is_local = isinstance(slot, Item) and slot.holder is frame.locals
         if is_local and change.before is UNBOUND and not self._is_live(slot):
@@ -275,7 +275,7 @@ class _Attempt:
         values = [MISSING if o is None else o.value for o in (self._state, outcome)]
         return joining.template(*codes), joining.template(*values)
 
-    def insert(self, plan: Plan, found: Plan) -> Outcome | None:
+    def insert(self, plan: CarriedState, found: CarriedState) -> Outcome | None:
         """Insert the loop, whose blocks are those of this attempt, and give the slots what it results in."""
         session, graph = self._session, self._session.graph
         leaves = range(len(found.joining.pairs))
@@ -321,7 +321,7 @@ def form_of(template: Template) -> Any:
     match template:
         case Leaf():
             return template.index
-        case Constant():
+        case SameObject():
             return None
         case Items() | Entries() | Fields():
             return tuple(form_of(item) for item in template.items)

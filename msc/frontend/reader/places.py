@@ -18,7 +18,7 @@ Path: TypeAlias = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
-class Place:
+class ArgumentPlace:
     """A container among the arguments, as a slot of whatever container a call has there."""
 
     path: Path
@@ -37,7 +37,7 @@ class Place:
 class Watched:
     """A container that stands for the caller's, and what it held at first."""
 
-    place: Place
+    place: ArgumentPlace
     container: Any
     before: Any
 
@@ -60,7 +60,7 @@ def state_of(container: Any) -> Any:
 def watched(value: Any, path: Path = ()) -> Iterator[Watched]:
     """The containers in a structure that may change."""
     if isinstance(value, list | dict) or type(value) is set or _is_open(value):
-        yield Watched(Place(path), value, state_of(value))
+        yield Watched(ArgumentPlace(path), value, state_of(value))
     for step, part in _parts(value):
         yield from watched(part, (*path, step))
 

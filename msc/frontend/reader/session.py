@@ -24,7 +24,7 @@ from msc.frontend.reader import attributes, calls, sequences
 from msc.frontend.reader.frames import Frame
 from msc.frontend.reader.graph import Graph, GraphValue
 from msc.frontend.reader.guards import Guards
-from msc.frontend.reader.journal import CONTAINERS, Content, Journal, Slot, Value, unchanged
+from msc.frontend.reader.journal import CONTAINERS, Content, Journal, Slot, TensorContent, unchanged
 from msc.frontend.reader.numbers import RuntimeNumber, truth
 from msc.frontend.reader.settling import settle
 from msc.frontend.reader.signals import Refusal
@@ -126,7 +126,7 @@ class Session:
 
     def write(self, parameter: Parameter, value: Tensor) -> None:
         """From here on the parameter has another value, which also stays after the call."""
-        self.journal.note(Value(parameter))
+        self.journal.note(TensorContent(parameter))
         content = value.content
         if not isinstance(content, Symbol):
             content = self.graph.symbol(self.graph.constant(np.asarray(content)))
@@ -223,7 +223,7 @@ class Session:
                 "this tensor is one object on one path and another one on the other, and a tensor decided which",
                 help="assign to items of a copy: `x = x * 1`",
             )
-        self.journal.note(Value(tensor))
+        self.journal.note(TensorContent(tensor))
 
     # Decisions.
 

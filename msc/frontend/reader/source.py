@@ -31,7 +31,7 @@ _ANONYMOUS: dict[type[ast.AST], str] = {
 
 
 @dataclass
-class Source:
+class CodeSource:
     """The syntax tree of a code object. `children` are the code objects of the scopes directly inside it."""
 
     node: Scope
@@ -89,18 +89,18 @@ class SourceFile:
         return fitting[0] if fitting else None
 
 
-def source_of(code: CodeType) -> Source | None:
+def source_of(code: CodeType) -> CodeSource | None:
     """The source of a code object; None where there is no file, or it does not have the function any more."""
     if code in _SOURCES:
         return _SOURCES[code]
     file = _file(code.co_filename)
     node = None if file is None else file.node_of(code)
-    source = None if file is None or node is None else Source(node, code, file)
+    source = None if file is None or node is None else CodeSource(node, code, file)
     _SOURCES[code] = source
     return source
 
 
-_SOURCES: dict[CodeType, Source | None] = {}
+_SOURCES: dict[CodeType, CodeSource | None] = {}
 _FILES: dict[str, tuple[int, SourceFile | None]] = {}
 
 

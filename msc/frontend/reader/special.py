@@ -17,7 +17,7 @@ from msc.frontend.reader.expressions import aligned
 from msc.frontend.reader.frames import Frame
 from msc.frontend.reader.numbers import DTYPES, RuntimeNumber, as_kind
 from msc.frontend.reader.ranges import make_range
-from msc.frontend.reader.structures import Constant, Flattening, fill
+from msc.frontend.reader.structures import Flattening, SameObject, fill
 from msc.frontend.tensor import Tensor
 
 _ABSENT = object()
@@ -52,7 +52,7 @@ def _as_it_is(frame: Frame, value: Any) -> Any:
     """What is printed of a value that may change before the graph has run: text, unless tensors are in it."""
     flat = Flattening(lambda v: _snapshot(frame, v))
     template = flat.template(value)
-    if isinstance(template, Constant) or not flat.leaves:
+    if isinstance(template, SameObject) or not flat.leaves:
         return str(value)
     return fill(template, flat.leaves)
 

@@ -16,7 +16,7 @@ from msc.frontend.reader.expressions import condition_of
 from msc.frontend.reader.frames import Frame, reads
 from msc.frontend.reader.journal import Item
 from msc.frontend.reader.liveness import always_leaves
-from msc.frontend.reader.loops import Loop, following, left, repeat
+from msc.frontend.reader.loops import PythonLoop, following, left, repeat
 from msc.frontend.reader.outcomes import BREAK, CONTINUE, NORMAL, RETURN, Outcome
 from msc.frontend.reader.ranges import RuntimeRange
 from msc.frontend.tensor import Tensor
@@ -120,7 +120,7 @@ def _if_(frame: Frame, node: ast.If) -> Outcome | None:
 @reads(ast.While)
 def _while_(frame: Frame, node: ast.While) -> Outcome | None:
     return repeat(
-        Loop(
+        PythonLoop(
             frame,
             node,
             lambda: condition_of(frame, node.test),
@@ -174,7 +174,7 @@ def _counted(frame: Frame, node: ast.For, numbers: RuntimeRange) -> Outcome | No
         counter = hidden["counter"]
         return session.truth(counter < numbers.stop if numbers.step > 0 else counter > numbers.stop)
 
-    return repeat(Loop(frame, node, test, body, lambda: block(frame, node.orelse)))
+    return repeat(PythonLoop(frame, node, test, body, lambda: block(frame, node.orelse)))
 
 
 @reads(ast.Assert)

@@ -16,11 +16,11 @@ from typing import Any, TypeAlias
 from msc.frontend.parameter import Parameter
 from msc.frontend.tensor import Tensor
 
-Template: TypeAlias = "Constant | Leaf | Items | Entries | Fields"
+Template: TypeAlias = "SameObject | Leaf | Items | Entries | Fields"
 
 
 @dataclass(frozen=True)
-class Constant:
+class SameObject:
     """The same object in every call."""
 
     value: Any
@@ -63,7 +63,7 @@ class Fields:
 def fill(template: Template, leaves: Sequence[Any], made: Callable[[Any], Any] = lambda value: value) -> Any:
     """A new structure with these leaves; `made` is called on every part that did not exist before."""
     match template:
-        case Constant():
+        case SameObject():
             return template.value
         case Leaf():
             return made(template.make(leaves[template.index]))
@@ -146,16 +146,16 @@ class Flattening:
         if parts is None and self.is_object(value) and type(getattr(value, "__dict__", None)) is dict:
             return self._object(value)
         if not parts:
-            return Constant(value) if parts is None else node(value, [])
+            return SameObject(value) if parts is None else node(value, [])
         items = [self.template(part) for part in parts]
-        if isinstance(value, tuple) and all(isinstance(i, Constant) for i in items):
-            return Constant(value)
+        if isinstance(value, tuple) and all(isinstance(i, SameObject) for i in items):
+            return SameObject(value)
         return node(value, items)
 
     def _object(self, value: Any) -> Template:
         names = list(vars(value))
         if isinstance(value, type) or callable(value):
-            return Constant(value)
+            return SameObject(value)
         return Fields(value, names, [self.template(vars(value)[n]) for n in names])
 
     def _placed(self, value: Any, graph_value: Any, make: Callable[[Any], Any]) -> Leaf:

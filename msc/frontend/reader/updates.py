@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, i64
 
 from msc.frontend.parameter import Parameter
-from msc.frontend.reader.journal import Value
+from msc.frontend.reader.journal import TensorContent
 from msc.frontend.reader.structures import Leaf
 from msc.ir.donation import UPDATES
 from msc.ir.entry import find_entry
@@ -45,7 +45,7 @@ def updates_of(captured: Captured) -> list[ParameterUpdate]:
     found: dict[int, ParameterUpdate] = {}
     for effect in captured.effects:
         slot, value = effect.slot, effect.value
-        if not isinstance(slot, Value) or not isinstance(value, Leaf) or value.index >= len(captured.outputs):
+        if not isinstance(slot, TensorContent) or not isinstance(value, Leaf) or value.index >= len(captured.outputs):
             continue
         if isinstance(slot.holder, Parameter) and id(slot.holder) in arguments:
             update = ParameterUpdate(slot.holder, arguments[id(slot.holder)], value.index)

@@ -21,7 +21,7 @@ from msc.frontend.reader.structures import fill
 from msc.frontend.tensor import Tensor
 from msc.frontend.transforms.gradients import is_float, taken_apart
 from msc.frontend.transforms.recording import Recording, recording, variable
-from msc.graph.autodiff.reverse import CUSTOM, Custom, Reverse
+from msc.graph.autodiff.reverse import CUSTOM, CustomGradient, Reverse
 
 
 def call_with_bprop(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -47,7 +47,7 @@ def with_bprop(run: Callable[..., Any], bprop: Callable[..., Any] | None, args: 
         markers = [operation_of(record, t) for t, o in zip(marked, outputs, strict=True) if t is not o]
         if markers:
             call = _Call(name, bprop, as_called, result, marked, form)
-            custom = Custom(
+            custom = CustomGradient(
                 [record.ssa(t) for t in values],
                 markers[-1],
                 lambda reverse, standing: call.write(reverse, _Standing(record, standing)),

@@ -17,7 +17,7 @@ from msc.frontend.dispatch import apply
 from msc.frontend.parameter import Parameter
 from msc.frontend.reader.calls import call, read_in, readable
 from msc.frontend.reader.entry import call_cell_inside
-from msc.frontend.reader.journal import Value
+from msc.frontend.reader.journal import TensorContent
 from msc.frontend.reader.session import Session
 from msc.frontend.reader.signals import Refusal
 from msc.frontend.tensor import Tensor
@@ -109,7 +109,7 @@ class _InGraph:
 
     def replacing(self, parameter: Parameter) -> None:
         """So that a reading that ends inside leaves the value from before."""
-        self._session.journal.note(Value(parameter))
+        self._session.journal.note(TensorContent(parameter))
 
     @contextmanager
     def refusing(self) -> Generator[None]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xdsl.ir import Block, Operation, SSAValue
 
 from msc.graph.autodiff.emitting import GradientEmitter
-from msc.graph.autodiff.reverse import CUSTOM, Custom, Reverse, activity, refusal
+from msc.graph.autodiff.reverse import CUSTOM, CustomGradient, Reverse, activity, refusal
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ def copied(
     return made
 
 
-def _copied_custom(custom: Custom, mapped: Mapping[SSAValue, SSAValue], last: Operation) -> Custom:
+def _copied_custom(custom: CustomGradient, mapped: Mapping[SSAValue, SSAValue], last: Operation) -> CustomGradient:
     def write(reverse: Reverse, standing: Mapping[SSAValue, SSAValue]) -> None:
         custom.write(reverse, {**standing, **{v: standing.get(w, w) for v, w in mapped.items()}})
 
-    return Custom([mapped.get(v, v) for v in custom.inputs], last, write, custom.through_emitter)
+    return CustomGradient([mapped.get(v, v) for v in custom.inputs], last, write, custom.through_emitter)

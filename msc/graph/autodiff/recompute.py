@@ -18,14 +18,14 @@ from xdsl.traits import ConstantLike
 from msc.dialects.ms.barrier import BarrierOp
 from msc.dialects.ms.structure import GetParameterOp
 from msc.graph.autodiff.again import copied
-from msc.graph.autodiff.reverse import CUSTOM, Custom, Reverse, activity, uses
+from msc.graph.autodiff.reverse import CUSTOM, CustomGradient, Reverse, activity, uses
 
 STORED: WeakSet[Operation] = WeakSet()
 """Operations whose results are stored, although the part that they stand in is computed again."""
 
 
 @dataclass(frozen=True)
-class Part:
+class RecomputedPart:
     """Operations that are computed again, in order, and the values of them that the rest of the graph reads."""
 
     ops: Sequence[Operation]
@@ -62,9 +62,9 @@ class Part:
 
 def recompute(ops: Sequence[Operation], outputs: Sequence[SSAValue], markers: Sequence[Operation]) -> None:
     """Note that operations are computed again for the gradient; `markers` copy the outputs that have one, in order."""
-    part = Part([op for op in ops if not isinstance(op, GetParameterOp) and op not in STORED], outputs)
+    part = RecomputedPart([op for op in ops if not isinstance(op, GetParameterOp) and op not in STORED], outputs)
     results = [marker.results[0] for marker in markers]
-    custom = Custom(
+    custom = CustomGradient(
         part.inputs, markers[-1], lambda reverse, standing: part.write(reverse, results, standing), through_emitter=True
     )
     CUSTOM.update((marker, custom) for marker in markers)

@@ -34,7 +34,7 @@ Control: TypeAlias = "Callable[[Reverse, Operation], None]"
 
 
 @dataclass(frozen=True)
-class Custom:
+class CustomGradient:
     """A gradient that somebody else writes, such as the `bprop` of a Cell, once all outputs have theirs."""
 
     inputs: Sequence[SSAValue]
@@ -46,7 +46,7 @@ class Custom:
     """Whether all of it is written through the emitter of the walk, so that it may stand in a branch or a loop."""
 
 
-CUSTOM: WeakKeyDictionary[Operation, Custom] = WeakKeyDictionary()
+CUSTOM: WeakKeyDictionary[Operation, CustomGradient] = WeakKeyDictionary()
 """Operations that give outputs whose gradients are not those of the operations before them."""
 
 
@@ -91,7 +91,7 @@ class Reverse:
                 self.emit.op = op
                 self._differentiate(op)
 
-    def _write(self, op: Operation, custom: Custom) -> None:
+    def _write(self, op: Operation, custom: CustomGradient) -> None:
         if op is custom.last and any(v in self.active for v in custom.inputs):
             self.emit.op = op
             custom.write(self, {})

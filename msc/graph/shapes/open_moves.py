@@ -43,7 +43,7 @@ MOST_REPETITIONS = 8
 
 
 @dataclass
-class Moves:
+class MovedOperations:
     """What has become of an entry function: `made` operations stand for none of the model's but for the last of each.
 
     `moved` has these, with the operands of the operation that each stands for.
@@ -55,9 +55,9 @@ class Moves:
 
 def with_computed_indices(
     entry: FuncOp, samples: Sequence[FuncOp], at: Sequence[Sequence[int]], sizes: Sequence[Size]
-) -> Moves:
+) -> MovedOperations:
     """Rewrite what moves elements along open axes. `samples` are the same function at the sizes `at`."""
-    moves = Moves()
+    moves = MovedOperations()
     blocks = [_operations(f.body.block) for f in (entry, *samples)]
     for op, *others in zip(*blocks, strict=False):
         if any(type(other) is not type(op) for other in others):
@@ -91,7 +91,7 @@ def _operations(block: Block) -> list[Operation]:
     return found
 
 
-def _rewrite(handler: Callable[[Move], SSAValue | None], move: Move, moves: Moves) -> None:
+def _rewrite(handler: Callable[[Move], SSAValue | None], move: Move, moves: MovedOperations) -> None:
     op = move.op
     value = handler(move)
     if value is None:

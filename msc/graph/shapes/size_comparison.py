@@ -17,7 +17,7 @@ from msc.dialects.arrays import Array, dense_array
 from msc.dialects.ms.base import BasicOp, ViewOp
 from msc.dialects.ms.constants import splat_of
 from msc.dialects.ms.structure import ConstantOp, GetParameterOp, ParameterOp
-from msc.graph.shapes.open_moves import Moves
+from msc.graph.shapes.open_moves import MovedOperations
 from msc.ir.entry import find_entry
 from msc.ir.locations import source_location
 from msc.ir.typed import static_shape, tensor_type
@@ -55,7 +55,7 @@ def differs(op: Operation, reason: str) -> MscError:
 class Comparison:
     """One sample against the module that it is of."""
 
-    def __init__(self, module: ModuleOp, valid: ValidExtents, sample: Sample, moves: Moves) -> None:
+    def __init__(self, module: ModuleOp, valid: ValidExtents, sample: Sample, moves: MovedOperations) -> None:
         self._valid, self._sample, self._moves = valid, sample, moves
         self._ours, self._theirs = _entry(module), _entry(sample.module)
         self._own_parameters, self._parameters = _parameters(module), _parameters(sample.module)

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 
 from msc.analysis.patterns import Pattern
-from msc.dialects.gk import KernelOp, YieldOp
+from msc.dialects.gk import KernelOp, KernelYieldOp
 from msc.dialects.gk.attributes import GK_PATTERN, GK_REASONS
 from msc.dialects.ms.attributes import MS_ORIGIN
 from msc.dialects.ms.structure import ConstantOp
@@ -117,7 +117,7 @@ def _connect(kernel: KernelOp, inputs: list[SSAValue], outputs: list[OpResult]) 
         result.name_hint = value.name_hint
         value.replace_uses_with_if(result, lambda use: use.operation not in inside)
     _copy_constants(body)
-    body.add_op(YieldOp(*outputs))
+    body.add_op(KernelYieldOp(*outputs))
 
 
 def _copy_constants(body: Block) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from msc.analysis.layout_views import INPUT_VIEWS
-from msc.dialects.gk import KernelOp, YieldOp
+from msc.dialects.gk import KernelOp, KernelYieldOp
 from msc.dialects.ms.movement import SliceOp, TransposeOp
 from msc.dialects.ms.views import ReshapeOp
 from msc.ir.typed import static_shape
@@ -45,7 +45,7 @@ def moving_kernel(label: str, value: SSAValue, moves: Callable[[SSAValue], Seque
     """A kernel of operations that move the elements of `value`; the last gives its result."""
     body = Block(arg_types=[value.type])
     ops = moves(body.args[0])
-    body.add_ops([*ops, YieldOp(ops[-1].results[0])])
+    body.add_ops([*ops, KernelYieldOp(ops[-1].results[0])])
     return KernelOp(label, [value], [ops[-1].results[0].type], Region(body))
 
 

@@ -12,7 +12,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import Rewriter
 
 from msc.analysis.patterns import Pattern, pattern_of
-from msc.dialects.gk import COMPUTE_AT, KernelOp, YieldOp
+from msc.dialects.gk import COMPUTE_AT, KernelOp, KernelYieldOp
 from msc.dialects.gk.attributes import GK_REASONS
 from msc.dialects.ms.axis_transforms import TransformAxisOp
 from msc.dialects.ms.base import MsOp
@@ -61,7 +61,7 @@ class TiledKernels:
         results = build(emit, block.args)
         for op in emit.ops:
             op.location = self._conv.location
-        block.add_ops([*emit.ops, YieldOp(*results)])
+        block.add_ops([*emit.ops, KernelYieldOp(*results)])
         made = KernelOp(label, inputs, [v.type for v in results], Region(block))
         made.location = self._kernel.location
         reason = f"{self.WHAT} by Winograd's algorithm, {self._tile} x {self._tile} results a tile"

@@ -20,7 +20,7 @@ from msc.dialects.open_sizes import has_open_sizes
 from msc.graph_kernel.winograd.filter_gradient import FilterGradientKernels, gradient_by_filter
 from msc.graph_kernel.winograd.tiled_kernels import is_plain
 from msc.graph_kernel.winograd.transforms import TAPS, TILES
-from msc.graph_kernel.winograd.winograd_cost import Form, Sizes, TileChoice
+from msc.graph_kernel.winograd.winograd_cost import ConvolutionForm, FormChoice, Sizes
 from msc.graph_kernel.winograd.winograd_kernels import WinogradKernels
 from msc.ir.contracts import Contract
 from msc.schedule.kernel_cycles import KernelCycles
@@ -62,13 +62,13 @@ class Winograd(ModulePass):
         fitting = [k for k in kernels if _fitting_convolution(k) is not None or gradient_by_filter(k) is not None]
         lanes, has_blocks = target.machine.lanes(BYTES["f32"]), self.rows is None and not has_open_sizes(op)
         cycles = KernelCycles.on(replace(target, threads=1))
-        choice = TileChoice(ctx, cycles, partial(_rewrite, lanes), has_blocks)
-        forms = dict.fromkeys(fitting, Form(self.tile)) if self.tile else choice.of(fitting, kernels)
+        choice = FormChoice(ctx, cycles, partial(_rewrite, lanes), has_blocks)
+        forms = dict.fromkeys(fitting, ConvolutionForm(self.tile)) if self.tile else choice.of(fitting, kernels)
         cycles.loops.attach(op)
         for kernel, form in forms.items():
             _rewrite(lanes, kernel, self._shared(kernel, form, target.team))
 
-    def _shared(self, kernel: KernelOp, form: Form, threads: int) -> Form:
+    def _shared(self, kernel: KernelOp, form: ConvolutionForm, threads: int) -> ConvolutionForm:
         """The form with blocks for threads to share, but where the sums of channels are long: how these round depends
         on blocks.
         """
@@ -81,7 +81,7 @@ class Winograd(ModulePass):
         return replace(form, block=self.rows if self.rows and sizes.rows(form.tile) % self.rows == 0 else 0)
 
 
-def _rewrite(lanes: int, kernel: KernelOp, form: Form) -> None:
+def _rewrite(lanes: int, kernel: KernelOp, form: ConvolutionForm) -> None:
     gradient, conv = gradient_by_filter(kernel), _fitting_convolution(kernel)
     if gradient is not None:
         FilterGradientKernels(kernel, gradient, form.tile).replace()

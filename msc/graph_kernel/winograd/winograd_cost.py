@@ -19,7 +19,7 @@ from msc.analysis.bytes import bytes_of
 from msc.analysis.constancy import is_constant
 from msc.analysis.kernel_model import kernel_model
 from msc.analysis.kernels import kernels_in
-from msc.dialects.gk import KernelOp, YieldOp
+from msc.dialects.gk import KernelOp, KernelYieldOp
 from msc.dialects.ms.convolution import Conv2dOp
 from msc.dialects.ms.structure import GetParameterOp
 from msc.dialects.ms.target import set_target, target_attribute
@@ -50,7 +50,7 @@ _PART = 3
 
 
 @dataclass(frozen=True)
-class Form:
+class ConvolutionForm:
     """How a convolution is computed: results of a tile along an axis (0: none), rows of tiles in a block (0: all)."""
 
     tile: int = 0
@@ -92,7 +92,7 @@ class Sizes:
         fitting = [[n for n in range(1, rows + 1) if not rows % n and n * row_bytes <= size // _PART] for size in small]
         return sorted({blocks[-1] for blocks in fitting if blocks})
 
-    def shared(self, form: Form, threads: int) -> Form:
+    def shared(self, form: ConvolutionForm, threads: int) -> ConvolutionForm:
         """The form with the largest blocks, no larger than its own, that threads share evenly; else all at once."""
         rows = self.rows(form.tile) if form.block else 0
         even = (n for n in range(form.block, 0, -1) if rows % n == 0 and _is_even(self.batch * rows // n, threads))
@@ -104,20 +104,20 @@ def _is_even(blocks: int, threads: int) -> bool:
 
 
 @dataclass(frozen=True)
-class TileChoice:
+class FormChoice:
     """The choice of forms for kernels of a module; `rewrite` computes one in a form, `has_blocks` or not."""
 
     context: Context
     cycles: KernelCycles
-    rewrite: Callable[[KernelOp, Form], None]
+    rewrite: Callable[[KernelOp, ConvolutionForm], None]
     has_blocks: bool
 
-    def of(self, kernels: Sequence[KernelOp], among: Sequence[KernelOp]) -> dict[KernelOp, Form]:
+    def of(self, kernels: Sequence[KernelOp], among: Sequence[KernelOp]) -> dict[KernelOp, ConvolutionForm]:
         """The kernels around a convolution that tiles make faster, with their forms. They run `among` others."""
         between = {tile: _constant_bytes(kernels, among, tile) for tile in (0, *TILES)}
         distinct = {_key(kernel): kernel for kernel in reversed(kernels)}
 
-        loops, forms = self.cycles.loops, dict[object, Form]()
+        loops, forms = self.cycles.loops, dict[object, ConvolutionForm]()
 
         def chosen(kernel: KernelOp) -> Lines:
             known = len(loops)
@@ -127,22 +127,22 @@ class TileChoice:
         found = results(chosen, list(distinct.values()), each=1)
         for k, (key, kernel) in enumerate(distinct.items()):
             form, *texts = found.get(k) or chosen(kernel)
-            forms[key] = Form(*map(int, form))
+            forms[key] = ConvolutionForm(*map(int, form))
             loops.read(texts)
         return {kernel: forms[_key(kernel)] for kernel in kernels if forms[_key(kernel)].tile}
 
-    def _best(self, kernel: KernelOp, between: Mapping[int, int]) -> Form:
+    def _best(self, kernel: KernelOp, between: Mapping[int, int]) -> ConvolutionForm:
         """Large tiles multiply least, and come first; blocks are for tiles that all at once are faster already."""
-        best, most = Form(), self._cycles(kernel, Form(), between[0]) / _GAIN
+        best, most = ConvolutionForm(), self._cycles(kernel, ConvolutionForm(), between[0]) / _GAIN
         for tile in sorted(TILES, reverse=True):
-            whole = self._cycles(kernel, Form(tile), between[tile], most)
+            whole = self._cycles(kernel, ConvolutionForm(tile), between[tile], most)
             if whole >= most:
                 continue
-            best, most, limit = Form(tile), whole, _BLOCKS * whole
+            best, most, limit = ConvolutionForm(tile), whole, _BLOCKS * whole
             for block in self._blocks(kernel, tile):
-                cycles = self._cycles(kernel, Form(tile, block), between[tile], limit)
+                cycles = self._cycles(kernel, ConvolutionForm(tile, block), between[tile], limit)
                 if cycles < limit:
-                    best, most, limit = Form(tile, block), cycles, cycles
+                    best, most, limit = ConvolutionForm(tile, block), cycles, cycles
         return best
 
     def _blocks(self, kernel: KernelOp, tile: int) -> Sequence[int]:
@@ -150,7 +150,7 @@ class TileChoice:
             return ()
         return Sizes.of(_operands(kernel)[0]).blocks(tile, self.cycles.target.machine)
 
-    def _cycles(self, kernel: KernelOp, form: Form, between: int, most: float = inf) -> float:
+    def _cycles(self, kernel: KernelOp, form: ConvolutionForm, between: int, most: float = inf) -> float:
         """Of its convolution, with a padding in front, alone in a module, up to `most`."""
         module = _module_of(kernel) if gradient_by_filter(kernel) is None else _gradient_module(kernel)
         if form.tile:
@@ -228,7 +228,7 @@ def _around(convolution: Conv2dOp, values: Sequence[SSAValue], like: KernelOp) -
     """A kernel, called as another one, around a convolution alone, of values."""
     inside = Block(arg_types=[value.type for value in values])
     copy = convolution.clone(dict(zip(convolution.operands, inside.args, strict=True)))
-    inside.add_ops([copy, YieldOp(copy.results[0])])
+    inside.add_ops([copy, KernelYieldOp(copy.results[0])])
     return KernelOp(like.label.data, values, [copy.results[0].type], Region(inside))
 
 

@@ -10,29 +10,32 @@ from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.building import GraphBuilder
 from msc.dialects.ms.properties import PlainValue
 from msc.importers.onnx.reading.failures import failure
-from msc.importers.onnx.values import Value
+from msc.importers.onnx.values import OnnxValue
 from msc.interp import evaluate_op
 
 MAXIMUM_OPERATIONS = 200_000
 """Written or evaluated at import; a loop, a recurrence or a window of absurd length asks for more."""
 
-Operand: TypeAlias = Value | float | bool
+Operand: TypeAlias = OnnxValue | float | bool
 
 
-class Builder(GraphBuilder[Value]):
+class Builder(GraphBuilder[OnnxValue]):
     """Writes the entry function of a model, up to a number of operations.
 
     One that `has_open_sizes` must have the same operations at all sizes.
     """
 
     def __init__(self, entry: Block, *, has_open_sizes: bool = False) -> None:
-        super().__init__(entry, Value, evaluate_op)
+        super().__init__(entry, OnnxValue, evaluate_op)
         self.has_open_sizes = has_open_sizes
         self._emitted = 0
 
     def emit(
-        self, operation: type[MsOp], *operands: Value | SSAValue | float | bool | None, **properties: PlainValue | None
-    ) -> tuple[Value, ...]:
+        self,
+        operation: type[MsOp],
+        *operands: OnnxValue | SSAValue | float | bool | None,
+        **properties: PlainValue | None,
+    ) -> tuple[OnnxValue, ...]:
         """The results of an operation. Raises MSC0714 for a model that has too many when it is unrolled."""
         self._emitted += 1
         if self._emitted > MAXIMUM_OPERATIONS:

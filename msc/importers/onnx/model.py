@@ -23,8 +23,8 @@ from msc.importers.onnx.reading.model_file import opsets
 from msc.importers.onnx.reading.tensors import TensorReader, dimension_names, dtype_of, input_shape
 from msc.importers.onnx.reading.text import check_text
 from msc.importers.onnx.unsupported import check_supported
-from msc.importers.onnx.values import Value, known
-from msc.importers.onnx.walking import Frame, Scope, Walker
+from msc.importers.onnx.values import OnnxValue, known
+from msc.importers.onnx.walking import NodeContext, Scope, Walker
 from msc.interp.inputs import note_sizes
 from msc.ir.entry import ENTRY
 from msc.support.diagnostics import did_you_mean
@@ -71,12 +71,12 @@ def build_module(model: ModelProto, name: str, read_tensor: TensorReader, bindin
     inputs = _define_inputs(model.graph, scope, entry, binding)
     walker.add_initialisers(model.graph, scope)
     with _advising(model.graph, binding):
-        walker.walk(model.graph.node, Frame(scope, versions))
+        walker.walk(model.graph.node, NodeContext(scope, versions))
     outputs = [_output(info, scope) for info in model.graph.output]
     narrow = {n: scope[n] for n in inputs} | dict(outputs)
-    types = {n: NARROW[v.narrow] for n, v in narrow.items() if isinstance(v, Value) and v.narrow is not None}
+    types = {n: NARROW[v.narrow] for n, v in narrow.items() if isinstance(v, OnnxValue) and v.narrow is not None}
     arguments = [(info, scope[info.name]) for info in model.graph.input if info.name in inputs]
-    given = [_input(info, value, binding) for info, value in arguments if isinstance(value, Value)]
+    given = [_input(info, value, binding) for info, value in arguments if isinstance(value, OnnxValue)]
     return replace(_module(_stem(name), builder, entry, given, outputs), narrow=types)
 
 
@@ -113,7 +113,7 @@ def _sizes(inputs: Sequence[ValueInfoProto], binding: Binding) -> dict[str, int]
     return sizes
 
 
-def _input(info: ValueInfoProto, argument: Value, binding: Binding) -> DictionaryAttr:
+def _input(info: ValueInfoProto, argument: OnnxValue, binding: Binding) -> DictionaryAttr:
     """The attributes of an argument: also the names of dimensions that stay open, or that a call decides."""
     given = zip(dimension_names(info), info.type.tensor_type.shape.dim, argument.shape, strict=False)
     names = [name if name in binding.open_dims else d.dim_param if n < 0 else "" for name, d, n in given]
@@ -121,7 +121,7 @@ def _input(info: ValueInfoProto, argument: Value, binding: Binding) -> Dictionar
     return DictionaryAttr({**_named(info.name, argument).data, **dims})
 
 
-def _named(name: str, value: Value) -> DictionaryAttr:
+def _named(name: str, value: OnnxValue) -> DictionaryAttr:
     """The attributes of an argument or a result: its name, and the type whose codes it has."""
     codes = {MS_CODES: StringAttr(NARROW[value.narrow].dtype.name)} if value.narrow is not None else {}
     return DictionaryAttr({MS_NAME: StringAttr(name), **codes})
@@ -138,7 +138,7 @@ def _check_binding(inputs: Sequence[ValueInfoProto], binding: Binding) -> None:
                 raise failure("MSC0715", f"the model has no {what} '{shown(name)}'", help=help_)
 
 
-def _bound(info: ValueInfoProto, array: Array) -> Value:
+def _bound(info: ValueInfoProto, array: Array) -> OnnxValue:
     what = f"input '{shown(info.name)}'"
     narrow = NARROW.get(info.type.tensor_type.elem_type)
     if narrow is not None:
@@ -151,7 +151,7 @@ def _bound(info: ValueInfoProto, array: Array) -> Value:
     return value
 
 
-def _argument(info: ValueInfoProto, entry: Block, binding: Binding) -> Value:
+def _argument(info: ValueInfoProto, entry: Block, binding: Binding) -> OnnxValue:
     what = f"input '{shown(info.name)}'"
     if not info.type.HasField("tensor_type"):
         raise failure("MSC0704", f"{what} is a {info.type.WhichOneof('value') or 'value of no type'}, not a tensor")
@@ -161,7 +161,7 @@ def _argument(info: ValueInfoProto, entry: Block, binding: Binding) -> Value:
     argument = entry.insert_arg(type_, len(entry.args))
     argument.name_hint = value_hint(info.name)
     narrow = number if number in NARROW else None
-    return Value(type_, ssa=argument, depends=frozenset({info.name}), label=info.name, narrow=narrow)
+    return OnnxValue(type_, ssa=argument, depends=frozenset({info.name}), label=info.name, narrow=narrow)
 
 
 def _shape(info: ValueInfoProto, binding: Binding) -> tuple[int, ...]:
@@ -178,12 +178,12 @@ def _shape(info: ValueInfoProto, binding: Binding) -> tuple[int, ...]:
     return given
 
 
-def _output(info: ValueInfoProto, scope: Scope) -> tuple[str, Value]:
+def _output(info: ValueInfoProto, scope: Scope) -> tuple[str, OnnxValue]:
     if info.name not in scope:
         help_ = did_you_mean(info.name, scope)
         raise failure("MSC0705", f"output '{shown(info.name)}' is computed by no node", help=help_)
     value = scope[info.name]
-    if not isinstance(value, Value):
+    if not isinstance(value, OnnxValue):
         raise failure("MSC0704", f"output '{shown(info.name)}' is not a tensor")
     return info.name, value
 
@@ -193,7 +193,7 @@ def _module(
     builder: Builder,
     entry: Block,
     inputs: Sequence[DictionaryAttr],
-    outputs: Sequence[tuple[str, Value]],
+    outputs: Sequence[tuple[str, OnnxValue]],
 ) -> Imported:
     results = [builder.ssa(value) for _, value in outputs]
     entry.add_op(ReturnOp(*results))

@@ -19,7 +19,7 @@ from onnx import TensorProto
 from msc.dialects import ms
 from msc.dialects.arrays import Array
 from msc.importers.onnx.node import Node
-from msc.importers.onnx.values import Value, known
+from msc.importers.onnx.values import OnnxValue, known
 from msc.runtime.narrow_types import codes_of
 
 
@@ -95,24 +95,26 @@ NARROW: Mapping[int, NarrowType] = {
 """The types that are kept as codes, by ONNX number."""
 
 
-def narrow_value(codes: Value, type_: NarrowType) -> Value:
+def narrow_value(codes: OnnxValue, type_: NarrowType) -> OnnxValue:
     """A value whose elements are codes of a type."""
     return replace(codes, narrow=type_.number)
 
 
-def known_codes(array: Array, type_: NarrowType, label: str | None = None) -> Value:
+def known_codes(array: Array, type_: NarrowType, label: str | None = None) -> OnnxValue:
     """The value of an array of a narrow type."""
     return narrow_value(known(codes_of(array, type_.dtype), label), type_)
 
 
-def decoded(node: Node, x: Value) -> Value:
+def decoded(node: Node, x: OnnxValue) -> OnnxValue:
     """The numbers of a tensor: i8 or f32 for codes, else itself."""
     if x.narrow is None:
         return x
     return node(ms.GatherOp, node.constant(NARROW[x.narrow].table), node.cast(replace(x, narrow=None), "i64"))
 
 
-def encoded(node: Node, x: Value, type_: NarrowType, *, saturate: bool = True, rounding: str = "nearest") -> Value:
+def encoded(
+    node: Node, x: OnnxValue, type_: NarrowType, *, saturate: bool = True, rounding: str = "nearest"
+) -> OnnxValue:
     """The codes of numbers: integers wrap; floats are rounded, and cut to the largest unless `saturate` is off."""
     if type_.is_integer:
         whole = x if x.dtype[0] in "iu" and x.dtype != "i1" else node.cast(x, "i32")
@@ -126,7 +128,9 @@ def encoded(node: Node, x: Value, type_: NarrowType, *, saturate: bool = True, r
     return narrow_value(node.cast(_finished(node, real, magnitude, code, type_, saturate), "ui8"), type_)
 
 
-def _finished(node: Node, real: Value, magnitude: Value, code: Value, type_: NarrowType, saturate: bool) -> Value:
+def _finished(
+    node: Node, real: OnnxValue, magnitude: OnnxValue, code: OnnxValue, type_: NarrowType, saturate: bool
+) -> OnnxValue:
     """The code of a magnitude with its sign; infinity and NaN have codes of their own."""
     nan, infinite = type_.special(saturate)
     count = type_.magnitudes().size
@@ -141,7 +145,7 @@ def _finished(node: Node, real: Value, magnitude: Value, code: Value, type_: Nar
     return node(ms.SelectOp, node(ms.IsNanOp, real), node.scalar(nan, "i32"), code)
 
 
-def _negative(node: Node, real: Value, type_: NarrowType) -> Value:
+def _negative(node: Node, real: OnnxValue, type_: NarrowType) -> OnnxValue:
     """Whether the sign bit is set: also of -0, in types that have one (1 by it is -inf)."""
     below = node(ms.LessOp, real, 0.0)
     if "fnuz" in type_.dtype.name:

@@ -19,7 +19,7 @@ from msc.dialects.ms.properties import PlainValue
 from msc.dialects.ms.views import ReshapeOp
 from msc.importers.onnx.builder import Builder, Operand
 from msc.importers.onnx.reading.failures import NeedsValues, UnknownSize, failure, shown
-from msc.importers.onnx.values import Slot, TensorSequence, Value, known
+from msc.importers.onnx.values import OnnxValue, Slot, TensorSequence, known
 from msc.importers.onnx.writing import Writing
 from msc.support.diagnostics import Diagnostic, Location, MscError
 
@@ -57,35 +57,35 @@ class Node:
 
     # Writing.
 
-    def __call__(self, operation: type[MsOp], *operands: Operand | None, **properties: PlainValue | None) -> Value:
+    def __call__(self, operation: type[MsOp], *operands: Operand | None, **properties: PlainValue | None) -> OnnxValue:
         """Write an operation of one result."""
         return self.many(operation, *operands, **properties)[0]
 
     def many(
         self, operation: type[MsOp], *operands: Operand | None, **properties: PlainValue | None
-    ) -> tuple[Value, ...]:
+    ) -> tuple[OnnxValue, ...]:
         """Write an operation, and give all its results; of f16 and bf16 an operator rounds once (`Writing`)."""
         return self._writing(operation, operands, properties)
 
-    def cast(self, value: Value, dtype: str) -> Value:
+    def cast(self, value: OnnxValue, dtype: str) -> OnnxValue:
         """The value in another element type; itself if it has that one."""
         return value if value.dtype == dtype else self(CastOp, value, dtype=element_type(dtype))
 
-    def reshape(self, value: Value, shape: Sequence[int]) -> Value:
+    def reshape(self, value: OnnxValue, shape: Sequence[int]) -> OnnxValue:
         """The value under another shape; itself if it has that one."""
         return value if value.shape == tuple(shape) else self(ReshapeOp, value, shape=list(shape))
 
-    def scalar(self, value: float | bool, dtype: str) -> Value:
+    def scalar(self, value: float | bool, dtype: str) -> OnnxValue:
         """A known tensor of rank 0."""
         return known(scalar_array(value, dtype))
 
-    def constant(self, array: Array) -> Value:
+    def constant(self, array: Array) -> OnnxValue:
         """A known tensor."""
         return known(array)
 
-    def unevaluated(self, value: Value) -> Value:
+    def unevaluated(self, value: OnnxValue) -> OnnxValue:
         """A known tensor as one that nothing is evaluated of at import: work on weights is for passes to see."""
-        return Value(value.type, ssa=self.builder.ssa(value), label=value.label)
+        return OnnxValue(value.type, ssa=self.builder.ssa(value), label=value.label)
 
     def arange(self, count: int) -> Array:
         """0, 1, ... as i64. Raises MSC0708 where there would be too many."""
@@ -107,27 +107,27 @@ class Node:
         """Whether input `index` is given."""
         return index < len(self.inputs) and self.inputs[index] is not None
 
-    def __getitem__(self, index: int) -> Value:
+    def __getitem__(self, index: int) -> OnnxValue:
         """A tensor input that must be given."""
         value = self.get(index)
         if value is None:
             raise self.failure("MSC0711", f"input {index} is missing")
         return value
 
-    def get(self, index: int) -> Value | None:
+    def get(self, index: int) -> OnnxValue | None:
         """A tensor input, None if it is not given."""
         slot = self.inputs[index] if index < len(self.inputs) else None
         if isinstance(slot, TensorSequence):
             raise self.failure("MSC0711", f"input {index} is a sequence, not a tensor")
         return slot
 
-    def tensors(self) -> list[Value]:
+    def tensors(self) -> list[OnnxValue]:
         """All inputs, which are tensors and one or more."""
         if not self.inputs:
             raise self.failure("MSC0711", "it needs one input or more")
         return [self[i] for i in range(len(self.inputs))]
 
-    def sequence(self, index: int) -> tuple[Value, ...]:
+    def sequence(self, index: int) -> tuple[OnnxValue, ...]:
         """The items of an input that is a sequence."""
         slot = self.inputs[index] if index < len(self.inputs) else None
         if not isinstance(slot, TensorSequence):
@@ -142,7 +142,7 @@ class Node:
         """The value of an input that must be known at import. Raises NeedsValues."""
         return self.known_value(self[index], what)
 
-    def known_value(self, value: Value, what: str) -> Array:
+    def known_value(self, value: OnnxValue, what: str) -> Array:
         """The array of a value that must be known at import. Raises NeedsValues."""
         if value.array is not None:
             return value.array
@@ -164,17 +164,17 @@ class Node:
             raise self.failure("MSC0711", f"its {what} has {len(values)} elements, but must have one")
         return values[0]
 
-    def shape_of(self, value: Value, first: int = 0) -> tuple[int, ...]:
+    def shape_of(self, value: OnnxValue, first: int = 0) -> tuple[int, ...]:
         """The shape of a value from axis `first` on, every size known. Raises MSC0713."""
         self._check_known(value, value.shape[first:])
         return value.shape[first:]
 
-    def size_of(self, value: Value, axis: int) -> int:
+    def size_of(self, value: OnnxValue, axis: int) -> int:
         """The size of one axis of a value, which must be known. Raises MSC0713."""
         self._check_known(value, value.shape[axis:][:1])
         return value.shape[axis]
 
-    def _check_known(self, value: Value, sizes: Sequence[int]) -> None:
+    def _check_known(self, value: OnnxValue, sizes: Sequence[int]) -> None:
         if -1 in sizes:
             text = "x".join("?" if n < 0 else str(n) for n in value.shape)
             raise UnknownSize(

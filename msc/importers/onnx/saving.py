@@ -11,16 +11,16 @@ from xdsl.printer import Printer
 from msc.dialects.ms.attributes import MS_WEIGHTS
 from msc.importers.onnx.model import Imported
 from msc.support.marks import is_marked, marked
-from msc.support.outputs import Guard, OutputSet
+from msc.support.outputs import OutputGuard, OutputSet
 from msc.weights.safetensors_writing import is_written_here, write_tensors
 
 
-def save(imported: Imported, path: Path, guard: Guard | None = None) -> None:
+def save(imported: Imported, path: Path, guard: OutputGuard | None = None) -> None:
     """Write `path` (.mir) and, if the model has parameters, the safetensors file of the same stem: both or none.
 
     Raises MSC0004, and MSC0010 and MSC0011 (`Guard.check`).
     """
-    with OutputSet(guard or Guard()) as files:
+    with OutputSet(guard or OutputGuard()) as files:
         if imported.weights:
             file = path.with_suffix(".safetensors")
             with files.open(file, is_written_here) as data:

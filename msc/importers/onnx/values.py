@@ -14,7 +14,7 @@ from msc.dialects.ms.shapes import tensor_type
 
 
 @dataclass(eq=False)
-class Value(ms_values.Value):
+class OnnxValue(ms_values.Value):
     """A tensor of the model."""
 
     narrow: int | None = None
@@ -25,13 +25,13 @@ class Value(ms_values.Value):
 class TensorSequence:
     """A sequence whose length is known at import; it exists only there."""
 
-    items: tuple[Value, ...] = field(default=())
+    items: tuple[OnnxValue, ...] = field(default=())
 
 
-Slot: TypeAlias = Value | TensorSequence | None
+Slot: TypeAlias = OnnxValue | TensorSequence | None
 """What an input or output of a node holds: None is an absent optional."""
 
 
-def known(array: Array, label: str | None = None) -> Value:
+def known(array: Array, label: str | None = None) -> OnnxValue:
     """The value of an array."""
-    return Value(tensor_type(dtype_text(array.dtype), array.shape), array, label=label)
+    return OnnxValue(tensor_type(dtype_text(array.dtype), array.shape), array, label=label)

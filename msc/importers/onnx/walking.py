@@ -25,7 +25,7 @@ from msc.importers.onnx.reading.model_file import DEFAULT_DOMAINS, function_opse
 from msc.importers.onnx.reading.tensors import TensorReader
 from msc.importers.onnx.registry import importer_of
 from msc.importers.onnx.unsupported import REASONS
-from msc.importers.onnx.values import Slot, Value, known
+from msc.importers.onnx.values import OnnxValue, Slot, known
 from msc.importers.onnx.writing import Writing
 from msc.ir.locations import file_location
 from msc.support.diagnostics import Location, did_you_mean
@@ -41,7 +41,7 @@ Scope = MutableMapping[str, Slot]
 
 
 @dataclass(frozen=True)
-class Frame:
+class NodeContext:
     """Where a node stands: what it sees, which opsets hold.
 
     And the node of the model's own graph that it is part of, with its writing where that is one operator.
@@ -53,7 +53,7 @@ class Frame:
     writing: Writing | None = None
 
 
-def initialiser(read_tensor: TensorReader, tensor: TensorProto) -> Value:
+def initialiser(read_tensor: TensorReader, tensor: TensorProto) -> OnnxValue:
     """The value of a constant of the model."""
     array = read_tensor(tensor)
     narrow = NARROW.get(tensor.data_type)
@@ -80,12 +80,12 @@ class Walker:
         for tensor in graph.initializer:
             scope[tensor.name] = initialiser(self._read_tensor, tensor)
 
-    def walk(self, nodes: Iterable[NodeProto], frame: Frame) -> None:
+    def walk(self, nodes: Iterable[NodeProto], frame: NodeContext) -> None:
         """Import nodes in order; what they compute goes into the frame's scope."""
         ordered = list(nodes)
         for index, proto in enumerate(ordered):
             place = frame.place or Location(f"{self._file} ({node_label(proto)})", index + 1, 1)
-            inside = Frame(frame.scope, frame.opsets, place, frame.writing)
+            inside = NodeContext(frame.scope, frame.opsets, place, frame.writing)
             self._count(place)
             inputs = [self._input(name, inside, ordered[index:], proto) for name in proto.input]
             self._define(proto, self._results(proto, inputs, inside, place), frame.scope)
@@ -95,7 +95,7 @@ class Walker:
         if self._nodes > MAXIMUM_NODES:
             raise failure("MSC0714", f"the model has more than {MAXIMUM_NODES} nodes when it is unrolled", at=place)
 
-    def _input(self, name: str, frame: Frame, rest: Sequence[NodeProto], proto: NodeProto) -> Slot:
+    def _input(self, name: str, frame: NodeContext, rest: Sequence[NodeProto], proto: NodeProto) -> Slot:
         if name == "":
             return None
         if name in frame.scope:
@@ -109,14 +109,14 @@ class Walker:
 
     def _define(self, proto: NodeProto, results: Sequence[Slot], scope: Scope) -> None:
         for name, slot in zip(proto.output, results, strict=False):
-            if isinstance(slot, Value) and name:
+            if isinstance(slot, OnnxValue) and name:
                 slot.label = slot.label or name
                 if slot.ssa is not None and slot.ssa.name_hint is None:
                     slot.ssa.name_hint = value_hint(name)
             if name:
                 scope[name] = slot
 
-    def _results(self, proto: NodeProto, inputs: Sequence[Slot], frame: Frame, place: Location) -> Sequence[Slot]:
+    def _results(self, proto: NodeProto, inputs: Sequence[Slot], frame: NodeContext, place: Location) -> Sequence[Slot]:
         function = self._functions.get((proto.domain, proto.op_type, proto.overload))
         if function is not None:
             return self._call(function, proto, inputs, place)
@@ -142,7 +142,7 @@ class Walker:
         return results
 
     def _import(
-        self, proto: NodeProto, inputs: Sequence[Slot], frame: Frame, place: Location, opset: int
+        self, proto: NodeProto, inputs: Sequence[Slot], frame: NodeContext, place: Location, opset: int
     ) -> Sequence[Slot]:
         def run_graph(graph: GraphProto, values: Sequence[Slot]) -> Sequence[Slot]:
             return self._subgraph(graph, values, frame, place)
@@ -160,13 +160,15 @@ class Walker:
             writing.finish(results)
         return results if narrow is None else [_as_narrow(slot, narrow) for slot in results]
 
-    def _subgraph(self, graph: GraphProto, values: Sequence[Slot], frame: Frame, place: Location) -> Sequence[Slot]:
+    def _subgraph(
+        self, graph: GraphProto, values: Sequence[Slot], frame: NodeContext, place: Location
+    ) -> Sequence[Slot]:
         """The outputs of a subgraph, which sees the names of the graph around it."""
         scope: Scope = ChainMap[str, Slot]({}, frame.scope)
         scope.update({info.name: value for info, value in zip(graph.input, values, strict=False)})
         with self._deeper(place):
             self.add_initialisers(graph, scope)
-            self.walk(graph.node, Frame(scope, frame.opsets, place))
+            self.walk(graph.node, NodeContext(scope, frame.opsets, place))
         return _outputs([info.name for info in graph.output], scope, place)
 
     def _call(
@@ -181,7 +183,7 @@ class Walker:
         scope: Scope = dict.fromkeys(function.input)
         scope.update(dict(zip(function.input, inputs, strict=False)))
         with self._deeper(place):
-            frame = Frame(scope, function_opsets(function), place, writing)
+            frame = NodeContext(scope, function_opsets(function), place, writing)
             self.walk(body_with_attributes(function, proto), frame)
         return _outputs(function.output, scope, place, optional=True)
 
@@ -207,7 +209,7 @@ _CONVERTING = frozenset("BitCast Cast CastLike Constant DequantizeLinear Identit
 
 def _check_narrow(proto: NodeProto, inputs: Sequence[Slot], place: Location) -> int | None:
     """The narrow type whose codes a node moves. Raises MSC0704 for a node that would compute on codes."""
-    narrow = {slot.narrow for slot in inputs if isinstance(slot, Value) and slot.narrow is not None}
+    narrow = {slot.narrow for slot in inputs if isinstance(slot, OnnxValue) and slot.narrow is not None}
     if not narrow or proto.op_type in _CONVERTING:
         return None
     if proto.op_type not in _MOVING:
@@ -219,7 +221,7 @@ def _check_narrow(proto: NodeProto, inputs: Sequence[Slot], place: Location) -> 
 
 
 def _as_narrow(slot: Slot, narrow: int) -> Slot:
-    return replace(slot, narrow=narrow) if isinstance(slot, Value) else slot
+    return replace(slot, narrow=narrow) if isinstance(slot, OnnxValue) else slot
 
 
 def _outputs(names: Iterable[str], scope: Scope, place: Location, *, optional: bool = False) -> Sequence[Slot]:

@@ -9,7 +9,7 @@ from xdsl.ir import Operation, OpResult
 from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.rounding import Properties, RoundedOnce
 from msc.importers.onnx.builder import Builder, Operand
-from msc.importers.onnx.values import Slot, TensorSequence, Value
+from msc.importers.onnx.values import OnnxValue, Slot, TensorSequence
 
 
 class Writing:
@@ -18,17 +18,17 @@ class Writing:
     def __init__(self, builder: Builder) -> None:
         self._builder = builder
         self._written: list[Operation] = []
-        self._once: RoundedOnce[Value] = RoundedOnce(self._write, lambda value: value.dtype, lambda: builder.block)
+        self._once: RoundedOnce[OnnxValue] = RoundedOnce(self._write, lambda value: value.dtype, lambda: builder.block)
 
     def __call__(
         self, operation: type[MsOp], operands: Sequence[Operand | None], properties: Properties
-    ) -> tuple[Value, ...]:
+    ) -> tuple[OnnxValue, ...]:
         """The results of an operation; what it reads may be computed anew in f32 before."""
         return tuple(self._once(operation, operands, properties))
 
     def _write(
         self, operation: type[MsOp], operands: Sequence[Operand | None], properties: Properties
-    ) -> tuple[Value, ...]:
+    ) -> tuple[OnnxValue, ...]:
         results = self._builder.emit(operation, *operands, **properties)
         self._written += [v.ssa.op for v in results if isinstance(v.ssa, OpResult)]
         return results

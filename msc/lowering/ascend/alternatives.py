@@ -12,7 +12,7 @@ from msc.lowering.ascend.copy_kernels.trees import tree_of as tree_of_moves
 from msc.lowering.ascend.cube_trees import tree_of as tree_of_product
 from msc.lowering.ascend.fixpipe_form import fixpipe_form
 from msc.lowering.ascend.grouped_channels import have_same_loops, with_group_loops
-from msc.lowering.ascend.kernels import Request
+from msc.lowering.ascend.kernels import KernelRequest
 from msc.lowering.ascend.matmul_tiling import MatmulShape, MatmulWishes, matmul_schedule
 from msc.lowering.ascend.products import cube_product, matmul_shape, outline
 from msc.lowering.ascend.vector_kernels.axes import axes_of
@@ -29,7 +29,7 @@ _TILINGS = 24
 """Tilings of a vector kernel, and tiles of a copy, that are tried: the best predicted ones; on every machine."""
 
 
-def alternatives(request: Request) -> Iterator[Tree]:
+def alternatives(request: KernelRequest) -> Iterator[Tree]:
     """The schedules of a product by its base tiles, of a vector kernel by its tiling, or of a copy by its tiles."""
     if len(request.outputs) != 1 or not request.is_static_but_for(index_arrays(request.model)):
         return
@@ -70,7 +70,7 @@ def _wishes(shape: MatmulShape) -> Iterator[MatmulWishes]:
                 yield replace(own, base=(m, n, min(k, -(-shape.k // shape.step) * shape.step)))
 
 
-def _of_vectors(request: Request) -> Iterator[Tree]:
+def _of_vectors(request: KernelRequest) -> Iterator[Tree]:
     model, target = request.model, request.target
     axes = axes_of(model) if all(array.dtype in UB_DTYPES for array in model.arrays) and model.statements else None
     if axes is None:
@@ -83,7 +83,7 @@ def _of_vectors(request: Request) -> Iterator[Tree]:
             yield tree
 
 
-def _of_moves(request: Request) -> Iterator[Tree]:
+def _of_moves(request: KernelRequest) -> Iterator[Tree]:
     boxes = boxes_of(request.model)
     for plans in ranked(boxes, request.target, _TILINGS) if boxes else ():
         yield tree_of_moves(request.model, plans)

@@ -30,8 +30,8 @@ class BindDavinciKernels(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = {f.sym_name.data: f for f in op.body.block.ops if isinstance(f, FuncOp)}
-        written = {k.sym_name.data: k for k in op.body.block.ops if isinstance(k, davinci.KernelOp)}
-        bound: dict[str, davinci.KernelOp] = {}
+        written = {k.sym_name.data: k for k in op.body.block.ops if isinstance(k, davinci.DavinciKernelOp)}
+        bound: dict[str, davinci.DavinciKernelOp] = {}
         for kernel in kernels_in(op):
             function, name = _named(kernel, GK_FUNCTION), _named(kernel, DAVINCI_KERNEL)
             if function is not None and name in written:
@@ -49,7 +49,10 @@ class BindDavinciKernels(ModulePass):
 
 
 def _free_for(
-    kernel: davinci.KernelOp, function: str, functions: dict[str, FuncOp], bound: dict[str, davinci.KernelOp]
+    kernel: davinci.DavinciKernelOp,
+    function: str,
+    functions: dict[str, FuncOp],
+    bound: dict[str, davinci.DavinciKernelOp],
 ) -> str:
     """The name of the function that a kernel runs for: of a copy where another kernel runs for the function itself."""
     name, count = function, 2
@@ -65,7 +68,7 @@ def _free_for(
     return name
 
 
-def _are_alike(one: davinci.KernelOp, other: davinci.KernelOp) -> bool:
+def _are_alike(one: davinci.DavinciKernelOp, other: davinci.DavinciKernelOp) -> bool:
     """Whether two kernels are the same but for their names."""
     if one is other:
         return True

@@ -16,7 +16,7 @@ from msc.dialects.davinci import (
     BlockIdxOp,
     BufferType,
     CrossCoreSyncOp,
-    KernelOp,
+    DavinciKernelOp,
     LoadIndexOp,
     MinOp,
     PipeBarrierOp,
@@ -81,9 +81,9 @@ class KernelBuilder:
             for value, (dtype, elements) in zip(self._body.block.args, arguments, strict=True)
         ]
 
-    def finish(self) -> KernelOp:
+    def finish(self) -> DavinciKernelOp:
         """The kernel."""
-        return KernelOp(self._name, self._kind, self._blocks, self._body, self.target.name)
+        return DavinciKernelOp(self._name, self._kind, self._blocks, self._body, self.target.name)
 
     def name_arguments(self, *names: str) -> None:
         """The names that the text shows."""

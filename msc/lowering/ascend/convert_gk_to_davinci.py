@@ -38,7 +38,7 @@ class ConvertGkToDavinci(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = davinci_of(op)
-        written: dict[object, tuple[davinci.KernelOp, gk.KernelOp]] = {}
+        written: dict[object, tuple[davinci.DavinciKernelOp, gk.KernelOp]] = {}
         kernels = kernels_in(op)
         for number, kernel in enumerate(kernels, 1):
             step(f"convert-gk-to-davinci: {number} of {len(kernels)}, {kernel.label.data}")

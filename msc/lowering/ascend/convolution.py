@@ -9,14 +9,14 @@ from xdsl.ir.affine import AffineExpr
 
 from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression
 from msc.lowering.ascend.convolution_tiling import ConvolutionTiling, rows_of_image
-from msc.lowering.ascend.convolutions import Convolution
+from msc.lowering.ascend.convolutions import CubeConvolution
 from msc.lowering.ascend.matmul import MatmulWriter
-from msc.lowering.ascend.matmul_tiling import Batch, MatmulShape
-from msc.lowering.ascend.operands import FractalOperand, Operand, Rows, RowsOperand, Tile, Way
+from msc.lowering.ascend.matmul_tiling import BatchAxis, MatmulShape
+from msc.lowering.ascend.operands import FractalOperand, Operand, OutputTile, Rows, RowsOperand, Way
 from msc.lowering.ascend.rows_to_l1 import Matrix
 
 
-def convolution_shape(convolution: Convolution, out_dtype: str, *, bias: bool) -> MatmulShape:
+def convolution_shape(convolution: CubeConvolution, out_dtype: str, *, bias: bool) -> MatmulShape:
     """The product that a convolution is for each image and group: pixels by output channels."""
     c = convolution
     image = c.height.size * c.width.size * c.pixel
@@ -24,7 +24,9 @@ def convolution_shape(convolution: Convolution, out_dtype: str, *, bias: bool) -
     return MatmulShape(
         c.pixels, c.outputs, c.depth, c.product.dtype, out_dtype, transpose_b=True,
         batch=tuple(
-            Batch(c.parts, c.channels, c.outputs * c.c0, step) if axis == c.group else Batch(c.images, image, 0, step)
+            BatchAxis(c.parts, c.channels, c.outputs * c.c0, step)
+            if axis == c.group
+            else BatchAxis(c.images, image, 0, step)
             for axis, step in steps.items()
         ),
         row_c=c.product.out.strides.get(c.product.m, 0) or c.outputs * c.parts, bias=bias,
@@ -45,14 +47,14 @@ class ImageOperand(RowsOperand):
     """A of a convolution: windows of an image that lies channels last."""
 
     def __init__(
-        self, builder: KernelBuilder, way: Way, image: Buffer, convolution: Convolution, groups: int, halves: int
+        self, builder: KernelBuilder, way: Way, image: Buffer, convolution: CubeConvolution, groups: int, halves: int
     ) -> None:
         self.c, self.image, self.groups = convolution, image, groups
         pad = groups * rows_of_image(convolution, way.extent) * convolution.width.size * convolution.c0
         super().__init__(builder, way, convolution.product.dtype, halves, pad)
         self.window = _Window(0, 0, 0, 0)
 
-    def begin(self, tile: Tile) -> None:
+    def begin(self, tile: OutputTile) -> None:
         b, c = self.builder, self.c
         height, outputs = c.height, c.width.outputs
         m = expression(tile.m)
@@ -63,7 +65,7 @@ class ImageOperand(RowsOperand):
         first = top + outside * -1
         self.window = _Window(first, last + first * -1 + 1, outside * -1, bottom + last * -1)
 
-    def move(self, tile: Tile, k: AffineExpr) -> None:
+    def move(self, tile: OutputTile, k: AffineExpr) -> None:
         c, window = self.c, self.window
         group = k // (c.taps * c.c0)
         whole = self.groups * c.c0
@@ -74,7 +76,7 @@ class ImageOperand(RowsOperand):
         source = expression(window.first) * (c.width.size * c.pixel) + group * c.c0 + tile.at_a
         self.rows_to_place(k, Matrix(self.image, source, pixels, channels, c.pixel, whole), pixels)
 
-    def to_l0(self, tile: Tile, k: AffineExpr, start: AffineExpr, depth: Expr, half: AffineExpr) -> None:
+    def to_l0(self, tile: OutputTile, k: AffineExpr, start: AffineExpr, depth: Expr, half: AffineExpr) -> None:
         c, way, window = self.c, self.way, self.window
         height, width = c.height, c.width
         span = (width.outputs - 1) * width.stride + (width.taps - 1) * width.dilation + 1
@@ -97,11 +99,11 @@ class ConvolutionWriter(MatmulWriter):
         builder: KernelBuilder,
         shape: MatmulShape,
         tiling: ConvolutionTiling,
-        convolution: Convolution,
+        convolution: CubeConvolution,
         relu: bool = False,
-        finished: Callable[[Tile], None] | None = None,
+        finished: Callable[[OutputTile], None] | None = None,
         landing: Buffer | None = None,
-        bias: Callable[[Tile], tuple[Buffer, Expr]] | None = None,
+        bias: Callable[[OutputTile], tuple[Buffer, Expr]] | None = None,
         operands: tuple[tuple[Buffer, int], ...] = (),
         scaling: tuple[float, int] | None = None,
     ) -> None:

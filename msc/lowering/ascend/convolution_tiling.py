@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 
-from msc.lowering.ascend.convolutions import Convolution
+from msc.lowering.ascend.convolutions import CubeConvolution
 from msc.lowering.ascend.matmul_tiling import MatmulSchedule
-from msc.lowering.ascend.shared_cycles import Loads, Moves, side_by_side
+from msc.lowering.ascend.shared_cycles import Loads, OperandMoves, side_by_side
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.targets.davinci import DavinciTarget
 from msc.targets.davinci_isa import DTYPES
@@ -25,20 +25,20 @@ class ConvolutionTiling:
     buffers_b: int
     cycles: float
 
-    def packet(self, convolution: Convolution, *, is_a: bool) -> int:
+    def packet(self, convolution: CubeConvolution, *, is_a: bool) -> int:
         """Base tiles of a packet."""
         groups = self.groups_a if is_a else self.groups_b
         return groups * convolution.taps * convolution.c0 // self.schedule.base[2]
 
 
-def rows_of_image(convolution: Convolution, pixels: int) -> int:
+def rows_of_image(convolution: CubeConvolution, pixels: int) -> int:
     """The most rows of the image that so many neighbouring pixels of the output read."""
     height, width = convolution.height, convolution.width
     outputs = min((pixels - 2) // width.outputs + 2 if pixels > 1 else 1, height.outputs)
     return min((outputs - 1) * height.stride + (height.taps - 1) * height.dilation + 1, height.size)
 
 
-def load3d_bandwidth(convolution: Convolution, target: DavinciTarget) -> float:
+def load3d_bandwidth(convolution: CubeConvolution, target: DavinciTarget) -> float:
     """Bytes a cycle of Load3D to L0A: by the stride along a row and the rows of the filter."""
     stride, rows, mte1 = convolution.width.stride, convolution.height.taps, target.mte1
     found = mte1.load3d_l0a_least
@@ -50,7 +50,7 @@ def load3d_bandwidth(convolution: Convolution, target: DavinciTarget) -> float:
 
 
 def convolution_tilings(
-    convolution: Convolution, target: DavinciTarget, out_dtype: str, *, bias: bool
+    convolution: CubeConvolution, target: DavinciTarget, out_dtype: str, *, bias: bool
 ) -> list[ConvolutionTiling]:
     """Tilings that fit the machine, the fewest predicted cycles first. Raises MSC1021 where there is none."""
     found = list(_Search(convolution, target, out_dtype, bias).tilings())
@@ -61,7 +61,7 @@ def convolution_tilings(
 
 
 class _Search:
-    def __init__(self, convolution: Convolution, target: DavinciTarget, out_dtype: str, bias: bool) -> None:
+    def __init__(self, convolution: CubeConvolution, target: DavinciTarget, out_dtype: str, bias: bool) -> None:
         self.c, self.target, self.bias = convolution, target, bias
         self.size, self.out_size = DTYPES[convolution.product.dtype], DTYPES[out_dtype]
 
@@ -158,7 +158,7 @@ class _Search:
             moved = max(moved, bytes_a / (32 * groups[0]) * gm.l1_packet)
         image = packets_a * (gm.l1_start + moved)
         filters = packets_b * gm.l1_start + depth * n * self.size / 512 * gm.l1_packet
-        moves = [Moves(image, packets_a * bytes_a), Moves(filters, depth * n * self.size)]
+        moves = [OperandMoves(image, packets_a * bytes_a), OperandMoves(filters, depth * n * self.size)]
         out = m * ceil(n * self.out_size / 512) * gm.write_packet
         waits = (0 if buffers[0] > 1 else image) + (0 if buffers[1] > 1 else filters)
         exposed = waits + (0 if double_sums else out / 4)

@@ -7,7 +7,7 @@ from math import prod
 
 from xdsl.ir.affine import AffineExpr
 
-from msc.lowering.ascend.products import NONE, Access, CubeProduct, Outline, behind, joined_axes, outline
+from msc.lowering.ascend.products import NONE, CubeProduct, ProductKernel, StridedArray, behind, joined_axes, outline
 from msc.poly.affine import LinearForm, linear_form
 from msc.poly.compute import affine_map
 from msc.poly.contraction import Contraction
@@ -30,7 +30,7 @@ class Along:
 
 
 @dataclass(frozen=True)
-class Convolution:
+class CubeConvolution:
     """`product` has the pixels of an image as m and the output channels of a group as n; its batch: images, groups.
 
     `channels` of a group lie together; `image` and `filters` are arrays. Filters lie as `[ic1, kh, kw, oc, ic0]`, the
@@ -95,7 +95,7 @@ class Convolution:
         return self.product.size(self.product.n)
 
 
-def convolution(model: KernelModel, target: DavinciTarget) -> Convolution | None:
+def convolution(model: KernelModel, target: DavinciTarget) -> CubeConvolution | None:
     """A kernel as a convolution of the cube; None for another kernel, or where arrays lie otherwise."""
     plain, outside = without_padding(model)
     outlined = outline(plain, target) if plain is not None else None
@@ -124,7 +124,7 @@ def convolution(model: KernelModel, target: DavinciTarget) -> Convolution | None
         return None
     a, b = contraction.a.operand, contraction.b.operand
     group = next(iter(outlined.role("batch")), NONE)
-    return Convolution(product, a, b, rows, columns, channels, images, group, outside)
+    return CubeConvolution(product, a, b, rows, columns, channels, images, group, outside)
 
 
 def along(
@@ -166,7 +166,7 @@ def _only(form: LinearForm, dims: tuple[int, ...], extents: tuple[int, ...]) -> 
     return extents[d] if d in dims and c == 1 and not others and not form.constant else None
 
 
-def _is_packed(model: KernelModel, outlined: Outline, rows: Along, columns: Along, channels: int) -> bool:
+def _is_packed(model: KernelModel, outlined: ProductKernel, rows: Along, columns: Along, channels: int) -> bool:
     """Whether filters lie as `[ic1, kh, kw, oc, ic0]`: the last element of each dimension is where it should be.
 
     Output channels are those of all groups.
@@ -188,14 +188,14 @@ def _is_packed(model: KernelModel, outlined: Outline, rows: Along, columns: Alon
 
 
 def _product(
-    outlined: Outline, names: dict[int, str], images: LinearForm, axes: tuple[LinearForm, LinearForm]
+    outlined: ProductKernel, names: dict[int, str], images: LinearForm, axes: tuple[LinearForm, LinearForm]
 ) -> CubeProduct | None:
     """What a convolution has in common with a matrix product: output and epilogue by batch, pixels and channels."""
     contraction = outlined.found.contraction
     pixels = tuple(names[d] for form in axes for d in form.coefficients if d in contraction.m and d in names)
     n = tuple(names[d] for d in contraction.n if d in names)
     batch = tuple(names[d] for d in (*images.coefficients, *contraction.batch) if d in names)
-    nowhere = Access(-1, {}, 0)
+    nowhere = StridedArray(-1, {}, 0)
     product = CubeProduct(
         contraction.a.dtype, nowhere, nowhere, outlined.out, outlined.extents, batch, NONE, NONE,
         outlined.role("k"), contraction.target, outlined.after,

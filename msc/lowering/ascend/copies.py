@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from xdsl.ir.affine import AffineExpr
 
-from msc.dialects.davinci import KernelOp
+from msc.dialects.davinci import DavinciKernelOp
 from msc.lowering.ascend.builder import Expr, KernelBuilder, up
 from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
 from msc.targets.davinci import DavinciTarget
@@ -34,7 +34,7 @@ class CopySchedule:
     l2_bypass: bool = False
 
 
-def copy_kernel(schedule: CopySchedule, dtype: str, target: DavinciTarget) -> KernelOp:
+def copy_kernel(schedule: CopySchedule, dtype: str, target: DavinciTarget) -> DavinciKernelOp:
     """The kernel of a copy. Raises MSC1021 for an unknown path or a tile that does not fit."""
     if schedule.path not in PATHS:
         message = f"there is no path '{schedule.path}' for a copy"

@@ -16,23 +16,23 @@ from msc.dialects.gk.schedule import ScheduleAttr
 from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression
 from msc.lowering.ascend.convolution import ConvolutionWriter, convolution_shape
 from msc.lowering.ascend.convolution_tiling import ConvolutionTiling, convolution_tilings
-from msc.lowering.ascend.convolutions import Convolution, convolution
+from msc.lowering.ascend.convolutions import CubeConvolution, convolution
 from msc.lowering.ascend.cube_trees import schedule_in, tree_of
 from msc.lowering.ascend.fixpipe_form import FixpipeForm, fixpipe_form
 from msc.lowering.ascend.fused_matmul import Inputs, write_fused
 from msc.lowering.ascend.grouped_channels import have_same_loops, with_group_loops
-from msc.lowering.ascend.kernels import Request
+from msc.lowering.ascend.kernels import KernelRequest
 from msc.lowering.ascend.matmul import MatmulWriter
 from msc.lowering.ascend.matmul_tiling import MatmulSchedule, MatmulShape, MatmulWishes, matmul_schedule
-from msc.lowering.ascend.operands import Tile
-from msc.lowering.ascend.products import Access, CubeProduct, cube_product, matmul_shape, outline
+from msc.lowering.ascend.operands import OutputTile
+from msc.lowering.ascend.products import CubeProduct, StridedArray, cube_product, matmul_shape, outline
 from msc.lowering.ascend.tile_program import TileProgram, tile_program
-from msc.lowering.ascend.tile_writer import Source
+from msc.lowering.ascend.tile_writer import TileSource
 from msc.poly.model import KernelModel
 from msc.support.diagnostics import MscError
 
 
-def write(request: Request) -> davinci.KernelOp | None:
+def write(request: KernelRequest) -> davinci.DavinciKernelOp | None:
     """The kernel of a product; None for a kernel that is none, or that the machine's cube does not take."""
     features = request.target.features
     if not request.is_static or len(request.outputs) != 1 or not (features.nd2nz or features.ub_to_l1):
@@ -45,7 +45,7 @@ def write(request: Request) -> davinci.KernelOp | None:
         return None
 
 
-def _write(request: Request) -> davinci.KernelOp | None:
+def _write(request: KernelRequest) -> davinci.DavinciKernelOp | None:
     target, out_dtype = request.target, request.model.arrays[request.outputs[0]].dtype
     model = with_group_loops(request.model)
     product = cube_product(model, target)
@@ -69,7 +69,9 @@ def _write(request: Request) -> davinci.KernelOp | None:
     return None if schedule is None else _Kernel(request, product, shape, schedule).write(form, program)
 
 
-def _schedule(request: Request, model: KernelModel, product: CubeProduct, shape: MatmulShape) -> MatmulSchedule | None:
+def _schedule(
+    request: KernelRequest, model: KernelModel, product: CubeProduct, shape: MatmulShape
+) -> MatmulSchedule | None:
     """The schedule that the kernel carries, or by rule, noted on it; None for one that the cube cannot follow."""
     outlined, target = outline(model, request.target), request.target
     assert outlined is not None
@@ -94,13 +96,13 @@ def _schedule(request: Request, model: KernelModel, product: CubeProduct, shape:
 
 @dataclass(frozen=True)
 class _Kernel:
-    request: Request
+    request: KernelRequest
     product: CubeProduct
     shape: MatmulShape
     schedule: MatmulSchedule
-    windows: tuple[Convolution, ConvolutionTiling] | None = None
+    windows: tuple[CubeConvolution, ConvolutionTiling] | None = None
 
-    def write(self, form: FixpipeForm | None, program: TileProgram | None) -> davinci.KernelOp:
+    def write(self, form: FixpipeForm | None, program: TileProgram | None) -> davinci.DavinciKernelOp:
         if form is not None:
             builder = self.request.builder("cube", self.schedule.cores)
             bias = None if form.bias is None else self._bias(builder, form.bias[0])
@@ -123,7 +125,7 @@ class _Kernel:
         shape: MatmulShape,
         schedule: MatmulSchedule,
         *,
-        finished: Callable[[Tile], None],
+        finished: Callable[[OutputTile], None],
         landing: Buffer | None,
     ) -> MatmulWriter:
         del shape, schedule
@@ -134,9 +136,9 @@ class _Kernel:
         builder: KernelBuilder,
         *,
         relu: bool = False,
-        finished: Callable[[Tile], None] | None = None,
+        finished: Callable[[OutputTile], None] | None = None,
         landing: Buffer | None = None,
-        bias: Callable[[Tile], tuple[Buffer, Expr]] | None = None,
+        bias: Callable[[OutputTile], tuple[Buffer, Expr]] | None = None,
         scaling: tuple[float, int] | None = None,
     ) -> MatmulWriter:
         out = self._place(builder, self.product.out)
@@ -152,22 +154,22 @@ class _Kernel:
     def _argument(self, builder: KernelBuilder, array: int) -> Buffer:
         return builder.arguments[(*self.request.inputs, *self.request.outputs).index(array)]
 
-    def _place(self, builder: KernelBuilder, access: Access) -> tuple[Buffer, int]:
+    def _place(self, builder: KernelBuilder, access: StridedArray) -> tuple[Buffer, int]:
         return self._argument(builder, access.array), access.first
 
-    def _bias(self, builder: KernelBuilder, access: Access) -> Callable[[Tile], tuple[Buffer, Expr]]:
+    def _bias(self, builder: KernelBuilder, access: StridedArray) -> Callable[[OutputTile], tuple[Buffer, Expr]]:
         source = self._source(builder, access)
         return lambda tile: (source(tile).argument, source(tile).first)
 
-    def _source(self, builder: KernelBuilder, access: Access) -> Callable[[Tile], Source]:
+    def _source(self, builder: KernelBuilder, access: StridedArray) -> Callable[[OutputTile], TileSource]:
         """Where an array begins for a tile of the batch."""
         argument = self._argument(builder, access.array)
         steps = [access.strides.get(axis, 0) for axis in self.product.batch]
 
-        def source(tile: Tile) -> Source:
+        def source(tile: OutputTile) -> TileSource:
             first = expression(access.first)
             for place, step in zip(tile.batch, steps, strict=False):
                 first = expression(place) * step + first
-            return Source(argument, access.strides.get(self.product.m, 0), first)
+            return TileSource(argument, access.strides.get(self.product.m, 0), first)
 
         return source

@@ -28,7 +28,7 @@ from typing import Literal
 
 from msc.lowering.ascend.dealt_tiles import Deal
 from msc.lowering.ascend.matmul_tiling import MatmulSchedule, MatmulShape, MatmulWishes, matmul_schedule
-from msc.lowering.ascend.products import CubeProduct, Outline
+from msc.lowering.ascend.products import CubeProduct, ProductKernel
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
 from msc.poly.schedule_tree.nodes import Block, Loop, Mark, Node, Place, Run, Tree, loops
@@ -36,7 +36,7 @@ from msc.support.diagnostics import Diagnostic, MscError
 from msc.targets.davinci import DavinciTarget
 
 
-def tree_of(model: KernelModel, outlined: Outline, product: CubeProduct, schedule: MatmulSchedule) -> Tree | None:
+def tree_of(model: KernelModel, outlined: ProductKernel, product: CubeProduct, schedule: MatmulSchedule) -> Tree | None:
     """The tree of a schedule; None where A and B have changed places, and where cores share a batch in parts."""
     contraction = outlined.found.contraction
     axes = {axis.name for axis in outlined.found.axes}
@@ -49,7 +49,9 @@ def tree_of(model: KernelModel, outlined: Outline, product: CubeProduct, schedul
 
 
 class _Builder:
-    def __init__(self, model: KernelModel, outlined: Outline, product: CubeProduct, schedule: MatmulSchedule) -> None:
+    def __init__(
+        self, model: KernelModel, outlined: ProductKernel, product: CubeProduct, schedule: MatmulSchedule
+    ) -> None:
         self._model, self._found, self._product, self._schedule = model, outlined.found, product, schedule
         self._names = array_names(model.arrays)
         self._k = product.k[0] if product.k else ""

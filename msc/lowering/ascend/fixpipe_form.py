@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from msc.analysis.rescaling import one_scale
-from msc.lowering.ascend.products import Access, CubeProduct, Following
+from msc.lowering.ascend.products import CubeProduct, Following, StridedArray
 from msc.poly.compute import integer_range
 from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar
 
@@ -34,7 +34,7 @@ class Scaling:
 class FixpipeForm:
     """`relu(sums + bias)` in the type of the output; each of a batch has its bias, along the rows of the output."""
 
-    bias: tuple[Access, str] | None = None
+    bias: tuple[StridedArray, str] | None = None
     relu: bool = False
     scaling: Scaling | None = None
 
@@ -115,7 +115,7 @@ def _with_literal(form: FixpipeForm, op: str, value: float, product: CubeProduct
     return None
 
 
-def _bias(body: Scalar, following: Following, product: CubeProduct) -> tuple[Access, str] | None:
+def _bias(body: Scalar, following: Following, product: CubeProduct) -> tuple[StridedArray, str] | None:
     while isinstance(body, Cast):
         body = body.arg
     access = following.inputs.get(body) if isinstance(body, Read) else None

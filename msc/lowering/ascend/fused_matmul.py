@@ -13,13 +13,13 @@ from typing import Protocol
 
 from xdsl.ir.affine import AffineExpr
 
-from msc.dialects.davinci import KernelOp
+from msc.dialects.davinci import DavinciKernelOp
 from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression
 from msc.lowering.ascend.matmul import MatmulWriter
 from msc.lowering.ascend.matmul_tiling import MatmulSchedule, MatmulShape
-from msc.lowering.ascend.operands import Tile
+from msc.lowering.ascend.operands import OutputTile
 from msc.lowering.ascend.tile_program import TileProgram, formula_program
-from msc.lowering.ascend.tile_writer import Source, Spot, TileWriter
+from msc.lowering.ascend.tile_writer import Spot, TileSource, TileWriter
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.targets.davinci import DavinciTarget
 from msc.targets.davinci_isa import Pipe, Space
@@ -37,7 +37,7 @@ class MakeWriter(Protocol):
         shape: MatmulShape,
         schedule: MatmulSchedule,
         *,
-        finished: Callable[[Tile], None],
+        finished: Callable[[OutputTile], None],
         landing: Buffer | None,
     ) -> MatmulWriter: ...
 
@@ -46,8 +46,8 @@ class MakeWriter(Protocol):
 class Inputs:
     """What the vector unit reads beside the sums, by the tile of the output."""
 
-    tiles: Sequence[Callable[[Tile], Source]]
-    rows: Sequence[Callable[[Tile], Source]]
+    tiles: Sequence[Callable[[OutputTile], TileSource]]
+    rows: Sequence[Callable[[OutputTile], TileSource]]
 
 
 def check_path(builder: KernelBuilder, via: str) -> None:
@@ -60,7 +60,7 @@ def check_path(builder: KernelBuilder, via: str) -> None:
 
 def fused_matmul_kernel(
     shape: MatmulShape, schedule: MatmulSchedule, target: DavinciTarget, operation: str, via: str = "gm"
-) -> KernelOp:
+) -> DavinciKernelOp:
     """The kernel of `operation`(A B). Raises MSC1021 for a path that the machine has not."""
     sizes = list(zip((shape.dtype, shape.dtype, shape.out_dtype), shape.elements, strict=True))
     kind = "cube" if target.cores.coupled else "mix"
@@ -77,7 +77,7 @@ def write_fused(
     inputs: Inputs,
     via: str = "gm",
     make: MakeWriter = MatmulWriter,
-) -> KernelOp:
+) -> DavinciKernelOp:
     """The kernel of a program on A B; the last argument is its output. Raises MSC1021 for a path that there is not."""
     check_path(builder, via)
     coupled = builder.target.cores.coupled
@@ -88,7 +88,7 @@ def write_fused(
     halves = 1 if coupled else 2
     types = (shape.out_dtype, builder.arguments[-1].dtype)
 
-    def finished(tile: Tile) -> None:
+    def finished(tile: OutputTile) -> None:
         if coupled:
             part.tile_here(tile)
         else:
@@ -129,7 +129,7 @@ class _VectorPart:
         cube.visit_tiles(lambda tile: self._tile(tile, sub))
         self.writer.end()
 
-    def _tile(self, tile: Tile, sub: AffineExpr) -> None:
+    def _tile(self, tile: OutputTile, sub: AffineExpr) -> None:
         b = self.b
         half: Expr = self.schedule.base[0] // 2
         b.wait_for_cores(2, _FULL)
@@ -141,20 +141,20 @@ class _VectorPart:
         self._rows(tile, first, stop)
         b.tell_cores(Pipe.MTE3, 2, _TAKEN)
 
-    def _rows(self, tile: Tile, first: Expr, stop: Expr) -> None:
+    def _rows(self, tile: OutputTile, first: Expr, stop: Expr) -> None:
         spot = Spot(tile.m, tile.n, tile.rows, tile.columns)
         self.writer.write(spot, first, stop, _Reading(self, tile), self.out(tile))
 
-    def out(self, tile: Tile) -> Source:
+    def out(self, tile: OutputTile) -> TileSource:
         """The output, where sums land too."""
-        return Source(self.b.arguments[-1], self.shape.rows[2], tile.at_c)
+        return TileSource(self.b.arguments[-1], self.shape.rows[2], tile.at_c)
 
     def begin_here(self) -> None:
         """Before the tiles of a core with both units."""
         self.writer.begin()
         self.b.set_flag(Pipe.V, Pipe.FIX, 0)
 
-    def tile_here(self, tile: Tile) -> None:
+    def tile_here(self, tile: OutputTile) -> None:
         """A tile that the Fixpipe has written to UB on a core with both units."""
         b = self.b
         b.set_flag(Pipe.FIX, Pipe.V, 2)
@@ -171,10 +171,10 @@ class _VectorPart:
 @dataclass(frozen=True)
 class _Reading:
     part: _VectorPart
-    at: Tile
+    at: OutputTile
 
-    def tile(self, number: int) -> Source:
+    def tile(self, number: int) -> TileSource:
         return self.part.out(self.at) if number < 0 else self.part.inputs.tiles[number](self.at)
 
-    def row(self, number: int) -> Source:
+    def row(self, number: int) -> TileSource:
         return self.part.inputs.rows[number](self.at)

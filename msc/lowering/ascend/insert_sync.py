@@ -21,8 +21,8 @@ from xdsl.passes import ModulePass
 from msc.dialects.davinci import (
     AllocOp,
     BufferType,
+    DavinciKernelOp,
     FlagOp,
-    KernelOp,
     PipeBarrierOp,
     QueueOp,
     SectionOp,
@@ -30,7 +30,7 @@ from msc.dialects.davinci import (
     WaitFlagOp,
 )
 from msc.dialects.loop import ForOp
-from msc.lowering.ascend.sync_plan import Access, Dependence, Step, dependences, protected, reduced
+from msc.lowering.ascend.sync_plan import Dependence, PipeAccess, Step, dependences, protected, reduced
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.targets.davinci_isa import Pipe, Space
 
@@ -57,17 +57,17 @@ class InsertSync(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.walk():
-            if isinstance(kernel, KernelOp):
+            if isinstance(kernel, DavinciKernelOp):
                 synchronise(kernel)
 
 
-def synchronise(kernel: KernelOp) -> None:
+def synchronise(kernel: DavinciKernelOp) -> None:
     """Put flags and barriers into a kernel that has none. Raises MSC1023."""
     if not _has_order(kernel):
         _Kernel(kernel).order()
 
 
-def _has_order(kernel: KernelOp) -> bool:
+def _has_order(kernel: DavinciKernelOp) -> bool:
     return any(isinstance(op, FlagOp | PipeBarrierOp) for op in kernel.walk())
 
 
@@ -95,7 +95,7 @@ class _Settled:
 
 @dataclass
 class _Kernel:
-    kernel: KernelOp
+    kernel: DavinciKernelOp
     events: dict[tuple[Pipe, Pipe], int] = field(default_factory=dict[tuple[Pipe, Pipe], int])
 
     def order(self) -> None:
@@ -127,22 +127,22 @@ class _Kernel:
         return self._block(item.body.block, None) if isinstance(item, SectionOp) else _Settled()
 
     def _touched(self, item: Operation) -> Step:
-        accesses: set[Access] = set()
+        accesses: set[PipeAccess] = set()
         for op in item.walk():
             if isinstance(op, QueueOp):
                 accesses |= set(self._accesses(op))
         return frozenset(accesses)
 
-    def _accesses(self, op: QueueOp) -> Iterator[Access]:
+    def _accesses(self, op: QueueOp) -> Iterator[PipeAccess]:
         row = op.instruction
         for k, buffer in enumerate(op.buffers):
             if row.spaces[k] is Space.cc and _hands_over_units(op):
                 continue
             for place in self._places(buffer):
                 if k > 0 or row.reads_first:
-                    yield Access(row.pipe, place, False)
+                    yield PipeAccess(row.pipe, place, False)
                 if k == 0:
-                    yield Access(row.pipe, place, True)
+                    yield PipeAccess(row.pipe, place, True)
 
     def _places(self, buffer: SSAValue) -> list[SSAValue]:
         """The buffers that share bytes with one, itself included."""

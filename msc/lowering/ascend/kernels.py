@@ -39,7 +39,7 @@ WORDS = {"i8": 1, "i16": 1, "i32": 1, "i64": 2}
 
 
 @dataclass(frozen=True)
-class Request:
+class KernelRequest:
     """A kernel to write: `op` with its attributes, its `model`, the array numbers of its `outputs`, a `name`."""
 
     op: gk.KernelOp
@@ -81,12 +81,12 @@ class Request:
         return KernelBuilder(self.name, self.target, kind, blocks, arguments)
 
 
-Writer = Callable[[Request], davinci.KernelOp | None]
+Writer = Callable[[KernelRequest], davinci.DavinciKernelOp | None]
 
 
-def write_kernel(op: gk.KernelOp, target: DavinciTarget, name: str) -> davinci.KernelOp:
+def write_kernel(op: gk.KernelOp, target: DavinciTarget, name: str) -> davinci.DavinciKernelOp:
     """The DaVinci kernel of a kernel: of the first writer that takes it, else the scalar unit's."""
-    request = Request(op, kernel_model(op), output_positions(op), target, name)
+    request = KernelRequest(op, kernel_model(op), output_positions(op), target, name)
     for place in WRITERS:
         module, _, function = place.partition(":")
         writer = cast(Writer, getattr(import_module(module), function))
@@ -96,7 +96,7 @@ def write_kernel(op: gk.KernelOp, target: DavinciTarget, name: str) -> davinci.K
     return scalar_kernel(request)
 
 
-def scalar_kernel(request: Request) -> davinci.KernelOp:
+def scalar_kernel(request: KernelRequest) -> davinci.DavinciKernelOp:
     """The kernel of scalar units, which run the loops of the kernel's function: right for all, and slow."""
     each = request.target.scalar.cycles_per_element
     cycles = sum(statement_cycles(s, each) * s.points for s in request.model.statements)

@@ -13,16 +13,18 @@ from dataclasses import replace
 
 from xdsl.ir.affine import AffineExpr
 
-from msc.dialects.davinci import KernelOp
+from msc.dialects.davinci import DavinciKernelOp
 from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression, up
 from msc.lowering.ascend.dealt_tiles import Deal
 from msc.lowering.ascend.matmul_tiling import MatmulSchedule, MatmulShape, scalar_cycles
-from msc.lowering.ascend.operands import FractalOperand, MatrixOperand, Operand, Rows, Tile, Way
+from msc.lowering.ascend.operands import FractalOperand, MatrixOperand, Operand, OutputTile, Rows, Way
 from msc.targets.davinci import DavinciTarget
 from msc.targets.davinci_isa import DTYPES, Pipe, Space
 
 
-def matmul_kernel(shape: MatmulShape, schedule: MatmulSchedule, target: DavinciTarget, relu: bool = False) -> KernelOp:
+def matmul_kernel(
+    shape: MatmulShape, schedule: MatmulSchedule, target: DavinciTarget, relu: bool = False
+) -> DavinciKernelOp:
     """The kernel of C = A B on `schedule.cores` cube cores. Raises MSC1021 for what does not fit."""
     sizes = list(zip((shape.dtype, shape.dtype, shape.out_dtype), shape.elements, strict=True))
     kind = "cube"
@@ -44,9 +46,9 @@ class MatmulWriter:
         shape: MatmulShape,
         schedule: MatmulSchedule,
         relu: bool = False,
-        finished: Callable[[Tile], None] | None = None,
+        finished: Callable[[OutputTile], None] | None = None,
         landing: Buffer | None = None,
-        bias: Callable[[Tile], tuple[Buffer, Expr]] | None = None,
+        bias: Callable[[OutputTile], tuple[Buffer, Expr]] | None = None,
         operands: tuple[tuple[Buffer, int], ...] = (),
         scaling: tuple[float, int] | None = None,
     ) -> None:
@@ -70,7 +72,7 @@ class MatmulWriter:
         self.sums = alloc(Space.cc, shape.sum_dtype, self.sum_halves * sums, "c0")
         if bias is not None:
             tables = self.tables
-            self.bias1 = alloc(Space.cbuf, bias(Tile(0, 0, 0, 0))[0].dtype, self.a.buffers * base_n, "bias1")
+            self.bias1 = alloc(Space.cbuf, bias(OutputTile(0, 0, 0, 0))[0].dtype, self.a.buffers * base_n, "bias1")
             self.bias0 = alloc(Space.bt, shape.sum_dtype, tables * base_n, "bias0")
 
     @property
@@ -109,7 +111,7 @@ class MatmulWriter:
         with self._flags():
             self.visit_tiles(self._compute)
 
-    def visit_tiles(self, visit: Callable[[Tile], None]) -> None:
+    def visit_tiles(self, visit: Callable[[OutputTile], None]) -> None:
         """The loops over the tiles of a core's part, around what `visit` writes."""
         if self.schedule.deal is not None:
             self._dealt(self.schedule.deal, visit)
@@ -130,7 +132,7 @@ class MatmulWriter:
         with builder.loop(first, stop, 1, "batch") as index:
             self._parts(first_m, end_m, first_n, end_n, visit, self._in_batch(index))
 
-    def _dealt(self, deal: Deal, visit: Callable[[Tile], None]) -> None:
+    def _dealt(self, deal: Deal, visit: Callable[[OutputTile], None]) -> None:
         """Core after core takes the next tile, product after product of a batch."""
         (rows, columns), (base_m, base_n, _) = self.schedule.grid, self.schedule.base
         each = rows * columns
@@ -140,11 +142,11 @@ class MatmulWriter:
             tile = self._tile(row * base_m, column * base_n, self.shape.m, self.shape.n, batch)
             visit(replace(tile, turn=number // deal.cores))
 
-    def _whole(self) -> Tile:
+    def _whole(self) -> OutputTile:
         a, b, c = self._first
-        return Tile(0, 0, 0, 0, a, b, c)
+        return OutputTile(0, 0, 0, 0, a, b, c)
 
-    def _in_batch(self, index: AffineExpr) -> Tile:
+    def _in_batch(self, index: AffineExpr) -> OutputTile:
         """Where the operands of a product of the batch begin."""
         at: list[AffineExpr] = [AffineExpr.constant(first) for first in self._first]
         places: list[Expr] = []
@@ -155,10 +157,16 @@ class MatmulWriter:
             at = [place * step + before for step, before in zip((each.a, each.b, each.c), at, strict=True)]
             inner *= each.extent
         a, b, c = at
-        return Tile(0, 0, 0, 0, a, b, c, tuple(places), index)
+        return OutputTile(0, 0, 0, 0, a, b, c, tuple(places), index)
 
     def _parts(
-        self, first_m: Expr, end_m: Expr, first_n: Expr, end_n: Expr, visit: Callable[[Tile], None], batch: Tile
+        self,
+        first_m: Expr,
+        end_m: Expr,
+        first_n: Expr,
+        end_n: Expr,
+        visit: Callable[[OutputTile], None],
+        batch: OutputTile,
     ) -> None:
         """A core's part, split further so that what all cores work on at a time stays in L2."""
         (split_m, split_n), (single_m, single_n) = self.schedule.l2_split, self.schedule.single
@@ -173,7 +181,7 @@ class MatmulWriter:
             with b.loop(pn, stop_n, base_n, "n") as n, b.loop(pm, stop_m, base_m, "m") as m:
                 visit(self._tile(m, n, stop_m, stop_n, batch))
 
-    def _tile(self, m: AffineExpr, n: AffineExpr, stop_m: Expr, stop_n: Expr, batch: Tile) -> Tile:
+    def _tile(self, m: AffineExpr, n: AffineExpr, stop_m: Expr, stop_n: Expr, batch: OutputTile) -> OutputTile:
         b, (base_m, base_n, _) = self.builder, self.schedule.base
         rows: Expr = base_m if self._even(self.shape.m, 0) else b.minimum(expression(stop_m) - m, base_m, name="rows")
         columns: Expr = (
@@ -181,7 +189,7 @@ class MatmulWriter:
         )
         return replace(batch, m=m, n=n, rows=rows, columns=columns, turn=m // base_m + batch.turn)
 
-    def _compute(self, tile: Tile) -> None:
+    def _compute(self, tile: OutputTile) -> None:
         self.a.begin(tile)
         self.b.begin(tile)
         self._sum(tile)
@@ -193,7 +201,7 @@ class MatmulWriter:
         """Whether all tiles along an axis are whole."""
         return size % self.schedule.base[axis] == 0 and self.schedule.single[axis] % self.schedule.base[axis] == 0
 
-    def _sum(self, tile: Tile) -> None:
+    def _sum(self, tile: OutputTile) -> None:
         """All of k: packets of the operand with the larger ones outside, those of the other within them."""
         base_k, k = self.schedule.base[2], self.shape.k
         if self._joint:
@@ -221,7 +229,7 @@ class MatmulWriter:
         """Whether packets of A and B come and go together, under one flag."""
         return (self.a.packet, self.a.buffers, self.a.pipe) == (self.b.packet, self.b.buffers, self.b.pipe)
 
-    def _sum_jointly(self, tile: Tile) -> None:
+    def _sum_jointly(self, tile: OutputTile) -> None:
         b, base_k, k = self.builder, self.schedule.base[2], self.shape.k
         packet = self.a.packet * base_k
         ahead = self.schedule.deal is not None and self.a.buffers > 1 and self.a.pipe is Pipe.MTE2
@@ -244,7 +252,7 @@ class MatmulWriter:
                 self._step(tile, step, outer, outer, True, stop)
             b.set_flag(Pipe.MTE1, self.a.pipe, place)
 
-    def _load_both(self, tile: Tile, k: AffineExpr) -> None:
+    def _load_both(self, tile: OutputTile, k: AffineExpr) -> None:
         """The packets of both operands at k, when their place in L1 is free.
 
         MTE2 is asked for the next packet before the steps of this one: the queue of MTE1 holds a few steps, and what
@@ -257,7 +265,7 @@ class MatmulWriter:
         self._move_bias(tile, k)
         b.set_flag(self.a.pipe, Pipe.MTE1, place)
 
-    def _load(self, x: Operand, tile: Tile, k: AffineExpr) -> None:
+    def _load(self, x: Operand, tile: OutputTile, k: AffineExpr) -> None:
         """The next packet of an operand, when its place in L1 is free."""
         b, place = self.builder, x.way.place(k) + x.way.flag
         b.wait_flag(Pipe.MTE1, x.pipe, place)
@@ -267,7 +275,7 @@ class MatmulWriter:
         b.set_flag(x.pipe, Pipe.MTE1, place)
         b.wait_flag(x.pipe, Pipe.MTE1, place)
 
-    def _move_bias(self, tile: Tile, k: AffineExpr) -> None:
+    def _move_bias(self, tile: OutputTile, k: AffineExpr) -> None:
         """MTE2: the bias of a tile, with its first packet of A."""
         if self.bias is None:
             return
@@ -278,7 +286,7 @@ class MatmulWriter:
                 (source, expression(tile.n) + first), n=1, d=tile.columns, src_stride=0, dst_stride=1,
             )  # fmt: skip
 
-    def _bias_to_table(self, tile: Tile, k: AffineExpr, start: AffineExpr, half: AffineExpr) -> None:
+    def _bias_to_table(self, tile: OutputTile, k: AffineExpr, start: AffineExpr, half: AffineExpr) -> None:
         """MTE1: the bias of a tile, before its first product."""
         if self.bias is None:
             return
@@ -295,7 +303,7 @@ class MatmulWriter:
         self.builder.set_flag(Pipe.MTE1, x.pipe, x.way.place(k) + x.way.flag)
 
     def _step(
-        self, tile: Tile, k: AffineExpr, outer: AffineExpr, inner: AffineExpr, a_is_outer: bool, stop: Expr
+        self, tile: OutputTile, k: AffineExpr, outer: AffineExpr, inner: AffineExpr, a_is_outer: bool, stop: Expr
     ) -> None:
         """One base step: both operands to L0, then their product."""
         b, base_k, shape = self.builder, self.schedule.base[2], self.shape
@@ -319,7 +327,7 @@ class MatmulWriter:
         if work > 0:
             self.builder.emit("scalar_work", cycles=work)
 
-    def _product(self, tile: Tile, k: AffineExpr, depth: Expr, half: AffineExpr) -> None:
+    def _product(self, tile: OutputTile, k: AffineExpr, depth: Expr, half: AffineExpr) -> None:
         b, (base_m, base_n, base_k) = self.builder, self.schedule.base
         unit: Expr = 0
         if self.schedule.unit_flag:
@@ -345,10 +353,10 @@ class MatmulWriter:
             with b.loop(0, b.minimum(k, 1), 1, "later"):
                 product("mad", accumulate=1)
 
-    def _sum_half(self, tile: Tile) -> AffineExpr:
+    def _sum_half(self, tile: OutputTile) -> AffineExpr:
         return expression(tile.turn) % self.sum_halves
 
-    def _out(self, tile: Tile) -> None:
+    def _out(self, tile: OutputTile) -> None:
         """The Fixpipe writes a tile."""
         b, (base_m, base_n, _), unit = self.builder, self.schedule.base, self.schedule.unit_flag
         half = self._sum_half(tile)

@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from math import ceil, gcd, prod
 
 from msc.lowering.ascend.dealt_tiles import Deal, cores_of, deal_of
-from msc.lowering.ascend.shared_cycles import Loads, Moves, side_by_side
+from msc.lowering.ascend.shared_cycles import Loads, OperandMoves, side_by_side
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.targets.davinci import DavinciTarget
 from msc.targets.davinci_isa import DTYPES
 
 
 @dataclass(frozen=True)
-class Batch:
+class BatchAxis:
     """One dimension of many products: how many there are, and how far apart the operands of two neighbours lie."""
 
     extent: int
@@ -39,7 +39,7 @@ class MatmulShape:
     out_dtype: str = "f16"
     transpose_a: bool = False
     transpose_b: bool = False
-    batch: tuple[Batch, ...] = ()
+    batch: tuple[BatchAxis, ...] = ()
     row_a: int | None = None
     row_b: int | None = None
     row_c: int | None = None
@@ -262,7 +262,9 @@ def _deal(shape: MatmulShape, target: DavinciTarget, base: tuple[int, int, int],
     return deal_of((rows, columns), base[:2], cores) if cores > 1 else None
 
 
-def _traffic(shape: MatmulShape, target: DavinciTarget, base: tuple[int, int, int]) -> tuple[list[Loads], list[Moves]]:
+def _traffic(
+    shape: MatmulShape, target: DavinciTarget, base: tuple[int, int, int]
+) -> tuple[list[Loads], list[OperandMoves]]:
     """What MTE1 and MTE2 do in a base step, for A and for B.
 
     An operand whose rows lie along m or n comes in rows of its tile; its fractals are turned, an instruction for each
@@ -271,12 +273,14 @@ def _traffic(shape: MatmulShape, target: DavinciTarget, base: tuple[int, int, in
     (m, n, k), size, gm, mte1 = base, DTYPES[shape.dtype], target.gm, target.mte1
     depth, _ = _depths(shape, target, base, MatmulWishes(), packets=True)
     packet = max(1, depth // 2)
-    loads, moves = list[Loads](), list[Moves]()
+    loads, moves = list[Loads](), list[OperandMoves]()
     sides = ((m, mte1.l0a, shape.transpose_a), (n, mte1.l0b, not shape.transpose_b))
     for (extent, bandwidth, across), pitch in zip(sides, shape.rows, strict=False):
         row = (extent if across else min(packet * k, shape.k)) * size
         written = extent * k * size
-        moves.append(Moves(gm.l1_start / packet + written / row * _row_cycles(row, pitch * size, target), written))
+        moves.append(
+            OperandMoves(gm.l1_start / packet + written / row * _row_cycles(row, pitch * size, target), written)
+        )
         loads.append(Loads(written / bandwidth, (ceil(k / shape.step) if across else 1) * mte1.gap))
     return loads, moves
 

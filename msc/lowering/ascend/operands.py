@@ -13,7 +13,7 @@ from msc.targets.davinci_isa import Pipe, Space
 
 
 @dataclass(frozen=True)
-class Tile:
+class OutputTile:
     """A tile of C: where it starts, and how many rows and columns of it there are; `at_*`: where its batch begins."""
 
     m: Expr
@@ -80,7 +80,7 @@ class Operand(ABC):
         """Packets that L1 holds."""
         return self.way.buffers
 
-    def begin(self, tile: Tile) -> None:
+    def begin(self, tile: OutputTile) -> None:
         """What is computed once for a tile: of a matrix nothing."""
         del tile
 
@@ -93,14 +93,14 @@ class Operand(ABC):
         return
 
     @abstractmethod
-    def move(self, tile: Tile, k: AffineExpr) -> None:
+    def move(self, tile: OutputTile, k: AffineExpr) -> None:
         """Bring the packet at k to its place in L1; the last queue of its way is `pipe`."""
 
     @abstractmethod
-    def to_l0(self, tile: Tile, k: AffineExpr, start: AffineExpr, depth: Expr, half: AffineExpr) -> None:
+    def to_l0(self, tile: OutputTile, k: AffineExpr, start: AffineExpr, depth: Expr, half: AffineExpr) -> None:
         """MTE1: `depth` of k from k on, of the packet that starts at `start`, to a half of L0."""
 
-    def extent(self, tile: Tile) -> Expr:
+    def extent(self, tile: OutputTile) -> Expr:
         """Rows of A or columns of B in a tile."""
         return tile.rows if self.way.is_a else tile.columns
 
@@ -155,7 +155,7 @@ class _Matrix(Operand):
         """Whether its fractals are turned on their way to L0."""
         return self.rows.transposed
 
-    def to_l0(self, tile: Tile, k: AffineExpr, start: AffineExpr, depth: Expr, half: AffineExpr) -> None:
+    def to_l0(self, tile: OutputTile, k: AffineExpr, start: AffineExpr, depth: Expr, half: AffineExpr) -> None:
         b, c0, way, extent = self.builder, self.rows.c0, self.way, self.extent(tile)
         place, target = way.place(start) * self.pad, half * (way.step * way.extent)
         if self.transposed:
@@ -217,7 +217,7 @@ class MatrixOperand(_Matrix, RowsOperand):
         super().__init__(builder, way, dtype, halves, way.packet * way.step * way.extent)
         self.rows = rows
 
-    def move(self, tile: Tile, k: AffineExpr) -> None:
+    def move(self, tile: OutputTile, k: AffineExpr) -> None:
         way, rows = self.way, self.rows
         start, at = (tile.m, tile.at_a) if way.is_a else (tile.n, tile.at_b)
         depth, extent, stored, packet = self.part(k), self.extent(tile), way.stored(k), way.packet * way.step
@@ -236,7 +236,7 @@ class FractalOperand(_Matrix):
         super().__init__(builder, way, dtype, halves, way.packet * way.step * way.extent)
         self.rows = rows
 
-    def move(self, tile: Tile, k: AffineExpr) -> None:
+    def move(self, tile: OutputTile, k: AffineExpr) -> None:
         way, c0, high = self.way, self.rows.c0, self.rows.row
         first, at = (tile.m, tile.at_a) if way.is_a else (tile.n, tile.at_b)
         line, column, lines, columns = way.stored(k), expression(first), self.part(k), self.extent(tile)

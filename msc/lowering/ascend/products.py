@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from xdsl.ir.affine import AffineExpr
 
-from msc.lowering.ascend.matmul_tiling import Batch, MatmulShape
+from msc.lowering.ascend.matmul_tiling import BatchAxis, MatmulShape
 from msc.poly.affine import linear_form
 from msc.poly.contraction import Contraction
 from msc.poly.dependences import dependences
@@ -26,7 +26,7 @@ CUBE_TYPES = {"f16": "f32", "bf16": "f32", "f32": "f32", "i8": "i32", "ui8": "i3
 
 
 @dataclass(frozen=True)
-class Access:
+class StridedArray:
     """An array of global memory: by axis the elements between two neighbours, and the first element."""
 
     array: int
@@ -40,7 +40,7 @@ class Following:
 
     target: int
     body: Scalar
-    inputs: Mapping[Read, Access]
+    inputs: Mapping[Read, StridedArray]
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ class CubeProduct:
     """`out = after(sum(a * b))`: axes with their extents by role, `n` along the rows of the output."""
 
     dtype: str
-    a: Access
-    b: Access
-    out: Access
+    a: StridedArray
+    b: StridedArray
+    out: StridedArray
     extents: Mapping[str, int]
     batch: tuple[str, ...]
     m: str
@@ -69,12 +69,12 @@ NONE = ""
 
 
 @dataclass(frozen=True)
-class Outline:
+class ProductKernel:
     """A kernel as a product: its axes, the product, what follows the sums, and where the result goes."""
 
     found: UnitProduct
     after: tuple[Following, ...]
-    out: Access
+    out: StridedArray
 
     @property
     def extents(self) -> Mapping[str, int]:
@@ -86,7 +86,7 @@ class Outline:
         return tuple(axis.name for axis in self.found.of(role))
 
 
-def outline(model: KernelModel, target: DavinciTarget) -> Outline | None:
+def outline(model: KernelModel, target: DavinciTarget) -> ProductKernel | None:
     """A kernel as a product of types that the cube has, with element-wise work behind it; None for another."""
     found = unit_product(model, dependences(model))
     if found is None or not _types_fit(model, found.contraction, target):
@@ -94,7 +94,7 @@ def outline(model: KernelModel, target: DavinciTarget) -> Outline | None:
     if not all(_begins_sums(model.statements[s], found.contraction) for s in found.before):
         return None
     after, out = _after(model, found), _output(model, found)
-    return Outline(found, after, out) if after and out is not None else None
+    return ProductKernel(found, after, out) if after and out is not None else None
 
 
 def cube_product(model: KernelModel, target: DavinciTarget) -> CubeProduct | None:
@@ -132,7 +132,7 @@ def _begins_sums(statement: KernelStatement, contraction: Contraction) -> bool:
 
 def access_of(
     model: KernelModel, found: UnitProduct, statement: int, array: int, index: Sequence[AffineExpr]
-) -> Access | None:
+) -> StridedArray | None:
     """The strides of an access of a statement."""
     strides: dict[str, int] = {}
     first = 0
@@ -145,7 +145,7 @@ def access_of(
         for d, c in form.coefficients.items():
             if d in names:
                 strides[names[d]] = strides.get(names[d], 0) + c * step
-    return Access(array, {name: step for name, step in strides.items() if step}, first)
+    return StridedArray(array, {name: step for name, step in strides.items() if step}, first)
 
 
 def _after(model: KernelModel, found: UnitProduct) -> tuple[Following, ...] | None:
@@ -161,7 +161,7 @@ def _after(model: KernelModel, found: UnitProduct) -> tuple[Following, ...] | No
             continue
         if statement.combine is not None:
             return None
-        inputs: dict[Read, Access] = {}
+        inputs: dict[Read, StridedArray] = {}
         for read in reads(statement.body):
             if read.indirect:
                 return None
@@ -176,7 +176,7 @@ def _after(model: KernelModel, found: UnitProduct) -> tuple[Following, ...] | No
     return tuple(made)
 
 
-def _output(model: KernelModel, found: UnitProduct) -> Access | None:
+def _output(model: KernelModel, found: UnitProduct) -> StridedArray | None:
     """Where the result goes: one array, written once, the last thing that is computed."""
     written = [s for s in found.after if model.arrays[model.statements[s].target].kind == "output"]
     if len(written) != 1 or written[0] != found.after[-1]:
@@ -209,7 +209,9 @@ def _merged(product: CubeProduct, m: tuple[str, ...], n: tuple[str, ...]) -> Cub
     return joined_axes(product, (product.batch, m, n, product.k), _accesses(product))
 
 
-def joined_axes(product: CubeProduct, groups: Sequence[tuple[str, ...]], accesses: Sequence[Access]) -> CubeProduct:
+def joined_axes(
+    product: CubeProduct, groups: Sequence[tuple[str, ...]], accesses: Sequence[StridedArray]
+) -> CubeProduct:
     """Neighbouring axes of a group that some accesses move along as if they were one, as one."""
     for group in groups:
         kept = [axis for axis in group if axis in product.extents]
@@ -225,21 +227,21 @@ def joined_axes(product: CubeProduct, groups: Sequence[tuple[str, ...]], accesse
     return replace(product, k=k, after=after, a=a, b=b, out=out)
 
 
-def _restricted(access: Access, product: CubeProduct) -> Access:
+def _restricted(access: StridedArray, product: CubeProduct) -> StridedArray:
     """An access by the axes that a product still has."""
     return replace(access, strides={name: step for name, step in access.strides.items() if name in product.extents})
 
 
-def _accesses(product: CubeProduct) -> list[Access]:
+def _accesses(product: CubeProduct) -> list[StridedArray]:
     return [product.a, product.b, *behind(product)]
 
 
-def behind(product: CubeProduct) -> list[Access]:
+def behind(product: CubeProduct) -> list[StridedArray]:
     """The output, and what is read behind the sums."""
     return [product.out, *(access for each in product.after for access in each.inputs.values())]
 
 
-def _is_one(access: Access, outer: str, inner: str, extent: int) -> bool:
+def _is_one(access: StridedArray, outer: str, inner: str, extent: int) -> bool:
     return access.strides.get(outer, 0) == access.strides.get(inner, 0) * extent
 
 
@@ -260,7 +262,7 @@ def matmul_shape(product: CubeProduct, out_dtype: str) -> MatmulShape | None:
     if a is None or b is None:
         return None
     batch = tuple(
-        Batch(product.size(x), *(each.strides.get(x, 0) for each in (product.a, product.b, product.out)))
+        BatchAxis(product.size(x), *(each.strides.get(x, 0) for each in (product.a, product.b, product.out)))
         for x in product.batch
     )
     return MatmulShape(
@@ -269,7 +271,7 @@ def matmul_shape(product: CubeProduct, out_dtype: str) -> MatmulShape | None:
     )  # fmt: skip
 
 
-def _rows(access: Access, outer: str, k: str, product: CubeProduct) -> tuple[bool, int] | None:
+def _rows(access: StridedArray, outer: str, k: str, product: CubeProduct) -> tuple[bool, int] | None:
     """Whether an operand is stored with k along the count of its rows, and how far its rows are apart."""
     along, across = access.strides.get(k, 0), access.strides.get(outer, 0)
     if along == 1 or (not k and across != 1) or (product.size(k) == 1 and across != 1):

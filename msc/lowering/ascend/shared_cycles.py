@@ -17,7 +17,7 @@ class Loads:
 
 
 @dataclass(frozen=True)
-class Moves:
+class OperandMoves:
     """MTE2's moves of one operand in a step: the cycles if nothing slows them, the bytes that they write to L1."""
 
     cycles: float
@@ -25,7 +25,7 @@ class Moves:
 
 
 def side_by_side(
-    loads: Sequence[Loads], moves: Sequence[Moves], target: DavinciTarget, cores: int
+    loads: Sequence[Loads], moves: Sequence[OperandMoves], target: DavinciTarget, cores: int
 ) -> tuple[float, float]:
     """Cycles of MTE1 and of MTE2 in a step in which both always have something to do, on so many `cores`.
 

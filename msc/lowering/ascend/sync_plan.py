@@ -13,7 +13,7 @@ from msc.targets.davinci_isa import Pipe
 
 
 @dataclass(frozen=True)
-class Access:
+class PipeAccess:
     """A pipe touches `place`, a memory region by name."""
 
     pipe: Pipe
@@ -32,7 +32,7 @@ class Dependence:
     backward: bool
 
 
-Step = frozenset[Access]
+Step = frozenset[PipeAccess]
 
 
 def dependences(steps: Sequence[Step], loop: bool) -> set[Dependence]:
@@ -47,7 +47,7 @@ def dependences(steps: Sequence[Step], loop: bool) -> set[Dependence]:
     return found
 
 
-def _conflicts(first: Step, second: Step) -> Iterable[tuple[Access, Access]]:
+def _conflicts(first: Step, second: Step) -> Iterable[tuple[PipeAccess, PipeAccess]]:
     for a in first:
         for b in second:
             if a.pipe is not b.pipe and a.place == b.place and (a.writes or b.writes):

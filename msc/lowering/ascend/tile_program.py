@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from msc.lowering.ascend.products import Access, CubeProduct, Following
+from msc.lowering.ascend.products import CubeProduct, Following, StridedArray
 from msc.poly.compute import affine_map
 from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar, apply
 
@@ -23,20 +23,20 @@ class Register:
 
 
 @dataclass(frozen=True)
-class Tile:
+class InputTile:
     """A tile of an array in UB, in the array's type: number k of the program's inputs; -1 is that of the sums."""
 
     number: int
 
 
 @dataclass(frozen=True)
-class Row:
+class BroadcastRow:
     """A row of f32 values that all rows of a tile see: number k of the program's rows."""
 
     number: int
 
 
-Value: TypeAlias = Register | Tile | Row | float
+Value: TypeAlias = Register | InputTile | BroadcastRow | float
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class TileStep:
 
     instruction: str
     to: Register
-    sources: tuple[Register | Tile | Row, ...]
+    sources: tuple[Register | InputTile | BroadcastRow, ...]
     scalar: float | None = None
 
 
@@ -54,10 +54,10 @@ class TileProgram:
     """Steps, the arrays whose tiles and rows they read, how many registers they take, and where the result is."""
 
     steps: tuple[TileStep, ...]
-    tiles: tuple[tuple[Access, str], ...]
-    rows: tuple[tuple[Access, str], ...]
+    tiles: tuple[tuple[StridedArray, str], ...]
+    rows: tuple[tuple[StridedArray, str], ...]
     registers: int
-    result: Register | Tile
+    result: Register | InputTile
 
 
 class Unsupported(Exception):
@@ -98,22 +98,22 @@ class _Compiler:
     n: str
     m: str
     steps: list[TileStep] = field(default_factory=list[TileStep])
-    tiles: list[tuple[Access, str]] = field(default_factory=list[tuple[Access, str]])
-    rows: list[tuple[Access, str]] = field(default_factory=list[tuple[Access, str]])
+    tiles: list[tuple[StridedArray, str]] = field(default_factory=list[tuple[StridedArray, str]])
+    rows: list[tuple[StridedArray, str]] = field(default_factory=list[tuple[StridedArray, str]])
     free: list[int] = field(default_factory=list[int])
     registers: int = 0
     pinned: set[int] = field(default_factory=set[int])
     known: dict[int, Value] = field(default_factory=dict[int, Value])
 
     def program(self, after: Sequence[Following]) -> TileProgram:
-        self.known[self.sums] = Tile(-1)
+        self.known[self.sums] = InputTile(-1)
         for following in after:
             value = self._value(following.body, following)
             if isinstance(value, Register):
                 self.pinned.add(value.number)
             self.known[following.target] = value
         result = self.known[after[-1].target]
-        if not isinstance(result, Register | Tile):
+        if not isinstance(result, Register | InputTile):
             raise Unsupported
         return TileProgram(tuple(self.steps), tuple(self.tiles), tuple(self.rows), self.registers, result)
 
@@ -139,12 +139,12 @@ class _Compiler:
         if access is None or read.dtype not in _FLOATS:
             raise Unsupported
         if access.strides.get(self.n) == 1 and self.m not in access.strides:
-            return Row(self._numbered(self.rows, (access, read.dtype)))
+            return BroadcastRow(self._numbered(self.rows, (access, read.dtype)))
         if access.strides.get(self.n) != 1:
             raise Unsupported
-        return Tile(self._numbered(self.tiles, (access, read.dtype)))
+        return InputTile(self._numbered(self.tiles, (access, read.dtype)))
 
-    def _numbered(self, known: list[tuple[Access, str]], wanted: tuple[Access, str]) -> int:
+    def _numbered(self, known: list[tuple[StridedArray, str]], wanted: tuple[StridedArray, str]) -> int:
         if wanted not in known:
             known.append(wanted)
         return known.index(wanted)
@@ -176,10 +176,10 @@ class _Compiler:
                 raise Unsupported
 
     def _binary(self, op: str, x: Value, y: Value) -> Value:
-        if isinstance(x, Row) and op in _WITH_SCALAR:
+        if isinstance(x, BroadcastRow) and op in _WITH_SCALAR:
             x, y = y, x
         first = self._tile(x)
-        second = y if isinstance(y, Row) else self._tile(y)
+        second = y if isinstance(y, BroadcastRow) else self._tile(y)
         return self._step(_BINARY[op], (first, second))
 
     def _sigmoid(self, x: Value) -> Value:
@@ -222,17 +222,17 @@ class _Compiler:
     def _with_scalar(self, instruction: str, x: Value, scalar: float) -> Register:
         return self._step(instruction, (self._tile(x),), scalar)
 
-    def _tile(self, value: Value) -> Register | Tile:
+    def _tile(self, value: Value) -> Register | InputTile:
         """A value as a tile: constants and rows are spread."""
         if isinstance(value, int | float):
             return self._step("vector_dup", (), value)
-        if isinstance(value, Row):
+        if isinstance(value, BroadcastRow):
             zero = self._step("vector_dup", (), 0.0)
             return self._step("vadd", (zero, value))
         return value
 
     def _step(
-        self, instruction: str, sources: tuple[Register | Tile | Row, ...], scalar: float | None = None
+        self, instruction: str, sources: tuple[Register | InputTile | BroadcastRow, ...], scalar: float | None = None
     ) -> Register:
         for source in sources:
             if isinstance(source, Register) and source.number not in self.pinned and source.number not in self.free:

@@ -8,7 +8,7 @@ from typing import Protocol
 from xdsl.ir.affine import AffineExpr
 
 from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression, up
-from msc.lowering.ascend.tile_program import Register, Row, Tile, TileProgram, TileStep
+from msc.lowering.ascend.tile_program import BroadcastRow, InputTile, Register, TileProgram, TileStep
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.targets.davinci_isa import DTYPES, Pipe, Space
 
@@ -19,7 +19,7 @@ _MOST = 128
 
 
 @dataclass(frozen=True)
-class Source:
+class TileSource:
     """An array that tiles are read from: elements between rows, and the element at (0, 0) of the tile's batch."""
 
     argument: Buffer
@@ -27,14 +27,14 @@ class Source:
     first: Expr
 
 
-class Reading(Protocol):
+class TileReading(Protocol):
     """Where arrays of the program lie for one tile of the output."""
 
-    def tile(self, number: int) -> Source:
+    def tile(self, number: int) -> TileSource:
         """Input `number` of the program, or -1: where the sums landed."""
         ...
 
-    def row(self, number: int) -> Source:
+    def row(self, number: int) -> TileSource:
         """Row `number` of the program."""
         ...
 
@@ -116,7 +116,7 @@ class TileWriter:
         if self.rows:
             b.wait_flag(Pipe.V, Pipe.MTE2, 2)
 
-    def write(self, spot: Spot, first: Expr, stop: Expr, reading: Reading, out: Source) -> None:
+    def write(self, spot: Spot, first: Expr, stop: Expr, reading: TileReading, out: TileSource) -> None:
         """Rows `first` to `stop` of a tile."""
         self._bring_rows(spot, reading)
         b = self.b
@@ -128,7 +128,7 @@ class TileWriter:
         if self.rows:
             b.set_flag(Pipe.V, Pipe.MTE2, 2)
 
-    def _bring_rows(self, spot: Spot, reading: Reading) -> None:
+    def _bring_rows(self, spot: Spot, reading: TileReading) -> None:
         """What all rows of the tile see."""
         b = self.b
         if not self.rows:
@@ -150,7 +150,7 @@ class TileWriter:
         b.barrier(Pipe.V)
 
     def _chunk(
-        self, spot: Spot, row: AffineExpr, landed: AffineExpr, rows: Expr, reading: Reading, out: Source
+        self, spot: Spot, row: AffineExpr, landed: AffineExpr, rows: Expr, reading: TileReading, out: TileSource
     ) -> None:
         """Rows from `row` of the tile on, of which the sums landed from row `landed` of UB on."""
         b, turn = self.b, row // self.chunk % 2
@@ -176,7 +176,9 @@ class TileWriter:
         gap = (self.width - blocks) * size // 32 if isinstance(blocks, int) else (blocks * -1 + self.width) * size // 32
         return line, gap
 
-    def _bring(self, to: Buffer, place: AffineExpr, source: Source, spot: Spot, row: AffineExpr, rows: Expr) -> None:
+    def _bring(
+        self, to: Buffer, place: AffineExpr, source: TileSource, spot: Spot, row: AffineExpr, rows: Expr
+    ) -> None:
         line, gap = self._line(spot.columns, to.dtype)
         at = (expression(spot.m) + row) * source.row + spot.n + source.first
         self.b.emit(
@@ -184,7 +186,7 @@ class TileWriter:
             src_gap=line * -1 + source.row * DTYPES[to.dtype], dst_gap=gap,
         )  # fmt: skip
 
-    def _store(self, place: AffineExpr, out: Source, spot: Spot, row: AffineExpr, rows: Expr) -> None:
+    def _store(self, place: AffineExpr, out: TileSource, spot: Spot, row: AffineExpr, rows: Expr) -> None:
         line, gap = self._line(spot.columns, self.out_type)
         at = (expression(spot.m) + row) * out.row + spot.n + out.first
         self.b.emit(
@@ -220,21 +222,21 @@ class TileWriter:
             self.b.emit("vconv", (self.out, place), (buffer, at), repeat=1, dst_repeat_stride=2 * DTYPES[self.out_type])
 
     def _operand(
-        self, source: Register | Tile | Row, sources: dict[int, tuple[Buffer, AffineExpr]]
+        self, source: Register | InputTile | BroadcastRow, sources: dict[int, tuple[Buffer, AffineExpr]]
     ) -> tuple[Buffer, AffineExpr]:
         match source:
             case Register():
                 return self.registers[source.number], expression(0)
-            case Tile():
+            case InputTile():
                 return sources[source.number]
-            case Row():
+            case BroadcastRow():
                 return self.rows[source.number], expression(0)
 
     def _step(
         self, step: TileStep, sources: dict[int, tuple[Buffer, AffineExpr]], rows: Expr, count: AffineExpr
     ) -> None:
         operands = [(self.registers[step.to.number], expression(0)), *(self._operand(s, sources) for s in step.sources)]
-        if not any(isinstance(s, Row) for s in step.sources):
+        if not any(isinstance(s, BroadcastRow) for s in step.sources):
             self.b.emit(step.instruction, *operands, scalar=step.scalar, repeat=1)
             return
         self.b.emit("set_mask_norm")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xdsl.ir.affine import AffineExpr
 
-from msc.dialects.davinci import KernelOp
+from msc.dialects.davinci import DavinciKernelOp
 from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression, up
 from msc.support.diagnostics import Diagnostic, MscError
 from msc.targets.davinci import DavinciTarget
@@ -18,7 +18,7 @@ _BANK_ROW = 512
 
 
 @dataclass(frozen=True)
-class Step:
+class FormulaStep:
     """One instruction of a formula: `to` and `sources` name x, y (inputs), z (the result) or t (a temporary)."""
 
     instruction: str
@@ -27,52 +27,52 @@ class Step:
     scalar: float | None = None
 
 
-def _gelu() -> tuple[Step, ...]:
+def _gelu() -> tuple[FormulaStep, ...]:
     """X / (1 + exp(-2 sqrt(2/pi) (x + 0.044715 x^3))): GELU's tanh form, which is a sigmoid."""
     return (
-        Step("vmul", "t", "xx"),
-        Step("vmul", "t", "tx"),
-        Step("vmuls", "t", "t", 0.044715),
-        Step("vadd", "t", "tx"),
-        Step("vmuls", "t", "t", -1.5957691216057308),
-        Step("vexp", "t", "t"),
-        Step("vadds", "t", "t", 1.0),
-        Step("vdiv", "z", "xt"),
+        FormulaStep("vmul", "t", "xx"),
+        FormulaStep("vmul", "t", "tx"),
+        FormulaStep("vmuls", "t", "t", 0.044715),
+        FormulaStep("vadd", "t", "tx"),
+        FormulaStep("vmuls", "t", "t", -1.5957691216057308),
+        FormulaStep("vexp", "t", "t"),
+        FormulaStep("vadds", "t", "t", 1.0),
+        FormulaStep("vdiv", "z", "xt"),
     )
 
 
-def _tanh() -> tuple[Step, ...]:
+def _tanh() -> tuple[FormulaStep, ...]:
     """(1 - e) / (1 + e) of e = exp(-2 x), where e is at most exp(10), which is finite in f16."""
     return (
-        Step("vmuls", "t", "x", -2.0),
-        Step("vmins", "t", "t", 10.0),
-        Step("vexp", "t", "t"),
-        Step("vmuls", "z", "t", -1.0),
-        Step("vadds", "z", "z", 1.0),
-        Step("vadds", "t", "t", 1.0),
-        Step("vdiv", "z", "zt"),
+        FormulaStep("vmuls", "t", "x", -2.0),
+        FormulaStep("vmins", "t", "t", 10.0),
+        FormulaStep("vexp", "t", "t"),
+        FormulaStep("vmuls", "z", "t", -1.0),
+        FormulaStep("vadds", "z", "z", 1.0),
+        FormulaStep("vadds", "t", "t", 1.0),
+        FormulaStep("vdiv", "z", "zt"),
     )
 
 
-FORMULAS: Mapping[str, tuple[Step, ...]] = {
-    **{name: (Step(f"v{name}", "z", "xy"),) for name in ("add", "sub", "mul", "div", "max", "min")},
-    **{name: (Step(f"v{name}", "z", "x"),) for name in ("exp", "ln", "abs", "rec", "rsqrt", "sqrt", "relu")},
+FORMULAS: Mapping[str, tuple[FormulaStep, ...]] = {
+    **{name: (FormulaStep(f"v{name}", "z", "xy"),) for name in ("add", "sub", "mul", "div", "max", "min")},
+    **{name: (FormulaStep(f"v{name}", "z", "x"),) for name in ("exp", "ln", "abs", "rec", "rsqrt", "sqrt", "relu")},
     "gelu": _gelu(),
     "sigmoid": (
-        Step("vmuls", "t", "x", -1.0),
-        Step("vexp", "t", "t"),
-        Step("vadds", "t", "t", 1.0),
-        Step("vrec", "z", "t"),
+        FormulaStep("vmuls", "t", "x", -1.0),
+        FormulaStep("vexp", "t", "t"),
+        FormulaStep("vadds", "t", "t", 1.0),
+        FormulaStep("vrec", "z", "t"),
     ),
     "silu": (
-        Step("vmuls", "t", "x", -1.0),
-        Step("vexp", "t", "t"),
-        Step("vadds", "t", "t", 1.0),
-        Step("vdiv", "z", "xt"),
+        FormulaStep("vmuls", "t", "x", -1.0),
+        FormulaStep("vexp", "t", "t"),
+        FormulaStep("vadds", "t", "t", 1.0),
+        FormulaStep("vdiv", "z", "xt"),
     ),
     "tanh": _tanh(),
-    "neg": (Step("vmuls", "z", "x", -1.0),),
-    "square": (Step("vmul", "z", "xx"),),
+    "neg": (FormulaStep("vmuls", "z", "x", -1.0),),
+    "square": (FormulaStep("vmul", "z", "xx"),),
 }
 """Operation -> its instructions."""
 
@@ -126,7 +126,9 @@ def _integer(wishes: Mapping[str, object], key: str, otherwise: int) -> int:
     return value if isinstance(value, int) else otherwise
 
 
-def vector_kernel(operation: str, total: int, dtype: str, schedule: VectorSchedule, target: DavinciTarget) -> KernelOp:
+def vector_kernel(
+    operation: str, total: int, dtype: str, schedule: VectorSchedule, target: DavinciTarget
+) -> DavinciKernelOp:
     """The kernel of an operation over `total` elements. Raises MSC1021 for what does not fit."""
     size = DTYPES[dtype]
     if schedule.elements * size % 32:
@@ -222,7 +224,7 @@ class _Writer:
 
 def compute(
     b: KernelBuilder,
-    steps: Sequence[Step],
+    steps: Sequence[FormulaStep],
     held: Mapping[str, Buffer],
     places: Mapping[str, Expr],
     count: Expr,
@@ -242,7 +244,7 @@ def compute(
 
 def _masked(
     b: KernelBuilder,
-    steps: Sequence[Step],
+    steps: Sequence[FormulaStep],
     held: Mapping[str, Buffer],
     places: Mapping[str, Expr],
     at: int,
@@ -255,7 +257,7 @@ def _masked(
 
 def _run(
     b: KernelBuilder,
-    steps: Sequence[Step],
+    steps: Sequence[FormulaStep],
     held: Mapping[str, Buffer],
     places: Mapping[str, Expr],
     at: int,

@@ -18,7 +18,7 @@ from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
 from msc.poly.outer_band import carries_nothing, loop_row
 from msc.poly.schedule_tree.nodes import Block, Loop, Run, ScheduleError, Tree, below, copies, walk
-from msc.poly.schedule_tree.to_isl import IslTree, PlaceRows, Row
+from msc.poly.schedule_tree.to_isl import IslTree, LoopRow, PlaceRows
 
 
 def prove(model: KernelModel, deps: Dependences, tree: Tree, schedule: IslTree) -> None:
@@ -93,7 +93,7 @@ def _backwards(schedule: isl.Schedule, pairs: isl.UnionMap, legal: Callable[[isl
     return wrong
 
 
-def _inside(row: Row | PlaceRows, pairs: isl.UnionMap) -> isl.UnionMap:
+def _inside(row: LoopRow | PlaceRows, pairs: isl.UnionMap) -> isl.UnionMap:
     """The pairs of instances in one iteration of the loops around."""
     inside = pairs.intersect_domain(row.within).intersect_range(row.within)
     for above in row.above:
@@ -101,13 +101,13 @@ def _inside(row: Row | PlaceRows, pairs: isl.UnionMap) -> isl.UnionMap:
     return inside
 
 
-def _carried(row: Row, order: isl.UnionMap) -> isl.UnionMap:
+def _carried(row: LoopRow, order: isl.UnionMap) -> isl.UnionMap:
     """The dependences between different iterations of a loop, in one iteration of those around it."""
     inside = _inside(row, order)
     return inside.subtract(inside.eq_at_multi_union_pw_aff(row.row))
 
 
-def _lanes_collide(model: KernelModel, tree: Tree, row: Row, deps: Dependences) -> bool:
+def _lanes_collide(model: KernelModel, tree: Tree, row: LoopRow, deps: Dependences) -> bool:
     """Whether a dependence between lanes of a vector loop has its source not before its sink."""
     dims = tree.axis(row.loop.axis).dims
     summed = [s for s in row.statements if dims[s] in model.statements[s].reduced]

@@ -21,7 +21,7 @@ from msc.poly.schedule_tree.same_loops import of_loops
 
 
 @dataclass(frozen=True)
-class Row:
+class LoopRow:
     """A loop as the proof sees it: `row` gives the iteration of each of `statements`; `above` are the loops around.
 
     `within` are the instances that run there.
@@ -53,7 +53,7 @@ class Loops:
 
     tree: Tree
     schedule: isl.Schedule
-    rows: tuple[Row, ...]
+    rows: tuple[LoopRow, ...]
     blocks: tuple[tuple[int, tuple[isl.MultiUnionPwAff, ...], isl.UnionSet], ...]
 
 
@@ -62,7 +62,7 @@ class IslTree:
     """The schedule of a tree, its loops and its places."""
 
     schedule: isl.Schedule
-    loops: tuple[Row, ...]
+    loops: tuple[LoopRow, ...]
     places: tuple[PlaceRows, ...]
 
 
@@ -114,7 +114,7 @@ class _Builder:
         self._parameters = parameters(model, [f"n{k}" for k in range(first, first + count)])
         self._ranks = {i: len(s.extents) for i, s in enumerate(model.statements)}
         self._numbers = {id(block): k for k, block in enumerate(all_blocks(tree.body))}
-        self._loops = list[Row]()
+        self._loops = list[LoopRow]()
         self._blocks = list[tuple[int, tuple[isl.MultiUnionPwAff, ...], isl.UnionSet]]()
         self._filters = dict[frozenset[int], isl.UnionSet]()
 
@@ -148,7 +148,7 @@ class _Builder:
         depth, axis, numbers = node.get_tree_depth(), self._tree.axis(each.axis), below(each)
         present = {s: self._ranks[s] for s in sorted(numbers)}
         row = isl.MultiUnionPwAff(self._parameters + loop_row(axis.dims, present, part.steps.row))
-        self._loops.append(Row(each, numbers, row, at.rows, at.within))
+        self._loops.append(LoopRow(each, numbers, row, at.rows, at.within))
         inside = node.insert_partial_schedule(row).child(0)
         return _back_to(self._block(inside, part.body, at.inside(each.axis, part.left, row)), depth)
 

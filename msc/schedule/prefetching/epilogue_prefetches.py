@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from msc.poly import nest as nest_loops
 from msc.poly.model import KernelModel
-from msc.poly.nest import Body, Nest
+from msc.poly.nest import Body, ForLoop, Nest
 from msc.poly.schedule_tree.moves import put
 from msc.poly.schedule_tree.nodes import Block, Loop, Prefetch, Tree, loops
 from msc.poly.storage import Around
-from msc.schedule.prefetching.nest_reads import TILE, ReadsOfNest, Step, step_of
+from msc.schedule.prefetching.nest_reads import TILE, NestLoop, ReadsOfNest, step_of
 from msc.targets.machine import Machine
 
 LEAST = 16
@@ -64,24 +63,24 @@ class _Search:
     nest: ReadsOfNest
 
     def found(
-        self, nests: Sequence[Nest], around: Around, steps: tuple[Step, ...], block: int
+        self, nests: Sequence[Nest], around: Around, steps: tuple[NestLoop, ...], block: int
     ) -> Iterator[tuple[int, _Requests]]:
         """Loops of sums, by the number of the block that is their body, with what their tile reads after them."""
-        sums: Step | None = None
+        sums: NestLoop | None = None
         for nest in nests:
             match nest:
                 case Body():
                     yield from self.found(nest.inside, around, steps, nest.block)
-                case nest_loops.Loop() if nest.kind not in TILE:
+                case ForLoop() if nest.kind not in TILE:
                     sums = step_of(nest, around)
                     yield from self.found(nest.body, around.inside(nest), (*steps, sums), block)
-                case nest_loops.Loop() if sums is not None and sums.is_plain and steps and steps[-1].block == block:
+                case ForLoop() if sums is not None and sums.is_plain and steps and steps[-1].block == block:
                     yield from self._after(sums, nest, around, steps)
                 case _:
                     pass
 
     def _after(
-        self, sums: Step, nest: nest_loops.Loop, around: Around, steps: tuple[Step, ...]
+        self, sums: NestLoop, nest: ForLoop, around: Around, steps: tuple[NestLoop, ...]
     ) -> Iterator[tuple[int, _Requests]]:
         """What a part of an epilogue reads a few lines of each row of, as a share of the loop right around."""
         written, block = set(self.nest.written((nest,))), steps[-1].block

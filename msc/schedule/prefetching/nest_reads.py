@@ -14,10 +14,9 @@ from msc.poly.affine import linear_form
 from msc.poly.buffers import compose, iterations
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
-from msc.poly.nest import Body, Instance, Loop, Nest, nests_at_all_blocks
+from msc.poly.nest import Body, ForLoop, Instance, Nest, nests_at_all_blocks
 from msc.poly.scalar import reads
-from msc.poly.schedule_tree.nodes import Block, Prefetch, Tree, all_blocks
-from msc.poly.schedule_tree.nodes import Loop as TreeLoop
+from msc.poly.schedule_tree.nodes import Block, Loop, Prefetch, Tree, all_blocks
 from msc.poly.schedule_tree.nodes import loops as loops_of
 from msc.poly.schedule_tree.parts import tile_counts
 from msc.poly.schedule_tree.prefetches import whole_in_memory
@@ -29,10 +28,10 @@ TILE = ("unroll", "vector")
 
 
 @dataclass(frozen=True)
-class Step:
+class NestLoop:
     """A loop of the nest with its variable, its iterations and the block of the tree that is its body."""
 
-    loop: Loop
+    loop: ForLoop
     depth: int
     iterations: range
     block: int
@@ -57,21 +56,21 @@ class NestRead:
     """A read below loops: `moves` are elements between what two iterations of a loop read, by the loop's variable."""
 
     array: int
-    loops: tuple[Step, ...]
+    loops: tuple[NestLoop, ...]
     moves: Mapping[int, int]
     size: int
 
-    def distance(self, step: Step) -> int:
+    def distance(self, step: NestLoop) -> int:
         return self.moves.get(step.depth, 0) * step.loop.step
 
     @property
-    def tile(self) -> tuple[Step, ...]:
+    def tile(self) -> tuple[NestLoop, ...]:
         """The unrolled and vector loops right around it."""
         first = next((k for k, step in enumerate(reversed(self.loops)) if not step.is_tile), len(self.loops))
         return self.loops[len(self.loops) - first :]
 
     @property
-    def outer(self) -> tuple[Step, ...]:
+    def outer(self) -> tuple[NestLoop, ...]:
         return self.loops[: len(self.loops) - len(self.tile)]
 
     @property
@@ -103,18 +102,18 @@ class ReadsOfNest:
         """What all loops are inside of."""
         return outermost(self.model, tuple(tile_counts(self.model, self.tree).values()))
 
-    def reads(self, nests: Sequence[Nest], around: Around, steps: tuple[Step, ...] = ()) -> Iterator[NestRead]:
+    def reads(self, nests: Sequence[Nest], around: Around, steps: tuple[NestLoop, ...] = ()) -> Iterator[NestRead]:
         """The reads in nests, below some loops, at indices that are linear."""
         for nest in nests:
             match nest:
                 case Body():
                     yield from self.reads(nest.inside, around, steps)
-                case Loop():
+                case ForLoop():
                     yield from self.reads(nest.body, around.inside(nest), (*steps, step_of(nest, around)))
                 case Instance():
                     yield from self._of_instance(nest, around, steps)
 
-    def _of_instance(self, instance: Instance, around: Around, steps: tuple[Step, ...]) -> Iterator[NestRead]:
+    def _of_instance(self, instance: Instance, around: Around, steps: tuple[NestLoop, ...]) -> Iterator[NestRead]:
         for read in reads(self.model.statements[instance.statement].body):
             array, moves = self.model.arrays[read.operand], dict[int, int]()
             index = [linear_form(e, around.ranges) for e in compose(read.index, instance.index)]
@@ -130,7 +129,7 @@ class ReadsOfNest:
             match nest:
                 case Body():
                     yield from self.written(nest.inside)
-                case Loop():
+                case ForLoop():
                     yield from self.written(nest.body)
                 case Instance():
                     yield self.model.statements[nest.statement].target
@@ -152,7 +151,7 @@ class ReadsOfNest:
         return not inside and name not in self._in_registers
 
     @cached_property
-    def loops(self) -> dict[int, TreeLoop]:
+    def loops(self) -> dict[int, Loop]:
         """The loops of the tree by the numbers of their bodies."""
         numbers = {id(block): k for k, block in enumerate(self.blocks)}
         return {numbers[id(loop.body)]: loop for loop in loops_of(self.tree)}
@@ -174,8 +173,8 @@ class ReadsOfNest:
         return {place.array for block in self.blocks for place in block.places if place.scope == "register"}
 
 
-def step_of(loop: Loop, around: Around) -> Step:
+def step_of(loop: ForLoop, around: Around) -> NestLoop:
     """A loop of a nest, and what it runs over."""
     (body,) = loop.body
     assert isinstance(body, Body)
-    return Step(loop, around.depth, iterations(loop, around.ranges), body.block)
+    return NestLoop(loop, around.depth, iterations(loop, around.ranges), body.block)

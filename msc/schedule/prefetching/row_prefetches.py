@@ -18,7 +18,7 @@ from msc.poly.affine import linear_form, simplified
 from msc.poly.buffers import compose
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
-from msc.poly.nest import Body, Instance, Loop, Nest, nests_at_all_blocks
+from msc.poly.nest import Body, ForLoop, Instance, Nest, nests_at_all_blocks
 from msc.poly.scalar import reads
 from msc.poly.schedule_tree.moves import prefetch
 from msc.poly.schedule_tree.nodes import Prefetch, Run, Tree, all_blocks
@@ -54,9 +54,9 @@ class _At:
     around: Around
     depths: tuple[int, ...] = ()
     block: int = 0
-    vector: Loop | None = None
+    vector: ForLoop | None = None
 
-    def inside(self, loop: Loop) -> _At:
+    def inside(self, loop: ForLoop) -> _At:
         vector = loop if loop.kind == "vector" else None
         return replace(self, around=self.around.inside(loop), depths=(*self.depths, self.around.depth), vector=vector)
 
@@ -74,13 +74,13 @@ class _Search:
             match nest:
                 case Body():
                     yield from self.prefetches(nest.inside, around)
-                case Loop():
+                case ForLoop():
                     yield from self._of_rows(nest, _At(around).inside(nest))
                     yield from self.prefetches(nest.body, around.inside(nest))
                 case Instance():
                     pass
 
-    def _of_rows(self, rows: Loop, at: _At) -> Iterator[tuple[int, Prefetch]]:
+    def _of_rows(self, rows: ForLoop, at: _At) -> Iterator[tuple[int, Prefetch]]:
         """What the last loop over each part of a row prefetches, if one before it reads the part as well."""
         seen, last = set[object](), dict[object, tuple[int, Prefetch]]()
         for inner in _loops(rows.body):
@@ -89,7 +89,7 @@ class _Search:
             seen |= found.keys()
         yield from last.values()
 
-    def _readings(self, inner: Loop, rows: Loop, at: _At) -> Iterator[tuple[object, tuple[int, Prefetch]]]:
+    def _readings(self, inner: ForLoop, rows: ForLoop, at: _At) -> Iterator[tuple[object, tuple[int, Prefetch]]]:
         """The parts of a row that a loop reads as vectors, with the prefetch of the same part of the next row."""
         names = array_names(self.model.arrays)
         for instance, place in _instances((inner,), at):
@@ -116,7 +116,7 @@ class _Search:
             for statement in (self.model.statements[each.statement],)
         )
 
-    def _next_row(self, array: str, instance: Instance, rows: Loop, depth: int) -> Prefetch | None:
+    def _next_row(self, array: str, instance: Instance, rows: ForLoop, depth: int) -> Prefetch | None:
         """The prefetch of what a statement reads an iteration of the rows later; None where several axes move."""
         moved = [d for d, expr in enumerate(instance.index) if depth in expr.used_dims()]
         form = linear_form(instance.index[moved[0]]) if len(moved) == 1 else None
@@ -125,16 +125,16 @@ class _Search:
         return Prefetch(array, ahead, axes[0]) if ahead > 0 else None
 
 
-def _loops(nests: Sequence[Nest]) -> Iterator[Loop]:
+def _loops(nests: Sequence[Nest]) -> Iterator[ForLoop]:
     """The loops right inside, of a number of iterations that is known."""
     for nest in nests:
         if isinstance(nest, Body):
             yield from _loops(nest.inside)
-        elif isinstance(nest, Loop) and _length(nest):
+        elif isinstance(nest, ForLoop) and _length(nest):
             yield nest
 
 
-def _length(loop: Loop) -> int:
+def _length(loop: ForLoop) -> int:
     """The iterations of a loop; 0 where they are not known."""
     extent = simplified(loop.upper + loop.lower * -1)
     return extent.value if isinstance(extent, AffineConstantExpr) else 0
@@ -146,7 +146,7 @@ def _instances(nests: Sequence[Nest], at: _At) -> Iterator[tuple[Instance, _At]]
         match nest:
             case Body():
                 yield from _instances(nest.inside, replace(at, block=nest.block))
-            case Loop():
+            case ForLoop():
                 yield from _instances(nest.body, at.inside(nest)) if at.vector is None else ()
             case Instance():
                 yield nest, at

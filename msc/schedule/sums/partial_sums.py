@@ -17,7 +17,7 @@ from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
 from msc.poly.schedule_tree.moves import mapped, only_loop, put
 from msc.poly.schedule_tree.nodes import Block, Loop, Node, Place, Run, Tree, blocks
-from msc.schedule.sums.sum_order import Orders, Step, partial_step
+from msc.schedule.sums.sum_order import Orders, SumLoop, partial_step
 from msc.targets.machine import Machine
 
 LONG = 1024
@@ -47,7 +47,7 @@ def long_sums(model: KernelModel) -> Sequence[int]:
     return found
 
 
-def _step_of(orders: Orders, number: int, place: int) -> Step | None:
+def _step_of(orders: Orders, number: int, place: int) -> SumLoop | None:
     """The step that begins partial sums of a statement, in the place of that number among those where it runs."""
     found = orders.get(number, ())
     return partial_step(found[place]) if place < len(found) else None
@@ -86,7 +86,7 @@ class _Sum:
     path: Sequence[Loop]
     machine: Machine
 
-    def step(self) -> Step | None:
+    def step(self) -> SumLoop | None:
         """How many iterations of which dimension partial sums should have, if the sum is long."""
         counts = [self._iterations(k) if self._is_summed(loop) else 1 for k, loop in enumerate(self.path)]
         if prod(counts) <= LONG:
@@ -95,9 +95,9 @@ class _Sum:
         loop = self.path[at]
         size = _block_length(counts[at], max(1, BLOCK // prod(counts[at + 1 :]))) * self._lanes(loop)
         dim = self.tree.axis(loop.axis).dims[self.number]
-        return Step(dim, size if loop.tile is None else loop.tile, partial=True)
+        return SumLoop(dim, size if loop.tile is None else loop.tile, partial=True)
 
-    def blocked(self, step: Step) -> Tree:
+    def blocked(self, step: SumLoop) -> Tree:
         """The tree with partial sums of a step; as it is where registers and the stack have no room for them."""
         along = [k for k, loop in enumerate(self.path) if self.tree.axis(loop.axis).dims[self.number] == step.dim]
         at = next((k for k in along if (self.path[k].tile or 1) <= step.size), None)

@@ -22,7 +22,7 @@ _ROUNDED = ("add", "mul")
 
 
 @dataclass(frozen=True)
-class Step:
+class SumLoop:
     """A loop over a sum: so many iterations of a dimension of its statement at a time.
 
     `vector`: as lanes, each of which is a sum. `partial`: each step begins partial sums.
@@ -43,7 +43,7 @@ class Region:
     tail: bool
 
 
-Order: TypeAlias = tuple[tuple[Region, ...], tuple[Step, ...]]
+Order: TypeAlias = tuple[tuple[Region, ...], tuple[SumLoop, ...]]
 """The place where a statement runs, and the loops over its sum there, outermost first."""
 Orders: TypeAlias = Mapping[int, Sequence[Order]]
 """The steps of each statement that sums, for each place where it runs."""
@@ -72,7 +72,7 @@ def roundings(model: KernelModel, tree: Tree) -> Sequence[object]:
     return found
 
 
-def partial_step(order: Order) -> Step | None:
+def partial_step(order: Order) -> SumLoop | None:
     """The step of an order that begins partial sums, if one does."""
     return next((step for step in order[1] if step.partial), None)
 
@@ -86,7 +86,7 @@ class _Walk:
     reduced: Sequence[int]
     name: str
 
-    def orders(self, block: Block, regions: tuple[Region, ...], steps: tuple[Step, ...]) -> Iterator[Order]:
+    def orders(self, block: Block, regions: tuple[Region, ...], steps: tuple[SumLoop, ...]) -> Iterator[Order]:
         """The orders of the statement where it runs in a block; `regions` and `steps` are around that."""
         if steps and any(place.partial and place.array == self.name for place in block.places):
             steps = (*steps[:-1], replace(steps[-1], partial=True))
@@ -102,15 +102,15 @@ class _Walk:
                     if self.number in node.statements:
                         yield regions, _joined(steps)
 
-    def _step(self, loop: Loop) -> Iterator[Step]:
+    def _step(self, loop: Loop) -> Iterator[SumLoop]:
         dim = self.tree.axis(loop.axis).dims.get(self.number, -1)
         if dim in self.reduced:
-            yield Step(dim, loop.tile or 1, loop.mark == "vector")
+            yield SumLoop(dim, loop.tile or 1, loop.mark == "vector")
 
 
-def _joined(steps: Sequence[Step]) -> tuple[Step, ...]:
+def _joined(steps: Sequence[SumLoop]) -> tuple[SumLoop, ...]:
     """Steps without those over tiles whose points are added up in the same order without them."""
-    found = list[Step]()
+    found = list[SumLoop]()
     for step in reversed(steps):
         inner = found[-1] if found else None
         is_cut = inner is not None and inner.dim == step.dim and not inner.vector and step.size % inner.size == 0

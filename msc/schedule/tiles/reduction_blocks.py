@@ -20,7 +20,7 @@ from msc.poly.schedule_tree.parts import bound_of
 from msc.poly.schedule_tree.proof import violated
 from msc.poly.schedule_tree.to_isl import to_isl
 from msc.schedule.loops.outline import loops_around
-from msc.schedule.sums.sum_order import Orders, Step, partial_step
+from msc.schedule.sums.sum_order import Orders, SumLoop, partial_step
 from msc.schedule.tiles.packing import copied_dimension, packing_copies
 
 LEAST_STEPS = 16
@@ -59,16 +59,16 @@ def with_reduction_blocks(
     return best.tree
 
 
-def _whole_steps(cost: KernelCost, orders: Orders, statement: int) -> Sequence[Step]:
+def _whole_steps(cost: KernelCost, orders: Orders, statement: int) -> Sequence[SumLoop]:
     """The steps of a sum, each of which is in one block: partial sums, and products that are added two at a time."""
     found = [step for order in orders.get(statement, ()) if (step := partial_step(order)) is not None]
     sum_ = cost.model.statements[statement]
     pairs = any(cost.model.arrays[array].dtype == "bf16" for array, _ in sum_.accesses())
-    two = [Step(dim, cost.target.vectors.bf16_products) for dim in sum_.reduced] if pairs else []
+    two = [SumLoop(dim, cost.target.vectors.bf16_products) for dim in sum_.reduced] if pairs else []
     return [*found, *two]
 
 
-def _shape(model: KernelModel, tree: Tree, statement: int, whole: Sequence[Step]) -> _Shape | None:
+def _shape(model: KernelModel, tree: Tree, statement: int, whole: Sequence[SumLoop]) -> _Shape | None:
     """The loops around a sum, if the outermost of its reduction runs over all of it."""
     path = list(loops_around(tree.body, statement))
     reduced = [
@@ -109,7 +109,7 @@ class _Shape:
     statement: int
     reduction: Loop
     outer: tuple[Loop, ...]
-    whole: Sequence[Step] = ()
+    whole: Sequence[SumLoop] = ()
 
     @property
     def sizes(self) -> list[int]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from msc.cost.instructions import Tile
+from msc.cost.instructions import StatementTile
 from msc.cost.prediction import KernelCost
 from msc.cost.statement_loops import statement_loops, tile_of
 from msc.poly.schedule_tree.nodes import Tree
@@ -58,7 +58,7 @@ class TileChoice:
         loops = tile_of(tree, statement_loops(tree)[number], self.search.statement.reduced, plain=False)
         instructions = self.cost.statements[number].cycles
 
-        def changed(tile: RegisterTile) -> Tile:
+        def changed(tile: RegisterTile) -> StatementTile:
             across = tile.along if tile.tail else None
             return replace(loops, rows=tile.rows, width=tile.width, tail=tile.tail, across=across)
 

@@ -12,7 +12,7 @@ from msc.analysis.kernel_model import kernel_model
 from msc.analysis.target import target_of
 from msc.codegen.davinci.simulate import simulate_kernel
 from msc.dialects import gk
-from msc.dialects.davinci import KernelOp
+from msc.dialects.davinci import DavinciKernelOp
 from msc.dialects.davinci.attributes import DAVINCI_SCHEDULE
 from msc.dialects.davinci.kernels import scalar_cycles
 from msc.dialects.gk.attributes import GK_SCHEDULE
@@ -79,7 +79,7 @@ def test_operators(name: str, both: Compared) -> None:
 
 
 def test_the_vector_unit_takes_what_it_can(both: Compared) -> None:
-    kernels = [op for op in both.module.body.block.ops if isinstance(op, KernelOp)]
+    kernels = [op for op in both.module.body.block.ops if isinstance(op, DavinciKernelOp)]
     slow = [k for k, op in enumerate(kernels) if scalar_cycles(op) is not None]
     assert slow == ON_THE_SCALAR_UNIT
     assert [kernels[k].sym_name.data for k in slow] == ["k18_cast_core"]
@@ -107,7 +107,9 @@ def test_a_schedule_by_hand_decides_tiles_and_cores(tmp_path: Path) -> None:
     path = tmp_path / "rows.gk.mir"
     path.write_text(BY_HAND, "utf-8")
     [kernel] = [
-        op for op in compile_model(str(path), CompileOptions(target=TARGET)).module.ops if isinstance(op, KernelOp)
+        op
+        for op in compile_model(str(path), CompileOptions(target=TARGET)).module.ops
+        if isinstance(op, DavinciKernelOp)
     ]
     assert kernel.blocks.value.data == 4
     path.write_text(BY_HAND.replace("for i0_i1 vector", "for i0_i1"), "utf-8")

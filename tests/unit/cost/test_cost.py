@@ -8,7 +8,7 @@ from math import prod
 import pytest
 
 from msc.cost.prediction import KernelCost, Prediction, busiest
-from msc.cost.traffic import Loop, Run, Traffic
+from msc.cost.traffic import CountedLoop, Execution, Traffic
 from msc.poly.compute import affine_map, dims
 from msc.poly.model import Array, KernelModel, KernelStatement
 from msc.poly.scalar import Apply, Read, Scalar
@@ -80,7 +80,7 @@ def test_memory_hides_less_behind_other_work_than_caches_do() -> None:
 
 def test_what_a_cache_keeps_is_not_moved_again() -> None:
     model = product(48, 64, 32)
-    nest = Loop({0: 0}, 48, (Loop({0: 2}, 32, (Loop({0: 1}, 64, (Run(0),)),)),))
+    nest = CountedLoop({0: 0}, 48, (CountedLoop({0: 2}, 32, (CountedLoop({0: 1}, 64, (Execution(0),)),)),))
     moved = Traffic(model, MACHINE).of((nest,))
     assert [found.bytes for found in moved] == [0.0, 0.0, 0.0]
     cold = Traffic(model, MACHINE).of((nest,), calls=False)
@@ -91,7 +91,7 @@ def test_what_a_cache_keeps_is_not_moved_again() -> None:
 def test_the_operand_that_is_read_for_each_row_streams_where_it_does_not_fit() -> None:
     """With rows outermost all of `b` passes by for each; in a cache that holds it, it does so once."""
     m, n, k = 64, 512, 512
-    nest = Loop({0: 0}, m, (Loop({0: 2}, k, (Loop({0: 1}, n, (Run(0),)),)),))
+    nest = CountedLoop({0: 0}, m, (CountedLoop({0: 2}, k, (CountedLoop({0: 1}, n, (Execution(0),)),)),))
     small, large = (
         Traffic(product(m, n, k), MACHINE.with_bytes(L2=size)).of((nest,), calls=False)[1].bytes
         for size in (256 << 10, 2 << 20)
@@ -108,7 +108,7 @@ def test_rows_that_share_sets_do_not_stay() -> None:
     copy = KernelStatement((1024, 32), ("i", "j"), 1, affine_map(2, [i, j]), read, None, 0)
     even = KernelModel(arrays, (copy,), ("transpose",))
     odd = replace(even, arrays=(Array((32, 1040), "f32", "input"), arrays[1]))
-    nest = Loop({0: 0}, 1024, (Loop({0: 1}, 32, (Run(0),)),))
+    nest = CountedLoop({0: 0}, 1024, (CountedLoop({0: 1}, 32, (Execution(0),)),))
     shared, apart = (Traffic(model, MACHINE).of((nest,), calls=False)[0].bytes for model in (even, odd))
     assert shared > 4 * apart
 
@@ -139,7 +139,7 @@ def test_what_two_accesses_have_in_common_moves_once() -> None:
         body = Apply("add", (Read(0, affine_map(1, [i]), "f32"), Read(array, affine_map(1, [i + shift]), "f32")))
         statement = KernelStatement((65535,), ("i",), 2, affine_map(1, [i]), body, None, 0)
         model = KernelModel((x, z, y), (statement,), ("sums",))
-        return Traffic(model, MACHINE).of((Loop({0: 0}, 65535, (Run(0),)),), calls=False)[1].bytes
+        return Traffic(model, MACHINE).of((CountedLoop({0: 0}, 65535, (Execution(0),)),), calls=False)[1].bytes
 
     assert cold(0, 1) == pytest.approx(3 * 4 * 65536, rel=1e-3)
     assert cold(1, 0) == pytest.approx(4 * 4 * 65536, rel=1e-3)
@@ -157,11 +157,11 @@ def test_an_array_within_an_iteration_stays_near_whatever_runs_beside_the_loop()
         KernelStatement((rows, columns), ("i", "j"), 2, there, Read(1, there, "f32"), None, 0),
         KernelStatement((rows,), ("p",), 2, border, Read(0, border, "f32"), None, 0),
     )
-    row = Loop({0: 0, 1: 0}, rows, tuple(Loop({k: 1}, columns, (Run(k),)) for k in (0, 1)))
+    row = CountedLoop({0: 0, 1: 0}, rows, tuple(CountedLoop({k: 1}, columns, (Execution(k),)) for k in (0, 1)))
     alone = KernelModel(arrays, statements[:2], ("copies",))
     beside = KernelModel(arrays, statements, ("copies",))
     one = Traffic(alone, MACHINE).of((row,), calls=False)[1].bytes
-    two = Traffic(beside, MACHINE).of((row, Loop({2: 0}, rows, (Run(2),))), calls=False)[1].bytes
+    two = Traffic(beside, MACHINE).of((row, CountedLoop({2: 0}, rows, (Execution(2),))), calls=False)[1].bytes
     assert one < 3.1 * 4 * rows * columns
     assert two < 1.2 * one + 3 * 64 * rows
 
@@ -206,7 +206,11 @@ def rows_a_line_at_a_time(rows: int, length: int, width: int) -> tuple[float, fl
     place = affine_map(3, [i, j * width + k])
     body = Read(0, affine_map(3, [j * width + k]), "f32")
     fill = KernelStatement((rows, 1024 // width, width), ("i", "j", "k"), 1, place, body, None, 0)
-    nest = Loop({0: 1}, 1024 // width, (Loop({0: 0}, rows, (Loop({0: 2}, width, (Run(0),), unrolled=True),)),))
+    nest = CountedLoop(
+        {0: 1},
+        1024 // width,
+        (CountedLoop({0: 0}, rows, (CountedLoop({0: 2}, width, (Execution(0),), unrolled=True),)),),
+    )
     found = Traffic(KernelModel(arrays, (fill,), ("fill",)), machine_named("znver5")).of((nest,), calls=False)[0]
     return found.lost, found.lost_stores
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from msc.cost.instructions import StatementCost, Tile
+from msc.cost.instructions import StatementCost, StatementTile
 from msc.cost.line_splits import share_split
 from msc.poly.compute import affine_map, dims
 from msc.poly.model import Array, KernelModel, KernelStatement
@@ -46,7 +46,7 @@ def product(rows: int, columns: int, steps: int) -> StatementCost:
 
 
 def of_product(cost: StatementCost, rows: int, vectors: int) -> float:
-    return cost.cycles(Tile(((0, rows),), 1, vectors * LANES, (2,)))
+    return cost.cycles(StatementTile(((0, rows),), 1, vectors * LANES, (2,)))
 
 
 def test_rests_cost_what_they_take() -> None:
@@ -78,8 +78,8 @@ def test_what_steps_share_takes_registers() -> None:
     Rows across it read nothing in common.
     """
     cost = window(48, 48, 3)
-    along = {n: cost.cycles(Tile(((1, n),), 2, 16, (3,))) for n in (12, 24)}
-    across = {n: cost.cycles(Tile(((0, n),), 2, 16, (3,))) for n in (12, 24)}
+    along = {n: cost.cycles(StatementTile(((1, n),), 2, 16, (3,))) for n in (12, 24)}
+    across = {n: cost.cycles(StatementTile(((0, n),), 2, 16, (3,))) for n in (12, 24)}
     assert along[12] < across[12]
     assert along[24] > across[24]
 
@@ -91,7 +91,10 @@ def test_two_dimensions_of_rows_hold_operands_of_both() -> None:
     body = Apply("mul", (Read(0, affine_map(4, [i, k]), "f32"), Read(1, affine_map(4, [k, j, v]), "f32")))
     update = KernelStatement((6, 5, 16, 64), ("i", "j", "v", "k"), 2, affine_map(4, [i, j, v]), body, "add", 0)
     cost = StatementCost(KernelModel(arrays, (update,), ("product",)), update, LANES, TARGET)
-    both, one = cost.cycles(Tile(((0, 6), (1, 5)), 2, 16, (3,))), cost.cycles(Tile(((0, 6),), 2, 16, (3,)))
+    both, one = (
+        cost.cycles(StatementTile(((0, 6), (1, 5)), 2, 16, (3,))),
+        cost.cycles(StatementTile(((0, 6),), 2, 16, (3,))),
+    )
     assert both > one
 
 
@@ -113,7 +116,7 @@ def test_a_sum_along_the_lanes_needs_no_register_for_each_vector() -> None:
         body = Read(0, affine_map(2, [i, j]), "f32")
         update = KernelStatement((256, columns), ("i", "j"), 1, affine_map(2, [i]), body, "add", 0)
         cost = StatementCost(KernelModel(arrays, (update,), ("sums",)), update, LANES, TARGET)
-        return cost.cycles(Tile((), 1, columns, (1,)))
+        return cost.cycles(StatementTile((), 1, columns, (1,)))
 
     assert cycles(64 * LANES) < 2.2 * cycles(32 * LANES)
 
@@ -141,7 +144,7 @@ def narrow_units() -> Machine:
 def test_half_a_vector_takes_half_of_the_units_where_these_are_narrow() -> None:
     """Sixteen rows of eight columns, beside sixteen rows of sixteen."""
     wide, narrow = (
-        [elementwise(x(), 16, columns, machine).cycles(Tile((), 1, columns)) for columns in (16, 8)]
+        [elementwise(x(), 16, columns, machine).cycles(StatementTile((), 1, columns)) for columns in (16, 8)]
         for machine in (TARGET, narrow_units())
     )
     assert wide[0] == wide[1]
@@ -161,7 +164,7 @@ def test_additions_run_beside_products_where_they_have_ports() -> None:
     for _ in range(10):
         body = Apply("max", (Apply("mul", (body, Constant(2.0, "f32"))), Constant(1.0, "f32")))
     beside = replace(TARGET, ports=replace(TARGET.ports, beside=TARGET.ports.arithmetic))
-    tile = Tile((), 1, 64)
+    tile = StatementTile((), 1, 64)
     assert elementwise(body, machine=beside).cycles(tile) < 0.6 * elementwise(body).cycles(tile)
 
 
@@ -171,7 +174,7 @@ def test_a_product_that_is_added_is_one_instruction() -> None:
     for _ in range(10):
         added = Apply("add", (Apply("mul", (added, Constant(2.0, "f32"))), Constant(1.0, "f32")))
         compared = Apply("max", (Apply("mul", (compared, Constant(2.0, "f32"))), Constant(1.0, "f32")))
-    tile = Tile((), 1, 64)
+    tile = StatementTile((), 1, 64)
     assert elementwise(added).cycles(tile) < 0.6 * elementwise(compared).cycles(tile)
 
 
@@ -182,12 +185,16 @@ def test_compilers_make_vectors_of_the_rows_that_a_gather_picks() -> None:
     zero = affine_map(2, [i, j]).results[0] * 0
     rows = elementwise(Read(0, affine_map(2, [zero, j]), "f32", ((0, index),)))
     across = elementwise(Read(0, affine_map(2, [i, j]), "f32", ((0, Index(i)),)))
-    assert rows.cycles(Tile((), None, 1, loops=(0, 1))) < 0.3 * rows.cycles(Tile((), None, 1, loops=(0,)))
-    assert across.cycles(Tile((), None, 1, loops=(0, 1))) == rows.cycles(Tile((), None, 1, loops=(0, 1)))
+    assert rows.cycles(StatementTile((), None, 1, loops=(0, 1))) < 0.3 * rows.cycles(
+        StatementTile((), None, 1, loops=(0,))
+    )
+    assert across.cycles(StatementTile((), None, 1, loops=(0, 1))) == rows.cycles(
+        StatementTile((), None, 1, loops=(0, 1))
+    )
 
 
 def test_what_was_loaded_before_is_not_loaded_again() -> None:
-    body, tile = Apply("max", (Apply("max", (x(), x())), Apply("max", (x(), x())))), Tile((), 1, 64)
+    body, tile = Apply("max", (Apply("max", (x(), x())), Apply("max", (x(), x())))), StatementTile((), 1, 64)
     assert elementwise(body).cycles(tile, loaded={2, 3, 4}) < elementwise(body).cycles(tile)
 
 
@@ -203,7 +210,7 @@ def copied(columns: int, index: tuple[int, int] = (0, 1)) -> StatementCost:
 
 def test_vectors_that_lie_in_two_lines_take_longer() -> None:
     """Rows of 65 columns begin at any place of a line, those of 80 at the first one. Both have five vectors."""
-    split, whole = (copied(columns).cycles(Tile((), 1, columns)) for columns in (65, 80))
+    split, whole = (copied(columns).cycles(StatementTile((), 1, columns)) for columns in (65, 80))
     assert split > 1.5 * whole
 
 
@@ -224,19 +231,21 @@ def test_narrow_units_cross_a_line_once_where_a_vector_crosses_it() -> None:
 def test_rows_that_are_turned_cost_less_than_elements() -> None:
     """A vector of a column in each of sixteen iterations: sixteen rows are loaded whole, one row is not."""
     cost = copied(64, (1, 0))
-    assert cost.cycles(Tile(((0, LANES),), 1, LANES)) < 0.6 * cost.cycles(Tile((), 1, LANES))
+    assert cost.cycles(StatementTile(((0, LANES),), 1, LANES)) < 0.6 * cost.cycles(StatementTile((), 1, LANES))
 
 
 def test_rows_are_turned_only_for_tiles_one_vector_wide() -> None:
     """Generated code turns the rows of one vector at a time: wider tiles move their elements one by one."""
     cost = copied(64, (1, 0))
-    assert cost.cycles(Tile(((0, LANES),), 1, 2 * LANES)) > 1.5 * cost.cycles(Tile(((0, LANES),), 1, LANES))
+    assert cost.cycles(StatementTile(((0, LANES),), 1, 2 * LANES)) > 1.5 * cost.cycles(
+        StatementTile(((0, LANES),), 1, LANES)
+    )
 
 
 def test_compilers_make_other_vectors_only_of_moves() -> None:
     """Lanes that lie apart: a copy becomes vectors along the loop of neighbours, arithmetic stays as it is written."""
     copy, added = elementwise(x()), elementwise(Apply("add", (x(), x())))
-    down, plain = Tile((), 0, 64, loops=(1,)), Tile((), None, 1, loops=(0, 1))
+    down, plain = StatementTile((), 0, 64, loops=(1,)), StatementTile((), None, 1, loops=(0, 1))
     assert copy.cycles(down) == copy.cycles(plain)
     assert added.cycles(down) > 4 * added.cycles(plain)
 
@@ -251,7 +260,7 @@ def test_additions_have_a_latency_of_their_own() -> None:
         write = affine_map(3, [i, j])
         update = KernelStatement((8, 16, 512), ("i", "j", "k"), 1, write, body, "add", 0)
         cost = StatementCost(KernelModel(arrays, (update,), ("sums",)), update, LANES, machine)
-        return cost.cycles(Tile((), 1, LANES, (2,)))
+        return cost.cycles(StatementTile((), 1, LANES, (2,)))
 
     read = Read(0, affine_map(3, [i, k, j]), "f32")
     assert cycles(read, fast) < 0.6 * cycles(read, TARGET)

@@ -102,7 +102,7 @@ def test_cifar(tmp_path: Path) -> None:
 
 
 def ds_run() -> Any:
-    return importlib.import_module("msc.dataset.runs").Run(0)
+    return importlib.import_module("msc.dataset.runs").EpochRun(0)
 
 
 def test_image_folders(tmp_path: Path) -> None:

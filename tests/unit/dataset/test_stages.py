@@ -13,7 +13,7 @@ import pytest
 import msc
 import msc.dataset as ds
 from msc.dataset import vision
-from msc.dataset.runs import Run
+from msc.dataset.runs import EpochRun
 
 
 def numbers(count: int, **options: Any) -> ds.Dataset:
@@ -92,14 +92,14 @@ def random_pipeline(workers: int) -> ds.Dataset:
 
 
 def test_rows_do_not_depend_on_threads_and_a_pass_begins_anywhere() -> None:
-    run = Run(seed=3, epoch=1)
+    run = EpochRun(seed=3, epoch=1)
     whole = [row[0] for row in random_pipeline(1).rows(run)]
     assert len(whole) == random_pipeline(1).get_dataset_size() == 11
     for workers, start in ((64, 0), (3, 1), (2, 4), (1, 7), (1, 10), (1, 11)):
         found = [row[0] for row in random_pipeline(workers).rows(run, start)]
         assert len(found) == len(whole) - start
         assert all((a == b).all() for a, b in zip(found, whole[start:], strict=True))
-    assert any((a != row[0]).any() for a, row in zip(whole, random_pipeline(1).rows(Run(4, 1)), strict=True))
+    assert any((a != row[0]).any() for a, row in zip(whole, random_pipeline(1).rows(EpochRun(4, 1)), strict=True))
 
 
 @pytest.mark.parametrize("shuffle", [False, True])
@@ -108,8 +108,8 @@ def test_columns_in_batches_are_those_of_the_rows(shuffle: bool) -> None:
     for columns in ({"x": x, "y": np.arange(14)}, {"x": x, "y": names}):
         whole = ds.NumpySlicesDataset(columns, shuffle=shuffle).rename("y", "z").project(["z", "x"])
         for size, drops in ((4, False), (4, True), (5, False), (14, True), (20, False)):
-            found = list(whole.batch(size, drops).rows(Run(3)))
-            rows = list(whole.rows(Run(3).inside(0)))
+            found = list(whole.batch(size, drops).rows(EpochRun(3)))
+            rows = list(whole.rows(EpochRun(3).inside(0)))
             groups = [rows[k : k + size] for k in range(0, 14, size)]
             expected = [group for group in groups if len(group) == size or not drops]
             assert len(found) == len(expected) == whole.batch(size, drops).size()
@@ -120,9 +120,9 @@ def test_columns_in_batches_are_those_of_the_rows(shuffle: bool) -> None:
 
 def test_concat_and_zip_begin_anywhere() -> None:
     both = ds.zip((numbers(5) + numbers(3), numbers(8).rename(["x", "y"], ["u", "v"])))
-    whole = [tuple(map(float, row)) for row in both.rows(Run(1))]
+    whole = [tuple(map(float, row)) for row in both.rows(EpochRun(1))]
     for start in range(9):
-        assert [tuple(map(float, row)) for row in both.rows(Run(1), start)] == whole[start:]
+        assert [tuple(map(float, row)) for row in both.rows(EpochRun(1), start)] == whole[start:]
 
 
 def test_shards_and_samplers() -> None:
@@ -147,7 +147,7 @@ def test_parts_have_no_row_in_common() -> None:
     first, second = numbers(10).split([0.7, 0.3])
     assert (len(xs(first)), len(xs(second))) == (7, 3)
     for epoch in range(2):
-        rows = [{float(r[0]) for r in part.rows(Run(2, epoch))} for part in (first, second)]
+        rows = [{float(r[0]) for r in part.rows(EpochRun(2, epoch))} for part in (first, second)]
         assert rows[0] | rows[1] == set(range(10))
 
 

@@ -11,7 +11,7 @@ from PIL import Image
 
 import msc
 from msc.dataset import text, transforms, vision
-from msc.dataset.runs import Run, at_row, drawing
+from msc.dataset.runs import EpochRun, at_row, drawing
 
 PICTURE = np.random.default_rng(1).integers(0, 256, (7, 9, 3), dtype=np.uint8)
 
@@ -121,7 +121,7 @@ def test_random_transforms_are_those_of_the_row() -> None:
     ]
 
     def made(seed: int, row: int) -> list[Any]:
-        with drawing(Run(seed)):
+        with drawing(EpochRun(seed)):
             at_row(row)
             return [transform(PICTURE) for transform in everything]
 

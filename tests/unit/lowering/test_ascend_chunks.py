@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from msc.dialects.davinci import KernelOp
+from msc.dialects.davinci import DavinciKernelOp
 from msc.dialects.davinci.kernels import scalar_cycles
 from tests.unit.simulated import Compared, compared
 
@@ -25,6 +25,6 @@ def test_results(k: int, both: Compared) -> None:
 
 
 def test_the_vector_unit_runs_them_on_a_core_for_each_row(both: Compared) -> None:
-    kernels = [op for op in both.module.body.block.ops if isinstance(op, KernelOp)]
+    kernels = [op for op in both.module.body.block.ops if isinstance(op, DavinciKernelOp)]
     assert all(scalar_cycles(op) is None for op in kernels)
     assert sorted(op.blocks.value.data for op in kernels) == [1, 1, 2, 3]

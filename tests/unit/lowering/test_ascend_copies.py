@@ -13,7 +13,7 @@ import msc
 from msc.backends import ascend_tuning
 from msc.codegen.davinci.simulate import check_kernel
 from msc.dialects import gk
-from msc.dialects.davinci import KernelOp
+from msc.dialects.davinci import DavinciKernelOp
 from msc.dialects.davinci.attributes import DAVINCI_REASONS, DAVINCI_SCHEDULE
 from msc.dialects.davinci.kernels import scalar_cycles
 from msc.dialects.gk.attributes import GK_SCHEDULE
@@ -22,7 +22,7 @@ from msc.driver.options import CompileOptions
 from msc.driver.simulation.models import simulate_model
 from msc.driver.tuner import simulated
 from msc.lowering.ascend.alternatives import alternatives
-from msc.lowering.ascend.kernels import Request, write_kernel
+from msc.lowering.ascend.kernels import KernelRequest, write_kernel
 from msc.poly.schedule_tree.nodes import Tree
 from msc.poly.schedule_tree.text import to_lines
 from msc.schedule.schedule_kernels import check_given
@@ -83,7 +83,7 @@ def test_copies_agree(number: int, both: Compared) -> None:
 
 
 def test_the_scalar_unit_copies_nothing(both: Compared) -> None:
-    kernels = [op for op in both.module.body.block.ops if isinstance(op, KernelOp)]
+    kernels = [op for op in both.module.body.block.ops if isinstance(op, DavinciKernelOp)]
     assert kernels
     assert not [op.sym_name.data for op in kernels if scalar_cycles(op) is not None]
     assert max(op.blocks.value.data for op in kernels) > 1
@@ -158,7 +158,7 @@ def test_schedules_of_copies_written_by_hand_are_followed(tmp_path: Path) -> Non
     path = tmp_path / "turns.gk.mir"
     path.write_text(_six_turned(), "utf-8")
     module = compile_model(str(path), CompileOptions(target=TARGET)).module
-    kernels = [op for op in module.ops if isinstance(op, KernelOp)]
+    kernels = [op for op in module.ops if isinstance(op, DavinciKernelOp)]
     assert [kernel.blocks.value.data for kernel in kernels] == [cores for _, cores in BY_HAND]
     for kernel in kernels:
         check_kernel(kernel)
@@ -200,7 +200,7 @@ def test_tuning_a_copy_finds_a_schedule_that_compiling_follows(tmp_path: Path, m
         "utf-8",
     )
 
-    def few(request: Request) -> list[Tree]:
+    def few(request: KernelRequest) -> list[Tree]:
         return [t for t in alternatives(request) if "i0 tile 64 parallel, i1 tile 64" in "\n".join(to_lines(t))]
 
     monkeypatch.setattr(ascend_tuning, "alternatives", few)

@@ -11,7 +11,7 @@ import msc
 from msc.codegen.davinci.simulate import check_kernel
 from msc.dialects import gk
 from msc.dialects.arrays import Array
-from msc.dialects.davinci import FlagOp, KernelOp, LoadIndexOp
+from msc.dialects.davinci import DavinciKernelOp, FlagOp, LoadIndexOp
 from msc.dialects.davinci.attributes import DAVINCI_REASONS, DAVINCI_SCHEDULE
 from msc.dialects.davinci.kernels import scalar_cycles
 from msc.dialects.gk.attributes import GK_SCHEDULE
@@ -82,7 +82,7 @@ def test_gathers_agree(number: int, both: Compared) -> None:
 
 
 def test_the_scalar_unit_only_finds_rows(both: Compared) -> None:
-    kernels = [op for op in both.module.body.block.ops if isinstance(op, KernelOp)]
+    kernels = [op for op in both.module.body.block.ops if isinstance(op, DavinciKernelOp)]
     assert kernels
     assert not [op.sym_name.data for op in kernels if scalar_cycles(op) is not None]
     assert max(op.blocks.value.data for op in kernels) > 1
@@ -186,6 +186,6 @@ def test_embeddings_are_gathered_beside_what_adds_them(tmp_path: Path) -> None:
         "utf-8",
     )
     module = compile_model(str(path), CompileOptions(target=TARGET)).module
-    kernels = [op for op in module.body.block.ops if isinstance(op, KernelOp)]
+    kernels = [op for op in module.body.block.ops if isinstance(op, DavinciKernelOp)]
     assert len(kernels) == 2
     assert not [op.sym_name.data for op in kernels if scalar_cycles(op) is not None]

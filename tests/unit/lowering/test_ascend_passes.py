@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from msc.codegen.davinci.simulate import simulate_kernel
-from msc.dialects.davinci import KernelOp, QueueOp
+from msc.dialects.davinci import DavinciKernelOp, QueueOp
 from msc.dialects.davinci.kernels import scalar_cycles
 from msc.driver.compile import compile_model
 from msc.driver.options import CompileOptions
@@ -62,15 +62,15 @@ def test_rows_of_which_ub_holds_one_have_one_buffer(both: Compared) -> None:
     kernel = _kernel(both, "k5_softmax")
     moved = [op for op in kernel.walk() if isinstance(op, QueueOp) and op.instruction.name == "copy_gm_to_ubuf_align"]
     assert len({op.buffers[0] for op in moved}) == 1
-    assert all(scalar_cycles(op) is None for op in both.module.body.block.ops if isinstance(op, KernelOp))
+    assert all(scalar_cycles(op) is None for op in both.module.body.block.ops if isinstance(op, DavinciKernelOp))
 
 
-def _kernel(both: Compared, name: str) -> KernelOp:
-    found = [op for op in both.module.body.block.ops if isinstance(op, KernelOp)]
+def _kernel(both: Compared, name: str) -> DavinciKernelOp:
+    found = [op for op in both.module.body.block.ops if isinstance(op, DavinciKernelOp)]
     return next(op for op in found if op.sym_name.data == f"{name}_core")
 
 
-def _instructions(kernel: KernelOp) -> list[str]:
+def _instructions(kernel: DavinciKernelOp) -> list[str]:
     return [op.instruction.name for op in kernel.walk() if isinstance(op, QueueOp)]
 
 
@@ -86,7 +86,7 @@ def test_what_binds_is_used_by_four_fifths(operator: str, dtype: str, passes: in
     model = tmp_path / "model.mir"
     model.write_text(f"{head} {{\n  {operator.format(t=matrix, v=vector)}\n  func.return %r : tensor<{matrix}>\n}}\n")
     module = compile_model(str(model), CompileOptions(target="ascend910b1"), stop_after="davinci").module
-    kernel = [op for op in module.body.block.ops if isinstance(op, KernelOp)][-1]
+    kernel = [op for op in module.body.block.ops if isinstance(op, DavinciKernelOp)][-1]
     result, machine = simulate_kernel(kernel), kernel.machine
     computing = passes * ROWS * ROWS / 64 / machine.cores.vector
     moving = 2 * ROWS * ROWS * np.dtype(dtype.replace("f", "float")).itemsize / machine.shared.l2_mixed

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from msc.dialects.arrays import Array
-from msc.dialects.davinci import KernelOp
+from msc.dialects.davinci import DavinciKernelOp
 from msc.dialects.davinci.kernels import scalar_cycles
 from tests.unit.simulated import Compared, compared
 
@@ -57,7 +57,7 @@ def test_positions_agree(number: int, both: Compared) -> None:
 
 def test_the_scalar_unit_only_widens_what_the_vector_unit_has_found(both: Compared) -> None:
     """But for i32, of which the vector unit has no reductions."""
-    kernels = [op for op in both.module.body.block.ops if isinstance(op, KernelOp)]
+    kernels = [op for op in both.module.body.block.ops if isinstance(op, DavinciKernelOp)]
     scalar = [op.sym_name.data for op in kernels if scalar_cycles(op) is not None]
     assert [name for name in scalar if not name.endswith("_cast_core")] == [
         name for name in scalar if name.endswith("_reduce_max_equal_select_reduce_min_core")

@@ -22,7 +22,7 @@ from msc.driver.simulation.models import simulate_model
 from msc.driver.tuner import simulated
 from msc.lowering.ascend.alternatives import alternatives
 from msc.lowering.ascend.fused_matmul import fused_matmul_kernel
-from msc.lowering.ascend.kernels import Request, write_kernel
+from msc.lowering.ascend.kernels import KernelRequest, write_kernel
 from msc.lowering.ascend.matmul_tiling import MatmulShape, MatmulWishes, matmul_schedule
 from msc.poly.schedule_tree.nodes import Tree
 from msc.poly.schedule_tree.text import to_lines
@@ -66,7 +66,7 @@ def gk_kernel(text: str, folder: Path) -> gk.KernelOp:
     return kernel
 
 
-def written(kernel: gk.KernelOp) -> davinci.KernelOp:
+def written(kernel: gk.KernelOp) -> davinci.DavinciKernelOp:
     return write_kernel(kernel, davinci_target("ascend910b1"), "product")
 
 
@@ -139,7 +139,7 @@ def test_products_of_batches_and_groups_have_trees_that_are_followed(tmp_path: P
         text = text.replace(f"{{{kernel.label.data.upper()}}}", f"{{gk.schedule = #gk.schedule<[{lines}]>}}")
     path.write_text(text, encoding="utf-8")
     compiled = compile_model(str(path), CompileOptions(target="ascend910b1")).module
-    made = [op for op in compiled.walk() if isinstance(op, davinci.KernelOp)]
+    made = [op for op in compiled.walk() if isinstance(op, davinci.DavinciKernelOp)]
     assert ["mad" in str(kernel) for kernel in made] == [True, True]
     for kernel in made:
         check_kernel(kernel)
@@ -172,7 +172,7 @@ def test_tuning_finds_a_schedule_on_the_simulator_that_compiling_follows(
     path, tuned = tmp_path / "model.mir", tmp_path / "tuned.json"
     path.write_text(text, encoding="utf-8")
 
-    def few(request: Request) -> list[Tree]:
+    def few(request: KernelRequest) -> list[Tree]:
         return [
             t for t in alternatives(request) if "m tile 192 parallel, n tile 128 parallel" in "\n".join(to_lines(t))
         ]
@@ -217,7 +217,7 @@ def test_convolutions_with_what_follows_run_on_the_cube(dtype: str, tmp_path: Pa
     weights = {name: (rng.standard_normal(shape) * 0.2).astype(kind) for name, shape in shapes.items()}
     save_file(weights, tmp_path / "model.safetensors")
     module = compile_model(str(path), CompileOptions(target="ascend910b1"), stop_after="davinci").module
-    kernels = [op for op in module.body.block.ops if isinstance(op, davinci.KernelOp)]
+    kernels = [op for op in module.body.block.ops if isinstance(op, davinci.DavinciKernelOp)]
     convolutions = [kernel for kernel in kernels if kernel.kind.data in ("cube", "mix")]
     assert [kernel.kind.data for kernel in convolutions] == ["cube", "mix"]
     for kernel in convolutions:
@@ -257,7 +257,7 @@ def test_cores_without_nd_to_nz_bring_rows_through_ub(target: str, text: str, tm
     rng = np.random.default_rng(0)
     save_file({"w": (rng.standard_normal((24, 20, 3, 3)) * 0.2).astype(np.float16)}, tmp_path / "model.safetensors")
     module = compile_model(str(path), CompileOptions(target=target), stop_after="davinci").module
-    kernels = [op for op in module.body.block.ops if isinstance(op, davinci.KernelOp)]
+    kernels = [op for op in module.body.block.ops if isinstance(op, davinci.DavinciKernelOp)]
     [kernel] = [kernel for kernel in kernels if "mad" in str(kernel)]
     assert "copy_ubuf_to_cbuf" in str(kernel)
     check_kernel(kernel)
@@ -273,7 +273,7 @@ def test_a_product_with_what_follows_is_one_kernel_of_the_cube(text: str, dtype:
     path = tmp_path / "model.mir"
     path.write_text(text.format(t=dtype), encoding="utf-8")
     module = compile_model(str(path), CompileOptions(target="ascend910b1"), stop_after="davinci").module
-    kernels = [op for op in module.body.block.ops if isinstance(op, davinci.KernelOp)]
+    kernels = [op for op in module.body.block.ops if isinstance(op, davinci.DavinciKernelOp)]
     assert [kernel.kind.data in ("cube", "mix") for kernel in kernels] == [True]
     check_kernel(kernels[0])
     compiled = msc.compile(str(path), target="ascend910b1")

@@ -11,7 +11,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 
 from msc.poly.compute import Combine, affine_map, dims
 from msc.poly.model import Array, ArrayKind, KernelModel, KernelStatement
-from msc.poly.nest import Body, Instance, Loop, Nest
+from msc.poly.nest import Body, ForLoop, Instance, Nest
 from msc.poly.scalar import Constant, Read, Scalar, apply, reads
 
 Point: TypeAlias = tuple[int, ...]
@@ -198,7 +198,7 @@ def executed(nests: Sequence[Nest], variables: tuple[int, ...] = ()) -> Iterator
                 yield nest.statement, tuple(e.eval(variables, ()) for e in nest.index)
             case Body():
                 yield from executed(nest.inside, variables)
-            case Loop():
+            case ForLoop():
                 low, high = nest.lower.eval(variables, ()), nest.upper.eval(variables, ())
                 for value in range(low, high, nest.step):
                     yield from executed(nest.body, (*variables, value))

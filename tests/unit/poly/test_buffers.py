@@ -13,7 +13,7 @@ from msc.poly.affine import bounds, linear_form, simplified
 from msc.poly.buffers import ArrayAccess, body_accesses, fills_box, forwarded, local_buffer, local_buffers
 from msc.poly.compute import dims
 from msc.poly.model import KernelModel
-from msc.poly.nest import Body, Loop, Nest
+from msc.poly.nest import Body, ForLoop, Nest
 from msc.poly.overwriting import aliased_outputs, may_overwrite
 from msc.poly.scalar import apply
 from msc.poly.schedule_tree.nodes import Tree
@@ -24,7 +24,7 @@ from tests.unit.poly.trees import nests_of, tree
 def body_of(nests: tuple[Nest, ...], depth: int = 0) -> tuple[Body, int]:
     """The first place for local buffers, and how many loops are around it."""
     (first, *_) = nests
-    if isinstance(first, Loop):
+    if isinstance(first, ForLoop):
         return body_of(first.body, depth + 1)
     assert isinstance(first, Body)
     return first, depth

@@ -11,7 +11,7 @@ from xdsl.ir.affine import AffineExpr
 
 from msc.poly.dependences import dependences
 from msc.poly.model import KernelModel
-from msc.poly.nest import Loop as NestLoop
+from msc.poly.nest import ForLoop
 from msc.poly.schedule_tree.moves import (
     cache_read,
     cache_write,
@@ -172,7 +172,7 @@ def doubled() -> KernelModel:
 
 def test_threads_share_tiles_of_an_open_axis_and_not_its_tail() -> None:
     nests = nests_of(doubled(), tree("axis i 60: S0.0\nfor i tile 8 parallel from 3, i\n  run S0"))
-    outer = [(each.kind, each.least) for each in nests if isinstance(each, NestLoop)]
+    outer = [(each.kind, each.least) for each in nests if isinstance(each, ForLoop)]
     assert outer == [("parallel", 3), *[("sequential", 0)] * (len(outer) - 1)]
     assert len(outer) > 1
 

@@ -8,7 +8,7 @@ import pytest
 from xdsl.ir.affine import AffineExpr
 
 from msc.poly.affine import simplified
-from msc.poly.requests import Request, requests
+from msc.poly.requests import PrefetchRequest, requests
 from msc.poly.schedule_tree.moves import find, prefetch, without_places, without_prefetches
 from msc.poly.schedule_tree.nodes import Prefetch, ScheduleError, Tree, all_blocks
 from msc.poly.schedule_tree.prefetches import requested as prefetches_of
@@ -47,13 +47,13 @@ def test_a_block_prefetches_an_array_along_an_axis_at_one_distance() -> None:
     assert moved == product("prefetch in0 ahead 1 of m", "prefetch in0 ahead 2 of k")
 
 
-def requested(schedule: Tree) -> list[Request]:
+def requested(schedule: Tree) -> list[PrefetchRequest]:
     """What all blocks of a product request, its loops with all their bounds constant."""
     found = requests(MATMUL, schedule, nests_of(MATMUL, schedule), ())
     return [request for each in found.values() for request in each]
 
 
-def address(request: Request, columns: int, line: int) -> tuple[list[int], str]:
+def address(request: PrefetchRequest, columns: int, line: int) -> tuple[list[int], str]:
     """Loops over lines of so many elements that one iteration requests of a matrix, and where they are."""
     loops, ahead = request.share((columns, 1), line, 9)
     ranges = {**{k: range(12) for k in range(9)}, **{9 + k: range(trips) for k, trips in enumerate(loops)}}
@@ -104,7 +104,7 @@ def test_this_iteration_is_requested_before_it_is_read() -> None:
 def test_rows_are_shared_in_lines() -> None:
     """Three rows of five elements, each two lines of four, by four iterations: the last has none left."""
     turn = AffineExpr.dimension(0)
-    request = Request(0, (AffineExpr.constant(0),) * 2, (3, 5), (0, 0), ((turn, 4),))
+    request = PrefetchRequest(0, (AffineExpr.constant(0),) * 2, (3, 5), (0, 0), ((turn, 4),))
     loops, ahead = request.share((10, 1), 4, 1)
     assert loops == [2]
     assert [ahead.eval([k, line], []) for k in range(3) for line in range(2)] == [0, 4, 10, 14, 20, 24]

@@ -12,10 +12,9 @@ from xdsl.ir.affine import AffineExpr
 from msc.poly.compute import dims
 from msc.poly.dependences import dependences
 from msc.poly.model import KernelModel
-from msc.poly.nest import Body, Loop, Nest, generate
+from msc.poly.nest import Body, ForLoop, Nest, generate
 from msc.poly.schedule_tree import nodes as node_module
-from msc.poly.schedule_tree.nodes import MARKS, Axis, Block, Cut, Node, Place, Run, ScheduleError, Tree
-from msc.poly.schedule_tree.nodes import Loop as TreeLoop
+from msc.poly.schedule_tree.nodes import MARKS, Axis, Block, Cut, Loop, Node, Place, Run, ScheduleError, Tree
 from msc.poly.schedule_tree.proof import broken, violated
 from msc.poly.schedule_tree.text import from_lines, to_lines
 from msc.poly.schedule_tree.to_isl import to_isl
@@ -46,7 +45,7 @@ def blocks_of(nodes: st.SearchStrategy[Node]) -> st.SearchStrategy[Block]:
 
 def with_blocks(nodes: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
     blocks = blocks_of(nodes)
-    loops = st.builds(TreeLoop, names, blocks, st.none() | sizes, st.sampled_from(["", *MARKS]))
+    loops = st.builds(Loop, names, blocks, st.none() | sizes, st.sampled_from(["", *MARKS]))
     return loops | st.builds(Cut, names, sizes, blocks, blocks)
 
 
@@ -139,7 +138,7 @@ def one_by_one(model: KernelModel, order: tuple[int, ...]) -> Tree:
     for k in order:
         node: Node = Run((k,))
         for axis in reversed([axis for axis in axes if k in axis.dims]):
-            node = TreeLoop(axis.name, Block((node,)))
+            node = Loop(axis.name, Block((node,)))
         made.append(node)
     return Tree(tuple(axes), Block(tuple(made)))
 
@@ -257,10 +256,10 @@ def test_a_copy_runs_in_front_of_the_loops_that_it_is_not_in(tiles: tuple[int, i
     assert sum(after and not before for before, after in pairwise([False, *copied])) == panels
 
 
-def loops(nests: tuple[Nest, ...]) -> list[Loop]:
-    found: list[Loop] = []
+def loops(nests: tuple[Nest, ...]) -> list[ForLoop]:
+    found: list[ForLoop] = []
     for nest in nests:
-        if isinstance(nest, Loop):
+        if isinstance(nest, ForLoop):
             found += [nest, *loops(nest.body)]
         elif isinstance(nest, Body):
             found += loops(nest.inside)
@@ -311,7 +310,7 @@ def test_marks_reach_the_nest() -> None:
             run S2
     """),
     )
-    assert isinstance(outer, Loop)
+    assert isinstance(outer, ForLoop)
     assert (outer.name, outer.kind) == ("m", "parallel")
     assert {loop.kind for loop in loops(outer.body)} == {"sequential", "unroll", "vector"}
 
@@ -370,7 +369,7 @@ def test_lanes_that_share_some_places_collide(write: AffineExpr, collides: bool)
 
 def test_generated_loops_have_the_name_of_their_axis_without_its_number() -> None:
     (loop,) = generate(shifted(), tree("axis i_1 9: S0.0 S1.0\nfor i_1\n  run S0 S1"))
-    assert isinstance(loop, Loop)
+    assert isinstance(loop, ForLoop)
     assert loop.name == "i"
 
 
@@ -384,6 +383,6 @@ def test_trees_of_the_same_loops_share_what_isl_makes_of_them() -> None:
     assert not bare.places
     assert [rows.places for rows in placed.places] == [(Place("t0", "stack"),)]
     (without,), (with_place,) = (generate(model, each) for each in trees)
-    assert isinstance(with_place, Loop)
-    assert isinstance(without, Loop)
+    assert isinstance(with_place, ForLoop)
+    assert isinstance(without, ForLoop)
     assert with_place.body == (Body(1, without.body),)

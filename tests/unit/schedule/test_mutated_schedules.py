@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from msc.backends.registry import find_backend
 from msc.dialects.gk import KernelOp, ScheduleAttr
 from msc.driver.compile import compile_read, generate_c, stage_text
-from msc.driver.models.reading_models import Model
+from msc.driver.models.reading_models import LoadedModel
 from msc.driver.options import CompileOptions
 from msc.driver.passes.registry import new_context
 from msc.ir.reading import parse_module
@@ -66,7 +66,7 @@ def scheduled(name: str) -> str:
     """A module of kernels with the schedules that msc chooses."""
     context = new_context()
     module = parse_module(context, f"builtin.module {{\n{GRAPHS[name]}\n}}", f"{name}.mir")
-    made = compile_read(Model(name, module, TABLE["graph"], Path(), {}, context), OPTIONS, "gk")
+    made = compile_read(LoadedModel(name, module, TABLE["graph"], Path(), {}, context), OPTIONS, "gk")
     ScheduleKernels().apply(context, made.module)
     return stage_text(made)
 
@@ -106,7 +106,7 @@ def whole(text: str) -> None:
     """The C of a model whose schedules msc takes as they are."""
     context = new_context()
     module = parse_module(context, text, "model.gk.mir")
-    generate_c(compile_read(Model("model.gk.mir", module, TABLE["gk"], Path(), {}, context), OPTIONS))
+    generate_c(compile_read(LoadedModel("model.gk.mir", module, TABLE["gk"], Path(), {}, context), OPTIONS))
 
 
 def loops_alone(text: str) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from msc.dialects.arrays import Array
 from msc.driver.compile import compile_read
-from msc.driver.models.reading_models import Model
+from msc.driver.models.reading_models import LoadedModel
 from msc.driver.passes.registry import new_context
 from msc.interp.loops import evaluate_loops
 from msc.ir.reading import parse_module
@@ -192,7 +192,7 @@ def computed(kernel: Kernel, schedule: Sequence[str], values: Sequence[Array]) -
     """What the loops of a schedule compute, without a C compiler."""
     context, text = new_context(), kernel.text(schedule)
     module = parse_module(context, text, "k.gk.mir")
-    made = compile_read(Model("k.gk.mir", module, TABLE["gk"], Path(), {}, context), OPTIONS, "loop")
+    made = compile_read(LoadedModel("k.gk.mir", module, TABLE["gk"], Path(), {}, context), OPTIONS, "loop")
     return evaluate_loops(made.module, values, {})[0]
 
 
@@ -338,4 +338,4 @@ def test_calls_do_not_decide_what_is_copied_or_prefetched(clause: str, problem: 
     context, text = new_context(), OPEN.format(lines=", ".join(f'"{line}"' for line in lines))
     module = parse_module(context, text, "k.gk.mir")
     with pytest.raises(MscError, match=problem):
-        compile_read(Model("k.gk.mir", module, TABLE["gk"], Path(), {}, context), OPTIONS, "loop")
+        compile_read(LoadedModel("k.gk.mir", module, TABLE["gk"], Path(), {}, context), OPTIONS, "loop")

@@ -8,11 +8,11 @@ from msc.codegen.davinci.simulate import simulate_kernel
 from msc.lowering.ascend.builder import KernelBuilder
 from msc.lowering.ascend.convolution import ConvolutionWriter, convolution_shape
 from msc.lowering.ascend.convolution_tiling import convolution_tilings
-from msc.lowering.ascend.convolutions import Along, Convolution
+from msc.lowering.ascend.convolutions import Along, CubeConvolution
 from msc.lowering.ascend.fused_matmul import fused_matmul_kernel
 from msc.lowering.ascend.matmul import matmul_kernel
 from msc.lowering.ascend.matmul_tiling import MatmulShape, MatmulWishes, matmul_schedule
-from msc.lowering.ascend.products import Access, CubeProduct
+from msc.lowering.ascend.products import CubeProduct, StridedArray
 from msc.sim.result import SimulationResult
 from msc.targets.davinci import davinci_target
 
@@ -73,11 +73,11 @@ def test_a_large_product() -> None:
 @pytest.mark.parametrize(("size", "channels"), [(56, 64), (28, 128), (14, 256), (7, 512)])
 def test_convolutions_of_resnet50(size: int, channels: int) -> None:
     along = Along(size, size, 3, 1, 1, 1)
-    out = Access(2, {"n": size * size * channels, "ow": channels, "oc": 1}, 0)
+    out = StridedArray(2, {"n": size * size * channels, "ow": channels, "oc": 1}, 0)
     extents = {"n": 32, "oc": channels, "ow": size * size, "ic": channels, "kh": 3, "kw": 3}
-    nowhere = Access(-1, {}, 0)
+    nowhere = StridedArray(-1, {}, 0)
     product = CubeProduct("f16", nowhere, nowhere, out, extents, ("n",), "ow", "oc", ("ic", "kh", "kw"), 0, ())
-    convolution = Convolution(product, 0, 1, along, along, channels, 32)
+    convolution = CubeConvolution(product, 0, 1, along, along, channels, 32)
     tiling = convolution_tilings(convolution, B1, "f16", bias=False)[0]
     image = 32 * size * size * channels
     arguments = [("f16", image), ("f16", convolution.depth * channels), ("f16", image)]

@@ -8,7 +8,7 @@ import pytest
 
 from msc.codegen.davinci.simulate import simulate_kernel
 from msc.lowering.ascend.builder import KernelBuilder
-from msc.lowering.ascend.shared_cycles import Loads, Moves, side_by_side
+from msc.lowering.ascend.shared_cycles import Loads, OperandMoves, side_by_side
 from msc.sim.result import PIPES, SimulationResult
 from msc.targets.davinci import davinci_target
 from msc.targets.davinci_isa import Space
@@ -82,7 +82,7 @@ def test_reads_and_writes_of_l1_slow_each_other(moves: int) -> None:
 @pytest.mark.parametrize(("moves", "loads"), [(16, 32), (8, 64)])
 def test_the_cost_model_of_tilings_shares_as_the_simulator_does(moves: int, loads: int) -> None:
     written, reads = 65536.0, 32768 / B1.mte1.l0b
-    move = Moves(queues_of_l1(moves, 0).busy("mte2") / moves, written)
+    move = OperandMoves(queues_of_l1(moves, 0).busy("mte2") / moves, written)
     load = Loads(reads * loads / moves, B1.mte1.gap * loads / moves)
     loading, moving = side_by_side([load], [move], B1, 1)
     together = queues_of_l1(moves, loads)

@@ -9,14 +9,14 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from msc.codegen.davinci.simulate import SimulationOptions, check_kernel, simulate_kernel
-from msc.dialects.davinci import FlagOp, KernelOp, PipeBarrierOp
+from msc.dialects.davinci import DavinciKernelOp, FlagOp, PipeBarrierOp
 from msc.dialects.loop import ForOp
 from msc.driver.simulation.kernels import kernel_module, kernel_text, parse_kernels, read_kernels
 from msc.ir.verification import verify_module
 from msc.lowering.ascend.insert_sync import InsertSync
 from msc.lowering.ascend.matmul import matmul_kernel
 from msc.lowering.ascend.matmul_tiling import MatmulShape, MatmulWishes, matmul_schedule
-from msc.lowering.ascend.sync_plan import Access, Dependence, dependences, orders, protected, reduced
+from msc.lowering.ascend.sync_plan import Dependence, PipeAccess, dependences, orders, protected, reduced
 from msc.lowering.ascend.vector import vector_kernel, vector_schedule
 from msc.support.diagnostics import MscError
 from msc.targets.davinci import davinci_target
@@ -26,7 +26,7 @@ SAMPLES = Path(__file__).parents[3] / "samples" / "davinci"
 B1 = davinci_target("ascend910b1")
 
 
-def without_order(kernel: KernelOp) -> KernelOp:
+def without_order(kernel: DavinciKernelOp) -> DavinciKernelOp:
     for op in list(kernel.walk()):
         if isinstance(op, FlagOp | PipeBarrierOp):
             op.detach()
@@ -38,7 +38,7 @@ def without_order(kernel: KernelOp) -> KernelOp:
     return kernel
 
 
-def ordered(kernel: KernelOp) -> KernelOp:
+def ordered(kernel: DavinciKernelOp) -> DavinciKernelOp:
     without_order(kernel)
     parent = kernel.parent_op()
     module = parent if isinstance(parent, ModuleOp) else kernel_module(kernel)
@@ -54,7 +54,7 @@ def product() -> MatmulShape:
     return MatmulShape(128, 128, 256, transpose_b=True)
 
 
-def kernels() -> dict[str, KernelOp]:
+def kernels() -> dict[str, DavinciKernelOp]:
     wishes = {
         "joint": MatmulWishes(cores=1, base=(64, 64, 64)),
         "plain": MatmulWishes(cores=1, base=(64, 64, 64), big_packets=False),
@@ -130,9 +130,9 @@ def test_too_few_event_ids() -> None:
 
 def test_a_chain_of_flags_replaces_a_flag() -> None:
     steps = [
-        frozenset({Access(Pipe.MTE2, "x", True)}),
-        frozenset({Access(Pipe.V, "x", True)}),
-        frozenset({Access(Pipe.MTE3, "x", False)}),
+        frozenset({PipeAccess(Pipe.MTE2, "x", True)}),
+        frozenset({PipeAccess(Pipe.V, "x", True)}),
+        frozenset({PipeAccess(Pipe.MTE3, "x", False)}),
     ]
     wanted = dependences(steps, loop=False)
     assert len(wanted) == 3

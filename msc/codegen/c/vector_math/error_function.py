@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from msc.codegen.c.vector_math.pieces import PIECEWISE, evaluation, tables
-from msc.codegen.c.vector_math.template import ErrorBound, Template, VectorFunction, horner
+from msc.codegen.c.vector_math.template import ErrorBound, MathTemplate, VectorFunction, horner
 
 _PIECES = (
     (
@@ -59,8 +59,8 @@ MSC_INLINE f32x@ msc_erf_f32x@(f32x@ x)
 }}
 """
 
-ERROR_FUNCTION_PARTS: Mapping[str, Template] = {"erf_pieces": tables("erf", _PIECES)}
+ERROR_FUNCTION_PARTS: Mapping[str, MathTemplate] = {"erf_pieces": tables("erf", _PIECES)}
 
 ERROR_FUNCTION: Mapping[str, VectorFunction] = {
-    "erf": VectorFunction(Template(_ERF_TEXT, ("erf_pieces", "exp_bounded", *PIECEWISE)), ErrorBound(4)),
+    "erf": VectorFunction(MathTemplate(_ERF_TEXT, ("erf_pieces", "exp_bounded", *PIECEWISE)), ErrorBound(4)),
 }

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from msc.codegen.c.vector_math.pieces import PIECEWISE, evaluation, tables
-from msc.codegen.c.vector_math.template import ErrorBound, Template, VectorFunction, horner
+from msc.codegen.c.vector_math.template import ErrorBound, MathTemplate, VectorFunction, horner
 
 _EXP = (1.0, 1.0, 0.49999994, 0.16666521, 0.04166829, 0.008368704, 0.0013818939)
 """e^r on |r| <= ln 2 / 2, the first two given; relative error 2^-28.2."""
@@ -167,16 +167,16 @@ MSC_INLINE f32x@ msc_tanh_f32x@(f32x@ x)
 }}
 """
 
-EXPONENTIAL_PARTS: Mapping[str, Template] = {
+EXPONENTIAL_PARTS: Mapping[str, MathTemplate] = {
     "tanh_pieces": tables("tanh", _TANH),
-    "scale": Template(_SCALE, ("types",)),
-    "exp_bounded": Template(_EXP_BOUNDED, ("scale",)),
+    "scale": MathTemplate(_SCALE, ("types",)),
+    "exp_bounded": MathTemplate(_EXP_BOUNDED, ("scale",)),
 }
 
 EXPONENTIAL: Mapping[str, VectorFunction] = {
-    "exp": VectorFunction(Template(_EXP_TEXT, ("exp_bounded", "least", "select", "splat")), ErrorBound(2)),
-    "exp2": VectorFunction(Template(_EXP2_TEXT, ("scale", "clamp")), ErrorBound(2)),
-    "expm1": VectorFunction(Template(_EXPM1_TEXT, ("clamp", "abs")), ErrorBound(4)),
-    "sigmoid": VectorFunction(Template(_SIGMOID_TEXT, ("exp_bounded", "least", "abs")), ErrorBound(4)),
-    "tanh": VectorFunction(Template(_TANH_TEXT, ("tanh_pieces", *PIECEWISE)), ErrorBound(4)),
+    "exp": VectorFunction(MathTemplate(_EXP_TEXT, ("exp_bounded", "least", "select", "splat")), ErrorBound(2)),
+    "exp2": VectorFunction(MathTemplate(_EXP2_TEXT, ("scale", "clamp")), ErrorBound(2)),
+    "expm1": VectorFunction(MathTemplate(_EXPM1_TEXT, ("clamp", "abs")), ErrorBound(4)),
+    "sigmoid": VectorFunction(MathTemplate(_SIGMOID_TEXT, ("exp_bounded", "least", "abs")), ErrorBound(4)),
+    "tanh": VectorFunction(MathTemplate(_TANH_TEXT, ("tanh_pieces", *PIECEWISE)), ErrorBound(4)),
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from msc.codegen.c.vector_math.template import ErrorBound, Template, VectorFunction, horner
+from msc.codegen.c.vector_math.template import ErrorBound, MathTemplate, VectorFunction, horner
 
 _LOG = (0.3333333, -0.2500082, 0.20001242, -0.16623409, 0.14201581, -0.13159613, 0.127622, -0.076363996)
 """(log(1 + f) - f + f^2 / 2) / f^3; relative error of log(1 + f) 2^-27.4."""
@@ -91,16 +91,16 @@ MSC_INLINE f32x@ msc_softplus_f32x@(f32x@ x)
 }
 """
 
-LOGARITHM_PARTS: Mapping[str, Template] = {
-    "log_reduced": Template(_LOG_REDUCED, ("types",)),
-    "log_edges": Template(_LOG_EDGES, ("select", "splat")),
+LOGARITHM_PARTS: Mapping[str, MathTemplate] = {
+    "log_reduced": MathTemplate(_LOG_REDUCED, ("types",)),
+    "log_edges": MathTemplate(_LOG_EDGES, ("select", "splat")),
 }
 
 LOGARITHM: Mapping[str, VectorFunction] = {
-    "log": VectorFunction(Template(_LOG_TEXT, ("log_reduced", "log_edges")), ErrorBound(2)),
-    "log2": VectorFunction(Template(_LOG2_TEXT, ("log_edges",)), ErrorBound(4)),
-    "log1p": VectorFunction(Template(_LOG1P_TEXT, ("log_reduced", "select", "splat", "abs")), ErrorBound(4)),
+    "log": VectorFunction(MathTemplate(_LOG_TEXT, ("log_reduced", "log_edges")), ErrorBound(2)),
+    "log2": VectorFunction(MathTemplate(_LOG2_TEXT, ("log_edges",)), ErrorBound(4)),
+    "log1p": VectorFunction(MathTemplate(_LOG1P_TEXT, ("log_reduced", "select", "splat", "abs")), ErrorBound(4)),
     "softplus": VectorFunction(
-        Template(_SOFTPLUS_TEXT, ("log_reduced", "exp_bounded", "least", "select", "splat", "abs")), ErrorBound(4)
+        MathTemplate(_SOFTPLUS_TEXT, ("log_reduced", "exp_bounded", "least", "select", "splat", "abs")), ErrorBound(4)
     ),
 }

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msc.codegen.c.vector_math.template import Template, literal
+from msc.codegen.c.vector_math.template import MathTemplate, literal
 
 Pieces = Sequence[Sequence[float]]
 """Of f(a) / a: for each power of t = a - k step from the constant term up, a coefficient for each k = 0, ..., 15."""
 
 
-def tables(name: str, pieces: Pieces) -> Template:
+def tables(name: str, pieces: Pieces) -> MathTemplate:
     """The coefficients as C vectors, where the machine looks them up in one instruction."""
     rows = ",\n".join(map(_row, pieces))
     text = f"""
@@ -20,7 +20,7 @@ static const f32x16 msc_{name}_pieces[] = {{
 }};
 #endif
 """
-    return Template(text, ("permute",))
+    return MathTemplate(text, ("permute",))
 
 
 def _row(row: Sequence[float]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from msc.codegen.c.vector_math.template import ErrorBound, Template, VectorFunction, horner
+from msc.codegen.c.vector_math.template import ErrorBound, MathTemplate, VectorFunction, horner
 
 _LOG2 = (
     2.88539008177785, 0.9617966941134632, 0.5770779423201167,
@@ -91,11 +91,11 @@ MSC_INLINE f32x@ msc_rsqrt_f32x@(f32x@ x)
 }
 """
 
-POWER_PARTS: Mapping[str, Template] = {"pow_magnitude": Template(_POW_MAGNITUDE, ("half_types",))}
+POWER_PARTS: Mapping[str, MathTemplate] = {"pow_magnitude": MathTemplate(_POW_MAGNITUDE, ("half_types",))}
 
 POWER: Mapping[str, VectorFunction] = {
     "pow": VectorFunction(
-        Template(_POW_TEXT, ("pow_magnitude", "halves", "select", "splat", "abs")), ErrorBound(4), arity=2
+        MathTemplate(_POW_TEXT, ("pow_magnitude", "halves", "select", "splat", "abs")), ErrorBound(4), arity=2
     ),
-    "rsqrt": VectorFunction(Template(_RSQRT_TEXT, ("select", "splat", "withsign")), ErrorBound(4)),
+    "rsqrt": VectorFunction(MathTemplate(_RSQRT_TEXT, ("select", "splat", "withsign")), ErrorBound(4)),
 }

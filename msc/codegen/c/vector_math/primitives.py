@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from msc.codegen.c.vector_math.template import Template
+from msc.codegen.c.vector_math.template import MathTemplate
 
 
 def _extremum(name: str, relation: str, instruction: str) -> str:
@@ -153,19 +153,19 @@ MSC_INLINE f32x@ msc_join_f32x@(f64x@h low, f64x@h high)
 }
 """
 
-PRIMITIVES: Mapping[str, Template] = {
-    "types": Template(_TYPES, headers=("stdint.h",)),
-    "half_types": Template(_HALF_TYPES, ("types",), ("stdint.h",)),
-    "select": Template(_SELECT, ("types",)),
-    "splat": Template(_SPLAT, ("types",)),
-    "abs": Template(_ABS, ("types",)),
-    "withsign": Template(_COPYSIGN, ("types",)),
-    "least": Template(_extremum("least", "<", "minps"), ("select", "splat")),
-    "most": Template(_extremum("most", ">", "maxps"), ("select", "splat")),
-    "clamp": Template(_CLAMP, ("least", "most")),
-    "permute": Template(_PERMUTE, headers=("stdint.h",)),
-    "lookup": Template(_LOOKUP, ("types", "permute"), ("string.h",)),
-    "any": Template(_ANY, ("types",)),
-    "halves": Template(_HALVES, ("half_types",)),
+PRIMITIVES: Mapping[str, MathTemplate] = {
+    "types": MathTemplate(_TYPES, headers=("stdint.h",)),
+    "half_types": MathTemplate(_HALF_TYPES, ("types",), ("stdint.h",)),
+    "select": MathTemplate(_SELECT, ("types",)),
+    "splat": MathTemplate(_SPLAT, ("types",)),
+    "abs": MathTemplate(_ABS, ("types",)),
+    "withsign": MathTemplate(_COPYSIGN, ("types",)),
+    "least": MathTemplate(_extremum("least", "<", "minps"), ("select", "splat")),
+    "most": MathTemplate(_extremum("most", ">", "maxps"), ("select", "splat")),
+    "clamp": MathTemplate(_CLAMP, ("least", "most")),
+    "permute": MathTemplate(_PERMUTE, headers=("stdint.h",)),
+    "lookup": MathTemplate(_LOOKUP, ("types", "permute"), ("string.h",)),
+    "any": MathTemplate(_ANY, ("types",)),
+    "halves": MathTemplate(_HALVES, ("half_types",)),
 }
 """Building blocks by name."""

@@ -12,7 +12,7 @@ from msc.codegen.c.vector_math.logarithm import LOGARITHM, LOGARITHM_PARTS
 from msc.codegen.c.vector_math.power import POWER, POWER_PARTS
 from msc.codegen.c.vector_math.primitives import PRIMITIVES
 from msc.codegen.c.vector_math.rounding import ROUNDING
-from msc.codegen.c.vector_math.template import VECTOR_LANES, ErrorBound, Template, VectorFunction, scalar_form
+from msc.codegen.c.vector_math.template import VECTOR_LANES, ErrorBound, MathTemplate, VectorFunction, scalar_form
 from msc.codegen.c.vector_math.trigonometric import TRIGONOMETRIC, TRIGONOMETRIC_PARTS
 
 VECTOR_FUNCTIONS: Mapping[str, VectorFunction] = {
@@ -20,7 +20,7 @@ VECTOR_FUNCTIONS: Mapping[str, VectorFunction] = {
 }  # fmt: skip
 """The f32 functions that have a branch-free vector form, by name."""
 
-_TEMPLATES: Mapping[str, Template] = {
+_TEMPLATES: Mapping[str, MathTemplate] = {
     **PRIMITIVES, **EXPONENTIAL_PARTS, **ERROR_FUNCTION_PARTS, **LOGARITHM_PARTS, **TRIGONOMETRIC_PARTS, **POWER_PARTS,
     **{name: function.template for name, function in VECTOR_FUNCTIONS.items()},
 }  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from msc.codegen.c.vector_math.template import ErrorBound, Template, VectorFunction
+from msc.codegen.c.vector_math.template import ErrorBound, MathTemplate, VectorFunction
 
 _RINT_TEXT = """
 /* To nearest, ties to even. */
@@ -37,13 +37,13 @@ MSC_INLINE f32x@ msc_trunc_f32x@(f32x@ x)
 def _directed(name: str, wrong: str, step: str) -> VectorFunction:
     """The floor or ceil template: the nearest integer, moved by one when it is on the wrong side."""
     return VectorFunction(
-        Template(_DIRECTED_TEXT.format(name=name, wrong=wrong, step=step), ("rint", "splat")), ErrorBound(0)
+        MathTemplate(_DIRECTED_TEXT.format(name=name, wrong=wrong, step=step), ("rint", "splat")), ErrorBound(0)
     )
 
 
 ROUNDING: Mapping[str, VectorFunction] = {
-    "rint": VectorFunction(Template(_RINT_TEXT, ("select", "abs", "withsign")), ErrorBound(0)),
+    "rint": VectorFunction(MathTemplate(_RINT_TEXT, ("select", "abs", "withsign")), ErrorBound(0)),
     "floor": _directed("floor", ">", "-"),
     "ceil": _directed("ceil", "<", "+"),
-    "trunc": VectorFunction(Template(_TRUNC_TEXT, ("floor",)), ErrorBound(0)),
+    "trunc": VectorFunction(MathTemplate(_TRUNC_TEXT, ("floor",)), ErrorBound(0)),
 }

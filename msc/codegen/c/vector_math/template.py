@@ -28,7 +28,7 @@ class ErrorBound:
 
 
 @dataclass(frozen=True)
-class Template:
+class MathTemplate:
     """C text of one vector function (or typedef group), the templates it builds on, and the system headers it needs."""
 
     text: str
@@ -47,7 +47,7 @@ class Template:
 class VectorFunction:
     """A function that generated code may call: its template, arity and stated error."""
 
-    template: Template
+    template: MathTemplate
     bound: ErrorBound
     arity: int = 1
 

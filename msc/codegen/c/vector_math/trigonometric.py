@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from msc.codegen.c.vector_math.template import ErrorBound, Template, VectorFunction, horner
+from msc.codegen.c.vector_math.template import ErrorBound, MathTemplate, VectorFunction, horner
 
 _SIN = (-0.16666655, 0.00833219, -0.00019518408)
 """(sin r - r) / r^3 in r^2 on |r| <= pi / 4; relative error of sin r 2^-28.0."""
@@ -130,15 +130,15 @@ MSC_INLINE f32x@ msc_cos_f32x@(f32x@ x)
 }
 """
 
-TRIGONOMETRIC_PARTS: Mapping[str, Template] = {
-    "reduce_huge": Template(_REDUCE_HUGE, headers=("stdint.h", "string.h")),
-    "reduce_half": Template(_REDUCE_HALF, ("half_types",)),
-    "reduce_far": Template(_REDUCE_FAR, ("reduce_huge", "reduce_half", "halves", "select", "splat", "any")),
-    "reduce": Template(_REDUCE, ("reduce_far", "select", "any")),
-    "sin_quadrant": Template(_SIN_COS, ("select",)),
+TRIGONOMETRIC_PARTS: Mapping[str, MathTemplate] = {
+    "reduce_huge": MathTemplate(_REDUCE_HUGE, headers=("stdint.h", "string.h")),
+    "reduce_half": MathTemplate(_REDUCE_HALF, ("half_types",)),
+    "reduce_far": MathTemplate(_REDUCE_FAR, ("reduce_huge", "reduce_half", "halves", "select", "splat", "any")),
+    "reduce": MathTemplate(_REDUCE, ("reduce_far", "select", "any")),
+    "sin_quadrant": MathTemplate(_SIN_COS, ("select",)),
 }
 
 TRIGONOMETRIC: Mapping[str, VectorFunction] = {
-    "sin": VectorFunction(Template(_SIN_TEXT, ("reduce", "sin_quadrant", "abs")), ErrorBound(4)),
-    "cos": VectorFunction(Template(_COS_TEXT, ("reduce", "sin_quadrant", "abs")), ErrorBound(4)),
+    "sin": VectorFunction(MathTemplate(_SIN_TEXT, ("reduce", "sin_quadrant", "abs")), ErrorBound(4)),
+    "cos": VectorFunction(MathTemplate(_COS_TEXT, ("reduce", "sin_quadrant", "abs")), ErrorBound(4)),
 }

@@ -13,7 +13,7 @@ from msc.dialects.ms.base import MsOp
 from msc.dialects.ms.elementwise import BinaryOp, UnaryOp
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.registry import importer
-from msc.importers.onnx.values import Value
+from msc.importers.onnx.values import OnnxValue
 
 UNARY: dict[str, type[UnaryOp]] = {
     "Abs": ms.AbsOp,
@@ -67,20 +67,20 @@ BINARY: dict[str, type[BinaryOp]] = {
 
 
 def _unary(operation: type[MsOp]):
-    def import_(node: Node) -> Value:
+    def import_(node: Node) -> OnnxValue:
         return node(operation, node[0])
 
     return import_
 
 
 def _binary(operation: type[MsOp]):
-    def import_(node: Node) -> Value:
+    def import_(node: Node) -> OnnxValue:
         return node(operation, node[0], _aligned(node))
 
     return import_
 
 
-def _aligned(node: Node) -> Value:
+def _aligned(node: Node) -> OnnxValue:
     """The second operand; before opset 7 an `axis` said which axis of the first its first one meets."""
     b = node[1]
     if node.opset >= 7 or not node.given("axis") or not node.flag("broadcast"):
@@ -96,13 +96,13 @@ for _name, _operation in BINARY.items():
 
 
 def _variadic(operation: type[MsOp]):
-    def import_(node: Node) -> Value:
+    def import_(node: Node) -> OnnxValue:
         return folded(node, operation, node.tensors())
 
     return import_
 
 
-def folded(node: Node, operation: type[MsOp], values: Sequence[Value]) -> Value:
+def folded(node: Node, operation: type[MsOp], values: Sequence[OnnxValue]) -> OnnxValue:
     """Values joined by a binary operation, from the left."""
     result = values[0]
     for value in values[1:]:
@@ -115,18 +115,18 @@ for _name, _operation in {"Max": ms.MaximumOp, "Min": ms.MinimumOp, "Sum": ms.Ad
 
 
 @importer("Mean")
-def _mean(node: Node) -> Value:
+def _mean(node: Node) -> OnnxValue:
     values = node.tensors()
     return node(ms.DivOp, folded(node, ms.AddOp, values), float(len(values)))
 
 
 @importer("Mod")
-def _mod(node: Node) -> Value:
+def _mod(node: Node) -> OnnxValue:
     return node(ms.RemOp if node.flag("fmod") else ms.ModOp, node[0], node[1])
 
 
 @importer("Pow")
-def _pow(node: Node) -> Value:
+def _pow(node: Node) -> OnnxValue:
     """Base and exponent may differ in type; the result has the base's."""
     base, exponent = node[0], node[1]
     if base.dtype == exponent.dtype:
@@ -135,7 +135,7 @@ def _pow(node: Node) -> Value:
     return node.cast(_power(node, node.cast(base, wide), node.cast(exponent, wide)), base.dtype)
 
 
-def _power(node: Node, base: Value, exponent: Value) -> Value:
+def _power(node: Node, base: OnnxValue, exponent: OnnxValue) -> OnnxValue:
     """Small whole powers that are known are products; x to the 0.5 stays a power, since -inf to it is inf."""
     if exponent.array is not None and exponent.array.size == 1 and exponent.rank <= base.rank:
         power = float(exponent.array.reshape(-1)[0])
@@ -147,7 +147,7 @@ def _power(node: Node, base: Value, exponent: Value) -> Value:
 
 
 @importer("BitShift")
-def _bit_shift(node: Node) -> Value:
+def _bit_shift(node: Node) -> OnnxValue:
     """By the width or more, everything is shifted out; to the right, the sign of a signed number is left."""
     x, amount = node[0], node[1]
     left = node.choice("direction", "", ("LEFT", "RIGHT")) == "LEFT"
@@ -159,7 +159,7 @@ def _bit_shift(node: Node) -> Value:
 
 
 @importer("IsInf")
-def _is_inf(node: Node) -> Value:
+def _is_inf(node: Node) -> OnnxValue:
     x, positive, negative = node[0], node.flag("detect_positive", True), node.flag("detect_negative", True)
     if positive and negative:
         return node(ms.IsInfOp, x)
@@ -169,18 +169,18 @@ def _is_inf(node: Node) -> Value:
 
 
 @importer("Where")
-def _where(node: Node) -> Value:
+def _where(node: Node) -> OnnxValue:
     return node(ms.SelectOp, node[0], node[1], node[2])
 
 
 @importer("Clip")
-def _clip_attributes(node: Node) -> Value:
+def _clip_attributes(node: Node) -> OnnxValue:
     low, high = node.real("min", -math.inf), node.real("max", math.inf)
     return node(ms.ClipOp, node[0], min=None if low == -math.inf else low, max=None if high == math.inf else high)
 
 
 @importer("Clip", since=11)
-def _clip(node: Node) -> Value:
+def _clip(node: Node) -> OnnxValue:
     x, low, high = node[0], node.get(1), node.get(2)
     bounds = [_exact(v) for v in (low, high) if v is not None]
     if bounds and None not in bounds:
@@ -189,7 +189,7 @@ def _clip(node: Node) -> Value:
     return x if high is None else node(ms.MinimumOp, x, high)
 
 
-def _exact(value: Value | None) -> float | None:
+def _exact(value: OnnxValue | None) -> float | None:
     """A known bound as a property can hold it: finite, and exact in double."""
     if value is None or value.array is None or value.array.size != 1:
         return None
@@ -199,13 +199,13 @@ def _exact(value: Value | None) -> float | None:
 
 
 @importer("CumSum")
-def _cumsum(node: Node) -> Value:
+def _cumsum(node: Node) -> OnnxValue:
     axis = node.known_int(1, "axis")
     return node(ms.CumsumOp, node[0], axis=axis, exclusive=node.flag("exclusive"), reverse=node.flag("reverse"))
 
 
 @importer("CumProd")
-def _cumprod(node: Node) -> Value:
+def _cumprod(node: Node) -> OnnxValue:
     """As products of ever longer distance: log2 n steps of a shifted copy (Hillis and Steele, 1986)."""
     x, axis = node[0], node.axis(node.known_int(1, "axis"), node[0].rank)
     reverse, size = node.flag("reverse"), node.size_of(node[0], axis)
@@ -218,7 +218,7 @@ def _cumprod(node: Node) -> Value:
     return x
 
 
-def shifted(node: Node, x: Value, axis: int, by: int, back: bool, fill: float) -> Value:
+def shifted(node: Node, x: OnnxValue, axis: int, by: int, back: bool, fill: float) -> OnnxValue:
     """The elements moved `by` places along `axis` towards the end (the front if `back`); `fill` comes in."""
     shape = node.shape_of(x)
     begin, end = [0] * x.rank, list(shape)

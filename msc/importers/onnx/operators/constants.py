@@ -16,11 +16,11 @@ from msc.importers.onnx.narrow import NARROW, known_codes
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.reading.tensors import dtype_of
 from msc.importers.onnx.registry import importer
-from msc.importers.onnx.values import Slot, Value
+from msc.importers.onnx.values import OnnxValue, Slot
 
 
 @importer("Constant")
-def _constant(node: Node) -> Value:
+def _constant(node: Node) -> OnnxValue:
     if node.given("value"):
         array = node.tensor("value")
         assert array is not None
@@ -37,13 +37,13 @@ def _constant(node: Node) -> Value:
     raise node.failure("MSC0704", "the constant is of a kind that msc does not read (sparse, or strings)")
 
 
-def filled(node: Node, value: Array, shape: list[int]) -> Value:
+def filled(node: Node, value: Array, shape: list[int]) -> OnnxValue:
     """A tensor of one value; a large one is an operation, not data."""
     return node(ms.BroadcastToOp, node.constant(value.reshape(())), shape=shape)
 
 
 @importer("ConstantOfShape")
-def _constant_of_shape(node: Node) -> Value:
+def _constant_of_shape(node: Node) -> OnnxValue:
     value = node.tensor("value") if node.given("value") else np.zeros(1, np.float32)
     shape = node.known_ints(0, "shape")
     if any(n < 0 for n in shape) or math.prod(shape) > 1 << 40:
@@ -55,7 +55,7 @@ def _constant_of_shape(node: Node) -> Value:
 
 
 @importer("Range")
-def _range(node: Node) -> Value:
+def _range(node: Node) -> OnnxValue:
     start, limit, delta = (node.known(i, what).reshape(()) for i, what in enumerate(("start", "limit", "delta")))
     if delta == 0:
         raise node.failure("MSC0711", "its delta is 0")
@@ -69,7 +69,7 @@ def _range(node: Node) -> Value:
 
 
 @importer("EyeLike")
-def _eye_like(node: Node) -> Value:
+def _eye_like(node: Node) -> OnnxValue:
     rows, columns = node.shape_of(node[0])
     dtype = dtype_of(node.int_("dtype", 0), node.label) if node.given("dtype") else node[0].dtype
     offset = node.int_("k", 0)
@@ -98,7 +98,7 @@ def _dropout(node: Node) -> list[Slot]:
     return [node[0], _all_true(node)]
 
 
-def _all_true(node: Node) -> Value | None:
+def _all_true(node: Node) -> OnnxValue | None:
     if not node.wants(1):
         return None
     dtype = "i1" if node.opset >= 10 else node[0].dtype

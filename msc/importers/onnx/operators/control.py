@@ -23,7 +23,7 @@ from msc.importers.onnx.operators.loops import (
 from msc.importers.onnx.operators.movement import cut, transposed
 from msc.importers.onnx.reading.failures import NeedsValues
 from msc.importers.onnx.registry import importer
-from msc.importers.onnx.values import Slot, TensorSequence, Value
+from msc.importers.onnx.values import OnnxValue, Slot, TensorSequence
 from msc.support.diagnostics import MscError
 
 MAXIMUM_UNROLLED = 4096
@@ -38,7 +38,7 @@ def _if(node: Node) -> Sequence[Slot]:
         return node.run_graph(node.graph("then_branch" if condition.array.item() else "else_branch"), [])
     blocks: list[Block] = []
     branches = [_branch(node, name, blocks) for name in ("then_branch", "else_branch")]
-    pairs = [(a, b) for a, b in zip(*branches, strict=True) if isinstance(a, Value) and isinstance(b, Value)]
+    pairs = [(a, b) for a, b in zip(*branches, strict=True) if isinstance(a, OnnxValue) and isinstance(b, OnnxValue)]
     if len(pairs) < len(branches[0]) or any(a.type != b.type or a.narrow != b.narrow for a, b in pairs):
         _erase(blocks)
         node.known_value(condition, "condition, since the branches give results of different types,")
@@ -49,7 +49,7 @@ def _if(node: Node) -> Sequence[Slot]:
         block.add_op(scf.YieldOp(*map(node.builder.ssa, values)))
     op = node.builder.insert(scf.IfOp(scalar_of(node, condition), [a.type for a, _ in pairs], [blocks[0]], [blocks[1]]))
     return [
-        Value(a.type, ssa=r, depends=condition.depends | a.depends | b.depends, narrow=a.narrow)
+        OnnxValue(a.type, ssa=r, depends=condition.depends | a.depends | b.depends, narrow=a.narrow)
         for (a, b), r in zip(pairs, op.results, strict=True)
     ]
 
@@ -105,9 +105,9 @@ def _written(node: Node) -> Sequence[Slot]:
     limit, first = node.get(0), node.get(1) or node.scalar(True, "i1")
     carried = [_tensor(node, slot) for slot in node.inputs[2:]]
     count = int(limit.array.item()) if limit is not None and limit.array is not None else None
-    conditions: list[Value] = []
+    conditions: list[OnnxValue] = []
 
-    def body(step: Iteration, values: Sequence[Value]) -> tuple[Sequence[Value], Sequence[Collected]]:
+    def body(step: Iteration, values: Sequence[OnnxValue]) -> tuple[Sequence[OnnxValue], Sequence[Collected]]:
         again, *results = node.run_graph(node.graph("body"), [step.number(), node.scalar(True, "i1"), *values])
         tensors = [_tensor(node, slot) for slot in results]
         conditions.append(_tensor(node, again))
@@ -124,7 +124,7 @@ def _written(node: Node) -> Sequence[Slot]:
     return loop.repeat_while(first, conditions[0], limit)
 
 
-def _check_collecting(node: Node, limit: Value | None, first: Value, again: Value) -> None:
+def _check_collecting(node: Node, limit: OnnxValue | None, first: OnnxValue, again: OnnxValue) -> None:
     """What a loop collects has a size that is known: that of its iterations. Raises NeedsValues."""
     for value in (first, again):
         node.known_value(value, "condition, which decides how many values are collected,")
@@ -132,13 +132,13 @@ def _check_collecting(node: Node, limit: Value | None, first: Value, again: Valu
         node.known_value(limit, "trip count, which is how many values are collected,")
 
 
-def _holds(condition: Value) -> bool:
+def _holds(condition: OnnxValue) -> bool:
     return condition.array is not None and bool(condition.array.all())
 
 
-def _tensor(node: Node, slot: Slot) -> Value:
+def _tensor(node: Node, slot: Slot) -> OnnxValue:
     """A value that a loop may carry. Raises ChangingValue for a sequence, whose length is known at import only."""
-    if isinstance(slot, Value):
+    if isinstance(slot, OnnxValue):
         return slot
     kind = "a sequence" if isinstance(slot, TensorSequence) else "an absent optional"
     raise ChangingValue(node.failure("MSC0719", f"it carries {kind}, not a tensor").diagnostics[0])
@@ -160,7 +160,7 @@ def _unrolled(node: Node) -> Sequence[Slot]:
             raise node.failure("MSC0714", message)
         number = node.constant(np.array(step, np.int64))
         again, *results = node.run_graph(body, [number, condition, *carried])
-        condition = again if isinstance(again, Value) else condition
+        condition = again if isinstance(again, OnnxValue) else condition
         carried = results[:count]
         for column, value in zip(scanned, results[count:], strict=True):
             column.append(value)
@@ -169,7 +169,7 @@ def _unrolled(node: Node) -> Sequence[Slot]:
 
 
 def _stacked(node: Node, values: Sequence[Slot]) -> Slot:
-    tensors = [value for value in values if isinstance(value, Value)]
+    tensors = [value for value in values if isinstance(value, OnnxValue)]
     if not tensors:
         raise node.failure("MSC0711", "a loop that never runs gives a result whose shape is not known")
     return node(ms.StackOp, *tensors, axis=0)
@@ -201,12 +201,12 @@ def _states(node: Node, inputs: int) -> int:
     return inputs - scanned
 
 
-def _entry(node: Node, x: Value, index: int) -> Value:
+def _entry(node: Node, x: OnnxValue, index: int) -> OnnxValue:
     part = cut(node, x, {0: (index, index + 1, 1)})
     return node.reshape(part, part.shape[1:])
 
 
-def _scan(node: Node, inputs: Sequence[Value], states: int) -> Sequence[Slot]:
+def _scan(node: Node, inputs: Sequence[OnnxValue], states: int) -> Sequence[Slot]:
     """A loop over the first axes of the scanned inputs, which are brought in front."""
     body, scanned = node.graph("body"), [_in_front(node, v, axis) for v, axis in _scan_axes(node, inputs[states:])]
     back = [bool(d) for d in node.ints("scan_input_directions", [0] * len(scanned))]
@@ -216,7 +216,7 @@ def _scan(node: Node, inputs: Sequence[Value], states: int) -> Sequence[Slot]:
     if steps == 0:
         raise node.failure("MSC0711", "a scan that never runs gives results whose shapes are not known")
 
-    def iteration(step: Iteration, values: Sequence[Value]) -> tuple[Sequence[Value], Sequence[Collected]]:
+    def iteration(step: Iteration, values: Sequence[OnnxValue]) -> tuple[Sequence[OnnxValue], Sequence[Collected]]:
         entries = [step.entry(v, d) for v, d in zip(scanned, back, strict=True)]
         results = [_tensor(node, slot) for slot in node.run_graph(body, [*values, *entries])]
         return results[:states], [Collected(v, d) for v, d in zip(results[states:], stacked_back, strict=True)]
@@ -226,16 +226,16 @@ def _scan(node: Node, inputs: Sequence[Value], states: int) -> Sequence[Slot]:
     return [*finals, *(_to_axis(node, v, a) for v, a in zip(stacks, axes, strict=True))]
 
 
-def _scan_axes(node: Node, scanned: Sequence[Value]) -> list[tuple[Value, int]]:
+def _scan_axes(node: Node, scanned: Sequence[OnnxValue]) -> list[tuple[OnnxValue, int]]:
     axes = node.ints("scan_input_axes", [0] * len(scanned))
     return [(v, node.axis(a, v.rank)) for v, a in zip(scanned, axes, strict=True)]
 
 
-def _in_front(node: Node, x: Value, axis: int) -> Value:
+def _in_front(node: Node, x: OnnxValue, axis: int) -> OnnxValue:
     return transposed(node, x, [axis, *(a for a in range(x.rank) if a != axis)])
 
 
-def _to_axis(node: Node, x: Value, axis: int) -> Value:
+def _to_axis(node: Node, x: OnnxValue, axis: int) -> OnnxValue:
     """The first axis brought to place `axis`."""
     perm = list(range(1, x.rank))
     perm.insert(node.axis(axis, x.rank), 0)

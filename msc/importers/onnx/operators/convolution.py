@@ -11,13 +11,13 @@ from msc.dialects.ms.base import MsOp
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.operators.windows import AUTO_PADS, WindowAttributes, halves, window_attributes
 from msc.importers.onnx.registry import importer
-from msc.importers.onnx.values import Value
+from msc.importers.onnx.values import OnnxValue
 
 CONVOLUTIONS: dict[int, type[MsOp]] = {1: ms.Conv1dOp, 2: ms.Conv2dOp, 3: ms.Conv3dOp}
 TRANSPOSED: dict[int, type[MsOp]] = {1: ms.Conv1dTransposeOp, 2: ms.Conv2dTransposeOp, 3: ms.Conv3dTransposeOp}
 
 
-def by_rank(node: Node, operations: dict[int, type[MsOp]], x: Value) -> type[MsOp]:
+def by_rank(node: Node, operations: dict[int, type[MsOp]], x: OnnxValue) -> type[MsOp]:
     """The operation for the spatial axes of `x`. Raises MSC0711."""
     if x.rank - 2 not in operations:
         raise node.failure("MSC0711", f"msc has it for 1 to 3 spatial axes, but x is a {x.type}")
@@ -25,11 +25,11 @@ def by_rank(node: Node, operations: dict[int, type[MsOp]], x: Value) -> type[MsO
 
 
 @importer("Conv")
-def _conv(node: Node) -> Value:
+def _conv(node: Node) -> OnnxValue:
     return convolution(node, node[0], node[1], node.get(2))
 
 
-def convolution(node: Node, x: Value, weight: Value, bias: Value | None) -> Value:
+def convolution(node: Node, x: OnnxValue, weight: OnnxValue, bias: OnnxValue | None) -> OnnxValue:
     """A convolution as the node's attributes say."""
     window = window_attributes(node, node.shape_of(x, 2), node.shape_of(weight, 2))
     return node(
@@ -45,7 +45,7 @@ def convolution(node: Node, x: Value, weight: Value, bias: Value | None) -> Valu
 
 
 @importer("ConvTranspose")
-def _conv_transpose(node: Node) -> Value:
+def _conv_transpose(node: Node) -> OnnxValue:
     """Negative padding, which a wanted output shape may need, is `output_padding` or cut off afterwards."""
     x, weight = node[0], node[1]
     spatial, kernel = node.shape_of(x, 2), node.shape_of(weight, 2)
@@ -95,7 +95,7 @@ def _transposed_pads(node: Node, spatial: tuple[int, ...], stride: list[int], fu
 
 
 @importer("Col2Im")
-def _col2im(node: Node) -> Value:
+def _col2im(node: Node) -> OnnxValue:
     """Each block position adds its window to the image: a transposed convolution with one-hot weights.
 
     Source: ONNX Col2Im; the columns are `[n, c * window, positions]`.

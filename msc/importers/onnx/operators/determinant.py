@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msc.dialects import ms
 from msc.importers.onnx.node import Node
-from msc.importers.onnx.values import Value
+from msc.importers.onnx.values import OnnxValue
 
 
-def determinant(node: Node, x: Value) -> Value:
+def determinant(node: Node, x: OnnxValue) -> OnnxValue:
     """The determinants of the matrices in the last two axes, by elimination with the largest pivot of each column."""
     *lead, size, columns = node.shape_of(x)
     if size != columns or size > 32:
@@ -19,7 +19,7 @@ def determinant(node: Node, x: Value) -> Value:
     return result
 
 
-def _step(node: Node, x: Value, lead: list[int], size: int) -> tuple[Value, Value]:
+def _step(node: Node, x: OnnxValue, lead: list[int], size: int) -> tuple[OnnxValue, OnnxValue]:
     """The pivot of the first column, with the sign of bringing it to the top, and the rest after eliminating it."""
     column = _cut(node, x, lead, (0, size), (0, 1))
     best = node(ms.ArgmaxOp, node(ms.AbsOp, column), axis=-2, keep_dims=True)
@@ -39,6 +39,6 @@ def _step(node: Node, x: Value, lead: list[int], size: int) -> tuple[Value, Valu
     return node(ms.MulOp, pivot, sign), _cut(node, reduced, lead, (0, size - 1), (1, size))
 
 
-def _cut(node: Node, x: Value, lead: list[int], rows: tuple[int, int], columns: tuple[int, int]) -> Value:
+def _cut(node: Node, x: OnnxValue, lead: list[int], rows: tuple[int, int], columns: tuple[int, int]) -> OnnxValue:
     begin = [*(0 for _ in lead), rows[0], columns[0]]
     return node(ms.SliceOp, x, begin=begin, end=[*lead, rows[1], columns[1]])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from msc.dialects import ms
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.operators.movement import transposed
-from msc.importers.onnx.values import Value
+from msc.importers.onnx.values import OnnxValue
 
 
 @dataclass(frozen=True)
@@ -17,14 +17,14 @@ class Term:
     """A tensor whose axes are called by letters."""
 
     letters: tuple[str, ...]
-    value: Value
+    value: OnnxValue
 
     def size(self, letter: str) -> int:
         """The size of an axis; 1 if there is none."""
         return self.value.shape[self.letters.index(letter)] if letter in self.letters else 1
 
 
-def einsum(node: Node, equation: str, values: list[Value]) -> Value:
+def einsum(node: Node, equation: str, values: list[OnnxValue]) -> OnnxValue:
     """The sum over products that `equation` says ("ij,jk->ik"; "..." stands for axes that broadcast)."""
     inputs, output = _letters(node, equation.replace(" ", ""), [v.rank for v in values])
     terms = [_diagonal(node, Term(letters, v)) for letters, v in zip(inputs, values, strict=True)]
@@ -96,7 +96,7 @@ def _product(node: Node, a: Term, b: Term, kept: set[str]) -> Term:
     return _summed(node, result, kept)
 
 
-def _matrices(node: Node, term: Term, batch: list[str], rows: list[str], columns: list[str]) -> Value:
+def _matrices(node: Node, term: Term, batch: list[str], rows: list[str], columns: list[str]) -> OnnxValue:
     moved = transposed(node, term.value, [term.letters.index(c) for c in (*batch, *rows, *columns)])
     matrix = (math.prod(map(term.size, rows)), math.prod(map(term.size, columns)))
     return node.reshape(moved, (*map(term.size, batch), *matrix))

@@ -10,11 +10,11 @@ from msc.dialects import ms
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.operators.movement import cut
 from msc.importers.onnx.registry import importer
-from msc.importers.onnx.values import Value
+from msc.importers.onnx.values import OnnxValue
 
 
 @importer("Gather")
-def _gather(node: Node) -> Value:
+def _gather(node: Node) -> OnnxValue:
     """One place that is known (the first token, say) is a slice: it fuses, and stays in dimensions of open size."""
     x, indices = node[0], node[1]
     axis = node.axis(node.int_("axis", 0), x.rank)
@@ -27,7 +27,7 @@ def _gather(node: Node) -> Value:
     return node.reshape(y, (*shape[:axis], *indices.shape, *shape[axis + 1 :]))
 
 
-def check_places(node: Node, indices: Value, size: int) -> None:
+def check_places(node: Node, indices: OnnxValue, size: int) -> None:
     """Raise MSC0711 for a known index outside an axis of `size`, which may be unknown (-1)."""
     if indices.array is None or size < 0:
         return
@@ -37,21 +37,21 @@ def check_places(node: Node, indices: Value, size: int) -> None:
 
 
 @importer("ArrayFeatureExtractor", domain="ai.onnx.ml")
-def _array_feature_extractor(node: Node) -> Value:
+def _array_feature_extractor(node: Node) -> OnnxValue:
     x, places = node[0], node[1]
     y = node(ms.GatherOp, x, node.reshape(places, (math.prod(node.shape_of(places)),)), axis=-1)
     return node.reshape(y, (1, *y.shape)) if x.rank == 1 else y
 
 
 @importer("GatherElements")
-def _gather_elements(node: Node) -> Value:
+def _gather_elements(node: Node) -> OnnxValue:
     axis = node.axis(node.int_("axis", 0), node[0].rank)
     check_places(node, node[1], node[0].shape[axis])
     return node(ms.GatherElementsOp, node[0], node[1], axis=axis)
 
 
 @importer("GatherND")
-def _gather_nd(node: Node) -> Value:
+def _gather_nd(node: Node) -> OnnxValue:
     """Index tuples become places in the flattened leading axes."""
     x, indices, batch = node[0], node[1], node.int_("batch_dims", 0)
     shape, (*lead, depth) = node.shape_of(x), node.shape_of(indices)
@@ -69,7 +69,7 @@ def _gather_nd(node: Node) -> Value:
     return node.reshape(y, (*lead, *shape[batch + depth :]))
 
 
-def flat_places(node: Node, indices: Value, sizes: tuple[int, ...]) -> Value:
+def flat_places(node: Node, indices: OnnxValue, sizes: tuple[int, ...]) -> OnnxValue:
     """Index tuples (the last axis) into axes of `sizes`, negative ones from the end, as flat places."""
     dims = node.constant(np.array(sizes, np.int64))
     wide = node.cast(indices, "i64")
@@ -80,7 +80,7 @@ def flat_places(node: Node, indices: Value, sizes: tuple[int, ...]) -> Value:
 
 
 @importer("OneHot")
-def _one_hot(node: Node) -> Value:
+def _one_hot(node: Node) -> OnnxValue:
     """The two values may be computed; indices count from the end if negative."""
     indices, depth, values = node[0], node.known_int(1, "depth"), node[2]
     places = node.cast(indices, "i64")
@@ -94,7 +94,7 @@ def _one_hot(node: Node) -> Value:
 
 
 @importer("Compress")
-def _compress(node: Node) -> Value:
+def _compress(node: Node) -> OnnxValue:
     """The condition decides the result's shape, so it must be known."""
     x, chosen = node[0], np.flatnonzero(node.known(1, "condition"))
     if not node.given("axis"):
@@ -103,13 +103,13 @@ def _compress(node: Node) -> Value:
 
 
 @importer("NonZero")
-def _non_zero(node: Node) -> Value:
+def _non_zero(node: Node) -> OnnxValue:
     """Its value decides its shape, so it must be known."""
     return node.constant(np.array(np.nonzero(node.known(0, "value")), np.int64))
 
 
 @importer("Unique")
-def _unique(node: Node) -> list[Value]:
+def _unique(node: Node) -> list[OnnxValue]:
     """Its value decides its shape, so it must be known."""
     x = node.known(0, "value")
     axis = node.int_("axis", 0) if node.given("axis") else None

@@ -21,7 +21,7 @@ from msc.dialects.gk import LOOP_LABEL
 from msc.dialects.ms.shapes import tensor_type
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.operators.movement import cut
-from msc.importers.onnx.values import Value
+from msc.importers.onnx.values import OnnxValue
 from msc.support.diagnostics import Diagnostic, MscError
 
 SHORT = 4
@@ -40,14 +40,14 @@ class Iteration:
     counter: int | SSAValue
     count: int | None = None
 
-    def number(self, backwards: bool = False) -> Value:
+    def number(self, backwards: bool = False) -> OnnxValue:
         """The number of the iteration as a tensor; counted from the last one `backwards`."""
         counter = self._counter(backwards)
         if isinstance(counter, int):
             return self.node.constant(np.array(counter, np.int64))
         wide = _emit(self.node, arith.IndexCastOp(counter, i64))
         type_ = tensor_type("i64", ())
-        return Value(type_, ssa=_emit(self.node, tensor.FromElementsOp(wide, result_type=type_)))
+        return OnnxValue(type_, ssa=_emit(self.node, tensor.FromElementsOp(wide, result_type=type_)))
 
     def _counter(self, backwards: bool) -> int | SSAValue:
         if not backwards:
@@ -57,7 +57,7 @@ class Iteration:
             return self.count - 1 - self.counter
         return _emit(self.node, arith.SubiOp(_count(self.node, self.count - 1), self.counter))
 
-    def entry(self, x: Value, backwards: bool = False) -> Value:
+    def entry(self, x: OnnxValue, backwards: bool = False) -> OnnxValue:
         """The entry of x along its first axis that belongs to the iteration."""
         counter = self._counter(backwards)
         if isinstance(counter, int):
@@ -69,27 +69,27 @@ class Iteration:
 class Collected:
     """A value of each iteration, to be stacked in the order of the iterations, or `backwards`."""
 
-    value: Value
+    value: OnnxValue
     backwards: bool = False
 
 
-Body: TypeAlias = Callable[[Iteration, Sequence[Value]], tuple[Sequence[Value], Sequence[Collected]]]
+Body: TypeAlias = Callable[[Iteration, Sequence[OnnxValue]], tuple[Sequence[OnnxValue], Sequence[Collected]]]
 """From an iteration and the values carried into it to those carried on, and those collected."""
 
-Results: TypeAlias = tuple[list[Value], list[Value]]
+Results: TypeAlias = tuple[list[OnnxValue], list[OnnxValue]]
 """The carried values after the last iteration, and the stacks of what was collected."""
 
 
-def iterate(node: Node, count: int, carried: Sequence[Value], body: Body) -> Results:
+def iterate(node: Node, count: int, carried: Sequence[OnnxValue], body: Body) -> Results:
     """A loop of a known number of iterations, at least one. Raises ChangingValue."""
     if count <= SHORT and not node.builder.has_open_sizes:
         return unrolled(node, count, carried, body)
     return WrittenLoop(node, carried, body, count).repeat(count)
 
 
-def unrolled(node: Node, count: int, carried: Sequence[Value], body: Body) -> Results:
+def unrolled(node: Node, count: int, carried: Sequence[OnnxValue], body: Body) -> Results:
     """A copy of the body for each iteration."""
-    columns: list[list[Value]] = []
+    columns: list[list[OnnxValue]] = []
     for number in range(count):
         carried, collected = body(Iteration(node, number, count), carried)
         columns = columns or [[] for _ in collected]
@@ -104,7 +104,7 @@ class WrittenLoop:
     Raises ChangingValue where the body gives values of other types than those carried into it.
     """
 
-    def __init__(self, node: Node, carried: Sequence[Value], body: Body, count: int | None = None) -> None:
+    def __init__(self, node: Node, carried: Sequence[OnnxValue], body: Body, count: int | None = None) -> None:
         self._node, self._starts = node, list(carried)
         self._block = Block(arg_types=[IndexType(), *(v.type for v in carried)])
         self._depends = frozenset[str]().union(*(v.depends for v in carried))
@@ -117,18 +117,18 @@ class WrittenLoop:
         self._depends |= frozenset[str]().union(*(v.depends for v in (*self._results, *self._stacks)))
         self._keep_unchanged(arguments)
 
-    def _argument(self, start: Value, argument: SSAValue) -> Value:
+    def _argument(self, start: OnnxValue, argument: SSAValue) -> OnnxValue:
         argument.name_hint = start.ssa.name_hint if start.ssa is not None else None
-        return Value(start.type, ssa=argument, depends=self._depends, narrow=start.narrow)
+        return OnnxValue(start.type, ssa=argument, depends=self._depends, narrow=start.narrow)
 
-    def _stacked(self, step: Iteration, item: Collected) -> Value:
+    def _stacked(self, step: Iteration, item: Collected) -> OnnxValue:
         """The stack so far with the value of this iteration in its place."""
         assert step.count is not None
         type_ = tensor_type(item.value.dtype, (step.count, *item.value.shape))
-        before = Value(type_, ssa=self._block.insert_arg(type_, len(self._block.args)))
+        before = OnnxValue(type_, ssa=self._block.insert_arg(type_, len(self._block.args)))
         return self._node(ms.InsertSliceOp, before, step.number(item.backwards), item.value)
 
-    def _keep_unchanged(self, arguments: Sequence[Value]) -> None:
+    def _keep_unchanged(self, arguments: Sequence[OnnxValue]) -> None:
         """What no iteration changes is not carried."""
         self._changing = [k for k, a in enumerate(arguments) if self._results[k].ssa is not a.ssa]
         for k in reversed(range(len(arguments))):
@@ -137,7 +137,7 @@ class WrittenLoop:
                 argument.replace_all_uses_with(self._ssa(self._starts[k]))
                 self._block.erase_arg(argument)
 
-    def repeat(self, count: int | Value) -> Results:
+    def repeat(self, count: int | OnnxValue) -> Results:
         """Run `count` times: an `scf.for`."""
         node = self._node
         given = [self._ssa(self._results[k]) for k in self._changing]
@@ -149,14 +149,14 @@ class WrittenLoop:
         collected = loop.results[len(self._changing) :]
         return self._finals(loop.results), [self._value(v, r) for v, r in zip(self._stacks, collected, strict=True)]
 
-    def _new_stack(self, stack: Value) -> SSAValue:
+    def _new_stack(self, stack: OnnxValue) -> SSAValue:
         """What is collected, before the first iteration: nothing, or zeros where the number of iterations is open."""
         if not self._node.builder.has_open_sizes:
             return _emit(self._node, tensor.EmptyOp([], stack.type))
         zero = self._node.constant(np.zeros((), numpy_dtype(stack.dtype)))
         return self._ssa(self._node(ms.BroadcastToOp, zero, shape=stack.shape))
 
-    def repeat_while(self, first: Value, again: Value, limit: Value | None) -> list[Value]:
+    def repeat_while(self, first: OnnxValue, again: OnnxValue, limit: OnnxValue | None) -> list[OnnxValue]:
         """Run while a condition holds: `first` before the first iteration, `again` of the body before all others.
 
         And at most `limit` times. An `scf.while` that carries the number of the iteration and the condition in front.
@@ -184,37 +184,37 @@ class WrittenLoop:
             self._node.builder.insert(scf.ConditionOp(condition, number, *carried))
         return block
 
-    def _start(self) -> list[Value]:
+    def _start(self) -> list[OnnxValue]:
         return [self._starts[k] for k in self._changing]
 
-    def _finals(self, results: Sequence[SSAValue]) -> list[Value]:
+    def _finals(self, results: Sequence[SSAValue]) -> list[OnnxValue]:
         finals = list(self._starts)
         for k, result in zip(self._changing, results, strict=False):
             finals[k] = self._value(self._results[k], result)
         return finals
 
-    def _value(self, like: Value, result: SSAValue) -> Value:
-        return Value(like.type, ssa=result, depends=self._depends, narrow=like.narrow)
+    def _value(self, like: OnnxValue, result: SSAValue) -> OnnxValue:
+        return OnnxValue(like.type, ssa=result, depends=self._depends, narrow=like.narrow)
 
-    def _ssa(self, value: Value) -> SSAValue:
+    def _ssa(self, value: OnnxValue) -> SSAValue:
         return self._node.builder.ssa(value)
 
-    def _condition(self, value: Value) -> SSAValue:
+    def _condition(self, value: OnnxValue) -> SSAValue:
         self._depends |= value.depends
         return scalar_of(self._node, value)
 
-    def _extent(self, count: Value) -> SSAValue:
+    def _extent(self, count: OnnxValue) -> SSAValue:
         self._depends |= count.depends
         return _emit(self._node, arith.IndexCastOp(scalar_of(self._node, count), IndexType()))
 
 
-def scalar_of(node: Node, value: Value) -> SSAValue:
+def scalar_of(node: Node, value: OnnxValue) -> SSAValue:
     """The one element of a boolean or i64 tensor, as the conditions and bounds of `scf` take it."""
     flat = node.builder.ssa(node.reshape(value, ()))
     return _emit(node, tensor.ExtractOp(flat, [], i1 if value.dtype == "i1" else i64))
 
 
-def _of_type(node: Node, value: Value, start: Value) -> Value:
+def _of_type(node: Node, value: OnnxValue, start: OnnxValue) -> OnnxValue:
     """A value that a body gives, which has the type of the one carried into it. Raises ChangingValue."""
     if value.type == start.type and value.narrow == start.narrow:
         return value

@@ -11,27 +11,27 @@ from msc.dialects import ms
 from msc.dialects.arrays import Array
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.registry import importer
-from msc.importers.onnx.values import Value
+from msc.importers.onnx.values import OnnxValue
 
 
 @importer("Transpose")
-def _transpose(node: Node) -> Value:
+def _transpose(node: Node) -> OnnxValue:
     return transposed(node, node[0], node.ints("perm") or list(reversed(range(node[0].rank))))
 
 
-def transposed(node: Node, x: Value, perm: list[int]) -> Value:
+def transposed(node: Node, x: OnnxValue, perm: list[int]) -> OnnxValue:
     """Axes in another order; `x` itself if the order is the one it has."""
     return x if perm == list(range(x.rank)) else node(ms.TransposeOp, x, perm=perm)
 
 
 @importer("Concat")
-def _concat(node: Node) -> Value:
+def _concat(node: Node) -> OnnxValue:
     values = node.tensors()
     return values[0] if len(values) == 1 else node(ms.ConcatOp, *values, axis=node.int_("axis", 1))
 
 
 @importer("Split")
-def _split(node: Node) -> tuple[Value, ...]:
+def _split(node: Node) -> tuple[OnnxValue, ...]:
     x, axis = node[0], node.axis(node.int_("axis", 0), node[0].rank)
     size = node.size_of(x, axis)
     if node.has(1):
@@ -51,7 +51,7 @@ def _even(size: int, parts: int) -> list[int]:
 
 
 @importer("Slice")
-def _slice(node: Node) -> Value:
+def _slice(node: Node) -> OnnxValue:
     """Starts and ends of some axes, as attributes before opset 10."""
     x = node[0]
     shape = node.shape_of(x)
@@ -78,7 +78,7 @@ def places_of(size: int, start: int, end: int, step: int) -> tuple[int, int, int
     return slice(max(start, -size) if step < 0 else start, end, step).indices(size)
 
 
-def cut(node: Node, x: Value, cuts: dict[int, tuple[int, int, int]]) -> Value:
+def cut(node: Node, x: OnnxValue, cuts: dict[int, tuple[int, int, int]]) -> OnnxValue:
     """Some axes cut to `range(begin, end, step)`, whose places lie inside; the others whole."""
     shape = node.shape_of(x)
     bounds = [cuts.get(axis, (0, n, 1)) for axis, n in enumerate(shape)]
@@ -90,13 +90,13 @@ def cut(node: Node, x: Value, cuts: dict[int, tuple[int, int, int]]) -> Value:
 
 
 @importer("Tile")
-def _tile(node: Node) -> Value:
+def _tile(node: Node) -> OnnxValue:
     repeats = node.known_ints(1, "repeats")
     return node(ms.TileOp, node[0], multiples=repeats)
 
 
 @importer("Pad")
-def _pad(node: Node) -> Value:
+def _pad(node: Node) -> OnnxValue:
     x = node[0]
     if node.opset < 11:
         pads, value = node.ints("pads") or node.ints("paddings"), node.scalar(node.real("value", 0.0), x.dtype)
@@ -113,7 +113,7 @@ def _pad(node: Node) -> Value:
     return padded(node, x, amounts, node.choice("mode", "constant", ("constant", "reflect", "edge", "wrap")), value)
 
 
-def padded(node: Node, x: Value, amounts: list[int], mode: str, value: Value) -> Value:
+def padded(node: Node, x: OnnxValue, amounts: list[int], mode: str, value: OnnxValue) -> OnnxValue:
     """Padding before each axis, then after each; negative amounts cut."""
     shape, rank = node.shape_of(x), x.rank
     cuts = {a: (max(-amounts[a], 0), n + min(amounts[rank + a], 0), 1) for a, n in enumerate(shape)}
@@ -125,7 +125,7 @@ def padded(node: Node, x: Value, amounts: list[int], mode: str, value: Value) ->
     return _pad_by_index(node, x, amounts, mode)
 
 
-def _pad_constant(node: Node, x: Value, amounts: list[int], value: Value) -> Value:
+def _pad_constant(node: Node, x: OnnxValue, amounts: list[int], value: OnnxValue) -> OnnxValue:
     if value.array is not None and value.array.size == 1:
         number = value.array.reshape(-1)[0]
         real = float(number)
@@ -135,7 +135,7 @@ def _pad_constant(node: Node, x: Value, amounts: list[int], value: Value) -> Val
     return node(ms.SelectOp, inside, node(ms.PadOp, x, pad=amounts, value=0.0), node.reshape(value, ()))
 
 
-def _pad_by_index(node: Node, x: Value, amounts: list[int], mode: str) -> Value:
+def _pad_by_index(node: Node, x: OnnxValue, amounts: list[int], mode: str) -> OnnxValue:
     """As the operation can, or axis by axis through indices where the padding is larger than the axis."""
     shape, rank = x.shape, x.rank
     less = {"edge": -(1 << 40), "reflect": 1, "wrap": 0}[mode]
@@ -151,7 +151,7 @@ def _pad_by_index(node: Node, x: Value, amounts: list[int], mode: str) -> Value:
 
 
 @importer("ReverseSequence")
-def _reverse_sequence(node: Node) -> Value:
+def _reverse_sequence(node: Node) -> OnnxValue:
     """Places counted back from each length, and the rest in place, gathered along the time axis."""
     x, lengths = node[0], node[1]
     time, batch = node.int_("time_axis", 0), node.int_("batch_axis", 1)
@@ -164,18 +164,18 @@ def _reverse_sequence(node: Node) -> Value:
 
 
 @importer("DepthToSpace")
-def _depth_to_space(node: Node) -> Value:
+def _depth_to_space(node: Node) -> OnnxValue:
     mode = node.choice("mode", "DCR", ("DCR", "CRD"))
     return node(ms.DepthToSpaceOp, node[0], block_size=node.int_("blocksize", 1), mode=mode)
 
 
 @importer("SpaceToDepth")
-def _space_to_depth(node: Node) -> Value:
+def _space_to_depth(node: Node) -> OnnxValue:
     mode = node.choice("mode", "DCR", ("DCR", "CRD"))
     return node(ms.SpaceToDepthOp, node[0], block_size=node.int_("blocksize", 1), mode=mode)
 
 
 @importer("Trilu")
-def _trilu(node: Node) -> Value:
+def _trilu(node: Node) -> OnnxValue:
     diagonal = node.known_int(1, "k") if node.has(1) else 0
     return node(ms.TriuOp if node.flag("upper", True) else ms.TrilOp, node[0], diagonal=diagonal)

@@ -8,11 +8,11 @@ from msc.dialects import ms
 from msc.dialects.arrays import Array
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.registry import importer
-from msc.importers.onnx.values import Value
+from msc.importers.onnx.values import OnnxValue
 
 
 @importer("TfIdfVectorizer")
-def _tf_idf(node: Node) -> Value:
+def _tf_idf(node: Node) -> OnnxValue:
     """How often each n-gram of a pool occurs in each row, gaps of up to `max_skip_count` between tokens allowed.
 
     Every place of a row is compared with every n-gram of the pool. ONNX TfIdfVectorizer, of integers.
@@ -43,7 +43,7 @@ def _pool(node: Node) -> list[tuple[int, Array]]:
     return pools
 
 
-def _occurrences(node: Node, rows: Value, grams: Array, counted: bool) -> Value:
+def _occurrences(node: Node, rows: OnnxValue, grams: Array, counted: bool) -> OnnxValue:
     """`[rows, n-grams]` as f32: the sum over gaps and places of "all tokens agree"."""
     count, length = node.shape_of(rows)
     n = grams.shape[1]
@@ -60,7 +60,7 @@ def _occurrences(node: Node, rows: Value, grams: Array, counted: bool) -> Value:
     return total
 
 
-def _weighted(node: Node, counts: Value, indexes: list[int]) -> Value:
+def _weighted(node: Node, counts: OnnxValue, indexes: list[int]) -> OnnxValue:
     """TF counts, IDF the weight of what occurs at all, TFIDF their product."""
     mode = node.choice("mode", "TF", ("TF", "IDF", "TFIDF"))
     if mode == "TF":

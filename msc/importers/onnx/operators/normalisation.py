@@ -9,7 +9,7 @@ from msc.dialects.arrays import numpy_dtype
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.reading.tensors import dtype_of
 from msc.importers.onnx.registry import importer
-from msc.importers.onnx.values import Slot, Value
+from msc.importers.onnx.values import OnnxValue, Slot
 
 
 @importer("BatchNormalization")
@@ -27,17 +27,17 @@ def _batch_norm(node: Node) -> list[Slot]:
     return [y, _mixed(node, mean, now_mean, keep), _mixed(node, variance, now_variance, keep)]
 
 
-def _mixed(node: Node, old: Value, new: Value, keep: float) -> Value:
+def _mixed(node: Node, old: OnnxValue, new: OnnxValue, keep: float) -> OnnxValue:
     return node(ms.AddOp, node(ms.MulOp, old, keep), node(ms.MulOp, new, 1 - keep))
 
 
-def _channels(vector: Value, rank: int) -> tuple[int, ...]:
+def _channels(vector: OnnxValue, rank: int) -> tuple[int, ...]:
     return (*vector.shape, *(1 for _ in range(rank - 2)))
 
 
 def _batch_normalised(
-    node: Node, x: Value, scale: Value, offset: Value, mean: Value, variance: Value, epsilon: float
-) -> Value:
+    node: Node, x: OnnxValue, scale: OnnxValue, offset: OnnxValue, mean: OnnxValue, variance: OnnxValue, epsilon: float
+) -> OnnxValue:
     if len({x.dtype, scale.dtype, mean.dtype, variance.dtype}) == 1 and x.rank >= 2:
         return node(ms.BatchNormOp, x, scale, offset, mean, variance, epsilon=epsilon)
     wide = mean.dtype
@@ -48,7 +48,7 @@ def _batch_normalised(
 
 
 @importer("InstanceNormalization")
-def _instance_norm(node: Node) -> Value:
+def _instance_norm(node: Node) -> OnnxValue:
     return node(ms.InstanceNormOp, node[0], node[1], node[2], epsilon=node.real("epsilon", 1e-5))
 
 
@@ -72,7 +72,7 @@ def _layer_norm(node: Node) -> list[Slot]:
 
 
 @importer("RMSNormalization")
-def _rms_norm(node: Node) -> Value:
+def _rms_norm(node: Node) -> OnnxValue:
     x, scale = node[0], node[1]
     axis, epsilon = node.axis(node.int_("axis", -1), x.rank), node.real("epsilon", 1e-5)
     stash = dtype_of(node.int_("stash_type", 1), node.label)
@@ -85,7 +85,7 @@ def _rms_norm(node: Node) -> Value:
 
 
 @importer("GroupNormalization")
-def _group_norm(node: Node) -> Value:
+def _group_norm(node: Node) -> OnnxValue:
     """One scale and bias a channel; before opset 21, one a group."""
     x, scale, bias = node[0], node[1], node[2]
     groups, channels = node.int_("num_groups", 1), node.size_of(x, 1)
@@ -96,7 +96,7 @@ def _group_norm(node: Node) -> Value:
 
 
 @importer("LpNormalization")
-def _lp_norm(node: Node) -> Value:
+def _lp_norm(node: Node) -> OnnxValue:
     """Zero where the norm is zero."""
     x, axis = node[0], node.int_("axis", -1)
     if node.int_("p", 2) == 1:
@@ -108,7 +108,7 @@ def _lp_norm(node: Node) -> Value:
 
 
 @importer("LRN")
-def _lrn(node: Node) -> Value:
+def _lrn(node: Node) -> OnnxValue:
     """Local response normalisation over neighbouring channels: a sum pool along them."""
     x, size = node[0], node.int_("size", 1)
     n, c, *spatial = node.shape_of(x)

@@ -15,7 +15,7 @@ from msc.importers.onnx.operators.movement import cut
 from msc.importers.onnx.operators.scattering import written
 from msc.importers.onnx.operators.windows import WindowAttributes, window_attributes
 from msc.importers.onnx.registry import importer
-from msc.importers.onnx.values import Value
+from msc.importers.onnx.values import OnnxValue
 
 MAX_POOLS: dict[int, type[MsOp]] = {1: ms.MaxPool1dOp, 2: ms.MaxPool2dOp, 3: ms.MaxPool3dOp}
 SUM_POOLS: dict[int, type[MsOp]] = {1: ms.SumPool1dOp, 2: ms.SumPool2dOp, 3: ms.SumPool3dOp}
@@ -26,7 +26,9 @@ def _window(node: Node) -> WindowAttributes:
     return window_attributes(node, node.shape_of(node[0], 2), node.ints("kernel_shape"), crops=True)
 
 
-def _pooled(node: Node, operations: dict[int, type[MsOp]], x: Value, window: WindowAttributes, **more: bool) -> Value:
+def _pooled(
+    node: Node, operations: dict[int, type[MsOp]], x: OnnxValue, window: WindowAttributes, **more: bool
+) -> OnnxValue:
     """A pooling; what a negative padding cuts off is cut off first."""
     cuts = {axis: (max(-b, 0), x.shape[axis] - max(-e, 0), 1) for axis, (b, e) in enumerate(window.pads, 2)}
     x = cut(node, x, cuts) if any(min(pair) < 0 for pair in window.pads) else x
@@ -43,13 +45,13 @@ def _pooled(node: Node, operations: dict[int, type[MsOp]], x: Value, window: Win
 
 
 @importer("MaxPool")
-def _max_pool(node: Node) -> list[Value]:
+def _max_pool(node: Node) -> list[OnnxValue]:
     window = _window(node)
     pooled = _pooled(node, MAX_POOLS, node[0], window)
     return [pooled, _places(node, window, pooled)] if node.wants(1) else [pooled]
 
 
-def _places(node: Node, window: WindowAttributes, pooled: Value) -> Value:
+def _places(node: Node, window: WindowAttributes, pooled: OnnxValue) -> OnnxValue:
     """Where each window's largest element stands in x; with `storage_order` an image is counted by columns."""
     x = node[0]
     n, c, *spatial = node.shape_of(x)
@@ -92,13 +94,13 @@ def _column_major(places: Array, spatial: list[int]) -> Array:
 
 
 @importer("AveragePool")
-def _average_pool(node: Node) -> Value:
+def _average_pool(node: Node) -> OnnxValue:
     window = _window(node)
     return _pooled(node, AVG_POOLS, node[0], window, count_include_pad=node.flag("count_include_pad"))
 
 
 @importer("LpPool")
-def _lp_pool(node: Node) -> Value:
+def _lp_pool(node: Node) -> OnnxValue:
     p = _exponent(node)
     powers = node(ms.PowOp, node(ms.AbsOp, node[0]), p)
     return node(ms.PowOp, _pooled(node, SUM_POOLS, powers, _window(node)), 1 / p)
@@ -113,17 +115,17 @@ def _exponent(node: Node) -> float:
 
 
 @importer("GlobalAveragePool")
-def _global_average(node: Node) -> Value:
+def _global_average(node: Node) -> OnnxValue:
     return node(ms.GlobalAvgPoolOp, node[0])
 
 
 @importer("GlobalMaxPool")
-def _global_max(node: Node) -> Value:
+def _global_max(node: Node) -> OnnxValue:
     return node(ms.GlobalMaxPoolOp, node[0])
 
 
 @importer("GlobalLpPool")
-def _global_lp(node: Node) -> Value:
+def _global_lp(node: Node) -> OnnxValue:
     x, p = node[0], _exponent(node)
     powers = node(ms.PowOp, node(ms.AbsOp, x), p)
     total = node(ms.ReduceSumOp, powers, axis=list(range(2, x.rank)), keep_dims=True)
@@ -131,7 +133,7 @@ def _global_lp(node: Node) -> Value:
 
 
 @importer("MaxUnpool")
-def _max_unpool(node: Node) -> Value:
+def _max_unpool(node: Node) -> OnnxValue:
     """Each element is written to its place of a zero image."""
     x, places = node[0], node[1]
     n, c, *spatial = node.shape_of(x)
@@ -155,7 +157,7 @@ def _max_unpool(node: Node) -> Value:
     return node.reshape(y, (n, c, *output))
 
 
-def _moved(node: Node, flat: Value, old: list[int], new: list[int]) -> Value:
+def _moved(node: Node, flat: OnnxValue, old: list[int], new: list[int]) -> OnnxValue:
     """Flat places of an image of sizes `old` in one of sizes `new`."""
     result, rest = node.scalar(0, flat.dtype), flat
     for axis in range(len(old)):

@@ -10,11 +10,11 @@ from msc.importers.onnx.operators.convolution import convolution
 from msc.importers.onnx.operators.linear import product
 from msc.importers.onnx.reading.tensors import dtype_of
 from msc.importers.onnx.registry import importer
-from msc.importers.onnx.values import Value
+from msc.importers.onnx.values import OnnxValue
 from msc.poly.compute import integer_range
 
 
-def _spread(node: Node, parameter: Value, x: Value) -> Value:
+def _spread(node: Node, parameter: OnnxValue, x: OnnxValue) -> OnnxValue:
     """A scale or zero point as it broadcasts to `x`: one, one an index of `axis`, or one a block along it."""
     if parameter.array is not None and parameter.array.size == 1:
         return node.reshape(parameter, ())
@@ -29,7 +29,7 @@ def _spread(node: Node, parameter: Value, x: Value) -> Value:
     return node(ms.GatherOp, parameter, node.constant(node.arange(size) // each), axis=axis)
 
 
-def saturated(node: Node, x: Value, dtype: str) -> Value:
+def saturated(node: Node, x: OnnxValue, dtype: str) -> OnnxValue:
     """A float rounded to even and cut to the range of an integer type."""
     low, high = integer_range(dtype)
     clipped = node(ms.MinimumOp, node(ms.MaximumOp, node(ms.RoundOp, x), float(low)), float(high))
@@ -37,7 +37,7 @@ def saturated(node: Node, x: Value, dtype: str) -> Value:
 
 
 @importer("QuantizeLinear")
-def _quantize(node: Node) -> Value:
+def _quantize(node: Node) -> OnnxValue:
     x, scale, zero = node[0], node[1], node.get(2)
     given = node.int_("output_dtype", 0)
     target = NARROW.get(given if zero is None else zero.narrow or 0)
@@ -51,7 +51,7 @@ def _quantize(node: Node) -> Value:
     return _quantized(node, node.cast(wide, "f32"), spread, dtype)
 
 
-def _narrowed(node: Node, x: Value, zero: Value | None, target: NarrowType) -> Value:
+def _narrowed(node: Node, x: OnnxValue, zero: OnnxValue | None, target: NarrowType) -> OnnxValue:
     """To a type that is kept as codes; floats are rounded to it as they are, with the zero point 0."""
     if not target.is_integer:
         return encoded(node, x, target, saturate=node.flag("saturate", True))
@@ -60,7 +60,7 @@ def _narrowed(node: Node, x: Value, zero: Value | None, target: NarrowType) -> V
     return encoded(node, node(ms.ClipOp, moved, min=low, max=high), target)
 
 
-def _quantized(node: Node, x: Value, zero: Value | None, dtype: str) -> Value:
+def _quantized(node: Node, x: OnnxValue, zero: OnnxValue | None, dtype: str) -> OnnxValue:
     """Rounded first, then moved by the zero point, then cut."""
     rounded = node(ms.RoundOp, x)
     moved = rounded if zero is None else node(ms.AddOp, rounded, node.cast(zero, x.dtype))
@@ -68,7 +68,7 @@ def _quantized(node: Node, x: Value, zero: Value | None, dtype: str) -> Value:
 
 
 @importer("DequantizeLinear")
-def _dequantize(node: Node) -> Value:
+def _dequantize(node: Node) -> OnnxValue:
     x, scale, zero = decoded(node, node[0]), node[1], node.get(2)
     given = node.int_("output_dtype", 0)
     dtype = dtype_of(given, node.label) if given else scale.dtype
@@ -81,7 +81,7 @@ def _dequantize(node: Node) -> Value:
 
 
 @importer("DynamicQuantizeLinear")
-def _dynamic_quantize(node: Node) -> list[Value]:
+def _dynamic_quantize(node: Node) -> list[OnnxValue]:
     """To ui8, with the scale that the extremes of x (and 0) ask for."""
     x = node[0]
     high = node(ms.MaximumOp, node(ms.ReduceMaxOp, x), 0.0)
@@ -92,7 +92,7 @@ def _dynamic_quantize(node: Node) -> list[Value]:
     return [_quantized(node, node(ms.DivOp, x, usable), zero, "ui8"), scale, zero]
 
 
-def _centred(node: Node, x: Value, zero: Value | None, shape: list[int] | None = None) -> Value:
+def _centred(node: Node, x: OnnxValue, zero: OnnxValue | None, shape: list[int] | None = None) -> OnnxValue:
     """An integer tensor as i32 without its zero point."""
     wide = node.cast(x, "i32")
     if zero is None:
@@ -105,40 +105,42 @@ def _centred(node: Node, x: Value, zero: Value | None, shape: list[int] | None =
     return node(ms.SubOp, wide, moved)
 
 
-def _weights(node: Node, x: Value, weights: Value, zero: Value | None, shape: list[int] | None = None) -> Value:
+def _weights(
+    node: Node, x: OnnxValue, weights: OnnxValue, zero: OnnxValue | None, shape: list[int] | None = None
+) -> OnnxValue:
     """The right operand of a product with `x` as i32 without its zero point; passes see which bytes it is made of."""
     return _centred(node, weights if x.array is not None else node.unevaluated(weights), zero, shape)
 
 
-def _rows(a: Value) -> list[int]:
+def _rows(a: OnnxValue) -> list[int]:
     return [-1, 1] if a.rank > 1 else [-1]
 
 
 @importer("MatMulInteger")
-def _matmul_integer(node: Node) -> Value:
+def _matmul_integer(node: Node) -> OnnxValue:
     a, b = node[0], node[1]
     return product(node, _centred(node, a, node.get(2), _rows(a)), _weights(node, a, b, node.get(3)))
 
 
 @importer("ConvInteger")
-def _conv_integer(node: Node) -> Value:
+def _conv_integer(node: Node) -> OnnxValue:
     x, w = node[0], node[1]
     channels = [-1, *(1 for _ in range(w.rank - 1))]
     return convolution(node, _centred(node, x, node.get(2)), _weights(node, x, w, node.get(3), channels), None)
 
 
-def _requantized(node: Node, total: Value, scales: Value, scale: Value, zero: Value) -> Value:
+def _requantized(node: Node, total: OnnxValue, scales: OnnxValue, scale: OnnxValue, zero: OnnxValue) -> OnnxValue:
     """An i32 sum in real units, quantised again."""
     real = node(ms.DivOp, node(ms.MulOp, node.cast(total, "f32"), node.cast(scales, "f32")), node.cast(scale, "f32"))
     return _quantized(node, real, zero, zero.dtype)
 
 
-def _scalar(node: Node, x: Value) -> Value:
+def _scalar(node: Node, x: OnnxValue) -> OnnxValue:
     return node.reshape(x, ()) if x.rank == 1 and x.shape[0] == 1 else x
 
 
 @importer("QLinearMatMul")
-def _qlinear_matmul(node: Node) -> Value:
+def _qlinear_matmul(node: Node) -> OnnxValue:
     a_scale, a_zero, b_scale, b_zero, y_scale, y_zero = (_scalar(node, node[i]) for i in (1, 2, 4, 5, 6, 7))
     total = product(node, _centred(node, node[0], a_zero, _rows(node[0])), _weights(node, node[0], node[3], b_zero))
     if a_scale.rank == 1:
@@ -148,7 +150,7 @@ def _qlinear_matmul(node: Node) -> Value:
 
 
 @importer("QLinearConv")
-def _qlinear_conv(node: Node) -> Value:
+def _qlinear_conv(node: Node) -> OnnxValue:
     x_scale, x_zero, w_scale, w_zero, y_scale, y_zero = (_scalar(node, node[i]) for i in (1, 2, 4, 5, 6, 7))
     rank = node[0].rank
     centred = _weights(node, node[0], node[3], w_zero, [-1, *(1 for _ in range(rank - 1))])

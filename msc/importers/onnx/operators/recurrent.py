@@ -13,7 +13,7 @@ from msc.importers.onnx.node import Node
 from msc.importers.onnx.operators.loops import Collected, Iteration, iterate
 from msc.importers.onnx.operators.movement import cut, transposed
 from msc.importers.onnx.registry import importer
-from msc.importers.onnx.values import Slot, Value
+from msc.importers.onnx.values import OnnxValue, Slot
 
 MAXIMUM_PARTS = 8
 """The biases of an LSTM: four gates, of the input and of the state."""
@@ -21,8 +21,8 @@ MAXIMUM_PARTS = 8
 GATE_FUNCTIONS = 2
 """The activation functions of a direction that are applied to gates; the third is that of the new cell."""
 
-Function = Callable[[Value], Value]
-State = tuple[Value, ...]
+Function = Callable[[OnnxValue], OnnxValue]
+State = tuple[OnnxValue, ...]
 
 
 @dataclass(frozen=True)
@@ -30,16 +30,16 @@ class Layer:
     """One direction: its weights (without the axis of directions) and activation functions."""
 
     node: Node
-    w: Value
-    r: Value
-    b: Value | None
-    peephole: Value | None
+    w: OnnxValue
+    r: OnnxValue
+    b: OnnxValue | None
+    peephole: OnnxValue | None
     functions: Sequence[Function]
     hidden: int
     inner: bool = False
     """Whether the last gate's function reads its state's product and bias through another gate."""
 
-    def inputs(self, x: Value) -> Value:
+    def inputs(self, x: OnnxValue) -> OnnxValue:
         """What the input of every step adds to its gates, as one product: `[steps, batch, gates * hidden]`.
 
         The biases of the state are added here too, except one inside a function of the state.
@@ -49,31 +49,31 @@ class Layer:
         gates = product.shape[1]
         return node.reshape(_add(node, product, *self.biases()), (steps, batch, gates))
 
-    def gates(self, x: Value, h: Value) -> Value:
+    def gates(self, x: OnnxValue, h: OnnxValue) -> OnnxValue:
         """The sums before all gates' functions: of a step's input, and of the state times the recurrent weight."""
         return _add(self.node, self.product(h, self.r), x)
 
-    def product(self, h: Value, weight: Value) -> Value:
+    def product(self, h: OnnxValue, weight: OnnxValue) -> OnnxValue:
         """A state times rows of the recurrent weight."""
         return self.node(ms.MatmulOp, h, weight, transpose_b=True)
 
-    def parts(self, x: Value) -> list[Value]:
+    def parts(self, x: OnnxValue) -> list[OnnxValue]:
         """Columns of the hidden size: slices, which fuse into what reads them."""
         size = self.hidden
         return [cut(self.node, x, {1: (k * size, (k + 1) * size, 1)}) for k in range(self._count(x, 1))]
 
-    def split(self, x: Value, axis: int) -> list[Value]:
+    def split(self, x: OnnxValue, axis: int) -> list[OnnxValue]:
         """Parts of the hidden size."""
         return list(self.node.many(ms.SplitOp, x, axis=axis, sizes=[self.hidden] * self._count(x, axis)))
 
-    def _count(self, x: Value, axis: int) -> int:
+    def _count(self, x: OnnxValue, axis: int) -> int:
         """How many parts an axis has. Raises MSC0711 for more than any layer has gates."""
         count = x.shape[axis] // max(self.hidden, 1)
         if count > MAXIMUM_PARTS:
             raise self.node.failure("MSC0711", f"a weight of {x.type} does not fit the hidden size {self.hidden}")
         return count
 
-    def biases(self) -> list[Value]:
+    def biases(self) -> list[OnnxValue]:
         """The biases of W and R together, of all gates; without the one inside, and none if there are none."""
         if self.b is None:
             return []
@@ -85,14 +85,14 @@ class Layer:
             state = node(ms.ConcatOp, outside, node.constant(np.zeros(self.hidden, numpy_dtype(outside.dtype))), axis=0)
         return [_add(node, cut(node, self.b, {0: (0, size, 1)}), state)]
 
-    def inner_bias(self) -> list[Value]:
+    def inner_bias(self) -> list[OnnxValue]:
         """The bias of the last gate's state, where it stands inside a function."""
         if self.b is None:
             return []
         return [cut(self.node, self.b, {0: (self.b.shape[0] - self.hidden, self.b.shape[0], 1)})]
 
 
-Cell = Callable[[Layer, Value, State], State]
+Cell = Callable[[Layer, OnnxValue, State], State]
 """From what a step's input adds to the gates `[batch, gates * hidden]`, and the states before, to those after."""
 
 
@@ -142,7 +142,7 @@ def _clipped(node: Node, function: Function) -> Function:
     return lambda x: function(node(ms.ClipOp, x, min=-limit, max=limit))
 
 
-def _first(node: Node, x: Value, index: int, axis: int = 0) -> Value:
+def _first(node: Node, x: OnnxValue, index: int, axis: int = 0) -> OnnxValue:
     """Entry `index` of an axis, without that axis."""
     part = cut(node, x, {axis: (index, index + 1, 1)})
     return node.reshape(part, [n for a, n in enumerate(part.shape) if a != axis])
@@ -155,7 +155,7 @@ def _recurrent(node: Node, cell: Cell, defaults: Sequence[str], states: int) -> 
     direction = node.choice("direction", "forward", ("forward", "reverse", "bidirectional"))
     backwards = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}[direction]
     functions = _functions(node, defaults, len(backwards))
-    outputs: list[Value | None] = []
+    outputs: list[OnnxValue | None] = []
     finals: list[State] = []
     for index, back in enumerate(backwards):
         layer = _layer(node, index, functions[index])
@@ -170,7 +170,7 @@ def _recurrent(node: Node, cell: Cell, defaults: Sequence[str], states: int) -> 
     return [y, *lasts]
 
 
-def _joined(node: Node, outputs: Sequence[Value | None]) -> Value | None:
+def _joined(node: Node, outputs: Sequence[OnnxValue | None]) -> OnnxValue | None:
     """The outputs of all directions; None if they are not used."""
     used = [y for y in outputs if y is not None]
     return used[0] if len(used) == 1 else node(ms.ConcatOp, *used, axis=1) if used else None
@@ -184,9 +184,9 @@ def _layer(node: Node, index: int, functions: Sequence[Function]) -> Layer:
     return Layer(node, _first(node, node[1], index), r, b, p, functions, node.size_of(r, 1), inner)
 
 
-def _initial(layer: Layer, x: Value, index: int, states: int, batch_first: bool) -> State:
+def _initial(layer: Layer, x: OnnxValue, index: int, states: int, batch_first: bool) -> State:
     node, batch = layer.node, layer.node.size_of(x, 1)
-    result: list[Value] = []
+    result: list[OnnxValue] = []
     for place in range(5, 5 + states):
         if node.has(place):
             given = node[place]
@@ -196,7 +196,7 @@ def _initial(layer: Layer, x: Value, index: int, states: int, batch_first: bool)
     return tuple(result)
 
 
-def _run(layer: Layer, cell: Cell, x: Value, state: State, back: bool) -> tuple[Value | None, State]:
+def _run(layer: Layer, cell: Cell, x: OnnxValue, state: State, back: bool) -> tuple[OnnxValue | None, State]:
     """The first state after each step `[steps, 1, batch, hidden]` if it is used, and the last states.
 
     Beyond a sequence's own length states stay and outputs are zero.
@@ -206,7 +206,7 @@ def _run(layer: Layer, cell: Cell, x: Value, state: State, back: bool) -> tuple[
         raise node.failure("MSC0711", "it has no time steps")
     inputs, lengths = layer.inputs(x), _lengths(node, steps, batch)
 
-    def iteration(step: Iteration, states: Sequence[Value]) -> tuple[Sequence[Value], Sequence[Collected]]:
+    def iteration(step: Iteration, states: Sequence[OnnxValue]) -> tuple[Sequence[OnnxValue], Sequence[Collected]]:
         new = cell(layer, step.entry(inputs, back), tuple(states))
         output = new[0]
         if lengths is not None:
@@ -219,7 +219,7 @@ def _run(layer: Layer, cell: Cell, x: Value, state: State, back: bool) -> tuple[
     return (node.reshape(stacks[0], (steps, 1, batch, layer.hidden)) if stacks else None), tuple(finals)
 
 
-def _lengths(node: Node, steps: int, batch: int) -> Value | None:
+def _lengths(node: Node, steps: int, batch: int) -> OnnxValue | None:
     """The lengths of the sequences as a column; None if all are whole."""
     if not node.has(4):
         return None
@@ -227,18 +227,18 @@ def _lengths(node: Node, steps: int, batch: int) -> Value | None:
     return None if lengths.array is not None and bool((lengths.array == steps).all()) else lengths
 
 
-def _add(node: Node, *values: Value) -> Value:
+def _add(node: Node, *values: OnnxValue) -> OnnxValue:
     total = values[0]
     for value in values[1:]:
         total = node(ms.AddOp, total, value)
     return total
 
 
-def _rnn_cell(layer: Layer, x: Value, state: State) -> State:
+def _rnn_cell(layer: Layer, x: OnnxValue, state: State) -> State:
     return (layer.functions[0](layer.gates(x, state[0])),)
 
 
-def _gru_cell(layer: Layer, x: Value, state: State) -> State:
+def _gru_cell(layer: Layer, x: OnnxValue, state: State) -> State:
     """Gates z (update), r (reset), h (new); the products of those that read the same state are one."""
     node, (h,), size = layer.node, state, layer.hidden
     f, g = layer.functions
@@ -256,7 +256,7 @@ def _gru_cell(layer: Layer, x: Value, state: State) -> State:
     return (_add(node, node(ms.MulOp, node(ms.SubOp, node.scalar(1, z.dtype), z), new), kept),)
 
 
-def _lstm_cell(layer: Layer, x: Value, state: State) -> State:
+def _lstm_cell(layer: Layer, x: OnnxValue, state: State) -> State:
     """Gates i (input), o (output), f (forget), c (cell); peepholes look at the cell."""
     node, (h, c) = layer.node, state
     f, g, out = layer.functions

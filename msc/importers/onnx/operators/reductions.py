@@ -11,13 +11,13 @@ from msc.dialects.element_types import is_float
 from msc.dialects.ms.base import MsOp
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.registry import importer
-from msc.importers.onnx.values import Value
+from msc.importers.onnx.values import OnnxValue
 
-Reduce = Callable[[Value], Value]
-Formula = Callable[[Node, Value, "Axes"], Value]
+Reduce = Callable[[OnnxValue], OnnxValue]
+Formula = Callable[[Node, OnnxValue, "ReducedAxes"], OnnxValue]
 
 
-class Axes:
+class ReducedAxes:
     """The axes that a node reduces, and whether they stay with size 1."""
 
     def __init__(self, node: Node) -> None:
@@ -27,52 +27,52 @@ class Axes:
         self.keep = node.flag("keepdims", True)
         self.node = node
 
-    def __call__(self, operation: type[MsOp], x: Value, keep: bool | None = None) -> Value:
+    def __call__(self, operation: type[MsOp], x: OnnxValue, keep: bool | None = None) -> OnnxValue:
         if self.none:
             return x
         return self.node(operation, x, axis=self.axes, keep_dims=self.keep if keep is None else keep)
 
 
-def _sum(node: Node, x: Value, axes: Axes) -> Value:
+def _sum(node: Node, x: OnnxValue, axes: ReducedAxes) -> OnnxValue:
     return axes(ms.ReduceSumOp, x)
 
 
-def _mean(node: Node, x: Value, axes: Axes) -> Value:
+def _mean(node: Node, x: OnnxValue, axes: ReducedAxes) -> OnnxValue:
     if is_float(x.dtype):
         return axes(ms.ReduceMeanOp, x)
     return node.cast(axes(ms.ReduceMeanOp, node.cast(x, "f64")), x.dtype)
 
 
 def _extreme(operation: type[MsOp], logical: type[MsOp]) -> Formula:
-    def reduce(node: Node, x: Value, axes: Axes) -> Value:
+    def reduce(node: Node, x: OnnxValue, axes: ReducedAxes) -> OnnxValue:
         return axes(logical if x.dtype == "i1" else operation, x)
 
     return reduce
 
 
-def _product(node: Node, x: Value, axes: Axes) -> Value:
+def _product(node: Node, x: OnnxValue, axes: ReducedAxes) -> OnnxValue:
     return axes(ms.ReduceProdOp, x)
 
 
-def _l1(node: Node, x: Value, axes: Axes) -> Value:
+def _l1(node: Node, x: OnnxValue, axes: ReducedAxes) -> OnnxValue:
     return axes(ms.ReduceSumOp, node(ms.AbsOp, x))
 
 
-def _sum_square(node: Node, x: Value, axes: Axes) -> Value:
+def _sum_square(node: Node, x: OnnxValue, axes: ReducedAxes) -> OnnxValue:
     return axes(ms.ReduceSumOp, node(ms.SquareOp, x))
 
 
-def _l2(node: Node, x: Value, axes: Axes) -> Value:
+def _l2(node: Node, x: OnnxValue, axes: ReducedAxes) -> OnnxValue:
     total = _sum_square(node, x if is_float(x.dtype) else node.cast(x, "f64"), axes)
     return node.cast(node(ms.SqrtOp, total), x.dtype)
 
 
-def _log_sum(node: Node, x: Value, axes: Axes) -> Value:
+def _log_sum(node: Node, x: OnnxValue, axes: ReducedAxes) -> OnnxValue:
     total = axes(ms.ReduceSumOp, x if is_float(x.dtype) else node.cast(x, "f64"))
     return node.cast(node(ms.LogOp, total), x.dtype)
 
 
-def _log_sum_exp(node: Node, x: Value, axes: Axes) -> Value:
+def _log_sum_exp(node: Node, x: OnnxValue, axes: ReducedAxes) -> OnnxValue:
     """Without overflow: the largest element is taken out, unless it is infinite."""
     wide = x if is_float(x.dtype) else node.cast(x, "f64")
     if axes.none:
@@ -99,8 +99,8 @@ FORMULAS: dict[str, Formula] = {
 
 
 def _importer(formula: Formula):
-    def import_(node: Node) -> Value:
-        return formula(node, node[0], Axes(node))
+    def import_(node: Node) -> OnnxValue:
+        return formula(node, node[0], ReducedAxes(node))
 
     return import_
 
@@ -110,7 +110,7 @@ for _name, _formula in FORMULAS.items():
 
 
 def _place(operation: type[MsOp]):
-    def import_(node: Node) -> Value:
+    def import_(node: Node) -> OnnxValue:
         return node(
             operation,
             node[0],
@@ -127,7 +127,7 @@ importer("ArgMin")(_place(ms.ArgminOp))
 
 
 @importer("MeanVarianceNormalization")
-def _mean_variance(node: Node) -> Value:
+def _mean_variance(node: Node) -> OnnxValue:
     axes = node.ints("axes", (0, 2, 3))
     x = node[0]
     centred = node(ms.SubOp, x, node(ms.ReduceMeanOp, x, axis=axes, keep_dims=True))

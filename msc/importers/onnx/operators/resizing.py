@@ -11,7 +11,7 @@ from msc.dialects.arrays import Array, numpy_dtype
 from msc.importers.onnx.node import MAXIMUM_TABLE, Node
 from msc.importers.onnx.operators.interpolation import AxisResize
 from msc.importers.onnx.registry import importer
-from msc.importers.onnx.values import Value
+from msc.importers.onnx.values import OnnxValue
 
 MAXIMUM_ROWS = 1 << 19
 """Of the matrix that resizes an axis, which is made a row at a time."""
@@ -32,7 +32,7 @@ ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 @importer("Upsample")
 @importer("Resize")
-def _upsample(node: Node) -> Value:
+def _upsample(node: Node) -> OnnxValue:
     """Resize with asymmetric coordinates and floor, as Resize of opset 10; scales as an attribute before opset 9."""
     scales = node.reals("scales") if node.given("scales") else [float(s) for s in node.known(1, "scales")]
     mode = "linear" if node.word("mode", "nearest") in ("linear", "bilinear") else "nearest"
@@ -47,7 +47,7 @@ def _upsample(node: Node) -> Value:
 
 
 @importer("Resize", since=11)
-def _resize(node: Node) -> Value:
+def _resize(node: Node) -> OnnxValue:
     x = node[0]
     axes = [node.axis(a, x.rank) for a in node.ints("axes")] or list(range(x.rank))
     old = [node.shape_of(x)[a] for a in axes]
@@ -103,7 +103,7 @@ def _check_tables(node: Node, axes: dict[int, AxisResize]) -> None:
             raise node.failure("MSC0708", f"an axis of {resize.old} elements cannot be resized to {resize.new}")
 
 
-def resized(node: Node, x: Value, axes: dict[int, AxisResize], extrapolation: float) -> Value:
+def resized(node: Node, x: OnnxValue, axes: dict[int, AxisResize], extrapolation: float) -> OnnxValue:
     """Resize axis by axis; with "tf_crop_and_resize" what lies outside the image has one value.
 
     Integers are interpolated as floats. As in ONNX Runtime, antialiasing rounds them (halves up), and other modes
@@ -124,7 +124,7 @@ def resized(node: Node, x: Value, axes: dict[int, AxisResize], extrapolation: fl
     return _extrapolated(node, y, axes, extrapolation)
 
 
-def _along(node: Node, x: Value, axis: int, resize: AxisResize, wide: str) -> Value:
+def _along(node: Node, x: OnnxValue, axis: int, resize: AxisResize, wide: str) -> OnnxValue:
     weights = resize.weights()
     taps = int((weights != 0).sum(1).max(initial=1))
     places = np.argsort(weights == 0, axis=1, kind="stable")[:, :taps]
@@ -136,15 +136,15 @@ def _along(node: Node, x: Value, axis: int, resize: AxisResize, wide: str) -> Va
     return _weighted(node, node.cast(x, wide), axis, places, shares)
 
 
-def _chosen(node: Node, x: Value, axis: int, resize: AxisResize, places: Array) -> Value:
+def _chosen(node: Node, x: OnnxValue, axis: int, resize: AxisResize, places: Array) -> OnnxValue:
     """One element for each place; by the operation if the places are those that it takes."""
     if np.array_equal(places, np.arange(resize.new) * resize.old // resize.new):
         return node(ms.ResizeNearestOp, x, size=[*x.shape[:axis], resize.new, *x.shape[axis + 1 :]])
     return node(ms.GatherOp, x, node.constant(places.astype(np.int64)), axis=axis)
 
 
-def _weighted(node: Node, x: Value, axis: int, places: Array, shares: Array) -> Value:
-    total: Value | None = None
+def _weighted(node: Node, x: OnnxValue, axis: int, places: Array, shares: Array) -> OnnxValue:
+    total: OnnxValue | None = None
     for tap in range(places.shape[1]):
         taken = node(ms.GatherOp, x, node.constant(places[:, tap].astype(np.int64)), axis=axis)
         share = shares[:, tap].reshape([-1 if a == axis else 1 for a in range(x.rank)])
@@ -154,7 +154,7 @@ def _weighted(node: Node, x: Value, axis: int, places: Array, shares: Array) -> 
     return total
 
 
-def _multiplied(node: Node, x: Value, axis: int, weights: Array) -> Value:
+def _multiplied(node: Node, x: OnnxValue, axis: int, weights: Array) -> OnnxValue:
     """The axis as the columns of a matrix product."""
     last = [a for a in range(x.rank) if a != axis] + [axis]
     moved = node(ms.TransposeOp, x, perm=last)
@@ -164,7 +164,7 @@ def _multiplied(node: Node, x: Value, axis: int, weights: Array) -> Value:
     return node(ms.TransposeOp, y, perm=[last.index(a) for a in range(x.rank)])
 
 
-def _extrapolated(node: Node, y: Value, axes: dict[int, AxisResize], value: float) -> Value:
+def _extrapolated(node: Node, y: OnnxValue, axes: dict[int, AxisResize], value: float) -> OnnxValue:
     for axis, resize in axes.items():
         if resize.transformation != "tf_crop_and_resize":
             continue

@@ -14,20 +14,22 @@ from msc.importers.onnx.node import Node
 from msc.importers.onnx.operators.arithmetic import folded
 from msc.importers.onnx.operators.windows import WindowAttributes, window_attributes
 from msc.importers.onnx.registry import importer
-from msc.importers.onnx.values import Value
+from msc.importers.onnx.values import OnnxValue
 
 
-def _inside(node: Node, at: Value, size: int) -> Value:
+def _inside(node: Node, at: OnnxValue, size: int) -> OnnxValue:
     return node(ms.LogicalAndOp, node(ms.GreaterEqualOp, at, 0.0), node(ms.LessEqualOp, at, float(size - 1)))
 
 
-def read_at(node: Node, flat: Value, sizes: Sequence[int], at: Sequence[Value], zero_outside: bool) -> Value:
+def read_at(
+    node: Node, flat: OnnxValue, sizes: Sequence[int], at: Sequence[OnnxValue], zero_outside: bool
+) -> OnnxValue:
     """Elements of images `[n, c, pixels]` at whole places: one float tensor `[n, points]` an axis.
 
     Outside the image it is the nearest element, or zero.
     """
     n, c, _ = flat.shape
-    place: Value | None = None
+    place: OnnxValue | None = None
     for coordinate, size in zip(at, sizes, strict=True):
         whole = node.cast(node(ms.ClipOp, coordinate, min=0.0, max=float(size - 1)), "i64")
         place = whole if place is None else node(ms.AddOp, node(ms.MulOp, place, size), whole)
@@ -44,25 +46,29 @@ def read_at(node: Node, flat: Value, sizes: Sequence[int], at: Sequence[Value], 
     return node(ms.SelectOp, node.reshape(whole, (n, 1, points)), taken, node.scalar(0, taken.dtype))
 
 
-def _gathered(node: Node, flat: Value, places: Value) -> Value:
+def _gathered(node: Node, flat: OnnxValue, places: OnnxValue) -> OnnxValue:
     return node(ms.GatherElementsOp, flat, places, axis=2)
 
 
-def interpolate(node: Node, flat: Value, sizes: Sequence[int], at: Sequence[Value], zero_outside: bool) -> Value:
+def interpolate(
+    node: Node, flat: OnnxValue, sizes: Sequence[int], at: Sequence[OnnxValue], zero_outside: bool
+) -> OnnxValue:
     """Linear interpolation of images `[n, c, pixels]` at real places, one tensor `[n, points]` an axis."""
     return folded(node, ms.AddOp, corners(node, flat, sizes, at, zero_outside))
 
 
-def corners(node: Node, flat: Value, sizes: Sequence[int], at: Sequence[Value], zero_outside: bool) -> list[Value]:
+def corners(
+    node: Node, flat: OnnxValue, sizes: Sequence[int], at: Sequence[OnnxValue], zero_outside: bool
+) -> list[OnnxValue]:
     """The elements around real places, each times its share in the linear interpolation."""
     n, _, _ = flat.shape
     points = at[0].shape[1]
     low = [node(ms.FloorOp, coordinate) for coordinate in at]
     fractions = [node(ms.SubOp, coordinate, floor) for coordinate, floor in zip(at, low, strict=True)]
-    terms: list[Value] = []
+    terms: list[OnnxValue] = []
     for corner in np.ndindex(*(2,) * len(at)):
         places = [node(ms.AddOp, floor, 1.0) if up else floor for floor, up in zip(low, corner, strict=True)]
-        weight: Value | None = None
+        weight: OnnxValue | None = None
         for fraction, up in zip(fractions, corner, strict=True):
             share = fraction if up else node(ms.SubOp, node.scalar(1, fraction.dtype), fraction)
             weight = share if weight is None else node(ms.MulOp, weight, share)
@@ -73,7 +79,7 @@ def corners(node: Node, flat: Value, sizes: Sequence[int], at: Sequence[Value], 
 
 
 @importer("GridSample")
-def _grid_sample(node: Node) -> Value:
+def _grid_sample(node: Node) -> OnnxValue:
     """The grid's last axis holds x, y, ... from -1 to 1. ONNX GridSample."""
     x, grid = node[0], node[1]
     n, c, *sizes = node.shape_of(x)
@@ -90,7 +96,7 @@ def _grid_sample(node: Node) -> Value:
 
 
 @importer("AffineGrid")
-def _affine_grid(node: Node) -> Value:
+def _affine_grid(node: Node) -> OnnxValue:
     """Positions from -1 to 1 in an image, (x, y, ..., 1), each times the affine matrix of its batch."""
     theta = node[0]
     n, _, *sizes = node.known_ints(1, "size")
@@ -112,7 +118,7 @@ def _normal_positions(size: int, corners: bool) -> Array:
     return (2 * np.arange(size) + 1) / size - 1
 
 
-def _denormal(node: Node, rows: Value, column: int, size: int, corners: bool) -> Value:
+def _denormal(node: Node, rows: OnnxValue, column: int, size: int, corners: bool) -> OnnxValue:
     n, points, _ = rows.shape
     g = node.reshape(node(ms.SliceOp, rows, begin=[0, 0, column], end=[n, points, column + 1]), (n, points))
     if corners:
@@ -121,10 +127,10 @@ def _denormal(node: Node, rows: Value, column: int, size: int, corners: bool) ->
 
 
 class _Sampler:
-    def __init__(self, node: Node, flat: Value, sizes: Sequence[int], padding: str, corners: bool) -> None:
+    def __init__(self, node: Node, flat: OnnxValue, sizes: Sequence[int], padding: str, corners: bool) -> None:
         self.node, self.flat, self.sizes, self.padding, self.corners = node, flat, sizes, padding, corners
 
-    def sample(self, at: Sequence[Value], mode: str) -> Value:
+    def sample(self, at: Sequence[OnnxValue], mode: str) -> OnnxValue:
         node = self.node
         if mode == "nearest":
             return self._read([node(ms.RoundOp, self._kept(a, n)) for a, n in zip(at, self.sizes, strict=True)])
@@ -135,17 +141,17 @@ class _Sampler:
             return self._cubic(at)
         raise node.failure("MSC0711", f"mode '{mode[:40]}' in {len(at)} axes is not supported")
 
-    def _read(self, places: Sequence[Value]) -> Value:
+    def _read(self, places: Sequence[OnnxValue]) -> OnnxValue:
         return read_at(self.node, self.flat, self.sizes, places, self.padding == "zeros")
 
-    def _kept(self, at: Value, size: int) -> Value:
+    def _kept(self, at: OnnxValue, size: int) -> OnnxValue:
         """A coordinate as the padding mode brings it into the image."""
         node = self.node
         if self.padding == "border":
             return node(ms.ClipOp, at, min=0.0, max=float(size - 1))
         return self._reflected(at, size) if self.padding == "reflection" else at
 
-    def _reflected(self, at: Value, size: int) -> Value:
+    def _reflected(self, at: OnnxValue, size: int) -> OnnxValue:
         """Mirrored at the first and last element, or at the outer edges of their pixels, as often as it takes."""
         node = self.node
         low, high = (0.0, size - 1.0) if self.corners else (-0.5, size - 0.5)
@@ -159,13 +165,13 @@ class _Sampler:
         mirrored = node(ms.SelectOp, odd, node(ms.SubOp, node.scalar(span, at.dtype), extra), extra)
         return node(ms.ClipOp, node(ms.AddOp, mirrored, low), min=0.0, max=float(size - 1))
 
-    def _cubic(self, at: Sequence[Value]) -> Value:
+    def _cubic(self, at: Sequence[OnnxValue]) -> OnnxValue:
         """Four taps an axis, with the kernel of Keys (1981), a = -0.75; each tap is padded on its own."""
         node = self.node
         low = [node(ms.FloorOp, a) for a in at]
         fractions = [node(ms.SubOp, a, floor) for a, floor in zip(at, low, strict=True)]
         shares = [[self._share(f, tap) for tap in range(-1, 3)] for f in fractions]
-        terms: list[Value] = []
+        terms: list[OnnxValue] = []
         for i, j in itertools.product(range(4), range(4)):
             places = [
                 self._kept(node(ms.AddOp, floor, float(tap - 1)), size)
@@ -176,7 +182,7 @@ class _Sampler:
             terms.append(node(ms.MulOp, self._read(places), node.reshape(weight, (n, 1, points))))
         return folded(node, ms.AddOp, terms)
 
-    def _share(self, fraction: Value, tap: int, a: float = -0.75) -> Value:
+    def _share(self, fraction: OnnxValue, tap: int, a: float = -0.75) -> OnnxValue:
         node = self.node
         d = node(ms.AbsOp, node(ms.SubOp, fraction, float(tap)))
         inner, outer = (a + 2, -(a + 3), 0.0, 1.0), (a, -5 * a, 8 * a, -4 * a)
@@ -187,7 +193,7 @@ class _Sampler:
 
 
 @importer("DeformConv")
-def _deform_conv(node: Node) -> Value:
+def _deform_conv(node: Node) -> OnnxValue:
     """Every tap of every window reads the image at an offset of its own; then a matrix product (Dai et al., 2017)."""
     x, weight, offset = node[0], node[1], node[2]
     n, c, *sizes = node.shape_of(x)
@@ -212,8 +218,8 @@ def _deform_conv(node: Node) -> Value:
 
 
 def _deformed(
-    node: Node, moves: Value, axis: int, window: WindowAttributes, outputs: Sequence[int], kernel: Sequence[int]
-) -> Value:
+    node: Node, moves: OnnxValue, axis: int, window: WindowAttributes, outputs: Sequence[int], kernel: Sequence[int]
+) -> OnnxValue:
     images, taps, rank, positions = moves.shape
     node.check_table(2 * rank, *kernel, *outputs)
     grid = np.indices((*kernel, *outputs))
@@ -224,7 +230,7 @@ def _deformed(
 
 
 @importer("RoiAlign")
-def _roi_align(node: Node) -> Value:
+def _roi_align(node: Node) -> OnnxValue:
     """The mean or the largest of samples in each bin of a region (He et al., 2017); a fixed number of samples a bin."""
     x, rois, batch = node[0], node[1], node[2]
     _, c, height, width = node.shape_of(x)
@@ -251,7 +257,7 @@ def _roi_align(node: Node) -> Value:
     return node(ms.ReduceMaxOp if largest else ms.ReduceMeanOp, bins, axis=[3, 5])
 
 
-def _adaptive(node: Node, rois: Value, rows: int, columns: int) -> tuple[int, int]:
+def _adaptive(node: Node, rois: OnnxValue, rows: int, columns: int) -> tuple[int, int]:
     """Samples a bin by the size of the regions, which must be known and ask for one number."""
     boxes = node.known_value(rois, "regions, as sampling_ratio is 0,").astype(np.float64) * node.real(
         "spatial_scale", 1.0
@@ -263,14 +269,14 @@ def _adaptive(node: Node, rois: Value, rows: int, columns: int) -> tuple[int, in
     return tall.pop(), wide.pop()
 
 
-def _edges(node: Node, rois: Value, column: int, half_pixel: bool) -> Value:
+def _edges(node: Node, rois: OnnxValue, column: int, half_pixel: bool) -> OnnxValue:
     count = rois.shape[0]
     edge = node(ms.SliceOp, rois, begin=[0, column], end=[count, column + 1])
     scaled = node(ms.MulOp, edge, node.real("spatial_scale", 1.0))
     return node(ms.SubOp, scaled, 0.5) if half_pixel else scaled
 
 
-def _samples(node: Node, begin: Value, end: Value, bins: int, each: int, half: str) -> Value:
+def _samples(node: Node, begin: OnnxValue, end: OnnxValue, bins: int, each: int, half: str) -> OnnxValue:
     length = node(ms.SubOp, end, begin)
     if half != "half_pixel":
         length = node(ms.MaximumOp, length, 1.0)
@@ -280,7 +286,9 @@ def _samples(node: Node, begin: Value, end: Value, bins: int, each: int, half: s
     return node(ms.AddOp, begin, node(ms.MulOp, length, share))
 
 
-def _roi_values(node: Node, images: Value, sizes: tuple[int, int], at: Sequence[Value], largest: bool) -> Value:
+def _roi_values(
+    node: Node, images: OnnxValue, sizes: tuple[int, int], at: Sequence[OnnxValue], largest: bool
+) -> OnnxValue:
     """Linear interpolation; up to a pixel outside counts as the edge, beyond that as zero.
 
     For `largest` it is the largest share instead of their sum, as ONNX has it.

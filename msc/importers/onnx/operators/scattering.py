@@ -13,7 +13,7 @@ from msc.importers.onnx.node import Node
 from msc.importers.onnx.operators.indexing import flat_places
 from msc.importers.onnx.operators.loops import Collected, Iteration, iterate
 from msc.importers.onnx.registry import importer
-from msc.importers.onnx.values import Value
+from msc.importers.onnx.values import OnnxValue
 from msc.ir.typed import tensor_type
 
 _JOINS: Mapping[str, type[MsOp] | None] = {
@@ -25,11 +25,11 @@ _JOINS: Mapping[str, type[MsOp] | None] = {
 }
 
 
-def written(node: Node, table: Value, places: Value, new: Value) -> Value:
+def written(node: Node, table: OnnxValue, places: OnnxValue, new: OnnxValue) -> OnnxValue:
     """The entries of `new` put into those of a table at `places` (i64), joined as the node's `reduction` says."""
     join = _JOINS[node.choice("reduction", "none", tuple(_JOINS))]
 
-    def body(step: Iteration, state: Sequence[Value]) -> tuple[list[Value], list[Collected]]:
+    def body(step: Iteration, state: Sequence[OnnxValue]) -> tuple[list[OnnxValue], list[Collected]]:
         place, entry = step.entry(places), step.entry(new)
         if join is not None:
             entry = node(join, node(ms.ExtractSliceOp, state[0], place), entry)
@@ -40,7 +40,7 @@ def written(node: Node, table: Value, places: Value, new: Value) -> Value:
 
 
 @importer("ScatterElements", "Scatter")
-def _scatter_elements(node: Node) -> Value:
+def _scatter_elements(node: Node) -> OnnxValue:
     """Every element of the updates goes to its own place, with the index in that of the axis.
 
     Where the indices are the same along all of some trailing axes, whole rows go there: those of a graph network, which
@@ -59,7 +59,7 @@ def _scatter_elements(node: Node) -> Value:
     return node.reshape(written(node, table, node.reshape(places, (count,)), new), shape)
 
 
-def _is_whole(indices: Value, axis: int, counted: int, shape: tuple[int, ...]) -> bool:
+def _is_whole(indices: OnnxValue, axis: int, counted: int, shape: tuple[int, ...]) -> bool:
     """Whether all places along an axis, but for the `counted` one, get an update, all with the same index."""
     if axis == counted or indices.shape[axis] != shape[axis]:
         return False
@@ -68,21 +68,21 @@ def _is_whole(indices: Value, axis: int, counted: int, shape: tuple[int, ...]) -
     return indices.shape[axis] == 1 or _repeated_shape(indices)[axis] == 1
 
 
-def _repeated_shape(value: Value) -> tuple[int, ...]:
+def _repeated_shape(value: OnnxValue) -> tuple[int, ...]:
     """The shape of what is repeated to make a value, with as many axes."""
     repeated = _repeated(value)
     return (1,) * (value.rank - repeated.rank) + repeated.shape
 
 
-def _repeated(value: Value) -> Value:
+def _repeated(value: OnnxValue) -> OnnxValue:
     """What is repeated along axes to make a value: it itself, if nothing is."""
     owner = None if value.ssa is None else value.ssa.owner
     if not isinstance(owner, ms.BroadcastToOp):
         return value
-    return Value(tensor_type(owner.operands[0]), ssa=owner.operands[0], depends=value.depends)
+    return OnnxValue(tensor_type(owner.operands[0]), ssa=owner.operands[0], depends=value.depends)
 
 
-def _leading(node: Node, indices: Value, depth: int) -> Value:
+def _leading(node: Node, indices: OnnxValue, depth: int) -> OnnxValue:
     """The indices along the first `depth` axes, where they are the same along all others."""
     if depth == indices.rank:
         return indices
@@ -92,7 +92,7 @@ def _leading(node: Node, indices: Value, depth: int) -> Value:
     return kept if kept.shape == indices.shape[:depth] else node(ms.BroadcastToOp, kept, shape=indices.shape[:depth])
 
 
-def _element_places(node: Node, indices: Value, axis: int, shape: tuple[int, ...]) -> Value:
+def _element_places(node: Node, indices: OnnxValue, axis: int, shape: tuple[int, ...]) -> OnnxValue:
     """Where in the flattened data each update goes."""
     wide = node.cast(indices, "i64")
     negative = node(ms.LessOp, wide, node.scalar(0, "i64"))
@@ -106,7 +106,7 @@ def _element_places(node: Node, indices: Value, axis: int, shape: tuple[int, ...
 
 
 @importer("ScatterND")
-def _scatter_nd(node: Node) -> Value:
+def _scatter_nd(node: Node) -> OnnxValue:
     """Index tuples become places in the flattened leading axes."""
     data, indices, updates = node[0], node[1], node[2]
     shape, (*lead, depth) = node.shape_of(data), node.shape_of(indices)
@@ -121,7 +121,7 @@ def _scatter_nd(node: Node) -> Value:
 
 
 @importer("TensorScatter")
-def _tensor_scatter(node: Node) -> Value:
+def _tensor_scatter(node: Node) -> OnnxValue:
     """A cache updated from a write index a batch on, round the end in mode "circular"."""
     cache, update, start = node[0], node[1], node.get(2)
     axis = node.axis(node.int_("axis", -2), cache.rank)

@@ -7,7 +7,7 @@ import numpy as np
 from msc.dialects import ms
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.registry import importer
-from msc.importers.onnx.values import Value
+from msc.importers.onnx.values import OnnxValue
 from msc.poly.compute import identity
 
 MINIMUM_CHUNK, MAXIMUM_CHUNK = 1 << 8, 1 << 13
@@ -18,7 +18,7 @@ MAXIMUM_SIZE = 1 << 14
 
 
 @importer("TopK")
-def _top_k(node: Node) -> list[Value]:
+def _top_k(node: Node) -> list[OnnxValue]:
     """NaN counts as infinity; among equal elements the first comes first."""
     x = node[0]
     axis = node.axis(node.int_("axis", -1), x.rank)
@@ -30,14 +30,14 @@ def _top_k(node: Node) -> list[Value]:
     return [node(ms.GatherElementsOp, x, indices, axis=axis), indices]
 
 
-def _without_nan(node: Node, x: Value) -> Value:
+def _without_nan(node: Node, x: OnnxValue) -> OnnxValue:
     """The elements as they are compared."""
     if x.dtype[0] not in "fb":
         return x
     return node(ms.SelectOp, node(ms.IsNanOp, x), node.scalar(float("inf"), x.dtype), x)
 
 
-def _best(node: Node, x: Value, axis: int, k: int) -> Value:
+def _best(node: Node, x: OnnxValue, axis: int, k: int) -> OnnxValue:
     """Where the k first elements of an axis are, in order.
 
     A long axis is cut into chunks; the first k of each meet again, so that the work is linear in the axis.
@@ -61,7 +61,7 @@ def _best(node: Node, x: Value, axis: int, k: int) -> Value:
     return node(ms.GatherElementsOp, places, _best(node, finalists, axis, k), axis=axis)
 
 
-def _lengthened(node: Node, x: Value, axis: int, size: int) -> Value:
+def _lengthened(node: Node, x: OnnxValue, axis: int, size: int) -> OnnxValue:
     """The axis with elements at its end that come after all others."""
     if x.shape[axis] == size:
         return x
@@ -70,7 +70,7 @@ def _lengthened(node: Node, x: Value, axis: int, size: int) -> Value:
     return node(ms.ConcatOp, x, node(ms.BroadcastToOp, last, shape=shape), axis=axis)
 
 
-def _ranked(node: Node, x: Value, axis: int, k: int) -> Value:
+def _ranked(node: Node, x: OnnxValue, axis: int, k: int) -> OnnxValue:
     """As `_best`, by rank: an element's place is the number of those that come before it.
 
     Every pair along the axis is compared, so that nothing is sorted and nothing branches.
@@ -84,7 +84,7 @@ def _ranked(node: Node, x: Value, axis: int, k: int) -> Value:
     return node(ms.ReduceSumOp, chosen, axis=[axis + 1])
 
 
-def _ranks(node: Node, x: Value, axis: int, size: int) -> Value:
+def _ranks(node: Node, x: OnnxValue, axis: int, size: int) -> OnnxValue:
     """How many elements along `axis` come before each."""
     mine, other = node(ms.ExpandDimsOp, x, axis=[axis + 1]), node(ms.ExpandDimsOp, x, axis=[axis])
     better = node(ms.GreaterOp if node.flag("largest", True) else ms.LessOp, other, mine)

@@ -8,7 +8,7 @@ from msc.dialects import ms
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.operators.movement import cut
 from msc.importers.onnx.registry import importer
-from msc.importers.onnx.values import Slot, TensorSequence, Value
+from msc.importers.onnx.values import OnnxValue, Slot, TensorSequence
 
 MAXIMUM_ITEMS = 1 << 12
 """Of a sequence, whose tensors are values of their own."""
@@ -55,12 +55,12 @@ def _at(node: Node) -> Slot:
 
 
 @importer("SequenceLength")
-def _length(node: Node) -> Value:
+def _length(node: Node) -> OnnxValue:
     return node.constant(np.array(len(node.sequence(0)), np.int64))
 
 
 @importer("ConcatFromSequence")
-def _concat(node: Node) -> Value:
+def _concat(node: Node) -> OnnxValue:
     operation = ms.StackOp if node.flag("new_axis") else ms.ConcatOp
     return node(operation, *node.sequence(0), axis=node.int_("axis", 0))
 
@@ -97,5 +97,5 @@ def _get_element(node: Node) -> Slot:
 
 
 @importer("OptionalHasElement")
-def _has_element(node: Node) -> Value:
+def _has_element(node: Node) -> OnnxValue:
     return node.constant(np.array(bool(node.inputs) and node.inputs[0] is not None))

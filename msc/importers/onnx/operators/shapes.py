@@ -9,23 +9,23 @@ import numpy as np
 from msc.dialects import ms
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.registry import importer
-from msc.importers.onnx.values import Value
+from msc.importers.onnx.values import OnnxValue
 
 
 @importer("Shape")
-def _shape(node: Node) -> Value:
+def _shape(node: Node) -> OnnxValue:
     shape = node.shape_of(node[0])
     start, end = node.int_("start", 0), node.int_("end", len(shape)) if node.given("end") else None
     return node.constant(np.array(shape[start:end], np.int64))
 
 
 @importer("Size")
-def _size(node: Node) -> Value:
+def _size(node: Node) -> OnnxValue:
     return node.constant(np.array(math.prod(node.shape_of(node[0])), np.int64))
 
 
 @importer("Reshape")
-def _reshape(node: Node) -> Value:
+def _reshape(node: Node) -> OnnxValue:
     wanted = node.known_ints(1, "shape") if len(node) > 1 else node.ints("shape")
     x = node[0]
     if not node.flag("allowzero"):
@@ -35,7 +35,7 @@ def _reshape(node: Node) -> Value:
     return reshaped(node, x, wanted)
 
 
-def reshaped(node: Node, x: Value, shape: list[int]) -> Value:
+def reshaped(node: Node, x: OnnxValue, shape: list[int]) -> OnnxValue:
     """A reshape in which one size may be -1; also of a tensor without elements."""
     if -1 in shape and -1 not in x.shape and math.prod(x.shape) == 0:
         rest = math.prod(n for n in shape if n != -1)
@@ -44,7 +44,7 @@ def reshaped(node: Node, x: Value, shape: list[int]) -> Value:
 
 
 @importer("Flatten")
-def _flatten(node: Node) -> Value:
+def _flatten(node: Node) -> OnnxValue:
     x, axis = node[0], node.int_("axis", 1)
     if axis == x.rank or axis == 0 or x.rank == 0:
         shape = node.shape_of(x)
@@ -60,7 +60,7 @@ def _axes(node: Node, index: int = 1) -> list[int] | None:
 
 
 @importer("Squeeze")
-def _squeeze(node: Node) -> Value:
+def _squeeze(node: Node) -> OnnxValue:
     axes = _axes(node)
     if axes is None:
         return node(ms.SqueezeOp, node[0])
@@ -68,7 +68,7 @@ def _squeeze(node: Node) -> Value:
 
 
 @importer("Unsqueeze")
-def _unsqueeze(node: Node) -> Value:
+def _unsqueeze(node: Node) -> OnnxValue:
     axes = _axes(node)
     if axes is None:
         raise node.failure("MSC0711", "its axes are missing")
@@ -76,7 +76,7 @@ def _unsqueeze(node: Node) -> Value:
 
 
 @importer("Expand")
-def _expand(node: Node) -> Value:
+def _expand(node: Node) -> OnnxValue:
     """A size of 1 in the wanted shape keeps what the tensor has."""
     x, wanted = node[0], node.known_ints(1, "shape")
     own = (1,) * (len(wanted) - x.rank) + node.shape_of(x)

@@ -13,7 +13,7 @@ from msc.importers.onnx.operators.linear import product
 from msc.importers.onnx.operators.movement import cut, transposed
 from msc.importers.onnx.reading.tensors import dtype_of
 from msc.importers.onnx.registry import importer
-from msc.importers.onnx.values import Value
+from msc.importers.onnx.values import OnnxValue
 
 
 def _fourier(size: int, inverse: bool) -> tuple[Array, Array]:
@@ -24,7 +24,7 @@ def _fourier(size: int, inverse: bool) -> tuple[Array, Array]:
     return np.cos(angles) * scale, np.sin(angles) * (scale if inverse else -scale)
 
 
-def fourier(node: Node, x: Value, size: int, inverse: bool, onesided: bool, real_output: bool = False) -> Value:
+def fourier(node: Node, x: OnnxValue, size: int, inverse: bool, onesided: bool, real_output: bool = False) -> OnnxValue:
     """The transform of `[..., n, 1 or 2]` along n, cut or padded to `size`; `[..., bins, 2]` (or 1)."""
     n = x.shape[-2]
     if n > size:
@@ -55,7 +55,7 @@ _MEL_STEPS = 64
 
 
 @importer("DFT")
-def _dft(node: Node) -> Value:
+def _dft(node: Node) -> OnnxValue:
     """`[..., 1 or 2]`: real or complex. The axis is an input since opset 20."""
     x = node[0]
     axis = node.known_int(2, "axis") if node.has(2) else node.int_("axis", 1 if node.opset < 20 else -2)
@@ -71,7 +71,7 @@ def _dft(node: Node) -> Value:
     return transposed(node, y, [order.index(a) for a in range(x.rank)])
 
 
-def _inverse_real(node: Node, x: Value, axis: int, size: int) -> Value:
+def _inverse_real(node: Node, x: OnnxValue, axis: int, size: int) -> OnnxValue:
     """Half of a spectrum whose other half is its mirror, back to real numbers."""
     order = [a for a in range(x.rank - 1) if a != axis] + [axis, x.rank - 1]
     half = transposed(node, x, order)
@@ -86,7 +86,7 @@ def _inverse_real(node: Node, x: Value, axis: int, size: int) -> Value:
 
 
 @importer("STFT")
-def _stft(node: Node) -> Value:
+def _stft(node: Node) -> OnnxValue:
     """Frames of the signal, each times the window, transformed."""
     x, step = node[0], node.known_int(1, "frame_step")
     window = node.get(2)
@@ -104,7 +104,7 @@ def _stft(node: Node) -> Value:
 
 
 @importer("MelWeightMatrix")
-def _mel(node: Node) -> Value:
+def _mel(node: Node) -> OnnxValue:
     """Triangles that are even on the mel scale, over the bins of a spectrum; its numbers must be known."""
     bins, length, rate = (node.known_int(i, what) for i, what in enumerate(("bins", "length", "sample rate")))
     low, high = (float(node.known(i, "frequency").reshape(())) for i in (3, 4))

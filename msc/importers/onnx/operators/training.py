@@ -7,15 +7,15 @@ from collections.abc import Callable
 from msc.dialects import ms
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.registry import importer
-from msc.importers.onnx.values import Value
+from msc.importers.onnx.values import OnnxValue
 
 DOMAIN = "ai.onnx.preview.training"
 
-Update = Callable[[Node, Value, Value, list[Value]], list[Value]]
+Update = Callable[[Node, OnnxValue, OnnxValue, list[OnnxValue]], list[OnnxValue]]
 """Of the learning rate, the step's number, and one tensor with its gradient and states: the new tensor and states."""
 
 
-def _updated(node: Node, states: int, update: Update) -> list[Value]:
+def _updated(node: Node, states: int, update: Update) -> list[OnnxValue]:
     """Inputs are R, T, then all tensors, all gradients, all of each state; outputs in the same order."""
     rate, step = node[0], node[1]
     count = (len(node) - 2) // (2 + states)
@@ -24,21 +24,21 @@ def _updated(node: Node, states: int, update: Update) -> list[Value]:
     return [result[place] for place in range(1 + states) for result in results]
 
 
-def _scaled(node: Node, x: Value, factor: Value | float) -> Value:
+def _scaled(node: Node, x: OnnxValue, factor: OnnxValue | float) -> OnnxValue:
     return node(ms.MulOp, x, factor)
 
 
-def _add(node: Node, a: Value, b: Value) -> Value:
+def _add(node: Node, a: OnnxValue, b: OnnxValue) -> OnnxValue:
     return node(ms.AddOp, a, b)
 
 
-def _regularised(node: Node, gradient: Value, x: Value) -> Value:
+def _regularised(node: Node, gradient: OnnxValue, x: OnnxValue) -> OnnxValue:
     return _add(node, gradient, _scaled(node, x, node.real("norm_coefficient", 0.0)))
 
 
 @importer("Adagrad", domain=DOMAIN)
-def _adagrad(node: Node) -> list[Value]:
-    def update(node: Node, rate: Value, step: Value, group: list[Value]) -> list[Value]:
+def _adagrad(node: Node) -> list[OnnxValue]:
+    def update(node: Node, rate: OnnxValue, step: OnnxValue, group: list[OnnxValue]) -> list[OnnxValue]:
         x, gradient, squares = group
         decay = _add(
             node, _scaled(node, node.cast(step, x.dtype), node.real("decay_factor", 0.0)), node.scalar(1, x.dtype)
@@ -53,11 +53,11 @@ def _adagrad(node: Node) -> list[Value]:
 
 
 @importer("Adam", domain=DOMAIN)
-def _adam(node: Node) -> list[Value]:
+def _adam(node: Node) -> list[OnnxValue]:
     """Kingma and Ba (2015)."""
     alpha, beta = node.real("alpha", 0.9), node.real("beta", 0.999)
 
-    def update(node: Node, rate: Value, step: Value, group: list[Value]) -> list[Value]:
+    def update(node: Node, rate: OnnxValue, step: OnnxValue, group: list[OnnxValue]) -> list[OnnxValue]:
         x, gradient, mean, square = group
         gradient = _regularised(node, gradient, x)
         mean = _add(node, _scaled(node, mean, alpha), _scaled(node, gradient, 1 - alpha))
@@ -74,18 +74,18 @@ def _adam(node: Node) -> list[Value]:
     return _updated(node, 2, update)
 
 
-def _rest(node: Node, base: float, count: Value) -> Value:
+def _rest(node: Node, base: float, count: OnnxValue) -> OnnxValue:
     """1 - base to the count."""
     power = node(ms.PowOp, node.scalar(base, count.dtype), count)
     return node(ms.SubOp, node.scalar(1, count.dtype), power)
 
 
 @importer("Momentum", domain=DOMAIN)
-def _momentum(node: Node) -> list[Value]:
+def _momentum(node: Node) -> list[OnnxValue]:
     """Standard, or Nesterov's."""
     alpha, beta = node.real("alpha", 0.0), node.real("beta", 0.0)
 
-    def update(node: Node, rate: Value, step: Value, group: list[Value]) -> list[Value]:
+    def update(node: Node, rate: OnnxValue, step: OnnxValue, group: list[OnnxValue]) -> list[OnnxValue]:
         x, gradient, velocity = group
         gradient = _regularised(node, gradient, x)
         weight = node(ms.SelectOp, node(ms.GreaterOp, step, 0), node.scalar(beta, x.dtype), node.scalar(1, x.dtype))
@@ -101,5 +101,5 @@ def _momentum(node: Node) -> list[Value]:
 
 
 @importer("Binarizer", domain="ai.onnx.ml")
-def _binarizer(node: Node) -> Value:
+def _binarizer(node: Node) -> OnnxValue:
     return node.cast(node(ms.GreaterOp, node[0], node.real("threshold", 0.0)), node[0].dtype)

@@ -12,15 +12,15 @@ from msc.importers.onnx.narrow import NARROW, decoded, encoded
 from msc.importers.onnx.node import Node
 from msc.importers.onnx.reading.tensors import dtype_of
 from msc.importers.onnx.registry import importer
-from msc.importers.onnx.values import Value
+from msc.importers.onnx.values import OnnxValue
 
 
 @importer("Cast")
-def _cast(node: Node) -> Value:
+def _cast(node: Node) -> OnnxValue:
     return _converted(node, node.int_("to", 0))
 
 
-def _converted(node: Node, target: int) -> Value:
+def _converted(node: Node, target: int) -> OnnxValue:
     x = node[0]
     if x.narrow == target:
         return x
@@ -34,7 +34,7 @@ def _converted(node: Node, target: int) -> Value:
 
 
 @importer("BitCast")
-def _bit_cast(node: Node) -> Value:
+def _bit_cast(node: Node) -> OnnxValue:
     """The bits of a type read as another of the same width; narrow types are their codes."""
     x, target = node[0], node.int_("to", 0)
     bits = NARROW[x.narrow].bits if x.narrow is not None else 8 * BYTES[x.dtype]
@@ -47,6 +47,6 @@ def _bit_cast(node: Node) -> Value:
 
 
 @importer("CastLike")
-def _cast_like(node: Node) -> Value:
+def _cast_like(node: Node) -> OnnxValue:
     like = node[1]
     return node.cast(decoded(node, node[0]), like.dtype) if like.narrow is None else _converted(node, like.narrow)

@@ -8,7 +8,7 @@ from typing import Any, cast
 import onnx
 from onnx import AttributeProto, FunctionProto, NodeProto
 
-from msc.importers.onnx.values import Slot, Value
+from msc.importers.onnx.values import OnnxValue, Slot
 
 FunctionKey = tuple[str, str, str]
 """Domain, name and overload."""
@@ -108,7 +108,7 @@ def _with_defaults(schema: onnx.defs.OpSchema, function: FunctionProto) -> Funct
 def _type_bytes(slot: Slot) -> bytes:
     from msc.importers.onnx.reading.tensors import DTYPES
 
-    if not isinstance(slot, Value):
+    if not isinstance(slot, OnnxValue):
         return onnx.TypeProto().SerializeToString()
     numbers = {name: number for number, name in DTYPES.items()}
     return onnx.helper.make_tensor_type_proto(slot.narrow or numbers[slot.dtype], slot.shape).SerializeToString()

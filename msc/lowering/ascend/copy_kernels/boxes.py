@@ -16,7 +16,7 @@ from msc.poly.scalar import Constant, Read, Scalar, reads
 
 
 @dataclass(frozen=True)
-class Axis:
+class BoxAxis:
     """A dimension of a box: its extent, and the elements between neighbours where it is read and where it is written.
 
     The read stride of a constant is 0. `dims` are the dimensions of the statement that are one here, the outermost
@@ -72,7 +72,7 @@ class Box:
     the indices that a gather adds to where it reads.
     """
 
-    axes: tuple[Axis, ...]
+    axes: tuple[BoxAxis, ...]
     source: int | None
     read_at: int
     target: int
@@ -118,7 +118,7 @@ def _box(model: KernelModel, number: int) -> Box | None:
     if read is None:
         return None
     axes = [
-        Axis(extent, read.coefficients.get(d, 0), write.coefficients.get(d, 0), ((d, extent),), strides.get(d, 0))
+        BoxAxis(extent, read.coefficients.get(d, 0), write.coefficients.get(d, 0), ((d, extent),), strides.get(d, 0))
         for d, extent in enumerate(statement.extents)
         if extent > 1
     ]
@@ -170,7 +170,7 @@ def _flat(index: AffineMap, array: Array, without: int | None = None) -> LinearF
     return LinearForm({d: c for d, c in coefficients.items() if c}, constant)
 
 
-def _writes_once(axes: Sequence[Axis]) -> bool:
+def _writes_once(axes: Sequence[BoxAxis]) -> bool:
     """Whether each point writes another element."""
     reach = 0
     for axis in reversed(axes):
@@ -180,9 +180,9 @@ def _writes_once(axes: Sequence[Axis]) -> bool:
     return True
 
 
-def _merged(axes: Sequence[Axis]) -> list[Axis]:
+def _merged(axes: Sequence[BoxAxis]) -> list[BoxAxis]:
     """Neighbours that run on where the other ends, in all arrays, as one axis."""
-    merged: list[Axis] = []
+    merged: list[BoxAxis] = []
     for axis in axes:
         before = merged[-1] if merged else None
         if before and (before.read, before.write, before.index) == tuple(

@@ -9,7 +9,7 @@ from xdsl.ir.affine import AffineExpr
 
 from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression
 from msc.lowering.ascend.copy_kernels.boxes import Chosen
-from msc.lowering.ascend.copy_kernels.tiles import Tile
+from msc.lowering.ascend.copy_kernels.tiles import BoxTile
 from msc.lowering.ascend.kernels import WORDS
 from msc.targets.davinci_isa import DTYPES, Space
 
@@ -31,7 +31,7 @@ class _Place:
 class Mover:
     """Writes the tiles of a box. Double ones have two buffers: one tile comes while the other leaves."""
 
-    def __init__(self, b: KernelBuilder, tile: Tile, arguments: Mapping[int, Buffer]) -> None:
+    def __init__(self, b: KernelBuilder, tile: BoxTile, arguments: Mapping[int, Buffer]) -> None:
         self.b, self.tile = b, tile
         box = tile.box
         self._source = None if box.source is None else arguments[box.source]

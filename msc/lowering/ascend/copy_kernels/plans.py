@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from msc.lowering.ascend.copy_kernels.boxes import Axis, Box
-from msc.lowering.ascend.copy_kernels.tiles import Tile, cycles, tiles_of
+from msc.lowering.ascend.copy_kernels.boxes import Box, BoxAxis
+from msc.lowering.ascend.copy_kernels.tiles import BoxTile, cycles, tiles_of
 from msc.targets.davinci import DavinciTarget
 
 _MARGIN = 2048
@@ -15,10 +15,10 @@ _MARGIN = 2048
 
 
 @dataclass(frozen=True)
-class Plan:
+class CopyPlan:
     """The tiles of a box. `shared` by cores, each of which takes multiples of `group` tiles, or all one core's."""
 
-    tile: Tile
+    tile: BoxTile
     shared: bool
     group: int = 1
 
@@ -51,7 +51,7 @@ class Plan:
         return self.group * -(-groups // target.cores.vector)
 
 
-def _cuts(axis: Axis, size: int) -> list[tuple[int, int | None]]:
+def _cuts(axis: BoxAxis, size: int) -> list[tuple[int, int | None]]:
     if size == axis.extent:
         return []
     position, part = axis.cut_at(size)
@@ -63,18 +63,18 @@ def room_of(boxes: Sequence[Box], target: DavinciTarget) -> int:
     return (target.buffers.ub - target.buffers.ub_reserved) // len(boxes) - _MARGIN
 
 
-def chosen(boxes: Sequence[Box], target: DavinciTarget) -> list[Plan] | None:
+def chosen(boxes: Sequence[Box], target: DavinciTarget) -> list[CopyPlan] | None:
     """The plans of the fewest predicted cycles; None where a box has no tile with room."""
     return next(ranked(boxes, target, 1), None)
 
 
-def ranked(boxes: Sequence[Box], target: DavinciTarget, count: int) -> Iterator[list[Plan]]:
+def ranked(boxes: Sequence[Box], target: DavinciTarget, count: int) -> Iterator[list[CopyPlan]]:
     """Plans of a kernel, the best predicted first: for each number of cores the `count` best tiles of each box."""
     room = room_of(boxes, target)
     fitting = [list(tiles_of(box, room)) for box in boxes]
     if not all(fitting):
         return
-    found: list[tuple[float, int, list[Tile]]] = []
+    found: list[tuple[float, int, list[BoxTile]]] = []
     for cores in _numbers(target):
         orders = [_best(tiles, target, cores, count) for tiles in fitting]
         for rank in range(max(map(len, orders))):
@@ -85,13 +85,13 @@ def ranked(boxes: Sequence[Box], target: DavinciTarget, count: int) -> Iterator[
         yield [_plan(tile, used) for tile in tiles]
 
 
-def cores_of(tiles: Sequence[Tile], target: DavinciTarget) -> int:
+def cores_of(tiles: Sequence[BoxTile], target: DavinciTarget) -> int:
     """How many cores end first with tiles that come two at a time."""
     double = [replace(tile, double=True) for tile in tiles]
     return min(_end(double, target, cores) for cores in _numbers(target))[1]
 
 
-def _best(tiles: Sequence[Tile], target: DavinciTarget, cores: int, count: int) -> list[Tile]:
+def _best(tiles: Sequence[BoxTile], target: DavinciTarget, cores: int, count: int) -> list[BoxTile]:
     if count == 1:
         return [min(tiles, key=lambda tile: cycles(tile, target, cores))]
     return sorted(tiles, key=lambda tile: cycles(tile, target, cores))[:count]
@@ -102,17 +102,17 @@ def _numbers(target: DavinciTarget) -> list[int]:
     return sorted({target.cores.vector, *(1 << k for k in range(target.cores.vector.bit_length()))})
 
 
-def _end(tiles: Sequence[Tile], target: DavinciTarget, cores: int) -> tuple[float, int]:
+def _end(tiles: Sequence[BoxTile], target: DavinciTarget, cores: int) -> tuple[float, int]:
     """The predicted cycles of a kernel, and how many of the cores have work: each core more starts later."""
     used = max(min(cores, -(-tile.tasks // -(-tile.tasks // cores))) for tile in tiles)
     starting = used * target.cores.launch_us * target.clock.mhz
     return starting + sum(cycles(tile, target, cores) for tile in tiles), used
 
 
-def _plan(tile: Tile, cores: int) -> Plan:
+def _plan(tile: BoxTile, cores: int) -> CopyPlan:
     """A tile on so many cores; a core that has one needs one buffer."""
     share = -(-tile.tasks // cores)
     if share == 1:
         tile = replace(tile, double=False)
-    plan = Plan(tile, shared=cores > 1)
+    plan = CopyPlan(tile, shared=cores > 1)
     return replace(plan, group=share) if plan.shared and len(plan.cuts) == 1 else plan

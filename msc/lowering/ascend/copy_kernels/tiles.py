@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from msc.lowering.ascend.copy_kernels.boxes import Axis, Box
+from msc.lowering.ascend.copy_kernels.boxes import Box, BoxAxis
 from msc.targets.davinci import DavinciTarget
 from msc.targets.davinci_isa import DTYPES
 
-_UNIT = Axis(1, 1, 1)
+_UNIT = BoxAxis(1, 1, 1)
 _MOST_BURSTS = 4095
 _WIDEST_STRIDE = 16
 """Elements between neighbours up to which a row with strides is brought whole."""
 
 
 @dataclass(frozen=True)
-class Tile:
+class BoxTile:
     """`rows` x `lanes` elements of a box: bursts of `lanes` neighbours each are written.
 
     `form` says how they come: `straight`, rows as they are written; `turned`, lanes are the bursts that are read and
@@ -29,8 +29,8 @@ class Tile:
 
     box: Box
     form: str
-    row: Axis
-    lane: Axis
+    row: BoxAxis
+    lane: BoxAxis
     rows: int
     lanes: int
     double: bool = True
@@ -56,7 +56,7 @@ class Tile:
         return 32 // self.bytes
 
     @cached_property
-    def outer(self) -> tuple[Axis, ...]:
+    def outer(self) -> tuple[BoxAxis, ...]:
         """The axes of which a tile has one element each."""
         return tuple(axis for axis in self.box.axes if axis is not self.row and axis is not self.lane)
 
@@ -129,13 +129,13 @@ class Tile:
         return moved + 4 * self.out_elements + 2 * (self.in_elements + self.out_elements) * (self.bytes == 1)
 
 
-def tiles_of(box: Box, room: int) -> Iterator[Tile]:
+def tiles_of(box: Box, room: int) -> Iterator[BoxTile]:
     """The tiles of a box that fit so many bytes of UB."""
     for form, row, lane in forms_of(box):
         yield from _with_sizes(box, form, row, lane, room)
 
 
-def forms_of(box: Box) -> Iterator[tuple[str, Axis, Axis]]:
+def forms_of(box: Box) -> Iterator[tuple[str, BoxAxis, BoxAxis]]:
     """The forms that tiles of a box may have, with the axes of rows and of lanes: one form for each such pair."""
     lane = next((axis for axis in box.axes if axis.write == 1), _UNIT)
     if box.chosen is not None and (lane.read != 1 or lane.index):
@@ -156,21 +156,21 @@ def forms_of(box: Box) -> Iterator[tuple[str, Axis, Axis]]:
         yield from (("straight", row, _UNIT) for row in (lane, *rows, _UNIT))
 
 
-def _with_sizes(box: Box, form: str, row: Axis, lane: Axis, room: int) -> Iterator[Tile]:
+def _with_sizes(box: Box, form: str, row: BoxAxis, lane: BoxAxis, room: int) -> Iterator[BoxTile]:
     for lanes in lane.sizes():
         for rows in row.sizes():
-            tile = Tile(box, form, row, lane, rows, lanes)
+            tile = BoxTile(box, form, row, lane, rows, lanes)
             if tile.ub_bytes <= room and can_move(tile):
                 yield tile
 
 
-def can_move(tile: Tile) -> bool:
+def can_move(tile: BoxTile) -> bool:
     """Whether one instruction brings the tile, and one writes it."""
     bursts = max(tile.rows, tile.lanes if tile.form == "turned" else 1)
     return bursts <= _MOST_BURSTS and _has_gaps(tile)
 
 
-def _has_gaps(tile: Tile) -> bool:
+def _has_gaps(tile: BoxTile) -> bool:
     """Whether bursts follow each other upwards, none within another, in both arrays."""
     reads_up = tile.box.source is None or tile.box.chosen is not None
     if tile.form == "turned":
@@ -181,7 +181,7 @@ def _has_gaps(tile: Tile) -> bool:
 
 
 @dataclass(frozen=True)
-class Work:
+class TileCycles:
     """Predicted cycles of one tile: MTE2 brings it, the vector unit gathers, MTE3 writes it, and all cores share L2."""
 
     mte2: float
@@ -190,7 +190,7 @@ class Work:
     shared: float
 
 
-def work_of(tile: Tile, target: DavinciTarget, cores: int) -> Work:
+def work_of(tile: BoxTile, target: DavinciTarget, cores: int) -> TileCycles:
     """What a tile costs while so many cores move others."""
     gm, vector = target.gm, target.vector
     bursts, rows = (tile.lanes if tile.form == "turned" else tile.rows), tile.rows
@@ -206,10 +206,10 @@ def work_of(tile: Tile, target: DavinciTarget, cores: int) -> Work:
     if tile.gathers:
         gathering = vector.start + rows * tile.out_pitch / vector.rates["gather"][tile.bytes >= 4]
     moved = 2 * tile.rows * tile.lanes * tile.bytes * min(cores, tile.tasks) / target.shared.l2_mixed
-    return Work(reading, gathering, writing, moved)
+    return TileCycles(reading, gathering, writing, moved)
 
 
-def cycles(tile: Tile, target: DavinciTarget, cores: int) -> float:
+def cycles(tile: BoxTile, target: DavinciTarget, cores: int) -> float:
     """The predicted cycles of the busiest of `cores`: the slowest of its pipes, and one fill of the pipeline.
 
     With one buffer of each array the pipes wait for each other.
@@ -220,6 +220,6 @@ def cycles(tile: Tile, target: DavinciTarget, cores: int) -> float:
     return share * slowest + (each if tile.double else 0.0) + target.gm.write_latency
 
 
-def best(box: Box, target: DavinciTarget, cores: int, room: int) -> Tile | None:
+def best(box: Box, target: DavinciTarget, cores: int, room: int) -> BoxTile | None:
     """The fastest tile of a box by prediction; None where it has none."""
     return min(tiles_of(box, room), key=lambda tile: cycles(tile, target, cores), default=None)

@@ -17,10 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from msc.lowering.ascend.copy_kernels.boxes import Axis as BoxAxis
-from msc.lowering.ascend.copy_kernels.boxes import Box
-from msc.lowering.ascend.copy_kernels.plans import Plan
-from msc.lowering.ascend.copy_kernels.tiles import Tile, can_move, forms_of
+from msc.lowering.ascend.copy_kernels.boxes import Box, BoxAxis
+from msc.lowering.ascend.copy_kernels.plans import CopyPlan
+from msc.lowering.ascend.copy_kernels.tiles import BoxTile, can_move, forms_of
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel
 from msc.poly.schedule_tree.nodes import Axis, Block, Loop, Mark, Node, Place, Run, Tree
@@ -29,7 +28,7 @@ Names = Mapping[tuple[int, int], str]
 """The name of the axis that is a dimension of a statement."""
 
 
-def tree_of(model: KernelModel, plans: Sequence[Plan]) -> Tree:
+def tree_of(model: KernelModel, plans: Sequence[CopyPlan]) -> Tree:
     """The tree of plans, one for each statement, with an axis for each dimension."""
     names: dict[tuple[int, int], str] = {}
     axes: list[Axis] = []
@@ -46,7 +45,7 @@ def names_in(tree: Tree) -> Names:
     return {dimension: axis.name for axis in tree.axes for dimension in axis.dims.items()}
 
 
-def tree_with(model: KernelModel, plans: Sequence[Plan], tree: Tree) -> Tree:
+def tree_with(model: KernelModel, plans: Sequence[CopyPlan], tree: Tree) -> Tree:
     """The tree of plans with the axes of another tree."""
     return Tree(tree.axes, _body(model, plans, names_in(tree)))
 
@@ -58,14 +57,14 @@ def _free(wanted: str, names: Names) -> str:
     return name
 
 
-def _body(model: KernelModel, plans: Sequence[Plan], names: Names) -> Block:
+def _body(model: KernelModel, plans: Sequence[CopyPlan], names: Names) -> Block:
     nests = [_nest(model, plan, names) for plan in plans]
     if len(nests) == 1:
         return nests[0]
     return Block(tuple(node for nest in nests for node in nest.nodes))
 
 
-def _nest(model: KernelModel, plan: Plan, names: Names) -> Block:
+def _nest(model: KernelModel, plan: CopyPlan, names: Names) -> Block:
     """The loops of a box around its statement."""
     number = plan.tile.box.statement
     extents = model.statements[number].extents
@@ -82,7 +81,7 @@ def _nest(model: KernelModel, plan: Plan, names: Names) -> Block:
     return body
 
 
-def _last(plan: Plan, name: str, size: int, extent: int, points: Block) -> Block:
+def _last(plan: CopyPlan, name: str, size: int, extent: int, points: Block) -> Block:
     """The loop over tiles inside which arrays lie in UB, and the parallel one around it."""
     buffers = plan.tile.buffers
     if plan.shared and plan.group == 1 and buffers == 1:
@@ -92,7 +91,7 @@ def _last(plan: Plan, name: str, size: int, extent: int, points: Block) -> Block
     return Block((Loop(name, inner, min(extent, plan.group * size), "parallel"),)) if plan.shared else inner
 
 
-def _points(model: KernelModel, plan: Plan, names: Names) -> Node:
+def _points(model: KernelModel, plan: CopyPlan, names: Names) -> Node:
     """The loops over the elements of a tile, around the statement."""
     number = plan.tile.box.statement
     outside = {dimension for dimension, tile in plan.cuts if tile is None}
@@ -105,7 +104,7 @@ def _points(model: KernelModel, plan: Plan, names: Names) -> Node:
     return node
 
 
-def plans_in(tree: Tree, model: KernelModel, boxes: Sequence[Box]) -> list[Plan] | None:
+def plans_in(tree: Tree, model: KernelModel, boxes: Sequence[Box]) -> list[CopyPlan] | None:
     """The plans that a tree says, or those that come closest; None for a tree without a loop for each box.
 
     Whether they are what it says, `tree_with` tells. UB may lack room for them.
@@ -118,12 +117,12 @@ def plans_in(tree: Tree, model: KernelModel, boxes: Sequence[Box]) -> list[Plan]
     return plans if len(plans) == len(found) else None
 
 
-def _plan_in(node: Node, model: KernelModel, box: Box, names: Names) -> Plan | None:
+def _plan_in(node: Node, model: KernelModel, box: Box, names: Names) -> CopyPlan | None:
     loops = list(_chain(node))
     possible = [plan for tile in _tiles(loops, box, names) for plan in _plans(loops, tile)]
     written = [_flat(loop) for loop in loops]
 
-    def same(plan: Plan) -> tuple[bool, int]:
+    def same(plan: CopyPlan) -> tuple[bool, int]:
         own = [_flat(loop) for made in _nest(model, plan, names).nodes for loop in _chain(made)]
         pairs = (pair for mine, theirs in zip(own, written, strict=False) for pair in zip(mine, theirs, strict=True))
         return own == written, sum(a == b for a, b in pairs) - abs(len(own) - len(written))
@@ -144,13 +143,13 @@ def _flat(loop: Loop) -> tuple[object, ...]:
     return loop.axis, loop.tile, loop.mark, loop.buffers, loop.body.places
 
 
-def _tiles(loops: Sequence[Loop], box: Box, names: Names) -> Iterator[Tile]:
+def _tiles(loops: Sequence[Loop], box: Box, names: Names) -> Iterator[BoxTile]:
     """The tiles of a box with the sizes that loops say, in each form."""
     sizes = {loop.axis: loop.tile for loop in loops if loop.tile is not None}
     double = any(loop.mark == "pipeline" for loop in loops)
     for form, row, lane in forms_of(box):
         rows, lanes = (_size(axis, box, sizes, names) for axis in (row, lane))
-        tile = Tile(box, form, row, lane, rows, lanes, double or box.source is None)
+        tile = BoxTile(box, form, row, lane, rows, lanes, double or box.source is None)
         if can_move(tile):
             yield tile
 
@@ -166,12 +165,12 @@ def _size(axis: BoxAxis, box: Box, sizes: Mapping[str, int], names: Names) -> in
     return axis.extent
 
 
-def _plans(loops: Sequence[Loop], tile: Tile) -> Iterator[Plan]:
+def _plans(loops: Sequence[Loop], tile: BoxTile) -> Iterator[CopyPlan]:
     """The plans of a tile that loops may say."""
     shared = any(loop.mark == "parallel" for loop in loops)
-    yield Plan(tile, shared)
+    yield CopyPlan(tile, shared)
     tiled = [loop for loop in loops if loop.tile is not None]
     if shared and len(tiled) > 1 and tiled[-2].axis == tiled[-1].axis:
-        plan = Plan(tile, shared, -(-(tiled[-2].tile or 1) // (tiled[-1].tile or 1)))
+        plan = CopyPlan(tile, shared, -(-(tiled[-2].tile or 1) // (tiled[-1].tile or 1)))
         if len(plan.cuts) == 1:
             yield plan

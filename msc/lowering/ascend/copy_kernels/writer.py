@@ -7,23 +7,23 @@ from itertools import zip_longest
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 
-from msc.dialects.davinci import KernelOp
+from msc.dialects.davinci import DavinciKernelOp
 from msc.dialects.davinci.attributes import DAVINCI_REASONS, DAVINCI_SCHEDULE
 from msc.dialects.gk.schedule import ScheduleAttr
 from msc.ir.locations import source_location
 from msc.lowering.ascend.builder import Expr, KernelBuilder, expression
 from msc.lowering.ascend.copy_kernels.boxes import Box, boxes_of, index_arrays
 from msc.lowering.ascend.copy_kernels.moves import Mover
-from msc.lowering.ascend.copy_kernels.plans import Plan, chosen, cores_of, room_of
-from msc.lowering.ascend.copy_kernels.tiles import Tile, work_of
+from msc.lowering.ascend.copy_kernels.plans import CopyPlan, chosen, cores_of, room_of
+from msc.lowering.ascend.copy_kernels.tiles import BoxTile, work_of
 from msc.lowering.ascend.copy_kernels.trees import plans_in, tree_of, tree_with
 from msc.lowering.ascend.insert_sync import synchronise
-from msc.lowering.ascend.kernels import Request
+from msc.lowering.ascend.kernels import KernelRequest
 from msc.poly.schedule_tree.text import to_lines
 from msc.support.diagnostics import Diagnostic, MscError
 
 
-def write(request: Request) -> KernelOp | None:
+def write(request: KernelRequest) -> DavinciKernelOp | None:
     """The kernel that moves boxes through UB; None where one computes, or has elements that cores do not know.
 
     Raises MSC0408 for a schedule that it cannot follow.
@@ -46,7 +46,7 @@ def write(request: Request) -> KernelOp | None:
     return kernel
 
 
-def _by_hand(request: Request, boxes: Sequence[Box], schedule: ScheduleAttr) -> KernelOp:
+def _by_hand(request: KernelRequest, boxes: Sequence[Box], schedule: ScheduleAttr) -> DavinciKernelOp:
     """The kernel by a schedule that somebody wrote. Raises MSC0408 where its moves cannot follow it."""
     tree = schedule.data
     plans = plans_in(tree, request.model, boxes)
@@ -71,26 +71,26 @@ def _by_hand(request: Request, boxes: Sequence[Box], schedule: ScheduleAttr) -> 
     return kernel
 
 
-def _note(request: Request, plans: Sequence[Plan], schedule: ScheduleAttr) -> None:
+def _note(request: KernelRequest, plans: Sequence[CopyPlan], schedule: ScheduleAttr) -> None:
     """The schedule and its reasons, on the kernel."""
     request.op.attributes[DAVINCI_SCHEDULE] = schedule
     request.op.attributes[DAVINCI_REASONS] = ArrayAttr([StringAttr(reason) for reason in _reasons(request, plans)])
 
 
-def _refused(request: Request, why: str, notes: Sequence[str] = ()) -> MscError:
+def _refused(request: KernelRequest, why: str, notes: Sequence[str] = ()) -> MscError:
     message = f"kernel {request.op.label.data!r}: its schedule cannot run on the vector unit: {why}"
     advice = "remove the attribute, and msc chooses a schedule"
     return MscError(Diagnostic("MSC0408", message, source_location(request.op), notes=tuple(notes), help=advice))
 
 
-def _shares(request: Request, plans: Sequence[Plan]) -> list[int]:
+def _shares(request: KernelRequest, plans: Sequence[CopyPlan]) -> list[int]:
     """The tiles of a core, of each box."""
     target = request.target
     cores = cores_of([plan.tile for plan in plans], target) if any(plan.is_dealt for plan in plans) else 1
     return [plan.share(cores, target) for plan in plans]
 
 
-def _written(request: Request, plans: Sequence[Plan]) -> KernelOp:
+def _written(request: KernelRequest, plans: Sequence[CopyPlan]) -> DavinciKernelOp:
     """The kernel with its flags. Raises MSC1021 and MSC1023 for tiles without room, or with too few flags."""
     shares = _shares(request, plans)
     cores = _cores(plans, shares)
@@ -103,11 +103,11 @@ def _written(request: Request, plans: Sequence[Plan]) -> KernelOp:
     return kernel
 
 
-def _cores(plans: Sequence[Plan], shares: Sequence[int]) -> int:
+def _cores(plans: Sequence[CopyPlan], shares: Sequence[int]) -> int:
     return max(-(-plan.tile.tasks // share) for plan, share in zip(plans, shares, strict=True))
 
 
-def _reasons(request: Request, plans: Sequence[Plan]) -> list[str]:
+def _reasons(request: KernelRequest, plans: Sequence[CopyPlan]) -> list[str]:
     """How many cores move which tiles, and what each pipe of the busiest one has to do by prediction."""
     target, shares = request.target, _shares(request, plans)
     cores = _cores(plans, shares)
@@ -123,7 +123,7 @@ def _reasons(request: Request, plans: Sequence[Plan]) -> list[str]:
     ]
 
 
-def _box(b: KernelBuilder, mover: Mover, tile: Tile, cores: int, share: int) -> None:
+def _box(b: KernelBuilder, mover: Mover, tile: BoxTile, cores: int, share: int) -> None:
     """The tiles of a box that are this core's."""
     first: Expr = b.block_index() * share if cores > 1 else 0
     count: Expr = share

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from msc.lowering.ascend.builder import Buffer, Expr
 from msc.lowering.ascend.vector_kernels.formulas import BINARY, COMPARISONS, UNARY, WITH_CONSTANT, formula
-from msc.lowering.ascend.vector_kernels.instructions import Value
+from msc.lowering.ascend.vector_kernels.instructions import ArrayInUB
 from msc.lowering.ascend.vector_kernels.joined import ScaleAndShift, Scaled
 from msc.lowering.ascend.vector_kernels.tiling import UB_DTYPES
 from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar
 
 if TYPE_CHECKING:
-    from msc.lowering.ascend.vector_kernels.tile import Tile
+    from msc.lowering.ascend.vector_kernels.tile import TaskWriter
 
 _FLOATS = ("f16", "f32")
 _COMMUTES = ("add", "mul", "max", "min")
@@ -26,12 +26,12 @@ class NotForVectors(Exception):
 class Bodies:
     """Evaluates one statement over its axes; what it takes of UB goes back with `release`."""
 
-    def __init__(self, tile: Tile, axes: tuple[int, ...]) -> None:
+    def __init__(self, tile: TaskWriter, axes: tuple[int, ...]) -> None:
         self.tile, self.axes = tile, axes
         self._taken: list[Buffer] = []
         self._half = False
-        self._spread: dict[Buffer, Value] = {}
-        self._known: dict[Scalar, Value] = {}
+        self._spread: dict[Buffer, ArrayInUB] = {}
+        self._known: dict[Scalar, ArrayInUB] = {}
 
     def release(self) -> None:
         """Nothing that was taken is needed any more."""
@@ -49,7 +49,7 @@ class Bodies:
     def _runs_along_lanes(self, read: Read) -> bool:
         return bool(self.axes) and self.axes[-1] in self.tile.axes.arrays[read.operand]
 
-    def into(self, s: Scalar, target: Value) -> None:
+    def into(self, s: Scalar, target: ArrayInUB) -> None:
         """Write the value of a body to `target`, which has all axes of the statement."""
         if isinstance(s, Constant):
             self._fill(target, s)
@@ -59,7 +59,7 @@ class Bodies:
         if value.buffer is not target.buffer:
             self._copy(value, target)
 
-    def joined(self, target: Value, joined: ScaleAndShift | Scaled) -> None:
+    def joined(self, target: ArrayInUB, joined: ScaleAndShift | Scaled) -> None:
         """`target = target * factor + shift`, or `target += scaled * factor`."""
         self._half = self.tile.room.half_of(target.buffer)
         if isinstance(joined, Scaled):
@@ -69,7 +69,7 @@ class Bodies:
             return
         self._run("vmadd", (target, self._value(joined.factor, None), self._value(joined.shift, None)))
 
-    def whole(self, s: Scalar) -> Value:
+    def whole(self, s: Scalar) -> ArrayInUB:
         """The value of a body with an element for each point of the statement."""
         value = self._fill(self._new(_dtype(s)), s) if isinstance(s, Constant) else self._value(s, None)
         if value.spread or value.axes != self.axes:
@@ -78,7 +78,7 @@ class Bodies:
             return made
         return value
 
-    def _new(self, dtype: str, into: Value | None = None) -> Value:
+    def _new(self, dtype: str, into: ArrayInUB | None = None) -> ArrayInUB:
         """Where a result goes: `into` where that has the type, else a new place."""
         if into is not None and into.dtype == dtype:
             return into
@@ -86,21 +86,21 @@ class Bodies:
         self._taken.append(made.buffer)
         return made
 
-    def _fill(self, target: Value, s: Constant) -> Value:
+    def _fill(self, target: ArrayInUB, s: Constant) -> ArrayInUB:
         self._run("vector_dup", (target,), float(s.value))
         return target
 
-    def _copy(self, value: Value, target: Value) -> None:
+    def _copy(self, value: ArrayInUB, target: ArrayInUB) -> None:
         if value.dtype != target.dtype:
             raise NotForVectors(f"{value.dtype} as {target.dtype}")
         if value.dtype == "i32":
             raise NotForVectors("copies of integers")
         self._run("vmuls", (target, value), 1.0)
 
-    def _run(self, name: str, operands: Sequence[Value], scalar: float | None = None) -> None:
+    def _run(self, name: str, operands: Sequence[ArrayInUB], scalar: float | None = None) -> None:
         self.tile.code.run(name, self.axes, operands, scalar)
 
-    def _value(self, s: Scalar, into: Value | None) -> Value:
+    def _value(self, s: Scalar, into: ArrayInUB | None) -> ArrayInUB:
         """The value of a body, computed once where a formula uses it several times."""
         if into is not None:
             return self._computed(s, into)
@@ -108,7 +108,7 @@ class Bodies:
             self._known[s] = self._computed(s, None)
         return self._known[s]
 
-    def _computed(self, s: Scalar, into: Value | None) -> Value:
+    def _computed(self, s: Scalar, into: ArrayInUB | None) -> ArrayInUB:
         match s:
             case Read():
                 return self._read(s)
@@ -121,7 +121,7 @@ class Bodies:
             case _:
                 raise NotForVectors("the value of an index")
 
-    def _read(self, s: Read) -> Value:
+    def _read(self, s: Read) -> ArrayInUB:
         value = self.tile.values.get(s.operand)
         if value is None:
             raise NotForVectors("an array that is read before it is written")
@@ -136,13 +136,13 @@ class Bodies:
             self._spread[value.buffer] = self.tile.code.spread(value, self._filled(value), buffer)
         return self._spread[value.buffer]
 
-    def _filled(self, value: Value) -> Expr:
+    def _filled(self, value: ArrayInUB) -> Expr:
         """The elements of a value from its first to its last row."""
         if not value.axes:
             return 1
         return self.tile.code.sizes[value.axes[0]] * value.strides[0]
 
-    def _cast(self, s: Cast, into: Value | None) -> Value:
+    def _cast(self, s: Cast, into: ArrayInUB | None) -> ArrayInUB:
         if s.bits:
             raise NotForVectors("bits read as another type")
         of, to = s.arg.dtype, s.dtype
@@ -162,7 +162,7 @@ class Bodies:
             value = self._convert(value, "f32", None)
         return self._convert(value, UB_DTYPES[to], into)
 
-    def _rounded(self, value: Value, into: Value | None) -> Value:
+    def _rounded(self, value: ArrayInUB, into: ArrayInUB | None) -> ArrayInUB:
         """To bf16 and back."""
         made = self._new("bf16")
         self._run("vconv", (made, value))
@@ -170,7 +170,7 @@ class Bodies:
         self._run("vconv", (result, made))
         return result
 
-    def _convert(self, value: Value, dtype: str, into: Value | None) -> Value:
+    def _convert(self, value: ArrayInUB, dtype: str, into: ArrayInUB | None) -> ArrayInUB:
         if value.dtype == dtype:
             return value
         if value.spread:
@@ -181,7 +181,7 @@ class Bodies:
         self._run("vconv", (made, value))
         return made
 
-    def _apply(self, s: Apply, into: Value | None) -> Value:
+    def _apply(self, s: Apply, into: ArrayInUB | None) -> ArrayInUB:
         kind = s.args[-1].dtype
         if (better := formula(s)) is not None:
             return self._value(better, into)
@@ -199,7 +199,7 @@ class Bodies:
             raise NotForVectors(f"{s.op} of {kind}")
         return self._floats(s, into)
 
-    def _integers(self, s: Apply, into: Value | None) -> Value:
+    def _integers(self, s: Apply, into: ArrayInUB | None) -> ArrayInUB:
         if s.op not in ("add", "sub", "mul"):
             raise NotForVectors(f"{s.op} of integers")
         if any(isinstance(a, Constant) and not self.tile.integers.is_small(a) for a in s.args):
@@ -209,7 +209,7 @@ class Bodies:
         self._run(BINARY[s.op], (made, *operands))
         return made
 
-    def _floats(self, s: Apply, into: Value | None) -> Value:
+    def _floats(self, s: Apply, into: ArrayInUB | None) -> ArrayInUB:
         dtype = UB_DTYPES[s.dtype]
         if s.op == "neg":
             return self._scaled("vmuls", s.args[0], -1.0, into)
@@ -224,7 +224,7 @@ class Bodies:
             raise NotForVectors(s.op)
         return self._with_constant(s, into) or self._two(s, into)
 
-    def _nearest(self, s: Apply, into: Value | None) -> Value:
+    def _nearest(self, s: Apply, into: ArrayInUB | None) -> ArrayInUB:
         """The nearest integer, half to even, as conversions round; beyond 32 bits they saturate."""
         if s.dtype != "f32" or not self.tile.integers.becomes_bytes(s):
             raise NotForVectors("round, but to make bytes")
@@ -233,7 +233,7 @@ class Bodies:
             return value
         return self._convert(self._convert(value, "i32", None), "f32", into)
 
-    def _with_constant(self, s: Apply, into: Value | None) -> Value | None:
+    def _with_constant(self, s: Apply, into: ArrayInUB | None) -> ArrayInUB | None:
         """One instruction for an array and a literal, where the result is the same to the last bit."""
         left, right = s.args
         if isinstance(left, Constant) and isinstance(right, Constant):
@@ -255,45 +255,45 @@ class Bodies:
                 return self._scaled("vmuls", left, 1.0 / value, into)
         return None
 
-    def _scaled(self, name: str, s: Scalar, scalar: float, into: Value | None) -> Value:
+    def _scaled(self, name: str, s: Scalar, scalar: float, into: ArrayInUB | None) -> ArrayInUB:
         value = self._value(s, None)
         made = self._new(value.dtype, into)
         self._run(name, (made, value), scalar)
         return made
 
-    def _two(self, s: Apply, into: Value | None) -> Value:
+    def _two(self, s: Apply, into: ArrayInUB | None) -> ArrayInUB:
         left, right = (self._value(a, None) for a in s.args)
         made = self._new(UB_DTYPES[s.dtype], into)
         self._run(BINARY[s.op], (made, left, right))
         return made
 
-    def _full(self, s: Scalar) -> Value:
+    def _full(self, s: Scalar) -> ArrayInUB:
         """With an element for each point, in rows as a new place has them."""
         return self.whole(s)
 
-    def _bits(self, how: int, left: Value, right: Value) -> Buffer:
+    def _bits(self, how: int, left: ArrayInUB, right: ArrayInUB) -> Buffer:
         """The bits of a comparison, one for each point, in the order in which the tile lies in UB."""
         elements = self._elements(left)
         buffer = self.tile.room.take("ui8", -(-elements // 8) + 256, "bits", fill=True)
         self._taken.append(buffer)
-        bits = Value(buffer, left.axes, left.strides)
+        bits = ArrayInUB(buffer, left.axes, left.strides)
         self._in_a_row("vcmp", (bits, left, right), compare=how)
         return buffer
 
-    def _elements(self, value: Value) -> int:
+    def _elements(self, value: ArrayInUB) -> int:
         return value.strides[0] * self.tile.code.capacities[value.axes[0]] if value.axes else 1
 
-    def _in_a_row(self, name: str, operands: Sequence[Value], **more: int) -> None:
+    def _in_a_row(self, name: str, operands: Sequence[ArrayInUB], **more: int) -> None:
         self.tile.code.in_a_row(name, operands, {}, self._filled(operands[-1]), None, **more)
 
-    def _compared(self, s: Apply) -> tuple[Buffer, Value]:
+    def _compared(self, s: Apply) -> tuple[Buffer, ArrayInUB]:
         kind = s.args[0].dtype
         if kind not in ("f16", "f32", "bf16", "i8", "ui8", "i1"):
             raise NotForVectors(f"{s.op} of {kind}")
         left, right = (self._full(a) for a in s.args)
         return self._bits(COMPARISONS[s.op], left, right), left
 
-    def _flags(self, compared: tuple[Buffer, Value], into: Value | None) -> Value:
+    def _flags(self, compared: tuple[Buffer, ArrayInUB], into: ArrayInUB | None) -> ArrayInUB:
         """Bits as 0 and 1 in f16."""
         bits, like = compared
         one, zero = self._new("f16"), self._new("f16")
@@ -301,12 +301,12 @@ class Bodies:
         self._fill(zero, Constant(0.0, "f16"))
         return self._selected(bits, one, zero, self._new("f16", into), like)
 
-    def _selected(self, bits: Buffer, left: Value, right: Value, made: Value, like: Value) -> Value:
-        mask = Value(bits, like.axes, like.strides)
+    def _selected(self, bits: Buffer, left: ArrayInUB, right: ArrayInUB, made: ArrayInUB, like: ArrayInUB) -> ArrayInUB:
+        mask = ArrayInUB(bits, like.axes, like.strides)
         self._in_a_row("vsel", (made, left, right, mask))
         return made
 
-    def _select(self, s: Apply, into: Value | None) -> Value:
+    def _select(self, s: Apply, into: ArrayInUB | None) -> ArrayInUB:
         condition, *branches = s.args
         if s.dtype not in ("f16", "f32", "bf16", "i1"):
             raise NotForVectors(f"select of {s.dtype}")
@@ -320,7 +320,7 @@ class Bodies:
         left, right = (self._full(b) for b in branches)
         return self._selected(bits, left, right, self._new(UB_DTYPES[s.dtype], into), like)
 
-    def _logical(self, s: Apply, into: Value | None) -> Value:
+    def _logical(self, s: Apply, into: ArrayInUB | None) -> ArrayInUB:
         operands = [self._value(a, None) for a in s.args]
         if s.op == "xor":
             operands = [self._full(a) for a in s.args]

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from msc.lowering.ascend.builder import Expr, KernelBuilder
 from msc.lowering.ascend.vector_kernels.axes import Axes
-from msc.lowering.ascend.vector_kernels.homes import Buffers
-from msc.lowering.ascend.vector_kernels.tile import Tile
+from msc.lowering.ascend.vector_kernels.homes import TaskBuffers
+from msc.lowering.ascend.vector_kernels.tile import TaskWriter
 from msc.lowering.ascend.vector_kernels.tiling import Tiling
 from msc.poly.model import KernelModel
 from msc.poly.scalar import reads
@@ -69,7 +69,7 @@ def chunk_tilings(axes: Axes, parts: Chunked, target: DavinciTarget) -> Iterator
         size //= 2
 
 
-def write_chunks(b: KernelBuilder, tile: Tile, parts: Chunked) -> None:
+def write_chunks(b: KernelBuilder, tile: TaskWriter, parts: Chunked) -> None:
     """The tasks of a core."""
     axes, tiling = tile.axes, tile.tiling
     tasks = axes.count(tiling.outer)
@@ -84,17 +84,19 @@ def write_chunks(b: KernelBuilder, tile: Tile, parts: Chunked) -> None:
         _task(b, tile, parts, task + first, scratch)
 
 
-def _task(b: KernelBuilder, tile: Tile, parts: Chunked, task: Expr, scratch: tuple[Buffers, Buffers]) -> None:
+def _task(
+    b: KernelBuilder, tile: TaskWriter, parts: Chunked, task: Expr, scratch: tuple[TaskBuffers, TaskBuffers]
+) -> None:
     extent, size, arrays = tile.axes.extents[parts.axis], tile.tiling.tile, tile.axes.arrays
     outer = tile.indices(task)
     kept = dict(tile.values)
     moving = [{k: v for k, v in set_.inputs.items() if parts.axis in arrays[k]} for set_ in scratch]
     whole_task = {k: v for k, v in scratch[0].inputs.items() if parts.axis not in arrays[k]}
-    homes = tile.arrived(Buffers(whole_task, scratch[0].outputs), outer, 0)
+    homes = tile.arrived(TaskBuffers(whole_task, scratch[0].outputs), outer, 0)
     tile.statements(homes, parts.before)
 
     def chunk(turn: int, start: Expr) -> None:
-        tile.chunk(Buffers(moving[turn], {}), outer, start, parts.over)
+        tile.chunk(TaskBuffers(moving[turn], {}), outer, start, parts.over)
 
     tile.code.sizes[parts.axis] = size
     whole = extent // size

@@ -10,7 +10,7 @@ from math import prod
 from msc.lowering.ascend.vector_kernels.axes import Axes
 from msc.lowering.ascend.vector_kernels.formulas import BINARY, UNARY, formula
 from msc.lowering.ascend.vector_kernels.joined import ScaleAndShift, Scaled, joined_statements
-from msc.lowering.ascend.vector_kernels.shares import Launch
+from msc.lowering.ascend.vector_kernels.shares import StaggeredStart
 from msc.lowering.ascend.vector_kernels.simplified import is_product
 from msc.lowering.ascend.vector_kernels.tiling import GM_DTYPES, UB_DTYPES, Tiling, all_tilings
 from msc.poly.model import KernelModel, KernelStatement
@@ -24,7 +24,7 @@ _COMPARED = ("vcmp", "vsel")
 
 
 @dataclass(frozen=True)
-class Work:
+class StatementWork:
     """A statement over `axes`: `repeat` cycles for each `lanes` elements, `row` for each row; `chain` instructions.
 
     Each instruction of the chain waits for the one before.
@@ -51,9 +51,11 @@ class Cost:
             return (tiling.cores - 1) * launch.later + -(-tasks // tiling.cores) * launch.cycles + fill
         return launch.end(tasks, tiling.cores) + fill
 
-    def launch(self, tiling: Tiling) -> Launch:
+    def launch(self, tiling: Tiling) -> StaggeredStart:
         """How cores start, and what a task takes."""
-        return Launch(self.target.cores.launch_us * self.target.clock.mhz, self._task(tiling)[0], self.grain(tiling))
+        return StaggeredStart(
+            self.target.cores.launch_us * self.target.clock.mhz, self._task(tiling)[0], self.grain(tiling)
+        )
 
     def grain(self, tiling: Tiling) -> int:
         """In how many parts cores share a task: rows, where all tasks lie along one axis, which is not the lanes'."""
@@ -121,18 +123,18 @@ class Cost:
         return total
 
     @cached_property
-    def _works(self) -> list[Work]:
+    def _works(self) -> list[StatementWork]:
         return [self._work(number, statement) for number, statement in enumerate(self.model.statements)]
 
     @cached_property
     def _joined(self) -> Mapping[int, ScaleAndShift | Scaled]:
         return joined_statements(self.model, self.axes)
 
-    def _work(self, number: int, statement: KernelStatement) -> Work:
+    def _work(self, number: int, statement: KernelStatement) -> StatementWork:
         axes = self.axes.statements[number]
         lanes = self.target.vector.repeat_bytes // DTYPES[UB_DTYPES[self.model.arrays[statement.target].dtype]]
         if isinstance(self._joined.get(number), Scaled):
-            return Work(axes, lanes, 0, 0, 0)
+            return StatementWork(axes, lanes, 0, 0, 0)
         part = isinstance(self._joined.get(number - 1), ScaleAndShift)
         names = [] if part else list(self._instructions(statement.body))
         chain = len(names)
@@ -145,7 +147,7 @@ class Cost:
             chain += 1
             if axes and axes[-1] in self.axes.reduced[number]:
                 row, chain = self._repeat("vcadd", lanes), chain + 1
-        return Work(axes, lanes, sum(self._repeat(name, lanes) for name in names), row, max(1, chain))
+        return StatementWork(axes, lanes, sum(self._repeat(name, lanes) for name in names), row, max(1, chain))
 
     def _sums_products(self, number: int) -> bool:
         """Whether a statement is `vmla` along its rows."""

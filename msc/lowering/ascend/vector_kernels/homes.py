@@ -8,27 +8,27 @@ from typing import TYPE_CHECKING
 
 from msc.lowering.ascend.builder import Buffer
 from msc.lowering.ascend.vector_kernels.formulas import is_one_instruction
-from msc.lowering.ascend.vector_kernels.instructions import Value
+from msc.lowering.ascend.vector_kernels.instructions import ArrayInUB
 from msc.lowering.ascend.vector_kernels.joined import ScaleAndShift, Scaled
 from msc.lowering.ascend.vector_kernels.tiling import UB_DTYPES, Layout
 from msc.poly.model import KernelModel
 from msc.poly.scalar import Apply, Read, reads
 
 if TYPE_CHECKING:
-    from msc.lowering.ascend.vector_kernels.tile import Tile
+    from msc.lowering.ascend.vector_kernels.tile import TaskWriter
 
 
 @dataclass
-class Buffers:
+class TaskBuffers:
     """The buffers through which a task's inputs come and its outputs go; two tasks at a time have one set each."""
 
     inputs: dict[int, Buffer] = field(default_factory=dict[int, Buffer])
     outputs: dict[int, Buffer] = field(default_factory=dict[int, Buffer])
 
 
-def placed(buffer: Buffer, layout: Layout) -> Value:
+def placed(buffer: Buffer, layout: Layout) -> ArrayInUB:
     """A buffer as an array with a layout."""
-    return Value(buffer, layout.axes, layout.strides)
+    return ArrayInUB(buffer, layout.axes, layout.strides)
 
 
 class Homes:
@@ -38,7 +38,7 @@ class Homes:
     input that nothing reads any more, the buffer of an output that is written later, a buffer of its own.
     """
 
-    def __init__(self, tile: Tile, buffers: Buffers) -> None:
+    def __init__(self, tile: TaskWriter, buffers: TaskBuffers) -> None:
         self.tile, self.buffers = tile, buffers
         self._first, self._last = _lives(tile.model)
         self._own: dict[int, Buffer] = {}
@@ -57,7 +57,7 @@ class Homes:
             if array in self.tile.values:
                 del self.tile.values[array]
 
-    def home(self, number: int) -> Value:
+    def home(self, number: int) -> ArrayInUB:
         """The place of the result of a statement, which writes its array first."""
         target = self.tile.model.statements[number].target
         dtype, layout = UB_DTYPES[self.tile.model.arrays[target].dtype], self.tile.layouts[target]

@@ -16,7 +16,7 @@ _Body = Callable[[Mapping[int, Expr]], None]
 
 
 @dataclass(frozen=True)
-class Value:
+class ArrayInUB:
     """An array in UB: `strides` in elements by axis. One that is `spread` has a block of 32 bytes for each element."""
 
     buffer: Buffer
@@ -86,7 +86,7 @@ class Instructions:
         self.b.emit("set_vector_mask", high=_bits(lanes - 64), low=_bits(lanes))
         self._mask = ("lanes", lanes)
 
-    def run(self, name: str, axes: Sequence[int], operands: Sequence[Value], scalar: float | None = None) -> None:
+    def run(self, name: str, axes: Sequence[int], operands: Sequence[ArrayInUB], scalar: float | None = None) -> None:
         """`operands[0] = name(operands[1:])` for all points of `axes`, of which the last one runs along lanes."""
         if self._is_flat(axes, operands):
             self.in_a_row(name, operands, {}, self._flat_count(axes, operands[0]), scalar)
@@ -102,7 +102,7 @@ class Instructions:
         self._nest(rows, {}, lambda indices: self._emit(name, operands, indices, None, 1, scalar))
 
     def _rows_at_once(
-        self, name: str, rows: Sequence[int], lanes: int, operands: Sequence[Value], scalar: float | None
+        self, name: str, rows: Sequence[int], lanes: int, operands: Sequence[ArrayInUB], scalar: float | None
     ) -> None:
         """A repeat for each row."""
         self.mask_lanes(lanes)
@@ -125,7 +125,7 @@ class Instructions:
         with self.b.loop(0, self.sizes[rows[0]], 1, "row") as row:
             self._nest(rows[1:], {**indices, rows[0]: row}, body)
 
-    def _is_flat(self, axes: Sequence[int], operands: Sequence[Value]) -> bool:
+    def _is_flat(self, axes: Sequence[int], operands: Sequence[ArrayInUB]) -> bool:
         first = operands[0]
         same = all(v.axes == tuple(axes) and v.strides == first.strides and not v.spread for v in operands)
         tight = all(
@@ -134,7 +134,7 @@ class Instructions:
         )
         return same and tight
 
-    def _flat_count(self, axes: Sequence[int], value: Value) -> Expr:
+    def _flat_count(self, axes: Sequence[int], value: ArrayInUB) -> Expr:
         if not axes:
             return 1
         size = self.sizes[axes[0]]
@@ -143,7 +143,7 @@ class Instructions:
     def in_a_row(
         self,
         name: str,
-        operands: Sequence[Value],
+        operands: Sequence[ArrayInUB],
         indices: Mapping[int, Expr],
         elements: Expr,
         scalar: float | None,
@@ -156,7 +156,7 @@ class Instructions:
     def _emit(
         self,
         name: str,
-        operands: Sequence[Value],
+        operands: Sequence[ArrayInUB],
         indices: Mapping[int, Expr],
         repeated: int | None,
         repeat: Expr,
@@ -181,10 +181,10 @@ class Instructions:
             **{key: value for key, value in parameters.items() if key in known},
         )
 
-    def spread(self, value: Value, elements: Expr, into: Buffer) -> Value:
+    def spread(self, value: ArrayInUB, elements: Expr, into: Buffer) -> ArrayInUB:
         """The same with each element in a block of its own, for operations on rows."""
         block = 32 // value.bytes
-        whole = Value(into, value.axes, tuple(s * block for s in value.strides), spread=True)
+        whole = ArrayInUB(into, value.axes, tuple(s * block for s in value.strides), spread=True)
         if isinstance(elements, int) and elements <= 8 * MOST_REPEATS:
             self.b.emit("vbrcb", (into, 0), (value.buffer, 0), repeat=-(-elements // 8))
             return whole
@@ -195,7 +195,12 @@ class Instructions:
         return whole
 
     def reduce_lanes(
-        self, combine: str, axes: Sequence[int], sources: Sequence[Value], target: Value, partial: Partial | None
+        self,
+        combine: str,
+        axes: Sequence[int],
+        sources: Sequence[ArrayInUB],
+        target: ArrayInUB,
+        partial: Partial | None,
     ) -> None:
         """One element of `target` for each row of a source, or of two sources' products; `partial` is for long rows.
 
@@ -219,7 +224,7 @@ class Instructions:
                 dst_repeat_stride=partial.pitch // 32,
             )  # fmt: skip
 
-    def _within_repeats(self, name: str, rows: Sequence[int], lanes: int, source: Value, target: Value) -> None:
+    def _within_repeats(self, name: str, rows: Sequence[int], lanes: int, source: ArrayInUB, target: ArrayInUB) -> None:
         """One element for each row, which is at most one repeat long."""
         self.mask_lanes(lanes)
         if not rows:
@@ -245,7 +250,7 @@ class Instructions:
 
         self._nest(rows[:-1], {}, once if self.capacities[inner] <= MOST_REPEATS else body)
 
-    def _fold(self, combine: str, axes: Sequence[int], sources: Sequence[Value], partial: Partial) -> Value:
+    def _fold(self, combine: str, axes: Sequence[int], sources: Sequence[ArrayInUB], partial: Partial) -> ArrayInUB:
         """Each row folded onto 256 bytes: repeats accumulate in one place."""
         rows, lanes = axes[:-1], self.sizes[axes[-1]]
         assert isinstance(lanes, int)
@@ -255,7 +260,7 @@ class Instructions:
         for axis in reversed(rows):
             strides.insert(0, step)
             step *= self.capacities[axis]
-        folded = Value(partial.buffer, tuple(rows), tuple(strides))
+        folded = ArrayInUB(partial.buffer, tuple(rows), tuple(strides))
         whole, tail = lanes // per_repeat, lanes % per_repeat
 
         def onto(start: int, repeat: int) -> _Body:
@@ -270,7 +275,13 @@ class Instructions:
         return folded
 
     def _onto(
-        self, combine: str, folded: Value, sources: Sequence[Value], at: Mapping[int, Expr], start: int, repeat: int
+        self,
+        combine: str,
+        folded: ArrayInUB,
+        sources: Sequence[ArrayInUB],
+        at: Mapping[int, Expr],
+        start: int,
+        repeat: int,
     ) -> None:
         place = (folded.buffer, folded.at(at))
         read = [(source.buffer, source.at(at, start)) for source in sources]
@@ -281,7 +292,7 @@ class Instructions:
         self.b.emit(f"v{combine}", place, *read, place, repeat=repeat, src1_repeat_stride=0, **strides)
 
 
-def _may_repeat(operands: Sequence[Value], axis: int) -> bool:
+def _may_repeat(operands: Sequence[ArrayInUB], axis: int) -> bool:
     """Whether the strides of all operands along an axis are whole blocks, few enough."""
     steps = [v.stride(axis) * v.bytes for v in operands]
     return all(step % 32 == 0 and step // 32 <= _MOST_STRIDE for step in steps)

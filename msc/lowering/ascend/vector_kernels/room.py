@@ -13,7 +13,7 @@ BANK_ROW = 512
 
 
 @dataclass(frozen=True)
-class Fill:
+class ConstantBuffer:
     """A place in UB that holds one value before the first task: its first byte, its bytes, their type."""
 
     first: int
@@ -31,7 +31,7 @@ class Room:
         self._places: dict[tuple[int, str], Buffer] = {}
         self._address: dict[Buffer, tuple[int, int]] = {}
         self._constants: dict[tuple[str, int, float, bool], Buffer] = {}
-        self.fills: list[Fill] = []
+        self.fills: list[ConstantBuffer] = []
 
     def take(
         self, dtype: str, elements: int, name: str = "t", *, fill: bool = False, half: bool | None = None
@@ -48,7 +48,7 @@ class Room:
                 return self._again(dtype, address, size, name)
         buffer = self._new(dtype, size, name, half)
         if fill:
-            self.fills.append(Fill(*self._address[buffer], "f32", 0.0))
+            self.fills.append(ConstantBuffer(*self._address[buffer], "f32", 0.0))
         return buffer
 
     def _new(self, dtype: str, size: int, name: str, half: bool | None) -> Buffer:
@@ -66,7 +66,7 @@ class Room:
         key = (dtype, elements, value, half)
         if key not in self._constants:
             buffer = self._constants[key] = self._new(dtype, elements * DTYPES[dtype], name, half)
-            self.fills.append(Fill(*self._address[buffer], dtype, value))
+            self.fills.append(ConstantBuffer(*self._address[buffer], dtype, value))
         return self._constants[key]
 
     def _again(self, dtype: str, address: int, size: int, name: str) -> Buffer:

@@ -12,7 +12,7 @@ _PARTS = 1024
 
 
 @dataclass(frozen=True)
-class Launch:
+class StaggeredStart:
     """Cores start `later` cycles one after the other, and have tasks of so many cycles.
 
     They share whole tasks, or each `grain` parts of one.
@@ -42,7 +42,7 @@ class Launch:
         return round(self.later / self.cycles * self.grain * _PARTS)
 
 
-def share_of(b: KernelBuilder, tasks: int, cores: int, launch: Launch) -> tuple[Expr, Expr]:
+def share_of(b: KernelBuilder, tasks: int, cores: int, launch: StaggeredStart) -> tuple[Expr, Expr]:
     """The first task of a core, or part of one, and how many it has, for an even number of cores.
 
     The first core and the last one share as many as any two others that start as far from the middle. So shares begin

@@ -8,8 +8,8 @@ from math import prod
 from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression
 from msc.lowering.ascend.vector_kernels.axes import Axes
 from msc.lowering.ascend.vector_kernels.bodies import Bodies, NotForVectors
-from msc.lowering.ascend.vector_kernels.homes import Buffers, Homes, halves, placed
-from msc.lowering.ascend.vector_kernels.instructions import REPEAT_BYTES, Instructions, Partial, Value
+from msc.lowering.ascend.vector_kernels.homes import Homes, TaskBuffers, halves, placed
+from msc.lowering.ascend.vector_kernels.instructions import REPEAT_BYTES, ArrayInUB, Instructions, Partial
 from msc.lowering.ascend.vector_kernels.integers import Integers
 from msc.lowering.ascend.vector_kernels.joined import ScaleAndShift, Scaled, joined_statements
 from msc.lowering.ascend.vector_kernels.room import BANK_ROW, Room
@@ -27,7 +27,7 @@ MOST_BURSTS = 4095
 _MOST_LENGTH = 2097151
 
 
-class Tile:
+class TaskWriter:
     """Writes the tasks of a kernel; with `in_place` results leave from the buffer of the input that they replace.
 
     With `chunked` a reduction adds to what its array holds, whoever has written that.
@@ -52,7 +52,7 @@ class Tile:
         self.code.capacities = {a: tiling.capacity(axes, a) for a in range(len(axes.extents))}
         self.code.sizes = dict(self.code.capacities)
         self.layouts = [layout_of(axes, tiling, of, self.unit) for of in axes.arrays]
-        self.values: dict[int, Value] = {}
+        self.values: dict[int, ArrayInUB] = {}
         self.joined = joined_statements(model, axes)
         self.half = halves(model, self.joined)
         self.share: tuple[Expr, Expr | None] = 0, None
@@ -71,15 +71,15 @@ class Tile:
                 self._load(array, staging, {}, 0)
                 self.values[array] = self._converted(array, staging, keep=True)
 
-    def buffers(self) -> Buffers:
+    def buffers(self) -> TaskBuffers:
         """A set of buffers for one task."""
         moving = (array for array in self._arrays("input") if not self.is_kept(array))
-        return Buffers(
+        return TaskBuffers(
             {array: self._staging(array) for array in moving},
             {array: self._staging(array) for array in self._arrays("output") if not self.in_place},
         )
 
-    def write(self, task: Expr, buffers: Buffers) -> None:
+    def write(self, task: Expr, buffers: TaskBuffers) -> None:
         """One task."""
         outer, start = self._place(task)
         kept = dict(self.values)
@@ -89,7 +89,7 @@ class Tile:
         homes.release(len(self.model.statements))
         self.values = kept
 
-    def chunk(self, buffers: Buffers, outer: Mapping[int, Expr], start: Expr, numbers: Sequence[int]) -> None:
+    def chunk(self, buffers: TaskBuffers, outer: Mapping[int, Expr], start: Expr, numbers: Sequence[int]) -> None:
         """Some statements over a part of the split axis, whose arrays nothing needs afterwards."""
         kept = dict(self.values)
         homes = self.arrived(buffers, outer, start)
@@ -97,7 +97,7 @@ class Tile:
         homes.release(len(self.model.statements))
         self.values = kept
 
-    def arrived(self, buffers: Buffers, outer: Mapping[int, Expr], start: Expr) -> Homes:
+    def arrived(self, buffers: TaskBuffers, outer: Mapping[int, Expr], start: Expr) -> Homes:
         """Bring inputs; the places of what is computed of them."""
         for array, buffer in buffers.inputs.items():
             self._load(array, buffer, outer, start)
@@ -153,7 +153,7 @@ class Tile:
         half = self.half.get(array, False)
         return self.room.take(dtype, layout.elements, f"a{array}", fill=self._is_padded(layout), half=half)
 
-    def take(self, of: Sequence[int], dtype: str, name: str = "t", half: bool | None = None) -> Value:
+    def take(self, of: Sequence[int], dtype: str, name: str = "t", half: bool | None = None) -> ArrayInUB:
         """A value over some axes, of nothing yet."""
         layout = layout_of(self.axes, self.tiling, of, self.unit)
         return placed(self.room.take(dtype, layout.elements, name, fill=self._is_padded(layout), half=half), layout)
@@ -162,7 +162,7 @@ class Tile:
         """Whether something may read elements that nothing writes."""
         return not layout.axes or self.code.capacities[layout.axes[-1]] % self.unit != 0 or layout.elements <= 2048
 
-    def _converted(self, array: int, buffer: Buffer, keep: bool) -> Value:
+    def _converted(self, array: int, buffer: Buffer, keep: bool) -> ArrayInUB:
         """An input in the type that the vector unit computes on."""
         layout, dtype = self.layouts[array], UB_DTYPES[self.model.arrays[array].dtype]
         value = placed(buffer, layout)
@@ -174,7 +174,7 @@ class Tile:
             self.code.forget_mask()
         return made
 
-    def _convert(self, array: int, value: Value, buffer: Buffer) -> None:
+    def _convert(self, array: int, value: ArrayInUB, buffer: Buffer) -> None:
         self.code.run("vconv", value.axes, (placed(buffer, self.layouts[array]), value))
 
     def _moves(
@@ -283,7 +283,7 @@ class Tile:
         homes.release(number + 1)
         return True
 
-    def _takes(self, joined: ScaleAndShift | Scaled, total: Value) -> bool:
+    def _takes(self, joined: ScaleAndShift | Scaled, total: ArrayInUB) -> bool:
         """Whether a sum is where the operand is that its instruction overwrites; a literal comes to any other place."""
         if isinstance(joined.whole, Read):
             return total.buffer is self.values[joined.whole.operand].buffer
@@ -330,7 +330,7 @@ class Tile:
         bodies.release()
 
     def _reduction(
-        self, statement: KernelStatement, number: int, own: tuple[int, ...], target: Value, bodies: Bodies
+        self, statement: KernelStatement, number: int, own: tuple[int, ...], target: ArrayInUB, bodies: Bodies
     ) -> None:
         combine, reduced = statement.combine, self.axes.reduced[number]
         assert combine is not None
@@ -361,7 +361,7 @@ class Tile:
 
     def _factors(
         self, statement: KernelStatement, number: int, own: tuple[int, ...], bodies: Bodies
-    ) -> tuple[Value, Value] | None:
+    ) -> tuple[ArrayInUB, ArrayInUB] | None:
         """The two arrays whose products a sum along long rows adds (`vmla`); None for another reduction."""
         body = statement.body
         if statement.combine != "add" or not is_product(body) or not own or own[-1] not in self.axes.reduced[number]:
@@ -371,7 +371,7 @@ class Tile:
         long = self.code.capacities[own[-1]] * left.bytes > REPEAT_BYTES
         return (left, right) if long and left.strides == right.strides else None
 
-    def _partial(self, combine: Combine, own: Sequence[int], value: Value) -> Partial | None:
+    def _partial(self, combine: Combine, own: Sequence[int], value: ArrayInUB) -> Partial | None:
         """Where the rows of a value are folded; None for rows of one repeat."""
         if self.code.capacities[own[-1]] * value.bytes <= REPEAT_BYTES:
             return None

@@ -12,10 +12,10 @@ from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression
 from msc.lowering.ascend.convolutions import Along
 from msc.lowering.ascend.vector_kernels.axes import Axes
 from msc.lowering.ascend.vector_kernels.cost import Cost
-from msc.lowering.ascend.vector_kernels.instructions import MOST_REPEATS, Value
-from msc.lowering.ascend.vector_kernels.tile import MOST_BURSTS, Tile
+from msc.lowering.ascend.vector_kernels.instructions import MOST_REPEATS, ArrayInUB
+from msc.lowering.ascend.vector_kernels.tile import MOST_BURSTS, TaskWriter
 from msc.lowering.ascend.vector_kernels.tiling import GM_DTYPES, UB_DTYPES, Tiling
-from msc.lowering.ascend.vector_kernels.windows import Windows, reach
+from msc.lowering.ascend.vector_kernels.windows import WindowReduction, reach
 from msc.poly.compute import identity
 from msc.targets.davinci import DavinciTarget
 from msc.targets.davinci_isa import DTYPES
@@ -40,13 +40,13 @@ class Patch:
         return self.rows * self.columns * self.pitch
 
 
-def axes_of_sums(windows: Windows, axes: Axes) -> tuple[int | None, ...]:
+def axes_of_sums(windows: WindowReduction, axes: Axes) -> tuple[int | None, ...]:
     """The axes of images, rows, columns and channels; None for one of a single element."""
     own = iter(axes.arrays[windows.sums])
     return tuple(next(own) if size > 1 else None for size in windows.tail.arrays[windows.sums].shape)
 
 
-def patch_of(windows: Windows, axes: Axes, tiling: Tiling) -> Patch:
+def patch_of(windows: WindowReduction, axes: Axes, tiling: Tiling) -> Patch:
     """What a task brings of an image."""
     sums = axes_of_sums(windows, axes)
     rows, columns = (
@@ -61,7 +61,7 @@ def _capacity(axes: Axes, tiling: Tiling, axis: int | None) -> int:
     return 1 if axis is None else tiling.capacity(axes, axis)
 
 
-def instruction(windows: Windows) -> str:
+def instruction(windows: WindowReduction) -> str:
     """What a tap does to the sums."""
     return "vmla" if windows.filters is not None else {"add": "vadd", "max": "vmax"}[windows.combine]
 
@@ -69,7 +69,7 @@ def instruction(windows: Windows) -> str:
 class WindowCost(Cost):
     """Tasks that bring pixels and compute sums of them, where others bring the sums."""
 
-    def __init__(self, windows: Windows, axes: Axes, target: DavinciTarget) -> None:
+    def __init__(self, windows: WindowReduction, axes: Axes, target: DavinciTarget) -> None:
         super().__init__(windows.tail, axes, target)
         self.windows = windows
 
@@ -119,13 +119,13 @@ class WindowCost(Cost):
         return super()._computing(tiling) + instructions * each + passes * (patch.elements / LANES + start)
 
 
-class WindowTile(Tile):
+class WindowTile(TaskWriter):
     """Writes the tasks: the sums come as others' inputs do, computed of pixels that two buffers hold in turn."""
 
     def __init__(
         self,
         builder: KernelBuilder,
-        windows: Windows,
+        windows: WindowReduction,
         axes: Axes,
         tiling: Tiling,
         arguments: Mapping[int, Buffer],
@@ -197,7 +197,7 @@ class WindowTile(Tile):
     def _convert_row(self, to: Buffer, of: Buffer, elements: int) -> None:
         """Elements in a row as f32, if they are none."""
         if to is not of:
-            values = [Value(buffer, (), ()) for buffer in (to, of)]
+            values = [ArrayInUB(buffer, (), ()) for buffer in (to, of)]
             self.code.forget_mask()
             self.code.in_a_row("vconv", values, {}, elements, None)
 

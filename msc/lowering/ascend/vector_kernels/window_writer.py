@@ -7,16 +7,16 @@ from itertools import islice
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 
-from msc.dialects.davinci import KernelOp
+from msc.dialects.davinci import DavinciKernelOp
 from msc.dialects.davinci.attributes import DAVINCI_REASONS
 from msc.lowering.ascend.insert_sync import synchronise
-from msc.lowering.ascend.kernels import Request
+from msc.lowering.ascend.kernels import KernelRequest
 from msc.lowering.ascend.vector_kernels.axes import Axes, axes_of
 from msc.lowering.ascend.vector_kernels.bodies import NotForVectors
-from msc.lowering.ascend.vector_kernels.room import Fill
+from msc.lowering.ascend.vector_kernels.room import ConstantBuffer
 from msc.lowering.ascend.vector_kernels.tiling import UB_DTYPES, Tiling, all_tilings
 from msc.lowering.ascend.vector_kernels.window_tile import WindowCost, WindowTile
-from msc.lowering.ascend.vector_kernels.windows import Windows, windows
+from msc.lowering.ascend.vector_kernels.windows import WindowReduction, windows
 from msc.lowering.ascend.vector_kernels.writer import fill_places, write_tasks
 from msc.support.diagnostics import MscError
 
@@ -25,7 +25,7 @@ _TRIES = 40
 _FLOATS = ("f16", "bf16", "f32")
 
 
-def write(request: Request) -> KernelOp | None:
+def write(request: KernelRequest) -> DavinciKernelOp | None:
     """The kernel of a window for each channel, with what follows it; None for another one, or without room in UB."""
     if not request.is_static or request.schedule is not None:
         return None
@@ -51,14 +51,14 @@ def write(request: Request) -> KernelOp | None:
     return None
 
 
-def _tilings(request: Request, axes: Axes, cost: WindowCost) -> list[Tiling]:
+def _tilings(request: KernelRequest, axes: Axes, cost: WindowCost) -> list[Tiling]:
     """The tilings of the tail that windows can have and that have room, the fastest by prediction first."""
     possible = dict.fromkeys(t for t in all_tilings(request.outputs, axes, request.target) if cost.fits(t))
     predicted = {tiling: cost.cycles(tiling) for tiling in map(cost.on_cores, possible)}
     return sorted(predicted, key=lambda tiling: (predicted[tiling], tiling.tile))
 
 
-def _finished(request: Request, found: Windows, axes: Axes, tiling: Tiling) -> KernelOp:
+def _finished(request: KernelRequest, found: WindowReduction, axes: Axes, tiling: Tiling) -> DavinciKernelOp:
     """The kernel with its flags."""
     _, fills = _written(request, found, axes, tiling, [])
     kernel, _ = _written(request, found, axes, tiling, fills)
@@ -67,8 +67,8 @@ def _finished(request: Request, found: Windows, axes: Axes, tiling: Tiling) -> K
 
 
 def _written(
-    request: Request, found: Windows, axes: Axes, tiling: Tiling, fills: Sequence[Fill]
-) -> tuple[KernelOp, Sequence[Fill]]:
+    request: KernelRequest, found: WindowReduction, axes: Axes, tiling: Tiling, fills: Sequence[ConstantBuffer]
+) -> tuple[DavinciKernelOp, Sequence[ConstantBuffer]]:
     b = request.builder("vector", tiling.cores)
     arguments = dict(zip((*request.inputs, *request.outputs), b.arguments, strict=True))
     cost = WindowCost(found, axes, request.target)
@@ -79,7 +79,7 @@ def _written(
     return b.finish(), tile.room.fills
 
 
-def _note(request: Request, axes: Axes, tiling: Tiling, cost: WindowCost) -> None:
+def _note(request: KernelRequest, axes: Axes, tiling: Tiling, cost: WindowCost) -> None:
     reasons = [
         f"{tiling.tasks(axes)} tasks on {tiling.cores} of {request.target.cores.vector} vector cores: windows",
         f"{cost.cycles(tiling):.0f} cycles predicted for the busiest core",

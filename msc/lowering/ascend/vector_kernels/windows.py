@@ -23,7 +23,7 @@ _Roles = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Windows:
+class WindowReduction:
     """`sums[n, y, x, c]` adds `image[n, y s + u d - p, x s + v d - p, c] * filters[c, u, v]` over the taps u and v.
 
     Of a pooling there are no filters, and `combine` may be `max`.
@@ -61,7 +61,7 @@ def reach(way: Along) -> int:
     return (way.taps - 1) * way.dilation + 1
 
 
-def windows(model: KernelModel) -> Windows | None:
+def windows(model: KernelModel) -> WindowReduction | None:
     """The windows of a kernel; None for a kernel of another form, or where images lie otherwise."""
     pools = any(s.combine == "max" for s in model.statements)
     plain, outside = (model, 0) if pools else without_padding(model)
@@ -116,7 +116,9 @@ def _starts_neutral(model: KernelModel, statement: KernelStatement, starts: list
     return isinstance(starts[0].body, Constant) and starts[0].body.value == identity(combine, dtype)
 
 
-def _windows(model: KernelModel, statement: KernelStatement, image: Read, filters: Read | None) -> Windows | None:
+def _windows(
+    model: KernelModel, statement: KernelStatement, image: Read, filters: Read | None
+) -> WindowReduction | None:
     array, reduced = model.arrays[image.operand], statement.reduced
     kinds = {model.arrays[read.operand].kind for read in (image, filters) if read is not None}
     forms, write = _forms(image.index, statement), _forms(statement.write, statement)
@@ -137,7 +139,7 @@ def _windows(model: KernelModel, statement: KernelStatement, image: Read, filter
         return None
     tail, number = _tail(model, statement, roles)
     weights, combine = None if filters is None else filters.operand, statement.combine or "add"
-    found = Windows(tail, number, array, image.operand, weights, rows, columns, combine)
+    found = WindowReduction(tail, number, array, image.operand, weights, rows, columns, combine)
     return None if combine == "max" and found.is_padded else found
 
 

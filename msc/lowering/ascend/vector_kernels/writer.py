@@ -8,21 +8,21 @@ from itertools import islice
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 
-from msc.dialects.davinci import KernelOp
+from msc.dialects.davinci import DavinciKernelOp
 from msc.dialects.davinci.attributes import DAVINCI_REASONS, DAVINCI_SCHEDULE
 from msc.dialects.gk.schedule import ScheduleAttr
 from msc.ir.locations import source_location
 from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression
 from msc.lowering.ascend.insert_sync import synchronise
-from msc.lowering.ascend.kernels import Request
+from msc.lowering.ascend.kernels import KernelRequest
 from msc.lowering.ascend.vector_kernels.axes import Axes, axes_of
 from msc.lowering.ascend.vector_kernels.bodies import NotForVectors
 from msc.lowering.ascend.vector_kernels.chunks import Chunked, chunk_tilings, chunked, write_chunks
 from msc.lowering.ascend.vector_kernels.cost import Cost, tilings
-from msc.lowering.ascend.vector_kernels.room import Fill
-from msc.lowering.ascend.vector_kernels.shares import Launch, share_of
+from msc.lowering.ascend.vector_kernels.room import ConstantBuffer
+from msc.lowering.ascend.vector_kernels.shares import StaggeredStart, share_of
 from msc.lowering.ascend.vector_kernels.simplified import simplified
-from msc.lowering.ascend.vector_kernels.tile import Tile
+from msc.lowering.ascend.vector_kernels.tile import TaskWriter
 from msc.lowering.ascend.vector_kernels.tiling import UB_DTYPES, Tiling
 from msc.lowering.ascend.vector_kernels.trees import tiling_in, tree_of
 from msc.poly.schedule_tree.text import to_lines
@@ -33,7 +33,7 @@ _TRIES = 40
 """Tilings that are tried, the best predicted ones."""
 
 
-def write(request: Request) -> KernelOp | None:
+def write(request: KernelRequest) -> DavinciKernelOp | None:
     """The kernel on the vector unit; None for what that does not do, or has no room for in UB.
 
     Raises MSC0408 for a schedule that it cannot follow.
@@ -53,7 +53,7 @@ def write(request: Request) -> KernelOp | None:
         return None
 
 
-def _tiled(request: Request, axes: Axes, *, double: bool) -> KernelOp | None:
+def _tiled(request: KernelRequest, axes: Axes, *, double: bool) -> DavinciKernelOp | None:
     """The kernel with the best tiling that has room; None where none has. Raises NotForVectors."""
     plain, own = _simplified(request, axes)
     found = tilings(plain.model, request.outputs, own, request.target, double=double)
@@ -67,13 +67,13 @@ def _tiled(request: Request, axes: Axes, *, double: bool) -> KernelOp | None:
     return None
 
 
-def _simplified(request: Request, axes: Axes) -> tuple[Request, Axes]:
+def _simplified(request: KernelRequest, axes: Axes) -> tuple[KernelRequest, Axes]:
     """The kernel that tasks compute; its axes have the same numbers."""
     model, own = simplified(request.model, axes)
     return replace(request, model=model), own
 
 
-def _in_chunks(request: Request, axes: Axes) -> KernelOp | None:
+def _in_chunks(request: KernelRequest, axes: Axes) -> DavinciKernelOp | None:
     """The kernel of a reduction in one pass over more than UB holds, if it is one. Raises NotForVectors."""
     parts = chunked(request.model, request.outputs, axes)
     if parts is None:
@@ -86,7 +86,7 @@ def _in_chunks(request: Request, axes: Axes) -> KernelOp | None:
     return None
 
 
-def _note(request: Request, axes: Axes, tiling: Tiling) -> None:
+def _note(request: KernelRequest, axes: Axes, tiling: Tiling) -> None:
     """The schedule and its reasons, on the kernel."""
     tree = tree_of(request.model, axes, tiling)
     if tree is not None:
@@ -101,7 +101,7 @@ def _note(request: Request, axes: Axes, tiling: Tiling) -> None:
     request.op.attributes[DAVINCI_REASONS] = ArrayAttr([StringAttr(reason) for reason in reasons])
 
 
-def _by_hand(request: Request, axes: Axes, schedule: ScheduleAttr) -> KernelOp:
+def _by_hand(request: KernelRequest, axes: Axes, schedule: ScheduleAttr) -> DavinciKernelOp:
     """The kernel by a schedule that somebody wrote. Raises MSC0408 where the vector unit cannot follow it."""
     tiling = tiling_in(schedule.data, axes, request.target)
     if tiling is not None and not tiling.equal:
@@ -118,18 +118,18 @@ def _by_hand(request: Request, axes: Axes, schedule: ScheduleAttr) -> KernelOp:
     return kernel
 
 
-def _refused(request: Request, why: str, notes: tuple[str, ...] = ()) -> MscError:
+def _refused(request: KernelRequest, why: str, notes: tuple[str, ...] = ()) -> MscError:
     message = f"kernel {request.op.label.data!r}: its schedule cannot run on the vector unit: {why}"
     advice = "remove the attribute, and msc chooses a schedule"
     return MscError(Diagnostic("MSC0408", message, source_location(request.op), notes=notes, help=advice))
 
 
-def written(request: Request, axes: Axes, tiling: Tiling) -> KernelOp:
+def written(request: KernelRequest, axes: Axes, tiling: Tiling) -> DavinciKernelOp:
     """The kernel with a tiling. Raises NotForVectors; MSC1021 and MSC1023 where the tiling has no room."""
     return _finished(*_simplified(request, axes), tiling, None)
 
 
-def _finished(request: Request, axes: Axes, tiling: Tiling, parts: Chunked | None) -> KernelOp:
+def _finished(request: KernelRequest, axes: Axes, tiling: Tiling, parts: Chunked | None) -> DavinciKernelOp:
     """The kernel with its flags."""
     _, fills = _written(request, axes, tiling, parts, [])
     kernel, _ = _written(request, axes, tiling, parts, fills)
@@ -138,14 +138,14 @@ def _finished(request: Request, axes: Axes, tiling: Tiling, parts: Chunked | Non
 
 
 def _written(
-    request: Request, axes: Axes, tiling: Tiling, parts: Chunked | None, fills: Sequence[Fill]
-) -> tuple[KernelOp, Sequence[Fill]]:
+    request: KernelRequest, axes: Axes, tiling: Tiling, parts: Chunked | None, fills: Sequence[ConstantBuffer]
+) -> tuple[DavinciKernelOp, Sequence[ConstantBuffer]]:
     """The kernel, and the places in UB that have to hold something from the start."""
     b = request.builder("vector", tiling.cores)
     arguments = dict(zip((*request.inputs, *request.outputs), b.arguments, strict=True))
     cost = Cost(request.model, axes, request.target)
     in_place = parts is None and cost.stores_in_place(tiling)
-    tile = Tile(b, request.model, axes, tiling, arguments, in_place=in_place, chunked=parts is not None)
+    tile = TaskWriter(b, request.model, axes, tiling, arguments, in_place=in_place, chunked=parts is not None)
     fill_places(b, fills)
     tile.load_kept()
     if parts is None:
@@ -155,7 +155,7 @@ def _written(
     return b.finish(), tile.room.fills
 
 
-def fill_places(b: KernelBuilder, fills: Sequence[Fill]) -> None:
+def fill_places(b: KernelBuilder, fills: Sequence[ConstantBuffer]) -> None:
     """Fill the places in UB that hold something from the start."""
     for fill in fills:
         elements = fill.bytes // DTYPES[fill.dtype]
@@ -164,7 +164,7 @@ def fill_places(b: KernelBuilder, fills: Sequence[Fill]) -> None:
         b.emit("vector_dup", (buffer, 0), scalar=fill.value, repeat=1)
 
 
-def _share(b: KernelBuilder, tiling: Tiling, tasks: int, launch: Launch) -> tuple[Expr, Expr]:
+def _share(b: KernelBuilder, tiling: Tiling, tasks: int, launch: StaggeredStart) -> tuple[Expr, Expr]:
     """The first task of a core, and how many it has."""
     if tiling.cores == 1:
         return 0, tasks
@@ -175,7 +175,7 @@ def _share(b: KernelBuilder, tiling: Tiling, tasks: int, launch: Launch) -> tupl
     return first, share if tasks % share == 0 else b.minimum(first * -1 + tasks, share, name="tasks")
 
 
-def write_tasks(b: KernelBuilder, tile: Tile, axes: Axes, tiling: Tiling, launch: Launch) -> None:
+def write_tasks(b: KernelBuilder, tile: TaskWriter, axes: Axes, tiling: Tiling, launch: StaggeredStart) -> None:
     """The tasks of a core, two at a time where there are several: one moves while the other computes."""
     tasks = tiling.tasks(axes)
     share = -(-tasks // tiling.cores)

@@ -24,8 +24,8 @@ from msc.poly.affine import bounds, simplified
 from msc.poly.buffers import LocalBuffer, compose
 from msc.poly.compute import Combine, identity
 from msc.poly.model import KernelModel
-from msc.poly.nest import Body, Instance, Loop, Nest
-from msc.poly.requests import Request
+from msc.poly.nest import Body, ForLoop, Instance, Nest
+from msc.poly.requests import PrefetchRequest
 from msc.poly.scalar import Index, Read, Scalar
 from msc.poly.storage import Storage
 from msc.poly.valid_extents import ranges_of
@@ -62,7 +62,7 @@ class KernelFunction:
         locations: Sequence[Attribute],
         counts: Sequence[AffineExpr],
         storage: Storage,
-        requests: Mapping[int, Sequence[Request]],
+        requests: Mapping[int, Sequence[PrefetchRequest]],
         line: int,
     ):
         self._model = model
@@ -117,7 +117,7 @@ class KernelFunction:
     def _emit(self, nests: Sequence[Nest], scope: _Scope, block: Block) -> None:
         for nest in nests:
             match nest:
-                case Loop():
+                case ForLoop():
                     self._loop(nest, scope, block)
                 case Body():
                     alone = len(nests) == 1 or not self._storage.has_copies(nest)
@@ -125,7 +125,7 @@ class KernelFunction:
                 case Instance():
                     _InstanceEmitter(self._model, nest, scope, block, self._locations).emit()
 
-    def _loop(self, loop: Loop, scope: _Scope, block: Block) -> None:
+    def _loop(self, loop: ForLoop, scope: _Scope, block: Block) -> None:
         depth = len(scope.variables)
         lower, upper = (AffineMap(depth, 0, (simplified(e),)) for e in (loop.lower, loop.upper))
         values = scope.variables
@@ -139,7 +139,7 @@ class KernelFunction:
         inner = _Scope((*scope.variables, op.variable), ranges, scope.buffers, scope.local, scope.forwarded, {})
         self._emit(loop.body, inner, op.body.block)
 
-    def _shared(self, loop: Loop, scope: _Scope) -> tuple[LoopKind, int]:
+    def _shared(self, loop: ForLoop, scope: _Scope) -> tuple[LoopKind, int]:
         """The kind of a loop, and from how many iterations threads share it: one that never has them is sequential."""
         kind = LoopKind(loop.kind)
         if kind is not LoopKind.PARALLEL:
@@ -150,7 +150,7 @@ class KernelFunction:
             return LoopKind.SEQUENTIAL, 0
         return kind, loop.least if fewest < loop.least else 0
 
-    def _range(self, loop: Loop, op: ForOp, scope: _Scope) -> range:
+    def _range(self, loop: ForLoop, op: ForOp, scope: _Scope) -> range:
         """The iterations for any sizes."""
         if op.constant_range is not None:
             return op.constant_range
@@ -177,7 +177,7 @@ class KernelFunction:
             for part, _ in local[array]:
                 (self._add if array in arrays.partial else self._copy)(array, part, inner, scope, block)
 
-    def _request(self, request: Request, scope: _Scope, block: Block) -> None:
+    def _request(self, request: PrefetchRequest, scope: _Scope, block: Block) -> None:
         """Request the lines of a share of an array."""
         local = _part_of(scope, request.array, request.origin)
         array, buffer = self._model.arrays[request.array], scope.buffers[request.array] if local is None else local[1]

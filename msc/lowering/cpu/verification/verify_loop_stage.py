@@ -63,7 +63,7 @@ def loop_stage_diagnostics(module: ModuleOp) -> Iterator[Diagnostic]:
     """Everything in which a module is not a complete loop-stage program."""
     kernels = kernel_signatures(module)
     for op in module.body.block.ops:
-        if isinstance(op, davinci.KernelOp):
+        if isinstance(op, davinci.DavinciKernelOp):
             continue  # what a function stands for on other cores, with rules of its own
         if op.name not in TOP_LEVEL:
             yield _illegal(op.name, op, "directly in the module")

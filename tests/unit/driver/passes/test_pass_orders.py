@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from xdsl.passes import ModulePass
 
 from msc.backends.registry import find_backend
-from msc.backends.stage import Run
+from msc.backends.stage import PassRun
 from msc.driver.passes.instances import pass_instances
 from msc.driver.passes.pass_manager import PassManager
 from msc.driver.passes.registry import new_context
@@ -32,7 +32,7 @@ USUAL = [run for stage in find_backend("cpu").table.stages for run in stage.pass
 
 
 @st.composite
-def orders(draw: st.DrawFn) -> list[Run]:
+def orders(draw: st.DrawFn) -> list[PassRun]:
     """The usual passes, some of them left out, some at another place, some twice."""
     passes = list(USUAL)
     for _ in range(draw(st.integers(1, 3))):
@@ -44,7 +44,7 @@ def orders(draw: st.DrawFn) -> list[Run]:
 
 @EFFORT
 @given(orders())
-def test_any_order_is_refused_or_right(passes: Sequence[Run]) -> None:
+def test_any_order_is_refused_or_right(passes: Sequence[PassRun]) -> None:
     module = parse_module(new_context(), TEXT, "test.mir")
     module.verify()
     random = np.random.default_rng(0)

@@ -8,7 +8,7 @@ from xdsl.passes import ModulePass
 
 from msc.backends.backend import Backend
 from msc.backends.registry import find_backend, found_backends
-from msc.backends.stage import Run, Stage, StageTable, runs
+from msc.backends.stage import PassRun, Stage, StageTable, runs
 from msc.driver.passes.instances import pass_instances, without
 from msc.driver.passes.registry import all_passes, find_property, load_pass, makers
 from msc.ir.contracts import contract_of, order_problems, reasons
@@ -99,6 +99,6 @@ def test_stages_have_distinct_names_and_extensions(backend: Backend) -> None:
 
 
 def test_options_of_a_run_are_those_of_its_pass() -> None:
-    table = StageTable((Stage("s", ".s", "", "", passes=runs(Run("vectorize", {"enable": False}))),))
+    table = StageTable((Stage("s", ".s", "", "", passes=runs(PassRun("vectorize", {"enable": False}))),))
     (item,) = pass_instances(table["s"].passes, {})
     assert str(item.pipeline_pass_spec()) == "vectorize{enable=false}"

@@ -10,7 +10,7 @@ from safetensors.numpy import save
 
 import msc
 from msc.backends.registry import find_backend
-from msc.backends.stage import Run, runs
+from msc.backends.stage import PassRun, runs
 from msc.driver.cli import command
 from msc.driver.compile import compile_model, stage_text
 from msc.driver.models.entry import entry_function
@@ -296,7 +296,7 @@ def test_every_switch_is_of_a_pass_of_the_table() -> None:
 
 def test_a_pass_is_left_out_or_gets_an_option() -> None:
     changes = without(find_backend("cpu"), ("views", "fusion", "vectors"))
-    passes = runs("dce", "sink-views", Run("cluster-kernels", {"max_operations": 3}), "vectorize")
+    passes = runs("dce", "sink-views", PassRun("cluster-kernels", {"max_operations": 3}), "vectorize")
     left = [str(item.pipeline_pass_spec()) for item in pass_instances(passes, changes)]
     assert left == ["dce", "cluster-kernels{max_operations=3 fuse=false}", "vectorize{enable=false}"]
 

@@ -18,7 +18,7 @@ from msc.graph.weights.hoist_parameters import HoistParameters
 from msc.graph_kernel.fusion.cluster_kernels import ClusterKernels
 from msc.graph_kernel.winograd.transforms import TAPS, TILES, Matrix, filtering_matrices, matrices_at
 from msc.graph_kernel.winograd.winograd import Winograd
-from msc.graph_kernel.winograd.winograd_cost import Form, Sizes
+from msc.graph_kernel.winograd.winograd_cost import ConvolutionForm, Sizes
 from msc.ir.typed import static_shape
 from msc.targets.catalogue import machine_named
 from tests.unit.graph_kernel.graphs import Array, for_machine, function, random_inputs, random_weights, results, run
@@ -350,8 +350,12 @@ def test_blocks_are_as_large_as_parts_of_caches_that_do_not_hold_all_tiles() -> 
 
 def test_threads_share_blocks_evenly() -> None:
     sizes = Sizes(1, 64, 64, 56, 56)
-    assert [sizes.shared(Form(4, 2), threads) for threads in (1, 2, 4)] == [Form(4, 2), Form(4, 1), Form(4, 0)]
-    assert sizes.shared(Form(4), 2) == Form(4)
+    assert [sizes.shared(ConvolutionForm(4, 2), threads) for threads in (1, 2, 4)] == [
+        ConvolutionForm(4, 2),
+        ConvolutionForm(4, 1),
+        ConvolutionForm(4, 0),
+    ]
+    assert sizes.shared(ConvolutionForm(4), 2) == ConvolutionForm(4)
 
 
 @pytest.mark.parametrize(("size", "axes"), [(224, "array<i64: 0>"), (14, "")])

@@ -17,7 +17,7 @@ from msc.poly.model import Array, KernelModel, KernelStatement
 from msc.poly.scalar import Read, apply
 from msc.poly.schedule_tree.text import from_lines
 from msc.schedule.schedule_kernels import schedule_of
-from msc.schedule.sums.sum_order import Order, Step, sum_orders
+from msc.schedule.sums.sum_order import Order, SumLoop, sum_orders
 from tests.schedules.records import layers
 
 TARGETS = ("x86-64-v3", "x86-64-v4", "znver4", "cascadelake", "neon")
@@ -54,7 +54,7 @@ PLAIN = steps("for m, n, k", "  run S0")
 
 
 def test_loops_beside_a_sum_do_not_count() -> None:
-    assert [order for _, order in PLAIN] == [(Step(2, 1),)]
+    assert [order for _, order in PLAIN] == [(SumLoop(2, 1),)]
     assert steps("for k, n tile 32, m tile 8, m unroll, n vector", "  run S0") == PLAIN
     assert steps("for k tile 96, n tile 32, m, k, n vector", "  run S0") == PLAIN
     assert steps("for n parallel, m, k tile 100, k", "  run S0") == PLAIN
@@ -63,7 +63,7 @@ def test_loops_beside_a_sum_do_not_count() -> None:
 def test_partial_sums_count() -> None:
     lines = ["for m, n", "  for k tile {}", "    place t0 in register partial", "    for k", "      run S0"]
     blocks = [steps(*(line.format(size) for line in lines)) for size in (256, 192)]
-    assert blocks[0] == (((), (Step(2, 256, partial=True), Step(2, 1))),)
+    assert blocks[0] == (((), (SumLoop(2, 256, partial=True), SumLoop(2, 1))),)
     assert blocks[0] != blocks[1]
     around = ["for k tile 768, m, n", "  place t0 in register", *lines[1:]]
     assert steps(*(line.format(256) for line in around)) == blocks[0]
@@ -73,7 +73,7 @@ def test_partial_sums_count() -> None:
 
 def test_lanes_along_a_sum_count() -> None:
     lanes = steps("for m, n, k vector", "  run S0")
-    assert lanes == (((), (Step(2, 1, vector=True),)),)
+    assert lanes == (((), (SumLoop(2, 1, vector=True),)),)
     assert steps("for k tile 96, m, n, k vector", "  run S0") not in (lanes, PLAIN)
 
 

@@ -8,7 +8,7 @@ from msc.backends.registry import find_backend
 from msc.cost.prediction import predict
 from msc.cost.statement_loops import statement_loops
 from msc.driver.compile import compile_read
-from msc.driver.models.reading_models import Model
+from msc.driver.models.reading_models import LoadedModel
 from msc.driver.options import CompileOptions
 from msc.driver.passes.registry import new_context
 from msc.driver.reports.benchmark import Workload
@@ -124,7 +124,7 @@ def test_each_tree_is_built_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyP
     search = search_of("matmul", 1, tmp_path)
     trees = list(search.neighbourhood.of(search.start))[:4]
     module = variants_module(search.subject.kernel, trees)
-    model = Model("variants", module, TABLE["gk"], tmp_path, {}, new_context())
+    model = LoadedModel("variants", module, TABLE["gk"], tmp_path, {}, new_context())
     compilation = compile_read(model, search.subject.options)
     functions = [op for op in compilation.module.ops if "loop.schedule" in op.attributes]
     assert len(functions) == len(trees)
