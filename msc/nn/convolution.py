@@ -26,22 +26,22 @@ class Convolution(Cell):
         "bias_init, data_format"
     )
 
-    def _set_up(
+    def __init__(
         self,
         in_channels: int,
         out_channels: int,
         kernel_size: Sizes,
-        stride: Sizes,
-        pad_mode: str,
-        padding: Sizes,
-        dilation: Sizes,
-        group: int,
-        has_bias: bool,
-        weight_init: Init,
-        bias_init: Init,
-        dtype: DTypeLike,
+        stride: Sizes = 1,
+        pad_mode: str = "same",
+        padding: Sizes = 0,
+        dilation: Sizes = 1,
+        group: int = 1,
+        has_bias: bool = False,
+        weight_init: Init = None,
+        bias_init: Init = None,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
-        """Check the arguments (MSC0813, MSC0824), keep them and make the parameters."""
+        super().__init__()
         name, count = type(self).__name__, self.SPATIAL
         positive(name, in_channels=in_channels, out_channels=out_channels)
         boolean(name, "has_bias", has_bias, self.ORDER)
@@ -93,27 +93,6 @@ class Conv1d(Convolution):
 
     SPATIAL: ClassVar[int] = 1
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Sizes,
-        stride: Sizes = 1,
-        pad_mode: str = "same",
-        padding: Sizes = 0,
-        dilation: Sizes = 1,
-        group: int = 1,
-        has_bias: bool = False,
-        weight_init: Init = None,
-        bias_init: Init = None,
-        dtype: DTypeLike = dtypes.float32,
-    ) -> None:
-        super().__init__()
-        self._set_up(
-            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias,
-            weight_init, bias_init, dtype,
-        )  # fmt: skip
-
 
 class Conv2d(Convolution):
     """Convolution of images `[n, in, h, w]` -> `[n, out, h', w']`, weight `[out, in / group, kh, kw]`."""
@@ -136,12 +115,11 @@ class Conv2d(Convolution):
         data_format: str = "NCHW",
         dtype: DTypeLike = dtypes.float32,
     ) -> None:
-        super().__init__()
-        self.data_format = word("Conv2d", "data_format", data_format, ("nchw", "nhwc"), self.ORDER).upper()
-        self._set_up(
+        super().__init__(
             in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias,
             weight_init, bias_init, dtype,
         )  # fmt: skip
+        self.data_format = word("Conv2d", "data_format", data_format, ("nchw", "nhwc"), self.ORDER).upper()
 
     def construct(self, x: Tensor) -> Tensor:
         if self.data_format == "NHWC":
@@ -173,12 +151,11 @@ class Conv3d(Convolution):
         data_format: str = "NCDHW",
         dtype: DTypeLike = dtypes.float32,
     ) -> None:
-        super().__init__()
-        word("Conv3d", "data_format", data_format, ("ncdhw",), self.ORDER)
-        self._set_up(
+        super().__init__(
             in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias,
             weight_init, bias_init, dtype,
         )  # fmt: skip
+        word("Conv3d", "data_format", data_format, ("ncdhw",), self.ORDER)
 
 
 class TransposedConvolution(Convolution):
@@ -209,27 +186,6 @@ class Conv1dTranspose(TransposedConvolution):
 
     SPATIAL: ClassVar[int] = 1
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Sizes,
-        stride: Sizes = 1,
-        pad_mode: str = "same",
-        padding: Sizes = 0,
-        dilation: Sizes = 1,
-        group: int = 1,
-        has_bias: bool = False,
-        weight_init: Init = None,
-        bias_init: Init = None,
-        dtype: DTypeLike = dtypes.float32,
-    ) -> None:
-        super().__init__()
-        self._set_up(
-            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias,
-            weight_init, bias_init, dtype,
-        )  # fmt: skip
-
 
 class Conv2dTranspose(TransposedConvolution):
     """Transposed convolution of images `[n, in, h, w]`."""
@@ -252,12 +208,11 @@ class Conv2dTranspose(TransposedConvolution):
         bias_init: Init = None,
         dtype: DTypeLike = dtypes.float32,
     ) -> None:
-        super().__init__()
-        self.output_padding = output_padding
-        self._set_up(
+        super().__init__(
             in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias,
             weight_init, bias_init, dtype,
         )  # fmt: skip
+        self.output_padding = output_padding
 
 
 class Conv3dTranspose(TransposedConvolution):
@@ -282,10 +237,9 @@ class Conv3dTranspose(TransposedConvolution):
         data_format: str = "NCDHW",
         dtype: DTypeLike = dtypes.float32,
     ) -> None:
-        super().__init__()
-        word("Conv3dTranspose", "data_format", data_format, ("ncdhw",), self.ORDER)
-        self.output_padding = output_padding
-        self._set_up(
+        super().__init__(
             in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias,
             weight_init, bias_init, dtype,
         )  # fmt: skip
+        word("Conv3dTranspose", "data_format", data_format, ("ncdhw",), self.ORDER)
+        self.output_padding = output_padding

@@ -64,6 +64,7 @@ class _Recurrent(Cell):
 
     GATES: ClassVar[int] = 1
     STATES: ClassVar[int] = 1
+    step_function: StepFunction
 
     def __init__(
         self,
@@ -92,7 +93,6 @@ class _Recurrent(Cell):
         self.dropout = dropout
         self.bidirectional = bidirectional
         self.directions = 2 if bidirectional else 1
-        self.step_function: StepFunction = rnn_step(ops.tanh)
         inputs = [input_size] + [hidden_size * self.directions] * (num_layers - 1)
         self.w_ih_list = self._parameters("weight_ih", lambda layer: (inputs[layer],), dtype)
         self.w_hh_list = self._parameters("weight_hh", lambda layer: (hidden_size,), dtype)
@@ -215,20 +215,7 @@ class GRU(_Recurrent):
     """The gated recurrent unit (Cho et al., 2014)."""
 
     GATES: ClassVar[int] = 3
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        has_bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        dtype: DTypeLike = dtypes.float32,
-    ) -> None:
-        super().__init__(input_size, hidden_size, num_layers, has_bias, batch_first, dropout, bidirectional, dtype)
-        self.step_function = gru_step
+    step_function = staticmethod(gru_step)
 
 
 class LSTM(_Recurrent):
@@ -236,20 +223,7 @@ class LSTM(_Recurrent):
 
     GATES: ClassVar[int] = 4
     STATES: ClassVar[int] = 2
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        has_bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        dtype: DTypeLike = dtypes.float32,
-    ) -> None:
-        super().__init__(input_size, hidden_size, num_layers, has_bias, batch_first, dropout, bidirectional, dtype)
-        self.step_function = lstm_step
+    step_function = staticmethod(lstm_step)
 
 
 class _StepCell(Cell):

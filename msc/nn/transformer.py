@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from msc import ops
 from msc.frontend import dtypes
@@ -129,35 +129,8 @@ def _masked(scores: Tensor, mask: Tensor) -> Tensor:
 class _Layer(Cell):
     """Base of encoder and decoder layers: the feed-forward part and how parts are joined."""
 
-    def _set_up(
-        self,
-        d_model: int,
-        dim_feedforward: int,
-        dropout: float,
-        activation: Activation,
-        eps: float,
-        norms: int,
-        norm_first: bool,
-        dtype: DTypeLike,
-    ) -> None:
-        self.linear1 = Dense(d_model, dim_feedforward, dtype=dtype)
-        self.dropout = Dropout(p=dropout)
-        self.linear2 = Dense(dim_feedforward, d_model, dtype=dtype)
-        for i in range(1, norms + 1):
-            setattr(self, f"norm{i}", LayerNorm((d_model,), epsilon=eps, dtype=dtype))
-            setattr(self, f"dropout{i}", Dropout(p=dropout))
-        self.activation = activation_of(activation)
-        if self.activation is None:
-            raise ApiTypeError("MSC0825", f"{type(self).__name__} needs an activation")
-        self.norm_first = norm_first
-
-    def _fed(self, x: Tensor) -> Tensor:
-        assert self.activation is not None
-        return self.linear2(self.dropout(self.activation(self.linear1(x))))
-
-
-class TransformerEncoderLayer(_Layer):
-    """Self-attention and a feed-forward part, each with a sum past it and a layer norm, behind it or before."""
+    READS_MEMORY: ClassVar[bool] = False
+    """Whether the layer also attends to the output of an encoder."""
 
     def __init__(
         self,
@@ -173,7 +146,26 @@ class TransformerEncoderLayer(_Layer):
     ) -> None:
         super().__init__()
         self.self_attn = MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, dtype=dtype)
-        self._set_up(d_model, dim_feedforward, dropout, activation, layer_norm_eps, 2, norm_first, dtype)
+        if self.READS_MEMORY:
+            self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, dtype=dtype)
+        self.linear1 = Dense(d_model, dim_feedforward, dtype=dtype)
+        self.dropout = Dropout(p=dropout)
+        self.linear2 = Dense(dim_feedforward, d_model, dtype=dtype)
+        for i in range(1, 4 if self.READS_MEMORY else 3):
+            setattr(self, f"norm{i}", LayerNorm((d_model,), epsilon=layer_norm_eps, dtype=dtype))
+            setattr(self, f"dropout{i}", Dropout(p=dropout))
+        self.activation = activation_of(activation)
+        if self.activation is None:
+            raise ApiTypeError("MSC0825", f"{type(self).__name__} needs an activation")
+        self.norm_first = norm_first
+
+    def _fed(self, x: Tensor) -> Tensor:
+        assert self.activation is not None
+        return self.linear2(self.dropout(self.activation(self.linear1(x))))
+
+
+class TransformerEncoderLayer(_Layer):
+    """Self-attention and a feed-forward part, each with a sum past it and a layer norm, behind it or before."""
 
     def construct(
         self, src: Tensor, src_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None
@@ -191,22 +183,7 @@ class TransformerEncoderLayer(_Layer):
 class TransformerDecoderLayer(_Layer):
     """Self-attention, attention to an encoder's output, and a feed-forward part."""
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Activation = "relu",
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        dtype: DTypeLike = dtypes.float32,
-    ) -> None:
-        super().__init__()
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, dtype=dtype)
-        self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, dtype=dtype)
-        self._set_up(d_model, dim_feedforward, dropout, activation, layer_norm_eps, 3, norm_first, dtype)
+    READS_MEMORY: ClassVar[bool] = True
 
     def construct(
         self,

@@ -11,9 +11,9 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
 
 from msc.dialects.ms.accumulation import AccumulatingOp
-from msc.dialects.ms.properties import choice_property, int_property, ints_property
+from msc.dialects.ms.properties import choice_property, int_property
 from msc.dialects.ms.shapes import UNKNOWN, same_size, shape_text, tensor_type
-from msc.dialects.ms.windows import WindowOp
+from msc.dialects.ms.windows import Spatial1d, Spatial2d, Spatial3d, WindowOp
 from msc.ir.errors import InvalidAttribute, ShapeConflict
 from msc.poly.compute import Statement, affine_map, dims
 from msc.poly.scalar import Read, apply
@@ -116,31 +116,23 @@ class ConvolutionOp(AccumulatingOp, WeightedWindowOp):
 
 
 @irdl_op_definition
-class Conv1dOp(ConvolutionOp):
+class Conv1dOp(Spatial1d, ConvolutionOp):
     """Convolution along one axis: x `[n, ic, w]`, weight `[oc, ic / group, kw]`. MindSpore Conv1d, ONNX Conv."""
 
     name = "ms.conv1d"
     EXAMPLE: ClassVar[str] = "1x3x16xT 6x3x3xT {stride = 2}"
-    SPATIAL: ClassVar[int] = 1
-    pad = ints_property(0, 0)
-    stride = ints_property(1)
-    dilation = ints_property(1)
 
 
 @irdl_op_definition
-class Conv2dOp(ConvolutionOp):
+class Conv2dOp(Spatial2d, ConvolutionOp):
     """Convolution of images: x `[n, ic, h, w]`, weight `[oc, ic / group, kh, kw]`. MindSpore Conv2D, ONNX Conv."""
 
     name = "ms.conv2d"
     EXAMPLE: ClassVar[str] = '1x3x8x8xT 6x3x3x3xT 6xT {pad_mode = "same", stride = 2}'
-    SPATIAL: ClassVar[int] = 2
-    pad = ints_property(0, 0, 0, 0)
-    stride = ints_property(1, 1)
-    dilation = ints_property(1, 1)
 
 
 @irdl_op_definition
-class Conv3dOp(ConvolutionOp):
+class Conv3dOp(Spatial3d, ConvolutionOp):
     """Convolution of volumes: x `[n, ic, d, h, w]`, weight `[oc, ic / group, kd, kh, kw]`.
 
     MindSpore Conv3D, ONNX Conv.
@@ -148,7 +140,3 @@ class Conv3dOp(ConvolutionOp):
 
     name = "ms.conv3d"
     EXAMPLE: ClassVar[str] = "1x2x5x6x6xT 4x2x3x3x3xT"
-    SPATIAL: ClassVar[int] = 3
-    pad = ints_property(0, 0, 0, 0, 0, 0)
-    stride = ints_property(1, 1, 1)
-    dilation = ints_property(1, 1, 1)

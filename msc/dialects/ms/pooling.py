@@ -13,7 +13,7 @@ from msc.dialects.ms.accumulation import AccumulatingOp
 from msc.dialects.ms.base import BasicOp, MsOp
 from msc.dialects.ms.properties import choice_property, flag_property, ints_property
 from msc.dialects.ms.shapes import UNKNOWN, shape_text, tensor_type
-from msc.dialects.ms.windows import WindowOp
+from msc.dialects.ms.windows import Spatial1d, Spatial2d, Spatial3d, WindowOp
 from msc.ir.errors import InvalidAttribute, ShapeConflict
 from msc.poly.compute import Combine, Statement, affine_map, dims
 from msc.poly.scalar import Read, Scalar
@@ -145,7 +145,7 @@ class GlobalMaxPoolOp(GlobalPoolOp):
 
 
 @irdl_op_definition
-class MaxPool1dOp(MaxPoolOp):
+class MaxPool1dOp(Spatial1d, MaxPoolOp):
     """Largest element of each window: x `[n, c, w]`, `kernel_size` of 1 entry.
 
     MindSpore MaxPool1d, ONNX MaxPool.
@@ -153,15 +153,11 @@ class MaxPool1dOp(MaxPoolOp):
 
     name = "ms.max_pool1d"
     EXAMPLE: ClassVar[str] = "1x2x8xT {kernel_size = 2, stride = 2}"
-    SPATIAL: ClassVar[int] = 1
     kernel_size = ints_property(1)
-    pad = ints_property(0, 0)
-    stride = ints_property(1)
-    dilation = ints_property(1)
 
 
 @irdl_op_definition
-class MaxPool2dOp(MaxPoolOp):
+class MaxPool2dOp(Spatial2d, MaxPoolOp):
     """Largest element of each window: x `[n, c, h, w]`, `kernel_size` of 2 entries.
 
     MindSpore MaxPool, ONNX MaxPool.
@@ -169,15 +165,11 @@ class MaxPool2dOp(MaxPoolOp):
 
     name = "ms.max_pool2d"
     EXAMPLE: ClassVar[str] = "1x2x8x8xT {kernel_size = 2, stride = 2}"
-    SPATIAL: ClassVar[int] = 2
     kernel_size = ints_property(1, 1)
-    pad = ints_property(0, 0, 0, 0)
-    stride = ints_property(1, 1)
-    dilation = ints_property(1, 1)
 
 
 @irdl_op_definition
-class MaxPool3dOp(MaxPoolOp):
+class MaxPool3dOp(Spatial3d, MaxPoolOp):
     """Largest element of each window: x `[n, c, d, h, w]`, `kernel_size` of 3 entries.
 
     MindSpore MaxPool3D, ONNX MaxPool.
@@ -185,15 +177,11 @@ class MaxPool3dOp(MaxPoolOp):
 
     name = "ms.max_pool3d"
     EXAMPLE: ClassVar[str] = "1x2x4x4x4xT {kernel_size = 2, stride = 2}"
-    SPATIAL: ClassVar[int] = 3
     kernel_size = ints_property(1, 1, 1)
-    pad = ints_property(0, 0, 0, 0, 0, 0)
-    stride = ints_property(1, 1, 1)
-    dilation = ints_property(1, 1, 1)
 
 
 @irdl_op_definition
-class AvgPool1dOp(AvgPoolOp):
+class AvgPool1dOp(Spatial1d, AvgPoolOp):
     """Mean of each window: x `[n, c, w]`, `kernel_size` of 1 entry.
 
     MindSpore AvgPool1d, ONNX AveragePool.
@@ -201,15 +189,11 @@ class AvgPool1dOp(AvgPoolOp):
 
     name = "ms.avg_pool1d"
     EXAMPLE: ClassVar[str] = "1x2x8xT {kernel_size = 2, stride = 2}"
-    SPATIAL: ClassVar[int] = 1
     kernel_size = ints_property(1)
-    pad = ints_property(0, 0)
-    stride = ints_property(1)
-    dilation = ints_property(1)
 
 
 @irdl_op_definition
-class AvgPool2dOp(AvgPoolOp):
+class AvgPool2dOp(Spatial2d, AvgPoolOp):
     """Mean of each window: x `[n, c, h, w]`, `kernel_size` of 2 entries.
 
     MindSpore AvgPool, ONNX AveragePool.
@@ -217,15 +201,11 @@ class AvgPool2dOp(AvgPoolOp):
 
     name = "ms.avg_pool2d"
     EXAMPLE: ClassVar[str] = "1x2x8x8xT {kernel_size = 2, stride = 2}"
-    SPATIAL: ClassVar[int] = 2
     kernel_size = ints_property(1, 1)
-    pad = ints_property(0, 0, 0, 0)
-    stride = ints_property(1, 1)
-    dilation = ints_property(1, 1)
 
 
 @irdl_op_definition
-class AvgPool3dOp(AvgPoolOp):
+class AvgPool3dOp(Spatial3d, AvgPoolOp):
     """Mean of each window: x `[n, c, d, h, w]`, `kernel_size` of 3 entries.
 
     MindSpore AvgPool3D, ONNX AveragePool.
@@ -233,15 +213,11 @@ class AvgPool3dOp(AvgPoolOp):
 
     name = "ms.avg_pool3d"
     EXAMPLE: ClassVar[str] = "1x2x4x4x4xT {kernel_size = 2, stride = 2}"
-    SPATIAL: ClassVar[int] = 3
     kernel_size = ints_property(1, 1, 1)
-    pad = ints_property(0, 0, 0, 0, 0, 0)
-    stride = ints_property(1, 1, 1)
-    dilation = ints_property(1, 1, 1)
 
 
 @irdl_op_definition
-class SumPool1dOp(SumPoolOp):
+class SumPool1dOp(Spatial1d, SumPoolOp):
     """Sum of each window: x `[n, c, w]`, `kernel_size` of 1 entry.
 
     What average pooling expands to.
@@ -249,15 +225,11 @@ class SumPool1dOp(SumPoolOp):
 
     name = "ms.sum_pool1d"
     EXAMPLE: ClassVar[str] = "1x2x8xT {kernel_size = 2, stride = 2}"
-    SPATIAL: ClassVar[int] = 1
     kernel_size = ints_property(1)
-    pad = ints_property(0, 0)
-    stride = ints_property(1)
-    dilation = ints_property(1)
 
 
 @irdl_op_definition
-class SumPool2dOp(SumPoolOp):
+class SumPool2dOp(Spatial2d, SumPoolOp):
     """Sum of each window: x `[n, c, h, w]`, `kernel_size` of 2 entries.
 
     What average pooling expands to.
@@ -265,15 +237,11 @@ class SumPool2dOp(SumPoolOp):
 
     name = "ms.sum_pool2d"
     EXAMPLE: ClassVar[str] = "1x2x8x8xT {kernel_size = 2, stride = 2}"
-    SPATIAL: ClassVar[int] = 2
     kernel_size = ints_property(1, 1)
-    pad = ints_property(0, 0, 0, 0)
-    stride = ints_property(1, 1)
-    dilation = ints_property(1, 1)
 
 
 @irdl_op_definition
-class SumPool3dOp(SumPoolOp):
+class SumPool3dOp(Spatial3d, SumPoolOp):
     """Sum of each window: x `[n, c, d, h, w]`, `kernel_size` of 3 entries.
 
     What average pooling expands to.
@@ -281,8 +249,4 @@ class SumPool3dOp(SumPoolOp):
 
     name = "ms.sum_pool3d"
     EXAMPLE: ClassVar[str] = "1x2x4x4x4xT {kernel_size = 2, stride = 2}"
-    SPATIAL: ClassVar[int] = 3
     kernel_size = ints_property(1, 1, 1)
-    pad = ints_property(0, 0, 0, 0, 0, 0)
-    stride = ints_property(1, 1, 1)
-    dilation = ints_property(1, 1, 1)

@@ -12,7 +12,7 @@ from xdsl.irdl import irdl_op_definition
 from msc.dialects.ms.convolution import WeightedWindowOp
 from msc.dialects.ms.properties import ints_property
 from msc.dialects.ms.shapes import UNKNOWN, Shape, known, shape_text, tensor_type
-from msc.dialects.ms.windows import Padding, Window
+from msc.dialects.ms.windows import Padding, Spatial1d, Spatial2d, Spatial3d, Window
 from msc.ir.errors import InvalidAttribute, ShapeConflict
 
 
@@ -80,7 +80,7 @@ class TransposedConvolutionOp(WeightedWindowOp):
 
 
 @irdl_op_definition
-class Conv1dTransposeOp(TransposedConvolutionOp):
+class Conv1dTransposeOp(Spatial1d, TransposedConvolutionOp):
     """Transposed convolution along one axis: x `[n, ic, w]`, weight `[ic, oc / group, kw]`.
 
     MindSpore Conv1dTranspose, ONNX ConvTranspose.
@@ -88,15 +88,11 @@ class Conv1dTransposeOp(TransposedConvolutionOp):
 
     name = "ms.conv1d_transpose"
     EXAMPLE: ClassVar[str] = "1x3x5xT 3x2x3xT {stride = 2, output_padding = 1}"
-    SPATIAL: ClassVar[int] = 1
-    pad = ints_property(0, 0)
-    stride = ints_property(1)
-    dilation = ints_property(1)
     output_padding = ints_property(0)
 
 
 @irdl_op_definition
-class Conv2dTransposeOp(TransposedConvolutionOp):
+class Conv2dTransposeOp(Spatial2d, TransposedConvolutionOp):
     """Transposed convolution of images: x `[n, ic, h, w]`, weight `[ic, oc / group, kh, kw]`.
 
     MindSpore Conv2DTranspose, ONNX ConvTranspose.
@@ -104,15 +100,11 @@ class Conv2dTransposeOp(TransposedConvolutionOp):
 
     name = "ms.conv2d_transpose"
     EXAMPLE: ClassVar[str] = "1x4x3x4xT 4x2x2x2xT 2xT {stride = 2}"
-    SPATIAL: ClassVar[int] = 2
-    pad = ints_property(0, 0, 0, 0)
-    stride = ints_property(1, 1)
-    dilation = ints_property(1, 1)
     output_padding = ints_property(0, 0)
 
 
 @irdl_op_definition
-class Conv3dTransposeOp(TransposedConvolutionOp):
+class Conv3dTransposeOp(Spatial3d, TransposedConvolutionOp):
     """Transposed convolution of volumes: x `[n, ic, d, h, w]`, weight `[ic, oc / group, kd, kh, kw]`.
 
     MindSpore Conv3DTranspose, ONNX ConvTranspose.
@@ -120,8 +112,4 @@ class Conv3dTransposeOp(TransposedConvolutionOp):
 
     name = "ms.conv3d_transpose"
     EXAMPLE: ClassVar[str] = "1x2x2x2x2xT 2x1x2x2x2xT"
-    SPATIAL: ClassVar[int] = 3
-    pad = ints_property(0, 0, 0, 0, 0, 0)
-    stride = ints_property(1, 1, 1)
-    dilation = ints_property(1, 1, 1)
     output_padding = ints_property(0, 0, 0)

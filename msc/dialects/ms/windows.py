@@ -10,6 +10,7 @@ from typing import ClassVar
 from xdsl.ir.affine import AffineExpr
 
 from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.properties import ints_property
 from msc.dialects.ms.shapes import UNKNOWN, Shape, known, shape_text
 from msc.ir.errors import InvalidAttribute, ShapeConflict
 
@@ -150,3 +151,30 @@ class WindowOp(MsOp):
     def axis_names(cls, prefix: str) -> tuple[str, ...]:
         """Loop names of the spatial axes: `oh`, `ow`."""
         return tuple(prefix + axis for axis in AXIS_NAMES[-cls.SPATIAL :])
+
+
+class Spatial1d:
+    """The properties of a `WindowOp` along one spatial axis."""
+
+    SPATIAL: ClassVar[int] = 1
+    pad = ints_property(0, 0)
+    stride = ints_property(1)
+    dilation = ints_property(1)
+
+
+class Spatial2d:
+    """The properties of a `WindowOp` along two spatial axes."""
+
+    SPATIAL: ClassVar[int] = 2
+    pad = ints_property(0, 0, 0, 0)
+    stride = ints_property(1, 1)
+    dilation = ints_property(1, 1)
+
+
+class Spatial3d:
+    """The properties of a `WindowOp` along three spatial axes."""
+
+    SPATIAL: ClassVar[int] = 3
+    pad = ints_property(0, 0, 0, 0, 0, 0)
+    stride = ints_property(1, 1, 1)
+    dilation = ints_property(1, 1, 1)
