@@ -124,10 +124,6 @@ class Backend(ABC):
         """Every optimisation that can be turned off, by name."""
         return {switch.name: switch for switch in sorted((*COMMON_SWITCHES, *self.switches), key=lambda s: s.name)}
 
-    def runs_pass(self, name: str) -> bool:
-        """Whether a pass stands in its table."""
-        return any(stage.has(name) for stage in self.table.stages)
-
     @abstractmethod
     def machines(self) -> Sequence[str]:
         """The names that `--march` takes."""

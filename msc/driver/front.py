@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 EXIT_FAILURE = 1
-EXIT_USAGE = 2
 _OUTPUT = "the standard output"
 _YOUNG = 2_000_000
 """Objects that a program makes before the collector of cycles looks through them: about half a gigabyte. A deep network

@@ -62,25 +62,18 @@ class _Escape(BaseException):
         self.error = error
 
 
-def apply_patterns(
-    root: ModuleOp | Region,
-    patterns: Sequence[RewritePattern],
-    *,
-    owner: str,
-    once: bool = False,
-    erase_dead: bool = True,
-) -> bool:
-    """Rewrite everything in `root` with the patterns, tried in order, to a fixed point (or in one walk when `once`).
+def apply_patterns(root: ModuleOp | Region, patterns: Sequence[RewritePattern], *, owner: str) -> bool:
+    """Rewrite everything in `root` with the patterns, tried in order, to a fixed point.
 
-    `owner` is the pass's name, for messages; `erase_dead` also erases unused operations without effects on the way.
+    Unused operations without effects are erased on the way. `owner` is the pass's name, for messages.
     Returns whether anything changed. Raises MSC0403 when the patterns do not converge, and passes on any MscError that
     a pattern raises.
     """
     region = root.body if isinstance(root, ModuleOp) else root
-    applier = GreedyRewritePatternApplier(list(patterns), dce_enabled=erase_dead)
+    applier = GreedyRewritePatternApplier(list(patterns), dce_enabled=True)
     guarded = _Guarded(applier, owner, _budget(region))
     listener = PatternRewriterListener(operation_insertion_handler=[guarded.locate])
-    walker = PatternRewriteWalker(guarded, apply_recursively=not once, listener=listener)
+    walker = PatternRewriteWalker(guarded, listener=listener)
     try:
         return walker.rewrite_region(region)
     except _Escape as escape:

@@ -64,11 +64,6 @@ def is_along(model: KernelModel, loop: Mapping[int, int], array: int, axis: int)
     )
 
 
-def runs_along(model: KernelModel, loop: Mapping[int, int], array: int) -> bool:
-    """Whether each iteration of a loop, statement -> dimension, accesses another part of an array."""
-    return all(any(loop.get(s) in expr.used_dims() for expr in index) for s, index in _indices(model, array))
-
-
 def _indices(model: KernelModel, array: int) -> Iterator[tuple[int, Sequence[AffineExpr]]]:
     """The statements that access an array, and at which index."""
     everywhere = _accesses(model, range(len(model.statements)))

@@ -129,9 +129,6 @@ _OTHERS: Mapping[str, Local] = {
     "atan2": _arc_tangent,
 }
 
-DIFFERENTIABLE = frozenset(_UNARY) | frozenset(_OTHERS) | {"select"}
-"""Scalar operators with a derivative; all others are constant almost everywhere, or not of floats."""
-
 
 def is_float(dtype: str) -> bool:
     """Whether an element type is a real number, which has derivatives: f16, bf16, f32, f64."""

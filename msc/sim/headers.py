@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from dataclasses import fields
 from functools import cache
@@ -169,11 +168,6 @@ def _numbers(declaration: str, values: list[int]) -> str:
 
 def _strings(declaration: str, words: tuple[str, ...] | list[str]) -> str:
     return f"static const char *const {declaration} = {{{', '.join(f'{chr(34)}{w}{chr(34)}' for w in words)}}};"
-
-
-def target_bytes(values: dict[str, float]) -> bytes:
-    """The numbers as C's doubles."""
-    return struct.pack(f"{len(values)}d", *values.values())
 
 
 _PROLOGUE = """/* Made by msc.sim.headers: CCE's instructions of a DaVinci core, for the simulator.

@@ -20,11 +20,12 @@ _COLOURS = {
 _WIDTH, _LEFT, _HEIGHT, _GAP = 1200, 60, 26, 8
 
 
-def timeline_svg(result: SimulationResult, window: tuple[float, float] | None = None, core: int = 0) -> str:
-    """An SVG of what the pipes of a core do between two cycles; of the whole run when no window is given."""
+def timeline_svg(result: SimulationResult, window: tuple[float, float] | None) -> str:
+    """An SVG of what the pipes of the first core do between two cycles; of the whole run when no window is given."""
     start, end = window or (0.0, result.cycles)
     scale = (_WIDTH - _LEFT) / max(end - start, 1.0)
-    lanes = [p for p in _LANES if any(e.pipe == p and e.core == core for e in result.events)]
+    events = [event for event in result.events if event.core == 0]
+    lanes = [pipe for pipe in _LANES if any(event.pipe == pipe for event in events)]
     height = len(lanes) * (_HEIGHT + _GAP) + 40
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
@@ -33,8 +34,8 @@ def timeline_svg(result: SimulationResult, window: tuple[float, float] | None = 
     for position, pipe in enumerate(lanes):
         top = position * (_HEIGHT + _GAP) + 10
         parts.append(f'<text x="4" y="{top + 17}">{pipe.name}</text>')
-        for event in result.events:
-            if event.core == core and event.pipe == pipe and event.end > start and event.start < end:
+        for event in events:
+            if event.pipe == pipe and event.end > start and event.start < end:
                 parts.append(_box(event, start, end, scale, top))
     parts.append(f'<text x="{_LEFT}" y="{height - 8}">{start:.0f}</text>')
     parts.append(f'<text x="{_WIDTH}" y="{height - 8}" text-anchor="end">{end:.0f} cycles</text></svg>')

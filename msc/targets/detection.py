@@ -80,14 +80,14 @@ def _number(text: str) -> int | None:
         return None
 
 
-def detect_flags(cpuinfo: Path = _CPUINFO) -> frozenset[str]:
+def detect_flags() -> frozenset[str]:
     """The CPU's feature names; none where they cannot be read."""
-    return detect_cpu(cpuinfo).flags
+    return detect_cpu().flags
 
 
-def detect_cpu_model(cpuinfo: Path = _CPUINFO) -> str:
+def detect_cpu_model() -> str:
     """The processor's name as the system gives it; the architecture where it gives none."""
-    return detect_cpu(cpuinfo).title or detect_machine()
+    return detect_cpu().title or detect_machine()
 
 
 @cache

@@ -50,7 +50,7 @@ class Level:
         """The level with more ways or fewer, as long as before."""
         return replace(self, bytes=size, ways=size // self.way_bytes if self.ways else 0)
 
-    def lines_apart(self, distance: int, spare_ways: int = 0) -> int:
+    def lines_apart(self, distance: int, spare_ways: int) -> int:
         """How many lines `distance` bytes apart it holds together: those far apart meet in few sets."""
         if not self.ways:
             return max(1, self.bytes // self.line)

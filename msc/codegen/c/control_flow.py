@@ -35,7 +35,7 @@ class EntryBody(FunctionEmitter):
         """Make a buffer that `pointer`, an untyped pointer, leads to readable by element."""
         base = memory_name(place.buffer.base)
         shape = place.buffer.shape
-        name = f"(({base} {place.buffer.row_pointer()}){pointer})"
+        name = f"(({base} {place.buffer.row_pointer}){pointer})"
         self.buffers[value] = name if shape else f"{name}[0]", place.buffer
 
     def _operation(self, op: Operation) -> None:

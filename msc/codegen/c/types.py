@@ -138,10 +138,11 @@ class CArrayType:
         inner = f"{qualifier} {max(first, 1)}" if qualifier else str(max(first, 1))
         return f"{name}[{inner}]" + "".join(f"[{max(size, 1)}]" for size in rest)
 
-    def row_pointer(self, name: str = "") -> str:
-        """`(*name)[28][28]`, or `*name` for rank 0 and 1: the declarator of a pointer to the first row."""
+    @property
+    def row_pointer(self) -> str:
+        """`(*)[28][28]`, or `*` for rank 0 and 1: the declarator of a pointer to the first row."""
         rest = self.shape[1:]
-        return f"(*{name})" + "".join(f"[{max(size, 1)}]" for size in rest) if rest else f"*{name}"
+        return "(*)" + "".join(f"[{max(size, 1)}]" for size in rest) if rest else "*"
 
 
 def buffer_type(type_: Attribute) -> CArrayType:

@@ -133,11 +133,6 @@ def choice_property(default: str):
     return prop_def(StringAttr, default_value=StringAttr(default))
 
 
-def required_choice():
-    """One of the words that the operation's CHOICES names, which must be given."""
-    return prop_def(StringAttr)
-
-
 def expects_list(declared: PropertyDef) -> bool:
     """Whether a declared property is a list of integers."""
     return declared.constr.get_bases() == {DenseArrayBase}

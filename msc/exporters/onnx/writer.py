@@ -126,9 +126,9 @@ def dtype(value: SSAValue | Attribute) -> str:
     return dtype_name(tensor_type(value).element_type) or "f32"
 
 
-def known_shape(op: MsOp, index: int = 0) -> tuple[int, ...]:
-    """The shape of an operand, every size known. Raises MSC0720."""
-    found = shape(op.operands[index])
+def known_shape(op: MsOp) -> tuple[int, ...]:
+    """The shape of the first operand, every size known. Raises MSC0720."""
+    found = shape(op.operands[0])
     if -1 in found:
         raise no_form(op, "a size is open that it needs")
     return found

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 import numpy as np
-import onnx
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 
 from msc.dialects.arrays import Array
@@ -214,9 +213,9 @@ class Node:
         found = self._attribute(name, AttributeProto.INTS)
         return list(default) if found is None else list(found.ints)
 
-    def reals(self, name: str, default: Sequence[float] = ()) -> list[float]:
+    def reals(self, name: str) -> list[float]:
         found = self._attribute(name, AttributeProto.FLOATS)
-        return list(default) if found is None else list(found.floats)
+        return [] if found is None else list(found.floats)
 
     def words(self, name: str, default: Sequence[str] = ()) -> list[str]:
         found = self._attribute(name, AttributeProto.STRINGS)
@@ -261,13 +260,3 @@ def node_label(proto: NodeProto) -> str:
     """A node by operator and name, or by its first output where it has no name."""
     name = proto.name or next(iter(proto.output), "")
     return f"{shown(proto.op_type)} '{shown(name)}'" if name else shown(proto.op_type)
-
-
-def empty_of(dtype: str) -> Array:
-    """No elements."""
-    from msc.dialects.arrays import numpy_dtype
-
-    return np.zeros((0,), numpy_dtype(dtype))
-
-
-OPSET_MAXIMUM = onnx.defs.onnx_opset_version()

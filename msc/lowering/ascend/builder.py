@@ -35,6 +35,9 @@ from msc.targets.davinci_isa import DTYPES, Pipe, Space
 
 _O = TypeVar("_O", bound=Operation)
 
+_CUBE_AND_VECTOR = 2
+"""The mode of flags between the cube core and the vector cores of a block."""
+
 Expr = AffineExpr | int
 """An index: dimension k of an expression is the builder's k-th value."""
 
@@ -136,13 +139,13 @@ class KernelBuilder:
         """A pipe waits for its own work."""
         self._append(PipeBarrierOp(pipe))
 
-    def tell_cores(self, pipe: Pipe, mode: int, flag: int) -> None:
+    def tell_cores(self, pipe: Pipe, flag: int) -> None:
         """Other cores learn that the work of a pipe has ended."""
-        self._append(CrossCoreSyncOp(pipe, mode, flag))
+        self._append(CrossCoreSyncOp(pipe, _CUBE_AND_VECTOR, flag))
 
-    def wait_for_cores(self, mode: int, flag: int) -> None:
+    def wait_for_cores(self, flag: int) -> None:
         """The scalar unit waits for what other cores told."""
-        self._append(WaitFlagDevOp(mode, flag))
+        self._append(WaitFlagDevOp(_CUBE_AND_VECTOR, flag))
 
     def block_index(self) -> AffineExpr:
         """Which block runs."""

@@ -93,8 +93,8 @@ def write_fused(
             part.tile_here(tile)
         else:
             if landing is None:
-                builder.wait_for_cores(2, _TAKEN)
-            builder.tell_cores(Pipe.FIX, 2, _FULL)
+                builder.wait_for_cores(_TAKEN)
+            builder.tell_cores(Pipe.FIX, _FULL)
 
     cube = make(builder, shape, schedule, finished=finished, landing=landing)
     vector = TileWriter(builder, program, types, schedule.base[1], schedule.base[0] // halves, landing is not None)
@@ -105,10 +105,10 @@ def write_fused(
         cube.write()
         part.end_here()
         return builder.finish()
-    cube.before_landing = lambda: builder.wait_for_cores(2, _TAKEN)
+    cube.before_landing = lambda: builder.wait_for_cores(_TAKEN)
     with builder.section("cube"):
         cube.write()
-        builder.wait_for_cores(2, _TAKEN)
+        builder.wait_for_cores(_TAKEN)
     with builder.section("vector"):
         part.write(cube)
     return builder.finish()
@@ -125,21 +125,21 @@ class _VectorPart:
         b = self.b
         self.writer.begin()
         sub = b.sub_block()
-        b.tell_cores(Pipe.S if self.writer.landing is None else Pipe.V, 2, _TAKEN)
+        b.tell_cores(Pipe.S if self.writer.landing is None else Pipe.V, _TAKEN)
         cube.visit_tiles(lambda tile: self._tile(tile, sub))
         self.writer.end()
 
     def _tile(self, tile: OutputTile, sub: AffineExpr) -> None:
         b = self.b
         half: Expr = self.schedule.base[0] // 2
-        b.wait_for_cores(2, _FULL)
+        b.wait_for_cores(_FULL)
         first: Expr = sub * half
         if self.writer.landing is not None:  # the Fixpipe halves the rows that a tile has
             half = (expression(tile.rows) + 1) // 2
             first = expression(b.minimum(sub * self.schedule.base[0], half, name="first"))
         stop = b.minimum(first + half, tile.rows, name="stop")
         self._rows(tile, first, stop)
-        b.tell_cores(Pipe.MTE3, 2, _TAKEN)
+        b.tell_cores(Pipe.MTE3, _TAKEN)
 
     def _rows(self, tile: OutputTile, first: Expr, stop: Expr) -> None:
         spot = Spot(tile.m, tile.n, tile.rows, tile.columns)

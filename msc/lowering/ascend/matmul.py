@@ -21,14 +21,16 @@ from msc.lowering.ascend.operands import FractalOperand, MatrixOperand, Operand,
 from msc.targets.davinci import DavinciTarget
 from msc.targets.davinci_isa import DTYPES, Pipe, Space
 
+_Range = tuple[Expr, Expr]
+"""The first place of a part, and the one after its last."""
+
 
 def matmul_kernel(
     shape: MatmulShape, schedule: MatmulSchedule, target: DavinciTarget, relu: bool = False
 ) -> DavinciKernelOp:
     """The kernel of C = A B on `schedule.cores` cube cores. Raises MSC1021 for what does not fit."""
     sizes = list(zip((shape.dtype, shape.dtype, shape.out_dtype), shape.elements, strict=True))
-    kind = "cube"
-    builder = KernelBuilder("matmul", target, kind, schedule.cores, sizes)
+    builder = KernelBuilder("matmul", target, "cube", schedule.cores, sizes)
     builder.name_arguments("a", "b", "c")
     MatmulWriter(builder, shape, schedule, relu=relu).write()
     return builder.finish()
@@ -62,8 +64,7 @@ class MatmulWriter:
         base_m, base_n, _ = schedule.base
         sums = base_m * base_n
         alloc = builder.alloc
-        half_l0 = 2 if schedule.double_buffer and _halves_fit(builder.target, shape, schedule) else 1
-        self.halves = half_l0
+        self.halves = 2 if schedule.double_buffer and _halves_fit(builder.target, shape, schedule) else 1
         self.sum_halves = 2 if not schedule.unit_flag and 8 * sums <= builder.target.buffers.l0c else 1
         self._block = builder.block_index()
         self.sources = self._arguments()
@@ -71,9 +72,8 @@ class MatmulWriter:
         self.a, self.b = self.make_operand(True), self.make_operand(False)
         self.sums = alloc(Space.cc, shape.sum_dtype, self.sum_halves * sums, "c0")
         if bias is not None:
-            tables = self.tables
             self.bias1 = alloc(Space.cbuf, bias(OutputTile(0, 0, 0, 0))[0].dtype, self.a.buffers * base_n, "bias1")
-            self.bias0 = alloc(Space.bt, shape.sum_dtype, tables * base_n, "bias0")
+            self.bias0 = alloc(Space.bt, shape.sum_dtype, self.tables * base_n, "bias0")
 
     @property
     def tables(self) -> int:
@@ -121,16 +121,16 @@ class MatmulWriter:
         single_m, single_n = self.schedule.single
         part = block % (rows * columns) if self.schedule.batches > 1 else block
         first_m, first_n = part // columns * single_m, part % columns * single_n
-        end_m = builder.minimum(first_m + single_m, self.shape.m, name="end_m")
-        end_n = builder.minimum(first_n + single_n, self.shape.n, name="end_n")
+        m = first_m, builder.minimum(first_m + single_m, self.shape.m, name="end_m")
+        n = first_n, builder.minimum(first_n + single_n, self.shape.n, name="end_n")
         if not self.shape.batch:
-            self._parts(first_m, end_m, first_n, end_n, visit, self._whole())
+            self._parts(m, n, visit, self._whole())
             return
         share = -(-self.shape.count // self.schedule.batches)
         first = block // (rows * columns) * share
         stop = builder.minimum(first + share, self.shape.count, name="stop_batch")
         with builder.loop(first, stop, 1, "batch") as index:
-            self._parts(first_m, end_m, first_n, end_n, visit, self._in_batch(index))
+            self._parts(m, n, visit, self._in_batch(index))
 
     def _dealt(self, deal: Deal, visit: Callable[[OutputTile], None]) -> None:
         """Core after core takes the next tile, product after product of a batch."""
@@ -159,16 +159,9 @@ class MatmulWriter:
         a, b, c = at
         return OutputTile(0, 0, 0, 0, a, b, c, tuple(places), index)
 
-    def _parts(
-        self,
-        first_m: Expr,
-        end_m: Expr,
-        first_n: Expr,
-        end_n: Expr,
-        visit: Callable[[OutputTile], None],
-        batch: OutputTile,
-    ) -> None:
+    def _parts(self, m: _Range, n: _Range, visit: Callable[[OutputTile], None], batch: OutputTile) -> None:
         """A core's part, split further so that what all cores work on at a time stays in L2."""
+        (first_m, end_m), (first_n, end_n) = m, n
         (split_m, split_n), (single_m, single_n) = self.schedule.l2_split, self.schedule.single
         base_m, base_n, _ = self.schedule.base
         part_m, part_n = up(-(-single_m // split_m), base_m), up(-(-single_n // split_n), base_n)
@@ -178,8 +171,8 @@ class MatmulWriter:
         with b.loop(first_m, end_m, part_m, "part_m") as pm, b.loop(first_n, end_n, part_n, "part_n") as pn:
             stop_m = b.minimum(pm + part_m, end_m, name="stop_m")
             stop_n = b.minimum(pn + part_n, end_n, name="stop_n")
-            with b.loop(pn, stop_n, base_n, "n") as n, b.loop(pm, stop_m, base_m, "m") as m:
-                visit(self._tile(m, n, stop_m, stop_n, batch))
+            with b.loop(pn, stop_n, base_n, "n") as column, b.loop(pm, stop_m, base_m, "m") as row:
+                visit(self._tile(row, column, stop_m, stop_n, batch))
 
     def _tile(self, m: AffineExpr, n: AffineExpr, stop_m: Expr, stop_n: Expr, batch: OutputTile) -> OutputTile:
         b, (base_m, base_n, _) = self.builder, self.schedule.base

@@ -139,9 +139,9 @@ def _right_around(tree: Tree, loop: Loop) -> Loop | None:
     return next((n for n in walk(tree.body) if isinstance(n, Loop) and only_loop(n) is loop), None)
 
 
-def parallelise(tree: Tree, loop: Loop, least: int = 0) -> Tree:
+def parallelise(tree: Tree, loop: Loop) -> Tree:
     """The loop shared by threads, around all others that it can change places with. (Halide, TVM: parallel.)"""
-    shared = replace(loop, mark="parallel", least=least)
+    shared = replace(loop, mark="parallel", least=0)
     return outermost(put(tree, loop, shared), shared)
 
 

@@ -10,18 +10,6 @@ from msc.importers.onnx.reading.failures import failure, shown
 from msc.importers.onnx.reading.functions import schema_of
 from msc.support.diagnostics import Location, MscError, did_you_mean
 
-IGNORED = {
-    "consumed_inputs": "any operator of opset 1: a hint about memory",
-    "hidden_size": "RNN, GRU, LSTM: it is that of the recurrent weights",
-    "is_test": "BatchNormalization, Dropout before opset 7: msc compiles inference",
-    "kernel_shape": "Conv, ConvTranspose and the like: it is that of the weights",
-    "momentum": "BatchNormalization: it is for training",
-    "output_sequence": "RNN, GRU, LSTM before opset 7: which outputs are used says it",
-    "seed": "Dropout: nothing is dropped in inference",
-    "type": "Optional: it is that of the value",
-}
-"""Attributes of the standard that msc reads nothing from, on purpose, with the reason."""
-
 
 def check_attributes(node: NodeProto, opset: int, label: str, place: Location) -> None:
     """Raise MSC0711 for an attribute that the operator does not have in this opset, or of another kind, or given twice.

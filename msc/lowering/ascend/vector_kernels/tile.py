@@ -24,7 +24,6 @@ _LANE_REDUCTIONS: Mapping[Combine, Combine] = {"add": "add", "max": "max", "min"
 _REDUCTIONS = {**_LANE_REDUCTIONS, "mul": "mul"}
 MOST_BURSTS = 4095
 """Bursts of a move."""
-_MOST_LENGTH = 2097151
 
 
 class TaskWriter:

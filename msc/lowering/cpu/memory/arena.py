@@ -52,16 +52,16 @@ class Arena:
     strategy: str
 
 
-def aligned(size: int, alignment: int = ALIGNMENT) -> int:
-    """The next multiple of `alignment`."""
-    return -(-size // alignment) * alignment
+def aligned(size: int) -> int:
+    """The next multiple of the alignment."""
+    return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-def lower_bound(demands: Sequence[Demand], alignment: int = ALIGNMENT) -> int:
+def lower_bound(demands: Sequence[Demand]) -> int:
     """The most bytes live at one step, each buffer rounded up to the alignment; no plan takes less."""
     changes: dict[int, int] = {}
     for demand in demands:
-        size = aligned(demand.bytes, alignment)
+        size = aligned(demand.bytes)
         changes[demand.live.first] = changes.get(demand.live.first, 0) + size
         changes[demand.live.last + 1] = changes.get(demand.live.last + 1, 0) - size
     live = most = 0
@@ -71,12 +71,12 @@ def lower_bound(demands: Sequence[Demand], alignment: int = ALIGNMENT) -> int:
     return most
 
 
-def plan_arena(demands: Sequence[Demand], alignment: int = ALIGNMENT) -> Arena:
+def plan_arena(demands: Sequence[Demand]) -> Arena:
     """The smallest arena that the strategies find; the first of equals, so that plans are reproducible."""
-    bound = lower_bound(demands, alignment)
+    bound = lower_bound(demands)
     best: Arena | None = None
     for name, order, choose in _STRATEGIES:
-        plan = _place(demands, name, order, choose, alignment)
+        plan = _place(demands, name, order, choose)
         best = plan if best is None or plan.bytes < best.bytes else best
         if best.bytes == bound:
             break
@@ -110,7 +110,6 @@ def _place(
     name: str,
     order: Callable[[Demand], tuple[int, ...]],
     choose: Callable[[Sequence[_Gap]], int],
-    alignment: int,
 ) -> Arena:
     offsets = [0] * len(demands)
     placed: list[tuple[int, int, int, int]] = []  # offset, bytes, first and last step: in order of offset
@@ -120,20 +119,20 @@ def _place(
             continue
         first, last = demand.live.first, demand.live.last
         rivals = [(offset, taken) for offset, taken, begin, end in placed if begin <= last and first <= end]
-        offsets[index] = choose(_gaps(rivals, demand.bytes, alignment))
+        offsets[index] = choose(_gaps(rivals, demand.bytes))
         insort(placed, (offsets[index], demand.bytes, first, last))
     total = max((offset + d.bytes for offset, d in zip(offsets, demands, strict=True)), default=0)
-    return Arena(tuple(offsets), aligned(total, alignment), name)
+    return Arena(tuple(offsets), aligned(total), name)
 
 
-def _gaps(rivals: Sequence[tuple[int, int]], size: int, alignment: int) -> list[_Gap]:
+def _gaps(rivals: Sequence[tuple[int, int]], size: int) -> list[_Gap]:
     """The stretches between `rivals`, (offset, bytes) in order of offset, that hold `size` bytes; the last is open."""
     gaps: list[_Gap] = []
     free = 0
     for offset, taken in rivals:
         if offset - free >= size:
             gaps.append((free, offset - free))
-        free = max(free, aligned(offset + taken, alignment))
+        free = max(free, aligned(offset + taken))
     return [*gaps, (free, None)]
 
 

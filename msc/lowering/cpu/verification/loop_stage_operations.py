@@ -44,8 +44,5 @@ ENTRY = (
 )
 """In the entry function, planned."""
 
-BUFFERIZED = ENTRY | _names("memref", "alloc get_global")
-"""In the entry function between `bufferize` and `plan-memory`."""
-
 TOP_LEVEL = _names("ms", "parameter") | _names("func", "func")
 """Directly in the module. What stands in a parameter's region is evaluated at compile time and is not of this stage."""
