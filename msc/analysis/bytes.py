@@ -8,6 +8,7 @@ from math import prod
 from xdsl.dialects import memref
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from msc.analysis.constancy import is_constant
 from msc.dialects.element_types import BYTES, dtype_name
 from msc.ir.errors import DtypeConflict
 from msc.ir.typed import memref_type, static_shape, tensor_type
@@ -17,6 +18,11 @@ def bytes_of(value: SSAValue) -> int:
     """The size of a tensor of static shape."""
     type_ = tensor_type(value)
     return type_.element_count() * BYTES[dtype_name(type_.element_type) or ""]
+
+
+def constant_bytes(values: Iterable[SSAValue]) -> int:
+    """The size of the distinct ones of some values that are constant: it passes between two calls of a reader."""
+    return _total({value for value in values if is_constant(value)})
 
 
 def byte_size(buffer: SSAValue | Attribute) -> int:

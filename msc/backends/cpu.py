@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from msc.runtime.program import CProgram
 
 _GK = kernel_stage(
-    before_expansion=runs("block-attention-gradients", "block-attention", "convolutions-as-products"),
+    before_expansion=runs("block-attention-gradients", "block-attention", "convolutions-as-products", "split-taps"),
     layouts=runs(
         *(
             "rematerialize",
@@ -23,6 +23,7 @@ _GK = kernel_stage(
             "fuse-pads",
             "assign-layouts",
             "read-transposed",
+            "read-slices",
             "store-states",
             "pack-operands",
             "hoist-invariants",

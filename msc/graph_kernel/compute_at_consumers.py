@@ -9,8 +9,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import DenseArrayBase, ModuleOp
 from xdsl.passes import ModulePass
 
-from msc.analysis.bytes import bytes_of
-from msc.analysis.constancy import is_constant
+from msc.analysis.bytes import constant_bytes
 from msc.analysis.kernel_model import kernel_model
 from msc.analysis.kernels import kernels_in
 from msc.analysis.properties import KERNELS, UNSCHEDULED
@@ -62,8 +61,7 @@ class ComputeAtConsumers(ModulePass):
         if has_open_sizes(op) or target.threads != 1:
             return
         cycles = KernelCycles(target, KnownLoops.taken(op, target.machine, target.threads))
-        constants = {value for kernel in kernels_in(op) for value in kernel.inputs if is_constant(value)}
-        between = sum(map(bytes_of, constants))
+        between = constant_bytes(value for kernel in kernels_in(op) for value in kernel.inputs)
         _expect(op, cycles, between)
         merge_faster(op, cycles, between)
         cycles.loops.attach(op)
