@@ -23,7 +23,6 @@ _GK = kernel_stage(
             "fuse-pads",
             "assign-layouts",
             "read-transposed",
-            "read-slices",
             "store-states",
             "pack-operands",
             "hoist-invariants",
@@ -79,6 +78,7 @@ class CpuBackend(CBackend):
         Switch("schedules", "shared loops, tiles, vectors and threads", "schedule-kernels", {"plain": True}),
         Switch("states", "weights under training in the order in which products read them", "store-states"),
         Switch("sums", "long sums of f32 as sums of partial sums", "schedule-kernels", {"sums": False}),
+        Switch("taps", "convolutions of which many taps read padding as sums of parts", "split-taps"),
         Switch("vectors", "vector instructions", "vectorize", {"enable": False}),
         Switch("winograd", "convolutions by Winograd transforms", "winograd"),
     )

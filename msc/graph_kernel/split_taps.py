@@ -3,51 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
-from itertools import chain, combinations, groupby, product
+from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 
 from msc.analysis.bytes import constant_bytes
 from msc.analysis.constancy import is_constant
+from msc.analysis.kernels import kernels_in
 from msc.analysis.properties import CONSTANTS_ARE_PARAMETERS, SHAPES_KNOWN, UNCLUSTERED, WEIGHTS_HOISTED
-from msc.analysis.target import target_of
-from msc.dialects.ms.arithmetic import AddOp
 from msc.dialects.ms.convolution import ConvolutionOp
 from msc.dialects.ms.structure import GetParameterOp, ParameterOp
-from msc.dialects.ms.target import set_target, target_attribute
 from msc.dialects.open_sizes import has_open_sizes
-from msc.graph.convolution_sections import Section, convolution_like, reached_by_taps, section_of
-from msc.graph.emitter import Emitter
 from msc.graph.expand.expand_composites import ExpandComposites
-from msc.graph.expand.expanders.convolution import with_bias
-from msc.graph.graph_loops import put_in_place
 from msc.graph.simplify.canonicalize_ms import CanonicalizeMs
 from msc.graph.weights.hoist_parameters import HoistParameters
-from msc.graph_kernel.compute_at_consumers import kernels_in, merge_asked
+from msc.graph_kernel.compute_at_consumers import merge_asked
+from msc.graph_kernel.forms import LAYOUTS, module_of
 from msc.graph_kernel.fusion.cluster_kernels import ClusterKernels
-from msc.graph_kernel.fusion.fuse_pads import FusePads
-from msc.graph_kernel.layout.assign_layouts import AssignLayouts
-from msc.graph_kernel.layout.pack_operands import PackOperands
-from msc.graph_kernel.layout.read_slices import ReadSlices
-from msc.graph_kernel.layout.read_transposed import ReadTransposed
+from msc.graph_kernel.tap_splits import Split, split_up, splits_of
 from msc.graph_kernel.winograd.winograd import Winograd
 from msc.ir.contracts import Contract
 from msc.ir.typed import tensor_type
 from msc.schedule.kernel_cycles import KernelCycles
 
-SAVED = 8
-"""One in so many products along an axis must have padding as a factor: a bound of the search, of no machine."""
 GAIN = 0.9
 """The part of the time that the sum of sections must come to by the model: it rounds otherwise, and the model errs."""
-
-Split = Sequence[Sequence[Section]]
-"""The sections along each axis."""
 
 
 @dataclass(frozen=True)
@@ -71,13 +54,11 @@ class SplitTaps(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         found = [] if has_open_sizes(op) else [o for o in op.walk() if isinstance(o, ConvolutionOp)]
-        choices = {convolution: splits for convolution in found if (splits := _splits(convolution))}
+        choices = {convolution: splits for convolution in found if (splits := splits_of(convolution))}
         if not choices:
             return
-        cycles, between = (
-            KernelCycles.on(replace(target_of(op), threads=1)),
-            constant_bytes(each.results[0] for each in op.walk() if isinstance(each, GetParameterOp)),
-        )
+        weights = (each.results[0] for each in op.walk() if isinstance(each, GetParameterOp))
+        cycles, between = KernelCycles.on_one_thread(op), constant_bytes(weights)
         chosen = dict[object, Split | None]()
         for convolution, splits in choices.items():
             key = _key(convolution)
@@ -85,52 +66,8 @@ class SplitTaps(ModulePass):
                 chosen[key] = _Choice(ctx, cycles, between, convolution).best(splits)
             split = chosen[key]
             if split is not None:
-                _replace(convolution, split)
-
-
-def _splits(op: ConvolutionOp) -> Sequence[Split]:
-    """The ways to split taps: along each axis where that saves much, and along several."""
-    if not op.is_padded or op.result_dtype() in ("f16", "bf16"):
-        return ()
-    whole = [[Section(range(taps), range(count))] for taps, count in zip(op.kernel(), op.output_spatial(), strict=True)]
-    split = [_sections(axis) for axis in reached_by_taps(op)]
-    saves = [axis for axis, sections in enumerate(split) if sections and _saves(sections, whole[axis][0])]
-    subsets = chain.from_iterable(combinations(saves, count) for count in range(1, len(saves) + 1))
-    return [[split[axis] if axis in subset else whole[axis] for axis in range(op.SPATIAL)] for subset in subsets]
-
-
-def _sections(reached: Sequence[range]) -> Sequence[Section]:
-    """Neighbouring taps that read data for the same results; no taps that read data for none."""
-    runs = [list(run) for _, run in groupby(range(len(reached)), key=reached.__getitem__)]
-    return [Section(range(run[0], run[-1] + 1), reached[run[0]]) for run in runs if reached[run[0]]]
-
-
-def _saves(sections: Sequence[Section], whole: Section) -> bool:
-    return SAVED * (whole.size - sum(section.size for section in sections)) >= whole.size
-
-
-def _replace(op: ConvolutionOp, split: Split) -> None:
-    """The sum of the sections in place of a convolution, padded to the size of the result; the largest is the first."""
-    op = _padded_before(op, [len(sections) == 1 for sections in split])
-    emit, sizes = Emitter(op), op.output_spatial()
-    terms = list[SSAValue]()
-    for sections in sorted(product(*split), key=lambda each: -sum(len(section.results) for section in each)):
-        term = section_of(op, sections, emit)
-        around = [(each.results.start, size - each.results.stop) for each, size in zip(sections, sizes, strict=True)]
-        terms.append(emit.pad_spatial(term, around))
-    total = reduce(lambda first, second: emit(AddOp, first, second), terms)
-    put_in_place(emit, with_bias(total, op.bias, op.SPATIAL + 2, emit), "convolution")
-
-
-def _padded_before(op: ConvolutionOp, axes: Sequence[bool]) -> ConvolutionOp:
-    """The same convolution of an image that is padded along some axes in front: all sections read that one."""
-    emit, padding, none = Emitter(op), op.padding(), (0, 0)
-    image = emit.pad_spatial(op.x, [each if before else none for each, before in zip(padding, axes, strict=True)])
-    left = [none if before else each for each, before in zip(padding, axes, strict=True)]
-    made = convolution_like(op, emit, image, op.weight, op.bias, left)
-    put_in_place(emit, made, "convolution")
-    assert isinstance(made.owner, ConvolutionOp)
-    return made.owner
+                split_up(convolution, split)
+        cycles.loops.attach(op)
 
 
 def _key(op: ConvolutionOp) -> object:
@@ -160,31 +97,23 @@ class _Choice:
         """Of the convolution alone in a module, split or not, up to `most`."""
         module, convolution = self._module()
         if split is not None:
-            _replace(convolution, split)
-        for after in (ExpandComposites(), CanonicalizeMs(), HoistParameters(), ClusterKernels(), Winograd(), *_LAYOUTS):
+            split_up(convolution, split)
+        for after in (ExpandComposites(), CanonicalizeMs(), HoistParameters(), ClusterKernels(), Winograd(), *LAYOUTS):
             after.apply(self.context, module)
         merge_asked(module)
         return self.cycles.of(kernels_in(module), self.between, most)
 
     def _module(self) -> tuple[ModuleOp, ConvolutionOp]:
-        """A module for one thread that runs a copy of the convolution, and the copy."""
-        values = [value for value in self.convolution.operands if not is_constant(value)]
-        block = Block(arg_types=[value.type for value in values])
-        given: list[Operation] = []
-        known: dict[SSAValue, SSAValue] = dict(zip(values, block.args, strict=True))
-        weights = [value for value in self.convolution.operands if value not in known]
-        for k, value in enumerate(dict.fromkeys(weights)):
-            given.append(GetParameterOp(f"weight{k}", tensor_type(value)))
-            known[value] = given[-1].results[0]
-        copy = self.convolution.clone(known)
-        block.add_ops([*given, copy, ReturnOp(copy.results[0])])
-        parameters = [ParameterOp(f"weight{k}", tensor_type(value)) for k, value in enumerate(dict.fromkeys(weights))]
-        function = FuncOp("main", (block.arg_types, [copy.results[0].type]), Region(block))
-        module = ModuleOp([*parameters, function])
-        target = target_attribute(self.convolution)
-        if target is not None:
-            set_target(module, target.with_threads(1))
+        """A module that runs a copy of the convolution, with parameters for what is constant, and the copy."""
+        constants = {value: f"operand{k}" for k, value in enumerate(self.convolution.operands) if is_constant(value)}
+        others = [value for value in self.convolution.operands if value not in constants]
+        given = [GetParameterOp(name, tensor_type(value)) for value, name in constants.items()]
+        block = Block(arg_types=[value.type for value in others])
+        known = zip([*others, *constants], [*block.args, *(op.results[0] for op in given)], strict=True)
+        copy = self.convolution.clone(dict[SSAValue, SSAValue](known))
+        module = module_of(block, [*given, copy], self.convolution)
+        function = module.body.block.first_op
+        assert function is not None
+        for value, name in constants.items():
+            module.body.block.insert_op_before(ParameterOp(name, tensor_type(value)), function)
         return module, copy
-
-
-_LAYOUTS = FusePads(), AssignLayouts(), ReadTransposed(), ReadSlices(), PackOperands()

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from msc.analysis.constancy import is_constant
 from msc.analysis.flops import flops
 from msc.analysis.kernel_model import kernel_dependences, kernel_model, output_positions
-from msc.analysis.target import Target
+from msc.analysis.target import Target, target_of
 from msc.cost.prediction import KernelCost
 from msc.dialects.gk import KernelOp
 from msc.poly.schedule_tree.nodes import Tree
@@ -27,9 +28,13 @@ class KernelCycles:
     _known: dict[tuple[object, ...], float] = field(default_factory=dict[tuple[object, ...], float])
 
     @staticmethod
-    def on(target: Target) -> KernelCycles:
-        """Cycles of kernels outside loops."""
-        return KernelCycles(target, KnownLoops(target.machine, target.threads))
+    def on_one_thread(module: ModuleOp) -> KernelCycles:
+        """Cycles on one thread of a module's target, for choices that change how sums round: no number of threads may.
+
+        The loops that an earlier pass attached to the module are known.
+        """
+        target = replace(target_of(module), threads=1)
+        return KernelCycles(target, KnownLoops.taken(module, target.machine, 1))
 
     def of(
         self, kernels: Sequence[KernelOp], between: int, most: float = inf, free: Collection[SSAValue] = ()

@@ -39,7 +39,6 @@ PASSES: dict[str, str] = {
     "fit-memory": "msc.graph_kernel.fit_memory:FitMemory",
     "order-kernels": "msc.graph_kernel.order_kernels:OrderKernels",
     "rematerialize": "msc.graph_kernel.rematerialize:Rematerialize",
-    "read-slices": "msc.graph_kernel.layout.read_slices:ReadSlices",
     "read-transposed": "msc.graph_kernel.layout.read_transposed:ReadTransposed",
     "block-attention": "msc.graph_kernel.attention.block_attention:BlockAttention",
     "block-attention-gradients": "msc.graph_kernel.attention.block_attention_gradients:BlockAttentionGradients",

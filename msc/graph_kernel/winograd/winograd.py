@@ -61,7 +61,7 @@ class Winograd(ModulePass):
         kernels, target = kernels_in(op), target_of(op)
         fitting = [k for k in kernels if _fitting_convolution(k) is not None or gradient_by_filter(k) is not None]
         lanes, has_blocks = target.machine.lanes(BYTES["f32"]), self.rows is None and not has_open_sizes(op)
-        cycles = KernelCycles.on(replace(target, threads=1))
+        cycles = KernelCycles.on_one_thread(op)
         choice = FormChoice(ctx, cycles, partial(_rewrite, lanes), has_blocks)
         forms = dict.fromkeys(fitting, ConvolutionForm(self.tile)) if self.tile else choice.of(fitting, kernels)
         cycles.loops.attach(op)

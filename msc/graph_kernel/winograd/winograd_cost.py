@@ -12,7 +12,6 @@ from math import inf
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from msc.analysis.bytes import bytes_of
@@ -22,14 +21,10 @@ from msc.analysis.kernels import kernels_in
 from msc.dialects.gk import KernelOp, KernelYieldOp
 from msc.dialects.ms.convolution import Conv2dOp
 from msc.dialects.ms.structure import GetParameterOp
-from msc.dialects.ms.target import set_target, target_attribute
 from msc.graph_kernel.chains import reader_of
 from msc.graph_kernel.compute_at_consumers import merge_asked, merge_faster
-from msc.graph_kernel.fusion.fuse_pads import FusePads
+from msc.graph_kernel.forms import LAYOUTS, module_of
 from msc.graph_kernel.kernel_results import only_pad
-from msc.graph_kernel.layout.assign_layouts import AssignLayouts
-from msc.graph_kernel.layout.pack_operands import PackOperands
-from msc.graph_kernel.layout.read_transposed import ReadTransposed
 from msc.graph_kernel.layout.stored_inputs import transposition_kernel
 from msc.graph_kernel.winograd.filter_gradient import gradient_by_filter
 from msc.graph_kernel.winograd.transforms import TAPS, TILES
@@ -155,7 +150,7 @@ class FormChoice:
         module = _module_of(kernel) if gradient_by_filter(kernel) is None else _gradient_module(kernel)
         if form.tile:
             self.rewrite(kernels_in(module)[-1], form)
-        for after in (FusePads(), AssignLayouts(), ReadTransposed(), PackOperands()):
+        for after in LAYOUTS:
             after.apply(self.context, module)
         merge_asked(module)
         kernels = kernels_in(module)
@@ -208,7 +203,7 @@ def _module_of(kernel: KernelOp) -> ModuleOp:
         values.append(given[-1].results[0])
     else:
         values.append(block.insert_arg(weight.type, 1))
-    return _of_kernels(block, [*given, _around(convolution, values, kernel)], kernel)
+    return module_of(block, [*given, _around(convolution, values, kernel)], kernel)
 
 
 def _gradient_module(kernel: KernelOp) -> ModuleOp:
@@ -221,7 +216,7 @@ def _gradient_module(kernel: KernelOp) -> ModuleOp:
     block = Block(arg_types=stored)
     given = [transposition_kernel("transpose", argument, (3, 0, 1, 2)) for argument in block.args]
     made = _around(convolution, [k.results[0] for k in given], kernel)
-    return _of_kernels(block, [*given, made], kernel)
+    return module_of(block, [*given, made], kernel)
 
 
 def _around(convolution: Conv2dOp, values: Sequence[SSAValue], like: KernelOp) -> KernelOp:
@@ -230,13 +225,3 @@ def _around(convolution: Conv2dOp, values: Sequence[SSAValue], like: KernelOp) -
     copy = convolution.clone(dict(zip(convolution.operands, inside.args, strict=True)))
     inside.add_ops([copy, KernelYieldOp(copy.results[0])])
     return KernelOp(like.label.data, values, [copy.results[0].type], Region(inside))
-
-
-def _of_kernels(block: Block, ops: Sequence[Operation], like: KernelOp) -> ModuleOp:
-    """A module of a function of operations, the last of which gives its results, for the target of a kernel."""
-    block.add_ops([*ops, ReturnOp(*ops[-1].results)])
-    module = ModuleOp([FuncOp("main", (block.arg_types, [r.type for r in ops[-1].results]), Region(block))])
-    target = target_attribute(like)
-    if target is not None:
-        set_target(module, target.with_threads(1))
-    return module

@@ -218,6 +218,17 @@ func.func @main(%x: tensor<56x56x96xf32>) -> tensor<56x56x96xf32> {
 }
 """
 
+DILATED = """
+builtin.module @dilated attributes {ms.weights = "dilated.safetensors"} {
+  ms.parameter @d : tensor<64x128x3x3xf32>
+  func.func @main(%x: tensor<1x128x12x12xf32>) -> tensor<1x64x12x12xf32> {
+    %w = ms.get_parameter @d : tensor<64x128x3x3xf32>
+    %y = ms.conv2d %x, %w {pad_mode = "same", dilation = [8, 8]}
+    func.return %y : tensor<1x64x12x12xf32>
+  }
+}
+"""
+
 MODELS = {
     "again": (AGAIN, ("rematerialization",)),
     "block": (MODEL, ("batch-norms", "fusion", "layouts", "packing", "reuse", "schedules", "vectors")),
@@ -234,6 +245,7 @@ MODELS = {
     "scores": (SCORES, ("attention-gradients",)),
     "roll": (ROLL, ("blocks",)),
     "state": (STATE, ("states",)),
+    "dilated": (DILATED, ("taps",)),
     "sum": (SUM, ("sums",)),
     "view": (VIEW, ("views",)),
 }
@@ -242,7 +254,7 @@ L2 of the target, the convolution is worth Winograd's algorithm."""
 
 SHAPES = {
     "first": (16, 16, 3, 3), "scale": (16,), "offset": (16,), "mean": (16,), "variance": (16,),
-    "second": (32, 16, 1, 1), "dense": (24, 64), "w": (64, 64, 3, 3),
+    "second": (32, 16, 1, 1), "dense": (24, 64), "w": (64, 64, 3, 3), "d": (64, 128, 3, 3),
 }  # fmt: skip
 
 
