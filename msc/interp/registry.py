@@ -26,6 +26,7 @@ _FAMILIES = (
     "convolution",
     "pooling",
     "normalisation",
+    "ordering",
     "movement",
     "indexing",
     "generic",

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias, cast
 
-import numpy as np
 from numpy.typing import NDArray
 
 from msc.frontend import dtypes
 from msc.frontend.dispatch import apply
 from msc.frontend.errors import ApiValueError
-from msc.frontend.tensor import Tensor, concrete, tensor_method
+from msc.frontend.tensor import Tensor, tensor_method
 from msc.ops.arithmetic import mul
-from msc.ops.comparison import equal, greater, less, logical_and, logical_or
-from msc.ops.indexing import in_graph
 from msc.ops.joining import narrow
 from msc.ops.operands import cast as cast_to
 from msc.ops.operands import flexible, only_tensor, pair
-from msc.ops.reductions import argmax, sum
-from msc.ops.shapes import axis_of, expand_dims, reshape, swapaxes
+from msc.ops.reductions import sum
+from msc.ops.shapes import axis_of, expand_dims
 
 Array: TypeAlias = NDArray[Any]
 
@@ -37,31 +34,8 @@ def sort(input_x: Tensor, axis: int = -1, descending: bool = False, *, stable: b
     if x.ndim == 0:
         return x, Tensor(0)
     a = axis_of(x, axis, "sort")
-    if not in_graph(x):
-        array = concrete(x)
-        places = _order(array, a, descending)
-        return Tensor.of(np.take_along_axis(array, places, a)), Tensor.of(places)
-    places = _ranked(x, a, descending)
+    places = apply("argsort", x, axis=a, descending=descending)
     return apply("gather_elements", x, places, axis=a), places
-
-
-def _order(array: Array, axis: int, descending: bool) -> Array:
-    if not descending:
-        return np.argsort(array, axis=axis, kind="stable")
-    turned = np.flip(array, axis)
-    return array.shape[axis] - 1 - np.flip(np.argsort(turned, axis=axis, kind="stable"), axis)
-
-
-def _ranked(x: Tensor, axis: int, descending: bool) -> Tensor:
-    """Each element's rank is how many stand before it; the order is where each rank stands."""
-    last = swapaxes(x, axis, -1)
-    size = last.shape[-1]
-    mine, other = expand_dims(last, -1), expand_dims(last, -2)
-    before = greater(other, mine) if descending else less(other, mine)
-    earlier = Tensor.of(np.tri(size, k=-1, dtype=bool))
-    rank = sum(cast_to(logical_or(before, logical_and(equal(other, mine), earlier)), dtypes.int32), -1)
-    stands = equal(expand_dims(rank, -2), reshape(apply("iota", shape=(size,), dtype=dtypes.int64), (size, 1)))
-    return swapaxes(argmax(cast_to(stands, dtypes.int32), -1), axis, -1)
 
 
 @tensor_method("sort")
@@ -79,8 +53,8 @@ def topk(
     a = axis_of(x, -1 if axis is None else axis, "topk")
     if not 0 < k <= x.shape[a]:
         raise ApiValueError("MSC0203", f"topk: k is {k}; axis {a} of {x.shape} has {x.shape[a]} elements")
-    values, places = sort(x, a, largest)
-    return narrow(values, a, 0, k), cast_to(narrow(places, a, 0, k), dtypes.int32)
+    places = apply("argsort", x, axis=a, count=k, descending=largest)
+    return apply("gather_elements", x, places, axis=a), cast_to(places, dtypes.int32)
 
 
 def searchsorted(sorted_sequence: Tensor, values: Tensor, *, right: bool = False) -> Tensor:

@@ -103,6 +103,7 @@ from msc.dialects.ms.normalisation import (
     LayerNormOp,
     RmsNormOp,
 )
+from msc.dialects.ms.ordering import ArgsortOp
 from msc.dialects.ms.padding import (
     DilateOp,
     PadOp,
@@ -289,6 +290,7 @@ OPERATIONS = (
     ArgmaxOp,
     ArgminOp,
     CumsumOp,
+    ArgsortOp,
     MatmulOp,
     BatchMatmulOp,
     DenseOp,

@@ -54,6 +54,13 @@ OTHERS: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("{axis = 1, reverse = true}", "1x5x3xT"),
         ("{exclusive = true, reverse = true}", "33xT"),
     ),
+    "argsort": (
+        ("", "1xT"),
+        ("{axis = 0}", "7x3xT"),
+        ("{descending = true}", "2x19xT"),
+        ("{axis = 1, count = 3, descending = true}", "2x100x3xT"),
+        ("{count = 0}", "4x33xT"),
+    ),
     "select": (
         ("", "i1 T T"),
         ("", "5xi1 T 5xT"),

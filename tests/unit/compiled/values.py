@@ -36,7 +36,7 @@ EXACT = frozenset(
         "gather_elements entry set_entry "
         "one_hot iota tril triu reshape flatten squeeze expand_dims transpose broadcast_to concat stack split slice "
         "tile reverse pad dilate windows resize_nearest depth_to_space space_to_depth reduce_max reduce_min "
-        "max_pool1d max_pool2d max_pool3d global_max_pool argmax argmin cast bit_cast"
+        "max_pool1d max_pool2d max_pool3d global_max_pool argmax argmin argsort cast bit_cast"
     ).split()
 )
 ELEMENTARY = frozenset(

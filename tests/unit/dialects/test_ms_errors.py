@@ -40,6 +40,7 @@ ERRORS: list[tuple[str, str, str, str]] = [
     ("ms.reduce_sum %0 {dtype = f32}", "2xi32", PROPERTIES, "dtype is f32; of i32 the result is i32"),
     ("ms.matmul %0, %0 {dtype = bf16}", "2x2xf16", PROPERTIES, "of f16 the result is f16 or f32"),
     ("ms.argmax %0", "2x0xf32", SHAPES, "there is nothing to choose from"),
+    ("ms.argsort %0 {count = 4}", "2x3xf32", PROPERTIES, "axis 1 of 2x3 has 3 elements"),
     ("ms.conv2d %0, %1", "1x2x5x5xf32 3x4x3x3xf32", SHAPES, "x has 2 channels, the weight takes 4"),
     ("ms.conv2d %0, %1 {group = 2}", "1x4x5x5xf32 3x2x3x3xf32", SHAPES, "3 output channels do not divide"),
     ("ms.conv2d %0, %1", "1x2x2x5xf32 3x2x3x3xf32", SHAPES, "a window of 3x3 does not fit"),

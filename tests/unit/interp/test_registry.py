@@ -60,6 +60,7 @@ EMPTY: list[tuple[str, tuple[int, ...], dict[str, Any], tuple[int, ...]]] = [
     ("flatten", (0, 3, 2), {"axis": 1}, (0, 6)),
     ("flatten", (3, 0, 2), {"axis": -1}, (0, 2)),
     ("cumsum", (2, 0), {}, (2, 0)),
+    ("argsort", (2, 0), {}, (2, 0)),
     ("l2_normalize", (0, 3), {}, (0, 3)),
     ("max_pool1d", (0, 2, 4), {"kernel_size": [2]}, (0, 2, 3)),
     ("slice", (4,), {"begin": [3], "end": [1]}, (0,)),

@@ -192,6 +192,15 @@ def _arg(w: Writer, op: MsOp, x: str) -> str:
     return found if result_type(op) == "i64" else w("Cast", found, to=TYPES[result_type(op)])
 
 
+@form("argsort")
+def _argsort(w: Writer, op: MsOp, x: str) -> str:
+    axis = op.int_("axis")
+    count = op.result_shape()[axis]
+    if count < 0:
+        raise no_form(op, "the size of the axis is open")
+    return w.many(2, "TopK", x, w.ints([count]), axis=axis, largest=int(op.flag("descending")))[1]
+
+
 @form("cumsum")
 def _cumsum(w: Writer, op: MsOp, x: str) -> str:
     axis = w.constant(np.array(op.int_("axis"), np.int64))

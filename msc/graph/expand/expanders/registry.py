@@ -18,6 +18,7 @@ _FAMILIES = (
     "activations",
     "softmax",
     "normalisation",
+    "ordering",
     "linear",
     "convolution",
     "transposed_convolution",
