@@ -94,7 +94,7 @@ def capacity_model(kernel: gk.KernelOp) -> KernelModel:
         else:
             statements += _statements(op, position, views, number, arrays)
     running, between = tuple(s for s in statements if s.points), tuple(_materialized(kernel, views, position))
-    return with_accumulators(KernelModel(arrays, running, tuple(map(_origin, operations)), materialized=between))
+    return with_accumulators(KernelModel(arrays, running, tuple(map(origin, operations)), materialized=between))
 
 
 def _check_operations(kernel: gk.KernelOp, views: LayoutViews) -> None:
@@ -130,7 +130,7 @@ def _computing(member: Sequence[Operation], views: LayoutViews) -> list[BasicOp]
     return [*borders, *(op for op in member if isinstance(op, BasicOp) and op not in views.operations)]
 
 
-def _origin(op: BasicOp) -> str:
+def origin(op: Operation) -> str:
     """The operation with its place; of the file only the name, as generated code must not depend on where it lies."""
     place = location_of(op.location)
     return op.name if place is None else f"{op.name} at {PurePath(place.file).name}:{place.line}:{place.column}"

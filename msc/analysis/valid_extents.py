@@ -11,7 +11,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from msc.analysis.kernel_model import capacity_model, output_positions
-from msc.dialects.gk import KernelOp
+from msc.dialects.gk import ArgsortKernelOp, KernelOp
 from msc.dialects.ms.base import BasicOp, ViewOp
 from msc.dialects.ms.slices import ExtractSliceOp, InsertSliceOp
 from msc.dialects.open_sizes import INSIDE, module_sizes, named_dims, said_bounds, valid_argument
@@ -58,6 +58,8 @@ class ValidExtents:
                     self._basic(op)
                 case KernelOp():
                     self._kernel(op)
+                case ArgsortKernelOp():
+                    self._known[op.result] = self._order(op)
                 case ReturnOp() | scf.YieldOp():
                     return
                 case scf.ForOp():
@@ -91,6 +93,13 @@ class ValidExtents:
         analysis.run(model.statements)
         for result, position in zip(op.results, output_positions(op), strict=True):
             self._known[result] = analysis.arrays.get(position, whole(model.arrays[position].shape))
+
+    def _order(self, op: ArgsortKernelOp) -> ValidShape:
+        *rows, row = valid = self.of(op.keys)
+        if any(len(dim) > 1 and not is_whole(dim) for dim in valid):
+            raise NotABox("the axes of rows are merged with others")
+        count = static_shape(op.result)[-1:]
+        return (*rows, *(whole(count) if count != static_shape(op.keys)[-1:] else (row,)))
 
     def _entries(self, op: ExtractSliceOp | InsertSliceOp) -> ValidShape:
         valid = self.of(op.x)

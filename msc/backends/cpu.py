@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from msc.runtime.program import CProgram
 
 _GK = kernel_stage(
-    before_expansion=runs("block-attention-gradients", "block-attention", "convolutions-as-products", "split-taps"),
+    before_expansion=runs(
+        *("block-attention-gradients", "block-attention", "convolutions-as-products", "split-taps", "argsort-by-keys"),
+    ),
+    functions=("gk.argsort",),
     layouts=runs(
         *(
             "rematerialize",
@@ -76,6 +79,7 @@ class CpuBackend(CBackend):
         Switch("rematerialization", "cheap values recomputed at their readers", "rematerialize"),
         Switch("reuse", "buffers in the memory of dead ones, results in place", "plan-memory", {"reuse": False}),
         Switch("schedules", "shared loops, tiles, vectors and threads", "schedule-kernels", {"plain": True}),
+        Switch("sorting", "sorting and the largest elements by functions that sort", "argsort-by-keys"),
         Switch("states", "weights under training in the order in which products read them", "store-states"),
         Switch("sums", "long sums of f32 as sums of partial sums", "schedule-kernels", {"sums": False}),
         Switch("taps", "convolutions of which many taps read padding as sums of parts", "split-taps"),

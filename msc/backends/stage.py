@@ -95,19 +95,20 @@ def kernel_stage(
     before_expansion: tuple[PassRun, ...] = (),
     cluster: PassRun | str = "cluster-kernels",
     layouts: tuple[PassRun, ...] = (),
+    functions: tuple[str, ...] = (),
 ) -> Stage:
     """The stage `gk` by the policies of a back end.
 
     `before_expansion` are passes on composite operations, which an expansion would hide; `cluster` decides what becomes
     a kernel; `layouts` change kernels and how tensors lie between them, and what they leave to do on weights before
-    a call is hoisted after them.
+    a call is hoisted after them. `functions` are operations beside kernels that the back end makes functions of.
     """
     return Stage(
         "gk",
         ".gk.mir",
         "gk.kernel regions of basic ms ops, and the dataflow between them",
         "graph_kernel",
-        legal=(*_INLINED, "gk.kernel", "gk.materialize", "gk.yield"),
+        legal=(*_INLINED, "gk.kernel", "gk.materialize", "gk.yield", *functions),
         properties=("Inlined", "ShapesKnown", "BasicOps", "ConstantsAreParameters", "Kernels"),
         passes=runs(
             *before_expansion,

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, cast
 
+import numpy as np
 from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, SSAValue
+
+from msc.ir.typed import static_shape
 
 Scope: TypeAlias = Mapping[SSAValue, Any]
 
@@ -62,6 +65,11 @@ def _materialize(evaluator: BlockRunner, op: Operation, operands: Sequence[Any],
     return tuple(operands)
 
 
+def _argsort(evaluator: BlockRunner, op: Operation, operands: Sequence[Any], scope: Scope) -> tuple[Any, ...]:
+    (keys,) = operands
+    return (np.argsort(keys, axis=-1, kind="stable")[..., : static_shape(op.results[0])[-1]],)
+
+
 CONTROL: Mapping[str, Handler] = {
     "scf.if": _if,
     "scf.for": _for,
@@ -69,4 +77,5 @@ CONTROL: Mapping[str, Handler] = {
     "func.call": _call,
     "gk.kernel": _kernel,
     "gk.materialize": _materialize,
+    "gk.argsort": _argsort,
 }

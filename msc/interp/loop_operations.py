@@ -72,6 +72,12 @@ def _add_products(op: Operation, total: Any, *factors: Any) -> Any:
     return total + a1 * b1 + a0 * b0
 
 
+def _argsort(op: Operation, keys: Any, places: Any, scratch: Any, *row_and_size: int) -> None:
+    *row, size = row_and_size
+    order = np.argsort(keys[tuple(row)][:size], kind="stable")[: places.shape[-1]]
+    places[tuple(row)][: len(order)] = order
+
+
 def _nothing(op: Operation, *_: Any) -> None:
     """Freeing and alignment assumptions change no value."""
 
@@ -83,6 +89,7 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "vector.extract": _extract,
     "vector.insert": _insert,
     "loop.add_products": _add_products,
+    "loop.argsort": _argsort,
     "loop.slice": loop_memory.entry,
     "memref.alloc": loop_memory.allocate,
     "memref.alloca": loop_memory.allocate,

@@ -28,7 +28,8 @@ from msc.codegen.c.tile_rows import tile_row
 from msc.codegen.c.transposed_loads import column_loads
 from msc.codegen.c.types import CArrayType, CType, buffer_type, no_c_form, value_type
 from msc.codegen.c.values import CExpression
-from msc.dialects.loop import AccessOp, ApplyOp, ForOp, LanesOp, LoadOp, LoopKind, PrefetchOp, StoreOp
+from msc.dialects.loop import AccessOp, ApplyOp, ArgsortRowOp, ForOp, LanesOp, LoadOp, LoopKind, PrefetchOp, StoreOp
+from msc.dialects.loop.argsort import INSERTED, capacity
 
 _INLINE_LIMIT = 88
 """Characters; a longer expression gets a name."""
@@ -75,6 +76,8 @@ class FunctionEmitter:
                 self._plain_store(op)
             case PrefetchOp():
                 self._prefetch(op)
+            case ArgsortRowOp():
+                self._argsort(op)
             case memref.AllocaOp():
                 self._array(op)
             case func.ReturnOp():
@@ -235,6 +238,16 @@ class FunctionEmitter:
         self.prelude.plain.add("prefetch")
         (after,) = self._affine((op.ahead * self.buffers[op.buffer][1].item_bytes,), op.indices)
         self.lines.add(f"msc_prefetch(&{self._element(op)}, {after.value.text});")
+
+    def _argsort(self, op: ArgsortRowOp) -> None:
+        keys, places = (self._plain_element(buffer, op.indices) for buffer in (op.keys, op.places))
+        size, (scratch, buffer) = self._index(op.size).value.text, self.buffers[op.scratch]
+        by_digits = op.count > INSERTED
+        name = self.prelude.function("radix_argsort" if by_digits else "insertion_argsort", CType(buffer.base))
+        room = [str(capacity(op.most, op.count))] if by_digits else []
+        self.prelude.plain |= {"pragma", "pragma_rolled"}
+        self._write_pending()
+        self.lines.add(f"{name}({', '.join((keys, size, places, str(op.count), scratch, *room))});")
 
     def _plain_store(self, op: memref.StoreOp) -> None:
         value, text = self._use(op.value), self._plain_element(op.memref, op.indices)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from xdsl.dialects import arith, func, memref, scf
 from xdsl.ir import Operation, SSAValue
 
-from msc.dialects.loop import ForOp, PrefetchOp, StoreOp
+from msc.dialects.loop import ArgsortRowOp, ForOp, PrefetchOp, StoreOp
 
 _EFFECTS = (
     StoreOp,
     PrefetchOp,
+    ArgsortRowOp,
     memref.StoreOp,
     memref.CopyOp,
     ForOp,

@@ -15,7 +15,7 @@ from msc.codegen.c.template import Template
 from msc.codegen.c.text import sections
 from msc.codegen.c.transposed_text import TRANSPOSED_TEMPLATES
 
-VECTORS = sections("vectors.h")
+VECTORS, SORTING = sections("vectors.h"), sections("sorting.h")
 
 
 def _instruction(name: str, relation: str, instruction: str) -> Template:
@@ -133,6 +133,7 @@ TEMPLATES: Mapping[str, Template] = {
     "reduce_larger": _reduction("larger", "select_{t}({a} > {b}, {a}, {b})", "select"),
     "reduce_smaller": _reduction("smaller", "select_{t}({a} < {b}, {a}, {b})", "select"),
     **INTEGER_TEMPLATES,
+    **{name: Template(text, tuple(SORTING)) for name, text in SORTING.items()},
     **HALF_TEMPLATES,
 }
 """By name, callees before callers."""

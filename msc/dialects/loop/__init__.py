@@ -3,13 +3,14 @@
 from xdsl.ir import Dialect
 
 from msc.dialects.loop.accesses import AccessOp, LoadOp, PrefetchOp, StoreOp
+from msc.dialects.loop.argsort import ArgsortRowOp
 from msc.dialects.loop.loops import ForOp, LoopKind, LoopKindAttr
 from msc.dialects.loop.slices import BufferSliceOp
 from msc.dialects.loop.values import AddProductsOp, ApplyOp, LanesOp
 
 LOOP = Dialect(
     "loop",
-    [ForOp, LoadOp, StoreOp, PrefetchOp, ApplyOp, LanesOp, AddProductsOp, BufferSliceOp],
+    [ForOp, LoadOp, StoreOp, PrefetchOp, ApplyOp, LanesOp, AddProductsOp, ArgsortRowOp, BufferSliceOp],
     [LoopKindAttr],
 )
 
@@ -18,6 +19,7 @@ __all__ = [
     "AccessOp",
     "AddProductsOp",
     "ApplyOp",
+    "ArgsortRowOp",
     "BufferSliceOp",
     "ForOp",
     "LanesOp",

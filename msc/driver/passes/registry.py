@@ -35,6 +35,7 @@ DIALECTS: dict[str, str] = {
 PASSES: dict[str, str] = {
     "apply-tuning": "msc.schedule.tuning.apply_tuning:ApplyTuning",
     "absorb-pads": "msc.graph_kernel.layout.absorb_pads:AbsorbPads",
+    "argsort-by-keys": "msc.graph_kernel.argsort_by_keys:ArgsortByKeys",
     "assign-layouts": "msc.graph_kernel.layout.assign_layouts:AssignLayouts",
     "fit-memory": "msc.graph_kernel.fit_memory:FitMemory",
     "order-kernels": "msc.graph_kernel.order_kernels:OrderKernels",

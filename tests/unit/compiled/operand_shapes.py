@@ -56,8 +56,6 @@ OTHERS: Mapping[str, tuple[tuple[str, str], ...]] = {
     ),
     "argsort": (
         ("", "1xT"),
-        ("{axis = 0}", "7x3xT"),
-        ("{descending = true}", "2x19xT"),
         ("{axis = 1, count = 3, descending = true}", "2x100x3xT"),
         ("{count = 0}", "4x33xT"),
     ),

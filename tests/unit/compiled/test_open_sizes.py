@@ -150,6 +150,16 @@ MODELS = {
         "6x6",
     ),
     "running sums": Model(_ROWS, ("%r = ms.cumsum %x {axis = 0, exclusive = true, reverse = true}",), "?x6"),
+    "rows in order": Model(
+        _ROWS,
+        ("%p = ms.argsort %x {axis = 0}", "%r = ms.gather_elements %x, %p {axis = 0}"),
+        "?x6",
+    ),
+    "the best of each row": Model(
+        _ROWS,
+        ("%p = ms.argsort %x {count = 2, descending = true}", "%r = ms.gather_elements %x, %p {axis = 1}"),
+        "?x2",
+    ),
     "mean over two open sizes": Model(_SEQUENCE, ("%r = ms.reduce_mean %x {axis = [0, 1]}",), "8"),
     "input that is an output": Model(_ROWS, ("%r = ms.identity %x",), "?x6"),
 }

@@ -26,7 +26,7 @@ from xdsl.passes import ModulePass
 from msc.analysis.kernel_signature import KernelSignature, kernel_signatures
 from msc.analysis.properties import BUFFERS, INLINED, KERNEL_FUNCTIONS, KERNELS, TENSORS, UNPLACED
 from msc.dialects.element_types import dtype_name
-from msc.dialects.gk import KernelOp
+from msc.dialects.gk import ArgsortKernelOp, KernelOp
 from msc.dialects.gk.attributes import GK_FUNCTION
 from msc.dialects.ms.attributes import MS_DTYPE, MS_NAME, MS_ROLE
 from msc.dialects.ms.base import ViewOp
@@ -56,17 +56,17 @@ from msc.poly.valid_extents import Size
 class Bufferize(ModulePass):
     """Move the entry function from tensors to buffers.
 
-    Before: they take and return tensors; their operations are gk.kernel (each with attribute `gk.function`: the
-    function that `convert-gk-to-loop` made of it), views, entries, ms.get_parameter, ms.constant, func.return, and
-    scf.if/for/while around them. After: each takes a memref for every input and every output (`ms.role`; `ms.dtype`
-    where the element type is unsigned, as memrefs are signless), an index for every size that calls decide, and
-    returns nothing. A kernel is a func.call on memref.alloc buffers, a view is a memref.reinterpret_cast, an entry is
-    a loop.slice, a parameter is a memref.get_global of its symbol, a constant is a derived parameter. A result is
-    computed directly in the output's buffer where that is possible, and copied into it (memref.copy) where not: an
-    output that is an input or a parameter, or that is returned twice. A result that updates an argument
-    (`ms.updates`) has no output: the argument's buffer is written, as a `state`, after the last use of what it holds
-    (`ms.result` says which result it is). Where that cannot be, the result is computed elsewhere and copied when all
-    else is done. `plan-memory` then gives every buffer its place.
+    Before: they take and return tensors; their operations are gk.kernel and gk.argsort (each with attribute
+    `gk.function`: the function that `convert-gk-to-loop` made of it), views, entries, ms.get_parameter, ms.constant,
+    func.return, and scf.if/for/while around them. After: each takes a memref for every input and every output
+    (`ms.role`; `ms.dtype` where the element type is unsigned, as memrefs are signless), an index for every size
+    that calls decide, and returns nothing. A kernel is a func.call on memref.alloc buffers, a view is a
+    memref.reinterpret_cast, an entry is a loop.slice, a parameter is a memref.get_global of its symbol, a constant
+    is a derived parameter. A result is computed directly in the output's buffer where that is possible, and copied
+    into it (memref.copy) where not: an output that is an input or a parameter, or that is returned twice. A result
+    that updates an argument (`ms.updates`) has no output: the argument's buffer is written, as a `state`, after the
+    last use of what it holds (`ms.result` says which result it is). Where that cannot be, the result is computed
+    elsewhere and copied when all else is done. `plan-memory` then gives every buffer its place.
     """
 
     name = "bufferize"
@@ -175,6 +175,7 @@ class _Entry:
     def _handlers(self) -> dict[type[Operation], Callable[[Bufferizer, Operation], None]]:
         return {
             KernelOp: self._kernel,
+            ArgsortKernelOp: self._kernel,
             ViewOp: _view,
             GetParameterOp: _parameter,
             ConstantOp: self._constant,

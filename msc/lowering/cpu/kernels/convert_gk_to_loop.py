@@ -13,7 +13,6 @@ from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 
 from msc.analysis.kernel_model import kernel_model, output_positions, statement_operations
-from msc.analysis.kernels import kernels_in
 from msc.analysis.properties import KERNEL_FUNCTIONS, SCHEDULED, VECTORS
 from msc.analysis.target import target_of
 from msc.cost.prediction import predict
@@ -30,6 +29,7 @@ from msc.dialects.loop.attributes import (
 from msc.ir.contracts import Contract
 from msc.ir.entry import entries
 from msc.ir.locations import source_location
+from msc.lowering.cpu.kernels.argsort_function import argsort_function
 from msc.lowering.cpu.kernels.argument_names import ArgumentNames, shared_name
 from msc.lowering.cpu.kernels.kernel_function import KernelFunction
 from msc.poly.model import KernelModel
@@ -44,7 +44,7 @@ from msc.support.diagnostics import Diagnostic, MscError
 
 @dataclass(frozen=True)
 class ConvertGkToLoop(ModulePass):
-    """A function of loops over buffers for every kernel.
+    """A function of loops over buffers for every kernel, and every `gk.argsort`.
 
     Takes `gk.kernel`s with a schedule (`schedule-kernels`). isl turns each schedule tree into a loop nest, which
     becomes a `func.func` of memrefs: inputs, outputs, temporaries; arrays live where the schedule places them. Kernels
@@ -59,8 +59,9 @@ class ConvertGkToLoop(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = _Functions(op)
-        for kernel in kernels_in(op):
-            kernel.attributes[GK_FUNCTION] = SymbolRefAttr(functions.of(kernel).sym_name.data)
+        for found in [k for k in op.walk() if isinstance(k, gk.KernelOp | gk.ArgsortKernelOp)]:
+            function = functions.of(found) if isinstance(found, gk.KernelOp) else functions.of_argsort(found)
+            found.attributes[GK_FUNCTION] = SymbolRefAttr(function.sym_name.data)
         functions.note_kernels()
 
 
@@ -101,9 +102,16 @@ class _Functions:
             if self._body(other) == self._body(function):
                 return other
         alike.append(function)
-        function.sym_name = StringAttr(f"k{self._count}_{kernel.label.data}")
-        self._count += 1
         function.attributes[LOOP_SCHEDULE] = ArrayAttr([StringAttr(line) for line in _schedule(kernel).lines])
+        return self._placed(function, kernel.label.data)
+
+    def of_argsort(self, op: gk.ArgsortKernelOp) -> func.FuncOp:
+        """The function that sorts, placed in the module."""
+        return self._placed(argsort_function(op), "argsort")
+
+    def _placed(self, function: func.FuncOp, label: str) -> func.FuncOp:
+        function.sym_name = StringAttr(f"k{self._count}_{label}")
+        self._count += 1
         self._module.body.block.insert_op_before(function, self._before or _first_function(self._module))
         return function
 

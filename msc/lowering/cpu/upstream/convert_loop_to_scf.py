@@ -56,6 +56,7 @@ class ConvertLoopToScf(ModulePass):
     - memref.alloca in a loop: at the beginning of its function, because upstream frees it only when the function
       returns;
     - loop.slice: refused, since upstream keeps the offset of such a view in its type, which kernels do not take;
+    - loop.argsort: refused, since upstream has no operation that sorts;
     - ms.parameter: gone if its bytes come from %weights, an uninitialised memref.global if the program is not planned
       yet;
     - attributes of our dialects (ms.name, loop.schedule, ...): gone, MLIR refuses attributes of dialects it does not
@@ -69,6 +70,8 @@ class ConvertLoopToScf(ModulePass):
         """Convert every function of the module. Raises MSC0404 for an entry of a buffer."""
         for entry in (inner for inner in op.walk() if isinstance(inner, loop.BufferSliceOp)):
             raise refuse(self.name, entry, "an entry of a buffer, as a whole buffer, has no form in upstream dialects")
+        for sort in (inner for inner in op.walk() if isinstance(inner, loop.ArgsortRowOp)):
+            raise refuse(self.name, sort, "upstream dialects have no operation that sorts")
         patterns: list[RewritePattern] = [
             _ConvertLoad(),
             _ConvertStore(),

@@ -30,7 +30,7 @@ KERNEL = (
     SCALARS
     | _names("vector", _VECTOR)
     | _names("memref", "alloca load store")
-    | _names("loop", "for load store prefetch apply lanes add_products")
+    | _names("loop", "for load store prefetch apply lanes add_products argsort")
     | _names("func", "return")
 )
 """In the function of a kernel."""

@@ -176,6 +176,9 @@ def _check_region(region: Region, nest: Nest) -> Iterator[Diagnostic]:
             case memref.LoadOp() | memref.StoreOp():
                 nest = nest.knowing(op.indices)
                 yield from _check_plain(op, op.memref, op.indices, nest)
+            case loop.ArgsortRowOp():
+                nest = nest.knowing((*op.indices, op.size))
+                yield from _check_argsort(op, nest)
             case loop.BufferSliceOp():
                 nest = nest.knowing([op.index])
                 yield from _check_plain(op, op.source, [op.index], nest)
@@ -239,6 +242,16 @@ def _check_plain(op: Operation, buffer: SSAValue, indices: Sequence[SSAValue], n
     """An access to an element, or to an entry, at plain index values."""
     index = tuple(nest.known[value] for value in indices)
     yield from _check(op, buffer, VectorAccess(index, static_shape(buffer)[: len(index)], (0,) * len(index), 1), nest)
+
+
+def _check_argsort(op: loop.ArgsortRowOp, nest: Nest) -> Iterator[Diagnostic]:
+    """The last keys of rows, and the last of their places."""
+    row, last = tuple(nest.known[value] for value in op.indices), nest.known[op.size] + -1
+    shape, steps = static_shape(op.keys), (0,) * len(static_shape(op.keys))
+    yield from _check(op, op.keys, VectorAccess((*row, last), shape, steps, 1), nest)
+    if op.count < shape[-1]:
+        last = AffineConstantExpr(op.count - 1)
+    yield from _check(op, op.places, VectorAccess((*row, last), (*shape[:-1], op.count), steps, 1), nest)
 
 
 def _check(op: Operation, buffer: SSAValue, access: VectorAccess, nest: Nest) -> Iterator[Diagnostic]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects import func, memref
 from xdsl.dialects.builtin import IndexType, ModuleOp
-from xdsl.ir import BlockArgument, Operation
+from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from msc.analysis.bytes import stack_bytes
@@ -106,8 +106,12 @@ def _check_kernel(function: func.FuncOp, signature: KernelSignature) -> Iterator
         match op:
             case loop.ForOp():
                 yield from _check_loop(op)
-            case loop.StoreOp() | memref.StoreOp():
-                yield from _check_store(op, inputs)
+            case loop.StoreOp():
+                yield from _check_written(op, [op.target], inputs)
+            case memref.StoreOp():
+                yield from _check_written(op, [op.memref], inputs)
+            case loop.ArgsortRowOp():
+                yield from _check_written(op, [op.places, op.scratch], inputs)
             case _:
                 pass
     yield from _check_stack(function)
@@ -154,10 +158,10 @@ def _is_parallel(op: Operation) -> bool:
     return isinstance(op, loop.ForOp) and op.kind.data is loop.LoopKind.PARALLEL
 
 
-def _check_store(op: loop.StoreOp | memref.StoreOp, inputs: Sequence[BlockArgument]) -> Iterator[Diagnostic]:
-    target = op.target if isinstance(op, loop.StoreOp) else op.memref
-    if isinstance(target, BlockArgument) and target in inputs:
-        yield _wrong(op, f"argument {target.index} is an input, but is written")
+def _check_written(op: Operation, targets: Sequence[SSAValue], inputs: Sequence[BlockArgument]) -> Iterator[Diagnostic]:
+    for target in targets:
+        if isinstance(target, BlockArgument) and target in inputs:
+            yield _wrong(op, f"argument {target.index} is an input, but is written")
 
 
 def _check_stack(function: func.FuncOp) -> Iterator[Diagnostic]:

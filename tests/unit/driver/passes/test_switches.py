@@ -229,12 +229,20 @@ builtin.module @dilated attributes {ms.weights = "dilated.safetensors"} {
 }
 """
 
+ORDERED = """
+func.func @main(%x: tensor<4x9xf32>) -> tensor<4x3xi64> {
+  %y = ms.argsort %x {count = 3, descending = true}
+  func.return %y : tensor<4x3xi64>
+}
+"""
+
 MODELS = {
     "again": (AGAIN, ("rematerialization",)),
     "block": (MODEL, ("batch-norms", "fusion", "layouts", "packing", "reuse", "schedules", "vectors")),
     "attention": (ATTENTION, ("attention", "loops")),
     "convolution": (CONVOLUTION, ("winograd",)),
     "order": (ORDER, ("order",)),
+    "ordered": (ORDERED, ("sorting",)),
     "update": (UPDATE, ("prefetches",)),
     "twice": (TWICE, ("cse",)),
     "recurrence": (RECURRENCE, ("invariants", "recurrences")),
