@@ -57,7 +57,6 @@ OTHERS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "argsort": (
         ("", "1xT"),
         ("{axis = 1, count = 3, descending = true}", "2x100x3xT"),
-        ("{count = 0}", "4x33xT"),
     ),
     "select": (
         ("", "i1 T T"),

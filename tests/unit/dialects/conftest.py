@@ -54,6 +54,7 @@ CASES: list[tuple[str, str]] = [
     ("ms.cumsum %0 {axis = 0, reverse = true}", "3x4xi32"),
     ("ms.argsort %0 {axis = 0}", "3x4xf32"),
     ("ms.argsort %0 {descending = true}", "2x19xf32"),
+    ("ms.argsort %0 {count = 0}", "4x33xf32"),
     ("ms.argsort %0 {count = 2, descending = true}", "3x4xui8"),
     ("ms.matmul %0, %1", "3x4xf32 4x2xf32"),
     ("ms.matmul %0, %1 {transpose_a = true, transpose_b = true}", "4x3xi32 2x4xi32"),
