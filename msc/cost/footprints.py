@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from operator import itemgetter
 
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
 
@@ -40,48 +41,101 @@ class Footprint:
         return self.rows[0][1] if self.rows else 0
 
 
+@dataclass(frozen=True)
+class IndexSet:
+    """The values of an index from its least: `levels` of so many values so far apart, the nearest first.
+
+    Each level repeats all of those before it. `8 * i + j` with three `j` takes (3, 1), then (n, 8).
+    """
+
+    levels: tuple[tuple[int, int], ...] = ()
+
+    @staticmethod
+    def interval(size: int) -> IndexSet:
+        """So many values side by side."""
+        return IndexSet(((size, 1),))
+
+    @property
+    def size(self) -> int:
+        """How many values there are."""
+        return prod(n for n, _ in self.levels)
+
+    @property
+    def span(self) -> int:
+        """How many numbers lie between the least and the greatest, with both."""
+        return 1 + sum((n - 1) * apart for n, apart in self.levels)
+
+    def __add__(self, other: IndexSet) -> IndexSet:
+        """The sums of a value of each; where they overlap in no order, all numbers between them."""
+        levels, span = list[tuple[int, int]](), 1
+        for n, apart in sorted((*self.levels, *other.levels), key=itemgetter(1)):
+            count, step = levels[-1] if levels else (1, 0)
+            if n == 1:
+                continue
+            if step and apart % step == 0 and apart <= count * step:
+                levels[-1] = count + (n - 1) * apart // step, step
+            elif apart < span:
+                levels = [(span + (n - 1) * apart, 1)]
+            else:
+                levels.append((n, apart))
+            span += (n - 1) * apart
+        return IndexSet(tuple(levels))
+
+    def __mul__(self, factor: int) -> IndexSet:
+        return IndexSet(tuple((n, apart * abs(factor)) for n, apart in self.levels if factor))
+
+    def within(self, extent: int) -> IndexSet:
+        """What of it finds room on an axis."""
+        if self.span <= extent:
+            return self
+        return IndexSet(tuple((min(n, -(-extent // apart)), apart) for n, apart in self.levels))
+
+
 def footprint_of(access: Access, counts: tuple[int, ...], line: int, page: int) -> Footprint:
-    """The lines of the box of elements that dimensions with so many values reach."""
-    return lines_of_box([values(e, counts) for e in access.index], access, line, page)
+    """The lines of the elements that dimensions with so many values reach."""
+    return lines_of([values(e, counts) for e in access.index], access, line, page)
 
 
-def lines_of_box(sizes: Sequence[int], access: Access, line: int, page: int) -> Footprint:
-    """The lines of a box of elements of an array, so many along each axis."""
-    box = [min(size, extent) for size, extent in zip(sizes, access.shape, strict=True)]
+def lines_of(indices: Sequence[IndexSet], access: Access, line: int, page: int) -> Footprint:
+    """The lines of the elements of an array with some indices along each axis.
+
+    Runs of elements whose lines leave none out between them are one run.
+    """
+    box = [index.within(extent) for index, extent in zip(indices, access.shape, strict=True)]
     if access.local:
-        return Footprint(-(-prod(box) * access.size // line) * line, 1)
-    run, rows, stride, dense, pages = access.size, list[tuple[int, int]](), access.size, True, 1
-    for n, extent in zip(reversed(box), reversed(access.shape), strict=True):
-        if n > 1 and dense:
-            run = stride * n
-        elif n > 1:
-            rows.append((n, stride))
-            pages *= n if stride >= page else 1
+        return Footprint(-(-prod(index.size for index in box) * access.size // line) * line, 1)
+    run, rows, stride, pages = access.size, list[tuple[int, int]](), access.size, 1
+    for index, extent in zip(reversed(box), reversed(access.shape), strict=True):
+        for n, apart in ((n, stride * step) for n, step in index.levels if n > 1):
+            if not rows and apart <= -(-run // line) * line:
+                run += (n - 1) * apart
+            else:
+                rows.append((n, apart))
+                pages *= n if apart >= page else 1
         stride *= extent
-        dense = dense and run == stride
     runs = prod(n for n, _ in rows)
     return Footprint(runs * -(-run // line) * line, runs, tuple(rows), pages)
 
 
-def values(expr: AffineExpr, counts: tuple[int, ...]) -> int:
-    """How many values lie between the least and the greatest of an index, as its dimensions take so many each."""
+def values(expr: AffineExpr, counts: tuple[int, ...]) -> IndexSet:
+    """The values of an index, as its dimensions take so many each."""
     if type(expr) is AffineDimExpr:  # types of expressions are abstract base classes, and slow where they do not match
-        return counts[expr.position]
+        return IndexSet.interval(counts[expr.position])
     if type(expr) is AffineConstantExpr:
-        return 1
+        return IndexSet()
     match expr:
         case AffineBinaryOpExpr(AffineBinaryOpKind.Add, lhs, rhs):
-            return values(lhs, counts) + values(rhs, counts) - 1
+            return values(lhs, counts) + values(rhs, counts)
         case AffineBinaryOpExpr(AffineBinaryOpKind.Mul, lhs, AffineConstantExpr(value=factor)):
-            return abs(factor) * (values(lhs, counts) - 1) + 1
+            return values(lhs, counts) * factor
         case AffineBinaryOpExpr(AffineBinaryOpKind.FloorDiv, lhs, AffineConstantExpr(value=divisor)):
-            return -(-values(lhs, counts) // divisor)
+            return IndexSet.interval(-(-values(lhs, counts).span // divisor))
         case AffineBinaryOpExpr(AffineBinaryOpKind.Mod, lhs, AffineConstantExpr(value=modulus)):
-            return min(values(lhs, counts), modulus)
+            return IndexSet.interval(min(values(lhs, counts).span, modulus))
         case AffineBinaryOpExpr(_, lhs, rhs):
-            return values(lhs, counts) * values(rhs, counts)
+            return IndexSet.interval(values(lhs, counts).span * values(rhs, counts).span)
         case _:
-            return prod(counts)
+            return IndexSet.interval(prod(counts))
 
 
 def part_conflicting(cache: Level, footprint: Footprint) -> float:

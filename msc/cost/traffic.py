@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from msc.cost.access import strides
-from msc.cost.footprints import Access, Footprint, footprint_of, lines_of_box, part_conflicting, values
+from msc.cost.footprints import Access, Footprint, IndexSet, footprint_of, lines_of, part_conflicting, values
 from msc.dialects.element_types import BYTES
 from msc.poly.model import KernelModel
 from msc.targets.machine import Level, Machine
@@ -292,7 +292,8 @@ class Traffic:
         boxes = [self._box(n, k, counts[n]) for n, k in group]
         access = self._accesses[group[0][0]][group[0][1]]
         reach = [(min(box[d][0] for box in boxes), max(sum(box[d]) for box in boxes)) for d in range(len(access.shape))]
-        return lines_of_box([end - start for start, end in reach], access, self._machine.line, self._machine.page).bytes
+        box = [IndexSet.interval(end - start) for start, end in reach]
+        return lines_of(box, access, self._machine.line, self._machine.page).bytes
 
     def _box(self, number: int, k: int, counts: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
         """The first element of an access along each axis of its array, and how many elements it spans."""
@@ -300,7 +301,7 @@ class Traffic:
         if key not in self._boxes:
             index = self._accesses[number][k].index
             zeros = (0,) * len(counts)
-            self._boxes[key] = tuple((e.eval(zeros, ()), values(e, counts)) for e in index)
+            self._boxes[key] = tuple((e.eval(zeros, ()), values(e, counts).span) for e in index)
         return self._boxes[key]
 
     def _moved(self, access: Access, found: Footprint, jumps: bool) -> Moved:

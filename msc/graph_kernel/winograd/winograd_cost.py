@@ -38,8 +38,6 @@ _WASTE = 1.125
 """Times its even share of blocks that the busiest thread may have: a bound of the search, of no machine."""
 _GAIN = 1.15
 """How much faster it must be by the model to be taken: Winograd's algorithm rounds more, and models err."""
-_BLOCKS = 0.97
-"""The part of the time of all tiles at once that blocks must come to by the model: a margin of the choice."""
 _PART = 3
 """One in so many bytes of a cache a block may take, beside what its kernels read: a bound of the search."""
 
@@ -133,11 +131,11 @@ class FormChoice:
             whole = self._cycles(kernel, ConvolutionForm(tile), between[tile], most)
             if whole >= most:
                 continue
-            best, most, limit = ConvolutionForm(tile), whole, _BLOCKS * whole
+            best, most = ConvolutionForm(tile), whole
             for block in self._blocks(kernel, tile):
-                cycles = self._cycles(kernel, ConvolutionForm(tile, block), between[tile], limit)
-                if cycles < limit:
-                    best, most, limit = ConvolutionForm(tile, block), cycles, cycles
+                cycles = self._cycles(kernel, ConvolutionForm(tile, block), between[tile], most)
+                if cycles < most:
+                    best, most = ConvolutionForm(tile, block), cycles
         return best
 
     def _blocks(self, kernel: KernelOp, tile: int) -> Sequence[int]:
