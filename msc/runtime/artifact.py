@@ -5,9 +5,11 @@ An artifact is code: calling one runs it, so load only what you built or trust.
 
 from __future__ import annotations
 
+import copyreg
 import os
 import stat
 import sys
+from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -97,6 +99,20 @@ def _load(descriptor: int, path: Path | None, *, changes: bool, known: bool = Tr
     finally:
         for opened in owned:
             os.close(opened)
+
+
+def _pickled(model: CompiledModel) -> tuple[Callable[[bytes, str], CompiledModel], tuple[bytes, str]]:
+    """The bytes of the artifact; who reads the pickle loads them, as `load` would."""
+    return _function_of_bytes, (model.artifact(), model.signature.function)
+
+
+def _function_of_bytes(data: bytes, name: str) -> CompiledModel:
+    """A function of an artifact."""
+    return load_bytes(data)[name]
+
+
+for _kind in (CompiledModel, CompiledFunctions):
+    copyreg.pickle(_kind, _pickled)
 
 
 def _signature(seal: Seal, name: str) -> Signature:

@@ -18,6 +18,7 @@ from msc.runtime.program import CProgram
 from msc.runtime.program_text import main_text, table_text, tensor_text
 from msc.runtime.recognition import begins_as
 from msc.runtime.seal import append_seal
+from msc.runtime.text_library import text_object
 from msc.runtime.toolchain import TIMEOUT_VARIABLE, Toolchain, compile_timeout, find_toolchain, refused_by_system
 from msc.runtime.weights import assembly_name, bytes_name, fill_room, room_assembly, weights_assembly, write_weights
 from msc.support.diagnostics import Diagnostic, MscError
@@ -143,8 +144,6 @@ def _compile(
     flags = compile_flags(program, options)
     objects = _objects(program, kind, folder, options, [*flags, *([] if kind == "exe" else ["-fPIC"])], meanwhile)
     if program.linked is not None:
-        from msc.runtime.text_library import text_object  # which keeps it in the cache, which builds
-
         objects.append(str(text_object(program.linked, folder, options.compiler())))
     if not program.signature.weights_bytes:
         return _link(kind, objects, folder, options, flags)

@@ -14,26 +14,21 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msc.runtime.build import BuildOptions, build, compile_flags
-from msc.runtime.program import CProgram
 from msc.runtime.recognition import is_built
 from msc.support import file_memo
 from msc.support.diagnostics import MscError
 from msc.support.file_memo import FileMemo
 from msc.support.files import append_file, replacing
-from msc.support.hashing import digest
 from msc.support.outputs import OutputGuard, OutputSet
-from msc.targets.detection import detect_flags, detect_machine
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    pass
 
 MAXIMUM_BYTES = 1 << 30
 """The least recently used entries go when the cache is larger than this."""
@@ -59,47 +54,6 @@ def cache_folder() -> Path:
     if os.path.isabs(chosen):
         return Path(chosen)
     return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "msc"
-
-
-def artifact_key(program: CProgram, weights: Mapping[str, NDArray[np.generic]], options: BuildOptions) -> str:
-    """The key of what `build` would make of a program."""
-    compiler = options.compiler()
-    state = hashlib.sha256()
-    for slot in sorted(program.weights, key=lambda s: (s.offset, s.symbol)):
-        state.update(f"{slot.symbol} {slot.offset} {slot.dtype} {slot.shape}\n".encode())
-        if slot.symbol in weights:
-            state.update(_raw(weights[slot.symbol]))
-    parts = (program.source, program.header, state.hexdigest(), *compiler.command, compiler.version)
-    machine = (detect_machine(), " ".join(sorted(detect_flags())))
-    return digest((*parts, *machine, *compile_flags(program, options), program.signature.msc_version))
-
-
-def _raw(array: NDArray[np.generic]) -> memoryview:
-    import numpy as np
-
-    flat = np.ascontiguousarray(array).reshape(-1)
-    return flat.view(np.uint8).data if flat.size else memoryview(b"")
-
-
-def build_cached(
-    program: CProgram,
-    weights: Mapping[str, NDArray[np.generic]],
-    folder: Path,
-    options: BuildOptions | None = None,
-    cache: Cache | None = None,
-) -> Path:
-    """A shared library of the program: from the cache, or built in `folder` and put into the cache.
-
-    Trouble with the cache never fails a build. Raises what `build` raises.
-    """
-    chosen = options or BuildOptions()
-    store = cache if cache is not None else open_cache()
-    key = artifact_key(program, weights, chosen)
-    found = store.get(key) if store is not None else None
-    if found is not None:
-        return found
-    built = build(program, weights, "so", folder / f"{program.name}.so", chosen)
-    return (store.put(key, built) if store is not None else None) or built
 
 
 @dataclass(frozen=True)

@@ -300,10 +300,10 @@ class CompiledModel:
         sizes = self._place_sizes(checked, memory[1], len(addresses)) if self._signature.sizes else None
         self._calls.profiled(memory[1], memory[2], (memory, checked, outputs, sizes), seconds)
 
-    def __reduce__(self) -> tuple[Callable[[bytes, str], CompiledModel], tuple[bytes, str]]:
-        """Pickled as the bytes of the artifact; who reads the pickle loads them, as `msc.load` would."""
+    def artifact(self) -> bytes:
+        """The bytes of the artifact."""
         with self._library.file.open("rb") as file:
-            return _function_of_bytes, (file.read(self._artifact_bytes), self._signature.function)
+            return file.read(self._artifact_bytes)
 
     def __copy__(self) -> Self:
         """Itself: a model does not change."""
@@ -312,13 +312,6 @@ class CompiledModel:
     def __deepcopy__(self, memo: object) -> Self:
         """Itself: a model does not change."""
         return self
-
-
-def _function_of_bytes(data: bytes, name: str) -> CompiledModel:
-    """A function of an artifact."""
-    from msc.runtime.artifact import load_bytes
-
-    return load_bytes(data)[name]
 
 
 class CompiledFunctions(CompiledModel):

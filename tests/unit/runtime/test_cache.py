@@ -7,7 +7,6 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -15,10 +14,7 @@ import numpy as np
 import pytest
 
 from msc.runtime import cache as cache_module
-from msc.runtime.artifact import load
-from msc.runtime.build import BuildOptions
-from msc.runtime.cache import Cache, artifact_key, build_cached, cache_folder, open_cache, place_artifact
-from msc.runtime.program import CProgram
+from msc.runtime.cache import Cache, cache_folder, open_cache, place_artifact
 
 Weights = dict[str, np.ndarray[tuple[int], np.dtype[np.float32]]]
 KEY = "ab" * 32
@@ -40,34 +36,6 @@ def artifact(tmp_path: Path) -> Path:
 
 def last_used(cache: Cache, entry: Path, when: float) -> None:
     os.utime(cache.memo.note(entry), (when, when))
-
-
-def test_a_second_build_is_a_hit_and_still_runs(
-    cache: Cache, program: CProgram, weights: Weights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = build_cached(program, weights, tmp_path, cache=cache)
-
-    def build_again(*_: object) -> None:
-        pytest.fail("built again")
-
-    monkeypatch.setattr(cache_module, "build", build_again)
-    second = build_cached(program, weights, tmp_path, cache=cache)
-    assert first == second
-    y, _ = load(second)(np.ones((2, 3), np.float32), np.zeros(1, np.int32))
-    np.testing.assert_array_equal(y, [[1, 2, 3], [1, 2, 3]])
-
-
-def test_the_key_covers_what_decides_the_bytes(
-    program: CProgram, program_of: Callable[[str], CProgram], weights: Weights
-) -> None:
-    other = {"w": np.array([1, 2, 4], np.float32)}
-    keys = {
-        artifact_key(program, weights, BuildOptions()),
-        artifact_key(program, other, BuildOptions()),
-        artifact_key(program, weights, BuildOptions(flags=("-O1",))),
-        artifact_key(program_of("int x;"), weights, BuildOptions()),
-    }
-    assert len(keys) == 4
 
 
 def test_every_damaged_byte_is_a_miss(cache: Cache, artifact: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import copyreg
 import gc
 import os
 import struct
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -128,7 +130,8 @@ def test_models_are_pickled_and_copied(model_path: Path, tmp_path: Path) -> None
     path.write_bytes(model_path.read_bytes())
     model = load(path)
     path.unlink()
-    function, arguments = model.__reduce__()
+    reduced: Any = copyreg.dispatch_table[type(model)](model)
+    function, arguments = reduced
     for again in (function(*arguments), copy.copy(model), copy.deepcopy(model)):
         assert scaled(again) == [1, 2, 3]
         assert again.signature == model.signature

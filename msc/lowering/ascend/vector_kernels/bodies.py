@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from msc.lowering.ascend.builder import Buffer, Expr
 from msc.lowering.ascend.vector_kernels.formulas import BINARY, COMPARISONS, UNARY, WITH_CONSTANT, formula
 from msc.lowering.ascend.vector_kernels.instructions import ArrayInUB
 from msc.lowering.ascend.vector_kernels.joined import ScaleAndShift, Scaled
+from msc.lowering.ascend.vector_kernels.task import Task
 from msc.lowering.ascend.vector_kernels.tiling import UB_DTYPES
 from msc.poly.scalar import Apply, Cast, Constant, Read, Scalar
-
-if TYPE_CHECKING:
-    from msc.lowering.ascend.vector_kernels.tile import TaskWriter
 
 _FLOATS = ("f16", "f32")
 _COMMUTES = ("add", "mul", "max", "min")
@@ -26,8 +23,8 @@ class NotForVectors(Exception):
 class Bodies:
     """Evaluates one statement over its axes; what it takes of UB goes back with `release`."""
 
-    def __init__(self, tile: TaskWriter, axes: tuple[int, ...]) -> None:
-        self.tile, self.axes = tile, axes
+    def __init__(self, task: Task, axes: tuple[int, ...]) -> None:
+        self.task, self.axes = task, axes
         self._taken: list[Buffer] = []
         self._half = False
         self._spread: dict[Buffer, ArrayInUB] = {}
@@ -36,18 +33,18 @@ class Bodies:
     def release(self) -> None:
         """Nothing that was taken is needed any more."""
         for buffer in self._taken:
-            self.tile.room.give(buffer)
+            self.task.room.give(buffer)
         self._taken = []
 
     def _note_half(self, s: Scalar) -> None:
         """The half of a row of banks of the array beside which rows are spread."""
         if isinstance(s, Apply):
             lanes = [a.operand for a in s.args if isinstance(a, Read) and self._runs_along_lanes(a)]
-            beside = self.tile.values.get(lanes[0]) if lanes else None
-            self._half = beside is not None and self.tile.room.half_of(beside.buffer)
+            beside = self.task.values.get(lanes[0]) if lanes else None
+            self._half = beside is not None and self.task.room.half_of(beside.buffer)
 
     def _runs_along_lanes(self, read: Read) -> bool:
-        return bool(self.axes) and self.axes[-1] in self.tile.axes.arrays[read.operand]
+        return bool(self.axes) and self.axes[-1] in self.task.axes.arrays[read.operand]
 
     def into(self, s: Scalar, target: ArrayInUB) -> None:
         """Write the value of a body to `target`, which has all axes of the statement."""
@@ -61,7 +58,7 @@ class Bodies:
 
     def joined(self, target: ArrayInUB, joined: ScaleAndShift | Scaled) -> None:
         """`target = target * factor + shift`, or `target += scaled * factor`."""
-        self._half = self.tile.room.half_of(target.buffer)
+        self._half = self.task.room.half_of(target.buffer)
         if isinstance(joined, Scaled):
             if isinstance(joined.whole, Constant):
                 self._fill(target, joined.whole)
@@ -82,7 +79,7 @@ class Bodies:
         """Where a result goes: `into` where that has the type, else a new place."""
         if into is not None and into.dtype == dtype:
             return into
-        made = self.tile.take(self.axes, dtype)
+        made = self.task.take(self.axes, dtype)
         self._taken.append(made.buffer)
         return made
 
@@ -98,7 +95,7 @@ class Bodies:
         self._run("vmuls", (target, value), 1.0)
 
     def _run(self, name: str, operands: Sequence[ArrayInUB], scalar: float | None = None) -> None:
-        self.tile.code.run(name, self.axes, operands, scalar)
+        self.task.code.run(name, self.axes, operands, scalar)
 
     def _value(self, s: Scalar, into: ArrayInUB | None) -> ArrayInUB:
         """The value of a body, computed once where a formula uses it several times."""
@@ -122,25 +119,25 @@ class Bodies:
                 raise NotForVectors("the value of an index")
 
     def _read(self, s: Read) -> ArrayInUB:
-        value = self.tile.values.get(s.operand)
+        value = self.task.values.get(s.operand)
         if value is None:
             raise NotForVectors("an array that is read before it is written")
         if not self.axes or self.axes[-1] in value.axes:
             return value
         if value.buffer not in self._spread:
             block = 32 // value.bytes
-            elements = value.strides[0] * self.tile.code.capacities[value.axes[0]] if value.axes else 1
+            elements = value.strides[0] * self.task.code.capacities[value.axes[0]] if value.axes else 1
             whole = -(-elements // 8) * 8
-            buffer = self.tile.room.take(value.dtype, whole * block, "spread", half=not self._half)
+            buffer = self.task.room.take(value.dtype, whole * block, "spread", half=not self._half)
             self._taken.append(buffer)
-            self._spread[value.buffer] = self.tile.code.spread(value, self._filled(value), buffer)
+            self._spread[value.buffer] = self.task.code.spread(value, self._filled(value), buffer)
         return self._spread[value.buffer]
 
     def _filled(self, value: ArrayInUB) -> Expr:
         """The elements of a value from its first to its last row."""
         if not value.axes:
             return 1
-        return self.tile.code.sizes[value.axes[0]] * value.strides[0]
+        return self.task.code.sizes[value.axes[0]] * value.strides[0]
 
     def _cast(self, s: Cast, into: ArrayInUB | None) -> ArrayInUB:
         if s.bits:
@@ -152,7 +149,7 @@ class Bodies:
         rounding = (of in ("f16", "f32", "bf16", "i32") and to in ("f16", "f32", "bf16") and of != "i32") or (
             of == "i32" and to == "f32"
         )  # fmt: skip
-        held = to in ("i8", "ui8", "i32") and self.tile.integers.fits(s.arg, to)
+        held = to in ("i8", "ui8", "i32") and self.task.integers.fits(s.arg, to)
         if not (exact or rounding or of == to or held):
             raise NotForVectors(f"{of} to {to}")
         value = self._value(s.arg, None)
@@ -202,7 +199,7 @@ class Bodies:
     def _integers(self, s: Apply, into: ArrayInUB | None) -> ArrayInUB:
         if s.op not in ("add", "sub", "mul"):
             raise NotForVectors(f"{s.op} of integers")
-        if any(isinstance(a, Constant) and not self.tile.integers.is_small(a) for a in s.args):
+        if any(isinstance(a, Constant) and not self.task.integers.is_small(a) for a in s.args):
             raise NotForVectors("integers beyond 24 bits as literals")
         operands = [self._value(a, None) for a in s.args]
         made = self._new("i32", into)
@@ -226,10 +223,10 @@ class Bodies:
 
     def _nearest(self, s: Apply, into: ArrayInUB | None) -> ArrayInUB:
         """The nearest integer, half to even, as conversions round; beyond 32 bits they saturate."""
-        if s.dtype != "f32" or not self.tile.integers.becomes_bytes(s):
+        if s.dtype != "f32" or not self.task.integers.becomes_bytes(s):
             raise NotForVectors("round, but to make bytes")
         value = self._value(s.args[0], None)
-        if self.tile.integers.range(s.args[0]) is not None:
+        if self.task.integers.range(s.args[0]) is not None:
             return value
         return self._convert(self._convert(value, "i32", None), "f32", into)
 
@@ -274,17 +271,17 @@ class Bodies:
     def _bits(self, how: int, left: ArrayInUB, right: ArrayInUB) -> Buffer:
         """The bits of a comparison, one for each point, in the order in which the tile lies in UB."""
         elements = self._elements(left)
-        buffer = self.tile.room.take("ui8", -(-elements // 8) + 256, "bits", fill=True)
+        buffer = self.task.room.take("ui8", -(-elements // 8) + 256, "bits", fill=True)
         self._taken.append(buffer)
         bits = ArrayInUB(buffer, left.axes, left.strides)
         self._in_a_row("vcmp", (bits, left, right), compare=how)
         return buffer
 
     def _elements(self, value: ArrayInUB) -> int:
-        return value.strides[0] * self.tile.code.capacities[value.axes[0]] if value.axes else 1
+        return value.strides[0] * self.task.code.capacities[value.axes[0]] if value.axes else 1
 
     def _in_a_row(self, name: str, operands: Sequence[ArrayInUB], **more: int) -> None:
-        self.tile.code.in_a_row(name, operands, {}, self._filled(operands[-1]), None, **more)
+        self.task.code.in_a_row(name, operands, {}, self._filled(operands[-1]), None, **more)
 
     def _compared(self, s: Apply) -> tuple[Buffer, ArrayInUB]:
         kind = s.args[0].dtype

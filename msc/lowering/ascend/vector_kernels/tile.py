@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 
-from msc.lowering.ascend.builder import Buffer, Expr, KernelBuilder, expression
-from msc.lowering.ascend.vector_kernels.axes import Axes
+from msc.lowering.ascend.builder import Buffer, Expr, expression
 from msc.lowering.ascend.vector_kernels.bodies import Bodies, NotForVectors
-from msc.lowering.ascend.vector_kernels.homes import Homes, TaskBuffers, halves, placed
-from msc.lowering.ascend.vector_kernels.instructions import REPEAT_BYTES, ArrayInUB, Instructions, Partial
-from msc.lowering.ascend.vector_kernels.integers import Integers
-from msc.lowering.ascend.vector_kernels.joined import ScaleAndShift, Scaled, joined_statements
-from msc.lowering.ascend.vector_kernels.room import BANK_ROW, Room
+from msc.lowering.ascend.vector_kernels.homes import Homes, TaskBuffers
+from msc.lowering.ascend.vector_kernels.instructions import REPEAT_BYTES, ArrayInUB, Partial
+from msc.lowering.ascend.vector_kernels.joined import ScaleAndShift, Scaled
+from msc.lowering.ascend.vector_kernels.room import BANK_ROW
 from msc.lowering.ascend.vector_kernels.simplified import is_product
-from msc.lowering.ascend.vector_kernels.tiling import GM_DTYPES, UB_DTYPES, Layout, Tiling, layout_of, unit_of
+from msc.lowering.ascend.vector_kernels.task import Task, placed
+from msc.lowering.ascend.vector_kernels.tiling import GM_DTYPES, UB_DTYPES
 from msc.poly.compute import Combine, identity
-from msc.poly.model import KernelModel, KernelStatement
+from msc.poly.model import KernelStatement
 from msc.poly.scalar import Apply, Constant, Read
 from msc.targets.davinci_isa import DTYPES
 
@@ -26,36 +25,8 @@ MOST_BURSTS = 4095
 """Bursts of a move."""
 
 
-class TaskWriter:
-    """Writes the tasks of a kernel; with `in_place` results leave from the buffer of the input that they replace.
-
-    With `chunked` a reduction adds to what its array holds, whoever has written that.
-    """
-
-    def __init__(
-        self,
-        builder: KernelBuilder,
-        model: KernelModel,
-        axes: Axes,
-        tiling: Tiling,
-        arguments: Mapping[int, Buffer],
-        *,
-        in_place: bool = False,
-        chunked: bool = False,
-    ) -> None:
-        self.b, self.model, self.axes, self.tiling, self.arguments = builder, model, axes, tiling, arguments
-        self.in_place, self.chunked = in_place, chunked
-        self.unit, self.integers = unit_of(model), Integers(model)
-        self.room = Room(builder)
-        self.code = Instructions(builder)
-        self.code.capacities = {a: tiling.capacity(axes, a) for a in range(len(axes.extents))}
-        self.code.sizes = dict(self.code.capacities)
-        self.layouts = [layout_of(axes, tiling, of, self.unit) for of in axes.arrays]
-        self.values: dict[int, ArrayInUB] = {}
-        self.joined = joined_statements(model, axes)
-        self.half = halves(model, self.joined)
-        self.share: tuple[Expr, Expr | None] = 0, None
-        """The first element of the split axis that the core has, and how many, where cores share elements."""
+class TaskWriter(Task):
+    """Writes the tasks of a kernel."""
 
     def is_kept(self, array: int) -> bool:
         """Whether an input is the same for all tasks."""
@@ -150,16 +121,7 @@ class TaskWriter:
         """A buffer for the elements of an array as they lie in global memory."""
         layout, dtype = self.layouts[array], GM_DTYPES[self.model.arrays[array].dtype]
         half = self.half.get(array, False)
-        return self.room.take(dtype, layout.elements, f"a{array}", fill=self._is_padded(layout), half=half)
-
-    def take(self, of: Sequence[int], dtype: str, name: str = "t", half: bool | None = None) -> ArrayInUB:
-        """A value over some axes, of nothing yet."""
-        layout = layout_of(self.axes, self.tiling, of, self.unit)
-        return placed(self.room.take(dtype, layout.elements, name, fill=self._is_padded(layout), half=half), layout)
-
-    def _is_padded(self, layout: Layout) -> bool:
-        """Whether something may read elements that nothing writes."""
-        return not layout.axes or self.code.capacities[layout.axes[-1]] % self.unit != 0 or layout.elements <= 2048
+        return self.room.take(dtype, layout.elements, f"a{array}", fill=self.is_padded(layout), half=half)
 
     def _converted(self, array: int, buffer: Buffer, keep: bool) -> ArrayInUB:
         """An input in the type that the vector unit computes on."""
