@@ -35,9 +35,6 @@ from msc.targets.davinci_isa import DTYPES, Pipe, Space
 
 _O = TypeVar("_O", bound=Operation)
 
-_CUBE_AND_VECTOR = 2
-"""The mode of flags between the cube core and the vector cores of a block."""
-
 Expr = AffineExpr | int
 """An index: dimension k of an expression is the builder's k-th value."""
 
@@ -140,12 +137,12 @@ class KernelBuilder:
         self._append(PipeBarrierOp(pipe))
 
     def tell_cores(self, pipe: Pipe, flag: int) -> None:
-        """Other cores learn that the work of a pipe has ended."""
-        self._append(CrossCoreSyncOp(pipe, _CUBE_AND_VECTOR, flag))
+        """The other cores of a block learn that the work of a pipe has ended."""
+        self._append(CrossCoreSyncOp(pipe, 2, flag))
 
     def wait_for_cores(self, flag: int) -> None:
-        """The scalar unit waits for what other cores told."""
-        self._append(WaitFlagDevOp(_CUBE_AND_VECTOR, flag))
+        """The scalar unit waits for what the other cores of a block told."""
+        self._append(WaitFlagDevOp(2, flag))
 
     def block_index(self) -> AffineExpr:
         """Which block runs."""
