@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeAlias
 from msc.driver.artifacts.in_memory import compile_loaded
 from msc.driver.models.reading_models import LoadedModel
 from msc.driver.options import CompileOptions
+from msc.runtime.program import Signature
 from tests.conformance.running import reason
 from tests.switched.changes import Copy, changed
 from tests.unit.compiled.programs import QUICK, Array
@@ -17,6 +18,9 @@ from tests.unit.compiled.programs import QUICK, Array
 
 class Function(Protocol):
     """A compiled model, wherever it runs: called as `CompiledModel` is."""
+
+    @property
+    def signature(self) -> Signature: ...
 
     def __call__(self, *arrays: Array, **named: Array) -> Any: ...
 

@@ -17,7 +17,8 @@ from msc.runtime.arguments import Checker
 from msc.runtime.build import BuildOptions
 from msc.runtime.flags import WARNING_FLAGS
 from msc.runtime.open_calls import sizes_of, valid_specs
-from msc.runtime.program import TensorSpec
+from msc.runtime.program import Signature, TensorSpec
+from msc.runtime.stored_order import StoredOrders
 from tests.targets.machines import Host
 from tests.unit.compiled.processes import Array, Process, process
 
@@ -28,6 +29,11 @@ class Elsewhere:
 
     process: Process
 
+    @property
+    def signature(self) -> Signature:
+        """What it takes and gives."""
+        return self.process.signature
+
     def __call__(self, *arrays: Array, **named: Array) -> Any:
         outputs = self.results(*arrays, **named)
         return outputs[0] if len(outputs) == 1 else outputs
@@ -37,13 +43,18 @@ class Elsewhere:
 
         Raises MSC0601 to MSC0604, and AssertionError with what the process says.
         """
-        signature = self.process.signature
-        given = Checker(signature.inputs).arranged(arrays, named)
+        signature = self.signature
+        given = StoredOrders(signature.inputs).stored(Checker(signature.inputs).arranged(arrays, named))
         sizes = sizes_of(signature, given)
-        checked = Checker(valid_specs(signature.inputs, sizes)).check(given, {})
+        checked = Checker(valid_specs(signature.inputs, sizes)).check(tuple(given), {})
         inputs = [_whole(array, tensor) for array, tensor in zip(checked, signature.inputs, strict=True)]
         results = zip(self.process.outputs(inputs, sizes), signature.results, strict=True)
-        return tuple(result[tuple(slice(n) for n in tensor.valid_shape(sizes))] for result, tensor in results)
+        return tuple(_seen(result[tuple(map(slice, tensor.valid_shape(sizes)))], tensor) for result, tensor in results)
+
+
+def _seen(array: Array, tensor: TensorSpec) -> Array:
+    """A result with its axes in the order in which people see them."""
+    return array.transpose(tensor.public_order) if tensor.order else array
 
 
 def _whole(array: Array, tensor: TensorSpec) -> Array:
