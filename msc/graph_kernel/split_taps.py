@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -23,7 +23,7 @@ from msc.graph.weights.hoist_parameters import HoistParameters
 from msc.graph_kernel.compute_at_consumers import merge_asked
 from msc.graph_kernel.forms import LAYOUTS, module_of
 from msc.graph_kernel.fusion.cluster_kernels import ClusterKernels
-from msc.graph_kernel.tap_splits import Split, split_up, splits_of
+from msc.graph_kernel.tap_splits import split_up, splits_of
 from msc.graph_kernel.winograd.winograd import Winograd
 from msc.ir.contracts import Contract
 from msc.ir.typed import tensor_type
@@ -59,14 +59,12 @@ class SplitTaps(ModulePass):
             return
         weights = (each.results[0] for each in op.walk() if isinstance(each, GetParameterOp))
         cycles, between = KernelCycles.on_one_thread(op), constant_bytes(weights)
-        chosen = dict[object, Split | None]()
+        distinct = {_key(convolution): convolution for convolution in reversed(choices)}
+        lines = cycles.loops.choices(_Choice(ctx, cycles, between).of, list(distinct.values()))
+        chosen = dict(zip(distinct, lines, strict=True))
         for convolution, splits in choices.items():
-            key = _key(convolution)
-            if key not in chosen:
-                chosen[key] = _Choice(ctx, cycles, between, convolution).best(splits)
-            split = chosen[key]
-            if split is not None:
-                split_up(convolution, split)
+            for number in chosen[_key(convolution)]:
+                split_up(convolution, splits[int(number)])
         cycles.loops.attach(op)
 
 
@@ -77,43 +75,43 @@ def _key(op: ConvolutionOp) -> object:
 
 @dataclass(frozen=True)
 class _Choice:
-    """The choice among the splits of a convolution."""
+    """The choice among the splits of convolutions in a network whose constants have so many bytes."""
 
     context: Context
     cycles: KernelCycles
     between: int
-    convolution: ConvolutionOp
 
-    def best(self, splits: Sequence[Split]) -> Split | None:
-        """The split with the fewest cycles, if it gains enough."""
-        best, most = None, GAIN * self._cycles(None)
-        for split in splits:
-            cycles = self._cycles(split, most)
+    def of(self, convolution: ConvolutionOp) -> list[str]:
+        """The number of the split with the fewest cycles, if it gains enough."""
+        best, most = list[str](), GAIN * self._cycles(convolution, None)
+        for number in range(len(splits_of(convolution))):
+            cycles = self._cycles(convolution, number, most)
             if cycles < most:
-                best, most = split, cycles
+                best, most = [str(number)], cycles
         return best
 
-    def _cycles(self, split: Split | None, most: float = float("inf")) -> float:
-        """Of the convolution alone in a module, split or not, up to `most`."""
-        module, convolution = self._module()
-        if split is not None:
-            split_up(convolution, split)
+    def _cycles(self, like: ConvolutionOp, number: int | None, most: float = inf) -> float:
+        """Of a convolution alone in a module, split or not, up to `most`."""
+        module, convolution = _module_of(like)
+        if number is not None:
+            split_up(convolution, splits_of(convolution)[number])
         for after in (ExpandComposites(), CanonicalizeMs(), HoistParameters(), ClusterKernels(), Winograd(), *LAYOUTS):
             after.apply(self.context, module)
         merge_asked(module)
         return self.cycles.of(kernels_in(module), self.between, most)
 
-    def _module(self) -> tuple[ModuleOp, ConvolutionOp]:
-        """A module that runs a copy of the convolution, with parameters for what is constant, and the copy."""
-        constants = {value: f"operand{k}" for k, value in enumerate(self.convolution.operands) if is_constant(value)}
-        others = [value for value in self.convolution.operands if value not in constants]
-        given = [GetParameterOp(name, tensor_type(value)) for value, name in constants.items()]
-        block = Block(arg_types=[value.type for value in others])
-        known = zip([*others, *constants], [*block.args, *(op.results[0] for op in given)], strict=True)
-        copy = self.convolution.clone(dict[SSAValue, SSAValue](known))
-        module = module_of(block, [*given, copy], self.convolution)
-        function = module.body.block.first_op
-        assert function is not None
-        for value, name in constants.items():
-            module.body.block.insert_op_before(ParameterOp(name, tensor_type(value)), function)
-        return module, copy
+
+def _module_of(convolution: ConvolutionOp) -> tuple[ModuleOp, ConvolutionOp]:
+    """A module that runs a copy of a convolution, with parameters for what is constant, and the copy."""
+    constants = {value: f"operand{k}" for k, value in enumerate(convolution.operands) if is_constant(value)}
+    others = [value for value in convolution.operands if value not in constants]
+    given = [GetParameterOp(name, tensor_type(value)) for value, name in constants.items()]
+    block = Block(arg_types=[value.type for value in others])
+    known = zip([*others, *constants], [*block.args, *(op.results[0] for op in given)], strict=True)
+    copy = convolution.clone(dict[SSAValue, SSAValue](known))
+    module = module_of(block, [*given, copy], convolution)
+    function = module.body.block.first_op
+    assert function is not None
+    for value, name in constants.items():
+        module.body.block.insert_op_before(ParameterOp(name, tensor_type(value)), function)
+    return module, copy

@@ -23,6 +23,9 @@ SAVED = 8
 MOST = 27
 """How many sections a split may have: a bound of the search, and of the code; three taps along each of three axes."""
 
+LEAST = 16
+"""How many products a result must have in each section: a bound of the search. Adding to it takes a load and store."""
+
 Split: TypeAlias = Sequence[Sequence[Section]]
 """The sections along each axis; one that is the whole where taps are not split."""
 
@@ -36,13 +39,18 @@ def splits_of(op: ConvolutionOp) -> Sequence[Split]:
     saves = [axis for axis, sections in enumerate(split) if sections and _saves(sections, whole[axis][0])]
     subsets = chain.from_iterable(combinations(saves, count) for count in range(1, len(saves) + 1))
     found = [[split[axis] if axis in subset else whole[axis] for axis in range(op.SPATIAL)] for subset in subsets]
-    return [each for each in found if prod(map(len, each)) <= MOST]
+    return [each for each in found if prod(map(len, each)) <= MOST and _least_products(op, each) >= LEAST]
 
 
 def _sections(reached: Sequence[range]) -> Sequence[Section]:
     """Neighbouring taps that read data for the same results; no taps that read data for none."""
     runs = [list(run) for _, run in groupby(range(len(reached)), key=reached.__getitem__)]
     return [Section(range(run[0], run[-1] + 1), reached[run[0]]) for run in runs if reached[run[0]]]
+
+
+def _least_products(op: ConvolutionOp, split: Split) -> int:
+    """Products for each result in the section that has the fewest."""
+    return op.shape(1)[1] * prod(min(len(section.taps) for section in sections) for sections in split)
 
 
 def _saves(sections: Sequence[Section], whole: Section) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -13,8 +14,10 @@ from msc.poly.schedule_tree.text import from_lines, to_lines
 from msc.schedule.strategy import decided_loops
 from msc.schedule.sums.sum_order import Orders
 from msc.schedule.threads import NOWHERE, Sharing, Surroundings
-from msc.support.forked import Lines
+from msc.support.forked import Lines, results
 from msc.targets.machine import Machine
+
+J = TypeVar("J")
 
 _SLOT = "known_loops"
 """The attribute of a module object that holds them until they are taken; a module from a file has none."""
@@ -58,6 +61,20 @@ class KnownLoops:
         sharing, why = self._found[model.structure]
         reasons += why
         return sharing
+
+    def choices(self, choose: Callable[[J], list[str]], jobs: Sequence[J]) -> Sequence[list[str]]:
+        """What `choose` says of each job, on several processors; the loops that it decided meanwhile are known then."""
+
+        def chosen(job: J) -> Lines:
+            known = len(self)
+            return [choose(job), *self.written(known)]
+
+        found, lines = results(chosen, jobs, each=1), list[list[str]]()
+        for k, job in enumerate(jobs):
+            line, *texts = found.get(k) or chosen(job)
+            self.read(texts)
+            lines.append(line)
+        return lines
 
     def __len__(self) -> int:
         return len(self._found)

@@ -30,7 +30,6 @@ from msc.graph_kernel.winograd.filter_gradient import gradient_by_filter
 from msc.graph_kernel.winograd.transforms import TAPS, TILES
 from msc.ir.typed import tensor_type
 from msc.schedule.kernel_cycles import KernelCycles
-from msc.support.forked import Lines, results
 from msc.targets.machine import Machine
 
 _ELEMENT_BYTES = 4
@@ -110,18 +109,12 @@ class FormChoice:
         between = {tile: _constant_bytes(kernels, among, tile) for tile in (0, *TILES)}
         distinct = {_key(kernel): kernel for kernel in reversed(kernels)}
 
-        loops, forms = self.cycles.loops, dict[object, ConvolutionForm]()
-
-        def chosen(kernel: KernelOp) -> Lines:
-            known = len(loops)
+        def chosen(kernel: KernelOp) -> list[str]:
             form = self._best(kernel, between)
-            return [[str(form.tile), str(form.block)], *loops.written(known)]
+            return [str(form.tile), str(form.block)]
 
-        found = results(chosen, list(distinct.values()), each=1)
-        for k, (key, kernel) in enumerate(distinct.items()):
-            form, *texts = found.get(k) or chosen(kernel)
-            forms[key] = ConvolutionForm(*map(int, form))
-            loops.read(texts)
+        lines = self.cycles.loops.choices(chosen, list(distinct.values()))
+        forms = {key: ConvolutionForm(*map(int, line)) for key, line in zip(distinct, lines, strict=True)}
         return {kernel: forms[_key(kernel)] for kernel in kernels if forms[_key(kernel)].tile}
 
     def _best(self, kernel: KernelOp, between: Mapping[int, int]) -> ConvolutionForm:

@@ -52,7 +52,7 @@ def test_every_split_computes_the_same(axes: int, data: st.DataObject) -> None:
     group = data.draw(st.integers(1, 2))
 
     def made() -> ModuleOp:
-        return module_of("x".join(map(str, sizes)), "x".join(map(str, kernels)), properties, (2, 3, group))
+        return module_of("x".join(map(str, sizes)), "x".join(map(str, kernels)), properties, (16, 2, group))
 
     whole = made()
     inputs = random_inputs(whole)
