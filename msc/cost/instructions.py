@@ -21,16 +21,14 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from math import log2, prod
+from math import prod
 
 from msc.cost.access import access_cost, block_size, cuts, pieces, strides, vectorisable
 from msc.cost.line_splits import share_split
 from msc.cost.operations import is_product, operations
+from msc.cost.regrouped_lanes import interleaved_cost, turned_cost
 from msc.poly.model import KernelModel, KernelStatement
 from msc.targets.machine import Machine
-
-TURNED = 4
-"""Columns that generated code turns at a time, at least: a form of the code that is the same on every machine."""
 
 
 @dataclass(frozen=True)
@@ -241,20 +239,16 @@ class StatementCost:
     def _instructions(self, access: int, tile: StatementTile) -> float:
         """Instructions to load or store one vector, or one element without vectors.
 
-        Only tiles one vector wide load rows whole and transpose them.
+        Only tiles one vector wide load rows whole and transpose them, and store what alternates side by side.
         """
         if tile.vector is None or not self._is_vector(tile):
             return self.target.code.divided if tile.vector is not None and self._blocks[tile.vector] else 1.0
-        each = max(1.0, access_cost(self._strides[tile.vector][access], self.lanes))
-        turned = access and each > 1 and tile.rows and tile.width == self.lanes
-        return min(each, self._turned(access, *tile.rows[-1])) if turned else each
-
-    def _turned(self, access: int, row: int, count: int) -> float:
-        """To load one of `count` vectors side by side whose lanes lie apart: rows are loaded whole and turned."""
-        if not 0 < self._strides[row][access] <= 2 or count < TURNED:
-            return self.lanes
-        columns = min(count, self.lanes)
-        return (2 * self.lanes - columns) / columns + log2(columns)
+        stride = self._strides[tile.vector][access]
+        each = max(1.0, access_cost(stride, self.lanes))
+        if each == 1 or not tile.rows or tile.width != self.lanes:
+            return each
+        (row, count), regroup = tile.rows[-1], turned_cost if access else interleaved_cost
+        return min(each, regroup(stride, self._strides[row][access], count, self.lanes))
 
     def _across(self, access: int, tile: StatementTile) -> float:
         """To load or store one vector along the rows."""

@@ -91,7 +91,7 @@ def _is_term(text: str) -> bool:
 def store_vector(prelude: Prelude, text: str, base: str, value: CExpression, distance: int, part: int) -> str:
     """The statement that stores the first `part` lanes `distance` elements apart."""
     lanes = value.type.lanes
-    value = _to_memory(prelude, value, base)
+    value = to_memory(prelude, value, base)
     stored = stored_type(CType(base, lanes))
     prelude.type_name(stored)
     if part < lanes and distance != 1:
@@ -103,7 +103,8 @@ def store_vector(prelude: Prelude, text: str, base: str, value: CExpression, dis
     return f"{prelude.function('store_strided', stored)}(&{text}, {distance}, {value.text});"
 
 
-def _to_memory(prelude: Prelude, value: CExpression, base: str) -> CExpression:
+def to_memory(prelude: Prelude, value: CExpression, base: str) -> CExpression:
+    """A vector as it lies in memory."""
     if base != "i1":
         return vector_text(prelude, value)
     if value.splat:

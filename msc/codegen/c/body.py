@@ -18,6 +18,7 @@ from msc.codegen.c import access
 from msc.codegen.c.affine import INDEX, IndexExpression, affine_index, constant_index
 from msc.codegen.c.arithmetic import RULES
 from msc.codegen.c.conversions import CONVERSIONS
+from msc.codegen.c.interleaved_stores import InterleavedStore, interleaved_stores
 from msc.codegen.c.lines import Lines
 from msc.codegen.c.literals import constant
 from msc.codegen.c.loops import LoopHead, only_moves
@@ -55,6 +56,7 @@ class FunctionEmitter:
     arrays: set[SSAValue] = field(default_factory=set[SSAValue])
     aliased: set[SSAValue] = field(default_factory=set[SSAValue])
     columns: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
+    interleaved: dict[StoreOp, str] = field(default_factory=dict[StoreOp, str])
     name: str = ""
     functions: NameScope = field(default_factory=NameScope)
     around: list[Capture] = field(default_factory=list[Capture])
@@ -231,6 +233,12 @@ class FunctionEmitter:
         if not value.type.is_vector:
             self._assign_scalar(text, buffer, value)
             return
+        if op in self.interleaved:
+            loop = op.parent_op()
+            assert isinstance(loop, ForOp)
+            place = f"{self.interleaved[op]}[{self._index(loop.variable).value.text}]"
+            self.lines.add(f"{place} = {access.to_memory(self.prelude, value, buffer.base).text};")
+            return
         distance = access.lane_distance(buffer, op.lane_steps)
         self.lines.add(access.store_vector(self.prelude, text, buffer.base, value, distance, op.touched_lanes))
 
@@ -276,14 +284,29 @@ class FunctionEmitter:
         if op.kind.data is LoopKind.PARALLEL and self.prelude.threads != 1:
             self._share(op)
             return
+        stores = interleaved_stores(op, self._unshared) if op.kind.data is LoopKind.UNROLL else []
         if op.kind.data is LoopKind.UNROLL and trips is not None:
             self._load_columns(op)
+            self._declare_interleaved(stores)
             self.prelude.plain |= {"pragma", "pragma_unroll"}
             self.lines.add(f"MSC_UNROLL({len(trips)})")
         elif trips is not None and len(trips) <= _UNROLLED and only_moves(op):
             self.prelude.plain |= {"pragma", "pragma_rolled"}
             self.lines.add("MSC_ROLLED")
         self._emit_loop(op, lambda head: head.text(self.prelude))
+        self._store_interleaved(op, stores)
+
+    def _declare_interleaved(self, stores: Sequence[InterleavedStore]) -> None:
+        for store in stores:
+            self.interleaved[store.store] = name = self.scope.fresh("lanes")
+            self.lines.add(f"{self.prelude.type_name(store.stored)} {name}[{store.count}];")
+
+    def _store_interleaved(self, op: ForOp, stores: Sequence[InterleavedStore]) -> None:
+        """Behind an unrolled loop: what its iterations store in turn."""
+        self.ranges[op.variable] = constant_index(0)
+        for store in stores:
+            function = self.prelude.function(f"store_interleaved_{store.count}", store.stored)
+            self.lines.add(f"{function}(&{self._element(store.store)}, {self.interleaved[store.store]});")
 
     def _column(self, op: LoadOp, type_: CType) -> CExpression:
         """What a load of this iteration reads, which was read in front of the loop around it."""

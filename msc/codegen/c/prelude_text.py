@@ -110,6 +110,8 @@ TEMPLATES: Mapping[str, Template] = {
     "load_even": Template(VECTORS["load_even"], ("load",)),
     "load_strided": Template(VECTORS["load_strided"]),
     "store_strided": Template(VECTORS["store_strided"]),
+    "store_interleaved_2": Template(VECTORS["store_interleaved_2"], ("store",)),
+    "store_interleaved_4": Template(VECTORS["store_interleaved_4"], ("store_interleaved_2",)),
     **TRANSPOSED_TEMPLATES,
     "splat": Template(VECTORS["splat"]),
     "select": Template(VECTORS["select"]),

@@ -49,7 +49,8 @@ def _substitutions(type_: CType) -> list[tuple[str, str]]:
     stores = (f"    if (count > {k})\n        p[{k} * stride] = v[{k}];" for k in range(lanes))
     low, high = _list(range(lanes // 2)), _list(range(lanes // 2, lanes))
     even = _list([*range(0, lanes, 2), *range(lanes + 1, 2 * lanes, 2)])
-    zipped = _list([k for lane in range(lanes) for k in (lane, lanes + lane)])
+    both = [k for lane in range(lanes) for k in (lane, lanes + lane)]
+    zipped = _list(both)
     scatter = "\n".join(f"    p[{k} * stride] = v[{k}];" for k in range(lanes))
     return [
         ("{v}", type_.name), ("{e}", memory_name(type_.base)), ("{n}", str(lanes)), ("{bits}", str(type_.bits)),
@@ -57,7 +58,7 @@ def _substitutions(type_: CType) -> list[tuple[str, str]]:
         ("{r}", f"f{type_.bits}x{lanes}"), ("{f}", type_.name if type_.is_vector else type_.base), ("{hf}", half.name),
         ("{strided_part}", part_from), ("{scatter_part}", "\n".join(stores)),
         ("{strided}", lanes_from), ("{scatter}", scatter), ("{low}", low), ("{high}", high), ("{even}", even),
-        ("{zipped}", zipped),
+        ("{zipped}", zipped), ("{zipped_low}", _list(both[:lanes])), ("{zipped_high}", _list(both[lanes:])),
         ("{min}", f"INT{type_.bits}_MIN"), ("{ue}", CType(type_.unsigned.base).name),
         ("{s}", "s" if type_.bits == 32 else "d"),
     ]  # fmt: skip

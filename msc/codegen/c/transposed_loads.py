@@ -15,7 +15,7 @@ from msc.codegen.c import access
 from msc.codegen.c.prelude import Prelude
 from msc.codegen.c.transposed_text import STEPS, Block, column_blocks, function_of, named_types
 from msc.codegen.c.types import CArrayType, CType, value_type
-from msc.dialects.loop import ForOp, LoadOp, StoreOp
+from msc.dialects.loop import AccessOp, ForOp, LoadOp, StoreOp
 from msc.poly.affine import linear_form
 
 
@@ -77,22 +77,22 @@ def _written_by(op: Operation) -> SSAValue | None:
 
 
 def _columns(load: LoadOp, loop: ForOp, buffer: CArrayType, trips: int) -> ColumnLoads | None:
-    type_, step = value_type(load.result.type), _advance(load, loop, buffer)
+    type_, step = value_type(load.result.type), advance(load, loop, buffer)
     distance = access.lane_distance(buffer, load.lane_steps)
     if not type_.is_vector or load.touched_lanes < type_.lanes or step not in STEPS or (trips - 1) * step >= distance:
         return None
     return ColumnLoads(load, access.stored_type(type_), trips, step, distance)
 
 
-def _advance(load: LoadOp, loop: ForOp, buffer: CArrayType) -> int | None:
-    """By how many elements a load moves with each iteration, if nothing but the loop's variable moves it there."""
-    if any(value is not loop.variable and loop.is_ancestor(value.owner) for value in load.indices):
+def advance(access_: AccessOp, loop: ForOp, buffer: CArrayType) -> int | None:
+    """By how many elements an access moves with each iteration, if nothing but the loop's variable moves it there."""
+    if any(value is not loop.variable and loop.is_ancestor(value.owner) for value in access_.indices):
         return None
-    forms = [linear_form(expr) for expr in load.map.results]
+    forms = [linear_form(expr) for expr in access_.map.results]
     linear = [form for form in forms if form is not None]
     if len(linear) < len(forms):
         return None
-    dims = [k for k, value in enumerate(load.indices) if value is loop.variable]
+    dims = [k for k, value in enumerate(access_.indices) if value is loop.variable]
     return sum(
         form.coefficients.get(k, 0) * stride for form, stride in zip(linear, buffer.strides, strict=True) for k in dims
     )

@@ -29,6 +29,24 @@ static inline void store_strided_{f}({e} *p, int64_t stride, {v} v)
 {scatter}
 }
 
+/*** store_interleaved_2 ***/
+/* The lanes of two vectors in turn. */
+static inline void store_interleaved_2_{f}({e} *p, const {v} *v)
+{
+    store_{f}(p, __builtin_shufflevector(v[0], v[1], {zipped_low}));
+    store_{f}(p + {n}, __builtin_shufflevector(v[0], v[1], {zipped_high}));
+}
+
+/*** store_interleaved_4 ***/
+/* The lanes of four vectors in turn. */
+static inline void store_interleaved_4_{f}({e} *p, const {v} *v)
+{
+    const {v} low[2] = {__builtin_shufflevector(v[0], v[2], {zipped_low}), __builtin_shufflevector(v[1], v[3], {zipped_low})};
+    const {v} high[2] = {__builtin_shufflevector(v[0], v[2], {zipped_high}), __builtin_shufflevector(v[1], v[3], {zipped_high})};
+    store_interleaved_2_{f}(p, low);
+    store_interleaved_2_{f}(p + 2 * {n}, high);
+}
+
 /*** splat ***/
 static inline {v} splat_{f}({e} value)
 {

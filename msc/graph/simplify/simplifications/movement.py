@@ -6,6 +6,7 @@ from xdsl.ir import SSAValue
 
 from msc.analysis.constancy import is_constant
 from msc.dialects.ms.base import MsOp
+from msc.dialects.ms.images import ResizeNearestOp
 from msc.dialects.ms.indexing import GatherOp
 from msc.dialects.ms.movement import BroadcastToOp, ConcatOp, ReverseOp, SliceOp, TileOp, TransposeOp
 from msc.dialects.ms.padding import DilateOp, PadOp
@@ -54,6 +55,18 @@ def _transpose(op: TransposeOp, emit: Emitter) -> SSAValue | None:
         return emit(TransposeOp, inner.x, perm=[first[axis] for axis in perm])
     moved = [axis for axis in perm if shape[axis] != 1]
     return emit.reshape(op.x, op.result_shape()) if known(shape) and moved == sorted(moved) else None
+
+
+@simplification(ResizeNearestOp)
+def _resized_along_other_axes(op: ResizeNearestOp, emit: Emitter) -> SSAValue | None:
+    """Resizes along different axes are one: each copies elements."""
+    inner = defined_by(op.x, ResizeNearestOp)
+    if not isinstance(inner, ResizeNearestOp) or not known(inner.shape(0)) or not known(op.result_shape()):
+        return None
+    shapes = zip(inner.shape(0), inner.result_shape(), op.result_shape(), strict=True)
+    if any(first != between != last for first, between, last in shapes):
+        return None
+    return emit(ResizeNearestOp, inner.x, size=list(op.result_shape()))
 
 
 @simplification(GatherOp)
