@@ -40,8 +40,8 @@ class AssignLayouts(ModulePass):
     poolings, their paddings and their
     neighbours lies as `[n, spatial..., c]`: vectors run along channels, whatever the stride. Where a value
     leaves the kernels (a view, a result of the function), one transposition brings it back, in the kernel itself if
-    that computes element by element. A pointwise convolution
-    between two such places stays as it is: its vectors run along the image. Keeps: the meaning, bit by bit.
+    that computes element by element. A pointwise convolution between two such places stays as it is, and so does a
+    pooling of windows side by side: their vectors run along the image. Keeps: the meaning, bit by bit.
 
     With `few_channels=true` images of any number of channels, as matrix units take them; else those whose channels fill
     vectors.
