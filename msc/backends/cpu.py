@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _GK = kernel_stage(
     before_expansion=runs(
         *("block-attention-gradients", "block-attention", "convolutions-as-products", "split-taps", "argsort-by-keys"),
+        "scan-rows",
     ),
     functions=("gk.argsort",),
     layouts=runs(
@@ -78,6 +79,7 @@ class CpuBackend(CBackend):
         Switch("recurrences", "loops that carry states as one function", "outline-recurrences"),
         Switch("rematerialization", "cheap values recomputed at their readers", "rematerialize"),
         Switch("reuse", "buffers in the memory of dead ones, results in place", "plan-memory", {"reuse": False}),
+        Switch("scans", "cumulated sums row by row", "scan-rows"),
         Switch("schedules", "shared loops, tiles, vectors and threads", "schedule-kernels", {"plain": True}),
         Switch("sorting", "sorting and the largest elements by functions that sort", "argsort-by-keys"),
         Switch("states", "weights under training in the order in which products read them", "store-states"),

@@ -77,6 +77,7 @@ PASSES: dict[str, str] = {
     "pack-filters": "msc.graph_kernel.layout.pack_filters:PackFilters",
     "pack-operands": "msc.graph_kernel.layout.pack_operands:PackOperands",
     "plan-memory": "msc.lowering.cpu.memory.plan_memory:PlanMemory",
+    "scan-rows": "msc.graph_kernel.scan_rows:ScanRows",
     "schedule-kernels": "msc.schedule.schedule_kernels:ScheduleKernels",
     "store-states": "msc.graph_kernel.layout.store_states:StoreStates",
     "sink-views": "msc.graph.simplify.sink_views:SinkViews",

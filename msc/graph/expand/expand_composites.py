@@ -42,6 +42,7 @@ class ExpandComposites(ModulePass):
             "fold-batch-norm": "an expanded batch norm is not recognised",
             "block-attention": "an expanded softmax is not recognised",
             "block-attention-gradients": "an expanded softmax is not recognised",
+            "scan-rows": "cumulated sums of blocks are not recognised",
             "argsort-by-keys": "an order by comparisons of all pairs is not recognised",
         },
     )

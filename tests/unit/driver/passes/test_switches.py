@@ -236,10 +236,18 @@ func.func @main(%x: tensor<4x9xf32>) -> tensor<4x3xi64> {
 }
 """
 
+CUMULATED = """
+func.func @main(%x: tensor<20x64xf32>) -> tensor<20x64xf32> {
+  %y = ms.cumsum %x {axis = 0}
+  func.return %y : tensor<20x64xf32>
+}
+"""
+
 MODELS = {
     "again": (AGAIN, ("rematerialization",)),
     "block": (MODEL, ("batch-norms", "fusion", "layouts", "packing", "reuse", "schedules", "vectors")),
     "attention": (ATTENTION, ("attention", "loops")),
+    "cumulated": (CUMULATED, ("scans",)),
     "convolution": (CONVOLUTION, ("winograd",)),
     "order": (ORDER, ("order",)),
     "ordered": (ORDERED, ("sorting",)),
