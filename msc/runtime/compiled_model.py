@@ -19,7 +19,7 @@ from msc.runtime.narrow_types import codes_of, narrow_dtype, values_of
 from msc.runtime.open_calls import new_output, placed, sizes_of, valid_specs
 from msc.runtime.output_memory import check_outputs, check_seconds
 from msc.runtime.program import Signature
-from msc.runtime.result_memory import Workspace, address_of, array_beside
+from msc.runtime.result_memory import LARGE, Workspace, address_of, array_beside
 from msc.runtime.shared_library import SharedLibrary
 from msc.runtime.stored_order import StoredOrders, lies_so, not_in_place, own_array
 from msc.runtime.structures import Restore, restorer
@@ -68,7 +68,8 @@ class CompiledModel:
         self._restore = _restore_of(signature)
         self._is_single = self._restore is _only
         sizes = [t.bytes for t in signature.inputs]
-        self._largest = sizes.index(max(sizes)) if sizes else None
+        placed_beside = bool(sizes) and any(t.bytes >= LARGE for t in signature.outputs)
+        self._largest = sizes.index(max(sizes)) if placed_beside else None
         arguments = len(signature.inputs) + len(signature.outputs) + len(signature.sizes)
         self._local = Workspace(signature.workspace_bytes, arguments)
         others = enumerate(signature.others, 1)
