@@ -80,14 +80,6 @@ def _truncated(a: int, b: int) -> int:
     return a // b if a >= 0 else -(-a // b)
 
 
-def _rounded_down(a: int, b: int) -> int:
-    return a // b
-
-
-def _rounded_up(a: int, b: int) -> int:
-    return -(-a // b)
-
-
 def _signed_remainder(a: Range, b: Range) -> Range:
     """It has the sign of the dividend, and is no larger than that, and smaller than the divisor."""
     most = min(_largest(a), max(0, _largest(b) - 1))
@@ -101,6 +93,7 @@ def _unsigned_remainder(a: Range, b: Range) -> Range | None:
 
 
 def _unsigned_quotient(a: Range, b: Range) -> Range | None:
+    """Of a division, or of a shift to the right."""
     return (0, a[1]) if a[0] >= 0 else None
 
 
@@ -133,10 +126,6 @@ def _right(a: Range, b: Range) -> Range:
     return min(a[0], 0), max(a[1], 0)
 
 
-def _unsigned_right(a: Range, b: Range) -> Range | None:
-    return (0, a[1]) if a[0] >= 0 else None
-
-
 def absolute(a: Range) -> Range:
     """Of the smallest integer it wraps to itself, which does not fit."""
     return (0 if a[0] <= 0 <= a[1] else min(abs(a[0]), abs(a[1]))), _largest(a)
@@ -147,8 +136,8 @@ EXACT: Mapping[str, Callable[[Range, Range], Range | None]] = {
     "arith.subi": _difference,
     "arith.muli": _product,
     "arith.divsi": _quotient(_truncated),
-    "arith.floordivsi": _quotient(_rounded_down),
-    "arith.ceildivsi": _quotient(_rounded_up),
+    "arith.floordivsi": _quotient(lambda a, b: a // b),
+    "arith.ceildivsi": _quotient(lambda a, b: -(-a // b)),
     "arith.divui": _unsigned_quotient,
     "arith.remsi": _signed_remainder,
     "arith.remui": _unsigned_remainder,
@@ -161,7 +150,7 @@ EXACT: Mapping[str, Callable[[Range, Range], Range | None]] = {
     "arith.xori": _or,
     "arith.shli": _left,
     "arith.shrsi": _right,
-    "arith.shrui": _unsigned_right,
+    "arith.shrui": _unsigned_quotient,
 }
 """By operation name; None where the range follows from nothing but the type.
 

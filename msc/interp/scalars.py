@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IndexType
 from xdsl.ir import Attribute, Operation
 
 from msc.dialects.arrays import element_dtype
-from msc.interp.meanings.elementwise import erf, power, truncating_divide
+from msc.interp.meanings.elementwise import FUNCTIONS, erf, power, truncating_divide
 from msc.ir.typed import tensor_type
 
 Scalar: TypeAlias = Callable[..., Any]
@@ -136,10 +136,6 @@ def _fma(op: Operation, a: Any, b: Any, c: Any) -> Any:
     return wide.astype(element_dtype(element_of(op.results[0].type)))[()]
 
 
-def _rsqrt(x: Any) -> Any:
-    return 1 / np.sqrt(x)
-
-
 def _erf(op: Operation, x: Any) -> Any:
     return erf(np.asarray(x))[()]
 
@@ -160,12 +156,12 @@ def _plain(function: Callable[..., Any]) -> Scalar:
     return apply
 
 
-def _unsigned_result(function: Callable[..., Any]) -> Scalar:
+def _unsigned_result(function: Callable[[Any, Any], Any]) -> Scalar:
     """An operation on the unsigned reading of integers, its result read as signed again."""
 
-    def apply(op: Operation, *args: Any) -> Any:
-        result = function(*map(_unsigned, args))
-        return result if isinstance(args[0], int) else result.view(args[0].dtype)
+    def apply(op: Operation, a: Any, b: Any) -> Any:
+        result = function(_unsigned(a), _unsigned(b))
+        return result if isinstance(a, int) else result.view(a.dtype)
 
     return apply
 
@@ -185,30 +181,6 @@ def _empty(op: Operation) -> Any:
     return np.zeros(type_.get_shape(), element_dtype(type_.element_type))
 
 
-def _add(a: Any, b: Any) -> Any:
-    return a + b
-
-
-def _sub(a: Any, b: Any) -> Any:
-    return a - b
-
-
-def _mul(a: Any, b: Any) -> Any:
-    return a * b
-
-
-def _truediv(a: Any, b: Any) -> Any:
-    return a / b
-
-
-def _floordiv(a: Any, b: Any) -> Any:
-    return a // b
-
-
-def _ceildiv(a: Any, b: Any) -> Any:
-    return -(-a // b)
-
-
 def _largest(a: Any, b: Any) -> Any:
     return max(a, b) if isinstance(a, int) else np.maximum(a, b)
 
@@ -217,36 +189,16 @@ def _smallest(a: Any, b: Any) -> Any:
     return min(a, b) if isinstance(a, int) else np.minimum(a, b)
 
 
-def _mod(a: Any, b: Any) -> Any:
-    return a % b
-
-
-def _and_(a: Any, b: Any) -> Any:
-    return a & b
-
-
-def _or_(a: Any, b: Any) -> Any:
-    return a | b
-
-
-def _xor(a: Any, b: Any) -> Any:
-    return a ^ b
-
-
-_ARITH: dict[str, Callable[..., Any]] = {
-    "addi": _add,
-    "subi": _sub,
-    "muli": _mul,
-    "addf": _add,
-    "subf": _sub,
-    "mulf": _mul,
-    "divf": _truediv,
-    "negf": np.negative,
-    "andi": _and_,
-    "ori": _or_,
-    "xori": _xor,
-    "floordivsi": _floordiv,
-    "ceildivsi": _ceildiv,
+_ARITH: dict[str, Callable[[Any, Any], Any]] = {
+    **dict.fromkeys(("addi", "addf"), lambda a, b: a + b),
+    **dict.fromkeys(("subi", "subf"), lambda a, b: a - b),
+    **dict.fromkeys(("muli", "mulf"), lambda a, b: a * b),
+    "divf": lambda a, b: a / b,
+    "andi": lambda a, b: a & b,
+    "ori": lambda a, b: a | b,
+    "xori": lambda a, b: a ^ b,
+    "floordivsi": lambda a, b: a // b,
+    "ceildivsi": lambda a, b: -(-a // b),
     "maxsi": _largest,
     "minsi": _smallest,
     "maximumf": np.maximum,
@@ -256,36 +208,16 @@ _ARITH: dict[str, Callable[..., Any]] = {
 }
 
 _MATH: dict[str, Callable[..., Any]] = {
+    **FUNCTIONS,
     "absf": np.abs,
     "absi": np.abs,
-    "exp": np.exp,
     "exp2": np.exp2,
-    "expm1": np.expm1,
-    "log": np.log,
     "log2": np.log2,
     "log10": np.log10,
-    "log1p": np.log1p,
-    "sqrt": np.sqrt,
-    "rsqrt": _rsqrt,
     "cbrt": np.cbrt,
-    "sin": np.sin,
-    "cos": np.cos,
-    "tan": np.tan,
-    "asin": np.arcsin,
-    "acos": np.arccos,
-    "atan": np.arctan,
-    "sinh": np.sinh,
-    "cosh": np.cosh,
-    "tanh": np.tanh,
-    "asinh": np.arcsinh,
-    "acosh": np.arccosh,
-    "atanh": np.arctanh,
     "atan2": np.arctan2,
     "powf": np.power,
-    "floor": np.floor,
-    "ceil": np.ceil,
     "roundeven": np.rint,
-    "trunc": np.trunc,
     "copysign": np.copysign,
     "isnan": np.isnan,
     "isinf": np.isinf,
@@ -302,8 +234,9 @@ SCALARS: Mapping[str, Scalar] = {
     "arith.divsi": _divide,
     "arith.remsi": _remainder,
     "arith.remf": _remainder,
-    "arith.divui": _unsigned_result(_floordiv),
-    "arith.remui": _unsigned_result(_mod),
+    "arith.negf": _plain(np.negative),
+    "arith.divui": _unsigned_result(lambda a, b: a // b),
+    "arith.remui": _unsigned_result(lambda a, b: a % b),
     "arith.shli": _shift(np.left_shift),
     "arith.shrsi": _shift(np.right_shift),
     "arith.shrui": _shift(np.right_shift, unsigned=True),

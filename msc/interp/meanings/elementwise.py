@@ -61,18 +61,13 @@ def _binary(function: Callable[[Array, Array], Array]) -> Callable[[MsOp, Array,
     return lambda op, a, b: function(a, b)
 
 
-UNARY: dict[str, Callable[[Array], Array]] = {
-    "neg": np.negative,
-    "abs": np.abs,
-    "sign": np.sign,
+FUNCTIONS: dict[str, Callable[[Array], Array]] = {
     "exp": np.exp,
     "expm1": np.expm1,
     "log": np.log,
     "log1p": np.log1p,
     "sqrt": np.sqrt,
     "rsqrt": lambda x: 1 / np.sqrt(x),
-    "reciprocal": lambda x: 1 / x,
-    "square": np.square,
     "sin": np.sin,
     "cos": np.cos,
     "tan": np.tan,
@@ -85,13 +80,23 @@ UNARY: dict[str, Callable[[Array], Array]] = {
     "asinh": np.arcsinh,
     "acosh": np.arccosh,
     "atanh": np.arctanh,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "trunc": np.trunc,
+}
+"""Those that the tensor level, scalar bodies and the `math` dialect call by the same names."""
+
+UNARY: dict[str, Callable[[Array], Array]] = {
+    **FUNCTIONS,
+    "neg": np.negative,
+    "abs": np.abs,
+    "sign": np.sign,
+    "reciprocal": lambda x: 1 / x,
+    "square": np.square,
     "erf": erf,
     "sigmoid": sigmoid,
     "softplus": softplus,
-    "floor": np.floor,
-    "ceil": np.ceil,
     "round": np.rint,
-    "trunc": np.trunc,
     "relu": lambda x: np.maximum(x, 0),
     "logical_not": np.logical_not,
     "bitwise_not": np.invert,
