@@ -27,7 +27,9 @@ REGISTERED: dict[str, type[Primitive]] = {}
 def _described(primitive: Primitive, *_: Any) -> Callable[..., Any]:
     """The function whose signature says what a call of a primitive takes."""
     if isinstance(primitive, Operator):
-        return partial(type(primitive).FUNCTION, **{name: primitive.attrs[name] for name in primitive.DEFAULTS})
+        taken = partial(type(primitive).FUNCTION, **{name: primitive.attrs[name] for name in primitive.DEFAULTS})
+        vars(taken)["__name__"] = type(primitive).__name__
+        return taken
     return getattr(primitive, "construct", None) or getattr(primitive, "vm_impl", primitive.__call__)
 
 

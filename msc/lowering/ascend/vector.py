@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from xdsl.ir.affine import AffineExpr
 
@@ -15,6 +16,9 @@ from msc.targets.davinci_isa import DTYPES, INSTRUCTIONS, Pipe, Space
 
 _BANK_ROW = 512
 """Bytes after which UB's bank groups repeat."""
+
+
+_Offset: TypeAlias = tuple[Buffer, Expr]
 
 
 @dataclass(frozen=True)
@@ -188,11 +192,12 @@ class _Writer:
         return ((Pipe.MTE3, Pipe.MTE2),)
 
     def _piece(self, at: AffineExpr, half: AffineExpr, count: Expr) -> None:
-        b, unit, size, double = self.b, self._unit, DTYPES[self.dtype], self.schedule.double_buffer
+        b, unit, double = self.b, self._unit, self.schedule.double_buffer
         place = half * self.schedule.elements
         b.wait_flag(unit if double else Pipe.MTE3, Pipe.MTE2, half)
         for k, name in enumerate(self.names[:-1]):
-            self._bring(b.arguments[k], at, self.held[name], place, count)
+            bypass = int(self.schedule.l2_bypass)
+            self._copy("copy_gm_to_ubuf", (self.held[name], place), (b.arguments[k], at), count, bypass=bypass)
         b.set_flag(Pipe.MTE2, unit, half)
         b.wait_flag(Pipe.MTE2, unit, half)
         if double:
@@ -200,72 +205,45 @@ class _Writer:
         if unit is Pipe.S:
             b.emit("scalar_work", cycles=expression(count) * round(b.target.scalar.cycles_per_element))
         else:
-            compute(b, FORMULAS[self.operation], self.held, dict.fromkeys(self.names, place), count, self.dtype)
+            self._compute(place, count)
         if double:
             b.set_flag(unit, Pipe.MTE2, half)
         b.set_flag(unit, Pipe.MTE3, half)
         b.wait_flag(unit, Pipe.MTE3, half)
         out = b.arguments[len(self.names) - 1]
-        if isinstance(count, int):
-            b.emit("copy_ubuf_to_gm", (out, at), (self.held["z"], place), bursts=1, length=count * size // 32)
-        else:
-            b.emit("copy_ubuf_to_gm_align", (out, at), (self.held["z"], place), bursts=1, length=count * size)
+        self._copy("copy_ubuf_to_gm", (out, at), (self.held["z"], place), count)
         b.set_flag(Pipe.MTE3, unit if double else Pipe.MTE2, half)
 
-    def _bring(self, source: Buffer, at: AffineExpr, to: Buffer, place: AffineExpr, count: Expr) -> None:
-        size, bypass = DTYPES[self.dtype], int(self.schedule.l2_bypass)
+    def _copy(self, name: str, to: _Offset, source: _Offset, count: Expr, **parameters: int) -> None:
+        """One burst, in blocks of 32 bytes where it is known to have only whole ones."""
+        size = DTYPES[self.dtype]
         if isinstance(count, int):
-            length = count * size // 32
-            self.b.emit("copy_gm_to_ubuf", (to, place), (source, at), bursts=1, length=length, bypass=bypass)
+            self.b.emit(name, to, source, bursts=1, length=count * size // 32, **parameters)
         else:
-            length = count * size
-            self.b.emit("copy_gm_to_ubuf_align", (to, place), (source, at), bursts=1, length=length, bypass=bypass)
+            self.b.emit(f"{name}_align", to, source, bursts=1, length=count * size, **parameters)
 
+    def _compute(self, place: Expr, count: Expr) -> None:
+        """The formula on `count` elements; those that fill only a part of a repeat are masked by their number."""
+        lanes = 256 // DTYPES[self.dtype]
+        if not isinstance(count, int):
+            self._masked(place, 0, count)
+            return
+        whole = count // lanes
+        for start in range(0, whole, 255):
+            self._run(place, start * lanes, min(255, whole - start))
+        if count % lanes:
+            self._masked(place, whole * lanes, count - whole * lanes)
 
-def compute(
-    b: KernelBuilder,
-    steps: Sequence[FormulaStep],
-    held: Mapping[str, Buffer],
-    places: Mapping[str, Expr],
-    count: Expr,
-    dtype: str,
-) -> None:
-    """The instructions of a formula on `count` elements; those of one repeat's part are masked by their number."""
-    lanes = 256 // DTYPES[dtype]
-    if not isinstance(count, int):
-        _masked(b, steps, held, places, 0, count)
-        return
-    whole = count // lanes
-    for start in range(0, whole, 255):
-        _run(b, steps, held, places, start * lanes, min(255, whole - start))
-    if count % lanes:
-        _masked(b, steps, held, places, whole * lanes, count - whole * lanes)
+    def _masked(self, place: Expr, at: int, count: Expr) -> None:
+        self.b.emit("set_mask_count", count=count)
+        self._run(place, at, 1)
+        self.b.emit("set_mask_norm")
 
-
-def _masked(
-    b: KernelBuilder,
-    steps: Sequence[FormulaStep],
-    held: Mapping[str, Buffer],
-    places: Mapping[str, Expr],
-    at: int,
-    count: Expr,
-) -> None:
-    b.emit("set_mask_count", count=count)
-    _run(b, steps, held, places, at, 1)
-    b.emit("set_mask_norm")
-
-
-def _run(
-    b: KernelBuilder,
-    steps: Sequence[FormulaStep],
-    held: Mapping[str, Buffer],
-    places: Mapping[str, Expr],
-    at: int,
-    repeat: int,
-) -> None:
-    for position, step in enumerate(steps):
-        if position:
-            b.barrier(Pipe.V)
-        operands = [(held[name], expression(places.get(name, 0)) + at) for name in (step.to, *step.sources)]
-        assert len(operands) == len(INSTRUCTIONS[step.instruction].spaces)
-        b.emit(step.instruction, *operands, scalar=step.scalar, repeat=repeat)
+    def _run(self, place: Expr, at: int, repeat: int) -> None:
+        for position, step in enumerate(FORMULAS[self.operation]):
+            if position:
+                self.b.barrier(Pipe.V)
+            names = (step.to, *step.sources)
+            operands = [(self.held[name], expression(place if name in self.names else 0) + at) for name in names]
+            assert len(operands) == len(INSTRUCTIONS[step.instruction].spaces)
+            self.b.emit(step.instruction, *operands, scalar=step.scalar, repeat=repeat)

@@ -62,19 +62,9 @@ def _isclose(x: Any, y: Any, rtol: float, atol: float, equal_nan: bool) -> Tenso
     return cmp.isclose(x, y, rtol, atol, equal_nan)
 
 
-def _real_div(x: Any, y: Any) -> Tensor:
-    """X / y."""
-    return ar.div(x, y)
-
-
 def _cast(x: Any, dtype: Any) -> Tensor:
     """The elements in another element type."""
     return convert(x if isinstance(x, Tensor) else Tensor(x), dtype)
-
-
-def _rint(x: Any) -> Tensor:
-    """The nearest integer, the even one of two."""
-    return un.rint(x)
 
 
 Add = operator("Add", ar.add)
@@ -85,7 +75,7 @@ Mul = operator("Mul", ar.mul)
 Muls = operator("Muls", ar.mul)
 Div = operator("Div", ar.div)
 Divs = operator("Divs", ar.div)
-RealDiv = operator("RealDiv", _real_div)
+RealDiv = operator("RealDiv", ar.div)
 FloorDiv = operator("FloorDiv", ar.floor_divide)
 FloorMod = operator("FloorMod", ar.floor_mod)
 Mod = operator("Mod", ar.fmod)
@@ -127,7 +117,7 @@ Floor = operator("Floor", un.floor)
 Ceil = operator("Ceil", un.ceil)
 Trunc = operator("Trunc", un.trunc)
 Round = operator("Round", un.round)
-Rint = operator("Rint", _rint)
+Rint = operator("Rint", un.rint)
 Sigmoid = operator("Sigmoid", un.sigmoid)
 IsNan = operator("IsNan", un.isnan)
 IsInf = operator("IsInf", un.isinf)

@@ -33,46 +33,30 @@ def _bias_add(x: Tensor, bias: Tensor, *, data_format: str) -> Tensor:
     return add(x, bias) if data_format == "NHWC" else linear.bias_add(x, bias)
 
 
-def _conv2d(
-    x: Tensor,
-    weight: Tensor,
-    *,
-    out_channel: int,
-    kernel_size: Any,
-    mode: int,
-    pad_mode: str,
-    pad: Any,
-    stride: Any,
-    dilation: Any,
-    group: int,
-    data_format: str,
-) -> Tensor:
-    """Convolution of images."""
-    if weight.shape[0] != out_channel:
-        raise ApiValueError("MSC0201", f"Conv2D: out_channel is {out_channel}, the weight is {weight.shape}")
-    del kernel_size, mode
-    first = channels_first(x) if data_format == "NHWC" else x
-    y = convolution(first, weight, None, stride, pad_mode, pad, dilation, group, 2)
-    return channels_last(y) if data_format == "NHWC" else y
+def _convolution(name: str, count: int) -> Any:
+    def convolve(
+        x: Tensor,
+        weight: Tensor,
+        *,
+        out_channel: int,
+        kernel_size: Any,
+        mode: int,
+        pad_mode: str,
+        pad: Any,
+        stride: Any,
+        dilation: Any,
+        group: int,
+        data_format: str,
+    ) -> Tensor:
+        """Convolution of images or volumes."""
+        if weight.shape[0] != out_channel:
+            raise ApiValueError("MSC0201", f"{name}: out_channel is {out_channel}, the weight is {weight.shape}")
+        del kernel_size, mode
+        first = channels_first(x) if data_format == "NHWC" else x
+        y = convolution(first, weight, None, stride, pad_mode, pad, dilation, group, count)
+        return channels_last(y) if data_format == "NHWC" else y
 
-
-def _conv3d(
-    x: Tensor,
-    weight: Tensor,
-    *,
-    out_channel: int,
-    kernel_size: Any,
-    mode: int,
-    pad_mode: str,
-    pad: Any,
-    stride: Any,
-    dilation: Any,
-    group: int,
-    data_format: str,
-) -> Tensor:
-    """Convolution of volumes."""
-    del out_channel, kernel_size, mode, data_format
-    return convolution(x, weight, None, stride, pad_mode, pad, dilation, group, 3)
+    return convolve
 
 
 def _pool(kind: str, count: int) -> Any:
@@ -243,8 +227,8 @@ MatMul = operator("MatMul", _matmul, **_PRODUCT)
 MatMulExt = operator("MatMulExt", linear.matmul)
 BatchMatMul = operator("BatchMatMul", _batch_matmul, **_PRODUCT)
 BiasAdd = operator("BiasAdd", _bias_add, data_format="NCHW")
-Conv2D = operator("Conv2D", _conv2d, **_CONVOLUTION, data_format="NCHW")
-Conv3D = operator("Conv3D", _conv3d, **_CONVOLUTION, data_format="NCDHW")
+Conv2D = operator("Conv2D", _convolution("Conv2D", 2), **_CONVOLUTION, data_format="NCHW")
+Conv3D = operator("Conv3D", _convolution("Conv3D", 3), **_CONVOLUTION, data_format="NCDHW")
 MaxPool = operator("MaxPool", _pool("max", 2), **_POOL, data_format="NCHW")
 AvgPool = operator("AvgPool", _pool("avg", 2), **_POOL, data_format="NCHW")
 MaxPool3D = operator("MaxPool3D", _pool("max", 3), **_POOL, data_format="NCDHW")

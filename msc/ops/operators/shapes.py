@@ -106,11 +106,6 @@ def _split(x: Tensor, *, axis: int, output_num: int) -> tuple[Tensor, ...]:
     return joining.split(x, size // output_num, axis)
 
 
-def _split_with_size(x: Tensor, sizes: Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
-    """Parts of the sizes given along an axis."""
-    return joining.split(x, sizes, axis)
-
-
 def _split_v(x: Tensor, *, size_splits: Sequence[int], split_dim: int, num_split: int) -> tuple[Tensor, ...]:
     """Parts of the sizes given along an axis; -1 is what is left."""
     del num_split
@@ -152,19 +147,9 @@ def slice_(x: Tensor, begin: Sequence[int], size: Sequence[int]) -> Tensor:
     return x[tuple(slice(b, n if s == -1 else b + s) for b, s, n in places)]
 
 
-def _broadcast_to(x: Tensor, *, shape: Any) -> Tensor:
-    """Repeated as NumPy broadcasts, to a shape."""
-    return shapes.broadcast_to(x, shape)
-
-
 def _gather(x: Tensor, indices: Tensor, axis: int = 0, *, batch_dims: int = 0) -> Tensor:
     """Slices along an axis, one for each index."""
     return selection.gather(x, indices, axis, batch_dims)
-
-
-def _gather_d(x: Tensor, dim: int, index: Tensor) -> Tensor:
-    """y[i, j] = x[i, index[i, j]] for axis 1, and so on."""
-    return selection.gather_elements(x, dim, index)
 
 
 def _reverse(x: Tensor, *, axis: Any) -> Tensor:
@@ -183,11 +168,6 @@ def reverse_sequence(x: Tensor, seq_lengths: Tensor, seq_dim: int, batch_dim: in
 def _fill(dtype: DTypeLike, shape: Any, value: Any) -> Tensor:
     """A number everywhere, of an element type."""
     return creation.full(shape, value, dtype=dtype)
-
-
-def _fill_v2(shape: Any, value: Any) -> Tensor:
-    """A number everywhere."""
-    return creation.full(shape, value)
 
 
 def _pad(x: Tensor, *, paddings: Sequence[Sequence[int]]) -> Tensor:
@@ -311,7 +291,7 @@ Pack = operator("Pack", _stack, axis=0)
 Unstack = operator("Unstack", _unstack, axis=0, num=None)
 Unpack = operator("Unpack", _unstack, axis=0, num=None)
 Split = operator("Split", _split, axis=0, output_num=1)
-SplitWithSize = operator("SplitWithSize", _split_with_size)
+SplitWithSize = operator("SplitWithSize", joining.split)
 SplitV = operator("SplitV", _split_v, size_splits=REQUIRED, split_dim=REQUIRED, num_split=None)
 StridedSlice = operator(
     "StridedSlice",
@@ -324,10 +304,10 @@ StridedSlice = operator(
 )
 Slice = operator("Slice", slice_)
 Tile = operator("Tile", joining.tile)
-BroadcastTo = operator("BroadcastTo", _broadcast_to, shape=REQUIRED)
+BroadcastTo = operator("BroadcastTo", shapes.broadcast_to, shape=REQUIRED)
 Gather = operator("Gather", _gather, batch_dims=0)
 GatherV2 = operator("GatherV2", _gather)
-GatherD = operator("GatherD", _gather_d)
+GatherD = operator("GatherD", selection.gather_elements)
 GatherNd = operator("GatherNd", selection.gather_nd)
 ScatterNd = operator("ScatterNd", scattering.scatter_nd)
 TensorScatterUpdate = operator("TensorScatterUpdate", scattering.tensor_scatter_update)
@@ -345,7 +325,7 @@ MaskedSelect = operator("MaskedSelect", selection.masked_select)
 NonZero = operator("NonZero", selection.nonzero)
 Unique = operator("Unique", _unique)
 Fill = operator("Fill", _fill)
-FillV2 = operator("FillV2", _fill_v2)
+FillV2 = operator("FillV2", creation.full)
 Ones = operator("Ones", creation.ones)
 Zeros = operator("Zeros", creation.zeros)
 OnesLike = operator("OnesLike", creation.ones_like)

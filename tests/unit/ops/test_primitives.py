@@ -198,6 +198,15 @@ def wrong_custom() -> Any:
     return ops.Custom(first, same, same, func_type="pyfunc")(Tensor([1.0, 2.0]))
 
 
+def test_calls_are_told_of_by_the_name_of_the_operator() -> None:
+    for made in (ops.Div(), ops.RealDiv(), ops.Conv2D(3, 2)):
+        with pytest.raises(msc.MscError, match=f"{type(made).__name__} needs '\\w+'"):
+            made(t(X))
+    volume, weights = t(np.zeros((1, 2, 4, 4, 4), np.float32)), t(np.zeros((4, 2, 2, 2, 2), np.float32))
+    with pytest.raises(msc.MscError, match="Conv3D: out_channel is 3"):
+        ops.Conv3D(3, 2)(volume, weights)
+
+
 @pytest.mark.parametrize(
     ("code", "expression"),
     [
