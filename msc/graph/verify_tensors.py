@@ -25,7 +25,7 @@ from msc.dialects.element_types import ELEMENT_TYPES, dtype_name
 from msc.dialects.ms.structure import ParameterOp
 from msc.ir.entry import find_entry
 from msc.ir.locations import source_location
-from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.diagnostics import Diagnostic, raise_any
 
 _INSTEAD = {
     "arith.constant": "ms.constant",
@@ -51,9 +51,7 @@ class VerifyTensors(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Check the module; all that is wrong is reported at once."""
-        found = tuple(_diagnostics(op))
-        if found:
-            raise MscError(*found)
+        raise_any(_diagnostics(op))
 
 
 def _diagnostics(module: ModuleOp) -> Iterator[Diagnostic]:

@@ -25,7 +25,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from msc.ir.locations import source_location
-from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.diagnostics import Diagnostic, raise_any
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,7 @@ class Holding:
                 self.known.add(needed)
             else:
                 missing.append(self._missing(item.name, needed, violation))
-        if missing:
-            raise MscError(*missing)
+        raise_any(missing)
 
     def ran(self, item: ModulePass) -> None:
         """Note that a pass has run."""

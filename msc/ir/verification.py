@@ -32,7 +32,7 @@ from msc.ir.errors import (
 )
 from msc.ir.locations import SourceText, source_location
 from msc.ir.typed import memref_type
-from msc.support.diagnostics import Diagnostic, Location, MscError
+from msc.support.diagnostics import Diagnostic, Location, raise_any
 
 __all__ = [
     "CodedVerifyException",
@@ -57,9 +57,7 @@ _CALL_WITHOUT_FUNCTION = replace(CallOp.get_irdl_definition(), traits=traits_def
 
 def verify_module(module: ModuleOp, sources: Mapping[str, str] | None = None) -> None:
     """Raise one MscError with a diagnostic for every broken rule in `module`; `sources` maps file names to texts."""
-    diagnostics = module_diagnostics(module, sources)
-    if diagnostics:
-        raise MscError(*diagnostics)
+    raise_any(module_diagnostics(module, sources))
 
 
 def module_diagnostics(module: ModuleOp, sources: Mapping[str, str] | None = None) -> tuple[Diagnostic, ...]:

@@ -65,6 +65,13 @@ class MscError(Exception):
         return render_all(self.diagnostics)
 
 
+def raise_any(found: Iterable[Diagnostic]) -> None:
+    """Raise all of them as one error, if there are any."""
+    diagnostics = tuple(found)
+    if diagnostics:
+        raise MscError(*diagnostics)
+
+
 class DecidedByCall(MscError):
     """What a call decides has to be known first: sizes, or the values of `inputs`."""
 

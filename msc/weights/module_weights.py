@@ -15,7 +15,7 @@ from msc.dialects.ms.attributes import MS_WEIGHTS
 from msc.dialects.ms.structure import ParameterOp
 from msc.interp import WeightSource
 from msc.ir.locations import source_location
-from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+from msc.support.diagnostics import Diagnostic, MscError, did_you_mean, raise_any
 from msc.weights.safetensors_file import DTYPES, TensorEntry, TensorFile
 
 
@@ -36,8 +36,7 @@ class Weights(Mapping[str, Array]):
         file = TensorFile(path)
         stored = [p for p in parameters if p.initialiser is None]
         problems = [d for p in stored if (d := _problem(file, p)) is not None]
-        if problems:
-            raise MscError(*problems)
+        raise_any(problems)
         return cls(file, (p.symbol for p in stored))
 
     @classmethod

@@ -13,7 +13,7 @@ from xdsl.utils.hints import isa
 from msc.dialects.ms.attributes import MS_DTYPE, MS_NAME, MS_ORIGIN, MS_PRODUCER, MS_ROLE, MS_WEIGHTS
 from msc.ir.locations import source_location
 from msc.ir.storage_order import ANY, LAYOUT
-from msc.support.diagnostics import Diagnostic, Location, MscError, did_you_mean
+from msc.support.diagnostics import Diagnostic, Location, did_you_mean, raise_any
 
 Problem = str | None
 
@@ -74,9 +74,7 @@ _MODULE = (MS_WEIGHTS, "ms.sizes", "ms.structure", MS_ORIGIN, MS_PRODUCER, "ms.t
 
 def check_interface(module: ModuleOp, sources: Mapping[str, str]) -> None:
     """Raises one MscError with an MSC0203 for each attribute that is unknown, of another kind, or a name twice."""
-    problems = list(_problems(module, sources))
-    if problems:
-        raise MscError(*problems)
+    raise_any(_problems(module, sources))
 
 
 def _problems(module: ModuleOp, sources: Mapping[str, str]) -> Iterator[Diagnostic]:

@@ -24,7 +24,7 @@ from msc.driver.models.user_code import UserCode
 from msc.frontend.parameter import Parameter
 from msc.frontend.tensor import Tensor
 from msc.nn.cell import Cell
-from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+from msc.support.diagnostics import Diagnostic, MscError, did_you_mean, raise_any
 from msc.support.files import read_source
 from msc.support.wording import counted
 from msc.weights.safetensors_file import TensorFile
@@ -124,8 +124,7 @@ def _initialise(target: Any, init: Path) -> None:
             problems.append(Diagnostic("MSC0304", f"{message}{array.dtype} of shape {array.shape}"))
             continue
         parameter.set_data(Tensor(np.array(array)))
-    if problems:
-        raise MscError(*problems)
+    raise_any(problems)
 
 
 def _arguments(target: Any, types: Mapping[str, str]) -> Sequence[str]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from msc.dialects.arrays import dtype_text
 from msc.driver.models.model_inputs import Elements, Value
-from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+from msc.support.diagnostics import Diagnostic, did_you_mean, raise_any
 from msc.support.folder_outputs import filled_folder
 from msc.support.outputs import OutputGuard
 
@@ -86,8 +86,7 @@ def save_outputs(outputs: Mapping[str, Array], folder: Path, guard: OutputGuard 
 def check_expected(outputs: Mapping[str, Array], expected: Mapping[str, Value], tolerance: Tolerance) -> None:
     """Raises one MscError with an MSC0608 for each output that is not as expected, or is not there; and MSC0607."""
     problems = [d for name, array in expected.items() if (d := _mismatch(outputs, name, array, tolerance)) is not None]
-    if problems:
-        raise MscError(*problems)
+    raise_any(problems)
 
 
 def _mismatch(outputs: Mapping[str, Array], name: str, value: Value, tolerance: Tolerance) -> Diagnostic | None:

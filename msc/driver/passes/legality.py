@@ -21,7 +21,7 @@ from msc.driver.passes.pass_manager import AfterPass, PassManager, with_source_l
 from msc.driver.passes.registry import find_property
 from msc.ir.donation import donation_diagnostics
 from msc.ir.locations import source_location
-from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.diagnostics import Diagnostic, MscError, raise_any
 
 
 def verify_stage(module: ModuleOp, stage: Stage, context: Context, sources: Mapping[str, str]) -> None:
@@ -43,9 +43,7 @@ def run_verifiers(
 
 def check_stage(module: ModuleOp, stage: Stage) -> None:
     """Raises one MscError with all `stage_diagnostics`."""
-    found = stage_diagnostics(module, stage)
-    if found:
-        raise MscError(*found)
+    raise_any(stage_diagnostics(module, stage))
 
 
 def stage_diagnostics(module: ModuleOp, stage: Stage) -> tuple[Diagnostic, ...]:

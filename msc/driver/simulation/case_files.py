@@ -15,7 +15,7 @@ from msc.lowering.ascend.fused_matmul import fused_matmul_kernel
 from msc.lowering.ascend.matmul import matmul_kernel
 from msc.lowering.ascend.matmul_tiling import MatmulShape, MatmulWishes, matmul_schedule
 from msc.lowering.ascend.vector import FORMULAS, vector_kernel, vector_schedule
-from msc.support.diagnostics import Diagnostic, MscError, did_you_mean
+from msc.support.diagnostics import Diagnostic, MscError, did_you_mean, raise_any
 from msc.support.files import read_source
 from msc.targets.davinci import DEFAULT_TARGET, davinci_target
 from msc.targets.davinci_isa import DTYPES
@@ -77,8 +77,7 @@ def read_cases(path: Path, target: str | None = None) -> list[Case]:
             made.append(_case(cast("dict[str, object]", entry), position, target))
         except MscError as error:
             wrong.extend(error.diagnostics)
-    if wrong:
-        raise MscError(*wrong)
+    raise_any(wrong)
     return made
 
 

@@ -15,7 +15,7 @@ from msc.driver.simulation.case_report import CaseOutcome, case_table, run_case,
 from msc.driver.simulation.kernels import arguments_of, kernel_text, read_kernels
 from msc.driver.simulation.result_files import Outputs, figures_text, write_results
 from msc.sim.result import PIPES, SimulationResult
-from msc.support.diagnostics import MscError
+from msc.support.diagnostics import raise_any
 from msc.support.files import read_source
 from msc.support.outputs import OutputGuard
 
@@ -88,8 +88,7 @@ def simulate_cases(
     written = figures_text(table, json_out, OutputGuard((path,), force)) if json_out is not None else ""
     tell(written if json_out == "-" else _table_text(outcomes))
     refused = [d for o in outcomes if o.refused is not None for d in o.refused.diagnostics]
-    if refused:
-        raise MscError(*refused)
+    raise_any(refused)
 
 
 def _table_text(outcomes: Sequence[CaseOutcome]) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from msc.backends.backend import Backend
 from msc.backends.registry import DEFAULT, find_backend
 from msc.backends.stage import COMMON, GRAPH, Stage
-from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.diagnostics import Diagnostic, raise_any
 from msc.support.streams import is_stream
 
 ARTIFACT, ONNX, IR = "an artifact", "an ONNX model", "a .mir file"
@@ -76,8 +76,7 @@ def check_applicable(
     if stage is not None:
         late = [name for name in without if not _switch_acts(name, left, backend)]
         problems += [_idle(f"--without {name}", model, kind, stage, None) for name in late]
-    if problems:
-        raise MscError(*problems)
+    raise_any(problems)
 
 
 def idle_options(given: Collection[str], last: str, backend: Backend | None = None) -> list[str]:

@@ -18,7 +18,7 @@ from msc.dialects import gk
 from msc.dialects.gk.attributes import GK_SCHEDULE, GK_SCHEDULE_REASONS
 from msc.ir.contracts import Contract
 from msc.schedule.tuning.tuned_schedules import TunedSchedule, TuningFile, kernel_key, read_tuning, target_text
-from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.diagnostics import Diagnostic, raise_any
 from msc.support.wording import counted
 from msc.targets.machine import Machine
 
@@ -42,9 +42,9 @@ class ApplyTuning(ModulePass):
         if not self.file:
             return
         tuning, target = read_tuning(Path(self.file)), target_of(op)
-        _refuse(_foreign(tuning, target.machine, target.threads))
+        raise_any(_foreign(tuning, target.machine, target.threads))
         keyed = [(kernel_key(kernel, target.machine, target.threads), kernel) for kernel in kernels_in(op)]
-        _refuse(_stale(tuning.entries, {key for key, _ in keyed}))
+        raise_any(_stale(tuning.entries, {key for key, _ in keyed}))
         entries = {entry.key: entry for entry in tuning.entries}
         for key, kernel in keyed:
             if key in entries:
@@ -78,9 +78,3 @@ def _stale(entries: Iterable[TunedSchedule], keys: set[str]) -> Iterator[Diagnos
 
 def _name(entry: TunedSchedule) -> str:
     return f"tuning entry '{entry.label[:60]}' ({entry.key[:12]})"
-
-
-def _refuse(problems: Iterable[Diagnostic]) -> None:
-    found = tuple(problems)
-    if found:
-        raise MscError(*found)

@@ -22,7 +22,7 @@ from msc.ir.typed import static_shape
 from msc.lowering.cpu.verification.valid_limits import ValidLimit, valid_limits
 from msc.poly.access_bounds import LoopRange, Undecided, VectorAccess, escaping_iteration
 from msc.poly.intervals import interval, magnitude
-from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.diagnostics import Diagnostic, raise_any
 
 _EVERY_INDEX: Range = type_range(IndexType()) or (0, 0)
 
@@ -43,9 +43,7 @@ class VerifyBounds(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Check every function; all that is wrong is reported at once."""
-        found = tuple(bounds_diagnostics(op))
-        if found:
-            raise MscError(*found)
+        raise_any(bounds_diagnostics(op))
 
 
 def bounds_diagnostics(module: ModuleOp) -> Iterator[Diagnostic]:

@@ -28,7 +28,7 @@ from msc.lowering.cpu.verification.entry_checks import (
 )
 from msc.lowering.cpu.verification.loop_stage_operations import ENTRY, KERNEL, LANES, TOP_LEVEL
 from msc.lowering.cpu.verification.loop_stage_types import is_buffer, mistyped_values
-from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.diagnostics import Diagnostic, raise_any
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,7 @@ class VerifyLoopStage(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Check the module; all that is wrong is reported at once."""
-        found = tuple(loop_stage_diagnostics(op))
-        if found:
-            raise MscError(*found)
+        raise_any(loop_stage_diagnostics(op))
 
 
 def loop_stage_diagnostics(module: ModuleOp) -> Iterator[Diagnostic]:

@@ -20,7 +20,7 @@ from msc.lowering.cpu.buffer_types import root_buffer
 from msc.lowering.cpu.verification.verify_bounds import Nest, within_loop
 from msc.poly.access_bounds import Undecided, VectorAccess
 from msc.poly.independence import Touch, are_disjoint, conflict
-from msc.support.diagnostics import Diagnostic, MscError
+from msc.support.diagnostics import Diagnostic, raise_any
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,7 @@ class VerifyParallel(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Check every kernel; all that is wrong is reported at once."""
-        found = tuple(parallel_diagnostics(op))
-        if found:
-            raise MscError(*found)
+        raise_any(parallel_diagnostics(op))
 
 
 def parallel_diagnostics(module: ModuleOp) -> Iterator[Diagnostic]:
