@@ -37,10 +37,7 @@ from msc.dialects.ms.arithmetic import (
     RemOp,
     SubOp,
 )
-from msc.dialects.ms.axis_transforms import (
-    TransformAxisOp,
-    WindowsOp,
-)
+from msc.dialects.ms.axis_transforms import TransformAxisOp, WindowsOp
 from msc.dialects.ms.barrier import BarrierOp
 from msc.dialects.ms.comparison import (
     BitwiseAndOp,
@@ -58,48 +55,13 @@ from msc.dialects.ms.comparison import (
     ShiftLeftOp,
     ShiftRightOp,
 )
-from msc.dialects.ms.convolution import (
-    Conv1dOp,
-    Conv2dOp,
-    Conv3dOp,
-)
-from msc.dialects.ms.elementwise import (
-    BitCastOp,
-    CastOp,
-    IdentityOp,
-    SelectOp,
-    StopGradientOp,
-)
+from msc.dialects.ms.convolution import Conv1dOp, Conv2dOp, Conv3dOp
+from msc.dialects.ms.elementwise import BitCastOp, CastOp, IdentityOp, SelectOp, StopGradientOp
 from msc.dialects.ms.generic import ComputeOp
-from msc.dialects.ms.images import (
-    DepthToSpaceOp,
-    ResizeNearestOp,
-    SpaceToDepthOp,
-)
-from msc.dialects.ms.indexing import (
-    GatherElementsOp,
-    GatherOp,
-    IotaOp,
-    OneHotOp,
-    ScatterAddOp,
-    TrilOp,
-    TriuOp,
-)
-from msc.dialects.ms.linear import (
-    BatchMatmulOp,
-    DenseOp,
-    MatmulOp,
-)
-from msc.dialects.ms.movement import (
-    BroadcastToOp,
-    ConcatOp,
-    ReverseOp,
-    SliceOp,
-    SplitOp,
-    StackOp,
-    TileOp,
-    TransposeOp,
-)
+from msc.dialects.ms.images import DepthToSpaceOp, ResizeNearestOp, SpaceToDepthOp
+from msc.dialects.ms.indexing import GatherElementsOp, GatherOp, IotaOp, OneHotOp, ScatterAddOp, TrilOp, TriuOp
+from msc.dialects.ms.linear import BatchMatmulOp, DenseOp, MatmulOp
+from msc.dialects.ms.movement import BroadcastToOp, ConcatOp, ReverseOp, SliceOp, SplitOp, StackOp, TileOp, TransposeOp
 from msc.dialects.ms.normalisation import (
     BatchNormOp,
     GroupNormOp,
@@ -109,10 +71,7 @@ from msc.dialects.ms.normalisation import (
     RmsNormOp,
 )
 from msc.dialects.ms.ordering import ArgsortOp
-from msc.dialects.ms.padding import (
-    DilateOp,
-    PadOp,
-)
+from msc.dialects.ms.padding import DilateOp, PadOp
 from msc.dialects.ms.pooling import (
     AvgPool1dOp,
     AvgPool2dOp,
@@ -138,23 +97,11 @@ from msc.dialects.ms.reductions import (
     ReduceProdOp,
     ReduceSumOp,
 )
-from msc.dialects.ms.slices import (
-    ExtractSliceOp,
-    InsertSliceOp,
-)
-from msc.dialects.ms.structure import (
-    ConstantOp,
-    GetParameterOp,
-    ParameterOp,
-    YieldOp,
-)
+from msc.dialects.ms.slices import ExtractSliceOp, InsertSliceOp
+from msc.dialects.ms.structure import ConstantOp, GetParameterOp, ParameterOp, YieldOp
 from msc.dialects.ms.subpixel_convolution import SubpixelConvOp
 from msc.dialects.ms.target import TargetAttr
-from msc.dialects.ms.transposed_convolution import (
-    Conv1dTransposeOp,
-    Conv2dTransposeOp,
-    Conv3dTransposeOp,
-)
+from msc.dialects.ms.transposed_convolution import Conv1dTransposeOp, Conv2dTransposeOp, Conv3dTransposeOp
 from msc.dialects.ms.unary import (
     AbsOp,
     AcoshOp,
@@ -192,12 +139,7 @@ from msc.dialects.ms.unary import (
     TanOp,
     TruncOp,
 )
-from msc.dialects.ms.views import (
-    ExpandDimsOp,
-    FlattenOp,
-    ReshapeOp,
-    SqueezeOp,
-)
+from msc.dialects.ms.views import ExpandDimsOp, FlattenOp, ReshapeOp, SqueezeOp
 
 OPERATIONS = tuple(
     found

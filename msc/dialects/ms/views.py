@@ -11,16 +11,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
 from msc.dialects.ms.base import ViewOp
 from msc.dialects.ms.properties import int_property, ints_property, required_ints
-from msc.dialects.ms.shapes import (
-    UNKNOWN,
-    Shape,
-    known,
-    normal_axes,
-    product,
-    same_size,
-    shape_text,
-    tensor_type,
-)
+from msc.dialects.ms.shapes import UNKNOWN, Shape, known, normal_axes, product, same_size, shape_text, tensor_type
 from msc.ir.errors import InvalidAttribute, ShapeConflict
 
 

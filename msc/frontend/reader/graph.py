@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from numpy.typing import NDArray
 from xdsl.dialects import func, scf, tensor
-from xdsl.dialects.builtin import (
-    ArrayAttr,
-    DictionaryAttr,
-    ModuleOp,
-    StringAttr,
-    TensorType,
-    i1,
-)
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, TensorType, i1
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import Pure
 

@@ -17,14 +17,7 @@ from msc.analysis.constancy import Constancy
 from msc.analysis.kernels import kernels_in
 from msc.analysis.properties import KERNELS, UNSCHEDULED, WEIGHTS_HOISTED
 from msc.analysis.target import target_of
-from msc.cost.register_tiles import (
-    keeps_wide_panel,
-    long_row,
-    micro_panel_widths,
-    rows_kept,
-    rows_stream,
-    wide_nr,
-)
+from msc.cost.register_tiles import keeps_wide_panel, long_row, micro_panel_widths, rows_kept, rows_stream, wide_nr
 from msc.dialects.element_types import BYTES
 from msc.dialects.gk import KernelOp
 from msc.dialects.ms.convolution import ConvolutionOp

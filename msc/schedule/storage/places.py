@@ -14,14 +14,7 @@ from dataclasses import replace
 from math import prod
 
 from msc.dialects.element_types import BYTES
-from msc.poly.buffers import (
-    ArrayAccess,
-    LocalBuffer,
-    body_accesses,
-    forwarded,
-    local_buffer,
-    local_buffers,
-)
+from msc.poly.buffers import ArrayAccess, LocalBuffer, body_accesses, forwarded, local_buffer, local_buffers
 from msc.poly.dependences import Dependences
 from msc.poly.kernel_text import array_names
 from msc.poly.model import KernelModel

@@ -10,16 +10,7 @@ from msc.dialects.ms.barrier import BarrierOp
 from msc.dialects.ms.base import ViewOp
 from msc.dialects.ms.elementwise import IdentityOp
 from msc.dialects.ms.indexing import TrilOp, TriuOp
-from msc.dialects.ms.movement import (
-    BroadcastToOp,
-    ConcatOp,
-    ReverseOp,
-    SliceOp,
-    SplitOp,
-    StackOp,
-    TileOp,
-    TransposeOp,
-)
+from msc.dialects.ms.movement import BroadcastToOp, ConcatOp, ReverseOp, SliceOp, SplitOp, StackOp, TileOp, TransposeOp
 from msc.dialects.ms.padding import DilateOp, PadOp
 from msc.dialects.ms.reductions import ReduceSumOp
 from msc.dialects.ms.views import ExpandDimsOp, FlattenOp, ReshapeOp, SqueezeOp
